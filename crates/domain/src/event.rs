@@ -1,0 +1,148 @@
+//! The traffic event: the one thing a tracker says about an announce.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use crate::ids::{InfoHash, NodeId, Passkey, PeerId, SessionId, TorrentId, UserId};
+use crate::time::{Seconds, UnixTime};
+
+/// Why a client announces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AnnounceEvent {
+    /// A heartbeat.
+    #[default]
+    None,
+    /// The client began.
+    Started,
+    /// The client has just got the last piece.
+    Completed,
+    /// The client leaves.
+    Stopped,
+}
+
+impl AnnounceEvent {
+    /// The name used in the journal (J2).
+    pub const fn name(self) -> &'static str {
+        match self {
+            AnnounceEvent::None => "none",
+            AnnounceEvent::Started => "started",
+            AnnounceEvent::Completed => "completed",
+            AnnounceEvent::Stopped => "stopped",
+        }
+    }
+
+    /// The event of a query; `paused`, empty and unknown ones are plain announces, as real clients expect.
+    pub fn from_query(text: &[u8]) -> Self {
+        match text {
+            b"started" => AnnounceEvent::Started,
+            b"completed" => AnnounceEvent::Completed,
+            b"stopped" => AnnounceEvent::Stopped,
+            _ => AnnounceEvent::None,
+        }
+    }
+}
+
+/// The text is no event of the journal.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("an event is none, started, completed or stopped")]
+pub struct NotAnEvent;
+
+impl FromStr for AnnounceEvent {
+    type Err = NotAnEvent;
+    fn from_str(text: &str) -> Result<Self, NotAnEvent> {
+        match text {
+            "none" => Ok(AnnounceEvent::None),
+            "started" => Ok(AnnounceEvent::Started),
+            "completed" => Ok(AnnounceEvent::Completed),
+            "stopped" => Ok(AnnounceEvent::Stopped),
+            _ => Err(NotAnEvent),
+        }
+    }
+}
+
+impl fmt::Display for AnnounceEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What made an event happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The client said so.
+    #[default]
+    Announce,
+    /// The client fell silent for longer than interval + grace.
+    Timeout,
+    /// The site removed the torrent or the user.
+    Removal,
+}
+
+impl Cause {
+    /// The name used in the journal.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Announce => "announce",
+            Cause::Timeout => "timeout",
+            Cause::Removal => "removal",
+        }
+    }
+}
+
+/// One accepted announce, or one peer that vanished: the fourteen fields of J2, then ours.
+///
+/// Plain data without a heap: making one costs a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrafficEvent {
+    /// Whose announce it was. None for an expired peer whose user is no longer known.
+    pub passkey: Option<Passkey>,
+    /// The user behind the passkey.
+    pub user: UserId,
+    /// The torrent's number. None for an expired peer whose torrent is no longer known.
+    pub torrent: Option<TorrentId>,
+    /// The torrent.
+    pub info_hash: InfoHash,
+    /// The client.
+    pub peer_id: PeerId,
+    /// Where the client listens.
+    pub port: u16,
+    /// Where the client is; its family is the field `af`.
+    pub ip: IpAddr,
+    /// Bytes uploaded since the last announce of this session (`du`).
+    pub uploaded_delta: u64,
+    /// Bytes downloaded since the last announce of this session (`dd`).
+    pub downloaded_delta: u64,
+    /// Bytes the client still wants; none if it did not say.
+    pub left: Option<u64>,
+    /// Why the client announced.
+    pub event: AnnounceEvent,
+    /// When (`ts`).
+    pub at: UnixTime,
+    /// Time since the last announce, zero where there was none (`dt`).
+    pub since_last: Seconds,
+    /// The interval the client was told.
+    pub interval: Seconds,
+    /// The least interval the client was told.
+    pub min_interval: Seconds,
+    /// Who wrote this.
+    pub node: NodeId,
+    /// The session (`sid`).
+    pub session: SessionId,
+    /// The client's running total of bytes uploaded (`up`).
+    pub uploaded_total: u64,
+    /// The client's running total of bytes downloaded (`down`).
+    pub downloaded_total: u64,
+    /// What made it happen.
+    pub cause: Cause,
+}
+
+impl TrafficEvent {
+    /// The address family as the journal writes it (`af`).
+    pub const fn address_family(&self) -> &'static str {
+        match self.ip {
+            IpAddr::V4(_) => "IPv4",
+            IpAddr::V6(_) => "IPv6",
+        }
+    }
+}

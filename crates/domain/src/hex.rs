@@ -1,0 +1,38 @@
+//! Hexadecimal digits, both ways, without allocation.
+
+/// The value of one hexadecimal digit of either case.
+pub(crate) const fn digit_value(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}
+
+/// The lowercase digit of a value below 16.
+pub(crate) const fn digit(value: u8) -> u8 {
+    b"0123456789abcdef"[(value & 0x0f) as usize]
+}
+
+/// Decodes exactly forty digits.
+pub(crate) fn decode_20(text: &[u8]) -> Option<[u8; 20]> {
+    if text.len() != 40 {
+        return None;
+    }
+    let mut bytes = [0; 20];
+    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+        *byte = digit_value(pair[0])? << 4 | digit_value(pair[1])?;
+    }
+    Some(bytes)
+}
+
+/// Encodes twenty bytes as forty lowercase digits.
+pub(crate) fn encode_20(bytes: &[u8; 20]) -> [u8; 40] {
+    let mut text = [0; 40];
+    for (pair, byte) in text.chunks_exact_mut(2).zip(bytes) {
+        pair[0] = digit(byte >> 4);
+        pair[1] = digit(*byte);
+    }
+    text
+}

@@ -1,0 +1,277 @@
+//! Ids: strict to parse, plain to print, small to hold.
+
+use std::fmt;
+use std::str::FromStr;
+
+use siphasher::sip::SipHasher13;
+use std::hash::Hasher;
+
+use crate::hex;
+
+/// Why a text is not an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// Infohashes and peer ids are written as forty hexadecimal digits.
+    #[error("{what} must be 40 hexadecimal digits, not {digits} characters of another kind")]
+    NotFortyHexDigits {
+        /// What was being read.
+        what: &'static str,
+        /// How long the text was.
+        digits: usize,
+    },
+    /// Passkeys are 8 to 64 hexadecimal digits (W1).
+    #[error("a passkey is {min} to {max} hexadecimal digits", min = Passkey::MIN_DIGITS, max = Passkey::MAX_DIGITS)]
+    NotAPasskey,
+    /// User and torrent ids are positive decimal numbers.
+    #[error("{what} must be a decimal number from 1 to 9223372036854775807")]
+    NotANumber {
+        /// What was being read.
+        what: &'static str,
+    },
+}
+
+macro_rules! twenty_bytes {
+    ($(#[$doc:meta])* $name:ident, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub [u8; 20]);
+
+        impl FromStr for $name {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                hex::decode_20(text.as_bytes())
+                    .map($name)
+                    .ok_or(IdError::NotFortyHexDigits { what: $what, digits: text.len() })
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let text = hex::encode_20(&self.0);
+                f.write_str(std::str::from_utf8(&text).expect("hexadecimal digits are ASCII"))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+    };
+}
+
+twenty_bytes!(
+    /// A torrent's name on the wire: the SHA-1 of its info dictionary, or the first 20 bytes of a v2 hash (BEP 52).
+    InfoHash,
+    "an infohash"
+);
+twenty_bytes!(
+    /// What a client calls itself; its first bytes tell the program and version.
+    PeerId,
+    "a peer id"
+);
+
+macro_rules! positive_number {
+    ($(#[$doc:meta])* $name:ident, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u64);
+
+        impl $name {
+            /// The id with this number; none for zero and for what a signed SQL integer cannot hold.
+            pub const fn new(number: u64) -> Option<Self> {
+                if number == 0 || number > i64::MAX as u64 { None } else { Some($name(number)) }
+            }
+
+            /// The number.
+            pub const fn get(self) -> u64 {
+                self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                let digits_only = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+                let number = if digits_only { text.parse().ok() } else { None };
+                number.and_then(Self::new).ok_or(IdError::NotANumber { what: $what })
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+positive_number!(
+    /// A person, as the site's database numbers them.
+    UserId,
+    "a user id"
+);
+positive_number!(
+    /// A torrent, as the site's database numbers it.
+    TorrentId,
+    "a torrent id"
+);
+
+/// The secret in a user's announce URL: 8 to 64 hexadecimal digits, kept in lower case (W1).
+///
+/// It is a secret: `Debug` shows only its first digits. Use `Display` where the whole is meant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Passkey {
+    /// Two digits a byte; zero behind the last.
+    packed: [u8; Passkey::MAX_DIGITS / 2],
+    digits: u8,
+}
+
+impl Passkey {
+    /// Shorter ones are refused.
+    pub const MIN_DIGITS: usize = 8;
+    /// Longer ones are refused.
+    pub const MAX_DIGITS: usize = 64;
+
+    /// Reads a passkey from ASCII; upper case is normalised, anything else refused.
+    pub fn from_ascii(text: &[u8]) -> Result<Self, IdError> {
+        if text.len() < Self::MIN_DIGITS || text.len() > Self::MAX_DIGITS {
+            return Err(IdError::NotAPasskey);
+        }
+        let mut packed = [0; Self::MAX_DIGITS / 2];
+        for (position, digit) in text.iter().enumerate() {
+            let value = hex::digit_value(*digit).ok_or(IdError::NotAPasskey)?;
+            packed[position / 2] |= if position % 2 == 0 { value << 4 } else { value };
+        }
+        Ok(Passkey { packed, digits: text.len() as u8 })
+    }
+
+    /// A passkey of 32 digits made from 16 random bytes.
+    pub fn from_random_bytes(bytes: [u8; 16]) -> Self {
+        let mut packed = [0; Self::MAX_DIGITS / 2];
+        packed[..16].copy_from_slice(&bytes);
+        Passkey { packed, digits: 32 }
+    }
+
+    /// What logs may show: enough to recognise, too little to use.
+    pub fn redacted(&self) -> RedactedPasskey {
+        RedactedPasskey(*self)
+    }
+
+    fn write_digits(&self, f: &mut fmt::Formatter<'_>, count: usize) -> fmt::Result {
+        let mut text = [0; Self::MAX_DIGITS];
+        for (position, digit) in text.iter_mut().enumerate() {
+            let byte = self.packed[position / 2];
+            *digit = hex::digit(if position % 2 == 0 { byte >> 4 } else { byte });
+        }
+        f.write_str(std::str::from_utf8(&text[..count]).expect("hexadecimal digits are ASCII"))
+    }
+}
+
+impl FromStr for Passkey {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        Passkey::from_ascii(text.as_bytes())
+    }
+}
+
+impl fmt::Display for Passkey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_digits(f, usize::from(self.digits))
+    }
+}
+
+impl fmt::Debug for Passkey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.redacted(), f)
+    }
+}
+
+/// A passkey as logs may show it: `1f3a…`.
+#[derive(Clone, Copy)]
+pub struct RedactedPasskey(Passkey);
+
+impl fmt::Display for RedactedPasskey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.write_digits(f, 4)?;
+        f.write_str("…")
+    }
+}
+
+/// The `key` of an announce: a number a client keeps to itself, which links its announces when its address or
+/// peer id changes. Zero means that the client sent none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ClientKey(pub u32);
+
+impl ClientKey {
+    /// The key of a client that sent none.
+    pub const NONE: ClientKey = ClientKey(0);
+
+    /// Whether the client sent one.
+    pub fn is_some(self) -> bool {
+        self != Self::NONE
+    }
+
+    /// Reads the `key` of an HTTP announce.
+    ///
+    /// Clients that also speak UDP write the same 32 bits as up to eight hexadecimal digits, so these are taken as
+    /// that number; any other text is folded into 32 bits.
+    pub fn from_http(text: &[u8]) -> Self {
+        if text.is_empty() {
+            return Self::NONE;
+        }
+        let as_hex = (text.len() <= 8)
+            .then(|| text.iter().try_fold(0_u32, |sum, d| Some(sum << 4 | u32::from(hex::digit_value(*d)?))))
+            .flatten();
+        ClientKey(as_hex.unwrap_or_else(|| {
+            let mut hasher = SipHasher13::new();
+            hasher.write(text);
+            (hasher.finish() as u32).max(1)
+        }))
+    }
+}
+
+/// One run of one client on one torrent for one user; counters only grow within it.
+///
+/// It is derived, so that every node derives the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SessionId(pub u64);
+
+impl SessionId {
+    /// Derives the id. `restarts` counts how often the counters went backwards under the same identity.
+    pub fn derive(
+        user: UserId,
+        info_hash: &InfoHash,
+        key: ClientKey,
+        peer_id: &PeerId,
+        restarts: u8,
+    ) -> SessionId {
+        // The definition of SipHash-1-3 with a zero key is fixed: other nodes and later versions agree.
+        let mut hasher = SipHasher13::new();
+        hasher.write(&user.get().to_be_bytes());
+        hasher.write(&info_hash.0);
+        if key.is_some() {
+            hasher.write(&key.0.to_be_bytes());
+        } else {
+            hasher.write(&peer_id.0);
+        }
+        hasher.write(&[restarts]);
+        SessionId(hasher.finish())
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// The process that wrote an event. Random at each start, so that two nodes never share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NodeId(pub u64);
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}

@@ -1,0 +1,22 @@
+//! What every other crate speaks of: ids, traffic events, time and the timing wheel.
+//!
+//! # Layout
+//!
+//! - [`ids`]: `InfoHash`, `PeerId`, `Passkey`, `UserId`…, strict to parse, plain to print
+//! - [`event`]: `TrafficEvent`, the one thing a tracker says about an announce
+//! - [`time`]: seconds as a type
+//! - [`clock`]: the one module that reads the clock
+//! - [`wheel`]: deadlines that heartbeats push back
+//!
+//! Nothing here does I/O. Nothing but [`clock`] knows what time it is.
+
+pub mod clock;
+pub mod event;
+mod hex;
+pub mod ids;
+pub mod time;
+pub mod wheel;
+
+pub use event::{AnnounceEvent, Cause, TrafficEvent};
+pub use ids::{ClientKey, IdError, InfoHash, NodeId, Passkey, PeerId, SessionId, TorrentId, UserId};
+pub use time::{Seconds, UnixTime};

@@ -1,0 +1,146 @@
+//! Deadlines that heartbeats push back: a timing wheel over dense slots.
+//!
+//! Peers and people are alike here: something with a deadline, which a heartbeat moves into the future. Heartbeats
+//! are a million times more frequent than deaths, so a heartbeat costs the wheel *nothing*: the owner keeps the true
+//! deadline beside its record, and the wheel only remembers when to look. When it looks, the owner answers with a
+//! [`Verdict`]: it is over, or look again then.
+//!
+//! # Guarantees
+//!
+//! - A slot armed for a moment is judged by the first [`TimingWheel::advance`] at or after that moment, never before
+//!   it unless it lies beyond the wheel's horizon (then the owner answers `LookAgainAt` once per turn).
+//! - An advance costs what is due plus one step for each elapsed second, however many slots are armed.
+//! - Four bytes a slot, no allocation once the slots have been seen, no pointers.
+//!
+//! # Deliberately absent
+//!
+//! Cancelling: an owner that frees a slot leaves it armed, and answers `Done` (or the deadline of the slot's next
+//! tenant) when it comes up. Moving a deadline *forward*: an owner that needs an earlier look arms a second slot.
+
+use crate::time::UnixTime;
+
+/// What the owner of a slot says when the wheel looks at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing more to watch: the slot is no longer armed.
+    Done,
+    /// Still alive: look again then.
+    LookAgainAt(UnixTime),
+}
+
+/// End of a bucket's list.
+const END: u32 = u32::MAX;
+/// Mark of a slot that is in no bucket.
+const NOT_ARMED: u32 = u32::MAX - 1;
+
+/// The wheel: one bucket a second, each a singly linked list through `next`.
+#[derive(Debug)]
+pub struct TimingWheel {
+    /// The first slot of each bucket. A power of two of them.
+    first: Box<[u32]>,
+    /// For each slot, the one behind it in its bucket.
+    next: Vec<u32>,
+    /// Every second up to and including this one has been looked at.
+    looked_at: UnixTime,
+    armed: usize,
+}
+
+impl TimingWheel {
+    /// The largest number of slots a wheel can watch.
+    pub const MAX_SLOTS: usize = NOT_ARMED as usize;
+
+    /// A wheel that starts at `now` and sees at least `horizon_s` seconds ahead.
+    ///
+    /// Deadlines beyond the horizon are right too, at the price of one look a turn.
+    pub fn new(now: UnixTime, horizon_s: u32) -> Self {
+        let buckets = horizon_s.clamp(1, 1 << 20).next_power_of_two() as usize;
+        TimingWheel { first: vec![END; buckets].into(), next: Vec::new(), looked_at: now, armed: 0 }
+    }
+
+    /// How many slots are armed.
+    pub fn armed(&self) -> usize {
+        self.armed
+    }
+
+    /// Whether the wheel will look at this slot some day.
+    pub fn is_armed(&self, slot: u32) -> bool {
+        self.next.get(slot as usize).is_some_and(|next| *next != NOT_ARMED)
+    }
+
+    /// Looks at `slot` at `deadline`, or at the next advance if that has passed.
+    ///
+    /// A slot that is armed already stays where it is: its owner knows the true deadline and says so when asked.
+    pub fn arm(&mut self, slot: u32, deadline: UnixTime) {
+        assert!((slot as usize) < Self::MAX_SLOTS, "a slot number that the wheel needs for itself");
+        if self.is_armed(slot) {
+            return;
+        }
+        if slot as usize >= self.next.len() {
+            // Grow by an eighth rather than twofold: a million slots should not pay for two.
+            let wanted = slot as usize + 1;
+            self.next.reserve_exact((wanted + wanted / 8).max(64) - self.next.len());
+            self.next.resize(wanted, NOT_ARMED);
+        }
+        self.armed += 1;
+        self.link(slot, deadline);
+    }
+
+    /// Moves the wheel to `now` and asks `judge` about every slot that came up.
+    ///
+    /// A clock that stands still or steps back moves nothing.
+    pub fn advance(&mut self, now: UnixTime, mut judge: impl FnMut(u32) -> Verdict) {
+        let elapsed = now.since(self.looked_at).0;
+        let turn = self.first.len() as u32;
+        // After a whole turn every bucket has come up once: a clock that leaps ahead costs no more than that.
+        let buckets_to_visit = elapsed.min(turn);
+        let already_seen = now.0 - buckets_to_visit;
+        if elapsed == 0 {
+            return;
+        }
+        self.looked_at = now;
+        let mut due = END;
+        for second in already_seen + 1..=now.0 {
+            let bucket = self.bucket(second);
+            let head = std::mem::replace(&mut self.first[bucket], END);
+            due = self.splice(head, due);
+        }
+        while due != END {
+            let slot = due;
+            due = self.next[slot as usize];
+            match judge(slot) {
+                Verdict::Done => {
+                    self.next[slot as usize] = NOT_ARMED;
+                    self.armed -= 1;
+                }
+                Verdict::LookAgainAt(deadline) => self.link(slot, deadline),
+            }
+        }
+    }
+
+    fn bucket(&self, second: u32) -> usize {
+        second as usize & (self.first.len() - 1)
+    }
+
+    /// Puts a slot into the bucket of its deadline, or of the next second, or of the farthest one.
+    fn link(&mut self, slot: u32, deadline: UnixTime) {
+        let ahead = deadline.since(self.looked_at).0.clamp(1, self.first.len() as u32);
+        let bucket = self.bucket(self.looked_at.0.wrapping_add(ahead));
+        self.next[slot as usize] = self.first[bucket];
+        self.first[bucket] = slot;
+    }
+
+    /// Hangs `rest` behind the list that starts at `head`.
+    fn splice(&mut self, head: u32, rest: u32) -> u32 {
+        if head == END {
+            return rest;
+        }
+        if rest != END {
+            let mut last = head;
+            while self.next[last as usize] != END {
+                last = self.next[last as usize];
+            }
+            self.next[last as usize] = rest;
+        }
+        head
+    }
+}

@@ -1,0 +1,2 @@
+//! rollcall
+fn main() {}
