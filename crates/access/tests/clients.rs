@@ -1,5 +1,7 @@
 //! Client prefixes: how they are written, and that the longest one decides.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod fixture;
 
 use access::{ClientPrefix, ClientRules};

@@ -1,5 +1,7 @@
 //! The gate by itself: who is let in, who is told what, and what concurrent readers see.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod fixture;
 
 use std::sync::Arc;

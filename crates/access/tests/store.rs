@@ -1,5 +1,7 @@
 //! The database: what it keeps, what it refuses and what it says then.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod fixture;
 
 use access::{AccessError, NewUser, Store};
@@ -182,7 +184,7 @@ async fn a_bulk_insert_is_all_or_nothing_and_names_the_culprit() {
     assert!(matches!(error, AccessError::UserIdTaken(id) if id == user_id(1_234)), "{error}");
     assert_eq!(store.count_users().await.unwrap(), 1);
 
-    let twice = (1..=700).chain([600]).map(|number| fixture::new_torrent_without_id(number));
+    let twice = (1..=700).chain([600]).map(fixture::new_torrent_without_id);
     let error = store.add_torrents(twice).await.unwrap_err();
     assert!(
         matches!(error, AccessError::InfoHashTaken { holder, .. } if holder == torrent_id(600)),
