@@ -61,10 +61,12 @@ impl AnnounceUrls {
                 return urls;
             }
         }
-        let mut ports: Vec<u16> = tracker.udp_addr.iter().map(SocketAddr::port).filter(|port| *port != 0).collect();
+        let mut ports: Vec<u16> =
+            tracker.udp_addr.iter().map(SocketAddr::port).filter(|port| *port != 0).collect();
         ports.sort_unstable();
         ports.dedup();
-        urls.udp = ports.iter().map(|port| format!("udp://{}:{port}/{passkey}/announce", base.host)).collect();
+        urls.udp =
+            ports.iter().map(|port| format!("udp://{}:{port}/{passkey}/announce", base.host)).collect();
         urls
     }
 
@@ -108,7 +110,9 @@ pub struct BaseUrl {
 
 /// The text is no base URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected a URL such as https://tracker.example.org, http://203.0.113.5:6969 or udp://[2001:db8::5]:6969")]
+#[error(
+    "expected a URL such as https://tracker.example.org, http://203.0.113.5:6969 or udp://[2001:db8::5]:6969"
+)]
 pub struct NotABaseUrl;
 
 impl FromStr for BaseUrl {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use access::ClientPrefix;
 use clap::{Args, Parser, Subcommand};
 use domain::{InfoHash, Passkey, TorrentId, UserId};
 
@@ -87,9 +88,9 @@ Examples:
   rollcall user add --id 7
   rollcall user add --id 7 --passkey 0123456789abcdef0123456789abcdef --json")]
     Add {
-        /// The user's number on your site
+        /// The user's number on your site; the next free one if left out
         #[arg(long, value_name = "N")]
-        id: UserId,
+        id: Option<UserId>,
         /// The passkey to give; a random one of 32 digits if left out
         #[arg(long, value_name = "HEX")]
         passkey: Option<Passkey>,
@@ -235,7 +236,7 @@ pub enum ClientCommand {
     Allow {
         /// How the peer id begins
         #[arg(value_name = "PREFIX", allow_hyphen_values = true)]
-        prefix: String,
+        prefix: ClientPrefix,
         /// What people call it
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
@@ -244,7 +245,7 @@ pub enum ClientCommand {
     Forbid {
         /// How the peer id begins
         #[arg(value_name = "PREFIX", allow_hyphen_values = true)]
-        prefix: String,
+        prefix: ClientPrefix,
         /// What people call it
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
@@ -253,7 +254,7 @@ pub enum ClientCommand {
     Remove {
         /// How the peer id begins
         #[arg(value_name = "PREFIX", allow_hyphen_values = true)]
-        prefix: String,
+        prefix: ClientPrefix,
     },
     /// List all prefixes
     List,
