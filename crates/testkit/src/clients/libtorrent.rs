@@ -1,0 +1,93 @@
+//! libtorrent, the library of qBittorrent and Deluge, as a small Python program.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, ChildStdout};
+
+use serde_json::{Value, json};
+
+use super::{Assignment, Client, Home};
+use crate::ports::free_port;
+use crate::process::{Process, missing};
+
+/// Debian's Python: the one that has Debian's libtorrent.
+const PYTHON: &str = "/usr/bin/python3";
+const PROGRAM: &str = include_str!("libtorrent_client.py");
+
+/// A running libtorrent.
+pub struct Libtorrent {
+    process: Process,
+    commands: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    download_folder: PathBuf,
+    /// Removed last, after the process that uses it has ended.
+    _home: Home,
+}
+
+impl Libtorrent {
+    /// Starts it with its one torrent.
+    #[track_caller]
+    pub fn start(assignment: &Assignment<'_>) -> Box<dyn Client> {
+        Box::new(Self::open(assignment))
+    }
+
+    /// Starts it with its one torrent, for a test that wants more than every client can do.
+    #[track_caller]
+    pub fn open(assignment: &Assignment<'_>) -> Self {
+        let home = Home::new(assignment);
+        let settings = json!({
+            "torrent": home.torrent_path(),
+            "save_path": home.path("files"),
+            "listen": assignment.family.loopback_at(free_port()).to_string(),
+        });
+        let args = ["-c", PROGRAM, &settings.to_string()];
+        let (process, commands, stdout) = Process::start_dialogue(PYTHON, args, &home.path("log"));
+        let download_folder = home.path("files");
+        Libtorrent { process, commands, answers: BufReader::new(stdout), download_folder, _home: home }
+    }
+
+    /// Announces now, however recent the last announce is. Over UDP libtorrent waits 30 seconds and more otherwise,
+    /// whatever the tracker says.
+    pub fn reannounce(&mut self) {
+        self.command("reannounce");
+    }
+
+    #[track_caller]
+    fn command(&mut self, name: &str) -> Value {
+        // A program that could not start has said why, and does not listen.
+        let _ = writeln!(self.commands, "{}", json!({ "do": name }));
+        let mut line = String::new();
+        self.answers.read_line(&mut line).expect("the answer is text");
+        let answer: Value = serde_json::from_str(&line).expect("libtorrent answers with JSON");
+        if let Some(what) = answer["missing"].as_str() {
+            panic!("{}", missing(what));
+        }
+        answer
+    }
+}
+
+impl Client for Libtorrent {
+    fn name(&self) -> &'static str {
+        "libtorrent"
+    }
+
+    fn has_whole_file(&mut self) -> bool {
+        self.command("status")["whole"] == true
+    }
+
+    fn tracker_complaint(&mut self) -> String {
+        self.command("status")["complaint"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn leave(&mut self) {
+        self.command("leave");
+    }
+
+    fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    fn download_folder(&self) -> &Path {
+        &self.download_folder
+    }
+}
