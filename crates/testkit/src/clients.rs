@@ -69,6 +69,9 @@ pub trait Client {
     /// Leaves the swarm as a user would make it, so that the tracker is told `stopped`.
     fn leave(&mut self);
 
+    /// Announces now. A client that keeps short intervals by itself has nothing to do.
+    fn announce_now(&mut self) {}
+
     /// Kills it without a chance to tell anyone.
     fn kill(&mut self);
 
@@ -89,6 +92,9 @@ pub trait Client {
         eventually(&what, limit, || self.tracker_complaint().contains(expected).then_some(()));
     }
 }
+
+/// How fast a seeder sends. On loopback a file would arrive before a test could see its swarm of two.
+const SEEDER_UPLOAD_KIB_PER_S: u32 = 256;
 
 /// Starts a client of some kind.
 pub type StartClient = fn(&Assignment<'_>) -> Box<dyn Client>;

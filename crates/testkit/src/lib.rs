@@ -33,7 +33,7 @@ pub use reply::{AnnounceReply, RetryIn, SwarmCounts};
 pub use server::{Server, ServerBuilder};
 pub use torrent_file::TorrentFile;
 pub use udp::RawUdp;
-pub use wait::eventually;
+pub use wait::{eventually, eventually_equal};
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

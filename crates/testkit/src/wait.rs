@@ -1,5 +1,6 @@
 //! Patience with a limit.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
@@ -16,6 +17,20 @@ pub fn eventually<T>(what: &str, limit: Duration, mut attempt: impl FnMut() -> O
             return value;
         }
         assert!(since_start.elapsed() < limit, "waited {limit:?} in vain: {what}");
+        std::thread::sleep(POLL_PERIOD);
+    }
+}
+
+/// Looks until the value is the expected one, and panics after `limit`, showing the last one seen.
+#[track_caller]
+pub fn eventually_equal<T: PartialEq + Debug>(expected: T, limit: Duration, mut look: impl FnMut() -> T) {
+    let since_start = Stopwatch::start();
+    loop {
+        let seen = look();
+        if seen == expected {
+            return;
+        }
+        assert!(since_start.elapsed() < limit, "after {limit:?} it is {seen:?}, not {expected:?}");
         std::thread::sleep(POLL_PERIOD);
     }
 }
@@ -38,5 +53,11 @@ mod tests {
     #[should_panic(expected = "in vain: the moon to fall")]
     fn what_never_happens_is_named() {
         eventually("the moon to fall", Duration::from_millis(1), || None::<()>);
+    }
+
+    #[test]
+    #[should_panic(expected = "it is 1, not 2")]
+    fn the_last_value_seen_is_shown() {
+        eventually_equal(2, Duration::from_millis(1), || 1);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Assignment, Client, Home};
+use super::{Assignment, Client, Home, SEEDER_UPLOAD_KIB_PER_S};
 use crate::Family;
 use crate::http::RawHttp;
 use crate::ports::free_port;
@@ -103,6 +103,7 @@ fn args(home: &Home, rpc_port: u16, uses_udp: bool) -> Vec<String> {
         // What is in the folder already is checked and seeded, for as long as it runs.
         "--check-integrity=true".to_owned(),
         "--seed-ratio=0.0".to_owned(),
+        format!("--max-upload-limit={SEEDER_UPLOAD_KIB_PER_S}K"),
         "--file-allocation=none".to_owned(),
         "--summary-interval=0".to_owned(),
         "--show-console-readout=false".to_owned(),

@@ -6,7 +6,7 @@ use std::process::{ChildStdin, ChildStdout};
 
 use serde_json::{Value, json};
 
-use super::{Assignment, Client, Home};
+use super::{Assignment, Client, Home, SEEDER_UPLOAD_KIB_PER_S};
 use crate::ports::free_port;
 use crate::process::{Process, missing};
 
@@ -28,28 +28,18 @@ impl Libtorrent {
     /// Starts it with its one torrent.
     #[track_caller]
     pub fn start(assignment: &Assignment<'_>) -> Box<dyn Client> {
-        Box::new(Self::open(assignment))
-    }
-
-    /// Starts it with its one torrent, for a test that wants more than every client can do.
-    #[track_caller]
-    pub fn open(assignment: &Assignment<'_>) -> Self {
         let home = Home::new(assignment);
         let settings = json!({
             "torrent": home.torrent_path(),
             "save_path": home.path("files"),
+            "upload_bytes_per_s": SEEDER_UPLOAD_KIB_PER_S * 1024,
             "listen": assignment.family.loopback_at(free_port()).to_string(),
         });
         let args = ["-c", PROGRAM, &settings.to_string()];
         let (process, commands, stdout) = Process::start_dialogue(PYTHON, args, &home.path("log"));
         let download_folder = home.path("files");
-        Libtorrent { process, commands, answers: BufReader::new(stdout), download_folder, _home: home }
-    }
-
-    /// Announces now, however recent the last announce is. Over UDP libtorrent waits 30 seconds and more otherwise,
-    /// whatever the tracker says.
-    pub fn reannounce(&mut self) {
-        self.command("reannounce");
+        let answers = BufReader::new(stdout);
+        Box::new(Libtorrent { process, commands, answers, download_folder, _home: home })
     }
 
     #[track_caller]
@@ -81,6 +71,11 @@ impl Client for Libtorrent {
 
     fn leave(&mut self) {
         self.command("leave");
+    }
+
+    /// Over UDP it waits for half a minute and more, whatever the tracker says, unless told.
+    fn announce_now(&mut self) {
+        self.command("reannounce");
     }
 
     fn kill(&mut self) {

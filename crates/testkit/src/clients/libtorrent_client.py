@@ -1,6 +1,6 @@
 """A libtorrent session with one torrent, driven by JSON lines.
 
-One argument, a JSON object: torrent, save_path, listen. Then one command a line on standard input, and one answer a
+One argument, a JSON object: torrent, save_path, listen, upload_bytes_per_s. Then one command a line on standard input, and one answer a
 line on standard output:
 
     {"do": "status"}      {"whole": true, "complaint": "unknown passkey"}
@@ -40,7 +40,10 @@ def start(settings):
     params = libtorrent.add_torrent_params()
     params.ti = libtorrent.torrent_info(settings["torrent"])
     params.save_path = settings["save_path"]
-    return session, session.add_torrent(params)
+    torrent = session.add_torrent(params)
+    # The limit of the session does not apply to peers on loopback; that of a torrent does.
+    torrent.set_upload_limit(settings["upload_bytes_per_s"])
+    return session, torrent
 
 
 class Complaints:

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Assignment, Client, Home};
+use super::{Assignment, Client, Home, SEEDER_UPLOAD_KIB_PER_S};
 use crate::Family;
 use crate::http::RawHttp;
 use crate::ports::free_port;
@@ -119,6 +119,8 @@ fn settings(home: &Home, rpc_port: u16, family: Family) -> Value {
         "rpc-bind-address": "127.0.0.1",
         "rpc-authentication-required": false,
         "rpc-host-whitelist-enabled": false,
+        "speed-limit-up-enabled": true,
+        "speed-limit-up": SEEDER_UPLOAD_KIB_PER_S,
         "dht-enabled": false,
         "pex-enabled": false,
         "lpd-enabled": false,
