@@ -11,6 +11,7 @@
 //! | HTTP trackers on loopback | any path | any path | paths that begin with `/announce` |
 //! | UDP trackers, IPv4 | without URL data | without URL data, and only with DHT on | with URL data (BEP 41) |
 //! | UDP trackers, IPv6 | no | no | yes |
+//! | text of a UDP error | shown | in its log | lost |
 //! | interval of 5 s kept | yes | yes | over HTTP; over UDP at least 30 s |
 //! | `stopped` on SIGTERM | no, only when told over RPC | yes | when its session is paused |
 //!

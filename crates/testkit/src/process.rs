@@ -44,12 +44,7 @@ impl Process {
     }
 
     fn spawn(mut command: Command, program: &str, log_path: &Path) -> Self {
-        // A configuration in the environment of whoever runs the tests must not reach the child.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("ROLLCALL_") {
-                command.env_remove(name);
-            }
-        }
+        forget_settings(&mut command);
         let child = match command.stderr(log_file(log_path)).spawn() {
             Ok(child) => child,
             Err(error) if error.kind() == ErrorKind::NotFound => panic!("{}", missing(program)),
@@ -119,6 +114,15 @@ impl Drop for Process {
             let lines: Vec<&str> = log.lines().collect();
             let tail = &lines[lines.len().saturating_sub(LOG_TAIL_LINES)..];
             eprintln!("--- the end of the log of {}\n{}\n---", self.name, tail.join("\n"));
+        }
+    }
+}
+
+/// Keeps settings in the environment of whoever runs the tests from a child.
+pub fn forget_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("ROLLCALL_") {
+            command.env_remove(name);
         }
     }
 }

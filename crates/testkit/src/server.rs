@@ -14,7 +14,7 @@ use crate::Family;
 use crate::announce::{Announce, percent_encode};
 use crate::http::{self, RawHttp};
 use crate::ports::free_port;
-use crate::process::Process;
+use crate::process::{Process, forget_settings};
 use crate::reply::{AnnounceReply, SwarmCounts};
 use crate::torrent_file::TorrentFile;
 use crate::udp::RawUdp;
@@ -193,6 +193,7 @@ impl Server {
     /// Runs a command against the same data and configuration.
     pub fn try_cli(&self, args: &[&str]) -> Output {
         let mut command = Command::new(&self.binary);
+        forget_settings(&mut command);
         command.args(args).arg("--data").arg(self.data_folder());
         command.arg("--config").arg(self.config_path()).arg("--json");
         command.output().unwrap_or_else(|error| panic!("{} does not start: {error}", self.binary))

@@ -33,7 +33,6 @@ fn leave_and_vanish(scenario: &Scenario, mut leaving: Box<dyn Client>, mut vanis
     leaving.leave();
     scenario.wait_counts((1, 0, 1));
 
-    vanishing.announce_now();
     vanishing.kill();
     assert_eq!(scenario.counts(), (1, 0, 1), "nobody has told the tracker yet");
     scenario.wait_counts_without_announce((0, 0, 1));
