@@ -223,7 +223,7 @@ fn announce(
     let query = AnnounceQuery::parse(target.query)?;
     let passkey = target.path_passkey()?.or(query.passkey).ok_or(Rejection::NoPasskey)?;
     // Only a trusted proxy may say that a client is elsewhere.
-    let ip = query.ip.filter(|_| client.came_through_proxy).map_or(client.ip, |ip| ip.to_canonical());
+    let ip = query.ip.filter(|_| client.is_trusted).map_or(client.ip, |ip| ip.to_canonical());
     let request = Request {
         passkey,
         info_hash: query.info_hash,
