@@ -79,7 +79,7 @@ async fn accept(listener: Listener, server: HttpServer) {
         let accepted = tokio::select! {
             biased;
             accepted = socket.accept() => accepted,
-            _ = stop.wait_for(|stopped| *stopped) => break,
+            () = last_call(&mut stop) => break,
         };
         match accepted {
             Ok((stream, from)) => welcome(stream, from, listener.tls.clone(), &server, &mut open),
@@ -94,6 +94,14 @@ async fn accept(listener: Listener, server: HttpServer) {
     drop(socket);
     let everyone_answered = async { while open.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(server.drain_timeout, everyone_answered).await;
+}
+
+/// Waits until the server drains, and then until whatever the network has brought by then can be seen: the runtime
+/// looks at the network before it comes back to somebody who yields.
+async fn last_call(stop: &mut watch::Receiver<bool>) {
+    // Without a sender the server is gone, which ends everything likewise.
+    let _ = stop.wait_for(|stopped| *stopped).await;
+    tokio::task::yield_now().await;
 }
 
 /// Gives a new connection its place, or turns it away.
