@@ -1,4 +1,5 @@
 //! What strangers can take, and what they are told who take more: floods, connections, slow and bad requests.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
 

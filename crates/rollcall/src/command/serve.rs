@@ -36,9 +36,8 @@ pub async fn run(config: Config, data: PathBuf, output: Output) -> anyhow::Resul
     greet(&running, &gate, &store, &data, output)?;
     info!(users = gate.user_count(), torrents = gate.torrent_count(), "ready");
 
-    let mut config = config;
     while signals.next().await == Told::Reload {
-        config = reload(config, &running, &log_control);
+        reload(&config, &running, &log_control);
     }
     info!("draining");
     // The follower ends as soon as its sender is gone.
@@ -72,24 +71,24 @@ fn apply(change: Change, tracker: &Tracker) {
     }
 }
 
-/// Takes over what can change; a configuration that is not valid changes nothing.
-fn reload(config: Config, running: &Running, log_control: &LogControl) -> Config {
-    let new = match config.reload() {
+/// Takes over what can change; a configuration that is not valid changes nothing. What cannot change is told each
+/// time, as long as it differs from what the server was started with.
+fn reload(started_with: &Config, running: &Running, log_control: &LogControl) {
+    let new = match started_with.reload() {
         Ok(new) => new,
-        Err(reason) => {
-            error!(%reason, "the configuration is not valid; everything stays as it was");
-            return config;
+        Err(error) => {
+            let reason = crate::one_line(&error.into());
+            return error!(reason, "the configuration is not valid; everything stays as it was");
         }
     };
-    for key in config.needs_restart(&new) {
+    for key in started_with.needs_restart(&new) {
         warn!(key, "this setting takes effect only after a restart");
     }
-    if let Err(reason) = log_control.set_filter(&new.log.level) {
-        error!(%reason, "log.level stays as it was");
+    if let Err(error) = log_control.set_filter(&new.log.level) {
+        error!(reason = crate::one_line(&error), "log.level stays as it was");
     }
     running.reload(new.live_settings());
     info!("configuration reloaded");
-    new
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
