@@ -11,14 +11,18 @@ use crate::command::torrent::TorrentRef;
 
 const EXAMPLES: &str = "\
 Examples:
-  rollcall serve                                   start on 127.0.0.1:6969 and [::1]:6969, data in ./data
-  rollcall user add --id 7                         let user 7 announce, with a new passkey
-  rollcall torrent add file.torrent                let a torrent be announced
-  rollcall torrent announce-url --user 7           what user 7 puts into a client
-  rollcall config print > rollcall.toml            every setting, explained
-  rollcall serve --config rollcall.toml            start with it
+  rollcall serve                           start on loopback, port 6969, with data in ./data
+  rollcall user add --id 7                 let user 7 announce, with a new passkey
+  rollcall torrent add file.torrent        let a torrent be announced
+  rollcall torrent announce-url --user 7   what user 7 puts into a client
+  rollcall config print > rollcall.toml    every setting, explained
+  rollcall serve --config rollcall.toml    start with it
 
-All commands but serve can be used while the server runs; it takes up changes within a second.";
+All other commands can be used while the server runs: it takes up changes within a second.";
+
+const TORRENT_ADD_USAGE: &str = "\
+rollcall torrent add [OPTIONS] <FILE.torrent>
+       rollcall torrent add [OPTIONS] --infohash <HEX> --name <NAME>";
 
 /// A private BitTorrent tracker with exact accounts.
 #[derive(Debug, Parser)]
@@ -153,7 +157,7 @@ pub enum PasskeyCommand {
 #[derive(Debug, Subcommand)]
 pub enum TorrentCommand {
     /// Let a torrent be announced
-    #[command(after_help = "\
+    #[command(override_usage = TORRENT_ADD_USAGE, after_help = "\
 Examples:
   rollcall torrent add file.torrent
   rollcall torrent add file.torrent --id 12 --name \"A better name\"
@@ -225,8 +229,8 @@ pub struct TorrentAddArgs {
 /// `rollcall client …`
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-A client is known by how its peer ids begin, such as -TR (Transmission) or -qB46 (qBittorrent 4.6). The longest
-prefix that fits decides. As soon as one prefix is allowed, clients that fit none are refused.
+A client is known by how its peer ids begin, such as -TR (Transmission) or -qB46 (qBittorrent 4.6).
+The longest prefix that fits decides. Once any prefix is allowed, clients that fit none are refused.
 
 Examples:
   rollcall client allow -TR --name Transmission

@@ -50,7 +50,7 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     }
     let desk = Desk::set_up(cli.global)?;
     match cli.command {
-        Command::Serve => serve::run(desk.config, desk.data).await?,
+        Command::Serve => serve::run(desk.config, desk.data, desk.output).await?,
         Command::User(command) => user::run(&desk, command).await?,
         Command::Passkey(command) => return passkey::run(&desk, command).await,
         Command::Torrent(command) => torrent::run(&desk, command).await?,

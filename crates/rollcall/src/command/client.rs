@@ -1,6 +1,6 @@
 //! `rollcall client …`
 
-use access::{ClientPrefix, ClientRule, Store};
+use access::{AccessError, ClientPrefix, ClientRule, Store};
 use serde_json::{Value as Json, json};
 
 use super::Desk;
@@ -31,7 +31,10 @@ async fn put(
     name: Option<String>,
     allowed: bool,
 ) -> anyhow::Result<()> {
-    let name = name.unwrap_or_default();
+    let name = match name {
+        Some(name) => name,
+        None => present_name(store, prefix).await?,
+    };
     if allowed {
         store.allow_client(prefix, &name).await?;
     } else {
@@ -41,6 +44,12 @@ async fn put(
     let verb = if allowed { "allowed" } else { "forbade" };
     desk.output.show(&json_of(&rule), &format!("{verb} clients whose peer ids begin with {prefix}\n"))?;
     Ok(())
+}
+
+/// Whoever turns a prefix round without a name means the program it already names.
+async fn present_name(store: &Store, prefix: ClientPrefix) -> Result<String, AccessError> {
+    let rules = store.list_clients().await?;
+    Ok(rules.into_iter().find(|rule| rule.prefix == prefix).map(|rule| rule.name).unwrap_or_default())
 }
 
 fn list(desk: &Desk, rules: &[ClientRule]) -> std::io::Result<()> {

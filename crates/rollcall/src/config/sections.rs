@@ -34,9 +34,9 @@ config_section! {
         udp_addr: Vec<SocketAddr> = loopback_6969(),
         /// Addresses for announces over HTTPS, written likewise. Needs the two files below.
         https_addr: Vec<SocketAddr> = Vec::new(),
-        /// The certificate chain for HTTPS, as PEM. Read again on SIGHUP.
+        /// The certificate chain for HTTPS, as PEM. Read again when it changes.
         tls_cert_file: Option<PathBuf> = None,
-        /// The private key for HTTPS, as PEM. Read again on SIGHUP.
+        /// The private key for HTTPS, as PEM. Read again when it changes.
         tls_key_file: Option<PathBuf> = None,
         /// Threads that answer announces. 0 means one for each core.
         workers: u32 [0..=1024] = 0,
@@ -47,11 +47,11 @@ config_section! {
         /// A silent peer is forgotten this long after its announce was due.
         peer_grace_s: u32 [0..=WEEK_S] = 600,
         /// Peers handed to a client that does not say how many it wants. At most numwant_max.
-        numwant_default: u32 [0..=1000] = 50,
+        numwant_default: u32 [0..=200] = 50,
         /// Peers handed out at most.
-        numwant_max: u32 [1..=1000] = 100,
+        numwant_max: u32 [1..=200] = 100,
         /// How many clients one user may run on one torrent at the same time.
-        peers_per_user_and_torrent_max: u32 [1..=1000] = 5,
+        peers_per_user_and_torrent_max: u32 [1..=16] = 5,
         /// Proxies whose word on a client's address is taken, as address ranges: ["10.0.0.0/8"]. None by default.
         trusted_proxies: Vec<IpNet> = Vec::new(),
         /// Headers in which trusted proxies pass on the client's address. The first one present counts.
@@ -102,7 +102,8 @@ config_section! {
 config_section! {
     /// What the server says about itself, on standard error.
     Log as "log" {
-        /// off, error, warn, info, debug, trace, or a filter such as "info,tracker=debug".
+        /// off, error, warn, info, debug, trace, or a filter such as "info,traffic=debug", which also writes
+        /// every announce with what it moved.
         level: LogFilter = default_log_filter(),
         /// "human", "json", or "auto": human on a terminal, JSON otherwise.
         format: LogFormat = LogFormat::Auto,

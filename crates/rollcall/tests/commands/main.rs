@@ -1,5 +1,7 @@
 //! The real program, run as an operator runs it. What these tests say of JSON output is its documentation.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
+
 mod client;
 mod config;
 mod passkey;
