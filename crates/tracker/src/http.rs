@@ -4,6 +4,7 @@
 //!
 //! - `connection`: one connection, from its first byte to its last; deadlines
 //! - `request`: one request head → the bytes of its answer
+//! - `request_line`: the first line of a head, raw bytes and all
 //! - `response`: status lines and headers
 //! - [`proxy`]: whose address it is, behind proxies
 //! - [`proxy_protocol`]: the PROXY header, versions 1 and 2
@@ -13,6 +14,7 @@ mod connection;
 pub mod proxy;
 pub mod proxy_protocol;
 mod request;
+mod request_line;
 mod response;
 pub mod tls;
 

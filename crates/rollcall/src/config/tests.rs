@@ -156,7 +156,7 @@ fn bad_values_name_the_key_the_value_and_what_is_expected() {
         ("tracker.workers = \"4\"", "tracker.workers = \"4\": expected a whole number from 0 to 1024"),
         ("tracker.workers = -1", "tracker.workers = -1: expected a whole number from 0 to 1024"),
         ("tracker.workers = 2.5", "tracker.workers = 2.5: expected a whole number from 0 to 1024"),
-        ("tracker.numwant_max = 0", "tracker.numwant_max = 0: expected a whole number from 1 to 1000"),
+        ("tracker.numwant_max = 0", "tracker.numwant_max = 0: expected a whole number from 1 to 200"),
         ("tracker.proxy_protocol = 1", "tracker.proxy_protocol = 1: expected true or false"),
         ("log.format = \"xml\"", "log.format = \"xml\": expected \"auto\", \"human\" or \"json\""),
         (

@@ -1,19 +1,21 @@
 //! One request head → the bytes of its answer. Nothing here waits.
 
 use std::cell::RefCell;
-use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 
-use httparse::{Request as Head, Status as Parsed};
+use httparse::{EMPTY_HEADER, Header, Status as Parsed};
 use swarm::{Families, PeerLists};
 use wire::ScrapeEntry;
 use wire::http::{AnnounceQuery, AnnounceReply, Failure, Route, ScrapeQuery, Target, parse_target};
 
 use super::proxy::{self, ForwardedError};
+use super::request_line::{LineParsed, RequestLine};
 use super::response::{self, After, Status};
 use crate::pipeline::{Request, Tracker};
 use crate::rejection::Rejection;
 
+/// What a client sends itself.
+const HEADERS_USUAL: usize = 16;
 /// CDNs add many; the head as a whole is bounded too.
 const HEADERS_MAX: usize = 100;
 
@@ -45,18 +47,51 @@ struct Manner {
     has_body: bool,
 }
 
+/// A request without its body, which nobody here wants.
+struct Head<'h> {
+    line: RequestLine<'h>,
+    headers: &'h [Header<'h>],
+}
+
 /// Answers the first request in `bytes`, if it is there whole; the answer is appended to `out`.
 pub(super) fn answer_first(bytes: &[u8], from: SocketAddr, tracker: &Tracker, out: &mut Vec<u8>) -> Progress {
-    let mut headers = [const { MaybeUninit::uninit() }; HEADERS_MAX];
-    let mut head = Head::new(&mut []);
-    let consumed = match head.parse_with_uninit_headers(bytes, &mut headers) {
-        Ok(Parsed::Complete(consumed)) => consumed,
-        Ok(Parsed::Partial) => return Progress::Incomplete,
-        Err(error) => {
-            refuse_unreadable(error, tracker, out);
-            return Progress::Unreadable;
+    let line = match RequestLine::parse(bytes) {
+        LineParsed::Complete(line) => line,
+        LineParsed::Partial => return Progress::Incomplete,
+        LineParsed::Invalid(reason) => return refuse_unreadable(Status::BadRequest, reason, tracker, out),
+        LineParsed::OtherVersion => {
+            let reason = "only HTTP/1.0 and HTTP/1.1 are spoken here";
+            return refuse_unreadable(Status::VersionNotSupported, reason, tracker, out);
         }
     };
+    let mut few = [EMPTY_HEADER; HEADERS_USUAL];
+    match httparse::parse_headers(&bytes[line.length..], &mut few) {
+        Err(httparse::Error::TooManyHeaders) => {
+            let mut many = [EMPTY_HEADER; HEADERS_MAX];
+            let parsed = httparse::parse_headers(&bytes[line.length..], &mut many);
+            answer_parsed(line, parsed, from, tracker, out)
+        }
+        parsed => answer_parsed(line, parsed, from, tracker, out),
+    }
+}
+
+fn answer_parsed<'h>(
+    line: RequestLine<'h>,
+    parsed: httparse::Result<(usize, &'h [Header<'h>])>,
+    from: SocketAddr,
+    tracker: &Tracker,
+    out: &mut Vec<u8>,
+) -> Progress {
+    let (header_bytes, headers) = match parsed {
+        Ok(Parsed::Complete(whole)) => whole,
+        Ok(Parsed::Partial) => return Progress::Incomplete,
+        Err(httparse::Error::TooManyHeaders) => {
+            return refuse_unreadable(Status::HeadTooLarge, "too many headers", tracker, out);
+        }
+        Err(_) => return refuse_unreadable(Status::BadRequest, "a header cannot be read", tracker, out),
+    };
+    let consumed = line.length + header_bytes;
+    let head = Head { line, headers };
     let manner = manner_of(&head);
     let after = if manner.has_body { After::Close } else { manner.after };
     SCRATCH.with_borrow_mut(|scratch| {
@@ -66,20 +101,14 @@ pub(super) fn answer_first(bytes: &[u8], from: SocketAddr, tracker: &Tracker, ou
     Progress::Answered { consumed, after }
 }
 
-fn refuse_unreadable(error: httparse::Error, tracker: &Tracker, out: &mut Vec<u8>) {
+fn refuse_unreadable(status: Status, reason: &str, tracker: &Tracker, out: &mut Vec<u8>) -> Progress {
     tracker.counters().refused.count("bad_http");
-    let (status, reason) = match error {
-        httparse::Error::TooManyHeaders => (Status::HeadTooLarge, "too many headers"),
-        httparse::Error::Version => {
-            (Status::VersionNotSupported, "only HTTP/1.0 and HTTP/1.1 are spoken here")
-        }
-        _ => (Status::BadRequest, "this is not an HTTP request"),
-    };
     response::write_final_failure(out, status, reason);
+    Progress::Unreadable
 }
 
-fn manner_of(head: &Head<'_, '_>) -> Manner {
-    let is_1_0 = head.version == Some(0);
+fn manner_of(head: &Head<'_>) -> Manner {
+    let is_1_0 = head.line.is_http_1_0;
     let mut after = if is_1_0 { After::Close } else { After::KeepAlive };
     let mut has_body = false;
     for header in head.headers.iter() {
@@ -106,7 +135,7 @@ fn manner_of(head: &Head<'_, '_>) -> Manner {
 
 /// Writes the body and says under which status it goes. A refusal of the tracker's own is a success of HTTP: clients
 /// show its reason only then.
-fn answer(head: &Head<'_, '_>, from: SocketAddr, tracker: &Tracker, scratch: &mut Scratch) -> Status {
+fn answer(head: &Head<'_>, from: SocketAddr, tracker: &Tracker, scratch: &mut Scratch) -> Status {
     scratch.body.clear();
     match answer_request(head, from, tracker, scratch) {
         Ok(()) => Status::Ok,
@@ -164,12 +193,12 @@ impl From<wire::http::QueryError> for Problem {
 }
 
 fn answer_request(
-    head: &Head<'_, '_>,
+    head: &Head<'_>,
     from: SocketAddr,
     tracker: &Tracker,
     scratch: &mut Scratch,
 ) -> Result<(), Problem> {
-    if head.method != Some("GET") {
+    if head.line.method != b"GET" {
         return Err(Problem::Method);
     }
     let client = {
@@ -178,7 +207,7 @@ fn answer_request(
         proxy::client_address(from.ip(), headers, &live.proxies)?
     };
     tracker.check_flood(client.ip)?;
-    let target = parse_target(head.path.unwrap_or_default().as_bytes())?;
+    let target = parse_target(head.line.target)?;
     match target.route {
         Route::Announce => announce(&target, client, tracker, scratch),
         Route::Scrape => scrape(&target, tracker, scratch),
