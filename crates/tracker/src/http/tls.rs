@@ -1,6 +1,7 @@
 //! Certificates, reloaded while the server runs.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -46,8 +47,17 @@ pub enum TlsError {
 pub struct Certificate {
     files: TlsFiles,
     shown: Arc<Shown>,
-    /// When the files last changed.
-    changed: Mutex<Option<[SystemTime; 2]>>,
+    /// What the files were when they were last read.
+    seen: Mutex<Option<[FileState; 2]>>,
+}
+
+/// What shows that a file was replaced. The time alone does not: clocks of file systems tick slowly, and some tools
+/// keep the time of what they copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileState {
+    modified: SystemTime,
+    inode: u64,
+    bytes: u64,
 }
 
 #[derive(Debug)]
@@ -62,24 +72,26 @@ impl ResolvesServerCert for Shown {
 impl Certificate {
     /// Reads the files.
     pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
+        // Looked at before they are read: what is replaced in between is read again, rather than never.
+        let seen = look_at(files).ok();
         let key = read(files)?;
         Ok(Certificate {
             files: files.clone(),
             shown: Arc::new(Shown(ArcSwap::from_pointee(key))),
-            changed: Mutex::new(changed_at(files).ok()),
+            seen: Mutex::new(seen),
         })
     }
 
     /// Reads the files again if they changed. Files that are not usable leave everything as it was.
     pub fn reload_if_changed(&self) {
-        let mut changed = self.changed.lock();
-        let Ok(now_changed) = changed_at(&self.files) else {
+        let mut seen = self.seen.lock();
+        let Ok(state) = look_at(&self.files) else {
             return;
         };
-        if *changed == Some(now_changed) {
+        if *seen == Some(state) {
             return;
         }
-        *changed = Some(now_changed);
+        *seen = Some(state);
         match read(&self.files) {
             Ok(key) => {
                 self.shown.0.store(Arc::new(key));
@@ -101,9 +113,12 @@ impl Certificate {
     }
 }
 
-fn changed_at(files: &TlsFiles) -> io::Result<[SystemTime; 2]> {
-    let changed = |path: &PathBuf| std::fs::metadata(path)?.modified();
-    Ok([changed(&files.certificates)?, changed(&files.private_key)?])
+fn look_at(files: &TlsFiles) -> io::Result<[FileState; 2]> {
+    let look = |path: &PathBuf| -> io::Result<FileState> {
+        let file = std::fs::metadata(path)?;
+        Ok(FileState { modified: file.modified()?, inode: file.ino(), bytes: file.len() })
+    };
+    Ok([look(&files.certificates)?, look(&files.private_key)?])
 }
 
 fn read(files: &TlsFiles) -> Result<CertifiedKey, TlsError> {
