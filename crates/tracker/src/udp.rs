@@ -17,6 +17,7 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use tracing::{error, warn};
 
@@ -35,22 +36,33 @@ pub(crate) fn start(
     thread::Builder::new().name("udp".into()).spawn(move || serve(&socket, &tracker, ids, &stop))
 }
 
+/// Batches that are still answered once the server drains: what had arrived by then, but no endless stream.
+const BATCHES_WHEN_DRAINING: usize = 64;
+/// How long to wait after an error, so that one that does not pass is not repeated a million times a second.
+const ERROR_PAUSE: Duration = Duration::from_millis(50);
+
 /// Answers packets until told to stop and nothing is left to answer.
 fn serve(socket: &UdpSocket, tracker: &Tracker, ids: ConnectionIds, stop: &AtomicBool) {
     let mut batch = Batch::new();
     let mut answerer = packet::Answerer::new(tracker, ids);
-    loop {
+    let mut batches_left = BATCHES_WHEN_DRAINING;
+    while batches_left > 0 {
+        let stopping = stop.load(Ordering::Acquire);
         match batch.receive(socket) {
-            Ok(0) if stop.load(Ordering::Acquire) => return,
+            Ok(0) if stopping => return,
             Ok(received) => {
                 tracker.counters().packets.add(received as u64);
                 batch.answer_each(|packet, from, reply| answerer.answer(packet, from, reply));
                 let unsent = batch.send(socket);
                 tracker.counters().replies_unsent.add(unsent as u64);
             }
-            Err(reason) if is_passing(&reason) => warn!(%reason, "packets could not be received"),
+            Err(reason) if is_passing(&reason) => {
+                warn!(%reason, "packets could not be received");
+                thread::sleep(ERROR_PAUSE);
+            }
             Err(reason) => return error!(%reason, "a UDP socket is no longer usable"),
         }
+        batches_left -= usize::from(stopping);
     }
 }
 

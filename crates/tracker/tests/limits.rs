@@ -222,8 +222,12 @@ fn start_for_slow_readers(authority: &Authority) -> (TestTracker, RawHttp) {
     let tracker = start_with(options);
     let mut first = tracker.connect();
     for client in 0..100_u32 {
-        let key: domain::Passkey = format!("{:032x}", 1000 + client).parse().unwrap();
-        tracker.gate.put_user(domain::UserId::new(1000 + u64::from(client)).unwrap(), key, true);
+        let key: domain::Passkey = format!("{:032x}", 1000 + client).parse().expect("hexadecimal digits");
+        tracker.gate.put_user(
+            domain::UserId::new(1000 + u64::from(client)).expect("a positive number"),
+            key,
+            true,
+        );
         assert_eq!(first.get(&leecher(client).target(&key)).status(), 200);
     }
     (tracker, first)
