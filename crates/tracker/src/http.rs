@@ -96,7 +96,8 @@ async fn accept(listener: Listener, server: HttpServer) {
         }
         while open.try_join_next().is_some() {}
     }
-    // Who is in the queue was there in time.
+    // Who is in the queue was there in time. The runtime looks at the network before it comes back to who yields.
+    tokio::task::yield_now().await;
     for _ in 0..QUEUE_WHEN_DRAINING {
         match tokio::time::timeout(Duration::ZERO, socket.accept()).await {
             Ok(Ok((stream, from))) => welcome(stream, from, listener.tls.clone(), &server, &mut open),
@@ -106,6 +107,14 @@ async fn accept(listener: Listener, server: HttpServer) {
     drop(socket);
     let everyone_answered = async { while open.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(server.drain_timeout, everyone_answered).await;
+}
+
+/// Waits until the server drains, and then until whatever the network has brought by then can be seen: the runtime
+/// looks at the network before it comes back to somebody who yields.
+async fn last_call(stop: &mut watch::Receiver<bool>) {
+    // Without a sender the server is gone, which ends everything likewise.
+    let _ = stop.wait_for(|stopped| *stopped).await;
+    tokio::task::yield_now().await;
 }
 
 /// Gives a new connection its place, or turns it away.

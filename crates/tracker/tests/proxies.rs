@@ -1,4 +1,5 @@
 //! Behind proxies: whose address it is, who is believed, and what becomes of headers that are not right.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
 

@@ -14,11 +14,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::HttpServer;
 use super::proxy;
 use super::proxy_protocol::{self, Parsed};
 use super::request::{self, Progress};
 use super::response::{self, After, Status};
+use super::{HttpServer, last_call};
 
 /// What a request usually needs; grows up to the configured maximum.
 const READ_BUFFER_BYTES: usize = 1024;
@@ -156,7 +156,6 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
         loop {
             let idle = self.received.is_empty();
             tokio::select! {
-                // What has arrived is read before anything else is looked at, also when the server drains.
                 biased;
                 read = self.stream.read_buf(&mut self.received) => {
                     return match read {
@@ -175,7 +174,7 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
                     }
                     alarm.as_mut().reset(self.deadline);
                 }
-                _ = self.stop.changed(), if idle => return Some(End::Draining),
+                () = last_call(&mut self.stop), if idle => return Some(End::Draining),
             }
         }
     }

@@ -200,9 +200,9 @@ impl Problem {
         }
     }
 
-    /// Whether the rest of the connection is not worth reading.
+    /// Whether what follows on the connection may not be what it seems.
     fn ends_connection(&self) -> bool {
-        matches!(self, Problem::Method | Problem::Body | Problem::Rejected(Rejection::Flood))
+        matches!(self, Problem::Method | Problem::Body)
     }
 
     /// A refusal of the tracker's own is a success of HTTP: clients show its reason only then.

@@ -5,10 +5,11 @@ pub mod certificates;
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use access::Gate;
-use domain::clock::ManualClock;
+use domain::clock::{ManualClock, Stopwatch};
 use domain::{AnnounceEvent, InfoHash, Passkey, Seconds, TorrentId, TrafficEvent, UnixTime, UserId};
 use parking_lot::Mutex;
 use testkit::{Announce, AnnounceReply, HttpReply, RawHttp, RawUdp, SwarmCounts};
@@ -220,6 +221,16 @@ impl TestTracker {
 
     pub fn pass(&self, seconds: u32) {
         self.clock.advance(Seconds(seconds));
+    }
+
+    /// Drains in a thread of its own, which gives back how long that took.
+    pub fn begin_drain(&mut self) -> JoinHandle<Duration> {
+        let running = self.running.take().unwrap();
+        std::thread::spawn(move || {
+            let since_start = Stopwatch::start();
+            running.drain();
+            since_start.elapsed()
+        })
     }
 
     pub fn drain(&mut self) {
