@@ -1,2 +1,2 @@
-//! loadgen
+//! The command line of the load generator.
 fn main() {}
