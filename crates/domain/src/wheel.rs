@@ -7,15 +7,16 @@
 //!
 //! # Guarantees
 //!
-//! - A slot armed for a moment is judged by the first [`TimingWheel::advance`] at or after that moment, never before
-//!   it unless it lies beyond the wheel's horizon (then the owner answers `LookAgainAt` once per turn).
+//! - A slot armed for a later second is judged by the first [`TimingWheel::advance`] at or after that second, never
+//!   before it unless it lies beyond the wheel's horizon (then the owner answers `LookAgainAt` once per turn).
 //! - An advance costs what is due plus one step for each elapsed second, however many slots are armed.
 //! - Four bytes a slot, no allocation once the slots have been seen, no pointers.
 //!
 //! # Deliberately absent
 //!
 //! Cancelling: an owner that frees a slot leaves it armed, and answers `Done` (or the deadline of the slot's next
-//! tenant) when it comes up. Moving a deadline *forward*: an owner that needs an earlier look arms a second slot.
+//! tenant) when it comes up. Moving a deadline *forward*: a slot's deadlines only ever grow, also from one tenant to
+//! the next; an owner that needs an earlier look arms a second slot.
 
 use crate::time::UnixTime;
 
@@ -67,7 +68,7 @@ impl TimingWheel {
         self.next.get(slot as usize).is_some_and(|next| *next != NOT_ARMED)
     }
 
-    /// Looks at `slot` at `deadline`, or at the next advance if that has passed.
+    /// Looks at `slot` at `deadline`, or a second from now if that has passed.
     ///
     /// A slot that is armed already stays where it is: its owner knows the true deadline and says so when asked.
     pub fn arm(&mut self, slot: u32, deadline: UnixTime) {

@@ -1,1 +1,34 @@
-//! swarm
+//! Swarms in memory: who has which torrent right now, and what each peer moved since it last spoke.
+//!
+//! # Layout
+//!
+//! - [`swarms`]: the public face: shards behind short locks
+//! - [`announce`]: what goes into an announce and what comes out
+//! - `shard`: the swarms of one shard, and the life of a peer in them
+//! - `peer`: one peer's accounts, in one cache line; the rules for deltas
+//! - `members`: one swarm's addresses side by side, seeders first
+//! - `selection`: a uniform random choice of peers
+//! - `slab`: records at stable slots, without slack
+//!
+//! # Guarantees
+//!
+//! - An announce takes one lock, once; in steady state it allocates nothing.
+//! - Choosing peers costs what was asked for, not what the swarm holds.
+//! - A dual-stack client is one peer; what it moved counts once.
+//! - Expiry costs what is due ([`domain::wheel`]).
+//!
+//! # Deliberately absent
+//!
+//! Whether someone *may* announce (crate `access`), and everything about sockets (crate `tracker`). The memory of a
+//! peer ends with the peer: what outlives it is the journal's and the ledger's business.
+
+pub mod announce;
+mod members;
+mod peer;
+mod selection;
+mod shard;
+mod slab;
+pub mod swarms;
+
+pub use announce::{Announce, AnnounceError, Departure, Families, Outcome, PeerLists, Rules, SwarmCounts};
+pub use swarms::{SwarmTotals, Swarms};

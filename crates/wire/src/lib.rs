@@ -1,1 +1,37 @@
-//! wire
+//! Bytes to values and back. Pure: no I/O, no clock, no state.
+//!
+//! # Layout
+//!
+//! - [`http`]: the target and query of an announce or scrape, and the bencoded replies
+//! - [`udp`]: the packets of BEP 15 with the options of BEP 41
+//! - [`metainfo`]: what a tracker wants to know of a `.torrent` file
+//! - [`bencode`]: the strict reader and the small writer beneath them
+//!
+//! No input panics, and none makes more than a bounded allocation. What a client is told about bad input is the
+//! `Display` of the error; what a counter calls it is the error's `label`.
+//!
+//! Deliberately absent: what is allowed and what is likely. A port of zero, a foreign `ip=` or a `numwant` of four
+//! billion are values here; the tracker decides about them.
+
+pub mod bencode;
+pub mod http;
+pub mod metainfo;
+pub mod udp;
+
+use domain::InfoHash;
+
+/// How many torrents one scrape may ask about: as many as BEP 15 lets into a packet. Those behind are left out.
+pub const MAX_SCRAPE_HASHES: usize = 74;
+
+/// What a scrape tells about one torrent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScrapeEntry {
+    /// The torrent.
+    pub info_hash: InfoHash,
+    /// Peers that have all of it.
+    pub complete: u32,
+    /// How often it has been downloaded to the end.
+    pub downloaded: u32,
+    /// Peers that still want some of it.
+    pub incomplete: u32,
+}

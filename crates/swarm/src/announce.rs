@@ -1,0 +1,150 @@
+//! What goes into an announce and what comes out.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, Seconds, SessionId, UnixTime, UserId};
+
+/// The most peers one announce can be given, whatever the configuration says.
+pub const WANTED_MAX: usize = 200;
+
+/// Which addresses the asker can be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Families {
+    /// Both: an HTTP reply has room for `peers` and `peers6`.
+    Both,
+    /// IPv4 only: the reply to a UDP packet that came over IPv4.
+    V4,
+    /// IPv6 only: the reply to a UDP packet that came over IPv6.
+    V6,
+}
+
+/// An announce that was let in.
+#[derive(Clone, Copy, Debug)]
+pub struct Announce {
+    /// The torrent.
+    pub info_hash: InfoHash,
+    /// Whose announce it is.
+    pub user: UserId,
+    /// Which client.
+    pub peer_id: PeerId,
+    /// The client's key.
+    pub key: ClientKey,
+    /// Where the client is. A mapped IPv4 address has been unmapped.
+    pub ip: IpAddr,
+    /// Where it listens.
+    pub port: u16,
+    /// Its running total of bytes uploaded.
+    pub uploaded: u64,
+    /// Its running total of bytes downloaded.
+    pub downloaded: u64,
+    /// What it still wants; none if it did not say.
+    pub left: Option<u64>,
+    /// Why it announces.
+    pub event: AnnounceEvent,
+    /// How many peers it wants, at most [`WANTED_MAX`].
+    pub wanted: usize,
+    /// Which addresses it can be given.
+    pub families: Families,
+    /// When.
+    pub now: UnixTime,
+}
+
+impl Announce {
+    /// Whether the client has everything (L3).
+    pub(crate) fn is_seeder(&self) -> bool {
+        self.left == Some(0) || self.event == AnnounceEvent::Completed
+    }
+}
+
+/// The rules that announces are judged by; they may change while the server runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// A peer that is silent this long is gone: interval + grace (T3).
+    pub silence_max: Seconds,
+    /// Announces sooner than this after the last one get no peers.
+    pub min_interval: Seconds,
+    /// How many clients a user may run on one torrent.
+    pub clients_per_user_max: u8,
+}
+
+/// What an announce led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The swarm after the announce.
+    pub counts: SwarmCounts,
+    /// Bytes uploaded since the last announce of this session.
+    pub uploaded_delta: u64,
+    /// Bytes downloaded since the last announce of this session.
+    pub downloaded_delta: u64,
+    /// Time since the last announce of this session, zero for the first.
+    pub since_last: Seconds,
+    /// The session.
+    pub session: SessionId,
+    /// Whether the client came back sooner than it may; it was credited, but got no peers.
+    pub too_soon: bool,
+}
+
+/// Why an announce cannot be taken, though the user and the torrent are fine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnnounceError {
+    /// The user runs as many clients on this torrent as allowed.
+    #[error("you already run {limit} clients on this torrent, which is the limit; stop one of them first")]
+    TooManyClients {
+        /// How many are allowed.
+        limit: u8,
+    },
+}
+
+/// How many peers a swarm has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SwarmCounts {
+    /// Peers that have everything.
+    pub seeders: u32,
+    /// Peers that do not.
+    pub leechers: u32,
+    /// How often the torrent was completed since the server started.
+    pub snatches: u32,
+}
+
+/// Compact addresses, as they go onto the wire. Kept and reused by the caller, so that answering allocates nothing.
+#[derive(Clone, Debug, Default)]
+pub struct PeerLists {
+    /// Six bytes a peer (BEP 23).
+    pub v4: Vec<u8>,
+    /// Eighteen bytes a peer (BEP 7).
+    pub v6: Vec<u8>,
+}
+
+impl PeerLists {
+    /// Empties both lists.
+    pub fn clear(&mut self) {
+        self.v4.clear();
+        self.v6.clear();
+    }
+}
+
+/// A peer that left a swarm without saying so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// The torrent.
+    pub info_hash: InfoHash,
+    /// Whose peer it was.
+    pub user: UserId,
+    /// Which client.
+    pub peer_id: PeerId,
+    /// Where it was last; `0.0.0.0:0` if it never had an address that could be handed out.
+    pub address: SocketAddr,
+    /// Its last totals.
+    pub uploaded: u64,
+    /// Its last totals.
+    pub downloaded: u64,
+    /// Whether it had everything.
+    pub seeder: bool,
+    /// When it last announced.
+    pub last_announce: UnixTime,
+    /// Its session.
+    pub session: SessionId,
+}
+
+/// The address of a peer that cannot be reached.
+pub(crate) const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);

@@ -1,0 +1,156 @@
+//! One swarm's addresses side by side, seeders first, so that choosing peers reads one stretch of memory.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::announce::{Families, NO_ADDRESS, PeerLists};
+
+/// Ports below are not handed out: no client listens there, and handing them out would make swarms a weapon.
+const LOWEST_PORT: u16 = 1024;
+
+/// One peer's addresses, as they go onto the wire. All zero where there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Member {
+    /// The slot of the peer.
+    pub(crate) slot: u32,
+    v4: [u8; 6],
+    v6: [u8; 18],
+}
+
+impl Member {
+    pub(crate) fn new(slot: u32, ip: IpAddr, port: u16) -> Self {
+        let mut member = Member { slot, ..Member::default() };
+        member.set_address(ip, port);
+        member
+    }
+
+    /// Notes where the peer is, for the family of `ip`; a port that is never handed out means nowhere.
+    pub(crate) fn set_address(&mut self, ip: IpAddr, port: u16) {
+        let reachable = port >= LOWEST_PORT;
+        match ip {
+            IpAddr::V4(ip) => {
+                self.v4 = [0; 6];
+                if reachable {
+                    self.v4[..4].copy_from_slice(&ip.octets());
+                    self.v4[4..].copy_from_slice(&port.to_be_bytes());
+                }
+            }
+            IpAddr::V6(ip) => {
+                self.v6 = [0; 18];
+                if reachable {
+                    self.v6[..16].copy_from_slice(&ip.octets());
+                    self.v6[16..].copy_from_slice(&port.to_be_bytes());
+                }
+            }
+        }
+    }
+
+    /// The IPv4 address, else the IPv6 address, else `0.0.0.0:0`.
+    pub(crate) fn address(&self) -> SocketAddr {
+        if self.has_v4() {
+            let [a, b, c, d, port @ ..] = self.v4;
+            SocketAddr::new(IpAddr::V4(Ipv4Addr::new(a, b, c, d)), u16::from_be_bytes(port))
+        } else if self.has_v6() {
+            let (ip, port) = self.v6.split_at(16);
+            let octets: [u8; 16] = ip.try_into().expect("sixteen bytes were split off");
+            SocketAddr::new(IpAddr::V6(Ipv6Addr::from(octets)), u16::from_be_bytes([port[0], port[1]]))
+        } else {
+            NO_ADDRESS
+        }
+    }
+
+    /// Adds the addresses the asker can use to its lists; false if there is none.
+    pub(crate) fn hand_out(&self, families: Families, lists: &mut PeerLists) -> bool {
+        let give_v4 = families != Families::V6 && self.has_v4();
+        let give_v6 = families != Families::V4 && self.has_v6();
+        if give_v4 {
+            lists.v4.extend_from_slice(&self.v4);
+        }
+        if give_v6 {
+            lists.v6.extend_from_slice(&self.v6);
+        }
+        give_v4 || give_v6
+    }
+
+    fn has_v4(&self) -> bool {
+        self.v4[4..] != [0, 0]
+    }
+
+    fn has_v6(&self) -> bool {
+        self.v6[16..] != [0, 0]
+    }
+}
+
+/// A member that now stands at another place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    pub(crate) slot: u32,
+    pub(crate) to: u32,
+}
+
+/// The members of one swarm: `[seeders… | leechers…]`.
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    all: Vec<Member>,
+    seeders: u32,
+}
+
+impl Members {
+    pub(crate) fn all(&self) -> &[Member] {
+        &self.all
+    }
+
+    pub(crate) fn leechers(&self) -> &[Member] {
+        &self.all[self.seeders as usize..]
+    }
+
+    pub(crate) fn seeder_count(&self) -> u32 {
+        self.seeders
+    }
+
+    pub(crate) fn leecher_count(&self) -> u32 {
+        self.all.len() as u32 - self.seeders
+    }
+
+    pub(crate) fn is_seeder(&self, position: u32) -> bool {
+        position < self.seeders
+    }
+
+    pub(crate) fn member_mut(&mut self, position: u32) -> &mut Member {
+        &mut self.all[position as usize]
+    }
+
+    /// Adds a member as a leecher, at the end.
+    pub(crate) fn push(&mut self, member: Member) -> u32 {
+        if self.all.len() == self.all.capacity() {
+            // Grow by an eighth rather than twofold: most swarms are small and stay so.
+            self.all.reserve_exact(2.max(self.all.len() / 8));
+        }
+        self.all.push(member);
+        self.all.len() as u32 - 1
+    }
+
+    /// Moves a member over the border between seeders and leechers; both who changed places are reported.
+    pub(crate) fn set_seeder(&mut self, position: u32, seeder: bool) -> Option<[Moved; 2]> {
+        if self.is_seeder(position) == seeder {
+            return None;
+        }
+        let border = if seeder { self.seeders } else { self.seeders - 1 };
+        self.all.swap(position as usize, border as usize);
+        self.seeders = if seeder { self.seeders + 1 } else { self.seeders - 1 };
+        Some([self.at(position), self.at(border)])
+    }
+
+    /// Takes the last leecher's place, for a member that has been made a leecher before.
+    pub(crate) fn remove_leecher(&mut self, position: u32) -> Option<Moved> {
+        debug_assert!(!self.is_seeder(position), "seeders are made leechers before they leave");
+        self.all.swap_remove(position as usize);
+        if self.all.capacity() > 16 + 2 * self.all.len() {
+            self.all.shrink_to(self.all.len() + 2.max(self.all.len() / 8));
+        }
+        (position < self.all.len() as u32).then(|| self.at(position))
+    }
+
+    fn at(&self, position: u32) -> Moved {
+        Moved { slot: self.all[position as usize].slot, to: position }
+    }
+}

@@ -1,0 +1,345 @@
+//! The swarms of one shard, and the life of a peer in them: join, announce, leave, expire.
+//!
+//! A peer is found by (swarm, user): a user has few clients on a torrent, so one small table serves the peer id, the
+//! key, the limit on clients and the rule that nobody is given their own peers.
+
+use domain::wheel::{TimingWheel, Verdict};
+use domain::{AnnounceEvent, InfoHash, SessionId, UnixTime, UserId};
+use fastrand::Rng;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+use crate::announce::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts};
+use crate::members::{Member, Members, Moved};
+use crate::peer::{Credit, Peer};
+use crate::selection::{self, Asker, OWN_MAX};
+use crate::slab::Slab;
+
+/// How far ahead the wheel sees without a second look: longer than the default interval + grace.
+const WHEEL_HORIZON_S: u32 = 4096;
+
+#[derive(Debug)]
+struct Swarm {
+    info_hash: InfoHash,
+    members: Members,
+    snatches: u32,
+}
+
+impl Swarm {
+    fn counts(&self) -> SwarmCounts {
+        SwarmCounts {
+            seeders: self.members.seeder_count(),
+            leechers: self.members.leecher_count(),
+            snatches: self.snatches,
+        }
+    }
+}
+
+/// The slots of one user's peers in one swarm.
+struct OwnPeers {
+    slots: [u32; OWN_MAX],
+    count: usize,
+}
+
+impl OwnPeers {
+    fn slots(&self) -> &[u32] {
+        &self.slots[..self.count]
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Shard {
+    swarms: Slab<Swarm>,
+    swarm_by_hash: HashTable<u32>,
+    peers: Slab<Peer>,
+    peer_by_user: HashTable<u32>,
+    wheel: TimingWheel,
+    random: Rng,
+    hasher: FixedState,
+}
+
+impl Shard {
+    pub(crate) fn new(now: UnixTime, random_seed: u64, hasher: FixedState) -> Self {
+        Shard {
+            swarms: Slab::default(),
+            swarm_by_hash: HashTable::new(),
+            peers: Slab::default(),
+            peer_by_user: HashTable::new(),
+            wheel: TimingWheel::new(now, WHEEL_HORIZON_S),
+            random: Rng::with_seed(random_seed),
+            hasher,
+        }
+    }
+
+    pub(crate) fn peer_count(&self) -> usize {
+        self.peers.len()
+    }
+
+    pub(crate) fn announce(
+        &mut self,
+        hash_of_torrent: u64,
+        announce: &Announce,
+        rules: &Rules,
+        lists: &mut PeerLists,
+    ) -> Result<Outcome, AnnounceError> {
+        let Some(swarm) = self.find_or_open_swarm(hash_of_torrent, announce) else {
+            return Ok(outcome_of_unknown_stop(announce, SwarmCounts::default()));
+        };
+        let own = self.own_peers(swarm, announce.user);
+        let known = self.find_client(&own, announce);
+        if announce.event == AnnounceEvent::Stopped {
+            return Ok(self.stop(swarm, known, announce));
+        }
+        let (slot, credit, too_soon) = match known {
+            Some(slot) => self.heartbeat(slot, announce, rules),
+            None => (self.join(swarm, &own, announce, rules)?, Credit::NOTHING, false),
+        };
+        if announce.event == AnnounceEvent::Completed && self.peers[slot].complete() {
+            self.swarms[swarm].snatches = self.swarms[swarm].snatches.saturating_add(1);
+        }
+        if !too_soon {
+            self.choose_peers(swarm, slot, &own, announce, lists);
+        }
+        Ok(Outcome {
+            counts: self.swarms[swarm].counts(),
+            uploaded_delta: credit.uploaded,
+            downloaded_delta: credit.downloaded,
+            since_last: credit.since_last,
+            session: self.peers[slot].session(&announce.info_hash),
+            too_soon,
+        })
+    }
+
+    pub(crate) fn scrape(&self, hash_of_torrent: u64, info_hash: &InfoHash) -> SwarmCounts {
+        match self.find_swarm(hash_of_torrent, info_hash) {
+            Some(swarm) => self.swarms[swarm].counts(),
+            None => SwarmCounts::default(),
+        }
+    }
+
+    /// Takes out every peer that has been silent for too long.
+    pub(crate) fn expire(&mut self, now: UnixTime, rules: &Rules, mut departed: impl FnMut(Departure)) {
+        // The wheel is lent out, so that its judge may change the shard.
+        let mut wheel = std::mem::replace(&mut self.wheel, TimingWheel::new(now, 1));
+        wheel.advance(now, |slot| {
+            let peer = &self.peers[slot];
+            if peer.is_vacant() {
+                return Verdict::Done;
+            }
+            let deadline = peer.last_announce + rules.silence_max;
+            if deadline > now {
+                return Verdict::LookAgainAt(deadline);
+            }
+            departed(self.departure(slot));
+            self.leave(slot);
+            Verdict::Done
+        });
+        self.wheel = wheel;
+    }
+
+    /// Takes out a torrent with all its peers.
+    pub(crate) fn remove_torrent(
+        &mut self,
+        hash_of_torrent: u64,
+        info_hash: &InfoHash,
+        mut departed: impl FnMut(Departure),
+    ) {
+        let swarms = &self.swarms;
+        let Ok(entry) =
+            self.swarm_by_hash.find_entry(hash_of_torrent, |slot| swarms[*slot].info_hash == *info_hash)
+        else {
+            return;
+        };
+        let swarm = entry.remove().0;
+        while let Some(member) = self.swarms[swarm].members.all().last() {
+            let slot = member.slot;
+            departed(self.departure(slot));
+            self.leave(slot);
+        }
+        self.swarms.release(swarm);
+    }
+
+    /// Takes out all peers of a user. Reads every record of the shard: for rare orders of an operator only.
+    pub(crate) fn remove_user(&mut self, user: UserId, mut departed: impl FnMut(Departure)) {
+        let is_theirs = |peer: &Peer| peer.user == user && !peer.is_vacant();
+        let slots: Vec<u32> =
+            self.peers.iter().filter(|(_, peer)| is_theirs(peer)).map(|(slot, _)| slot).collect();
+        for slot in slots {
+            departed(self.departure(slot));
+            self.leave(slot);
+        }
+    }
+
+    fn find_swarm(&self, hash_of_torrent: u64, info_hash: &InfoHash) -> Option<u32> {
+        self.swarm_by_hash.find(hash_of_torrent, |slot| self.swarms[*slot].info_hash == *info_hash).copied()
+    }
+
+    /// A swarm opens with its first peer; a `stopped` opens none.
+    fn find_or_open_swarm(&mut self, hash_of_torrent: u64, announce: &Announce) -> Option<u32> {
+        let found = self.find_swarm(hash_of_torrent, &announce.info_hash);
+        if found.is_some() || announce.event == AnnounceEvent::Stopped {
+            return found;
+        }
+        let swarm = Swarm { info_hash: announce.info_hash, members: Members::default(), snatches: 0 };
+        let slot = self.swarms.insert(swarm);
+        let (swarms, hasher) = (&self.swarms, &self.hasher);
+        self.swarm_by_hash
+            .insert_unique(hash_of_torrent, slot, |slot| hasher.hash_one(swarms[*slot].info_hash));
+        Some(slot)
+    }
+
+    fn own_peers(&self, swarm: u32, user: UserId) -> OwnPeers {
+        let mut own = OwnPeers { slots: [0; OWN_MAX], count: 0 };
+        for slot in self.peer_by_user.iter_hash(hash_of_user(&self.hasher, swarm, user)) {
+            let peer = &self.peers[*slot];
+            if peer.user == user && peer.swarm == swarm && own.count < OWN_MAX {
+                own.slots[own.count] = *slot;
+                own.count += 1;
+            }
+        }
+        own
+    }
+
+    /// The peer that announces: by its peer id, else by its key.
+    fn find_client(&self, own: &OwnPeers, announce: &Announce) -> Option<u32> {
+        let find = |is_it: fn(&Peer, &Announce) -> bool| {
+            own.slots().iter().copied().find(|slot| is_it(&self.peers[*slot], announce))
+        };
+        find(Peer::has_peer_id).or_else(|| find(Peer::has_key))
+    }
+
+    fn join(
+        &mut self,
+        swarm: u32,
+        own: &OwnPeers,
+        announce: &Announce,
+        rules: &Rules,
+    ) -> Result<u32, AnnounceError> {
+        let limit = rules.clients_per_user_max.min(OWN_MAX as u8);
+        if own.count >= usize::from(limit) {
+            return Err(AnnounceError::TooManyClients { limit });
+        }
+        let slot = self.peers.insert(Peer::new(announce, swarm));
+        let (peers, hasher) = (&self.peers, &self.hasher);
+        self.peer_by_user.insert_unique(hash_of_user(hasher, swarm, announce.user), slot, |slot| {
+            hash_of_user(hasher, peers[*slot].swarm, peers[*slot].user)
+        });
+        let members = &mut self.swarms[swarm].members;
+        self.peers[slot].position = members.push(Member::new(slot, announce.ip, announce.port));
+        self.set_seeder(slot, announce.is_seeder());
+        self.wheel.arm(slot, announce.now + rules.silence_max);
+        Ok(slot)
+    }
+
+    /// An announce of a known peer that stays: what it moved, and whether it came too soon.
+    fn heartbeat(&mut self, slot: u32, announce: &Announce, rules: &Rules) -> (u32, Credit, bool) {
+        let peer = &mut self.peers[slot];
+        let completes = announce.event == AnnounceEvent::Completed && !peer.has_completed();
+        let too_soon = !completes && peer.is_too_soon(announce, rules.min_interval);
+        let credit = peer.credit(announce);
+        let (swarm, position) = (peer.swarm, peer.position);
+        self.swarms[swarm].members.member_mut(position).set_address(announce.ip, announce.port);
+        self.set_seeder(slot, announce.is_seeder());
+        (slot, credit, too_soon)
+    }
+
+    /// A `stopped`: always a success, also of a peer that nobody knows, or it would be repeated for ever.
+    fn stop(&mut self, swarm: u32, known: Option<u32>, announce: &Announce) -> Outcome {
+        let Some(slot) = known else {
+            return outcome_of_unknown_stop(announce, self.swarms[swarm].counts());
+        };
+        let credit = self.peers[slot].credit(announce);
+        let session = self.peers[slot].session(&announce.info_hash);
+        self.leave(slot);
+        Outcome {
+            counts: self.swarms[swarm].counts(),
+            uploaded_delta: credit.uploaded,
+            downloaded_delta: credit.downloaded,
+            since_last: credit.since_last,
+            session,
+            too_soon: false,
+        }
+    }
+
+    /// Takes a peer out of its swarm. The wheel keeps the slot until it comes by, or the slot's next tenant gets it.
+    fn leave(&mut self, slot: u32) {
+        self.set_seeder(slot, false);
+        let (swarm, user, position) = {
+            let peer = &mut self.peers[slot];
+            peer.vacate();
+            (peer.swarm, peer.user, peer.position)
+        };
+        let moved = self.swarms[swarm].members.remove_leecher(position);
+        self.note_moved(moved);
+        let hash = hash_of_user(&self.hasher, swarm, user);
+        if let Ok(entry) = self.peer_by_user.find_entry(hash, |candidate| *candidate == slot) {
+            entry.remove();
+        }
+        self.peers.release(slot);
+    }
+
+    fn set_seeder(&mut self, slot: u32, seeder: bool) {
+        let peer = &self.peers[slot];
+        let moved = self.swarms[peer.swarm].members.set_seeder(peer.position, seeder);
+        self.note_moved(moved.into_iter().flatten());
+    }
+
+    fn note_moved(&mut self, moved: impl IntoIterator<Item = Moved>) {
+        for Moved { slot, to } in moved {
+            self.peers[slot].position = to;
+        }
+    }
+
+    fn choose_peers(
+        &mut self,
+        swarm: u32,
+        asking: u32,
+        own: &OwnPeers,
+        announce: &Announce,
+        lists: &mut PeerLists,
+    ) {
+        let mut own_and_asking = [asking; OWN_MAX + 1];
+        own_and_asking[..own.count].copy_from_slice(own.slots());
+        let members = &self.swarms[swarm].members;
+        // A seeder has no use for other seeders.
+        let crowd = if announce.is_seeder() { members.leechers() } else { members.all() };
+        let asker = Asker {
+            wanted: announce.wanted,
+            families: announce.families,
+            own: &own_and_asking[..own.count + 1],
+        };
+        selection::choose(crowd, &asker, &mut self.random, lists);
+    }
+
+    fn departure(&self, slot: u32) -> Departure {
+        let peer = &self.peers[slot];
+        let swarm = &self.swarms[peer.swarm];
+        Departure {
+            info_hash: swarm.info_hash,
+            user: peer.user,
+            peer_id: peer.peer_id,
+            address: swarm.members.all()[peer.position as usize].address(),
+            uploaded: peer.uploaded,
+            downloaded: peer.downloaded,
+            seeder: swarm.members.is_seeder(peer.position),
+            last_announce: peer.last_announce,
+            session: peer.session(&swarm.info_hash),
+        }
+    }
+}
+
+fn hash_of_user(hasher: &FixedState, swarm: u32, user: UserId) -> u64 {
+    hasher.hash_one((swarm, user))
+}
+
+fn outcome_of_unknown_stop(announce: &Announce, counts: SwarmCounts) -> Outcome {
+    Outcome {
+        counts,
+        uploaded_delta: 0,
+        downloaded_delta: 0,
+        since_last: domain::Seconds(0),
+        session: SessionId::derive(announce.user, &announce.info_hash, announce.key, &announce.peer_id, 0),
+        too_soon: false,
+    }
+}

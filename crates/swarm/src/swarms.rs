@@ -1,0 +1,87 @@
+//! The public face: all swarms, in shards behind short locks.
+
+use std::hash::BuildHasher;
+
+use domain::{InfoHash, UnixTime, UserId};
+use foldhash::fast::FixedState;
+use parking_lot::Mutex;
+
+use crate::announce::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts};
+use crate::shard::Shard;
+
+/// Enough that threads rarely meet, few enough that a shard is worth having.
+const SHARDS: usize = 64;
+
+/// All swarms of a node. Every call takes the lock of one shard at a time, for as long as it touches that shard.
+#[derive(Debug)]
+pub struct Swarms {
+    // A mutex, not a read-write lock: every announce writes.
+    shards: Box<[Mutex<Shard>]>,
+    hasher: FixedState,
+}
+
+/// Sums over all swarms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SwarmTotals {
+    /// Peers, seeding or leeching.
+    pub peers: usize,
+}
+
+impl Swarms {
+    /// Empty swarms at `now`. The seed makes hash tables and choices unpredictable to strangers; tests fix it.
+    pub fn new(now: UnixTime, seed: u64) -> Self {
+        let hasher = FixedState::with_seed(seed);
+        let shards = (0..SHARDS as u64)
+            .map(|shard| Mutex::new(Shard::new(now, seed.wrapping_add(shard), hasher.clone())))
+            .collect();
+        Swarms { shards, hasher }
+    }
+
+    /// Takes an announce: updates the peer and writes the addresses it is given to `lists`, which are emptied first.
+    pub fn announce(
+        &self,
+        announce: &Announce,
+        rules: &Rules,
+        lists: &mut PeerLists,
+    ) -> Result<Outcome, AnnounceError> {
+        lists.clear();
+        let hash = self.hasher.hash_one(announce.info_hash);
+        self.shard_of(hash).lock().announce(hash, announce, rules, lists)
+    }
+
+    /// The counts of one torrent; zeros for one without peers.
+    pub fn scrape(&self, info_hash: &InfoHash) -> SwarmCounts {
+        let hash = self.hasher.hash_one(info_hash);
+        self.shard_of(hash).lock().scrape(hash, info_hash)
+    }
+
+    /// Takes out every peer that has been silent for `rules.silence_max` (T3). Costs what is due.
+    pub fn expire(&self, now: UnixTime, rules: &Rules, mut departed: impl FnMut(Departure)) {
+        for shard in &self.shards {
+            shard.lock().expire(now, rules, &mut departed);
+        }
+    }
+
+    /// Takes out a torrent with all its peers and counts.
+    pub fn remove_torrent(&self, info_hash: &InfoHash, departed: impl FnMut(Departure)) {
+        let hash = self.hasher.hash_one(info_hash);
+        self.shard_of(hash).lock().remove_torrent(hash, info_hash, departed);
+    }
+
+    /// Takes out all peers of a user. Reads every peer, a shard at a time: for rare orders of an operator only.
+    pub fn remove_user(&self, user: UserId, mut departed: impl FnMut(Departure)) {
+        for shard in &self.shards {
+            shard.lock().remove_user(user, &mut departed);
+        }
+    }
+
+    /// Sums over all swarms.
+    pub fn totals(&self) -> SwarmTotals {
+        SwarmTotals { peers: self.shards.iter().map(|shard| shard.lock().peer_count()).sum() }
+    }
+
+    fn shard_of(&self, hash: u64) -> &Mutex<Shard> {
+        // Hash tables use the lowest and the highest bits of the same hash.
+        &self.shards[(hash >> 32) as usize % SHARDS]
+    }
+}

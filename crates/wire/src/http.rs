@@ -1,0 +1,17 @@
+//! Announce and scrape over HTTP (BEPs 3, 7, 23, 24, 31 and 48): targets and queries in, bencoded replies out.
+//!
+//! The way of a request: [`parse_target`] says which route it takes and where a passkey may be,
+//! [`AnnounceQuery::parse`] or [`ScrapeQuery::parse`] reads the query. Announces are the hottest path of the
+//! product: one pass, no allocation.
+
+mod error;
+mod percent;
+mod query;
+mod reply;
+mod target;
+
+pub use crate::{MAX_SCRAPE_HASHES, ScrapeEntry};
+pub use error::QueryError;
+pub use query::{AnnounceQuery, ScrapeQuery};
+pub use reply::{AnnounceReply, Failure, RetryIn, write_scrape_reply};
+pub use target::{Route, Target, parse_target};

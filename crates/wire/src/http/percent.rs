@@ -1,0 +1,75 @@
+//! Percent-decoding into a buffer of the caller's, so that nothing is allocated.
+//!
+//! `+` is a plus: announce queries are not forms, and peer ids hold literal plus signs.
+
+use domain::Passkey;
+
+use super::error::QueryError;
+
+/// Why a text cannot be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DecodeError {
+    BadEscape,
+    TooLong,
+}
+
+const NOT_HEX: u8 = 0xff;
+
+/// The value of each ASCII hexadecimal digit. Ids are mostly escapes, so this is what parsing spends its time on.
+const HEX_VALUES: [u8; 256] = {
+    let mut values = [NOT_HEX; 256];
+    let mut value = 0;
+    while value < 16 {
+        values[b"0123456789abcdef"[value] as usize] = value as u8;
+        values[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+
+/// The byte of an escape, given what follows the `%`.
+#[inline]
+fn escaped_byte(digits: &[u8]) -> Option<u8> {
+    let [high, low, ..] = *digits else { return None };
+    let (high, low) = (HEX_VALUES[usize::from(high)], HEX_VALUES[usize::from(low)]);
+    (high != NOT_HEX && low != NOT_HEX).then_some(high << 4 | low)
+}
+
+/// Decodes the whole text; `into` is the bound.
+#[inline]
+pub(super) fn decode<'b>(text: &[u8], into: &'b mut [u8]) -> Result<&'b [u8], DecodeError> {
+    let mut rest = text;
+    let mut length = 0;
+    while let [first, behind @ ..] = rest {
+        let slot = into.get_mut(length).ok_or(DecodeError::TooLong)?;
+        if *first == b'%' {
+            *slot = escaped_byte(behind).ok_or(DecodeError::BadEscape)?;
+            rest = &behind[2..];
+        } else {
+            *slot = *first;
+            rest = behind;
+        }
+        length += 1;
+    }
+    Ok(&into[..length])
+}
+
+/// Decodes a text that is only compared, never shown: a bad escape stands for itself, what does not fit is left out.
+pub(super) fn decode_leniently<'b>(text: &[u8], into: &'b mut [u8]) -> &'b [u8] {
+    let mut rest = text;
+    let mut length = 0;
+    while let ([first, behind @ ..], Some(slot)) = (rest, into.get_mut(length)) {
+        let escaped = if *first == b'%' { escaped_byte(behind) } else { None };
+        *slot = escaped.unwrap_or(*first);
+        rest = if escaped.is_some() { &behind[2..] } else { behind };
+        length += 1;
+    }
+    &into[..length]
+}
+
+/// The passkey in a path segment or query value.
+pub(super) fn decode_passkey(text: &[u8]) -> Result<Passkey, QueryError> {
+    let mut buffer = [0; Passkey::MAX_DIGITS];
+    let digits = decode(text, &mut buffer).map_err(|_| QueryError::NotAPasskey)?;
+    Passkey::from_ascii(digits).map_err(|_| QueryError::NotAPasskey)
+}

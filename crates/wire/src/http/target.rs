@@ -1,0 +1,104 @@
+//! The request target: which route, which passkey, which query.
+
+use domain::Passkey;
+
+use super::error::QueryError;
+use super::percent::decode_passkey;
+use super::query::pairs;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// A peer says that it is there.
+    Announce,
+    /// Someone wants to know how many peers there are.
+    Scrape,
+}
+
+impl Route {
+    fn from_segment(segment: &[u8]) -> Option<Self> {
+        match segment {
+            b"announce" => Some(Route::Announce),
+            b"scrape" => Some(Route::Scrape),
+            _ => None,
+        }
+    }
+}
+
+/// A request target, taken apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Target<'a> {
+    /// What is asked for.
+    pub route: Route,
+    /// The passkey's place in the path, as it was sent: not decoded, not checked. See [`Target::path_passkey`].
+    pub passkey: Option<&'a [u8]>,
+    /// What follows the first `?`; empty if nothing does.
+    pub query: &'a [u8],
+}
+
+impl Target<'_> {
+    /// The passkey in the path: decoded, in lower case.
+    pub fn path_passkey(&self) -> Result<Option<Passkey>, QueryError> {
+        self.passkey.map(decode_passkey).transpose()
+    }
+
+    /// The passkey in the path or else in the query, for those who want nothing else of the query.
+    pub fn any_passkey(&self) -> Result<Option<Passkey>, QueryError> {
+        if self.passkey.is_some() {
+            return self.path_passkey();
+        }
+        pairs(self.query)
+            .find(|(name, _)| *name == b"passkey")
+            .map(|(_, value)| decode_passkey(value))
+            .transpose()
+    }
+}
+
+impl std::fmt::Debug for Target<'_> {
+    /// Leaves out the passkey and the query: both hold secrets, and targets end up in logs.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Target").field("route", &self.route).finish_non_exhaustive()
+    }
+}
+
+/// Reads a target in origin form (`/announce?…`) or absolute form (`http://host/announce?…`).
+///
+/// The paths are `/announce`, `/<passkey>/announce` and `/announce/<passkey>`, and the same for `scrape`.
+pub fn parse_target(target: &[u8]) -> Result<Target<'_>, QueryError> {
+    let local = if target.first() == Some(&b'/') { target } else { strip_authority(target)? };
+    let (path, query) = match local.iter().position(|byte| *byte == b'?') {
+        Some(mark) => (&local[..mark], &local[mark + 1..]),
+        None => (local, &[][..]),
+    };
+    let (route, passkey) = split_path(path).ok_or(QueryError::UnknownPath)?;
+    Ok(Target { route, passkey, query })
+}
+
+/// The route and passkey of a path. An empty segment is no passkey: `//announce` comes from URLs glued together.
+fn split_path(path: &[u8]) -> Option<(Route, Option<&[u8]>)> {
+    let segments = path.strip_prefix(b"/")?;
+    let Some(slash) = segments.iter().position(|byte| *byte == b'/') else {
+        return Some((Route::from_segment(segments)?, None));
+    };
+    let (first, second) = (&segments[..slash], &segments[slash + 1..]);
+    let (route, passkey) = match Route::from_segment(second) {
+        Some(route) => (route, first),
+        None => (Route::from_segment(first)?, second),
+    };
+    if passkey.contains(&b'/') {
+        return None;
+    }
+    Some((route, Some(passkey).filter(|passkey| !passkey.is_empty())))
+}
+
+/// Cuts `http://host` off an absolute-form target.
+fn strip_authority(target: &[u8]) -> Result<&[u8], QueryError> {
+    let separator = target.iter().position(|byte| *byte == b':').ok_or(QueryError::UnknownPath)?;
+    let (scheme, rest) = target.split_at(separator);
+    if !scheme.eq_ignore_ascii_case(b"http") && !scheme.eq_ignore_ascii_case(b"https") {
+        return Err(QueryError::UnknownPath);
+    }
+    let authority = rest.strip_prefix(b"://").ok_or(QueryError::UnknownPath)?;
+    let slash = authority.iter().position(|byte| *byte == b'/').ok_or(QueryError::UnknownPath)?;
+    Ok(&authority[slash..])
+}
