@@ -1,1 +1,23 @@
-//! access
+//! Who may announce: users, torrents and client prefixes.
+//!
+//! # Layout
+//!
+//! - [`store`]: the truth, in SQLite; commands and the site write it while the tracker runs
+//! - [`gate`]: a copy in memory, which the announce path asks without taking a lock
+//! - [`follow`]: keeps the copy equal to the truth, within a second of any change
+//! - [`clients`]: prefixes of peer ids and the rule that the longest one decides
+//! - [`error`]: what can go wrong with the database, and what to do about it
+//!
+//! A [`Refusal`] is told to the client; an [`AccessError`] is for the operator and never reaches one.
+
+pub mod clients;
+pub mod error;
+pub mod follow;
+pub mod gate;
+pub mod store;
+
+pub use clients::{ClientPrefix, ClientRule, ClientRules};
+pub use error::AccessError;
+pub use follow::{Change, Follower, load};
+pub use gate::{Admission, Gate, Refusal, TorrentGrant};
+pub use store::{NewTorrent, NewUser, Store, Torrent, User};

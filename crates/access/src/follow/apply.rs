@@ -1,0 +1,141 @@
+//! Brings what was read from the database into the gate, and says what that changed.
+
+use std::collections::HashSet;
+
+use domain::{InfoHash, TorrentId, UserId};
+use sqlx::sqlite::SqliteConnection;
+
+use super::Change;
+use super::log::{self, Batch};
+use crate::clients::{ClientRule, ClientRules};
+use crate::gate::Gate;
+use crate::store::clients::all_clients;
+use crate::store::torrents::torrent_page;
+use crate::store::users::user_page;
+use crate::store::{PAGE_ROWS, Torrent, User};
+
+/// Writes to a gate and reports.
+pub(super) struct Applier<'a, F> {
+    gate: &'a Gate,
+    on_change: &'a mut F,
+    /// Names that a torrent lost. Whether they are gone for good shows when all is taken in: another torrent may have
+    /// got them.
+    lost_names: Vec<InfoHash>,
+}
+
+impl<'a, F: FnMut(Change)> Applier<'a, F> {
+    pub fn new(gate: &'a Gate, on_change: &'a mut F) -> Self {
+        Applier { gate, on_change, lost_names: Vec::new() }
+    }
+
+    /// Takes in a part of the log: first what is there, then what is gone, so that nothing is missing in between.
+    pub fn take_in(mut self, batch: Batch) {
+        for user in batch.users.iter().filter_map(|(_, user)| user.as_ref()) {
+            self.put_user(user);
+        }
+        for torrent in batch.torrents.iter().filter_map(|(_, torrent)| torrent.as_ref()) {
+            self.put_torrent(torrent);
+        }
+        for (id, _) in batch.users.iter().filter(|(_, user)| user.is_none()) {
+            if let Some(id) = UserId::new(id.unsigned_abs()) {
+                self.remove_user(id);
+            }
+        }
+        for (id, _) in batch.torrents.iter().filter(|(_, torrent)| torrent.is_none()) {
+            if let Some(id) = TorrentId::new(id.unsigned_abs()) {
+                self.remove_torrent(id);
+            }
+        }
+        if let Some(clients) = batch.clients {
+            self.set_clients(&clients);
+        }
+        self.finish();
+    }
+
+    /// Reports the names that no torrent has any longer.
+    pub fn finish(self) {
+        for name in self.lost_names {
+            let served =
+                self.gate.torrent(&name).is_some_and(|grant| grant.enabled && grant.info_hash == name);
+            if !served {
+                (self.on_change)(Change::TorrentRemoved(name));
+            }
+        }
+    }
+
+    fn put_user(&mut self, user: &User) {
+        if self.gate.put_user(user.id, user.passkey, user.enabled) {
+            (self.on_change)(if user.enabled {
+                Change::UserAdmitted(user.id)
+            } else {
+                Change::UserRemoved(user.id)
+            });
+        }
+    }
+
+    fn remove_user(&mut self, id: UserId) {
+        if self.gate.remove_user(id) {
+            (self.on_change)(Change::UserRemoved(id));
+        }
+    }
+
+    fn put_torrent(&mut self, torrent: &Torrent) {
+        let old_name = self.gate.info_hash_of(torrent.id);
+        if !self.gate.put_torrent(torrent.id, torrent.info_hash, torrent.info_hash_v2, torrent.enabled) {
+            return;
+        }
+        self.lost_names.extend(old_name.filter(|name| *name != torrent.info_hash));
+        if torrent.enabled {
+            (self.on_change)(Change::TorrentAdmitted(torrent.info_hash));
+        } else {
+            self.lost_names.push(torrent.info_hash);
+        }
+    }
+
+    fn remove_torrent(&mut self, id: TorrentId) {
+        self.lost_names.extend(self.gate.remove_torrent(id));
+    }
+
+    fn set_clients(&mut self, clients: &[ClientRule]) {
+        let rules = ClientRules::new(clients.iter().map(|rule| (rule.prefix, rule.allowed)));
+        if self.gate.set_clients(rules) {
+            (self.on_change)(Change::ClientsChanged);
+        }
+    }
+}
+
+/// Reads the whole database page by page, then takes out of the gate what was not there. Tells the number of the last
+/// change that this view contains.
+pub(super) async fn read_all<F: FnMut(Change)>(
+    connection: &mut SqliteConnection,
+    applier: &mut Applier<'_, F>,
+) -> Result<i64, sqlx::Error> {
+    let newest = log::newest(connection).await?;
+    applier.set_clients(&all_clients(connection).await?);
+
+    let mut users = HashSet::with_hasher(foldhash::fast::RandomState::default());
+    let mut last = Some(0);
+    while let Some(after) = last {
+        let page = user_page(connection, after, PAGE_ROWS).await?;
+        users.extend(page.users.iter().map(|user| user.id));
+        page.users.iter().for_each(|user| applier.put_user(user));
+        last = page.last;
+    }
+
+    let mut torrents = HashSet::with_hasher(foldhash::fast::RandomState::default());
+    let mut last = Some(0);
+    while let Some(after) = last {
+        let page = torrent_page(connection, after, PAGE_ROWS).await?;
+        torrents.extend(page.torrents.iter().map(|torrent| torrent.id));
+        page.torrents.iter().for_each(|torrent| applier.put_torrent(torrent));
+        last = page.last;
+    }
+
+    for user in applier.gate.users_where(|user| !users.contains(&user)) {
+        applier.remove_user(user);
+    }
+    for torrent in applier.gate.torrents_where(|torrent| !torrents.contains(&torrent)) {
+        applier.remove_torrent(torrent);
+    }
+    Ok(newest)
+}
