@@ -17,16 +17,24 @@
 //! - [`swarm_cost`]: bytes per peer and time per announce, in process
 //! - [`instructions`]: instruction counts left behind by the callgrind benchmark
 //! - [`report`]: the table and the JSON
+//! - [`progress`]: what is under way, on the terminal
+//! - [`bench`]: all of it in order
 //!
 //! All load goes to 127.0.0.1, is bounded in count or time, and ends by itself.
 
+pub mod bench;
 pub mod error;
 pub mod floor;
+pub mod instructions;
 pub mod load;
+pub mod over_socket;
 pub mod population;
 pub mod process;
-
+pub mod progress;
+pub mod report;
 pub mod rounds;
 pub mod schedule;
+pub mod server;
+pub mod swarm_cost;
 
 pub use error::LoadError;

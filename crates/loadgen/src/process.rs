@@ -173,8 +173,7 @@ fn time_waited(pid: u32) -> Duration {
 /// An address on loopback whose port was free for TCP and for UDP a moment ago.
 pub fn free_address() -> Result<SocketAddr, LoadError> {
     for _ in 0..100 {
-        let listener =
-            TcpListener::bind("127.0.0.1:0").map_err(LoadError::io("looking for a free port"))?;
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(LoadError::io("looking for a free port"))?;
         let address = listener.local_addr().map_err(LoadError::io("looking for a free port"))?;
         if UdpSocket::bind(address).is_ok() {
             return Ok(address);
@@ -198,7 +197,8 @@ mod tests {
     fn a_dropped_server_is_gone() {
         let folder = tempfile::tempdir().unwrap();
         let server =
-            ServerProcess::start(0, Path::new("sleep"), &["600".to_owned()], &folder.path().join("log")).unwrap();
+            ServerProcess::start(0, Path::new("sleep"), &["600".to_owned()], &folder.path().join("log"))
+                .unwrap();
         let process = PathBuf::from(format!("/proc/{}", server.child.id()));
         assert!(process.exists());
         drop(server);
@@ -209,8 +209,7 @@ mod tests {
     fn a_server_that_ends_early_is_quoted() {
         let folder = tempfile::tempdir().unwrap();
         let args = ["-c".to_owned(), "echo no such port; exit 3".to_owned()];
-        let mut server =
-            ServerProcess::start(0, Path::new("sh"), &args, &folder.path().join("log")).unwrap();
+        let mut server = ServerProcess::start(0, Path::new("sh"), &args, &folder.path().join("log")).unwrap();
         let error = server.wait_for_tcp(free_address().unwrap()).unwrap_err().to_string();
         assert!(error.contains("no such port"), "{error}");
     }

@@ -26,7 +26,8 @@ pub fn serve(address: SocketAddr, reply_bytes: usize, lifetime: Duration) -> Res
     let reply = fixed_reply(reply_bytes);
     let mut poll = Poll::new().map_err(LoadError::io("opening epoll"))?;
     let mut events = Events::with_capacity(1024);
-    let mut listener = TcpListener::bind(address).map_err(LoadError::io(format!("listening on {address}")))?;
+    let mut listener =
+        TcpListener::bind(address).map_err(LoadError::io(format!("listening on {address}")))?;
     poll.registry()
         .register(&mut listener, LISTENER, Interest::READABLE)
         .map_err(LoadError::io("watching the listener"))?;

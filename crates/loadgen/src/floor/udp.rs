@@ -57,8 +57,7 @@ fn receive(
         std::array::from_fn(|_| [IoSliceMut::new(chunks.next().unwrap_or_default())]);
     match recvmmsg(socket.as_raw_fd(), headers, slices.iter_mut(), MsgFlags::MSG_WAITFORONE, None) {
         Ok(messages) => {
-            requests
-                .extend(messages.map(|message| Request { from: message.address, length: message.bytes }));
+            requests.extend(messages.map(|message| Request { from: message.address, length: message.bytes }));
             Ok(())
         }
         Err(Errno::EAGAIN | Errno::EINTR) => Ok(()),

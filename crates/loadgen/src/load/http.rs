@@ -115,7 +115,10 @@ impl HttpClient {
         loop {
             match self.poll.poll(&mut self.events, Some(Duration::from_secs(SILENCE_S_MAX))) {
                 Ok(()) if self.events.is_empty() => {
-                    return Err(LoadError::Silent { silent_s: (watch.elapsed() - began).as_secs(), in_flight });
+                    return Err(LoadError::Silent {
+                        silent_s: (watch.elapsed() - began).as_secs(),
+                        in_flight,
+                    });
                 }
                 Ok(()) => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -192,9 +195,10 @@ impl Connection {
         if self.filled == self.received.len() {
             return Err(LoadError::NotAReply(format!("longer than {REPLY_BYTES_MAX} bytes")));
         }
-        self.in_flight = self.in_flight.checked_sub(answered).ok_or_else(|| {
-            LoadError::NotAReply("more replies than requests".to_owned())
-        })?;
+        self.in_flight = self
+            .in_flight
+            .checked_sub(answered)
+            .ok_or_else(|| LoadError::NotAReply("more replies than requests".to_owned()))?;
         Ok(answered)
     }
 }
@@ -221,9 +225,9 @@ impl Reply {
 
 fn content_length(head: &[u8]) -> Option<usize> {
     const NAME: &[u8] = b"content-length:";
-    let line = head.split(|byte| *byte == b'\n').find(|line| {
-        line.len() > NAME.len() && line[..NAME.len()].eq_ignore_ascii_case(NAME)
-    })?;
+    let line = head
+        .split(|byte| *byte == b'\n')
+        .find(|line| line.len() > NAME.len() && line[..NAME.len()].eq_ignore_ascii_case(NAME))?;
     std::str::from_utf8(&line[NAME.len()..]).ok()?.trim().parse().ok()
 }
 

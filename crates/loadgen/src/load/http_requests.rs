@@ -23,7 +23,9 @@ impl HttpRequests {
         let mut ends = Vec::with_capacity(population.peers() as usize);
         for number in 0..population.peers() {
             write_head(&mut heads, &population.peer(number));
-            ends.push(u32::try_from(heads.len()).expect("at most a few hundred bytes for each of a few peers"));
+            ends.push(
+                u32::try_from(heads.len()).expect("at most a few hundred bytes for each of a few peers"),
+            );
         }
         // The headers of Transmission.
         let tail = format!(
@@ -101,9 +103,15 @@ mod tests {
         requests.write(Turn { peer: 2, uploaded: 1_000_016_384, event: AnnounceEvent::Started }, &mut out);
         let text = String::from_utf8(out).expect("percent-encoded");
         assert!(text.starts_with(&format!("GET /{}/announce?info_hash=", peer.passkey)), "{text}");
-        assert!(text.contains(&format!("&peer_id={}&", std::str::from_utf8(&peer.peer_id.0).unwrap())), "{text}");
+        assert!(
+            text.contains(&format!("&peer_id={}&", std::str::from_utf8(&peer.peer_id.0).unwrap())),
+            "{text}"
+        );
         assert!(text.contains(&format!("&port={}&", peer.port)), "{text}");
-        assert!(text.contains("&uploaded=1000016384&event=started HTTP/1.1\r\nHost: 127.0.0.1:6969\r\n"), "{text}");
+        assert!(
+            text.contains("&uploaded=1000016384&event=started HTTP/1.1\r\nHost: 127.0.0.1:6969\r\n"),
+            "{text}"
+        );
         assert!(text.ends_with("\r\n\r\n"));
         assert_eq!(text.matches("\r\n\r\n").count(), 1);
     }

@@ -119,7 +119,9 @@ impl UdpClient {
                             return Ok(id);
                         }
                     }
-                    Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
+                    Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                        break;
+                    }
                     Err(error) => return Err(LoadError::io("receiving a connection id")(error)),
                 }
             }
@@ -149,7 +151,7 @@ impl UdpClient {
             std::array::from_fn(|slot| [IoSlice::new(&self.outgoing[slot])]);
         let fd = self.socket.as_raw_fd();
         // A blocking call sends all or fails; should it stop in between, the rest counts as lost.
-        match sendmmsg(fd, &mut self.sending, &slices[..count], &[None; BATCH], [], MsgFlags::empty()) {
+        match sendmmsg(fd, &mut self.sending, &slices[..count], [None; BATCH], [], MsgFlags::empty()) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(errno) => Err(LoadError::io("sending announces")(errno.into())),
         }
@@ -186,7 +188,8 @@ impl UdpClient {
                 ACTION_ANNOUNCE => {}
                 ACTION_ERROR => {
                     tally.failures += 1;
-                    tally.first_failure
+                    tally
+                        .first_failure
                         .get_or_insert_with(|| String::from_utf8_lossy(&reply[8..]).into_owned());
                 }
                 other => return Err(LoadError::NotAReply(format!("action {other}"))),

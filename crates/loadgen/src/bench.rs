@@ -1,0 +1,209 @@
+//! All measurements in order, and the rows that come of them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::error::LoadError;
+use crate::instructions::{self, InstructionCount};
+use crate::load::http::HttpShape;
+use crate::over_socket::{SocketBench, SocketPlan, SocketResult, Subject, Wire};
+use crate::population::Shape;
+use crate::process::Cores;
+use crate::progress::Stage;
+use crate::report::{Budget, Machine, Report, Row};
+use crate::rounds::{Round, median};
+use crate::swarm_cost::{self, CostPlan, SwarmCost};
+
+/// DESIGN: at least this share of a do-nothing server.
+const SOCKET_BUDGET: Budget = Budget::RatioAtLeast(0.85);
+/// DESIGN: at most this many bytes per peer, all in.
+const MEMORY_BUDGET: Budget = Budget::FigureAtMost(120.0);
+/// DESIGN says "flat" of the cost of an announce against the number of peers; measuring needs a number.
+const FLAT: Budget = Budget::RatioAtMost(1.25);
+
+/// What to measure, and for how long.
+#[derive(Clone, Debug)]
+pub struct BenchPlan {
+    /// The tracker, or what stands in for it.
+    pub subject: Subject,
+    /// Whether it is only to be seen that it works.
+    pub quick: bool,
+    /// Whether to fill swarms with ten million peers, too.
+    pub peers_10m: bool,
+    /// How long a round over a socket lasts.
+    pub round: Duration,
+    /// Rounds against each server.
+    pub rounds: u32,
+    /// HTTP connections and requests in flight.
+    pub http: HttpShape,
+    /// Measures only what has this in its name.
+    pub only: Option<String>,
+    /// Where the instruction counts are.
+    pub instructions: Option<PathBuf>,
+}
+
+impl BenchPlan {
+    fn wants(&self, name: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| name.contains(only))
+    }
+}
+
+/// Measures everything that the plan wants.
+pub fn run(plan: &BenchPlan) -> Result<Report, LoadError> {
+    let counts = plan.instructions.as_deref().map(instructions::read).transpose()?.unwrap_or_default();
+    let cores = Cores::of_this_machine()?;
+    cores.pin_load()?;
+    let sockets = measure_sockets(plan, cores)?;
+    let costs = if plan.wants("swarm") { measure_swarms(plan)? } else { Vec::new() };
+    let mut rows = Vec::new();
+    for result in &sockets {
+        rows.extend(socket_rows(result, cores));
+    }
+    rows.extend(swarm_rows(&costs));
+    rows.extend(counts.iter().map(instruction_row));
+    let details = json!({ "sockets": sockets, "swarms": costs, "instructions": counts });
+    Ok(Report { machine: Machine::this(), rows, details })
+}
+
+fn measure_sockets(plan: &BenchPlan, cores: Cores) -> Result<Vec<SocketResult>, LoadError> {
+    let socket_plan = SocketPlan {
+        subject: plan.subject.clone(),
+        cores,
+        rounds: plan.rounds,
+        round: plan.round,
+        http: plan.http,
+    };
+    let mut bench = SocketBench::new(socket_plan)?;
+    let wires = [(Wire::Http, "http"), (Wire::Udp, "udp")];
+    wires.into_iter().filter(|(_, name)| plan.wants(name)).map(|(wire, _)| bench.measure(wire)).collect()
+}
+
+fn measure_swarms(plan: &BenchPlan) -> Result<Vec<SwarmCost>, LoadError> {
+    let shape = |peers, peers_per_torrent| Shape { torrents: peers / peers_per_torrent, peers };
+    let mut shapes = vec![shape(10_000, 10), shape(1_000_000, 10), shape(1_000_000, 100)];
+    if plan.peers_10m {
+        shapes.push(shape(10_000_000, 10));
+    }
+    let cost_plan = if plan.quick {
+        CostPlan { rounds: 3, announces_per_round: 200_000 }
+    } else {
+        CostPlan { rounds: 7, announces_per_round: 1_000_000 }
+    };
+    shapes.into_iter().map(|shape| measure_swarm(shape, cost_plan)).collect()
+}
+
+fn measure_swarm(shape: Shape, plan: CostPlan) -> Result<SwarmCost, LoadError> {
+    let steps = u64::from(shape.peers) + u64::from(plan.rounds) * u64::from(plan.announces_per_round);
+    let mut stage =
+        Stage::begin(format!("swarms: {} peers, {} torrents", shape.peers, shape.torrents), steps);
+    let cost = swarm_cost::measure(shape, plan, |done| stage.at(done))?;
+    stage.end(&format!(
+        "{:.1} bytes per peer, {:.0} ns per announce",
+        cost.bytes_per_peer,
+        cost.announce_ns()
+    ));
+    Ok(cost)
+}
+
+/// Two rows for each wire: what came through, and what it cost the server.
+fn socket_rows(result: &SocketResult, cores: Cores) -> [Row; 2] {
+    let comparison = &result.comparison;
+    let middle = |rounds: &[Round], figure: fn(&Round) -> f64| median(rounds.iter().map(figure));
+    let rate = |round: &Round| round.announces_per_s;
+    let cpu = |round: &Round| round.server_cpu_ns;
+    let name = result.wire.name();
+    let throughput =
+        Row::plain(format!("{name} announces per second"), middle(&comparison.tracker, rate), "/s")
+            .against(middle(&comparison.floor, rate), comparison.throughput_ratio())
+            .judged_by(SOCKET_BUDGET);
+    let throughput = match idle_note(result, cores) {
+        Some(note) => throughput.not_judged().noting(note),
+        None => throughput,
+    };
+    let cost = Row::plain(format!("{name} server time per announce"), middle(&comparison.tracker, cpu), "ns")
+        .against(middle(&comparison.floor, cpu), comparison.cpu_ratio())
+        .judged_by(SOCKET_BUDGET);
+    [throughput, cost.noting(size_note(result))]
+}
+
+/// Says when throughputs compare the client with itself.
+fn idle_note(result: &SocketResult, cores: Cores) -> Option<String> {
+    let comparison = &result.comparison;
+    if cores.server == cores.load {
+        return Some(
+            "one core for server and load: throughput says nothing, see the server's time".to_owned(),
+        );
+    }
+    (!comparison.saturated()).then(|| {
+        format!(
+            "{}: the server's core was not saturated (tracker {:.0} %, do-nothing server {:.0} % busy), so the load \
+             generator was the bottleneck: judge by the server's time",
+            result.wire.name(),
+            comparison.tracker_busy() * 100.0,
+            comparison.floor_busy() * 100.0
+        )
+    })
+}
+
+fn size_note(result: &SocketResult) -> String {
+    let lost: u64 = result.comparison.tracker.iter().map(|round| round.lost).sum();
+    let mut note = format!(
+        "{}: ratio = the do-nothing server's time / the tracker's; replies of {} bytes on average",
+        result.wire.name(),
+        result.reply_bytes
+    );
+    if result.warned > 0.0 {
+        note.push_str(&format!("; {:.1} % of the replies carried a warning", result.warned * 100.0));
+    }
+    if lost > 0 {
+        note.push_str(&format!("; {lost} datagrams were lost"));
+    }
+    note
+}
+
+fn swarm_rows(costs: &[SwarmCost]) -> Vec<Row> {
+    let Some(smallest) = costs.first() else { return Vec::new() };
+    let mut rows: Vec<Row> = costs
+        .iter()
+        .filter(|cost| cost.peers >= 1_000_000)
+        .map(|cost| {
+            Row::plain(format!("memory per peer, {}", cost.name()), cost.bytes_per_peer, "bytes")
+                .judged_by(MEMORY_BUDGET)
+        })
+        .collect();
+    let base_ns = smallest.announce_ns();
+    for cost in costs {
+        let row = Row::plain(format!("announce in process, {}", cost.name()), cost.announce_ns(), "ns");
+        rows.push(if cost.peers == smallest.peers { row } else { growth_row(row, cost, base_ns) });
+    }
+    rows
+}
+
+/// The cost of an announce held against that among the fewest peers, and where the difference comes from.
+fn growth_row(row: Row, cost: &SwarmCost, base_ns: f64) -> Row {
+    let growth_ns = cost.announce_ns() - base_ns;
+    row.against(base_ns, cost.announce_ns() / base_ns).judged_by(FLAT).noting(format!(
+        "{}: limit = the cost among the fewest peers; {growth_ns:+.0} ns is the time of {:.1} random reads of memory of \
+         the swarms' size, {:.0} ns each",
+        cost.name(),
+        growth_ns / cost.memory_latency_ns,
+        cost.memory_latency_ns
+    ))
+}
+
+fn instruction_row(count: &InstructionCount) -> Row {
+    Row::plain(format!("instructions, {}", count.name), count.instructions as f64, "")
+}
+
+impl SwarmCost {
+    /// How many peers, and how many of them share a torrent.
+    fn name(&self) -> String {
+        let peers = match self.peers {
+            many if many >= 1_000_000 => format!("{} million", many / 1_000_000),
+            few => format!("{} thousand", few / 1_000),
+        };
+        format!("{peers} peers, {} a torrent", self.peers / self.torrents.max(1))
+    }
+}
