@@ -1,6 +1,44 @@
-.PHONY: test lint
-test: lint
+# Everything there is to type. `make` alone lists it.
+
+# Where `make run` keeps its database, and what else to pass to the server: make run ARGS="--config rollcall.toml".
+DATA ?= ./data
+ARGS ?=
+# How long each fuzz target runs under `make fuzz`.
+FUZZ_SECONDS ?= 60
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint bench fuzz toolchain compiler
+
+help: ## list what can be made
+	@echo "make TARGET"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
+
+run: compiler ## build for speed and start the server (DATA=./data, ARGS="--config FILE")
+	cargo build --release --package rollcall
+	./target/release/rollcall serve --data "$(DATA)" $(ARGS)
+
+test: toolchain ## install what the tests need, then check format and lints and run every test
+	./scripts/install-test-needs.sh
+	@$(MAKE) --no-print-directory lint
 	cargo test --workspace
-lint:
-	cargo fmt --check
+
+lint: compiler ## check format and lints
+	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+
+bench: compiler ## measure announces per second and bytes per peer (ARGS="--json" and the like)
+	./scripts/bench.sh $(ARGS)
+
+fuzz: compiler ## feed random bytes to every parser (FUZZ_SECONDS=60 for each)
+	./scripts/fuzz.sh $(FUZZ_SECONDS)
+
+# `test` does without the second: it installs the compiler.
+toolchain:
+	@command -v cargo >/dev/null || { \
+	  echo "error: cargo is not installed: install Rust (https://www.rust-lang.org/tools/install), open a new shell, try again" >&2; \
+	  exit 1; }
+
+compiler: toolchain
+	@command -v cc >/dev/null || { \
+	  echo "error: no C compiler: run ./scripts/install-test-needs.sh, or apt-get install build-essential" >&2; \
+	  exit 1; }

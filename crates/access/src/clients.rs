@@ -125,9 +125,9 @@ impl ClientRules {
     pub fn new(rules: impl IntoIterator<Item = (ClientPrefix, bool)>) -> Self {
         let mut sorted: Vec<Sorted> =
             rules.into_iter().map(|(prefix, allowed)| Sorted { prefix, allowed, shorter: None }).collect();
+        let any_allowed = sorted.iter().any(|rule| rule.allowed);
         sorted.sort_by(|a, b| (a.prefix.as_bytes(), a.allowed).cmp(&(b.prefix.as_bytes(), b.allowed)));
         sorted.dedup_by_key(|rule| rule.prefix);
-        let any_allowed = sorted.iter().any(|rule| rule.allowed);
 
         // A prefix sorts directly before all that begin with it, so the open ones form a stack.
         let mut open: Vec<u32> = Vec::new();

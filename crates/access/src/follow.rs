@@ -186,7 +186,7 @@ impl Complaints {
         let loud = self.failures.is_multiple_of(self.polls_between_warnings);
         self.failures = self.failures.wrapping_add(1).max(1);
         if loud {
-            tracing::warn!(%error, "cannot look for changes of users and torrents, going on with what is known");
+            tracing::warn!(%error, "the database of users and torrents failed, going on with what is known");
         }
         loud
     }

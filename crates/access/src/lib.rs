@@ -20,4 +20,4 @@ pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
 pub use follow::{Change, Follower, load};
 pub use gate::{Admission, Gate, Refusal, TorrentGrant};
-pub use store::{NewTorrent, NewUser, Store, Torrent, User};
+pub use store::{NewTorrent, NewUser, Store, Torrent, User, random_passkey};

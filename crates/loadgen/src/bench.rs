@@ -53,6 +53,8 @@ impl BenchPlan {
 /// Measures everything that the plan wants.
 pub fn run(plan: &BenchPlan) -> Result<Report, LoadError> {
     let counts = plan.instructions.as_deref().map(instructions::read).transpose()?.unwrap_or_default();
+    // Asked before pinning, which leaves this process one core.
+    let machine = Machine::this();
     let cores = Cores::of_this_machine()?;
     cores.pin_load()?;
     let sockets = measure_sockets(plan, cores)?;
@@ -64,7 +66,7 @@ pub fn run(plan: &BenchPlan) -> Result<Report, LoadError> {
     rows.extend(swarm_rows(&costs));
     rows.extend(counts.iter().map(instruction_row));
     let details = json!({ "sockets": sockets, "swarms": costs, "instructions": counts });
-    Ok(Report { machine: Machine::this(), rows, details })
+    Ok(Report { machine, rows, details })
 }
 
 fn measure_sockets(plan: &BenchPlan, cores: Cores) -> Result<Vec<SocketResult>, LoadError> {
@@ -82,7 +84,7 @@ fn measure_sockets(plan: &BenchPlan, cores: Cores) -> Result<Vec<SocketResult>, 
 
 fn measure_swarms(plan: &BenchPlan) -> Result<Vec<SwarmCost>, LoadError> {
     let shape = |peers, peers_per_torrent| Shape { torrents: peers / peers_per_torrent, peers };
-    let mut shapes = vec![shape(10_000, 10), shape(1_000_000, 10), shape(1_000_000, 100)];
+    let mut shapes = vec![shape(10_000, 10), shape(1_000_000, 10), shape(10_000, 100), shape(1_000_000, 100)];
     if plan.peers_10m {
         shapes.push(shape(10_000_000, 10));
     }
@@ -164,7 +166,6 @@ fn size_note(result: &SocketResult) -> String {
 }
 
 fn swarm_rows(costs: &[SwarmCost]) -> Vec<Row> {
-    let Some(smallest) = costs.first() else { return Vec::new() };
     let mut rows: Vec<Row> = costs
         .iter()
         .filter(|cost| cost.peers >= 1_000_000)
@@ -173,10 +174,14 @@ fn swarm_rows(costs: &[SwarmCost]) -> Vec<Row> {
                 .judged_by(MEMORY_BUDGET)
         })
         .collect();
-    let base_ns = smallest.announce_ns();
     for cost in costs {
         let row = Row::plain(format!("announce in process, {}", cost.name()), cost.announce_ns(), "ns");
-        rows.push(if cost.peers == smallest.peers { row } else { growth_row(row, cost, base_ns) });
+        // Larger swarms hand out more peers: only those of the same size compare.
+        let base = costs.iter().find(|base| base.peers_per_torrent() == cost.peers_per_torrent());
+        rows.push(match base {
+            Some(base) if base.peers < cost.peers => growth_row(row, cost, base.announce_ns()),
+            _ => row,
+        });
     }
     rows
 }
@@ -204,6 +209,10 @@ impl SwarmCost {
             many if many >= 1_000_000 => format!("{} million", many / 1_000_000),
             few => format!("{} thousand", few / 1_000),
         };
-        format!("{peers} peers, {} a torrent", self.peers / self.torrents.max(1))
+        format!("{peers} peers, {} a torrent", self.peers_per_torrent())
+    }
+
+    fn peers_per_torrent(&self) -> u32 {
+        self.peers / self.torrents.max(1)
     }
 }

@@ -1,1 +1,62 @@
-//! testkit
+//! Real servers, real clients and real files for tests.
+//!
+//! # Layout
+//!
+//! - [`server`]: the real binary in a folder of its own, on ports of its own
+//! - [`announce`] and [`reply`]: what a client asks and what it is told
+//! - [`http`] and [`udp`]: clients that send exactly the bytes they are given
+//! - [`torrent_file`]: random payloads and the private torrents that describe them
+//! - [`clients`]: Transmission, aria2 and libtorrent
+//! - [`process`], [`ports`], [`wait`]: children that never outlive their test, free ports, patience with a limit
+//! - [`bencode`]: a second reading of the format, so that tests do not trust the code they check
+//!
+//! A failure here is a failed test, so most functions panic, with a message that says what was expected. Answers
+//! that a test may want to look at, such as an error packet, are values.
+//!
+//! Nothing here skips: a program that is missing fails the test and says how to install it.
+
+pub mod announce;
+pub mod bencode;
+pub mod clients;
+pub mod http;
+pub mod ports;
+pub mod process;
+pub mod reply;
+pub mod server;
+pub mod torrent_file;
+pub mod udp;
+pub mod wait;
+
+pub use announce::Announce;
+pub use http::{HttpReply, RawHttp};
+pub use reply::{AnnounceReply, RetryIn, SwarmCounts};
+pub use server::{Server, ServerBuilder};
+pub use torrent_file::TorrentFile;
+pub use udp::RawUdp;
+pub use wait::{eventually, eventually_equal};
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Which internet protocol a test runs over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// 127.0.0.1
+    V4,
+    /// `::1`
+    V6,
+}
+
+impl Family {
+    /// This machine, in this family.
+    pub const fn loopback(self) -> IpAddr {
+        match self {
+            Family::V4 => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Family::V6 => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        }
+    }
+
+    /// A port of this machine, in this family.
+    pub const fn loopback_at(self, port: u16) -> SocketAddr {
+        SocketAddr::new(self.loopback(), port)
+    }
+}

@@ -1,1 +1,37 @@
-//! tracker
+//! The tracker itself: it hears announces over HTTP and UDP, answers them from memory, and writes down one traffic
+//! event for each.
+//!
+//! # Layout
+//!
+//! - [`server`]: starts the listeners, reloads, drains
+//! - [`pipeline`]: the life of an announce, whatever wire it came over
+//! - [`rejection`]: the one type whose text a client is told
+//! - [`http`]: one single-threaded runtime per core; own request loop, TLS, proxies
+//! - [`udp`]: batches of packets, connection ids without state
+//! - [`limits`]: floods from one address, connections, addresses seen lately
+//! - [`housekeeping`]: once a second: expiry, certificates, a line in the log
+//! - [`traffic`]: where traffic events go
+//! - [`counters`]: what is counted
+//! - [`settings`]: everything that can be set, as plain values
+//!
+//! # Guarantees
+//!
+//! An announce never waits for the network or a database: the gate and the swarms are in memory. Whatever bytes
+//! arrive, the answer is a reason a person can read, and state changes only once everything has been found good.
+
+pub mod counters;
+pub mod housekeeping;
+pub mod http;
+pub mod limits;
+pub mod pipeline;
+pub mod rejection;
+pub mod server;
+pub mod settings;
+mod sockets;
+pub mod traffic;
+pub mod udp;
+
+pub use pipeline::Tracker;
+pub use rejection::Rejection;
+pub use server::{Addresses, Running, StartError};
+pub use settings::Settings;

@@ -10,6 +10,7 @@ use super::log::{self, Batch};
 use crate::clients::{ClientRule, ClientRules};
 use crate::gate::Gate;
 use crate::store::clients::all_clients;
+use crate::store::rows::{torrent_id, user_id};
 use crate::store::torrents::torrent_page;
 use crate::store::users::user_page;
 use crate::store::{PAGE_ROWS, Torrent, User};
@@ -37,12 +38,12 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
             self.put_torrent(torrent);
         }
         for (id, _) in batch.users.iter().filter(|(_, user)| user.is_none()) {
-            if let Some(id) = UserId::new(id.unsigned_abs()) {
+            if let Some(id) = user_id(*id) {
                 self.remove_user(id);
             }
         }
         for (id, _) in batch.torrents.iter().filter(|(_, torrent)| torrent.is_none()) {
-            if let Some(id) = TorrentId::new(id.unsigned_abs()) {
+            if let Some(id) = torrent_id(*id) {
                 self.remove_torrent(id);
             }
         }

@@ -53,15 +53,15 @@ pub(super) async fn read_news(connection: &mut SqliteConnection, known: i64) -> 
     }
     // One view for the log and the rows it names.
     let mut transaction = connection.begin().await?;
-    let newest = newest(&mut transaction).await?;
+    let last = newest(&mut transaction).await?;
     let reaches_back = oldest(&mut transaction).await?.is_some_and(|oldest| oldest <= known + 1);
-    if newest < known || !reaches_back {
-        return Ok(News::Lost);
-    }
-    let up_to = newest.min(known + BATCH_ROWS);
-    let batch = read_batch(&mut transaction, known, up_to).await?;
+    let news = if last < known || !reaches_back {
+        News::Lost
+    } else {
+        News::Batch(read_batch(&mut transaction, known, last.min(known + BATCH_ROWS)).await?)
+    };
     transaction.rollback().await?;
-    Ok(News::Batch(batch))
+    Ok(news)
 }
 
 async fn read_batch(connection: &mut SqliteConnection, known: i64, up_to: i64) -> Result<Batch, sqlx::Error> {

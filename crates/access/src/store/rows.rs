@@ -16,11 +16,21 @@ pub(crate) fn sql_integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+/// The user id that SQL keeps as this number.
+pub(crate) fn user_id(number: i64) -> Option<UserId> {
+    u64::try_from(number).ok().and_then(UserId::new)
+}
+
+/// The torrent id that SQL keeps as this number.
+pub(crate) fn torrent_id(number: i64) -> Option<TorrentId> {
+    u64::try_from(number).ok().and_then(TorrentId::new)
+}
+
 /// Reads `id passkey enabled created_at`.
 pub(crate) fn read_user(row: &SqliteRow) -> Result<User, AccessError> {
     let number: i64 = column(row, "id", "a user")?;
     let subject = format!("user {number}");
-    let id = u64::try_from(number).ok().and_then(UserId::new);
+    let id = user_id(number);
     let passkey = Passkey::from_ascii(&bytes(row, "passkey", &subject)?);
     Ok(User {
         id: id.ok_or_else(|| unreadable(&subject, "its id is not positive"))?,
@@ -34,7 +44,7 @@ pub(crate) fn read_user(row: &SqliteRow) -> Result<User, AccessError> {
 pub(crate) fn read_torrent(row: &SqliteRow) -> Result<Torrent, AccessError> {
     let number: i64 = column(row, "id", "a torrent")?;
     let subject = format!("torrent {number}");
-    let id = u64::try_from(number).ok().and_then(TorrentId::new);
+    let id = torrent_id(number);
     let info_hash_v2: Option<Vec<u8>> = column(row, "infohash_v2", &subject)?;
     let total_bytes: i64 = column(row, "total_bytes", &subject)?;
     Ok(Torrent {

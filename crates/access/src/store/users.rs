@@ -4,7 +4,7 @@ use domain::{Passkey, UnixTime, UserId};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{QueryBuilder, Sqlite};
 
-use super::rows::{read_user, readable, sql_integer};
+use super::rows::{read_user, readable, sql_integer, user_id};
 use super::{BULK_ROWS, Store, random_passkey};
 use crate::error::{AccessError, is_constraint};
 
@@ -210,8 +210,7 @@ impl Store {
                 .bind(passkey.to_string())
                 .fetch_all(connection)
                 .await;
-        let holders: Vec<UserId> =
-            holders.unwrap_or_default().iter().filter_map(|id| UserId::new(id.unsigned_abs())).collect();
+        let holders: Vec<UserId> = holders.unwrap_or_default().into_iter().filter_map(user_id).collect();
         match (id, holders.first()) {
             (Some(id), Some(_)) if holders.contains(&id) => AccessError::UserIdTaken(id),
             (_, Some(holder)) => AccessError::PasskeyTaken { passkey: *passkey, holder: *holder },

@@ -99,6 +99,6 @@ fn strip_authority(target: &[u8]) -> Result<&[u8], QueryError> {
         return Err(QueryError::UnknownPath);
     }
     let authority = rest.strip_prefix(b"://").ok_or(QueryError::UnknownPath)?;
-    let slash = authority.iter().position(|byte| *byte == b'/').ok_or(QueryError::UnknownPath)?;
-    Ok(&authority[slash..])
+    let end = authority.iter().position(|byte| matches!(byte, b'/' | b'?')).ok_or(QueryError::UnknownPath)?;
+    Ok(&authority[end..])
 }

@@ -1,0 +1,369 @@
+//! The gate follows the database: whoever changes it, whatever goes wrong.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod fixture;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use access::{Change, Follower, Gate, Refusal, Store, load};
+use fixture::{Fixture, execute, info_hash, new_torrent, new_user, passkey, peer_id, torrent_id, user_id};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// A gate with a follower that runs as the server runs it.
+struct Running {
+    gate: Arc<Gate>,
+    changes: mpsc::UnboundedReceiver<Change>,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    async fn start(fixture: &Fixture) -> Running {
+        let gate = Arc::new(Gate::default());
+        let follower = load(fixture.store().await, gate.clone()).await.unwrap();
+        let (tell, changes) = mpsc::unbounded_channel();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let on_change = move |change| tell.send(change).unwrap_or_default();
+        Running { gate, changes, stop, task: tokio::spawn(follower.run(on_change, stopped)) }
+    }
+
+    /// Waits for a change, for no longer than promised.
+    async fn hear(&mut self, expected: Change) {
+        let heard = async { while self.changes.recv().await.expect("the follower runs") != expected {} };
+        let within_a_second = tokio::time::timeout(Duration::from_secs(1), heard).await;
+        within_a_second.unwrap_or_else(|_| panic!("did not hear of {expected:?} within a second"));
+    }
+}
+
+async fn poll(follower: &mut Follower) -> Vec<Change> {
+    let mut changes = Vec::new();
+    follower.poll(&mut |change| changes.push(change)).await.unwrap();
+    changes
+}
+
+async fn loaded(fixture: &Fixture) -> (Store, Arc<Gate>, Follower) {
+    let store = fixture.store().await;
+    let gate = Arc::new(Gate::default());
+    let follower = load(fixture.store().await, gate.clone()).await.unwrap();
+    (store, gate, follower)
+}
+
+#[tokio::test]
+async fn m1_m3_what_is_there_at_the_start_is_in_the_gate() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    // More than a page of each.
+    store.add_users((1..=5_000).map(new_user)).await.unwrap();
+    store.add_torrents((1..=5_000).map(new_torrent)).await.unwrap();
+    store.allow_client("-TR".parse().unwrap(), "Transmission").await.unwrap();
+    let (_, gate, _) = loaded(&fixture).await;
+    assert_eq!((gate.user_count(), gate.torrent_count(), gate.client_count()), (5_000, 5_000, 1));
+    let admission = gate.admit(&passkey(4_999), &info_hash(4_998), &peer_id("-TR3000-")).unwrap();
+    assert_eq!((admission.user, admission.torrent), (user_id(4_999), torrent_id(4_998)));
+}
+
+#[tokio::test]
+async fn changes_by_another_store_reach_the_gate_within_a_second() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    let mut running = Running::start(&fixture).await;
+    let client = peer_id("-TR3000-");
+
+    store.add_user(new_user(7)).await.unwrap();
+    running.hear(Change::UserAdmitted(user_id(7))).await;
+    store.add_torrent(new_torrent(3)).await.unwrap();
+    running.hear(Change::TorrentAdmitted(info_hash(3))).await;
+    assert!(running.gate.admit(&passkey(7), &info_hash(3), &client).is_ok());
+
+    store.allow_client("-qB".parse().unwrap(), "qBittorrent").await.unwrap();
+    running.hear(Change::ClientsChanged).await;
+    assert_eq!(running.gate.admit(&passkey(7), &info_hash(3), &client), Err(Refusal::ClientNotAllowed));
+    store.remove_client("-qB".parse().unwrap()).await.unwrap();
+    running.hear(Change::ClientsChanged).await;
+
+    let new = store.rotate_passkey(user_id(7), None).await.unwrap();
+    running.hear(Change::UserAdmitted(user_id(7))).await;
+    assert_eq!(running.gate.admit_user(&passkey(7)), Err(Refusal::UnknownPasskey));
+    assert_eq!(running.gate.admit_user(&new), Ok(user_id(7)));
+
+    store.set_torrent_enabled(torrent_id(3), false).await.unwrap();
+    running.hear(Change::TorrentRemoved(info_hash(3))).await;
+    assert_eq!(running.gate.admit(&new, &info_hash(3), &client), Err(Refusal::TorrentDisabled));
+    store.remove_torrent(torrent_id(3)).await.unwrap();
+    running.hear(Change::TorrentRemoved(info_hash(3))).await;
+    assert_eq!(running.gate.admit(&new, &info_hash(3), &client), Err(Refusal::UnknownTorrent));
+
+    store.set_user_enabled(user_id(7), false).await.unwrap();
+    running.hear(Change::UserRemoved(user_id(7))).await;
+    assert_eq!(running.gate.admit_user(&new), Err(Refusal::UserDisabled));
+    store.remove_user(user_id(7)).await.unwrap();
+    running.hear(Change::UserRemoved(user_id(7))).await;
+    assert_eq!(running.gate.admit_user(&new), Err(Refusal::UnknownPasskey));
+
+    running.stop.send(()).unwrap();
+    tokio::time::timeout(Duration::from_secs(5), running.task).await.expect("the follower stops").unwrap();
+}
+
+#[tokio::test]
+async fn w1_changes_by_the_sites_own_sql_reach_the_gate_within_a_second() {
+    let fixture = Fixture::new();
+    let mut running = Running::start(&fixture).await;
+    let mut raw = fixture.raw().await;
+    let v2 = "EE".repeat(32);
+    execute(
+        &mut raw,
+        &format!(
+            "INSERT INTO users (id, passkey) VALUES (5, 'ABCDEF0123456789');
+             INSERT INTO torrents (id, infohash, infohash_v2) VALUES (6, '{}', '{v2}')",
+            info_hash(6).to_string().to_uppercase(),
+        ),
+    )
+    .await;
+    running.hear(Change::TorrentAdmitted(info_hash(6))).await;
+    let by_v2 = "ee".repeat(20).parse().unwrap();
+    let key = "abcdef0123456789".parse().unwrap();
+    let admission = running.gate.admit(&key, &by_v2, &peer_id("-TR3000-")).unwrap();
+    assert_eq!((admission.user, admission.info_hash), (user_id(5), info_hash(6)));
+
+    execute(&mut raw, "UPDATE users SET id = 50 WHERE id = 5").await;
+    running.hear(Change::UserRemoved(user_id(5))).await;
+    assert_eq!(running.gate.admit_user(&key), Ok(user_id(50)));
+    execute(&mut raw, "DELETE FROM users; DELETE FROM torrents").await;
+    running.hear(Change::TorrentRemoved(info_hash(6))).await;
+    assert_eq!((running.gate.user_count(), running.gate.torrent_count()), (0, 0));
+}
+
+#[tokio::test]
+async fn insert_or_replace_removes_whoever_was_in_the_way() {
+    let fixture = Fixture::new();
+    let (store, gate, mut follower) = loaded(&fixture).await;
+    store.add_users([new_user(1), new_user(2)]).await.unwrap();
+    store.add_torrents([new_torrent(1), new_torrent(2)]).await.unwrap();
+    poll(&mut follower).await;
+    let mut raw = fixture.raw().await;
+    execute(
+        &mut raw,
+        &format!(
+            "INSERT OR REPLACE INTO users (id, passkey) VALUES (9, '{}');
+             UPDATE OR REPLACE users SET passkey = '{}' WHERE id = 9;
+             INSERT OR REPLACE INTO torrents (id, infohash) VALUES (9, '{}');
+             UPDATE OR REPLACE torrents SET infohash = '{}' WHERE id = 9",
+            passkey(1),
+            passkey(2),
+            info_hash(1),
+            info_hash(2),
+        ),
+    )
+    .await;
+    let changes = poll(&mut follower).await;
+    assert!(changes.contains(&Change::UserRemoved(user_id(1))), "{changes:?}");
+    assert!(changes.contains(&Change::UserRemoved(user_id(2))), "{changes:?}");
+    assert!(changes.contains(&Change::TorrentRemoved(info_hash(1))), "{changes:?}");
+    assert!(
+        !changes.contains(&Change::TorrentRemoved(info_hash(2))),
+        "torrent 9 has this name now: {changes:?}"
+    );
+    assert_eq!((gate.user_count(), gate.torrent_count()), (1, 1));
+    assert_eq!(gate.admit_user(&passkey(2)), Ok(user_id(9)));
+    assert_eq!(gate.torrent_of(&info_hash(2)), Some(torrent_id(9)));
+}
+
+#[tokio::test]
+async fn users_who_swap_passkeys_are_not_taken_for_removed() {
+    let fixture = Fixture::new();
+    let (store, gate, mut follower) = loaded(&fixture).await;
+    store.add_users([new_user(1), new_user(2)]).await.unwrap();
+    poll(&mut follower).await;
+    store.rotate_passkey(user_id(1), Some(passkey(99))).await.unwrap();
+    store.rotate_passkey(user_id(2), Some(passkey(1))).await.unwrap();
+    store.rotate_passkey(user_id(1), Some(passkey(2))).await.unwrap();
+    let changes = poll(&mut follower).await;
+    assert!(!changes.iter().any(|change| matches!(change, Change::UserRemoved(_))), "{changes:?}");
+    assert_eq!(gate.admit_user(&passkey(1)), Ok(user_id(2)));
+    assert_eq!(gate.admit_user(&passkey(2)), Ok(user_id(1)));
+    assert_eq!(gate.admit_user(&passkey(99)), Err(Refusal::UnknownPasskey));
+}
+
+#[tokio::test]
+async fn a_torrent_under_a_new_infohash_gives_up_the_old_one() {
+    let fixture = Fixture::new();
+    let (store, gate, mut follower) = loaded(&fixture).await;
+    store.add_torrent(new_torrent(1)).await.unwrap();
+    poll(&mut follower).await;
+    let sql = format!("UPDATE torrents SET infohash = '{}' WHERE id = 1", info_hash(2));
+    execute(&mut fixture.raw().await, &sql).await;
+    let changes = poll(&mut follower).await;
+    assert_eq!(changes, [Change::TorrentAdmitted(info_hash(2)), Change::TorrentRemoved(info_hash(1))]);
+    assert_eq!(gate.torrent(&info_hash(1)), None);
+}
+
+#[tokio::test]
+async fn a_row_that_becomes_unreadable_shuts_its_user_out_and_harms_nobody_else() {
+    let fixture = Fixture::new();
+    let (store, gate, mut follower) = loaded(&fixture).await;
+    store.add_users((1..=3).map(new_user)).await.unwrap();
+    poll(&mut follower).await;
+    execute(
+        &mut fixture.raw().await,
+        "PRAGMA ignore_check_constraints = ON;
+         UPDATE users SET passkey = 'nonsense!' WHERE id = 2;
+         INSERT INTO users (id, passkey) VALUES (-3, 'abcdef0123456789');
+         INSERT INTO torrents (id, infohash) VALUES (4, 'short');
+         INSERT INTO clients (prefix) VALUES ('hex:nothex')",
+    )
+    .await;
+    assert_eq!(poll(&mut follower).await, [Change::UserRemoved(user_id(2))]);
+    assert_eq!(gate.admit_user(&passkey(3)), Ok(user_id(3)));
+
+    let fresh = Arc::new(Gate::default());
+    load(store, fresh.clone()).await.unwrap();
+    assert_eq!((fresh.user_count(), fresh.torrent_count(), fresh.client_count()), (2, 0, 0));
+}
+
+#[tokio::test]
+async fn nothing_new_is_no_change() {
+    let fixture = Fixture::new();
+    let (store, _gate, mut follower) = loaded(&fixture).await;
+    store.add_user(new_user(1)).await.unwrap();
+    store.add_torrent(new_torrent(1)).await.unwrap();
+    assert_eq!(poll(&mut follower).await.len(), 2);
+    execute(&mut fixture.raw().await, "UPDATE users SET created_at = 5; UPDATE torrents SET name = 'other'")
+        .await;
+    assert_eq!(poll(&mut follower).await, []);
+}
+
+#[tokio::test]
+async fn more_changes_than_one_batch_are_taken_in_by_one_poll() {
+    let fixture = Fixture::new();
+    let (store, gate, mut follower) = loaded(&fixture).await;
+    store.add_users((1..=7_000).map(new_user)).await.unwrap();
+    assert_eq!(poll(&mut follower).await.len(), 7_000);
+    assert_eq!(gate.user_count(), 7_000);
+}
+
+#[tokio::test]
+async fn a_log_trimmed_too_far_leads_to_a_full_reload_that_reports_removals() {
+    for trim in [
+        "DELETE FROM access_changes",
+        "DELETE FROM access_changes WHERE seq < (SELECT max(seq) FROM access_changes)",
+        // As after restoring an older copy of the tables: numbers begin again.
+        "DELETE FROM access_changes; DELETE FROM sqlite_sequence WHERE name = 'access_changes'",
+    ] {
+        let fixture = Fixture::new();
+        let (store, gate, mut follower) = loaded(&fixture).await;
+        store.add_users((1..=3).map(new_user)).await.unwrap();
+        store.add_torrents((1..=3).map(new_torrent)).await.unwrap();
+        store.forbid_client("-XL".parse().unwrap(), "").await.unwrap();
+        poll(&mut follower).await;
+
+        store.remove_user(user_id(1)).await.unwrap();
+        store.set_user_enabled(user_id(2), false).await.unwrap();
+        store.remove_torrent(torrent_id(1)).await.unwrap();
+        store.set_torrent_enabled(torrent_id(2), false).await.unwrap();
+        store.add_user(new_user(4)).await.unwrap();
+        store.remove_client("-XL".parse().unwrap()).await.unwrap();
+        execute(&mut fixture.raw().await, trim).await;
+
+        let mut changes = poll(&mut follower).await;
+        changes.sort_by_key(|change| format!("{change:?}"));
+        let mut expected = [
+            Change::ClientsChanged,
+            Change::TorrentRemoved(info_hash(1)),
+            Change::TorrentRemoved(info_hash(2)),
+            Change::UserAdmitted(user_id(4)),
+            Change::UserRemoved(user_id(1)),
+            Change::UserRemoved(user_id(2)),
+        ];
+        expected.sort_by_key(|change| format!("{change:?}"));
+        assert_eq!(changes, expected, "{trim}");
+        assert_eq!((gate.user_count(), gate.torrent_count(), gate.client_count()), (3, 2, 0));
+
+        store.add_user(new_user(5)).await.unwrap();
+        assert_eq!(poll(&mut follower).await, [Change::UserAdmitted(user_id(5))], "{trim}");
+    }
+}
+
+#[tokio::test]
+async fn the_log_stays_as_short_as_configured() {
+    let fixture = Fixture::new();
+    let (store, gate, follower) = loaded(&fixture).await;
+    let mut follower = follower.log_rows_max(100);
+    store.add_users((1..=25_000).map(new_user)).await.unwrap();
+    for _ in 0..3 {
+        poll(&mut follower).await;
+    }
+    let mut raw = fixture.raw().await;
+    let rows: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM access_changes").fetch_one(&mut raw).await.unwrap();
+    assert_eq!(rows, 100);
+    assert_eq!(gate.user_count(), 25_000);
+    store.remove_user(user_id(1)).await.unwrap();
+    assert_eq!(poll(&mut follower).await, [Change::UserRemoved(user_id(1))]);
+}
+
+#[tokio::test]
+async fn a_failing_poll_keeps_what_is_known_and_the_next_one_catches_up() {
+    let fixture = Fixture::new();
+    let (store, gate, mut follower) = loaded(&fixture).await;
+    store.add_user(new_user(1)).await.unwrap();
+    poll(&mut follower).await;
+
+    let mut raw = fixture.raw().await;
+    execute(&mut raw, "ALTER TABLE users RENAME TO users_away").await;
+    store.add_torrent(new_torrent(1)).await.unwrap();
+    assert!(follower.poll(&mut |_| panic!("nothing may change")).await.is_err());
+    assert_eq!(gate.admit_user(&passkey(1)), Ok(user_id(1)));
+    assert_eq!(gate.torrent_count(), 0);
+
+    execute(&mut raw, "ALTER TABLE users_away RENAME TO users").await;
+    assert_eq!(poll(&mut follower).await, [Change::TorrentAdmitted(info_hash(1))]);
+}
+
+#[tokio::test]
+async fn a_writer_at_work_delays_nobody_who_reads() {
+    let fixture = Fixture::new();
+    let (store, gate, mut follower) = loaded(&fixture).await;
+    store.add_user(new_user(1)).await.unwrap();
+    let mut raw = fixture.raw().await;
+    execute(&mut raw, &format!("BEGIN IMMEDIATE; INSERT INTO users (passkey) VALUES ('{}')", passkey(2)))
+        .await;
+    assert_eq!(poll(&mut follower).await, [Change::UserAdmitted(user_id(1))], "what is committed counts");
+    execute(&mut raw, "COMMIT").await;
+    assert_eq!(poll(&mut follower).await.len(), 1);
+    assert_eq!(gate.user_count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_never_see_an_empty_gate_during_a_reload() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    store.add_users((1..=6_000).map(new_user)).await.unwrap();
+    store.add_torrents((1..=6_000).map(new_torrent)).await.unwrap();
+    let (_, gate, mut follower) = loaded(&fixture).await;
+
+    let done = Arc::new(AtomicBool::new(false));
+    let reader = {
+        let (gate, done) = (gate.clone(), done.clone());
+        std::thread::spawn(move || {
+            let mut reads = 0_u64;
+            while !done.load(Ordering::Relaxed) {
+                let number = 1 + reads % 5_000;
+                gate.admit(&passkey(number), &info_hash(number), &peer_id("-TR3000-")).unwrap();
+                reads += 1;
+            }
+            reads
+        })
+    };
+    for number in 5_001..=5_005 {
+        store.remove_user(user_id(number)).await.unwrap();
+        execute(&mut fixture.raw().await, "DELETE FROM access_changes").await;
+        assert_eq!(poll(&mut follower).await, [Change::UserRemoved(user_id(number))]);
+    }
+    done.store(true, Ordering::Relaxed);
+    assert!(reader.join().unwrap() > 0);
+    assert_eq!(gate.user_count(), 5_995);
+}

@@ -1,0 +1,144 @@
+//! The gate by itself: who is let in, who is told what, and what concurrent readers see.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod fixture;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use access::{ClientPrefix, ClientRules, Gate, Refusal};
+use fixture::{info_hash, passkey, peer_id, torrent_id, user_id};
+
+fn gate_with_one_of_each() -> Gate {
+    let gate = Gate::default();
+    gate.put_user(user_id(7), passkey(7), true);
+    gate.put_torrent(torrent_id(3), info_hash(3), Some(info_hash(33)), true);
+    gate
+}
+
+fn prefix(text: &str) -> ClientPrefix {
+    text.parse().unwrap()
+}
+
+#[test]
+fn t2_everything_unknown_is_refused_by_name() {
+    let gate = gate_with_one_of_each();
+    let client = peer_id("-TR3000-");
+    let admission = gate.admit(&passkey(7), &info_hash(3), &client).unwrap();
+    assert_eq!((admission.user, admission.torrent), (user_id(7), torrent_id(3)));
+    assert_eq!(gate.admit(&passkey(8), &info_hash(3), &client), Err(Refusal::UnknownPasskey));
+    assert_eq!(gate.admit(&passkey(7), &info_hash(4), &client), Err(Refusal::UnknownTorrent));
+    gate.set_clients(ClientRules::new([(prefix("-qB"), true)]));
+    assert_eq!(gate.admit(&passkey(7), &info_hash(3), &client), Err(Refusal::ClientNotAllowed));
+}
+
+#[test]
+fn t2_every_refusal_has_a_clear_text_and_a_label_of_its_own() {
+    let texts: std::collections::HashSet<String> = Refusal::ALL.iter().map(ToString::to_string).collect();
+    let labels: std::collections::HashSet<&str> =
+        Refusal::ALL.iter().map(|refusal| refusal.label()).collect();
+    assert_eq!((texts.len(), labels.len()), (5, 5));
+    assert!(texts.iter().all(|text| text.contains(": ") && text.len() < 120));
+}
+
+#[test]
+fn w1_a_passkey_in_upper_case_is_the_same_passkey() {
+    let gate = Gate::default();
+    gate.put_user(user_id(1), "ABCDEF0123456789".parse().unwrap(), true);
+    assert_eq!(gate.admit_user(&"abcdef0123456789".parse().unwrap()), Ok(user_id(1)));
+}
+
+#[test]
+fn a_disabled_user_or_torrent_is_told_so() {
+    let gate = gate_with_one_of_each();
+    let client = peer_id("-TR3000-");
+    gate.put_torrent(torrent_id(3), info_hash(3), Some(info_hash(33)), false);
+    assert_eq!(gate.admit(&passkey(7), &info_hash(33), &client), Err(Refusal::TorrentDisabled));
+    gate.put_user(user_id(7), passkey(7), false);
+    assert_eq!(gate.admit(&passkey(7), &info_hash(3), &client), Err(Refusal::UserDisabled));
+    assert_eq!(gate.passkey_of(user_id(7)), Some(passkey(7)));
+}
+
+#[test]
+fn a_hybrid_torrent_has_one_name_whichever_hash_is_announced() {
+    let gate = gate_with_one_of_each();
+    let by_v2 = gate.admit(&passkey(7), &info_hash(33), &peer_id("-TR3000-")).unwrap();
+    assert_eq!((by_v2.torrent, by_v2.info_hash), (torrent_id(3), info_hash(3)));
+    assert_eq!(gate.torrent_of(&info_hash(33)), Some(torrent_id(3)));
+
+    gate.put_torrent(torrent_id(3), info_hash(3), Some(info_hash(34)), true);
+    assert_eq!(gate.torrent(&info_hash(33)), None);
+    assert_eq!(gate.torrent(&info_hash(34)).unwrap().info_hash, info_hash(3));
+
+    assert_eq!(gate.remove_torrent(torrent_id(3)), Some(info_hash(3)));
+    assert_eq!((gate.torrent(&info_hash(3)), gate.torrent(&info_hash(34))), (None, None));
+}
+
+#[test]
+fn a_rotated_passkey_stops_working_and_the_user_stays() {
+    let gate = gate_with_one_of_each();
+    assert!(gate.put_user(user_id(7), passkey(70), true));
+    assert_eq!(gate.admit_user(&passkey(7)), Err(Refusal::UnknownPasskey));
+    assert_eq!(gate.admit_user(&passkey(70)), Ok(user_id(7)));
+    assert_eq!(gate.passkey_of(user_id(7)), Some(passkey(70)));
+    assert!(!gate.put_user(user_id(7), passkey(70), true), "nothing changed");
+}
+
+#[test]
+fn a_passkey_that_changed_hands_belongs_to_the_new_owner_in_any_order() {
+    for new_owner_first in [true, false] {
+        let gate = gate_with_one_of_each();
+        gate.put_user(user_id(8), passkey(8), true);
+        let give = || gate.put_user(user_id(8), passkey(7), true);
+        let part = || gate.put_user(user_id(7), passkey(77), true);
+        if new_owner_first {
+            give();
+            part();
+        } else {
+            part();
+            give();
+        }
+        assert_eq!(gate.admit_user(&passkey(7)), Ok(user_id(8)));
+        assert_eq!(gate.admit_user(&passkey(77)), Ok(user_id(7)));
+        assert_eq!(gate.admit_user(&passkey(8)), Err(Refusal::UnknownPasskey));
+        gate.remove_user(user_id(7));
+        assert_eq!(gate.admit_user(&passkey(7)), Ok(user_id(8)));
+    }
+}
+
+#[test]
+fn an_infohash_that_moved_to_another_torrent_outlives_the_first() {
+    let gate = gate_with_one_of_each();
+    gate.put_torrent(torrent_id(4), info_hash(3), None, true);
+    gate.remove_torrent(torrent_id(3));
+    assert_eq!(gate.torrent_of(&info_hash(3)), Some(torrent_id(4)));
+    assert_eq!(gate.torrent_of(&info_hash(33)), None);
+}
+
+#[test]
+fn readers_always_find_a_user_and_torrent_that_keep_changing() {
+    let gate = Arc::new(gate_with_one_of_each());
+    let done = Arc::new(AtomicBool::new(false));
+    let readers: Vec<_> = (0..2)
+        .map(|_| {
+            let (gate, done) = (gate.clone(), done.clone());
+            std::thread::spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    gate.admit(&passkey(7), &info_hash(3), &peer_id("-TR3000-")).unwrap();
+                    assert!(gate.passkey_of(user_id(7)).is_some());
+                }
+            })
+        })
+        .collect();
+    for number in 100..5_000 {
+        gate.put_torrent(torrent_id(3), info_hash(3), Some(info_hash(number)), true);
+        gate.put_user(user_id(number), passkey(number), true);
+        gate.put_user(user_id(7), passkey(7), true);
+        gate.set_clients(ClientRules::new([(prefix("-TR"), true), (prefix("-qB"), number % 2 == 0)]));
+        gate.remove_user(user_id(number));
+    }
+    done.store(true, Ordering::Relaxed);
+    readers.into_iter().for_each(|reader| reader.join().unwrap());
+    assert_eq!((gate.user_count(), gate.torrent_count(), gate.client_count()), (1, 1, 2));
+}

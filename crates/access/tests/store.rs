@@ -1,0 +1,335 @@
+//! The database: what it keeps, what it refuses and what it says then.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod fixture;
+
+use access::{AccessError, NewUser, Store};
+use domain::clock::Stopwatch;
+use fixture::{Fixture, NOW, execute, info_hash, new_torrent, new_user, passkey, torrent_id, user_id};
+
+#[tokio::test]
+async fn a_user_is_kept_across_reopening() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    let added = store.add_user(new_user(7)).await.unwrap();
+    assert!(added.enabled);
+    store.close().await;
+
+    let again = fixture.store().await;
+    assert_eq!(again.user(user_id(7)).await.unwrap(), Some(added.clone()));
+    assert_eq!(again.user_by_passkey(&passkey(7)).await.unwrap(), Some(added));
+    assert_eq!(again.user(user_id(8)).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn an_id_and_passkey_left_out_are_chosen_and_ids_never_come_back() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    let anyone = NewUser { id: None, passkey: None, created_at: NOW };
+    let first = store.add_user(anyone).await.unwrap();
+    let second = store.add_user(anyone).await.unwrap();
+    assert_eq!((first.id, second.id), (user_id(1), user_id(2)));
+    assert_ne!(first.passkey, second.passkey);
+    assert_eq!(first.passkey.to_string().len(), 32);
+
+    store.remove_user(second.id).await.unwrap();
+    assert_eq!(store.add_user(anyone).await.unwrap().id, user_id(3), "accounts outlive users");
+}
+
+#[tokio::test]
+async fn a_rotated_passkey_replaces_the_old_one() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    store.add_user(new_user(7)).await.unwrap();
+    let new = store.rotate_passkey(user_id(7), None).await.unwrap();
+    assert_eq!(store.user_by_passkey(&passkey(7)).await.unwrap(), None);
+    assert_eq!(store.user_by_passkey(&new).await.unwrap().unwrap().id, user_id(7));
+    assert_eq!(store.rotate_passkey(user_id(7), Some(passkey(9))).await.unwrap(), passkey(9));
+    assert!(matches!(store.rotate_passkey(user_id(8), None).await, Err(AccessError::UnknownUser(_))));
+}
+
+#[tokio::test]
+async fn users_and_torrents_are_listed_page_by_page() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    store.add_users((1..=5).map(new_user)).await.unwrap();
+    store.add_torrents((1..=5).map(new_torrent)).await.unwrap();
+    let page = store.list_users(Some(user_id(2)), 2).await.unwrap();
+    assert_eq!(page.iter().map(|user| user.id.get()).collect::<Vec<_>>(), [3, 4]);
+    assert_eq!(store.list_users(Some(user_id(4)), 2).await.unwrap().len(), 1);
+    let page = store.list_torrents(None, 3).await.unwrap();
+    assert_eq!(page.iter().map(|torrent| torrent.id.get()).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(store.list_torrents(Some(torrent_id(5)), 3).await.unwrap().is_empty());
+    assert_eq!((store.count_users().await.unwrap(), store.count_torrents().await.unwrap()), (5, 5));
+}
+
+#[tokio::test]
+async fn enabling_and_removing_the_unknown_says_so() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    store.add_user(new_user(1)).await.unwrap();
+    store.add_torrent(new_torrent(1)).await.unwrap();
+    store.set_user_enabled(user_id(1), false).await.unwrap();
+    store.set_torrent_enabled(torrent_id(1), false).await.unwrap();
+    assert!(!store.user(user_id(1)).await.unwrap().unwrap().enabled);
+    assert!(!store.torrent(torrent_id(1)).await.unwrap().unwrap().enabled);
+    store.remove_user(user_id(1)).await.unwrap();
+    store.remove_torrent(torrent_id(1)).await.unwrap();
+
+    let errors = [
+        store.set_user_enabled(user_id(1), true).await.unwrap_err(),
+        store.remove_user(user_id(1)).await.unwrap_err(),
+        store.set_torrent_enabled(torrent_id(1), true).await.unwrap_err(),
+        store.remove_torrent(torrent_id(1)).await.unwrap_err(),
+        store.remove_client("-TR".parse().unwrap()).await.unwrap_err(),
+    ];
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "there is no user 1",
+            "there is no user 1",
+            "there is no torrent 1",
+            "there is no torrent 1",
+            "no client has the prefix -TR",
+        ]
+    );
+    assert!(errors.iter().all(|error| !error.is_retryable()));
+}
+
+#[tokio::test]
+async fn a_taken_id_or_passkey_is_named_without_giving_the_passkey_away() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    store
+        .add_user(NewUser { passkey: Some("abcdef0123456789".parse().unwrap()), ..new_user(7) })
+        .await
+        .unwrap();
+    let taken_id = store.add_user(NewUser { passkey: None, ..new_user(7) }).await.unwrap_err();
+    assert!(matches!(taken_id, AccessError::UserIdTaken(id) if id == user_id(7)), "{taken_id}");
+
+    let same = NewUser { id: None, passkey: Some("ABCDEF0123456789".parse().unwrap()), created_at: NOW };
+    let taken_passkey = store.add_user(same).await.unwrap_err();
+    let text = taken_passkey.to_string();
+    assert!(text.contains("user 7") && text.contains("abcd…"), "{text}");
+    assert!(!format!("{taken_passkey:?}{text}").contains("abcdef"), "the passkey is a secret");
+
+    store.add_user(new_user(8)).await.unwrap();
+    let rotated = store.rotate_passkey(user_id(8), same.passkey).await.unwrap_err();
+    assert!(matches!(rotated, AccessError::PasskeyTaken { holder, .. } if holder == user_id(7)));
+}
+
+#[tokio::test]
+async fn a_taken_infohash_names_the_torrent_that_has_it_v1_or_v2() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    let mut hybrid = new_torrent(3);
+    hybrid.info_hash_v2 = Some(info_hash(33));
+    store.add_torrent(hybrid).await.unwrap();
+    assert_eq!(store.torrent_by_info_hash(&info_hash(33)).await.unwrap().unwrap().id, torrent_id(3));
+
+    let taken_id = store.add_torrent(new_torrent(3)).await.unwrap_err();
+    assert!(matches!(taken_id, AccessError::TorrentIdTaken(_)), "{taken_id}");
+    for (v1, v2) in [(3, None), (33, None), (4, Some(3)), (4, Some(33))] {
+        let mut torrent = new_torrent(4);
+        torrent.info_hash = info_hash(v1);
+        torrent.info_hash_v2 = v2.map(info_hash);
+        let text = store.add_torrent(torrent).await.unwrap_err().to_string();
+        assert!(text.contains("torrent 3 (torrent 3)"), "{v1} {v2:?}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn m2_clients_are_allowed_forbidden_and_removed_in_any_spelling() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    store.allow_client("-TR3".parse().unwrap(), "Transmission 3").await.unwrap();
+    store.forbid_client("hex:2dff".parse().unwrap(), "odd one").await.unwrap();
+    execute(&mut fixture.raw().await, "INSERT INTO clients (prefix) VALUES ('hex:2D7142')").await;
+    let list = store.list_clients().await.unwrap();
+    let shown: Vec<_> = list.iter().map(|rule| (rule.prefix.to_string(), rule.allowed)).collect();
+    assert_eq!(shown, [("-TR3".into(), true), ("-qB".into(), true), ("hex:2dff".into(), false)]);
+
+    store.forbid_client("-TR3".parse().unwrap(), "").await.unwrap();
+    store.forbid_client("-qB".parse().unwrap(), "").await.unwrap();
+    assert!(store.list_clients().await.unwrap().iter().all(|rule| !rule.allowed));
+    for prefix in ["-TR3", "-qB", "hex:2dff"] {
+        store.remove_client(prefix.parse().unwrap()).await.unwrap();
+    }
+    assert!(store.list_clients().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_hundred_thousand_users_and_torrents_take_seconds() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    let stopwatch = Stopwatch::start();
+    assert_eq!(store.add_users((1..=100_000).map(new_user)).await.unwrap(), 100_000);
+    let users = stopwatch.elapsed();
+    assert_eq!(store.add_torrents((1..=100_000).map(new_torrent)).await.unwrap(), 100_000);
+    let both = stopwatch.elapsed();
+    eprintln!("100,000 users in {users:?}, 100,000 torrents in {:?}", both - users);
+    // Generous: the machine may be busy with other tests.
+    assert!(both.as_secs() < 60, "{both:?}");
+    assert_eq!(store.count_users().await.unwrap(), 100_000);
+}
+
+#[tokio::test]
+async fn a_bulk_insert_is_all_or_nothing_and_names_the_culprit() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    store.add_user(new_user(1_234)).await.unwrap();
+    let error = store.add_users((1..=2_000).map(new_user)).await.unwrap_err();
+    assert!(matches!(error, AccessError::UserIdTaken(id) if id == user_id(1_234)), "{error}");
+    assert_eq!(store.count_users().await.unwrap(), 1);
+
+    let twice = (1..=700).chain([600]).map(fixture::new_torrent_without_id);
+    let error = store.add_torrents(twice).await.unwrap_err();
+    assert!(
+        matches!(error, AccessError::InfoHashTaken { holder, .. } if holder == torrent_id(600)),
+        "{error}"
+    );
+    assert_eq!(store.count_torrents().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn w1_what_the_site_wrote_in_upper_case_is_read_in_lower_case() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    let v2 = "AB".repeat(32);
+    execute(
+        &mut fixture.raw().await,
+        &format!(
+            "INSERT INTO users (id, passkey) VALUES (5, 'ABCDEF0123456789');
+             INSERT INTO torrents (id, infohash, infohash_v2, name) VALUES (6, '{}', '{v2}', 'x')",
+            "CD".repeat(20),
+        ),
+    )
+    .await;
+    let user = store.user_by_passkey(&"abcdef0123456789".parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!((user.id, user.passkey.to_string().as_str()), (user_id(5), "abcdef0123456789"));
+    for digits in ["cd".repeat(20), "ab".repeat(20)] {
+        let torrent = store.torrent_by_info_hash(&digits.parse().unwrap()).await.unwrap().unwrap();
+        assert_eq!(torrent.info_hash.to_string(), "cd".repeat(20));
+        assert_eq!(torrent.info_hash_v2.unwrap().to_string(), "ab".repeat(20));
+    }
+}
+
+#[tokio::test]
+async fn the_tables_refuse_what_nobody_could_read() {
+    let fixture = Fixture::new();
+    let _store = fixture.store().await;
+    let mut raw = fixture.raw().await;
+    for bad in [
+        "INSERT INTO users (passkey) VALUES ('not hex at all')",
+        "INSERT INTO users (passkey) VALUES ('abcdef')",
+        "INSERT INTO users (id, passkey) VALUES (-1, 'abcdef0123')",
+        "INSERT INTO users (passkey, enabled) VALUES ('abcdef0123', 2)",
+        "INSERT INTO torrents (infohash) VALUES ('abcdef')",
+        "INSERT INTO torrents (infohash) VALUES ('zz00000000000000000000000000000000000000')",
+        "INSERT INTO clients (prefix) VALUES ('')",
+    ] {
+        let outcome = sqlx::raw_sql(bad).execute(&mut raw).await;
+        assert!(outcome.is_err(), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_is_left_out_of_lists_and_can_be_removed() {
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    store.add_users((1..=3).map(new_user)).await.unwrap();
+    execute(
+        &mut fixture.raw().await,
+        "PRAGMA ignore_check_constraints = ON; UPDATE users SET passkey = 'nonsense!' WHERE id = 2",
+    )
+    .await;
+    let listed = store.list_users(None, 2).await.unwrap();
+    assert_eq!(listed.iter().map(|user| user.id.get()).collect::<Vec<_>>(), [1, 3]);
+    let error = store.user(user_id(2)).await.unwrap_err().to_string();
+    assert!(error.contains("user 2") && !error.contains("nonsense"), "{error}");
+    store.remove_user(user_id(2)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_missing_folder_is_made() {
+    let fixture = Fixture::new();
+    let path = fixture.folder().join("deep/er/rollcall.db");
+    let store = Store::open(&format!("sqlite://{}", path.display())).await.unwrap();
+    assert_eq!(store.path(), path);
+    assert!(path.exists());
+}
+
+#[tokio::test]
+async fn addresses_that_are_no_sqlite_file_are_explained() {
+    for (url, expected) in [
+        ("postgres://me:secret@host/db", "postgres://…"),
+        ("data/rollcall.db", "write sqlite:"),
+        ("sqlite:", "write sqlite:"),
+        ("sqlite::memory:", "in memory"),
+    ] {
+        let text = Store::open(url).await.unwrap_err().to_string();
+        assert!(text.contains(expected) && !text.contains("secret"), "{url}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_or_a_damaged_one_is_explained() {
+    let fixture = Fixture::new();
+    std::fs::write(fixture.path(), "this is a letter to my aunt. ".repeat(400)).unwrap();
+    let error = Store::open(&fixture.url()).await.unwrap_err();
+    assert!(matches!(error, AccessError::NotADatabase { .. }), "{error}");
+    assert!(error.to_string().contains("rollcall.db is not a SQLite database"), "{error}");
+    assert!(!error.is_retryable());
+
+    let damaged = Fixture::new();
+    damaged.store().await.close().await;
+    let mut bytes = std::fs::read(damaged.path()).unwrap();
+    bytes[100..].fill(0xa5);
+    std::fs::write(damaged.path(), bytes).unwrap();
+    let error = Store::open(&damaged.url()).await.unwrap_err();
+    assert!(matches!(error, AccessError::Damaged { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_place_where_no_file_can_be_is_explained() {
+    let fixture = Fixture::new();
+    let file = fixture.folder().join("file");
+    std::fs::write(&file, "").unwrap();
+    let below_a_file = Store::open(&format!("sqlite:{}/rollcall.db", file.display())).await.unwrap_err();
+    assert!(matches!(below_a_file, AccessError::Folder { .. }), "{below_a_file}");
+    let a_folder = Store::open(&format!("sqlite:{}", fixture.folder().display())).await.unwrap_err();
+    assert!(matches!(a_folder, AccessError::CannotOpen { .. }), "{a_folder}");
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_version_is_left_alone() {
+    let fixture = Fixture::new();
+    fixture.store().await.close().await;
+    execute(
+        &mut fixture.raw().await,
+        "INSERT INTO access_migrations SELECT 9999, description, installed_on, success, checksum, execution_time
+         FROM access_migrations LIMIT 1",
+    )
+    .await;
+    let error = Store::open(&fixture.url()).await.unwrap_err();
+    assert!(error.to_string().contains("another version"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_open_a_new_file_at_once() {
+    let fixture = Fixture::new();
+    let openers: Vec<_> = (1..=8)
+        .map(|number| {
+            let url = fixture.url();
+            tokio::spawn(
+                async move { Store::open(&url).await.unwrap().add_user(new_user(number)).await.unwrap() },
+            )
+        })
+        .collect();
+    for opener in openers {
+        opener.await.unwrap();
+    }
+    assert_eq!(fixture.store().await.count_users().await.unwrap(), 8);
+}

@@ -1,0 +1,275 @@
+//! The command line: what can be written, and the help operators read.
+
+use std::path::PathBuf;
+
+use access::ClientPrefix;
+use clap::{Args, Parser, Subcommand};
+use domain::{InfoHash, Passkey, TorrentId, UserId};
+
+use crate::announce_url::BaseUrl;
+use crate::command::torrent::TorrentRef;
+
+const EXAMPLES: &str = "\
+Examples:
+  rollcall serve                           start on loopback, port 6969, with data in ./data
+  rollcall user add --id 7                 let user 7 announce, with a new passkey
+  rollcall torrent add file.torrent        let a torrent be announced
+  rollcall torrent announce-url --user 7   what user 7 puts into a client
+  rollcall config print > rollcall.toml    every setting, explained
+  rollcall serve --config rollcall.toml    start with it
+
+All other commands can be used while the server runs: it takes up changes within a second.";
+
+const TORRENT_ADD_USAGE: &str = "\
+rollcall torrent add [OPTIONS] <FILE.torrent>
+       rollcall torrent add [OPTIONS] --infohash <HEX> --name <NAME>";
+
+/// A private BitTorrent tracker with exact accounts.
+#[derive(Debug, Parser)]
+#[command(name = "rollcall", version, after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Cli {
+    /// What every command takes.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub struct GlobalArgs {
+    /// Read settings from this TOML file
+    #[arg(long, global = true, value_name = "FILE", env = "ROLLCALL_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Keep the database here
+    #[arg(long, global = true, value_name = "DIR", default_value = "./data", env = "ROLLCALL_DATA")]
+    pub data: PathBuf,
+    /// Override one setting, such as tracker.announce_interval_s=900 (repeatable)
+    #[arg(long, global = true, value_name = "SECTION.KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Print JSON, one object, for scripts
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start the server
+    #[command(after_help = "\
+Examples:
+  rollcall serve
+  rollcall serve --config rollcall.toml --data /var/lib/rollcall
+  rollcall serve --set tracker.http_addr=0.0.0.0:6969 --set log.level=debug
+
+SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the configuration again.")]
+    Serve,
+    /// Add, list and change users
+    #[command(subcommand, arg_required_else_help = true)]
+    User(UserCommand),
+    /// Change and check passkeys
+    #[command(subcommand, arg_required_else_help = true)]
+    Passkey(PasskeyCommand),
+    /// Add, list and change torrents; print announce URLs
+    #[command(subcommand, arg_required_else_help = true)]
+    Torrent(TorrentCommand),
+    /// Say which BitTorrent clients may announce
+    #[command(subcommand, arg_required_else_help = true)]
+    Client(ClientCommand),
+    /// Print and check settings
+    #[command(subcommand, arg_required_else_help = true)]
+    Config(ConfigCommand),
+}
+
+/// `rollcall user …`
+#[derive(Debug, Subcommand)]
+pub enum UserCommand {
+    /// Let a user announce; prints the passkey
+    #[command(after_help = "\
+Examples:
+  rollcall user add --id 7
+  rollcall user add --id 7 --passkey 0123456789abcdef0123456789abcdef --json")]
+    Add {
+        /// The user's number on your site; the next free one if left out
+        #[arg(long, value_name = "N")]
+        id: Option<UserId>,
+        /// The passkey to give; a random one of 32 digits if left out
+        #[arg(long, value_name = "HEX")]
+        passkey: Option<Passkey>,
+    },
+    /// List all users
+    List {
+        /// Show passkeys in full instead of their first digits
+        #[arg(long)]
+        show_passkeys: bool,
+    },
+    /// Show a user, with the passkey in full
+    Show {
+        /// The user's number
+        #[arg(value_name = "ID")]
+        id: UserId,
+    },
+    /// Remove a user; the passkey stops working
+    Remove {
+        /// The user's number
+        #[arg(value_name = "ID")]
+        id: UserId,
+    },
+    /// Let a disabled user announce again
+    Enable {
+        /// The user's number
+        #[arg(value_name = "ID")]
+        id: UserId,
+    },
+    /// Refuse a user's announces, but keep the user and the passkey
+    Disable {
+        /// The user's number
+        #[arg(value_name = "ID")]
+        id: UserId,
+    },
+}
+
+/// `rollcall passkey …`
+#[derive(Debug, Subcommand)]
+pub enum PasskeyCommand {
+    /// Give a user a new passkey; the old one stops working
+    #[command(after_help = "Example:\n  rollcall passkey rotate --user 7")]
+    Rotate {
+        /// The user's number
+        #[arg(long, value_name = "ID")]
+        user: UserId,
+        /// The new passkey; a random one of 32 digits if left out
+        #[arg(long, value_name = "HEX")]
+        passkey: Option<Passkey>,
+    },
+    /// Say whether a passkey works, and whose it is
+    #[command(after_help = "Exit code 0 if it works, 1 if not.")]
+    Check {
+        /// The passkey
+        #[arg(value_name = "HEX")]
+        passkey: Passkey,
+    },
+}
+
+/// `rollcall torrent …`
+#[derive(Debug, Subcommand)]
+pub enum TorrentCommand {
+    /// Let a torrent be announced
+    #[command(override_usage = TORRENT_ADD_USAGE, after_help = "\
+Examples:
+  rollcall torrent add file.torrent
+  rollcall torrent add file.torrent --id 12 --name \"A better name\"
+  rollcall torrent add --infohash 0123456789abcdef0123456789abcdef01234567 --name \"By hash\"")]
+    Add(TorrentAddArgs),
+    /// List all torrents
+    List,
+    /// Show a torrent
+    Show {
+        /// The torrent's number or infohash
+        #[arg(value_name = "ID|INFOHASH")]
+        torrent: TorrentRef,
+    },
+    /// Remove a torrent; its announces are refused
+    Remove {
+        /// The torrent's number or infohash
+        #[arg(value_name = "ID|INFOHASH")]
+        torrent: TorrentRef,
+    },
+    /// Let a disabled torrent be announced again
+    Enable {
+        /// The torrent's number or infohash
+        #[arg(value_name = "ID|INFOHASH")]
+        torrent: TorrentRef,
+    },
+    /// Refuse a torrent's announces, but keep the torrent
+    Disable {
+        /// The torrent's number or infohash
+        #[arg(value_name = "ID|INFOHASH")]
+        torrent: TorrentRef,
+    },
+    /// Print the announce URLs that a user puts into a client
+    #[command(after_help = "\
+Examples:
+  rollcall torrent announce-url --user 7
+  rollcall torrent announce-url --user 7 --base https://tracker.example.org
+
+The URLs hold the user's passkey: anyone who has one announces as this user.")]
+    AnnounceUrl {
+        /// The user's number
+        #[arg(long, value_name = "ID")]
+        user: UserId,
+        /// How clients reach this server, if not by the addresses it listens on
+        #[arg(long, value_name = "URL")]
+        base: Option<BaseUrl>,
+    },
+}
+
+/// `rollcall torrent add …`
+#[derive(Debug, Args)]
+pub struct TorrentAddArgs {
+    /// The torrent's file
+    #[arg(value_name = "FILE.torrent", required_unless_present = "infohash", conflicts_with = "infohash")]
+    pub file: Option<PathBuf>,
+    /// The torrent's infohash, where there is no file
+    #[arg(long, value_name = "HEX", requires = "name")]
+    pub infohash: Option<InfoHash>,
+    /// The torrent's number on your site; the next free one if left out
+    #[arg(long, value_name = "N")]
+    pub id: Option<TorrentId>,
+    /// The torrent's name; the one in the file if left out
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Take a file without the private flag
+    #[arg(long)]
+    pub allow_public: bool,
+}
+
+/// `rollcall client …`
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+A client is known by how its peer ids begin, such as -TR (Transmission) or -qB46 (qBittorrent 4.6).
+The longest prefix that fits decides. Once any prefix is allowed, clients that fit none are refused.
+
+Examples:
+  rollcall client allow -TR --name Transmission
+  rollcall client forbid -TR29 --name \"Transmission 2.9\"")]
+pub enum ClientCommand {
+    /// Let clients with this prefix announce
+    Allow {
+        /// How the peer id begins
+        #[arg(value_name = "PREFIX", allow_hyphen_values = true)]
+        prefix: ClientPrefix,
+        /// What people call it
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Refuse clients with this prefix
+    Forbid {
+        /// How the peer id begins
+        #[arg(value_name = "PREFIX", allow_hyphen_values = true)]
+        prefix: ClientPrefix,
+        /// What people call it
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Forget a prefix
+    Remove {
+        /// How the peer id begins
+        #[arg(value_name = "PREFIX", allow_hyphen_values = true)]
+        prefix: ClientPrefix,
+    },
+    /// List all prefixes
+    List,
+}
+
+/// `rollcall config …`
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Print every setting at its default, explained, as a TOML file
+    Print,
+    /// Check the settings and print those that are not at their defaults
+    #[command(after_help = "Example:\n  rollcall config check --config rollcall.toml")]
+    Check,
+}

@@ -1,0 +1,61 @@
+//! The commands, one file each, all in the same steps: open, apply, print.
+
+pub mod client;
+pub mod config;
+pub mod passkey;
+pub mod serve;
+pub mod torrent;
+pub mod user;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use access::Store;
+
+use crate::cli::{Cli, Command, ConfigCommand, GlobalArgs};
+use crate::config::{Config, Sources};
+use crate::output::Output;
+
+/// Lists are fetched in pages of so many rows.
+const PAGE_ROWS: u32 = 1000;
+
+/// What every command works with.
+#[derive(Debug)]
+pub struct Desk {
+    /// The settings in force.
+    pub config: Config,
+    /// The data folder.
+    pub data: PathBuf,
+    /// Where results go.
+    pub output: Output,
+}
+
+impl Desk {
+    fn set_up(global: GlobalArgs) -> anyhow::Result<Self> {
+        let sources = Sources::new(global.config, std::env::vars_os(), global.set);
+        Ok(Desk { config: sources.load()?, data: global.data, output: Output::new(global.json) })
+    }
+
+    /// Opens the database; makes it if it is not there.
+    pub async fn open_store(&self) -> anyhow::Result<Store> {
+        Ok(Store::open(&self.config.database_url(&self.data)).await?)
+    }
+}
+
+/// Runs the command that was asked for.
+pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
+    if let Command::Config(ConfigCommand::Print) = cli.command {
+        config::print(Output::new(cli.global.json))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let desk = Desk::set_up(cli.global)?;
+    match cli.command {
+        Command::Serve => serve::run(desk.config, desk.data, desk.output).await?,
+        Command::User(command) => user::run(&desk, command).await?,
+        Command::Passkey(command) => return passkey::run(&desk, command).await,
+        Command::Torrent(command) => torrent::run(&desk, command).await?,
+        Command::Client(command) => client::run(&desk, command).await?,
+        Command::Config(_) => config::check(&desk)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,66 @@
+//! `rollcall client …`
+
+use access::{AccessError, ClientPrefix, ClientRule, Store};
+use serde_json::{Value as Json, json};
+
+use super::Desk;
+use crate::cli::ClientCommand;
+use crate::output::{Table, yes_or_no};
+
+/// Runs it.
+pub async fn run(desk: &Desk, command: ClientCommand) -> anyhow::Result<()> {
+    let store = desk.open_store().await?;
+    match command {
+        ClientCommand::Allow { prefix, name } => put(desk, &store, prefix, name, true).await?,
+        ClientCommand::Forbid { prefix, name } => put(desk, &store, prefix, name, false).await?,
+        ClientCommand::Remove { prefix } => {
+            store.remove_client(prefix).await?;
+            let json = json!({ "prefix": prefix.to_string(), "removed": true });
+            desk.output.show(&json, &format!("removed client prefix {prefix}\n"))?;
+        }
+        ClientCommand::List => list(desk, &store.list_clients().await?)?,
+    }
+    store.close().await;
+    Ok(())
+}
+
+async fn put(
+    desk: &Desk,
+    store: &Store,
+    prefix: ClientPrefix,
+    name: Option<String>,
+    allowed: bool,
+) -> anyhow::Result<()> {
+    let name = match name {
+        Some(name) => name,
+        None => present_name(store, prefix).await?,
+    };
+    if allowed {
+        store.allow_client(prefix, &name).await?;
+    } else {
+        store.forbid_client(prefix, &name).await?;
+    }
+    let rule = ClientRule { prefix, name, allowed };
+    let verb = if allowed { "allowed" } else { "forbade" };
+    desk.output.show(&json_of(&rule), &format!("{verb} clients whose peer ids begin with {prefix}\n"))?;
+    Ok(())
+}
+
+/// Whoever turns a prefix round without a name means the program it already names.
+async fn present_name(store: &Store, prefix: ClientPrefix) -> Result<String, AccessError> {
+    let rules = store.list_clients().await?;
+    Ok(rules.into_iter().find(|rule| rule.prefix == prefix).map(|rule| rule.name).unwrap_or_default())
+}
+
+fn list(desk: &Desk, rules: &[ClientRule]) -> std::io::Result<()> {
+    let mut table = Table::new(&["prefix", "allowed", "name"]);
+    for rule in rules {
+        table.add(vec![rule.prefix.to_string(), yes_or_no(rule.allowed).to_owned(), rule.name.clone()]);
+    }
+    let rules: Vec<Json> = rules.iter().map(json_of).collect();
+    desk.output.show(&json!({ "clients": rules }), &table)
+}
+
+fn json_of(rule: &ClientRule) -> Json {
+    json!({ "prefix": rule.prefix.to_string(), "name": rule.name, "allowed": rule.allowed })
+}

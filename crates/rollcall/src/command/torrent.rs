@@ -1,0 +1,190 @@
+//! `rollcall torrent …`
+
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+use std::str::FromStr;
+
+use access::{AccessError, NewTorrent, Store, Torrent};
+use anyhow::{Context, bail};
+use domain::clock::{Clock, SystemClock};
+use domain::{IdError, InfoHash, TorrentId, UserId};
+use serde_json::{Value as Json, json};
+use wire::metainfo::{MAX_METAINFO_BYTES, Metainfo};
+
+use super::{Desk, PAGE_ROWS, user};
+use crate::announce_url::{AnnounceUrls, BaseUrl};
+use crate::cli::{TorrentAddArgs, TorrentCommand};
+use crate::output::{Fields, Table, yes_or_no};
+
+/// A torrent as operators name it: by number or by infohash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TorrentRef {
+    /// By number.
+    Id(TorrentId),
+    /// By infohash.
+    InfoHash(InfoHash),
+}
+
+impl FromStr for TorrentRef {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        // No number has forty digits, so the length tells them apart.
+        if text.len() == 40 { text.parse().map(Self::InfoHash) } else { text.parse().map(Self::Id) }
+    }
+}
+
+impl fmt::Display for TorrentRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TorrentRef::Id(id) => id.fmt(f),
+            TorrentRef::InfoHash(info_hash) => info_hash.fmt(f),
+        }
+    }
+}
+
+/// Runs it.
+pub async fn run(desk: &Desk, command: TorrentCommand) -> anyhow::Result<()> {
+    let store = desk.open_store().await?;
+    match command {
+        TorrentCommand::Add(args) => {
+            let torrent = store.add_torrent(read_new(args)?).await?;
+            show(desk, &torrent)?;
+        }
+        TorrentCommand::List => list(desk, &find_all(&store).await?)?,
+        TorrentCommand::Show { torrent } => show(desk, &find(&store, torrent).await?)?,
+        TorrentCommand::Remove { torrent } => remove(desk, &store, torrent).await?,
+        TorrentCommand::Enable { torrent } => set_enabled(desk, &store, torrent, true).await?,
+        TorrentCommand::Disable { torrent } => set_enabled(desk, &store, torrent, false).await?,
+        TorrentCommand::AnnounceUrl { user, base } => announce_url(desk, &store, user, base).await?,
+    }
+    store.close().await;
+    Ok(())
+}
+
+/// What to add, from the file or from the flags.
+fn read_new(args: TorrentAddArgs) -> anyhow::Result<NewTorrent> {
+    let created_at = SystemClock.now();
+    let TorrentAddArgs { file, infohash, id, name, allow_public } = args;
+    if let Some(info_hash) = infohash {
+        let name = name.unwrap_or_default();
+        return Ok(NewTorrent { id, info_hash, info_hash_v2: None, name, total_bytes: 0, created_at });
+    }
+    let path = file.context("name a .torrent file, or give --infohash and --name")?;
+    let metainfo = read_metainfo(&path)?;
+    if !metainfo.private && !allow_public {
+        bail!(
+            "{} has no private flag, so clients would also find peers past this tracker, uncounted: create it again \
+             as a private torrent (transmission-create --private does), or take it as it is with --allow-public",
+            path.display()
+        );
+    }
+    Ok(NewTorrent {
+        id,
+        info_hash: metainfo.info_hash,
+        info_hash_v2: metainfo.info_hash_v2,
+        name: name.unwrap_or(metainfo.name),
+        total_bytes: metainfo.total_bytes,
+        created_at,
+    })
+}
+
+/// Reads no more than a torrent file can have, whatever the path leads to.
+fn read_metainfo(path: &Path) -> anyhow::Result<Metainfo> {
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    opened
+        .take(MAX_METAINFO_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    Metainfo::parse(&bytes).with_context(|| format!("{} is not a torrent", path.display()))
+}
+
+async fn find(store: &Store, torrent: TorrentRef) -> anyhow::Result<Torrent> {
+    match torrent {
+        TorrentRef::Id(id) => Ok(store.torrent(id).await?.ok_or(AccessError::UnknownTorrent(id))?),
+        TorrentRef::InfoHash(info_hash) => {
+            let found = store.torrent_by_info_hash(&info_hash).await?;
+            found.with_context(|| format!("there is no torrent with infohash {info_hash}"))
+        }
+    }
+}
+
+async fn find_all(store: &Store) -> Result<Vec<Torrent>, AccessError> {
+    let mut torrents: Vec<Torrent> = Vec::new();
+    loop {
+        let page = store.list_torrents(torrents.last().map(|torrent| torrent.id), PAGE_ROWS).await?;
+        let is_last = page.len() < PAGE_ROWS as usize;
+        torrents.extend(page);
+        if is_last {
+            return Ok(torrents);
+        }
+    }
+}
+
+fn show(desk: &Desk, torrent: &Torrent) -> std::io::Result<()> {
+    let mut fields = Fields::default()
+        .with("id", torrent.id)
+        .with("name", &torrent.name)
+        .with("infohash", torrent.info_hash);
+    if let Some(info_hash_v2) = torrent.info_hash_v2 {
+        fields = fields.with("infohash v2", info_hash_v2);
+    }
+    fields = fields.with("bytes", torrent.total_bytes).with("enabled", yes_or_no(torrent.enabled));
+    desk.output.show(&json_of(torrent), &fields)
+}
+
+fn list(desk: &Desk, torrents: &[Torrent]) -> std::io::Result<()> {
+    let mut table = Table::new(&["id", "enabled", "infohash", "bytes", "name"]);
+    for torrent in torrents {
+        table.add(vec![
+            torrent.id.to_string(),
+            yes_or_no(torrent.enabled).to_owned(),
+            torrent.info_hash.to_string(),
+            torrent.total_bytes.to_string(),
+            torrent.name.clone(),
+        ]);
+    }
+    let torrents: Vec<Json> = torrents.iter().map(json_of).collect();
+    desk.output.show(&json!({ "torrents": torrents }), &table)
+}
+
+async fn remove(desk: &Desk, store: &Store, torrent: TorrentRef) -> anyhow::Result<()> {
+    let Torrent { id, .. } = find(store, torrent).await?;
+    store.remove_torrent(id).await?;
+    desk.output.show(&json!({ "id": id.get(), "removed": true }), &format!("removed torrent {id}\n"))?;
+    Ok(())
+}
+
+async fn set_enabled(desk: &Desk, store: &Store, torrent: TorrentRef, enabled: bool) -> anyhow::Result<()> {
+    let Torrent { id, .. } = find(store, torrent).await?;
+    store.set_torrent_enabled(id, enabled).await?;
+    let text = format!("{} torrent {id}\n", if enabled { "enabled" } else { "disabled" });
+    desk.output.show(&json!({ "id": id.get(), "enabled": enabled }), &text)?;
+    Ok(())
+}
+
+async fn announce_url(desk: &Desk, store: &Store, id: UserId, base: Option<BaseUrl>) -> anyhow::Result<()> {
+    let passkey = user::find(store, id).await?.passkey;
+    let tracker = &desk.config.tracker;
+    let urls = match base {
+        Some(base) => AnnounceUrls::of_base(&base, tracker, passkey),
+        None => AnnounceUrls::of_listeners(tracker, passkey)?,
+    };
+    let lines: String = urls.iter().map(|url| format!("{url}\n")).collect();
+    let json = json!({ "user": id.get(), "https": urls.https, "http": urls.http, "udp": urls.udp });
+    desk.output.show(&json, &lines)?;
+    Ok(())
+}
+
+fn json_of(torrent: &Torrent) -> Json {
+    json!({
+        "id": torrent.id.get(),
+        "name": torrent.name,
+        "infohash": torrent.info_hash.to_string(),
+        "infohash_v2": torrent.info_hash_v2.map(|info_hash| info_hash.to_string()),
+        "total_bytes": torrent.total_bytes,
+        "enabled": torrent.enabled,
+        "created_at": torrent.created_at.0,
+    })
+}

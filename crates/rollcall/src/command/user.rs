@@ -1,0 +1,90 @@
+//! `rollcall user …`
+
+use access::{AccessError, NewUser, Store, User};
+use domain::UserId;
+use domain::clock::{Clock, SystemClock};
+use serde_json::{Value as Json, json};
+
+use super::{Desk, PAGE_ROWS};
+use crate::cli::UserCommand;
+use crate::output::{Fields, Table, yes_or_no};
+
+/// Runs it.
+pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
+    let store = desk.open_store().await?;
+    match command {
+        UserCommand::Add { id, passkey } => {
+            let user = store.add_user(NewUser { id, passkey, created_at: SystemClock.now() }).await?;
+            show(desk, &user)?;
+        }
+        UserCommand::List { show_passkeys } => list(desk, &find_all(&store).await?, show_passkeys)?,
+        UserCommand::Show { id } => show(desk, &find(&store, id).await?)?,
+        UserCommand::Remove { id } => {
+            store.remove_user(id).await?;
+            desk.output.show(&json!({ "id": id.get(), "removed": true }), &format!("removed user {id}\n"))?;
+        }
+        UserCommand::Enable { id } => set_enabled(desk, &store, id, true).await?,
+        UserCommand::Disable { id } => set_enabled(desk, &store, id, false).await?,
+    }
+    store.close().await;
+    Ok(())
+}
+
+/// The user with this number, or an error that says there is none.
+pub async fn find(store: &Store, id: UserId) -> Result<User, AccessError> {
+    store.user(id).await?.ok_or(AccessError::UnknownUser(id))
+}
+
+async fn find_all(store: &Store) -> Result<Vec<User>, AccessError> {
+    let mut users: Vec<User> = Vec::new();
+    loop {
+        let page = store.list_users(users.last().map(|user| user.id), PAGE_ROWS).await?;
+        let is_last = page.len() < PAGE_ROWS as usize;
+        users.extend(page);
+        if is_last {
+            return Ok(users);
+        }
+    }
+}
+
+/// A user with the passkey in full.
+pub fn show(desk: &Desk, user: &User) -> std::io::Result<()> {
+    let fields = Fields::default()
+        .with("id", user.id)
+        .with("passkey", user.passkey)
+        .with("enabled", yes_or_no(user.enabled));
+    desk.output.show(&json_of(user, true), &fields)
+}
+
+fn list(desk: &Desk, users: &[User], show_passkeys: bool) -> std::io::Result<()> {
+    let mut table = Table::new(&["id", "enabled", "passkey"]);
+    for user in users {
+        table.add(vec![
+            user.id.to_string(),
+            yes_or_no(user.enabled).to_owned(),
+            passkey_of(user, show_passkeys),
+        ]);
+    }
+    let users: Vec<Json> = users.iter().map(|user| json_of(user, show_passkeys)).collect();
+    desk.output.show(&json!({ "users": users }), &table)
+}
+
+async fn set_enabled(desk: &Desk, store: &Store, id: UserId, enabled: bool) -> anyhow::Result<()> {
+    store.set_user_enabled(id, enabled).await?;
+    let text = format!("{} user {id}\n", if enabled { "enabled" } else { "disabled" });
+    desk.output.show(&json!({ "id": id.get(), "enabled": enabled }), &text)?;
+    Ok(())
+}
+
+fn json_of(user: &User, show_passkeys: bool) -> Json {
+    json!({
+        "id": user.id.get(),
+        "passkey": passkey_of(user, show_passkeys),
+        "enabled": user.enabled,
+        "created_at": user.created_at.0,
+    })
+}
+
+fn passkey_of(user: &User, in_full: bool) -> String {
+    if in_full { user.passkey.to_string() } else { user.passkey.redacted().to_string() }
+}

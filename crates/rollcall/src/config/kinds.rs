@@ -1,0 +1,172 @@
+//! Kinds of values that only a configuration has: refused where they are read, so that nothing later has to check.
+
+use serde_json::{Value as Json, json};
+use tracing_subscriber::EnvFilter;
+
+use super::value::{Raw, Value};
+
+/// The name of an HTTP header, in lower case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderName(String);
+
+impl HeaderName {
+    /// The header's name; none if the text cannot be one.
+    pub fn new(text: &str) -> Option<Self> {
+        let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+        let is_name = !text.is_empty() && text.bytes().all(is_token);
+        is_name.then(|| HeaderName(text.to_ascii_lowercase()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Value for Vec<HeaderName> {
+    const EXPECTED: &'static str = "a list of HTTP header names such as [\"x-forwarded-for\"]";
+
+    fn read(raw: &Raw) -> Option<Self> {
+        raw.as_entries()?.into_iter().map(HeaderName::new).collect()
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.iter().map(HeaderName::as_str).collect::<Vec<_>>())
+    }
+}
+
+/// Where the database is; empty for the file in the data folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatabaseUrl(String);
+
+impl DatabaseUrl {
+    /// The URL as it was written, if any was.
+    pub fn as_str(&self) -> Option<&str> {
+        (!self.0.is_empty()).then_some(self.0.as_str())
+    }
+}
+
+impl Value for DatabaseUrl {
+    const EXPECTED: &'static str = "\"sqlite:PATH\", or \"\" for the file rollcall.db in the data folder";
+
+    fn read(raw: &Raw) -> Option<Self> {
+        let text = raw.as_text()?.trim();
+        let is_known = text.is_empty() || text.strip_prefix("sqlite:").is_some_and(|path| !path.is_empty());
+        is_known.then(|| DatabaseUrl(text.to_owned()))
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.0)
+    }
+}
+
+/// Which log lines are written: a level, or a filter of `tracing` such as `info,tracker=debug`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFilter(String);
+
+impl LogFilter {
+    /// The filter; none if the text is not one.
+    ///
+    /// `tracing` takes a lone word for the name of a module and logs all of it, so that a misspelt level would
+    /// silence everything else: here a lone word is a level.
+    pub fn new(text: &str) -> Option<Self> {
+        let lone_words_are_levels =
+            text.split(',').all(|part| part.contains(['=', '[']) || is_level(part.trim()));
+        let is_filter = lone_words_are_levels && EnvFilter::builder().parse(text).is_ok();
+        is_filter.then(|| LogFilter(text.to_owned()))
+    }
+
+    /// The filter, as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn is_level(word: &str) -> bool {
+    ["off", "error", "warn", "info", "debug", "trace"].iter().any(|level| level.eq_ignore_ascii_case(word))
+}
+
+impl Value for LogFilter {
+    const EXPECTED: &'static str =
+        "off, error, warn, info, debug, trace, or a filter such as \"info,tracker=debug\"";
+
+    fn read(raw: &Raw) -> Option<Self> {
+        LogFilter::new(raw.as_text()?.trim())
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.0)
+    }
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people on a terminal, JSON otherwise.
+    #[default]
+    Auto,
+    /// For people.
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+impl LogFormat {
+    const ALL: [LogFormat; 3] = [LogFormat::Auto, LogFormat::Human, LogFormat::Json];
+
+    /// The name in the configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LogFormat::Auto => "auto",
+            LogFormat::Human => "human",
+            LogFormat::Json => "json",
+        }
+    }
+}
+
+impl Value for LogFormat {
+    const EXPECTED: &'static str = "\"auto\", \"human\" or \"json\"";
+
+    fn read(raw: &Raw) -> Option<Self> {
+        let text = raw.as_text()?.trim();
+        LogFormat::ALL.into_iter().find(|format| format.name() == text)
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_log_level_is_refused() {
+        assert_eq!(LogFilter::new("inof"), None);
+        assert_eq!(LogFilter::new("info,inof"), None);
+        assert_eq!(LogFilter::new("tracker=loud"), None);
+        assert_eq!(LogFilter::new(""), None);
+        assert!(LogFilter::new("INFO").is_some());
+        assert!(LogFilter::new("warn,tracker=debug").is_some());
+    }
+
+    #[test]
+    fn header_names_are_lower_case_tokens() {
+        assert_eq!(HeaderName::new("X-Real-IP").unwrap().as_str(), "x-real-ip");
+        assert_eq!(HeaderName::new("x forwarded"), None);
+        assert_eq!(HeaderName::new(""), None);
+    }
+
+    #[test]
+    fn only_databases_that_exist_are_taken() {
+        let read = |text: &str| DatabaseUrl::read(&Raw::Text(text.to_owned()));
+        assert_eq!(read("").unwrap().as_str(), None);
+        assert_eq!(
+            read("sqlite:/var/lib/rollcall.db").unwrap().as_str(),
+            Some("sqlite:/var/lib/rollcall.db")
+        );
+        assert_eq!(read("sqlite:"), None);
+        assert_eq!(read("oracle://host/db"), None);
+    }
+}

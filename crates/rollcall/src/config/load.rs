@@ -1,0 +1,200 @@
+//! Reading: defaults, then the file, then the environment, then flags. Each overrides the one before.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{ConfigError, Origin};
+use super::nearest::{distance, nearest};
+use super::section::Refusal;
+use super::value::Raw;
+use super::{Config, validate};
+
+/// What all our environment variables begin with.
+const PREFIX: &str = "ROLLCALL_";
+/// Variables that are not keys: they stand for the flags `--config` and `--data`.
+const NOT_KEYS: [&str; 2] = ["ROLLCALL_CONFIG", "ROLLCALL_DATA"];
+
+/// Where a configuration comes from; kept with it, so that it can be read again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// The file; none means defaults.
+    pub file: Option<PathBuf>,
+    /// The variables that begin with `ROLLCALL_`.
+    pub environment: Vec<(String, String)>,
+    /// `SECTION.KEY=VALUE`, from the command line.
+    pub flags: Vec<String>,
+}
+
+impl Sources {
+    /// The file and flags given, and those of `environment` that are ours.
+    pub fn new(
+        file: Option<PathBuf>,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+        flags: Vec<String>,
+    ) -> Self {
+        let mut ours: Vec<(String, String)> = environment
+            .into_iter()
+            .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
+            .filter(|(name, _)| name.starts_with(PREFIX) && !NOT_KEYS.contains(&name.as_str()))
+            .collect();
+        ours.sort();
+        Sources { file, environment: ours, flags }
+    }
+
+    /// Reads and checks everything.
+    pub fn load(&self) -> Result<Config, ConfigError> {
+        let mut config = Config { sources: self.clone(), ..Config::default() };
+        if let Some(path) = &self.file {
+            let text = std::fs::read_to_string(path)
+                .map_err(|source| ConfigError::Unreadable { path: path.clone(), source })?;
+            apply_file(&mut config, path, &text)?;
+        }
+        for (name, value) in &self.environment {
+            apply_variable(&mut config, name, value)?;
+        }
+        for assignment in &self.flags {
+            apply_flag(&mut config, assignment)?;
+        }
+        if let Some(misfit) = validate::find_misfit(&config) {
+            let origins = misfit.keys.iter().filter_map(|key| config.set_by.get(*key).cloned()).collect();
+            return Err(ConfigError::Unfit { problem: misfit.problem, origins });
+        }
+        Ok(config)
+    }
+}
+
+fn apply_file(config: &mut Config, path: &Path, text: &str) -> Result<(), ConfigError> {
+    let origin_at = |offset: usize| Origin::File { path: path.to_owned(), line: line_of(text, offset) };
+    let document = DeTable::parse(text).map_err(|error| ConfigError::NotToml {
+        origin: origin_at(error.span().map_or(0, |span| span.start)),
+        message: error.message().replace('\n', " "),
+    })?;
+    for (section, content, offset) in in_file_order(document.get_ref()) {
+        let Some(known) = config.section_name(section) else {
+            return Err(unknown_at_top(config, origin_at(offset), section, content));
+        };
+        let DeValue::Table(keys) = content else {
+            return Err(ConfigError::NotASection { origin: origin_at(offset), name: known });
+        };
+        for (key, value, offset) in in_file_order(keys) {
+            config.set(section, key, &raw_of(value), origin_at(offset))?;
+        }
+    }
+    Ok(())
+}
+
+/// The entries of a table from top to bottom, so that the first mistake in the file is the one reported.
+fn in_file_order<'a>(table: &'a DeTable<'_>) -> Vec<(&'a str, &'a DeValue<'a>, usize)> {
+    let mut entries: Vec<_> = table
+        .iter()
+        .map(|(key, value)| (key.get_ref().as_ref(), value.get_ref(), key.span().start))
+        .collect();
+    entries.sort_by_key(|(_, _, offset)| *offset);
+    entries
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
+}
+
+/// A misspelt section, or a key that stands above the first one.
+fn unknown_at_top(config: &Config, origin: Origin, name: &str, content: &DeValue<'_>) -> ConfigError {
+    if content.is_table() {
+        let nearest = nearest_section(config, name);
+        return ConfigError::UnknownSection { origin, name: name.to_owned(), nearest };
+    }
+    ConfigError::UnknownKey { origin, name: name.to_owned(), nearest: nearest_key(config, "", name) }
+}
+
+fn raw_of(value: &DeValue<'_>) -> Raw {
+    match value {
+        DeValue::String(text) => Raw::Text(text.as_ref().to_owned()),
+        DeValue::Boolean(flag) => Raw::Bool(*flag),
+        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(whole) => Raw::Integer(whole),
+            Err(_) => Raw::Other(number.as_str().to_owned()),
+        },
+        DeValue::Float(number) => Raw::Other(number.as_str().to_owned()),
+        DeValue::Datetime(moment) => Raw::Other(moment.to_string()),
+        DeValue::Array(entries) => Raw::List(entries.iter().map(Spanned::get_ref).map(raw_of).collect()),
+        DeValue::Table(_) => Raw::Other("a table".to_owned()),
+    }
+}
+
+fn apply_variable(config: &mut Config, name: &str, value: &str) -> Result<(), ConfigError> {
+    let origin = Origin::Environment { name: name.to_owned() };
+    let wanted = config.all_keys().into_iter().find(|(section, key)| variable_name(section, key) == name);
+    let Some((section, key)) = wanted else {
+        return Err(ConfigError::UnknownKey {
+            origin,
+            name: name.to_owned(),
+            nearest: nearest_variable(config, name),
+        });
+    };
+    config.set(section, key, &Raw::Untyped(value.to_owned()), origin)
+}
+
+/// The environment variable that overrides a key.
+pub fn variable_name(section: &str, key: &str) -> String {
+    format!("{PREFIX}{}__{}", section.to_ascii_uppercase(), key.to_ascii_uppercase())
+}
+
+fn apply_flag(config: &mut Config, assignment: &str) -> Result<(), ConfigError> {
+    let not_an_assignment = || ConfigError::NotAnAssignment { text: assignment.to_owned() };
+    let (name, value) = assignment.split_once('=').ok_or_else(not_an_assignment)?;
+    let (section, key) = name.trim().split_once('.').ok_or_else(not_an_assignment)?;
+    config.set(section, key, &Raw::Untyped(value.to_owned()), Origin::Flag)
+}
+
+impl Config {
+    /// Sets one key and remembers who did.
+    fn set(&mut self, section: &str, key: &str, raw: &Raw, origin: Origin) -> Result<(), ConfigError> {
+        let name = format!("{section}.{key}");
+        let target = self.sections_mut().into_iter().find(|known| known.name() == section);
+        let outcome = target.map_or(Err(Refusal::UnknownKey), |target| target.set(key, raw));
+        match outcome {
+            Ok(()) => {
+                self.set_by.insert(name, origin);
+                Ok(())
+            }
+            Err(Refusal::UnknownKey) => {
+                Err(ConfigError::UnknownKey { origin, name, nearest: nearest_key(self, section, key) })
+            }
+            Err(Refusal::Expected(expected)) => {
+                Err(ConfigError::BadValue { origin, key: name, value: raw.to_string(), expected })
+            }
+        }
+    }
+
+    fn section_name(&self, name: &str) -> Option<&'static str> {
+        self.sections().iter().map(|section| section.name()).find(|known| *known == name)
+    }
+
+    fn all_keys(&self) -> Vec<(&'static str, &'static str)> {
+        let keys_of = |section: &&dyn super::section::Section| {
+            let name = section.name();
+            section.keys().iter().map(move |key| (name, key.name)).collect::<Vec<_>>()
+        };
+        self.sections().iter().flat_map(keys_of).collect()
+    }
+}
+
+fn nearest_section(config: &Config, name: &str) -> &'static str {
+    let names = config.sections().map(|section| section.name());
+    nearest(names, |known| distance(known, name)).unwrap_or_default()
+}
+
+fn nearest_key(config: &Config, section: &str, key: &str) -> String {
+    // A right key in the wrong section is nearer than a wrong key in the right one.
+    let cost = |known: &(&str, &str)| distance(known.0, section).min(2) + distance(known.1, key);
+    let found = nearest(config.all_keys(), cost);
+    found.map(|(section, key)| format!("{section}.{key}")).unwrap_or_default()
+}
+
+fn nearest_variable(config: &Config, name: &str) -> String {
+    let keys = config.all_keys().into_iter().map(|(section, key)| variable_name(section, key));
+    nearest(keys.chain(NOT_KEYS.map(str::to_owned)), |known| distance(known, name)).unwrap_or_default()
+}

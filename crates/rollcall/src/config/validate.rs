@@ -1,0 +1,127 @@
+//! Relations between keys: what each key may be on its own is checked where it is read.
+
+use std::net::SocketAddr;
+
+use super::Config;
+
+/// Values that do not fit together.
+pub struct Misfit {
+    /// The keys at fault, with their sections.
+    pub keys: Vec<&'static str>,
+    /// Which keys, their values, and what to do.
+    pub problem: String,
+}
+
+/// The first thing that does not fit, if any.
+pub fn find_misfit(config: &Config) -> Option<Misfit> {
+    let tracker = &config.tracker;
+    let limits = &config.limits;
+    None.or_else(|| {
+        at_most(
+            ("tracker.min_announce_interval_s", tracker.min_announce_interval_s),
+            ("tracker.announce_interval_s", tracker.announce_interval_s),
+        )
+    })
+    .or_else(|| {
+        at_most(
+            ("tracker.numwant_default", tracker.numwant_default),
+            ("tracker.numwant_max", tracker.numwant_max),
+        )
+    })
+    .or_else(|| {
+        at_most(
+            ("limits.connections_per_address_max", limits.connections_per_address_max),
+            ("limits.connections_max", limits.connections_max),
+        )
+    })
+    .or_else(|| burst_covers_rate(config))
+    .or_else(|| something_listens(config))
+    .or_else(|| addresses_are_distinct(config))
+    .or_else(|| https_has_its_files(config))
+    .or_else(|| proxies_are_named(config))
+}
+
+fn at_most(small: (&'static str, u32), large: (&'static str, u32)) -> Option<Misfit> {
+    (small.1 > large.1).then(|| Misfit {
+        keys: vec![small.0, large.0],
+        problem: format!(
+            "{} = {} is more than {} = {}: lower the first or raise the second",
+            small.0, small.1, large.0, large.1
+        ),
+    })
+}
+
+fn burst_covers_rate(config: &Config) -> Option<Misfit> {
+    let limits = &config.limits;
+    if limits.request_burst_per_address == 0 {
+        return None;
+    }
+    at_most(
+        ("limits.requests_per_address_per_s", limits.requests_per_address_per_s),
+        ("limits.request_burst_per_address", limits.request_burst_per_address),
+    )
+}
+
+fn something_listens(config: &Config) -> Option<Misfit> {
+    let tracker = &config.tracker;
+    let is_silent =
+        tracker.http_addr.is_empty() && tracker.udp_addr.is_empty() && tracker.https_addr.is_empty();
+    is_silent.then(|| Misfit {
+        keys: vec!["tracker.http_addr", "tracker.udp_addr", "tracker.https_addr"],
+        problem:
+            "tracker.http_addr, tracker.udp_addr and tracker.https_addr are all empty: give one an address"
+                .to_owned(),
+    })
+}
+
+fn addresses_are_distinct(config: &Config) -> Option<Misfit> {
+    let tracker = &config.tracker;
+    let over_tcp = [("tracker.http_addr", &tracker.http_addr), ("tracker.https_addr", &tracker.https_addr)];
+    let over_udp = [("tracker.udp_addr", &tracker.udp_addr)];
+    repeated_address(&over_tcp).or_else(|| repeated_address(&over_udp))
+}
+
+/// Port 0 is a new port each time, so it may be asked for repeatedly.
+fn repeated_address(lists: &[(&'static str, &Vec<SocketAddr>)]) -> Option<Misfit> {
+    let mut seen: Vec<(&'static str, SocketAddr)> = Vec::new();
+    for (key, addresses) in lists {
+        for address in addresses.iter().filter(|address| address.port() != 0) {
+            if let Some((earlier_key, _)) = seen.iter().find(|(_, earlier)| earlier == address) {
+                let problem = if earlier_key == key {
+                    format!("{key} names {address} twice: remove one")
+                } else {
+                    format!("{earlier_key} and {key} both name {address}: change one")
+                };
+                return Some(Misfit { keys: vec![earlier_key, key], problem });
+            }
+            seen.push((key, *address));
+        }
+    }
+    None
+}
+
+fn https_has_its_files(config: &Config) -> Option<Misfit> {
+    let tracker = &config.tracker;
+    let has_both = tracker.tls_cert_file.is_some() && tracker.tls_key_file.is_some();
+    let has_neither = tracker.tls_cert_file.is_none() && tracker.tls_key_file.is_none();
+    let keys = vec!["tracker.https_addr", "tracker.tls_cert_file", "tracker.tls_key_file"];
+    if !tracker.https_addr.is_empty() && !has_both {
+        let problem = "tracker.https_addr needs tracker.tls_cert_file and tracker.tls_key_file: set both, \
+                       or https_addr = \"\"";
+        return Some(Misfit { keys, problem: problem.to_owned() });
+    }
+    (!has_both && !has_neither).then(|| Misfit {
+        keys,
+        problem: "tracker.tls_cert_file and tracker.tls_key_file go together: set both or neither".to_owned(),
+    })
+}
+
+fn proxies_are_named(config: &Config) -> Option<Misfit> {
+    let tracker = &config.tracker;
+    (tracker.proxy_protocol && tracker.trusted_proxies.is_empty()).then(|| Misfit {
+        keys: vec!["tracker.proxy_protocol"],
+        problem: "tracker.proxy_protocol = true needs tracker.trusted_proxies: name your proxies there, \
+                  such as [\"10.0.0.0/8\"]"
+            .to_owned(),
+    })
+}

@@ -1,0 +1,178 @@
+//! Values: from a file, the environment or a flag to a type, and back to text.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+use serde_json::{Value as Json, json};
+
+/// A value as it was written, before anything knows its type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Raw {
+    /// A TOML string.
+    Text(String),
+    /// A TOML integer.
+    Integer(i64),
+    /// A TOML boolean.
+    Bool(bool),
+    /// A TOML array.
+    List(Vec<Raw>),
+    /// A TOML value that no key takes (a float, a date, a table), as written.
+    Other(String),
+    /// What an environment variable or a flag says: its type is what the key wants.
+    Untyped(String),
+}
+
+impl Raw {
+    pub(super) fn as_text(&self) -> Option<&str> {
+        match self {
+            Raw::Text(text) | Raw::Untyped(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The entries of an array of strings, or of one string with commas between them.
+    pub(super) fn as_entries(&self) -> Option<Vec<&str>> {
+        match self {
+            Raw::List(entries) => entries.iter().map(Raw::as_text).collect(),
+            _ => Some(split_at_commas(self.as_text()?)),
+        }
+    }
+}
+
+fn split_at_commas(text: &str) -> Vec<&str> {
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    text.split(',').map(str::trim).collect()
+}
+
+impl fmt::Display for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Raw::Text(text) | Raw::Untyped(text) => write!(f, "{}", json!(text)),
+            Raw::Integer(number) => write!(f, "{number}"),
+            Raw::Bool(flag) => write!(f, "{flag}"),
+            Raw::Other(text) => f.write_str(text),
+            Raw::List(entries) => {
+                f.write_str("[")?;
+                for (position, entry) in entries.iter().enumerate() {
+                    let comma = if position == 0 { "" } else { ", " };
+                    write!(f, "{comma}{entry}")?;
+                }
+                f.write_str("]")
+            }
+        }
+    }
+}
+
+/// A type that a key can have.
+pub trait Value: Sized {
+    /// What may be written, as the end of "expected …".
+    const EXPECTED: &'static str;
+
+    /// Reads it; none if it is something else.
+    fn read(raw: &Raw) -> Option<Self>;
+
+    /// Whether it lies within the key's range. Only numbers have one.
+    fn is_within(&self, _range: &RangeInclusive<u32>) -> bool {
+        true
+    }
+
+    /// The value as JSON. TOML spells strings, numbers, booleans and lists of strings the same way.
+    fn to_json(&self) -> Json;
+}
+
+/// Reads a value and checks its range; else says what was expected.
+pub fn read<T: Value>(raw: &Raw, range: Option<RangeInclusive<u32>>) -> Result<T, String> {
+    let Some(range) = range else {
+        return T::read(raw).ok_or_else(|| T::EXPECTED.to_owned());
+    };
+    T::read(raw)
+        .filter(|value| value.is_within(&range))
+        .ok_or_else(|| format!("{} from {} to {}", T::EXPECTED, range.start(), range.end()))
+}
+
+impl Value for u32 {
+    const EXPECTED: &'static str = "a whole number";
+
+    fn read(raw: &Raw) -> Option<Self> {
+        match raw {
+            Raw::Integer(number) => u32::try_from(*number).ok(),
+            Raw::Untyped(text) => text.trim().parse().ok(),
+            _ => None,
+        }
+    }
+
+    fn is_within(&self, range: &RangeInclusive<u32>) -> bool {
+        range.contains(self)
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self)
+    }
+}
+
+impl Value for bool {
+    const EXPECTED: &'static str = "true or false";
+
+    fn read(raw: &Raw) -> Option<Self> {
+        match raw {
+            Raw::Bool(flag) => Some(*flag),
+            Raw::Untyped(text) => text.trim().parse().ok(),
+            _ => None,
+        }
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self)
+    }
+}
+
+/// A file that may be left out: an empty text means none.
+impl Value for Option<PathBuf> {
+    const EXPECTED: &'static str = "the path of a file, or \"\" for none";
+
+    fn read(raw: &Raw) -> Option<Self> {
+        let text = raw.as_text()?;
+        Some((!text.is_empty()).then(|| PathBuf::from(text)))
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.as_deref().map(|path| path.to_string_lossy()).unwrap_or_default())
+    }
+}
+
+/// Addresses to listen on: no names, so that nothing depends on a resolver at start.
+impl Value for Vec<SocketAddr> {
+    const EXPECTED: &'static str =
+        "IP addresses with ports such as \"127.0.0.1:6969,[::1]:6969\", or \"\" for none";
+
+    fn read(raw: &Raw) -> Option<Self> {
+        raw.as_entries()?.into_iter().map(|entry| entry.parse().ok()).collect()
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
+    }
+}
+
+/// Ranges of addresses; a single address is a range of one.
+impl Value for Vec<IpNet> {
+    const EXPECTED: &'static str = "a list of address ranges such as [\"10.0.0.0/8\", \"2001:db8::/32\"]";
+
+    fn read(raw: &Raw) -> Option<Self> {
+        raw.as_entries()?.into_iter().map(read_range).collect()
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+}
+
+fn read_range(text: &str) -> Option<IpNet> {
+    let range = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok()?;
+    Some(range.trunc())
+}

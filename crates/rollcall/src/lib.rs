@@ -1,0 +1,68 @@
+//! The binary: command line, configuration, logs, start and drain.
+//!
+//! # Layout
+//!
+//! - [`cli`]: what can be written on the command line
+//! - [`command`]: one file per command, each in the same steps: open, apply, print
+//! - [`config`]: what an operator can set
+//! - [`logging`]: what the server says about itself
+//! - [`output`]: what commands print
+//! - [`announce_url`]: what a user puts into a client
+//! - [`tracker_settings`]: the configuration as the tracker wants it
+//!
+//! Results go to standard output. Errors and logs go to standard error; an error is one line that says what to do.
+//! Exit codes: 0 done, 1 failed, 2 the command line was not understood.
+
+pub mod announce_url;
+pub mod cli;
+pub mod command;
+pub mod config;
+pub mod logging;
+pub mod output;
+pub mod tracker_settings;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+/// Runs a command to its end.
+pub fn run(cli: cli::Cli) -> ExitCode {
+    let outcome = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
+        .and_then(|runtime| runtime.block_on(command::dispatch(cli)));
+    outcome.unwrap_or_else(|error| {
+        eprintln!("error: {}", one_line(&error));
+        ExitCode::FAILURE
+    })
+}
+
+/// An error and its causes on one line; a cause that the error has already told is left out.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(|cause| cause.to_string().replace('\n', " ")) {
+        if line.is_empty() {
+            line = cause;
+        } else if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_told_on_one_line_and_only_once() {
+        let cause = anyhow::anyhow!("disk full\nvery");
+        assert_eq!(one_line(&cause.context("cannot write x")), "cannot write x: disk full very");
+        let cause = anyhow::anyhow!("disk full");
+        assert_eq!(
+            one_line(&cause.context("cannot write x: disk full; make room")),
+            "cannot write x: disk full; make room"
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! The configuration as the tracker wants it: plain values, every unit a type.
+
+use std::thread;
+use std::time::Duration;
+
+use domain::Seconds;
+use tracker::settings::{LimitSettings, LiveSettings, ProxySettings, Settings, TlsFiles};
+
+use crate::config::{Config, HeaderName};
+
+impl Config {
+    /// Everything the tracker goes by.
+    pub fn tracker_settings(&self) -> Settings {
+        let tracker = &self.tracker;
+        let tls = tracker.tls_cert_file.clone().zip(tracker.tls_key_file.clone());
+        Settings {
+            http_addresses: tracker.http_addr.clone(),
+            https_addresses: tracker.https_addr.clone(),
+            udp_addresses: tracker.udp_addr.clone(),
+            tls: tls.map(|(certificates, private_key)| TlsFiles { certificates, private_key }),
+            workers: match tracker.workers {
+                0 => thread::available_parallelism().map_or(1, usize::from),
+                workers => workers as usize,
+            },
+            drain_timeout: seconds(tracker.drain_timeout_s),
+            live: self.live_settings(),
+        }
+    }
+
+    /// The part of it that a running server takes over.
+    pub fn live_settings(&self) -> LiveSettings {
+        let tracker = &self.tracker;
+        LiveSettings {
+            announce_interval: Seconds(tracker.announce_interval_s),
+            min_announce_interval: Seconds(tracker.min_announce_interval_s),
+            peer_grace: Seconds(tracker.peer_grace_s),
+            numwant_default: tracker.numwant_default as usize,
+            numwant_max: tracker.numwant_max as usize,
+            clients_per_user_max: u8::try_from(tracker.peers_per_user_and_torrent_max).unwrap_or(u8::MAX),
+            proxies: ProxySettings {
+                trusted: tracker.trusted_proxies.clone(),
+                forwarded_headers: tracker.forwarded_headers.iter().map(header_name).collect(),
+                proxy_protocol: tracker.proxy_protocol,
+            },
+            limits: self.limit_settings(),
+        }
+    }
+
+    fn limit_settings(&self) -> LimitSettings {
+        let limits = &self.limits;
+        LimitSettings {
+            connections_max: limits.connections_max as usize,
+            connections_per_address_max: limits.connections_per_address_max,
+            header_bytes_max: limits.header_bytes_max as usize,
+            header_timeout: seconds(limits.header_timeout_s),
+            idle_timeout: seconds(limits.idle_timeout_s),
+            requests_per_address_per_s: limits.requests_per_address_per_s,
+            request_burst_per_address: limits.request_burst_per_address,
+        }
+    }
+
+    /// Keys that a running server cannot take over, and that differ between the two.
+    pub fn needs_restart(&self, new: &Config) -> Vec<&'static str> {
+        let (old_tracker, new_tracker) = (&self.tracker, &new.tracker);
+        [
+            ("tracker.http_addr", old_tracker.http_addr != new_tracker.http_addr),
+            ("tracker.https_addr", old_tracker.https_addr != new_tracker.https_addr),
+            ("tracker.udp_addr", old_tracker.udp_addr != new_tracker.udp_addr),
+            ("tracker.tls_cert_file", old_tracker.tls_cert_file != new_tracker.tls_cert_file),
+            ("tracker.tls_key_file", old_tracker.tls_key_file != new_tracker.tls_key_file),
+            ("tracker.workers", old_tracker.workers != new_tracker.workers),
+            ("tracker.drain_timeout_s", old_tracker.drain_timeout_s != new_tracker.drain_timeout_s),
+            ("access.poll_interval_ms", self.access != new.access),
+            ("database.url", self.database != new.database),
+            ("log.format", self.log.format != new.log.format),
+        ]
+        .into_iter()
+        .filter_map(|(key, differs)| differs.then_some(key))
+        .collect()
+    }
+}
+
+fn seconds(seconds: u32) -> Duration {
+    Duration::from_secs(seconds.into())
+}
+
+fn header_name(name: &HeaderName) -> String {
+    name.as_str().to_owned()
+}

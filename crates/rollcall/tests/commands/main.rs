@@ -1,0 +1,113 @@
+//! The real program, run as an operator runs it. What these tests say of JSON output is its documentation.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
+
+mod client;
+mod config;
+mod passkey;
+mod torrent;
+mod usage;
+mod user;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value as Json;
+
+/// A data folder of its own.
+struct Site {
+    folder: tempfile::TempDir,
+}
+
+/// What a run of the program left behind.
+#[derive(Debug)]
+struct Outcome {
+    exit_code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Site {
+    fn new() -> Self {
+        Site { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    fn run(&self, arguments: &[&str]) -> Outcome {
+        self.run_with(&[], arguments)
+    }
+
+    fn run_with(&self, environment: &[(&str, &str)], arguments: &[&str]) -> Outcome {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rollcall"));
+        // Whatever the shell of whoever runs the tests has set must not decide them.
+        for (name, _) in
+            std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ROLLCALL_"))
+        {
+            command.env_remove(name);
+        }
+        command.current_dir(self.folder.path()).envs(environment.iter().copied()).args(arguments);
+        let output = command.output().unwrap();
+        Outcome {
+            exit_code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// The text of a run that must succeed and say nothing on standard error.
+    fn text(&self, arguments: &[&str]) -> String {
+        let outcome = self.run(arguments);
+        assert_eq!((outcome.exit_code, outcome.stderr.as_str()), (0, ""), "{arguments:?}");
+        outcome.stdout
+    }
+
+    /// The JSON of a run that must succeed. `created_at` is checked and taken out, for it is never the same.
+    fn json(&self, arguments: &[&str]) -> Json {
+        let text = self.text(&[arguments, &["--json"]].concat());
+        assert_eq!(text.lines().count(), 1, "one object on one line: {text}");
+        let mut json = serde_json::from_str(&text).unwrap();
+        take_out_created_at(&mut json);
+        json
+    }
+
+    /// The error line of a run that must fail with exit code 1 and print no result.
+    fn refusal(&self, arguments: &[&str]) -> String {
+        self.run(arguments).refusal()
+    }
+}
+
+impl Outcome {
+    fn refusal(&self) -> String {
+        assert_eq!((self.exit_code, self.stdout.as_str()), (1, ""), "{self:?}");
+        assert_eq!(self.stderr.lines().count(), 1, "one clear line: {}", self.stderr);
+        self.stderr.trim_end().strip_prefix("error: ").unwrap().to_owned()
+    }
+}
+
+fn take_out_created_at(json: &mut Json) {
+    match json {
+        Json::Object(fields) => {
+            let created_at = fields.remove("created_at");
+            assert!(
+                created_at.is_none_or(|moment| moment.as_u64().unwrap() > 1_700_000_000),
+                "in Unix seconds"
+            );
+            fields.values_mut().for_each(take_out_created_at);
+        }
+        Json::Array(entries) => entries.iter_mut().for_each(take_out_created_at),
+        _ => {}
+    }
+}
+
+fn text_of(path: &Path) -> &str {
+    path.to_str().unwrap()
+}

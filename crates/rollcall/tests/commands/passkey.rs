@@ -1,0 +1,46 @@
+//! `rollcall passkey …`
+
+use serde_json::{Value as Json, json};
+
+use crate::Site;
+
+const OLD: &str = "00000000000000000000000000000001";
+const NEW: &str = "00000000000000000000000000000002";
+
+#[test]
+fn a_rotated_passkey_stops_working() {
+    let site = Site::new();
+    site.text(&["user", "add", "--id", "7", "--passkey", OLD]);
+    let rotated = site.json(&["passkey", "rotate", "--user", "7", "--passkey", NEW]);
+    assert_eq!(rotated, json!({ "id": 7, "passkey": NEW, "enabled": true }));
+    assert_eq!(site.json(&["passkey", "check", NEW]), json!({ "valid": true, "user": 7, "reason": null }));
+    assert_eq!(site.run(&["passkey", "check", OLD]).exit_code, 1);
+    let random = site.json(&["passkey", "rotate", "--user", "7"]);
+    assert_ne!(random["passkey"], NEW);
+}
+
+#[test]
+fn a_check_answers_by_exit_code_and_says_why() {
+    let site = Site::new();
+    let unknown = site.run(&["passkey", "check", OLD]);
+    assert_eq!(unknown.exit_code, 1);
+    assert_eq!(unknown.stdout, "passkey 0000… does not work: nobody has it\n");
+    site.text(&["user", "add", "--id", "7", "--passkey", OLD]);
+    assert_eq!(site.text(&["passkey", "check", OLD]), "passkey 0000… works: user 7\n");
+    site.text(&["user", "disable", "7"]);
+    let disabled = site.run(&["passkey", "check", OLD, "--json"]);
+    assert_eq!(disabled.exit_code, 1);
+    let answer: Json = serde_json::from_str(&disabled.stdout).unwrap();
+    assert_eq!(answer, json!({ "valid": false, "user": 7, "reason": "disabled" }));
+}
+
+#[test]
+fn rotating_is_refused_for_nobody_and_for_a_passkey_in_use() {
+    let site = Site::new();
+    assert!(site.refusal(&["passkey", "rotate", "--user", "7"]).starts_with("there is no user 7"));
+    site.text(&["user", "add", "--id", "7", "--passkey", OLD]);
+    site.text(&["user", "add", "--id", "8", "--passkey", NEW]);
+    let taken = site.refusal(&["passkey", "rotate", "--user", "8", "--passkey", OLD]);
+    assert!(taken.starts_with("passkey 0000… belongs to user 7: "), "{taken}");
+    assert_eq!(site.json(&["user", "show", "8"])["passkey"], NEW);
+}

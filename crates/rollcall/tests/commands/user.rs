@@ -1,0 +1,85 @@
+//! `rollcall user …`
+
+use serde_json::json;
+
+use crate::Site;
+
+const PASSKEY: &str = "0123456789abcdef0123456789abcdef";
+
+#[test]
+fn a_new_user_gets_the_passkey_given_in_lower_case() {
+    let site = Site::new();
+    let passkey = PASSKEY.to_uppercase();
+    let added = site.json(&["user", "add", "--id", "7", "--passkey", &passkey]);
+    assert_eq!(added, json!({ "id": 7, "passkey": PASSKEY, "enabled": true }));
+    assert_eq!(site.json(&["user", "show", "7"]), added);
+    let shown = site.text(&["user", "show", "7"]);
+    assert_eq!(shown, format!("id       7\npasskey  {PASSKEY}\nenabled  yes\n"));
+}
+
+#[test]
+fn a_new_user_without_a_passkey_gets_a_random_one() {
+    let site = Site::new();
+    let first = site.json(&["user", "add", "--id", "1"]);
+    let second = site.json(&["user", "add", "--id", "2"]);
+    assert_eq!(first["passkey"].as_str().unwrap().len(), 32);
+    assert_ne!(first["passkey"], second["passkey"]);
+}
+
+#[test]
+fn lists_hide_passkeys_until_asked() {
+    let site = Site::new();
+    assert_eq!(site.text(&["user", "list"]), "none\n");
+    assert_eq!(site.json(&["user", "list"]), json!({ "users": [] }));
+    site.text(&["user", "add", "--id", "7", "--passkey", PASSKEY]);
+    assert_eq!(site.text(&["user", "list"]), "id  enabled  passkey\n7   yes      0123…\n");
+    let hidden = json!({ "users": [{ "id": 7, "passkey": "0123…", "enabled": true }] });
+    assert_eq!(site.json(&["user", "list"]), hidden);
+    let shown = json!({ "users": [{ "id": 7, "passkey": PASSKEY, "enabled": true }] });
+    assert_eq!(site.json(&["user", "list", "--show-passkeys"]), shown);
+}
+
+#[test]
+fn a_user_can_be_disabled_enabled_and_removed() {
+    let site = Site::new();
+    site.text(&["user", "add", "--id", "7"]);
+    assert_eq!(site.json(&["user", "disable", "7"]), json!({ "id": 7, "enabled": false }));
+    assert_eq!(site.json(&["user", "show", "7"])["enabled"], false);
+    assert_eq!(site.text(&["user", "enable", "7"]), "enabled user 7\n");
+    assert_eq!(site.json(&["user", "show", "7"])["enabled"], true);
+    assert_eq!(site.json(&["user", "remove", "7"]), json!({ "id": 7, "removed": true }));
+    assert_eq!(site.json(&["user", "list"]), json!({ "users": [] }));
+}
+
+#[test]
+fn taken_ids_and_passkeys_are_refused_and_change_nothing() {
+    let site = Site::new();
+    site.text(&["user", "add", "--id", "7", "--passkey", PASSKEY]);
+    let taken_id = site.refusal(&["user", "add", "--id", "7"]);
+    assert!(taken_id.starts_with("user 7 exists already: "), "{taken_id}");
+    let taken_passkey = site.refusal(&["user", "add", "--id", "8", "--passkey", PASSKEY]);
+    assert!(taken_passkey.starts_with("passkey 0123… belongs to user 7: "), "{taken_passkey}");
+    assert_eq!(site.json(&["user", "list"])["users"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn users_that_do_not_exist_are_named() {
+    let site = Site::new();
+    for command in ["show", "remove", "enable", "disable"] {
+        assert!(site.refusal(&["user", command, "9"]).starts_with("there is no user 9"), "{command}");
+    }
+}
+
+#[test]
+fn data_and_database_go_where_they_are_told() {
+    let site = Site::new();
+    site.text(&["user", "add", "--id", "1"]);
+    assert!(site.path("data/rollcall.db").exists());
+    site.text(&["user", "add", "--id", "1", "--data", "elsewhere/deep"]);
+    assert!(site.path("elsewhere/deep/rollcall.db").exists());
+    site.text(&["user", "add", "--id", "1", "--set", "database.url=sqlite:third.db"]);
+    assert!(site.path("third.db").exists());
+    let outcome = site.run_with(&[("ROLLCALL_DATA", "fourth")], &["user", "add", "--id", "1"]);
+    assert_eq!(outcome.exit_code, 0, "{outcome:?}");
+    assert!(site.path("fourth/rollcall.db").exists());
+}

@@ -1,0 +1,288 @@
+//! The real binary, in a folder of its own, on ports of its own.
+
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Output};
+use std::time::Duration;
+
+use domain::{InfoHash, Passkey, UserId};
+use tempfile::TempDir;
+
+use crate::Family;
+use crate::announce::{Announce, percent_encode};
+use crate::http::{self, RawHttp};
+use crate::ports::free_port;
+use crate::process::{Process, forget_settings};
+use crate::reply::{AnnounceReply, SwarmCounts};
+use crate::torrent_file::TorrentFile;
+use crate::udp::RawUdp;
+use crate::wait::eventually;
+
+/// How long a start may take. Generous: the first one on a busy machine reads the binary from disk.
+const START_LIMIT: Duration = Duration::from_secs(30);
+/// How long an orderly end may take.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+/// Changes made on the command line work after a second; a busy machine may need longer.
+const CHANGE_LIMIT: Duration = Duration::from_secs(10);
+
+/// A server to be: settings first, then [`ServerBuilder::start`].
+pub struct ServerBuilder {
+    binary: String,
+    /// Section, then key, then the value as TOML writes it.
+    settings: BTreeMap<String, BTreeMap<String, String>>,
+    port: u16,
+}
+
+/// A running server. Dropping it kills it and removes its data.
+pub struct Server {
+    binary: String,
+    process: Process,
+    port: u16,
+    folder: TempDir,
+}
+
+impl ServerBuilder {
+    /// Sets a key of the configuration: `set("tracker.announce_interval_s", 5)`. The value is written as it
+    /// displays, so texts need their quotes: `set("log.level", "\"debug\"")`.
+    pub fn set(mut self, key: &str, toml_value: impl Display) -> Self {
+        let (section, name) = key.split_once('.').expect("a key is `section.name`");
+        self.settings.entry(section.to_owned()).or_default().insert(name.to_owned(), toml_value.to_string());
+        self
+    }
+
+    /// The configuration as it will be written.
+    pub fn config(&self) -> String {
+        let mut text = String::new();
+        for (section, keys) in &self.settings {
+            writeln!(text, "[{section}]").expect("a text can be written to");
+            for (name, value) in keys {
+                writeln!(text, "{name} = {value}").expect("a text can be written to");
+            }
+        }
+        text
+    }
+
+    /// Starts it, and waits until it answers over HTTP and UDP.
+    #[track_caller]
+    pub fn start(self) -> Server {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("config.toml"), self.config())
+            .expect("the folder can be written to");
+        let process = spawn(&self.binary, folder.path());
+        let mut server = Server { binary: self.binary, process, port: self.port, folder };
+        server.wait_ready();
+        server
+    }
+}
+
+impl Server {
+    /// A server to be, on a free port of loopback, both families, HTTP and UDP. `binary` is
+    /// `env!("CARGO_BIN_EXE_rollcall")`, which only the tests of its own crate know.
+    pub fn builder(binary: &str) -> ServerBuilder {
+        let port = free_port();
+        let both = format!("\"127.0.0.1:{port},[::1]:{port}\"");
+        let builder = ServerBuilder { binary: binary.to_owned(), settings: BTreeMap::new(), port };
+        builder.set("tracker.http_addr", &both).set("tracker.udp_addr", &both)
+    }
+
+    /// Where it listens, for HTTP and for UDP.
+    pub fn addr(&self, family: Family) -> SocketAddr {
+        family.loopback_at(self.port)
+    }
+
+    /// The port it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its data folder.
+    pub fn data_folder(&self) -> PathBuf {
+        data_folder(self.folder.path())
+    }
+
+    /// Its configuration file; change it and call [`Server::reload`].
+    pub fn config_path(&self) -> PathBuf {
+        config_path(self.folder.path())
+    }
+
+    /// An announce URL with the passkey in front, or behind as `behind` says. libtorrent speaks to trackers on
+    /// loopback only if the path begins with `/announce`.
+    pub fn announce_url(&self, scheme: &str, family: Family, passkey: &Passkey, behind: bool) -> String {
+        let addr = self.addr(family);
+        if behind {
+            format!("{scheme}://{addr}/announce/{passkey}")
+        } else {
+            format!("{scheme}://{addr}/{passkey}/announce")
+        }
+    }
+
+    /// A connection over HTTP.
+    #[track_caller]
+    pub fn http(&self, family: Family) -> RawHttp {
+        RawHttp::connect(self.addr(family))
+    }
+
+    /// A socket for its UDP port.
+    #[track_caller]
+    pub fn udp(&self, family: Family) -> RawUdp {
+        RawUdp::new(self.addr(family))
+    }
+
+    /// Announces over HTTP, on a connection of its own.
+    #[track_caller]
+    pub fn announce(&self, family: Family, passkey: &Passkey, announce: &Announce) -> AnnounceReply {
+        AnnounceReply::decode(&http::get(self.addr(family), &announce.target(passkey)).body)
+    }
+
+    /// Scrapes one torrent over HTTP: its counts, none if the reply does not mention it, or the refusal.
+    #[track_caller]
+    pub fn try_scrape(&self, passkey: &Passkey, info_hash: &InfoHash) -> Result<Option<SwarmCounts>, String> {
+        let target = format!("/{passkey}/scrape?info_hash={}", percent_encode(&info_hash.0));
+        SwarmCounts::decode(&http::get(self.addr(Family::V4), &target).body, info_hash)
+    }
+
+    /// Scrapes one torrent over HTTP.
+    #[track_caller]
+    pub fn scrape(&self, passkey: &Passkey, info_hash: &InfoHash) -> SwarmCounts {
+        let counts = self.try_scrape(passkey, info_hash).expect("the scrape is allowed");
+        counts.expect("the torrent is known")
+    }
+
+    /// Adds a user with a passkey made from the id, and waits until it works.
+    #[track_caller]
+    pub fn add_user(&self, id: u64) -> Passkey {
+        let user = UserId::new(id).expect("a user id is positive");
+        let passkey = test_passkey(user);
+        self.cli(&["user", "add", "--id", &user.to_string(), "--passkey", &passkey.to_string()]);
+        eventually("a new passkey to work", CHANGE_LIMIT, || {
+            match self.try_scrape(&passkey, &InfoHash([0; 20])) {
+                Err(reason) if reason.contains("passkey") => None,
+                // Such a torrent is not known, which is none of the passkey's fault.
+                _ => Some(()),
+            }
+        });
+        passkey
+    }
+
+    /// Adds a torrent, and waits until `passkey` may scrape it.
+    #[track_caller]
+    pub fn add_torrent(&self, torrent: &TorrentFile, passkey: &Passkey) {
+        let path = self.folder.path().join(format!("{}.torrent", torrent.info_hash()));
+        torrent.write_metainfo(&path, &[]);
+        self.cli(&["torrent", "add", path.to_str().expect("temporary folders have plain names")]);
+        eventually("a new torrent to be known", CHANGE_LIMIT, || {
+            self.try_scrape(passkey, &torrent.info_hash()).ok().flatten()
+        });
+    }
+
+    /// Runs a command against the same data and configuration; panics unless it succeeds. What it printed, as JSON.
+    #[track_caller]
+    pub fn cli(&self, args: &[&str]) -> serde_json::Value {
+        let output = self.try_cli(args);
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "`rollcall {}` failed: {stdout}{stderr}", args.join(" "));
+        if stdout.trim().is_empty() {
+            return serde_json::Value::Null;
+        }
+        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{stdout:?} is not JSON: {error}"))
+    }
+
+    /// Runs a command against the same data and configuration.
+    pub fn try_cli(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(&self.binary);
+        forget_settings(&mut command);
+        command.args(args).arg("--data").arg(self.data_folder());
+        command.arg("--config").arg(self.config_path()).arg("--json");
+        command.output().unwrap_or_else(|error| panic!("{} does not start: {error}", self.binary))
+    }
+
+    /// Asks it to read its configuration again.
+    pub fn reload(&self) {
+        self.process.hang_up();
+    }
+
+    /// Asks it to end, and waits until it has.
+    #[track_caller]
+    pub fn stop(&mut self) -> ExitStatus {
+        self.process.terminate();
+        self.process.wait_end(STOP_LIMIT)
+    }
+
+    /// Kills it without a chance to drain.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Starts it again on the same data, after [`Server::stop`] or [`Server::kill`].
+    #[track_caller]
+    pub fn start_again(&mut self) {
+        self.process.kill();
+        self.process = spawn(&self.binary, self.folder.path());
+        self.wait_ready();
+    }
+
+    /// All it has logged so far, over all its starts.
+    pub fn log(&self) -> String {
+        self.process.log()
+    }
+
+    #[track_caller]
+    fn wait_ready(&mut self) {
+        for family in [Family::V4, Family::V6] {
+            let addr = self.addr(family);
+            let what = format!("the server to answer on {addr}");
+            eventually(&what, START_LIMIT, || {
+                if let Some(status) = self.process.has_ended() {
+                    panic!("the server ended instead of starting ({status}):\n{}", self.process.log());
+                }
+                let mut connection = RawHttp::try_connect(addr).ok()?;
+                connection.try_send(b"GET / HTTP/1.1\r\nHost: ready\r\nConnection: close\r\n\r\n").ok()?;
+                connection.try_read_reply().ok()
+            });
+            RawUdp::new(addr).connect();
+        }
+    }
+}
+
+/// The passkey that tests give to a user: 32 digits that begin with the id.
+pub fn test_passkey(user: UserId) -> Passkey {
+    let text = format!("{:08x}{:024x}", user.get(), 0xfeed_beef_u64.wrapping_mul(user.get()));
+    text.parse().expect("hexadecimal digits are a passkey")
+}
+
+fn spawn(binary: &str, folder: &Path) -> Process {
+    let config = config_path(folder).display().to_string();
+    let data = data_folder(folder).display().to_string();
+    Process::start(binary, ["serve", "--config", &config, "--data", &data], &folder.join("server.log"))
+}
+
+fn data_folder(folder: &Path) -> PathBuf {
+    folder.join("data")
+}
+
+fn config_path(folder: &Path) -> PathBuf {
+    folder.join("config.toml")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_written_by_section() {
+        let mut builder = Server::builder("rollcall").set("log.level", "\"debug\"");
+        builder.settings.remove("tracker");
+        let builder = builder.set("tracker.announce_interval_s", 5);
+        assert_eq!(builder.config(), "[log]\nlevel = \"debug\"\n[tracker]\nannounce_interval_s = 5\n");
+    }
+
+    #[test]
+    fn test_passkeys_differ() {
+        let passkey = |id| test_passkey(UserId::new(id).expect("positive"));
+        assert_eq!(passkey(1).to_string(), "000000010000000000000000feedbeef");
+        assert_ne!(passkey(1), passkey(2));
+    }
+}

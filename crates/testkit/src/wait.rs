@@ -1,0 +1,63 @@
+//! Patience with a limit.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use domain::clock::Stopwatch;
+
+/// How often a condition is looked at again.
+const POLL_PERIOD: Duration = Duration::from_millis(50);
+
+/// Tries until there is a value, and panics after `limit`, saying what never happened.
+#[track_caller]
+pub fn eventually<T>(what: &str, limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> T {
+    let since_start = Stopwatch::start();
+    loop {
+        if let Some(value) = attempt() {
+            return value;
+        }
+        assert!(since_start.elapsed() < limit, "waited {limit:?} in vain: {what}");
+        std::thread::sleep(POLL_PERIOD);
+    }
+}
+
+/// Looks until the value is the expected one, and panics after `limit`, showing the last one seen.
+#[track_caller]
+pub fn eventually_equal<T: PartialEq + Debug>(expected: T, limit: Duration, mut look: impl FnMut() -> T) {
+    let since_start = Stopwatch::start();
+    loop {
+        let seen = look();
+        if seen == expected {
+            return;
+        }
+        assert!(since_start.elapsed() < limit, "after {limit:?} it is {seen:?}, not {expected:?}");
+        std::thread::sleep(POLL_PERIOD);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_value_ends_the_wait() {
+        let mut calls = 0;
+        let seen = eventually("three calls", Duration::from_secs(5), || {
+            calls += 1;
+            (calls == 3).then_some(calls)
+        });
+        assert_eq!(seen, 3);
+    }
+
+    #[test]
+    #[should_panic(expected = "in vain: the moon to fall")]
+    fn what_never_happens_is_named() {
+        eventually("the moon to fall", Duration::from_millis(1), || None::<()>);
+    }
+
+    #[test]
+    #[should_panic(expected = "it is 1, not 2")]
+    fn the_last_value_seen_is_shown() {
+        eventually_equal(2, Duration::from_millis(1), || 1);
+    }
+}

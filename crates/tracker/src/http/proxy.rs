@@ -1,0 +1,147 @@
+//! Whose address it is, behind proxies: the right-most hop that is not a trusted proxy's, never the first one, which
+//! anybody can make up.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::settings::ProxySettings;
+
+/// A trusted proxy said something that is no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the proxy in front of this tracker forwards an address that cannot be read")]
+pub struct ForwardedError;
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// Where they are.
+    pub ip: IpAddr,
+    /// Whether a trusted proxy speaks for them.
+    pub came_through_proxy: bool,
+}
+
+/// An IPv4 address that came in as IPv6 is an IPv4 address.
+pub(crate) fn unmapped(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+/// Whether what comes from here is a proxy's.
+pub(crate) fn is_trusted(ip: IpAddr, proxies: &ProxySettings) -> bool {
+    proxies.trusted.iter().any(|range| range.contains(&ip))
+}
+
+/// Who asks, given where the connection came from and what the headers say.
+pub(crate) fn client_address<'h>(
+    from: IpAddr,
+    headers: impl Iterator<Item = (&'h str, &'h [u8])> + Clone,
+    proxies: &ProxySettings,
+) -> Result<Client, ForwardedError> {
+    if !is_trusted(from, proxies) {
+        return Ok(Client { ip: from, came_through_proxy: false });
+    }
+    for name in &proxies.forwarded_headers {
+        let values = headers.clone().filter(|(header, _)| header.eq_ignore_ascii_case(name));
+        if let Some(ip) = rightmost_untrusted(values.map(|(_, value)| value), name, proxies)? {
+            return Ok(Client { ip, came_through_proxy: true });
+        }
+    }
+    Ok(Client { ip: from, came_through_proxy: true })
+}
+
+/// The right-most hop that is no trusted proxy; if all are, the left-most one. None without any hop.
+fn rightmost_untrusted<'h>(
+    values: impl Iterator<Item = &'h [u8]>,
+    name: &str,
+    proxies: &ProxySettings,
+) -> Result<Option<IpAddr>, ForwardedError> {
+    let mut found = None;
+    // Hops stand in order over all headers of the name, so the last match from the left is the right-most.
+    let mut leftmost = None;
+    for hop in values.flat_map(|value| value.split(|byte| *byte == b',')) {
+        let ip = read_hop(hop, name);
+        leftmost = leftmost.or(Some(ip));
+        match ip {
+            Some(ip) if is_trusted(ip, proxies) => {}
+            ip => found = Some(ip),
+        }
+    }
+    match found.or(leftmost) {
+        None => Ok(None),
+        Some(ip) => ip.map(Some).ok_or(ForwardedError),
+    }
+}
+
+/// Reads `1.2.3.4`, `1.2.3.4:80`, `::1`, `[::1]:80`, and of a `Forwarded` header (RFC 7239) the `for=` of each hop.
+fn read_hop(hop: &[u8], name: &str) -> Option<IpAddr> {
+    let text = std::str::from_utf8(hop).ok()?.trim();
+    let address = if name.eq_ignore_ascii_case("forwarded") {
+        let (_, value) = text
+            .split(';')
+            .filter_map(|pair| pair.split_once('='))
+            .find(|(key, _)| key.trim().eq_ignore_ascii_case("for"))?;
+        value.trim().trim_matches('"')
+    } else {
+        text
+    };
+    let without_port = || address.parse::<SocketAddr>().map(|address| address.ip()).ok();
+    let in_brackets = || address.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+    address.parse().ok().or_else(without_port).or_else(in_brackets).map(|ip: IpAddr| ip.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proxies(headers: &[&str]) -> ProxySettings {
+        ProxySettings {
+            trusted: vec!["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()],
+            forwarded_headers: headers.iter().map(|name| (*name).to_owned()).collect(),
+            proxy_protocol: false,
+        }
+    }
+
+    fn client(from: &str, headers: &[(&'static str, &'static str)]) -> Result<String, ForwardedError> {
+        let headers = headers.iter().map(|(name, value)| (*name, value.as_bytes()));
+        client_address(from.parse().unwrap(), headers, &proxies(&["x-forwarded-for", "forwarded"]))
+            .map(|client| client.ip.to_string())
+    }
+
+    #[test]
+    fn strangers_are_not_believed() {
+        assert_eq!(client("1.2.3.4", &[("X-Forwarded-For", "9.9.9.9")]).unwrap(), "1.2.3.4");
+    }
+
+    #[test]
+    fn the_rightmost_untrusted_hop_counts_never_the_first() {
+        let forged = [("X-Forwarded-For", "6.6.6.6, 1.2.3.4, 10.0.0.7")];
+        assert_eq!(client("10.0.0.1", &forged).unwrap(), "1.2.3.4");
+        let in_two_lines = [("X-Forwarded-For", "6.6.6.6"), ("x-forwarded-for", "1.2.3.4,10.0.0.7")];
+        assert_eq!(client("10.0.0.1", &in_two_lines).unwrap(), "1.2.3.4");
+    }
+
+    #[test]
+    fn ports_brackets_and_mapped_addresses_are_read() {
+        for (hop, ip) in [
+            ("1.2.3.4:5678", "1.2.3.4"),
+            ("[2001:db8::1]:5678", "2001:db8::1"),
+            ("[2001:db8::1]", "2001:db8::1"),
+            ("2001:db8::1", "2001:db8::1"),
+            ("::ffff:1.2.3.4", "1.2.3.4"),
+        ] {
+            assert_eq!(client("10.0.0.1", &[("X-Forwarded-For", hop)]).unwrap(), ip);
+        }
+        let standard = [("Forwarded", "for=6.6.6.6, for=\"[2001:db8::7]:99\";proto=https, for=10.0.0.3")];
+        assert_eq!(client("fd00::1", &standard).unwrap(), "2001:db8::7");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_rather_than_guessed() {
+        assert_eq!(client("10.0.0.1", &[("X-Forwarded-For", "1.2.3.4, unknown")]), Err(ForwardedError));
+        assert_eq!(client("10.0.0.1", &[("X-Forwarded-For", "unknown, 1.2.3.4")]).unwrap(), "1.2.3.4");
+    }
+
+    #[test]
+    fn a_proxy_that_says_nothing_speaks_for_itself() {
+        assert_eq!(client("10.0.0.1", &[]).unwrap(), "10.0.0.1");
+        assert_eq!(client("10.0.0.1", &[("X-Forwarded-For", "10.0.0.9, 10.0.0.8")]).unwrap(), "10.0.0.9");
+    }
+}

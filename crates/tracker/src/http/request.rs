@@ -1,0 +1,267 @@
+//! One request head → the bytes of its answer. Nothing here waits.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+
+use httparse::{EMPTY_HEADER, Header, Status as Parsed};
+use swarm::{Families, PeerLists};
+use wire::ScrapeEntry;
+use wire::http::{AnnounceQuery, AnnounceReply, Failure, Route, ScrapeQuery, Target, parse_target};
+
+use super::proxy::{self, ForwardedError};
+use super::request_line::{LineParsed, RequestLine};
+use super::response::{self, After, Status};
+use crate::pipeline::{Request, Tracker};
+use crate::rejection::Rejection;
+
+/// What a client sends itself.
+const HEADERS_USUAL: usize = 16;
+/// CDNs add many; the head as a whole is bounded too.
+const HEADERS_MAX: usize = 100;
+
+/// How far a buffer with requests was understood.
+pub(super) enum Progress {
+    /// A request of this many bytes was answered.
+    Answered { consumed: usize, after: After },
+    /// More bytes are needed.
+    Incomplete,
+    /// The bytes are no HTTP; the connection has been given its last words.
+    Unreadable,
+}
+
+/// Buffers of one thread, used anew for every request.
+#[derive(Default)]
+struct Scratch {
+    body: Vec<u8>,
+    lists: PeerLists,
+    scraped: Vec<ScrapeEntry>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// What of a head decides about the connection.
+struct Manner {
+    after: After,
+    has_body: bool,
+}
+
+/// A request without its body, which nobody here wants.
+struct Head<'h> {
+    line: RequestLine<'h>,
+    headers: &'h [Header<'h>],
+}
+
+/// Answers the first request in `bytes`, if it is there whole; the answer is appended to `out`.
+pub(super) fn answer_first(bytes: &[u8], from: SocketAddr, tracker: &Tracker, out: &mut Vec<u8>) -> Progress {
+    let line = match RequestLine::parse(bytes) {
+        LineParsed::Complete(line) => line,
+        LineParsed::Partial => return Progress::Incomplete,
+        LineParsed::Invalid(reason) => return refuse_unreadable(Status::BadRequest, reason, tracker, out),
+        LineParsed::OtherVersion => {
+            let reason = "only HTTP/1.0 and HTTP/1.1 are spoken here";
+            return refuse_unreadable(Status::VersionNotSupported, reason, tracker, out);
+        }
+    };
+    let mut few = [EMPTY_HEADER; HEADERS_USUAL];
+    match httparse::parse_headers(&bytes[line.length..], &mut few) {
+        Err(httparse::Error::TooManyHeaders) => {
+            let mut many = [EMPTY_HEADER; HEADERS_MAX];
+            let parsed = httparse::parse_headers(&bytes[line.length..], &mut many);
+            answer_parsed(line, parsed, from, tracker, out)
+        }
+        parsed => answer_parsed(line, parsed, from, tracker, out),
+    }
+}
+
+fn answer_parsed<'h>(
+    line: RequestLine<'h>,
+    parsed: httparse::Result<(usize, &'h [Header<'h>])>,
+    from: SocketAddr,
+    tracker: &Tracker,
+    out: &mut Vec<u8>,
+) -> Progress {
+    let (header_bytes, headers) = match parsed {
+        Ok(Parsed::Complete(whole)) => whole,
+        Ok(Parsed::Partial) => return Progress::Incomplete,
+        Err(httparse::Error::TooManyHeaders) => {
+            return refuse_unreadable(Status::HeadTooLarge, "too many headers", tracker, out);
+        }
+        Err(_) => return refuse_unreadable(Status::BadRequest, "a header cannot be read", tracker, out),
+    };
+    let consumed = line.length + header_bytes;
+    let head = Head { line, headers };
+    let manner = manner_of(&head);
+    let after = if manner.has_body { After::Close } else { manner.after };
+    SCRATCH.with_borrow_mut(|scratch| {
+        let status = answer(&head, from, tracker, scratch);
+        response::write(out, status, after, &scratch.body);
+    });
+    Progress::Answered { consumed, after }
+}
+
+fn refuse_unreadable(status: Status, reason: &str, tracker: &Tracker, out: &mut Vec<u8>) -> Progress {
+    tracker.counters().refused.count("bad_http");
+    response::write_final_failure(out, status, reason);
+    Progress::Unreadable
+}
+
+fn manner_of(head: &Head<'_>) -> Manner {
+    let is_1_0 = head.line.is_http_1_0;
+    let mut after = if is_1_0 { After::Close } else { After::KeepAlive };
+    let mut has_body = false;
+    for header in head.headers.iter() {
+        if header.name.eq_ignore_ascii_case("connection") {
+            let has = |word: &str| {
+                header
+                    .value
+                    .split(|b| *b == b',')
+                    .any(|w| w.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
+            };
+            if has("close") {
+                after = After::Close;
+            } else if is_1_0 && has("keep-alive") {
+                after = After::KeepAliveAloud;
+            }
+        } else if header.name.eq_ignore_ascii_case("content-length") {
+            has_body |= header.value.trim_ascii() != b"0";
+        } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+            has_body = true;
+        }
+    }
+    Manner { after, has_body }
+}
+
+/// Writes the body and says under which status it goes. A refusal of the tracker's own is a success of HTTP: clients
+/// show its reason only then.
+fn answer(head: &Head<'_>, from: SocketAddr, tracker: &Tracker, scratch: &mut Scratch) -> Status {
+    scratch.body.clear();
+    match answer_request(head, from, tracker, scratch) {
+        Ok(()) => Status::Ok,
+        Err(problem) => {
+            tracker.counters().refused.count(problem.label());
+            scratch.body.clear();
+            let (reason, retry_in) = (problem.to_string(), problem.retry_in());
+            Failure { reason: &reason, retry_in }.write(&mut scratch.body);
+            problem.status()
+        }
+    }
+}
+
+/// Why a request that is HTTP is not answered with what it asked for.
+#[derive(Debug, thiserror::Error)]
+enum Problem {
+    #[error("only GET is understood here")]
+    Method,
+    #[error(transparent)]
+    Forwarded(#[from] ForwardedError),
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+}
+
+impl Problem {
+    fn label(&self) -> &'static str {
+        match self {
+            Problem::Method => "method",
+            Problem::Forwarded(_) => "bad_forwarded_address",
+            Problem::Rejected(rejection) => rejection.label(),
+        }
+    }
+
+    fn retry_in(&self) -> Option<wire::http::RetryIn> {
+        match self {
+            Problem::Method | Problem::Forwarded(_) => None,
+            Problem::Rejected(rejection) => rejection.retry_in(),
+        }
+    }
+
+    fn status(&self) -> Status {
+        match self {
+            Problem::Method => Status::MethodNotAllowed,
+            Problem::Forwarded(_) => Status::BadRequest,
+            Problem::Rejected(Rejection::Query(wire::http::QueryError::UnknownPath)) => Status::NotFound,
+            Problem::Rejected(_) => Status::Ok,
+        }
+    }
+}
+
+impl From<wire::http::QueryError> for Problem {
+    fn from(error: wire::http::QueryError) -> Self {
+        Problem::Rejected(error.into())
+    }
+}
+
+fn answer_request(
+    head: &Head<'_>,
+    from: SocketAddr,
+    tracker: &Tracker,
+    scratch: &mut Scratch,
+) -> Result<(), Problem> {
+    if head.line.method != b"GET" {
+        return Err(Problem::Method);
+    }
+    let client = {
+        let live = tracker.live();
+        let headers = head.headers.iter().map(|header| (header.name, header.value));
+        proxy::client_address(from.ip(), headers, &live.proxies)?
+    };
+    tracker.check_flood(client.ip)?;
+    let target = parse_target(head.line.target)?;
+    match target.route {
+        Route::Announce => announce(&target, client, tracker, scratch),
+        Route::Scrape => scrape(&target, tracker, scratch),
+    }
+}
+
+fn announce(
+    target: &Target<'_>,
+    client: proxy::Client,
+    tracker: &Tracker,
+    scratch: &mut Scratch,
+) -> Result<(), Problem> {
+    let query = AnnounceQuery::parse(target.query)?;
+    let passkey = target.path_passkey()?.or(query.passkey).ok_or(Rejection::NoPasskey)?;
+    // Only a trusted proxy may say that a client is elsewhere.
+    let ip = query.ip.filter(|_| client.came_through_proxy).map_or(client.ip, |ip| ip.to_canonical());
+    let request = Request {
+        passkey,
+        info_hash: query.info_hash,
+        peer_id: query.peer_id,
+        key: query.key,
+        ip,
+        port: query.port,
+        uploaded: query.uploaded,
+        downloaded: query.downloaded,
+        left: query.left,
+        event: query.event,
+        numwant: query.numwant,
+        families: Families::Both,
+    };
+    let answer = tracker.announce(&request, &mut scratch.lists)?;
+    tracker.counters().announces_http.increment();
+    AnnounceReply {
+        complete: answer.counts.seeders,
+        incomplete: answer.counts.leechers,
+        downloaded: answer.counts.snatches,
+        interval: answer.interval,
+        min_interval: answer.min_interval,
+        external_ip: ip,
+        peers: &scratch.lists.v4,
+        peers6: &scratch.lists.v6,
+        warning: answer.warning,
+    }
+    .write(&mut scratch.body);
+    Ok(())
+}
+
+fn scrape(target: &Target<'_>, tracker: &Tracker, scratch: &mut Scratch) -> Result<(), Problem> {
+    let query = ScrapeQuery::parse(target.query)?;
+    let passkey = target.path_passkey()?.or(query.passkey).ok_or(Rejection::NoPasskey)?;
+    tracker.admit_scrape(&passkey)?;
+    scratch.scraped.clear();
+    scratch.scraped.extend(query.info_hashes.iter().filter_map(|info_hash| tracker.scrape(*info_hash)));
+    let min_interval = tracker.live().min_announce_interval;
+    wire::http::write_scrape_reply(&mut scratch.scraped, Some(min_interval), &mut scratch.body);
+    Ok(())
+}

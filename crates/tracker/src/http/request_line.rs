@@ -1,0 +1,104 @@
+//! The first line of a request.
+//!
+//! Read here rather than by a library, because clients put raw bytes into the target: infohashes that they do not
+//! escape are no text in any encoding.
+
+/// `GET /path?query HTTP/1.1`, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RequestLine<'l> {
+    pub(super) method: &'l [u8],
+    pub(super) target: &'l [u8],
+    pub(super) is_http_1_0: bool,
+    /// Where the headers begin.
+    pub(super) length: usize,
+}
+
+/// How far the line was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineParsed<'l> {
+    Complete(RequestLine<'l>),
+    /// More bytes are needed.
+    Partial,
+    /// Not HTTP, and why.
+    Invalid(&'static str),
+    /// HTTP, but neither 1.0 nor 1.1.
+    OtherVersion,
+}
+
+/// The longest method anybody uses: longer means that this is not HTTP, however much may follow.
+const METHOD_BYTES_MAX: usize = 16;
+
+impl<'l> RequestLine<'l> {
+    /// Reads the line at the start of `bytes`. Empty lines before it are passed over, as the standard asks.
+    pub(super) fn parse(bytes: &'l [u8]) -> LineParsed<'l> {
+        let start = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        let text = &bytes[start..];
+        let method_end = text.iter().take(METHOD_BYTES_MAX + 1).position(|byte| !byte.is_ascii_uppercase());
+        match method_end.map(|end| (end, text[end])) {
+            None if text.len() > METHOD_BYTES_MAX => {
+                return LineParsed::Invalid("this is not an HTTP request");
+            }
+            None => return LineParsed::Partial,
+            Some((1.., b' ')) => {}
+            Some(_) => return LineParsed::Invalid("this is not an HTTP request"),
+        }
+        let Some(end) = text.iter().position(|byte| *byte == b'\n') else {
+            return LineParsed::Partial;
+        };
+        let line = text[..end].strip_suffix(b"\r").unwrap_or(&text[..end]);
+        let mut words = line.splitn(3, |byte| *byte == b' ');
+        let (Some(method), Some(target), Some(version)) = (words.next(), words.next(), words.next()) else {
+            return LineParsed::Invalid("the request line has no HTTP version");
+        };
+        let is_http_1_0 = match version {
+            b"HTTP/1.1" => false,
+            b"HTTP/1.0" => true,
+            version if version.starts_with(b"HTTP/") => return LineParsed::OtherVersion,
+            _ => {
+                return LineParsed::Invalid("the request line has a space in its target, or no HTTP version");
+            }
+        };
+        LineParsed::Complete(RequestLine { method, target, is_http_1_0, length: start + end + 1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(target: &[u8], is_http_1_0: bool, length: usize) -> LineParsed<'_> {
+        LineParsed::Complete(RequestLine { method: b"GET", target, is_http_1_0, length })
+    }
+
+    #[test]
+    fn lines_are_read_with_raw_bytes_in_the_target() {
+        assert_eq!(
+            RequestLine::parse(b"GET /a?\xff\x01 HTTP/1.1\r\nHost: x"),
+            line(b"/a?\xff\x01", false, 20)
+        );
+        assert_eq!(RequestLine::parse(b"\r\n\r\nGET / HTTP/1.0\n"), line(b"/", true, 19));
+    }
+
+    #[test]
+    fn every_prefix_is_partial() {
+        let whole = b"GET /announce HTTP/1.1\r\n";
+        for end in 0..whole.len() {
+            assert_eq!(RequestLine::parse(&whole[..end]), LineParsed::Partial, "{end} bytes");
+        }
+    }
+
+    #[test]
+    fn what_is_not_http_is_said_to_be_so_at_once() {
+        for bytes in [
+            &b"\x16\x03\x01"[..],
+            b" GET /",
+            b"get / HTTP/1.1\r\n",
+            &[b'A'; 17],
+            b"GET /\r\n",
+            b"GET / a b\r\n",
+        ] {
+            assert!(matches!(RequestLine::parse(bytes), LineParsed::Invalid(_)), "{bytes:?}");
+        }
+        assert_eq!(RequestLine::parse(b"GET / HTTP/2.0\r\n"), LineParsed::OtherVersion);
+    }
+}

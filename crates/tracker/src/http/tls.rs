@@ -1,0 +1,122 @@
+//! Certificates, reloaded while the server runs.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use tokio_rustls::TlsAcceptor;
+use tracing::{error, info};
+
+use crate::settings::TlsFiles;
+
+/// Why a certificate cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}", path = .path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("{path} is not usable: {reason}", path = .path.display())]
+    Unusable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The key is not the certificate's.
+    #[error("the certificate and the key do not belong together or cannot be used: {0}")]
+    Mismatch(#[from] rustls::Error),
+}
+
+/// The certificate that the server shows, whatever is in its files.
+#[derive(Debug)]
+pub struct Certificate {
+    files: TlsFiles,
+    shown: Arc<Shown>,
+    /// When the files last changed.
+    changed: Mutex<Option<[SystemTime; 2]>>,
+}
+
+#[derive(Debug)]
+struct Shown(ArcSwap<CertifiedKey>);
+
+impl ResolvesServerCert for Shown {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.load_full())
+    }
+}
+
+impl Certificate {
+    /// Reads the files.
+    pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
+        let key = read(files)?;
+        Ok(Certificate {
+            files: files.clone(),
+            shown: Arc::new(Shown(ArcSwap::from_pointee(key))),
+            changed: Mutex::new(changed_at(files).ok()),
+        })
+    }
+
+    /// Reads the files again if they changed. Files that are not usable leave everything as it was.
+    pub fn reload_if_changed(&self) {
+        let mut changed = self.changed.lock();
+        let Ok(now_changed) = changed_at(&self.files) else {
+            return;
+        };
+        if *changed == Some(now_changed) {
+            return;
+        }
+        *changed = Some(now_changed);
+        match read(&self.files) {
+            Ok(key) => {
+                self.shown.0.store(Arc::new(key));
+                info!(file = %self.files.certificates.display(), "certificate reloaded");
+            }
+            Err(reason) => error!(%reason, "the new certificate is not usable; the old one stays"),
+        }
+    }
+
+    /// What takes connections with this certificate.
+    pub(crate) fn acceptor(&self) -> TlsAcceptor {
+        let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("the provider supports the default protocol versions")
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::clone(&self.shown) as Arc<dyn ResolvesServerCert>);
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        TlsAcceptor::from(Arc::new(config))
+    }
+}
+
+fn changed_at(files: &TlsFiles) -> io::Result<[SystemTime; 2]> {
+    let changed = |path: &PathBuf| std::fs::metadata(path)?.modified();
+    Ok([changed(&files.certificates)?, changed(&files.private_key)?])
+}
+
+fn read(files: &TlsFiles) -> Result<CertifiedKey, TlsError> {
+    let file =
+        |path: &PathBuf| std::fs::read(path).map_err(|source| TlsError::Read { path: path.clone(), source });
+    let unusable = |path: &PathBuf, reason: String| TlsError::Unusable { path: path.clone(), reason };
+    let chain = CertificateDer::pem_slice_iter(&file(&files.certificates)?)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| unusable(&files.certificates, error.to_string()))?;
+    if chain.is_empty() {
+        return Err(unusable(&files.certificates, "it holds no certificate in PEM".to_owned()));
+    }
+    let key = PrivateKeyDer::from_pem_slice(&file(&files.private_key)?)
+        .map_err(|error| unusable(&files.private_key, error.to_string()))?;
+    Ok(CertifiedKey::from_der(chain, key, &aws_lc_rs::default_provider())?)
+}

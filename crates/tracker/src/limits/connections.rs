@@ -1,0 +1,101 @@
+//! Open HTTP connections, in total and by address.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+/// Counts open connections; bounded by `connections_max`, so it cannot grow beyond that.
+#[derive(Debug, Default)]
+pub struct Connections(Mutex<Open>);
+
+#[derive(Debug, Default)]
+struct Open {
+    total: usize,
+    by_address: HashMap<IpAddr, u32>,
+}
+
+/// Why a connection is turned away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooMany {
+    /// In total.
+    Connections,
+    /// From this address.
+    FromAddress,
+}
+
+impl TooMany {
+    /// The name under which it is counted.
+    pub fn label(self) -> &'static str {
+        match self {
+            TooMany::Connections => "too_many_connections",
+            TooMany::FromAddress => "too_many_connections_from_address",
+        }
+    }
+}
+
+/// One open connection; dropping it makes room for another.
+#[derive(Debug)]
+pub struct ConnectionPermit {
+    connections: Arc<Connections>,
+    ip: IpAddr,
+}
+
+impl Connections {
+    /// Takes a place, if there is one. A per-address maximum of zero means no limit.
+    pub fn open(
+        self: &Arc<Self>,
+        ip: IpAddr,
+        max: usize,
+        per_address_max: u32,
+    ) -> Result<ConnectionPermit, TooMany> {
+        let mut open = self.0.lock();
+        if open.total >= max {
+            return Err(TooMany::Connections);
+        }
+        let from_address = open.by_address.entry(ip).or_default();
+        if per_address_max > 0 && *from_address >= per_address_max {
+            return Err(TooMany::FromAddress);
+        }
+        *from_address += 1;
+        open.total += 1;
+        Ok(ConnectionPermit { connections: Arc::clone(self), ip })
+    }
+
+    /// How many are open.
+    pub fn total(&self) -> usize {
+        self.0.lock().total
+    }
+}
+
+impl Drop for ConnectionPermit {
+    fn drop(&mut self) {
+        let mut open = self.connections.0.lock();
+        open.total -= 1;
+        if let Some(count) = open.by_address.get_mut(&self.ip) {
+            *count -= 1;
+            if *count == 0 {
+                open.by_address.remove(&self.ip);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_limited_and_come_back() {
+        let connections = Arc::new(Connections::default());
+        let (here, there) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        let first = connections.open(here, 3, 2).unwrap();
+        let _second = connections.open(here, 3, 2).unwrap();
+        assert_eq!(connections.open(here, 3, 2).unwrap_err(), TooMany::FromAddress);
+        let _third = connections.open(there, 3, 2).unwrap();
+        assert_eq!(connections.open(there, 3, 2).unwrap_err(), TooMany::Connections);
+        drop(first);
+        assert!(connections.open(here, 3, 2).is_ok());
+    }
+}

@@ -1,0 +1,140 @@
+//! Requests from one address: a leaky bucket for each, in a table of fixed size, without locks.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use domain::UnixTime;
+
+use super::{AddressHasher, WAYS};
+
+/// Groups of cells: room for 65,536 busy addresses in half a mebibyte.
+const GROUPS: usize = 16_384;
+
+/// One address's bucket: who (16 bits of the hash), when (16 bits of the second), how full (32 bits).
+#[derive(Clone, Copy)]
+struct Bucket {
+    who: u16,
+    second: u16,
+    level: u32,
+}
+
+impl Bucket {
+    fn from_cell(cell: u64) -> Self {
+        Bucket { who: (cell >> 48) as u16, second: (cell >> 32) as u16, level: cell as u32 }
+    }
+
+    fn to_cell(self) -> u64 {
+        u64::from(self.who) << 48 | u64::from(self.second) << 32 | u64::from(self.level)
+    }
+
+    /// The level once what leaked since has been taken off.
+    fn level_at(self, second: u16, leak_per_s: u32) -> u32 {
+        let elapsed = u32::from(second.wrapping_sub(self.second));
+        self.level.saturating_sub(elapsed.saturating_mul(leak_per_s))
+    }
+}
+
+/// Decides whether one more request of an address is too many.
+#[derive(Debug)]
+pub struct FloodLimiter {
+    cells: Box<[[AtomicU64; WAYS]]>,
+    hasher: AddressHasher,
+}
+
+impl FloodLimiter {
+    /// An empty table; the secret keeps strangers from aiming at another's cell.
+    pub fn new(secret: [u64; 2]) -> Self {
+        let cells = (0..GROUPS).map(|_| Default::default()).collect();
+        FloodLimiter { cells, hasher: AddressHasher::new(secret) }
+    }
+
+    /// Counts one request; false if the address has used up its `burst` and more than `per_s` a second since. Zero
+    /// for either means no limit.
+    pub fn allows(&self, ip: IpAddr, now: UnixTime, per_s: u32, burst: u32) -> bool {
+        if per_s == 0 || burst == 0 {
+            return true;
+        }
+        let hash = self.hasher.hash(ip);
+        let group = &self.cells[hash as usize % GROUPS];
+        // Zero marks a cell that was never used.
+        let who = ((hash >> 48) as u16).max(1);
+        let second = now.0 as u16;
+        loop {
+            let (cell, old) = find_cell(group, who, second, per_s);
+            let bucket = Bucket::from_cell(old);
+            let level = if bucket.who == who { bucket.level_at(second, per_s) } else { 0 };
+            if level >= burst {
+                return false;
+            }
+            let new = Bucket { who, second, level: level + 1 }.to_cell();
+            if cell.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                return true;
+            }
+        }
+    }
+}
+
+/// The address's own cell, else the emptiest one: whoever is pushed out had asked for the least.
+fn find_cell(group: &[AtomicU64; WAYS], who: u16, second: u16, leak_per_s: u32) -> (&AtomicU64, u64) {
+    let mut emptiest = (&group[0], group[0].load(Ordering::Relaxed));
+    let mut emptiest_level = u32::MAX;
+    for cell in group {
+        let value = cell.load(Ordering::Relaxed);
+        let bucket = Bucket::from_cell(value);
+        if bucket.who == who {
+            return (cell, value);
+        }
+        let level = if bucket.who == 0 { 0 } else { bucket.level_at(second, leak_per_s) };
+        if level < emptiest_level {
+            emptiest_level = level;
+            emptiest = (cell, value);
+        }
+    }
+    emptiest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    const NOW: UnixTime = UnixTime(1_700_000_000);
+
+    fn allowed(limiter: &FloodLimiter, ip: IpAddr, now: UnixTime, requests: u32) -> u32 {
+        (0..requests).filter(|_| limiter.allows(ip, now, 10, 20)).count() as u32
+    }
+
+    #[test]
+    fn a_flood_is_cut_off_and_recovers_at_the_rate() {
+        let limiter = FloodLimiter::new([1, 2]);
+        let ip = IpAddr::from([127, 0, 0, 1]);
+        assert_eq!(allowed(&limiter, ip, NOW, 1000), 20);
+        assert_eq!(allowed(&limiter, ip, UnixTime(NOW.0 + 1), 1000), 10);
+        assert_eq!(allowed(&limiter, ip, UnixTime(NOW.0 + 60), 1000), 20);
+    }
+
+    #[test]
+    fn a_flood_from_one_address_does_not_hurt_others() {
+        let limiter = FloodLimiter::new([1, 2]);
+        assert_eq!(allowed(&limiter, IpAddr::from([10, 9, 9, 9]), NOW, 100_000), 20);
+        let hurt = (0..20_000_u32)
+            .filter(|n| !limiter.allows(Ipv4Addr::from(0x0b00_0000 + n).into(), NOW, 10, 20))
+            .count();
+        assert_eq!(hurt, 0);
+        assert_eq!(allowed(&limiter, IpAddr::from([10, 9, 9, 9]), NOW, 100), 0, "the flood is remembered");
+    }
+
+    #[test]
+    fn an_ipv6_network_counts_as_one_address() {
+        let limiter = FloodLimiter::new([1, 2]);
+        let ip = |last: u16| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, last]);
+        assert_eq!((0..100).filter(|n| limiter.allows(ip(*n), NOW, 10, 20)).count(), 20);
+    }
+
+    #[test]
+    fn zero_means_no_limit() {
+        let limiter = FloodLimiter::new([1, 2]);
+        assert!((0..10_000).all(|_| limiter.allows(IpAddr::from([1, 1, 1, 1]), NOW, 0, 5)));
+        assert!((0..10_000).all(|_| limiter.allows(IpAddr::from([1, 1, 1, 1]), NOW, 5, 0)));
+    }
+}

@@ -1,0 +1,311 @@
+//! The life of an announce, whatever wire it came over: limit, admit, count, answer, write down.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use access::{Admission, Gate};
+use arc_swap::ArcSwap;
+use domain::clock::Clock;
+use domain::{
+    AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, Passkey, PeerId, Seconds, TrafficEvent, UnixTime,
+    UserId,
+};
+use swarm::{Announce, Departure, Families, Outcome, PeerLists, SwarmCounts, Swarms};
+use wire::ScrapeEntry;
+
+use crate::counters::Counters;
+use crate::limits::{FloodLimiter, RecentAddresses};
+use crate::rejection::Rejection;
+use crate::settings::LiveSettings;
+use crate::traffic::TrafficSink;
+
+/// What a client is warned of when it comes back sooner than it may.
+const TOO_SOON: &str = "you announce more often than min interval allows; no peers this time";
+
+/// An announce as a listener heard it, before anyone has judged it.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// Who says so.
+    pub passkey: Passkey,
+    /// The torrent.
+    pub info_hash: InfoHash,
+    /// The client.
+    pub peer_id: PeerId,
+    /// Its key.
+    pub key: ClientKey,
+    /// Where it is: behind proxies, what these say.
+    pub ip: IpAddr,
+    /// Where it listens.
+    pub port: u16,
+    /// Its running total.
+    pub uploaded: u64,
+    /// Its running total.
+    pub downloaded: u64,
+    /// What it still wants.
+    pub left: Option<u64>,
+    /// Why it announces.
+    pub event: AnnounceEvent,
+    /// How many peers it asks for.
+    pub numwant: Option<u32>,
+    /// Which addresses the reply has room for.
+    pub families: Families,
+}
+
+/// What an accepted announce is told, besides the peers.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    /// The swarm.
+    pub counts: SwarmCounts,
+    /// When to come back.
+    pub interval: Seconds,
+    /// When to come back at the soonest.
+    pub min_interval: Seconds,
+    /// A word of warning.
+    pub warning: Option<&'static str>,
+}
+
+/// Secrets of a process, drawn at its start.
+#[derive(Clone, Copy)]
+pub struct Secrets {
+    words: [u64; 8],
+}
+
+impl Secrets {
+    /// Draws new ones.
+    pub fn draw() -> Result<Self, getrandom::Error> {
+        let mut words = [0; 8];
+        for word in &mut words {
+            *word = getrandom::u64()?;
+        }
+        Ok(Secrets { words })
+    }
+
+    fn pair(&self, which: usize) -> [u64; 2] {
+        [self.words[2 * which], self.words[2 * which + 1]]
+    }
+
+    /// For connection ids.
+    pub(crate) fn for_connection_ids(&self) -> [u64; 2] {
+        self.pair(0)
+    }
+}
+
+/// What the tracker is made of. Shared by all its threads.
+pub struct Tracker {
+    gate: Arc<Gate>,
+    swarms: Swarms,
+    clock: Arc<dyn Clock>,
+    live: ArcSwap<LiveSettings>,
+    sink: Arc<dyn TrafficSink>,
+    flood: FloodLimiter,
+    announced_lately: RecentAddresses,
+    counters: Counters,
+    node: NodeId,
+}
+
+impl Tracker {
+    /// A tracker without peers.
+    pub fn new(
+        gate: Arc<Gate>,
+        clock: Arc<dyn Clock>,
+        sink: Arc<dyn TrafficSink>,
+        live: LiveSettings,
+        secrets: &Secrets,
+    ) -> Self {
+        let [swarm_seed, node] = secrets.pair(3);
+        Tracker {
+            gate,
+            swarms: Swarms::new(clock.now(), swarm_seed),
+            clock,
+            live: ArcSwap::from_pointee(live),
+            sink,
+            flood: FloodLimiter::new(secrets.pair(1)),
+            announced_lately: RecentAddresses::new(secrets.pair(2)),
+            counters: Counters::default(),
+            node: NodeId(node),
+        }
+    }
+
+    /// What is counted.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The swarms.
+    pub fn swarms(&self) -> &Swarms {
+        &self.swarms
+    }
+
+    /// The settings in force.
+    pub fn live(&self) -> arc_swap::Guard<Arc<LiveSettings>> {
+        self.live.load()
+    }
+
+    /// Puts other settings in force.
+    pub fn set_live(&self, live: LiveSettings) {
+        self.live.store(Arc::new(live));
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> UnixTime {
+        self.clock.now()
+    }
+
+    /// Counts one request of an address and says whether it is one too many. Comes before any parsing.
+    pub fn check_flood(&self, ip: IpAddr) -> Result<(), Rejection> {
+        let live = self.live.load();
+        let limits = &live.limits;
+        let allowed = self.flood.allows(
+            ip,
+            self.now(),
+            limits.requests_per_address_per_s,
+            limits.request_burst_per_address,
+        );
+        if allowed { Ok(()) } else { Err(Rejection::Flood) }
+    }
+
+    /// Takes an announce. The peers it is given are written to `lists`.
+    pub fn announce(&self, request: &Request, lists: &mut PeerLists) -> Result<Answer, Rejection> {
+        let admission = self.gate.admit(&request.passkey, &request.info_hash, &request.peer_id)?;
+        let live = self.live.load();
+        let now = self.now();
+        let announce = Announce {
+            info_hash: admission.info_hash,
+            user: admission.user,
+            peer_id: request.peer_id,
+            key: request.key,
+            ip: request.ip,
+            port: request.port,
+            uploaded: request.uploaded,
+            downloaded: request.downloaded,
+            left: request.left,
+            event: request.event,
+            wanted: live.wanted(request.numwant),
+            families: request.families,
+            now,
+        };
+        let outcome = self.swarms.announce(&announce, &live.rules(), lists)?;
+        self.announced_lately.note(request.ip, now);
+        self.write_down(request, &admission, &outcome, now, &live);
+        Ok(Answer {
+            counts: outcome.counts,
+            interval: live.announce_interval,
+            min_interval: live.min_announce_interval,
+            warning: outcome.too_soon.then_some(TOO_SOON),
+        })
+    }
+
+    /// Whether a passkey may scrape.
+    pub fn admit_scrape(&self, passkey: &Passkey) -> Result<UserId, Rejection> {
+        Ok(self.gate.admit_user(passkey)?)
+    }
+
+    /// Whether an address may scrape without a passkey, as over UDP: it has an accepted announce behind it.
+    pub fn admit_scrape_from(&self, ip: IpAddr) -> Result<(), Rejection> {
+        let lately = self.live.load().rules().silence_max;
+        let known = self.announced_lately.has_seen(ip, self.now(), lately);
+        if known { Ok(()) } else { Err(Rejection::ScrapeBeforeAnnounce) }
+    }
+
+    /// The counts of one torrent, under the hash it was asked by; none for an unknown one.
+    pub fn scrape(&self, info_hash: InfoHash) -> Option<ScrapeEntry> {
+        let torrent = self.gate.torrent(&info_hash)?;
+        let counts = self.swarms.scrape(&torrent.info_hash);
+        self.counters.scrapes.increment();
+        Some(ScrapeEntry {
+            info_hash,
+            complete: counts.seeders,
+            downloaded: counts.snatches,
+            incomplete: counts.leechers,
+        })
+    }
+
+    /// Takes out the peers that have been silent for too long (T3).
+    pub fn expire_peers(&self) {
+        let (live, now) = (self.live.load(), self.now());
+        let mut departed = Vec::new();
+        self.swarms.expire(now, &live.rules(), |departure| departed.push(departure));
+        self.counters.peers_expired.add(departed.len() as u64);
+        self.write_down_departed(&departed, Cause::Timeout);
+    }
+
+    /// Takes out a torrent that is no longer allowed, with its peers.
+    pub fn remove_torrent(&self, info_hash: &InfoHash) {
+        let mut departed = Vec::new();
+        self.swarms.remove_torrent(info_hash, |departure| departed.push(departure));
+        self.write_down_departed(&departed, Cause::Removal);
+    }
+
+    /// Takes out the peers of a user who is no longer allowed.
+    pub fn remove_user(&self, user: UserId) {
+        let mut departed = Vec::new();
+        self.swarms.remove_user(user, |departure| departed.push(departure));
+        self.write_down_departed(&departed, Cause::Removal);
+    }
+
+    fn write_down(
+        &self,
+        request: &Request,
+        admission: &Admission,
+        outcome: &Outcome,
+        now: UnixTime,
+        live: &LiveSettings,
+    ) {
+        if outcome.too_soon {
+            self.counters.too_soon.increment();
+        }
+        self.counters.uploaded_bytes.add(outcome.uploaded_delta);
+        self.counters.downloaded_bytes.add(outcome.downloaded_delta);
+        self.sink.record(&TrafficEvent {
+            passkey: Some(request.passkey),
+            user: admission.user,
+            torrent: Some(admission.torrent),
+            info_hash: admission.info_hash,
+            peer_id: request.peer_id,
+            port: request.port,
+            ip: request.ip,
+            uploaded_delta: outcome.uploaded_delta,
+            downloaded_delta: outcome.downloaded_delta,
+            left: request.left,
+            event: request.event,
+            at: now,
+            since_last: outcome.since_last,
+            interval: live.announce_interval,
+            min_interval: live.min_announce_interval,
+            node: self.node,
+            session: outcome.session,
+            uploaded_total: request.uploaded,
+            downloaded_total: request.downloaded,
+            cause: Cause::Announce,
+        });
+    }
+
+    /// A peer that left without a word is an event too: `stopped`, with nothing moved.
+    fn write_down_departed(&self, departed: &[Departure], cause: Cause) {
+        let (live, now) = (self.live.load(), self.now());
+        for departure in departed {
+            self.sink.record(&TrafficEvent {
+                passkey: self.gate.passkey_of(departure.user),
+                user: departure.user,
+                torrent: self.gate.torrent_of(&departure.info_hash),
+                info_hash: departure.info_hash,
+                peer_id: departure.peer_id,
+                port: departure.address.port(),
+                ip: departure.address.ip(),
+                uploaded_delta: 0,
+                downloaded_delta: 0,
+                left: departure.seeder.then_some(0),
+                event: AnnounceEvent::Stopped,
+                at: now,
+                since_last: now.since(departure.last_announce),
+                interval: live.announce_interval,
+                min_interval: live.min_announce_interval,
+                node: self.node,
+                session: departure.session,
+                uploaded_total: departure.uploaded,
+                downloaded_total: departure.downloaded,
+                cause,
+            });
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The one type whose text a client is told. Everything else that goes wrong is logged, not told.
+
+use access::Refusal;
+use swarm::AnnounceError;
+use wire::http::{QueryError, RetryIn};
+use wire::udp::PacketError;
+
+/// Why a request is not answered with what it asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// The query or path cannot be read.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// The packet cannot be read.
+    #[error(transparent)]
+    Packet(#[from] PacketError),
+    /// Nobody is named.
+    #[error("no passkey: use the announce URL that your site gives you, with the passkey in it")]
+    NoPasskey,
+    /// Nobody is named over UDP, where most clients never say.
+    #[error(
+        "no passkey: your client does not send the URL's path over UDP (BEP 41); use the http:// announce URL"
+    )]
+    NoPasskeyOverUdp,
+    /// Who is named may not do this.
+    #[error(transparent)]
+    Access(#[from] Refusal),
+    /// The swarm does not take it.
+    #[error(transparent)]
+    Swarm(#[from] AnnounceError),
+    /// UDP scrapes carry no passkey; only addresses that announced are answered.
+    #[error("announce first: scrapes over UDP are answered to addresses with an accepted announce")]
+    ScrapeBeforeAnnounce,
+    /// The address asks too often.
+    #[error("too many requests from your address; slow down")]
+    Flood,
+}
+
+impl Rejection {
+    /// The name under which it is counted.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Rejection::Query(error) => error.label(),
+            Rejection::Packet(error) => error.label(),
+            Rejection::NoPasskey | Rejection::NoPasskeyOverUdp => "no_passkey",
+            Rejection::Access(refusal) => refusal.label(),
+            Rejection::Swarm(AnnounceError::TooManyClients { .. }) => "too_many_clients",
+            Rejection::ScrapeBeforeAnnounce => "scrape_before_announce",
+            Rejection::Flood => "flood",
+        }
+    }
+
+    /// When to try again (BEP 31). A torrent may be registered in a minute; a forbidden client stays forbidden.
+    pub fn retry_in(&self) -> Option<RetryIn> {
+        match self {
+            Rejection::Query(_) | Rejection::Packet(_) => None,
+            Rejection::NoPasskey | Rejection::NoPasskeyOverUdp => Some(RetryIn::Never),
+            Rejection::Access(Refusal::ClientNotAllowed) => Some(RetryIn::Never),
+            Rejection::Access(Refusal::UnknownTorrent) => Some(RetryIn::Minutes(5)),
+            Rejection::Access(_) => Some(RetryIn::Minutes(30)),
+            Rejection::Swarm(_) => Some(RetryIn::Minutes(10)),
+            Rejection::ScrapeBeforeAnnounce | Rejection::Flood => Some(RetryIn::Minutes(1)),
+        }
+    }
+}

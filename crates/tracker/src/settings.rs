@@ -1,0 +1,134 @@
+//! Everything that can be set, as plain values; the binary makes them from its configuration.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use domain::Seconds;
+use ipnet::IpNet;
+use swarm::Rules;
+
+/// What is settled at the start.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where to listen for HTTP.
+    pub http_addresses: Vec<SocketAddr>,
+    /// Where to listen for HTTPS; needs `tls`.
+    pub https_addresses: Vec<SocketAddr>,
+    /// Where to listen for UDP.
+    pub udp_addresses: Vec<SocketAddr>,
+    /// The certificate, if HTTPS is served.
+    pub tls: Option<TlsFiles>,
+    /// Threads for each of HTTP and UDP.
+    pub workers: usize,
+    /// How long draining may take.
+    pub drain_timeout: Duration,
+    /// What may change while the server runs.
+    pub live: LiveSettings,
+}
+
+/// Where the certificate and its key are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// PEM, the server's certificate first.
+    pub certificates: PathBuf,
+    /// PEM.
+    pub private_key: PathBuf,
+}
+
+/// What may change while the server runs.
+#[derive(Clone, Debug)]
+pub struct LiveSettings {
+    /// What clients are told.
+    pub announce_interval: Seconds,
+    /// What clients are told, and held to.
+    pub min_announce_interval: Seconds,
+    /// How long a peer may be silent beyond the interval.
+    pub peer_grace: Seconds,
+    /// How many peers are given to who does not say how many they want.
+    pub numwant_default: usize,
+    /// How many peers are given at most.
+    pub numwant_max: usize,
+    /// How many clients a user may run on one torrent.
+    pub clients_per_user_max: u8,
+    /// Proxies that are believed about the address of a client.
+    pub proxies: ProxySettings,
+    /// Bounds.
+    pub limits: LimitSettings,
+}
+
+/// Proxies that are believed about the address of a client.
+#[derive(Clone, Debug, Default)]
+pub struct ProxySettings {
+    /// Where they are.
+    pub trusted: Vec<IpNet>,
+    /// Names of the headers they write, in lower case, most trusted first.
+    pub forwarded_headers: Vec<String>,
+    /// Whether they start each connection with the PROXY protocol.
+    pub proxy_protocol: bool,
+}
+
+/// Bounds on what strangers can take.
+#[derive(Clone, Debug)]
+pub struct LimitSettings {
+    /// Open HTTP connections.
+    pub connections_max: usize,
+    /// Open HTTP connections from one address.
+    pub connections_per_address_max: u32,
+    /// The head of a request.
+    pub header_bytes_max: usize,
+    /// How long the head of a request may take to arrive.
+    pub header_timeout: Duration,
+    /// How long a connection may be silent between requests.
+    pub idle_timeout: Duration,
+    /// Requests a second from one address (of IPv6: one /64 network) once its burst is used up; zero means no limit.
+    pub requests_per_address_per_s: u32,
+    /// Requests at once from one address; zero means no limit.
+    pub request_burst_per_address: u32,
+}
+
+impl LiveSettings {
+    /// What the swarms go by.
+    pub fn rules(&self) -> Rules {
+        Rules {
+            silence_max: self.announce_interval + self.peer_grace,
+            min_interval: self.min_announce_interval,
+            clients_per_user_max: self.clients_per_user_max,
+        }
+    }
+
+    /// How many peers someone gets who asks for `numwant`.
+    pub fn wanted(&self, numwant: Option<u32>) -> usize {
+        let wanted = numwant.map_or(self.numwant_default, |n| usize::try_from(n).unwrap_or(usize::MAX));
+        wanted.min(self.numwant_max)
+    }
+}
+
+impl Default for LiveSettings {
+    fn default() -> Self {
+        LiveSettings {
+            announce_interval: Seconds(1800),
+            min_announce_interval: Seconds(900),
+            peer_grace: Seconds(600),
+            numwant_default: 50,
+            numwant_max: 100,
+            clients_per_user_max: 5,
+            proxies: ProxySettings::default(),
+            limits: LimitSettings::default(),
+        }
+    }
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        LimitSettings {
+            connections_max: 20_000,
+            connections_per_address_max: 200,
+            header_bytes_max: 8192,
+            header_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(60),
+            requests_per_address_per_s: 200,
+            request_burst_per_address: 2000,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Connection ids that need no memory: a keyed hash of the client's address and the time.
+//!
+//! An id is good for the window in which it was given and for the next one: two to four minutes (BEP 15 asks for two).
+
+use std::hash::Hasher;
+use std::net::IpAddr;
+
+use domain::UnixTime;
+use siphasher::sip::SipHasher13;
+use wire::udp::ConnectionId;
+
+const WINDOW_S: u32 = 120;
+
+/// Gives and checks connection ids.
+#[derive(Clone, Copy)]
+pub struct ConnectionIds {
+    secret: [u64; 2],
+}
+
+impl ConnectionIds {
+    /// Ids under this secret. Another process has another one, so its ids are stale here.
+    pub fn new(secret: [u64; 2]) -> Self {
+        ConnectionIds { secret }
+    }
+
+    /// The id for a client.
+    pub fn give(&self, ip: IpAddr, now: UnixTime) -> ConnectionId {
+        self.of_window(ip, now.0 / WINDOW_S)
+    }
+
+    /// Whether an id was given to this client lately.
+    pub fn is_genuine(&self, id: ConnectionId, ip: IpAddr, now: UnixTime) -> bool {
+        let window = now.0 / WINDOW_S;
+        id == self.of_window(ip, window) || id == self.of_window(ip, window.wrapping_sub(1))
+    }
+
+    fn of_window(&self, ip: IpAddr, window: u32) -> ConnectionId {
+        let mut hasher = SipHasher13::new_with_keys(self.secret[0], self.secret[1]);
+        match ip {
+            IpAddr::V4(ip) => hasher.write(&ip.octets()),
+            IpAddr::V6(ip) => hasher.write(&ip.octets()),
+        }
+        hasher.write(&window.to_be_bytes());
+        ConnectionId(hasher.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_good_for_two_to_four_minutes_and_one_address() {
+        let ids = ConnectionIds::new([1, 2]);
+        let ip = IpAddr::from([10, 0, 0, 1]);
+        for second in 0..WINDOW_S {
+            let given = UnixTime(1_700_000_000 + second);
+            let id = ids.give(ip, given);
+            assert!(ids.is_genuine(id, ip, UnixTime(given.0 + 120)));
+            assert!(!ids.is_genuine(id, ip, UnixTime(given.0 + 241)));
+            assert!(!ids.is_genuine(id, IpAddr::from([10, 0, 0, 2]), given));
+            assert!(!ConnectionIds::new([1, 3]).is_genuine(id, ip, given));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! One packet → the bytes of its answer. Nothing here waits.
+
+use std::net::{IpAddr, SocketAddr};
+
+use domain::InfoHash;
+use swarm::{Families, PeerLists};
+use wire::ScrapeEntry;
+use wire::udp::{self, AnnounceRequest, ScrapeRequest, TransactionId};
+
+use super::ConnectionIds;
+use crate::pipeline::{Request, Tracker};
+use crate::rejection::Rejection;
+
+/// Room for peers in a packet that crosses any network whole: IPv6's least MTU less the headers.
+const REPLY_BYTES_MAX: usize = 1232;
+const ANNOUNCE_HEAD_BYTES: usize = 20;
+
+/// What a stranger may be told: with the head of an error, no more than a `connect` reply.
+const STALE_ID: &str = "stale id";
+
+/// Answers packets, one at a time.
+pub(super) struct Answerer<'t> {
+    tracker: &'t Tracker,
+    ids: ConnectionIds,
+    lists: PeerLists,
+}
+
+impl<'t> Answerer<'t> {
+    pub(super) fn new(tracker: &'t Tracker, ids: ConnectionIds) -> Self {
+        Answerer { tracker, ids, lists: PeerLists::default() }
+    }
+
+    /// Appends the reply to a packet; leaves it empty where silence is the answer.
+    pub(super) fn answer(&mut self, packet: &[u8], from: SocketAddr, reply: &mut Vec<u8>) {
+        let ip = from.ip().to_canonical();
+        match udp::parse_request(packet) {
+            Ok(udp::Request::Connect { transaction }) => self.connect(transaction, ip, reply),
+            Ok(udp::Request::Announce(request)) => {
+                if self.is_genuine(request.connection, request.transaction, ip, reply) {
+                    let outcome = self.announce(&request, ip, reply);
+                    self.conclude(outcome, request.transaction, reply);
+                }
+            }
+            Ok(udp::Request::Scrape(request)) => {
+                if self.is_genuine(request.connection, request.transaction, ip, reply) {
+                    let outcome = self.scrape(&request, ip, reply);
+                    self.conclude(outcome, request.transaction, reply);
+                }
+            }
+            Err(error) => {
+                if let (Some(connection), Some(transaction)) = (error.connection(), error.transaction())
+                    && self.is_genuine(connection, transaction, ip, reply)
+                {
+                    self.conclude(Err(error.into()), transaction, reply);
+                } else {
+                    self.tracker.counters().refused.count(error.label());
+                }
+            }
+        }
+    }
+
+    fn connect(&self, transaction: TransactionId, ip: IpAddr, reply: &mut Vec<u8>) {
+        match self.tracker.check_flood(ip) {
+            Ok(()) => udp::write_connect_reply(reply, transaction, self.ids.give(ip, self.tracker.now())),
+            // Silence: whoever floods is not paid in packets.
+            Err(rejection) => self.tracker.counters().refused.count(rejection.label()),
+        }
+    }
+
+    /// Whether the sender is where it says; if not, a reply no longer than a `connect` reply tells it to connect.
+    fn is_genuine(
+        &self,
+        connection: udp::ConnectionId,
+        transaction: TransactionId,
+        ip: IpAddr,
+        reply: &mut Vec<u8>,
+    ) -> bool {
+        let genuine = self.ids.is_genuine(connection, ip, self.tracker.now());
+        if !genuine {
+            self.tracker.counters().refused.count("stale_connection_id");
+            if self.tracker.check_flood(ip).is_ok() {
+                udp::write_error(reply, transaction, STALE_ID);
+            }
+        }
+        genuine
+    }
+
+    fn conclude(&self, outcome: Result<(), Rejection>, transaction: TransactionId, reply: &mut Vec<u8>) {
+        if let Err(rejection) = outcome {
+            self.tracker.counters().refused.count(rejection.label());
+            reply.clear();
+            if rejection != Rejection::Flood {
+                udp::write_error(reply, transaction, &rejection.to_string());
+            }
+        }
+    }
+
+    fn announce(
+        &mut self,
+        request: &AnnounceRequest<'_>,
+        ip: IpAddr,
+        reply: &mut Vec<u8>,
+    ) -> Result<(), Rejection> {
+        self.tracker.check_flood(ip)?;
+        let (families, bytes_per_peer) = if ip.is_ipv6() { (Families::V6, 18) } else { (Families::V4, 6) };
+        let room = ((REPLY_BYTES_MAX - ANNOUNCE_HEAD_BYTES) / bytes_per_peer) as u32;
+        let wanted = request.numwant.unwrap_or(self.tracker.live().numwant_default as u32);
+        let answer = self.tracker.announce(
+            &Request {
+                passkey: request.passkey()?.ok_or(Rejection::NoPasskeyOverUdp)?,
+                info_hash: request.info_hash,
+                peer_id: request.peer_id,
+                key: request.key,
+                ip,
+                port: request.port,
+                uploaded: request.uploaded,
+                downloaded: request.downloaded,
+                left: Some(request.left),
+                event: request.event,
+                numwant: Some(wanted.min(room)),
+                families,
+            },
+            &mut self.lists,
+        )?;
+        self.tracker.counters().announces_udp.increment();
+        let peers = if ip.is_ipv6() { &self.lists.v6 } else { &self.lists.v4 };
+        let counts = answer.counts;
+        udp::write_announce_reply(
+            reply,
+            request.transaction,
+            answer.interval,
+            counts.leechers,
+            counts.seeders,
+            peers,
+        );
+        Ok(())
+    }
+
+    fn scrape(&self, request: &ScrapeRequest<'_>, ip: IpAddr, reply: &mut Vec<u8>) -> Result<(), Rejection> {
+        self.tracker.check_flood(ip)?;
+        self.tracker.admit_scrape_from(ip)?;
+        let entries = request.info_hashes().map(|info_hash| self.scrape_or_zeros(info_hash));
+        udp::write_scrape_reply(reply, request.transaction, entries);
+        Ok(())
+    }
+
+    /// The answer has a place for every hash asked for, also for those that nobody knows.
+    fn scrape_or_zeros(&self, info_hash: InfoHash) -> ScrapeEntry {
+        let zeros = ScrapeEntry { info_hash, complete: 0, downloaded: 0, incomplete: 0 };
+        self.tracker.scrape(info_hash).unwrap_or(zeros)
+    }
+}

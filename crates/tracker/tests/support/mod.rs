@@ -1,0 +1,204 @@
+//! A tracker in this process, on real sockets, with a clock that tests move by hand.
+#![allow(dead_code, missing_docs, clippy::unwrap_used, reason = "each test uses its part")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::Gate;
+use domain::clock::ManualClock;
+use domain::{AnnounceEvent, InfoHash, Passkey, Seconds, TorrentId, TrafficEvent, UnixTime, UserId};
+use parking_lot::Mutex;
+use testkit::{Announce, AnnounceReply, HttpReply, RawHttp, RawUdp, SwarmCounts};
+use tracker::pipeline::{Secrets, Tracker};
+use tracker::settings::{LiveSettings, Settings, TlsFiles};
+use tracker::traffic::TrafficSink;
+use tracker::{Running, server};
+
+pub const TORRENT: InfoHash = InfoHash([0x11; 20]);
+pub const OTHER_TORRENT: InfoHash = InfoHash([0x22; 20]);
+pub const UNKNOWN_TORRENT: InfoHash = InfoHash([0x99; 20]);
+
+/// Users 1 to 9 exist.
+pub fn passkey(user: u64) -> Passkey {
+    format!("{user:032x}").parse().unwrap()
+}
+
+#[derive(Default)]
+pub struct Recorder(Mutex<Vec<TrafficEvent>>);
+
+impl TrafficSink for Recorder {
+    fn record(&self, event: &TrafficEvent) {
+        self.0.lock().push(*event);
+    }
+}
+
+/// A running tracker, drained when the test ends.
+pub struct TestTracker {
+    running: Option<Running>,
+    pub clock: ManualClock,
+    pub gate: Arc<Gate>,
+    recorder: Arc<Recorder>,
+}
+
+/// What tests change of the defaults.
+pub struct Options {
+    pub live: LiveSettings,
+    pub tls: Option<TlsFiles>,
+    pub workers: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { live: LiveSettings::default(), tls: None, workers: 1 }
+    }
+}
+
+pub fn start() -> TestTracker {
+    start_with(Options::default())
+}
+
+pub fn start_live(change: impl FnOnce(&mut LiveSettings)) -> TestTracker {
+    let mut options = Options::default();
+    change(&mut options.live);
+    start_with(options)
+}
+
+pub fn start_with(options: Options) -> TestTracker {
+    let loopback: Vec<SocketAddr> = vec!["127.0.0.1:0".parse().unwrap(), "[::1]:0".parse().unwrap()];
+    let settings = Settings {
+        http_addresses: loopback.clone(),
+        https_addresses: if options.tls.is_some() { loopback.clone() } else { Vec::new() },
+        udp_addresses: loopback,
+        tls: options.tls,
+        workers: options.workers,
+        drain_timeout: Duration::from_secs(3),
+        live: options.live,
+    };
+    let gate = Arc::new(Gate::default());
+    for user in 1..=9 {
+        gate.put_user(UserId::new(user).unwrap(), passkey(user), true);
+    }
+    gate.put_torrent(TorrentId::new(1).unwrap(), TORRENT, None, true);
+    gate.put_torrent(TorrentId::new(2).unwrap(), OTHER_TORRENT, None, true);
+    let clock = ManualClock::at(UnixTime(1_700_000_000));
+    let recorder = Arc::new(Recorder::default());
+    let secrets = Secrets::draw().unwrap();
+    let tracker = Arc::new(Tracker::new(
+        Arc::clone(&gate),
+        Arc::new(clock.clone()),
+        Arc::clone(&recorder) as Arc<dyn TrafficSink>,
+        settings.live.clone(),
+        &secrets,
+    ));
+    let running = server::start(&settings, tracker, &secrets).unwrap();
+    TestTracker { running: Some(running), clock, gate, recorder }
+}
+
+impl TestTracker {
+    pub fn running(&self) -> &Running {
+        self.running.as_ref().unwrap()
+    }
+
+    pub fn tracker(&self) -> &Arc<Tracker> {
+        self.running().tracker()
+    }
+
+    pub fn http_v4(&self) -> SocketAddr {
+        self.running().addresses().http[0]
+    }
+
+    pub fn http_v6(&self) -> SocketAddr {
+        self.running().addresses().http[1]
+    }
+
+    pub fn udp_v4(&self) -> RawUdp {
+        RawUdp::new(self.running().addresses().udp[0])
+    }
+
+    pub fn udp_v6(&self) -> RawUdp {
+        RawUdp::new(self.running().addresses().udp[1])
+    }
+
+    pub fn connect(&self) -> RawHttp {
+        RawHttp::connect(self.http_v4())
+    }
+
+    /// Sends a target over IPv4, on a connection of its own.
+    pub fn get(&self, target: &str) -> HttpReply {
+        self.connect().get(target)
+    }
+
+    /// An announce that may be refused, over IPv4.
+    pub fn ask(&self, user: u64, announce: &Announce) -> AnnounceReply {
+        AnnounceReply::decode(&self.get(&announce.target(&passkey(user))).body)
+    }
+
+    /// Likewise over IPv6.
+    pub fn ask_v6(&self, user: u64, announce: &Announce) -> AnnounceReply {
+        let reply = RawHttp::connect(self.http_v6()).get(&announce.target(&passkey(user)));
+        AnnounceReply::decode(&reply.body)
+    }
+
+    /// An announce that is accepted, over IPv4.
+    #[track_caller]
+    pub fn announce(&self, user: u64, announce: &Announce) -> AnnounceReply {
+        let reply = self.ask(user, announce);
+        assert_eq!(reply.failure_reason, None);
+        reply
+    }
+
+    /// Why a target is refused.
+    #[track_caller]
+    pub fn refusal(&self, target: &str) -> String {
+        let reply = AnnounceReply::decode(&self.get(target).body);
+        reply.failure_reason.expect("the request is refused")
+    }
+
+    pub fn scrape(&self, torrent: &InfoHash) -> SwarmCounts {
+        let hash = testkit::announce::percent_encode(&torrent.0);
+        let reply = self.get(&format!("/{}/scrape?info_hash={hash}", passkey(9)));
+        SwarmCounts::decode(&reply.body, torrent).unwrap().unwrap_or_default()
+    }
+
+    /// Everything that has been written down so far.
+    pub fn events(&self) -> Vec<TrafficEvent> {
+        self.recorder.0.lock().clone()
+    }
+
+    pub fn last_event(&self) -> TrafficEvent {
+        *self.recorder.0.lock().last().expect("something was written down")
+    }
+
+    pub fn refused(&self, reason: &str) -> u64 {
+        self.tracker().counters().refused.get(reason)
+    }
+
+    pub fn pass(&self, seconds: u32) {
+        self.clock.advance(Seconds(seconds));
+    }
+
+    pub fn drain(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.drain();
+        }
+    }
+}
+
+impl Drop for TestTracker {
+    fn drop(&mut self) {
+        self.drain();
+    }
+}
+
+pub fn leecher(client: u32) -> Announce {
+    Announce::leecher(TORRENT, client)
+}
+
+pub fn seeder(client: u32) -> Announce {
+    Announce::seeder(TORRENT, client)
+}
+
+pub fn stopped(announce: &Announce) -> Announce {
+    announce.with_event(AnnounceEvent::Stopped)
+}
