@@ -100,8 +100,11 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn run_bench(args: BenchArgs) -> anyhow::Result<()> {
-    let subject =
-        if args.self_check { Subject::StandIn } else { Subject::Tracker(server::binary(args.server)?) };
+    let subject = match args.server {
+        _ if args.self_check => Subject::StandIn,
+        Some(binary) => Subject::Tracker(binary),
+        None => Subject::Tracker(server::binary_beside_this()?),
+    };
     let plan = BenchPlan {
         subject,
         quick: args.quick,

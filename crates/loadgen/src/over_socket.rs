@@ -157,6 +157,11 @@ impl Rendered {
 impl SocketBench {
     /// Prepares what both wires need.
     pub fn new(plan: SocketPlan) -> Result<Self, LoadError> {
+        if let Subject::Tracker(binary) = &plan.subject
+            && !binary.is_file()
+        {
+            return Err(LoadError::NoServer(binary.clone()));
+        }
         let folder = TempDir::with_prefix("loadgen-").map_err(LoadError::io("making a folder"))?;
         Ok(SocketBench { plan, population: Population::new(SHAPE), folder, database_is_filled: false })
     }

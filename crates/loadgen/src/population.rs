@@ -57,11 +57,22 @@ pub struct Peer {
 impl Population {
     /// Spreads the peers over the torrents.
     pub fn new(shape: Shape) -> Self {
-        let mut torrent_of_peer = Vec::with_capacity(shape.peers as usize);
-        for (torrent, size) in swarm_sizes(shape).into_iter().enumerate() {
-            torrent_of_peer.resize(torrent_of_peer.len() + size as usize, torrent as u32);
+        Population::repeated(shape, 1)
+    }
+
+    /// As many copies of a shape side by side. More peers, but not larger swarms: announces among them are given as
+    /// many peers, so what they cost can be compared.
+    pub fn repeated(shape: Shape, times: u32) -> Self {
+        let sizes = swarm_sizes(shape);
+        let mut torrent_of_peer = Vec::with_capacity(shape.peers as usize * times as usize);
+        let mut torrent = 0;
+        for _ in 0..times {
+            for size in &sizes {
+                torrent_of_peer.resize(torrent_of_peer.len() + *size as usize, torrent);
+                torrent += 1;
+            }
         }
-        Population { torrent_of_peer, torrents: shape.torrents }
+        Population { torrent_of_peer, torrents: torrent }
     }
 
     /// How many peers there are.
@@ -182,6 +193,17 @@ mod tests {
             assert_eq!(sizes.iter().sum::<u32>(), peers);
             assert!(sizes.iter().all(|size| *size >= 1));
             assert!(sizes[0] >= sizes[sizes.len() - 1]);
+        }
+    }
+
+    #[test]
+    fn repeating_a_shape_gives_more_swarms_of_the_same_sizes() {
+        let once = Population::new(Shape { torrents: 10, peers: 100 });
+        let thrice = Population::repeated(Shape { torrents: 10, peers: 100 }, 3);
+        assert_eq!((thrice.peers(), thrice.torrents()), (300, 30));
+        for number in 0..300 {
+            let (copy, original) = (thrice.peer(number), once.peer(number % 100));
+            assert_eq!(copy.torrent, original.torrent + number / 100 * 10);
         }
     }
 

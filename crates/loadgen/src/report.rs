@@ -117,6 +117,11 @@ impl Row {
         self
     }
 
+    /// Whether a promise was broken.
+    pub fn is_missed(&self) -> bool {
+        matches!(self.verdict, Verdict::MissedBy(_))
+    }
+
     /// Takes the verdict back: this run cannot tell.
     pub fn not_judged(mut self) -> Self {
         self.verdict = Verdict::NotJudged;

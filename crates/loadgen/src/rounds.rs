@@ -63,7 +63,12 @@ impl Comparison {
 
     /// Whether both servers were the bottleneck in most rounds; if not, throughputs compare the client with itself.
     pub fn saturated(&self) -> bool {
-        self.tracker_busy() >= SATURATED_FROM && self.floor_busy() >= SATURATED_FROM
+        self.tracker_is_saturated() && self.floor_busy() >= SATURATED_FROM
+    }
+
+    /// Whether the tracker was the bottleneck in most of its rounds.
+    pub fn tracker_is_saturated(&self) -> bool {
+        self.tracker_busy() >= SATURATED_FROM
     }
 
     /// How busy the tracker's core was.

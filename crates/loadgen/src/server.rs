@@ -49,15 +49,10 @@ pub fn fill_database(population: &Population, data: &Path) -> Result<(), LoadErr
     filled.map_err(|error| LoadError::Database(error.to_string()))
 }
 
-/// The tracker's binary: beside this one, unless another is named.
-pub fn binary(named: Option<PathBuf>) -> Result<PathBuf, LoadError> {
-    let binary = match named {
-        Some(path) => path,
-        None => {
-            std::env::current_exe().map_err(LoadError::io("finding this program"))?.with_file_name("rollcall")
-        }
-    };
-    if binary.is_file() { Ok(binary) } else { Err(LoadError::NoServer(binary)) }
+/// Where the tracker's binary should be: beside this one.
+pub fn binary_beside_this() -> Result<PathBuf, LoadError> {
+    let this_program = std::env::current_exe().map_err(LoadError::io("finding this program"))?;
+    Ok(this_program.with_file_name("rollcall"))
 }
 
 /// Starts the tracker on its core and waits until it listens.

@@ -12,7 +12,7 @@ use swarm::{Announce, Families, PeerLists, Rules, Swarms};
 use tikv_jemalloc_ctl::{epoch, stats};
 
 use crate::error::LoadError;
-use crate::population::{Population, Shape};
+use crate::population::Population;
 use crate::rounds::median;
 use crate::schedule::{Schedule, Turn};
 
@@ -58,20 +58,25 @@ pub struct CostPlan {
     pub announces_per_round: u32,
 }
 
-/// Fills swarms of this shape, then measures. `tick` is called with the announces made so far.
-pub fn measure(shape: Shape, plan: CostPlan, mut tick: impl FnMut(u64)) -> Result<SwarmCost, LoadError> {
+/// Fills swarms with this population, then measures. `tick` is called with the announces made so far.
+pub fn measure(
+    population: Population,
+    plan: CostPlan,
+    mut tick: impl FnMut(u64),
+) -> Result<SwarmCost, LoadError> {
+    let (peers, torrents) = (population.peers(), population.torrents());
     let mut bench = Bench {
-        population: Population::new(shape),
-        schedule: Schedule::new(shape.peers, 1),
+        population,
+        schedule: Schedule::new(peers, 1),
         batch: Vec::with_capacity(BATCH),
         lists: PeerLists { v4: Vec::with_capacity(6 * WANTED), v6: Vec::with_capacity(18 * WANTED) },
         announces: 0,
     };
     let before = allocated_bytes()?;
     let swarms = Swarms::new(START, 1);
-    bench.run(&swarms, shape.peers, START, &mut tick);
+    bench.run(&swarms, peers, START, &mut tick);
     let bytes = allocated_bytes()?.saturating_sub(before);
-    assert_eq!(swarms.totals().peers, shape.peers as usize, "every peer has announced once");
+    assert_eq!(swarms.totals().peers, peers as usize, "every peer has announced once");
     let mut announce_ns_rounds = Vec::new();
     for round in 1..=plan.rounds {
         let now = START + Seconds(round);
@@ -79,9 +84,9 @@ pub fn measure(shape: Shape, plan: CostPlan, mut tick: impl FnMut(u64)) -> Resul
     }
     drop(swarms);
     Ok(SwarmCost {
-        peers: shape.peers,
-        torrents: shape.torrents,
-        bytes_per_peer: bytes as f64 / f64::from(shape.peers),
+        peers,
+        torrents,
+        bytes_per_peer: bytes as f64 / f64::from(peers),
         announce_ns_rounds,
         memory_latency_ns: memory_latency_ns(bytes),
     })
@@ -173,6 +178,7 @@ fn memory_latency_ns(bytes: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::population::Shape;
 
     #[test]
     fn announces_of_the_population_are_taken_and_given_peers() {

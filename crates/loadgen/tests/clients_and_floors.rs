@@ -21,7 +21,7 @@ const LIFETIME: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn start(serve: fn(SocketAddr, usize, Duration) -> Result<(), LoadError>, reply_bytes: usize) -> SocketAddr {
-    let address = free_address().unwrap();
+    let address = free_address().expect("loopback has free ports");
     std::thread::spawn(move || serve(address, reply_bytes, LIFETIME));
     address
 }
@@ -42,7 +42,7 @@ fn over_http(shape: HttpShape, until: Until) -> Tally {
     let population = Population::new(SHAPE);
     let requests = HttpRequests::new(&population, &address.to_string());
     let mut schedule = Schedule::new(SHAPE.peers, 1);
-    connect(address, shape).run(&requests, &mut schedule, until, |_| {}).unwrap()
+    connect(address, shape).run(&requests, &mut schedule, until, |_| {}).expect("the server answers")
 }
 
 #[test]
@@ -92,6 +92,6 @@ fn every_udp_announce_is_answered_once() {
 
 #[test]
 fn a_server_that_is_gone_is_an_error() {
-    let address = free_address().unwrap();
+    let address = free_address().expect("loopback has free ports");
     assert!(HttpClient::connect(address, HttpShape { connections: 1, pipeline: 1 }).is_err());
 }
