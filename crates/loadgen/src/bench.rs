@@ -7,7 +7,9 @@ use serde_json::json;
 
 use crate::error::LoadError;
 use crate::instructions::{self, InstructionCount};
+use crate::load::Waiting;
 use crate::load::http::HttpShape;
+use crate::load::udp::UdpShape;
 use crate::over_socket::{SocketBench, SocketPlan, SocketResult, Subject, Wire};
 use crate::population::{Population, Shape};
 use crate::process::Cores;
@@ -22,6 +24,8 @@ const SOCKET_BUDGET: Budget = Budget::RatioAtLeast(0.85);
 const MEMORY_BUDGET: Budget = Budget::FigureAtMost(120.0);
 /// DESIGN says "flat" of the cost of an announce against the number of peers; measuring needs a number.
 const FLAT: Budget = Budget::RatioAtMost(1.25);
+/// What fits a receive buffer of the default size.
+const UDP_BATCHES_IN_FLIGHT: usize = 4;
 
 /// What to measure, and for how long.
 #[derive(Clone, Debug)]
@@ -36,8 +40,10 @@ pub struct BenchPlan {
     pub round: Duration,
     /// Rounds against each server.
     pub rounds: u32,
-    /// HTTP connections and requests in flight.
-    pub http: HttpShape,
+    /// HTTP connections.
+    pub connections: usize,
+    /// HTTP requests in flight on each connection.
+    pub pipeline: usize,
     /// Measures only what has this in its name.
     pub only: Option<String>,
     /// Where the instruction counts are.
@@ -70,12 +76,14 @@ pub fn run(plan: &BenchPlan) -> Result<Report, LoadError> {
 }
 
 fn measure_sockets(plan: &BenchPlan, cores: Cores) -> Result<Vec<SocketResult>, LoadError> {
+    let waiting = if cores.server == cores.load { Waiting::Sleep } else { Waiting::Spin };
     let socket_plan = SocketPlan {
         subject: plan.subject.clone(),
         cores,
         rounds: plan.rounds,
         round: plan.round,
-        http: plan.http,
+        http: HttpShape { connections: plan.connections, pipeline: plan.pipeline, waiting },
+        udp: UdpShape { batches_in_flight: UDP_BATCHES_IN_FLIGHT, waiting },
     };
     let wires = [(Wire::Http, "http"), (Wire::Udp, "udp")];
     let wanted: Vec<Wire> =
@@ -167,6 +175,12 @@ fn size_note(result: &SocketResult) -> String {
         result.wire.name(),
         result.reply_bytes
     );
+    let user_ns = |rounds: &[Round]| median(rounds.iter().map(|round| round.server_user_ns));
+    note.push_str(&format!(
+        "; in user space {:.0} ns of the tracker's and {:.0} ns of the do-nothing server's, the rest is the kernel's",
+        user_ns(&result.comparison.tracker),
+        user_ns(&result.comparison.floor)
+    ));
     if result.warned > 0.0 {
         note.push_str(&format!("; {:.1} % of the replies carried a warning", result.warned * 100.0));
     }

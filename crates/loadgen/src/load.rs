@@ -15,6 +15,16 @@ use domain::clock::Stopwatch;
 /// How long a server may be silent before the run is given up.
 pub const SILENCE_S_MAX: u64 = 10;
 
+/// What a client does while no reply is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Asks again and again. A client that never sleeps need not be woken, so a server that is slower than the client
+    /// does not pay for waking it: as with clients on other machines. Needs a core of its own.
+    Spin,
+    /// Sleeps until the kernel has something.
+    Sleep,
+}
+
 /// When a run ends.
 #[derive(Clone, Copy, Debug)]
 pub enum Until {

@@ -9,7 +9,6 @@ use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 use loadgen::bench::{self, BenchPlan};
 use loadgen::floor;
-use loadgen::load::http::HttpShape;
 use loadgen::over_socket::Subject;
 use loadgen::server;
 
@@ -111,7 +110,8 @@ fn run_bench(args: BenchArgs) -> anyhow::Result<()> {
         peers_10m: args.peers_10m,
         round: Duration::from_secs(args.seconds.unwrap_or(if args.quick { 1 } else { 4 })),
         rounds: args.rounds.unwrap_or(if args.quick { 3 } else { 7 }),
-        http: HttpShape { connections: usize::from(args.connections), pipeline: usize::from(args.pipeline) },
+        connections: usize::from(args.connections),
+        pipeline: usize::from(args.pipeline),
         only: args.only,
         instructions: args.instructions,
     };

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::error::LoadError;
 use crate::load::http::{HttpClient, HttpShape};
 use crate::load::http_requests::HttpRequests;
-use crate::load::udp::UdpClient;
+use crate::load::udp::{UdpClient, UdpShape};
 use crate::load::udp_packets::UdpPackets;
 use crate::load::{Tally, Until, WARNING_SAMPLE};
 use crate::population::{Population, Shape};
@@ -26,8 +26,6 @@ use crate::server;
 
 /// Ten thousand torrents and a hundred thousand peers: a site of middling size.
 pub const SHAPE: Shape = Shape { torrents: 10_000, peers: 100_000 };
-/// Batches of UDP announces in flight; see [`UdpClient::bind`].
-const UDP_BATCHES_IN_FLIGHT: usize = 4;
 /// How long replies are looked at to learn their mean size.
 const CALIBRATION: Duration = Duration::from_secs(1);
 /// The size of replies where a do-nothing server stands in for the tracker.
@@ -77,6 +75,8 @@ pub struct SocketPlan {
     pub round: Duration,
     /// HTTP connections and requests in flight.
     pub http: HttpShape,
+    /// UDP announces in flight.
+    pub udp: UdpShape,
 }
 
 /// What came of it.
@@ -149,7 +149,7 @@ impl Rendered {
     fn client(&self, server: SocketAddr, plan: &SocketPlan) -> Result<Box<dyn Client + '_>, LoadError> {
         Ok(match self {
             Rendered::Http(requests) => Box::new((HttpClient::connect(server, plan.http)?, requests)),
-            Rendered::Udp(packets) => Box::new((UdpClient::bind(server, UDP_BATCHES_IN_FLIGHT)?, packets)),
+            Rendered::Udp(packets) => Box::new((UdpClient::bind(server, plan.udp)?, packets)),
         })
     }
 }

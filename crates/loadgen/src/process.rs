@@ -123,8 +123,10 @@ impl Drop for ServerProcess {
 /// Processor time of a process since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
-    /// In user and kernel mode, all threads.
-    pub used: Duration,
+    /// In user mode, all threads.
+    pub user: Duration,
+    /// In kernel mode, all threads.
+    pub system: Duration,
     /// Ready to run, but waiting for its core; zero where the kernel does not tell.
     pub waited: Duration,
 }
@@ -133,31 +135,33 @@ impl CpuTime {
     fn of(pid: u32) -> Result<Self, LoadError> {
         let path = format!("/proc/{pid}/stat");
         let stat = fs::read_to_string(&path).map_err(LoadError::io(path.clone()))?;
-        let ticks = ticks_of(&stat)
+        let (user, system) = ticks_of(&stat)
             .ok_or_else(|| LoadError::Unreadable { what: path, why: "no user and system time".to_owned() })?;
         let ticks_per_s = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
-        Ok(CpuTime {
-            used: Duration::from_secs_f64(ticks as f64 / ticks_per_s as f64),
-            waited: time_waited(pid),
-        })
+        let time_of = |ticks: u64| Duration::from_secs_f64(ticks as f64 / ticks_per_s as f64);
+        Ok(CpuTime { user: time_of(user), system: time_of(system), waited: time_waited(pid) })
+    }
+
+    /// In either mode.
+    pub fn used(self) -> Duration {
+        self.user + self.system
     }
 
     /// What was used and waited since `earlier`.
     pub fn since(self, earlier: CpuTime) -> CpuTime {
         CpuTime {
-            used: self.used.saturating_sub(earlier.used),
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
             waited: self.waited.saturating_sub(earlier.waited),
         }
     }
 }
 
-/// utime + stime, the 14th and 15th fields. The second is the program's name in brackets, which may contain anything.
-fn ticks_of(stat: &str) -> Option<u64> {
+/// utime and stime, the 14th and 15th fields. The second is the program's name in brackets, which may contain anything.
+fn ticks_of(stat: &str) -> Option<(u64, u64)> {
     let behind_the_name = &stat[stat.rfind(')')? + 1..];
     let mut fields = behind_the_name.split_ascii_whitespace().skip(11);
-    let user: u64 = fields.next()?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    Some(user + system)
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
 /// The second field of each thread's `schedstat`: nanoseconds on a run queue.
@@ -189,7 +193,7 @@ mod tests {
     #[test]
     fn processor_ticks_are_found_behind_any_program_name() {
         let stat = "7 (a) b) S 1 7 7 0 -1 4194304 102 0 0 0 250 50 0 0 20 0 1 0 121060 3133440 394";
-        assert_eq!(ticks_of(stat), Some(300));
+        assert_eq!(ticks_of(stat), Some((250, 50)));
         assert_eq!(ticks_of("7 (a"), None);
     }
 

@@ -230,10 +230,10 @@ fn aligned(lines: &[[String; 6]]) -> String {
     out
 }
 
-/// A number as people read it: thousands apart from a thousand on, decimals below a hundred.
+/// A number as people read it: thousands apart from a thousand on, one decimal below.
 fn grouped(number: f64) -> String {
-    if number.abs() < 100.0 {
-        return format!("{number:.2}");
+    if number.abs() < 999.95 {
+        return format!("{number:.1}");
     }
     let digits = format!("{:.0}", number.abs());
     let mut out = String::from(if number < 0.0 { "-" } else { "" });
@@ -253,9 +253,9 @@ mod tests {
     #[test]
     fn numbers_are_grouped() {
         assert_eq!(grouped(1_234_567.4), "1,234,567");
-        assert_eq!(grouped(999.6), "1,000");
-        assert_eq!(grouped(104.2), "104");
-        assert_eq!(grouped(4.256), "4.26");
+        assert_eq!(grouped(999.96), "1,000");
+        assert_eq!(grouped(119.64), "119.6");
+        assert_eq!(grouped(4.256), "4.3");
     }
 
     #[test]

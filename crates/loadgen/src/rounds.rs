@@ -18,6 +18,8 @@ pub struct Round {
     pub announces_per_s: f64,
     /// Processor time the server took for one announce.
     pub server_cpu_ns: f64,
+    /// What of it was spent in user space.
+    pub server_user_ns: f64,
     /// The share of the round in which the server used its core or waited for it.
     pub server_busy: f64,
     /// The mean size of a reply.
@@ -32,8 +34,9 @@ impl Round {
         let elapsed_s = tally.elapsed.as_secs_f64().max(1e-9);
         Round {
             announces_per_s: tally.rate(),
-            server_cpu_ns: cpu.used.as_nanos() as f64 / tally.replies.max(1) as f64,
-            server_busy: ((cpu.used + cpu.waited).as_secs_f64() / elapsed_s).min(1.0),
+            server_cpu_ns: cpu.used().as_nanos() as f64 / tally.replies.max(1) as f64,
+            server_user_ns: cpu.user.as_nanos() as f64 / tally.replies.max(1) as f64,
+            server_busy: ((cpu.used() + cpu.waited).as_secs_f64() / elapsed_s).min(1.0),
             reply_bytes_mean: tally.reply_bytes_mean(),
             lost: tally.lost,
         }
@@ -102,7 +105,14 @@ mod tests {
     use super::*;
 
     fn round(announces_per_s: f64, server_cpu_ns: f64, server_busy: f64) -> Round {
-        Round { announces_per_s, server_cpu_ns, server_busy, reply_bytes_mean: 200.0, lost: 0 }
+        Round {
+            announces_per_s,
+            server_cpu_ns,
+            server_user_ns: 0.0,
+            server_busy,
+            reply_bytes_mean: 200.0,
+            lost: 0,
+        }
     }
 
     #[test]

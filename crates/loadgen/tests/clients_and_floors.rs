@@ -8,9 +8,9 @@ use loadgen::LoadError;
 use loadgen::floor;
 use loadgen::load::http::{HttpClient, HttpShape};
 use loadgen::load::http_requests::HttpRequests;
-use loadgen::load::udp::UdpClient;
+use loadgen::load::udp::{UdpClient, UdpShape};
 use loadgen::load::udp_packets::UdpPackets;
-use loadgen::load::{Tally, Until};
+use loadgen::load::{Tally, Until, Waiting};
 use loadgen::population::{Population, Shape};
 use loadgen::process::free_address;
 use loadgen::schedule::Schedule;
@@ -47,8 +47,9 @@ fn over_http(shape: HttpShape, until: Until) -> Tally {
 
 #[test]
 fn every_http_announce_is_answered_once() {
-    for (connections, pipeline) in [(1, 1), (8, 1), (3, 4)] {
-        let tally = over_http(HttpShape { connections, pipeline }, Until::Announces(1_001));
+    let shapes = [(1, 1, Waiting::Sleep), (8, 1, Waiting::Spin), (3, 4, Waiting::Sleep)];
+    for (connections, pipeline, waiting) in shapes {
+        let tally = over_http(HttpShape { connections, pipeline, waiting }, Until::Announces(1_001));
         assert_eq!(tally.replies, 1_001, "{connections} connections, {pipeline} in flight");
         assert_eq!(tally.reply_bytes, 1_001 * 300);
         assert_eq!(tally.failures, 0);
@@ -57,19 +58,30 @@ fn every_http_announce_is_answered_once() {
 
 #[test]
 fn fewer_announces_than_connections_are_enough() {
-    assert_eq!(over_http(HttpShape { connections: 8, pipeline: 2 }, Until::Announces(3)).replies, 3);
+    assert_eq!(
+        over_http(HttpShape { connections: 8, pipeline: 2, waiting: Waiting::Sleep }, Until::Announces(3))
+            .replies,
+        3
+    );
 }
 
 #[test]
 fn a_timed_run_ends_by_itself() {
-    let tally =
-        over_http(HttpShape { connections: 4, pipeline: 1 }, Until::Elapsed(Duration::from_millis(50)));
+    let tally = over_http(
+        HttpShape { connections: 4, pipeline: 1, waiting: Waiting::Sleep },
+        Until::Elapsed(Duration::from_millis(50)),
+    );
     assert!(tally.replies > 0);
     assert!(tally.elapsed >= Duration::from_millis(50));
 }
 
 #[test]
 fn every_udp_announce_is_answered_once() {
+    over_udp(Waiting::Sleep);
+    over_udp(Waiting::Spin);
+}
+
+fn over_udp(waiting: Waiting) {
     let address = start(floor::udp::serve, 140);
     let population = Population::new(SHAPE);
     let packets = UdpPackets::new(&population);
@@ -77,7 +89,8 @@ fn every_udp_announce_is_answered_once() {
     let watch = Stopwatch::start();
     // Until the server has bound its port, the kernel refuses on its behalf.
     let tally = loop {
-        let mut client = UdpClient::bind(address, 4).unwrap();
+        let mut client = UdpClient::bind(address, UdpShape { batches_in_flight: 4, waiting })
+            .expect("loopback has free ports");
         match client.run(&packets, &mut schedule, Until::Announces(1_001), |_| {}) {
             Ok(tally) => break tally,
             Err(error) => assert!(watch.elapsed() < PATIENCE, "{error}"),
@@ -93,5 +106,8 @@ fn every_udp_announce_is_answered_once() {
 #[test]
 fn a_server_that_is_gone_is_an_error() {
     let address = free_address().expect("loopback has free ports");
-    assert!(HttpClient::connect(address, HttpShape { connections: 1, pipeline: 1 }).is_err());
+    assert!(
+        HttpClient::connect(address, HttpShape { connections: 1, pipeline: 1, waiting: Waiting::Sleep })
+            .is_err()
+    );
 }

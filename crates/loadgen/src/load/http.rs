@@ -10,7 +10,7 @@ use mio::{Events, Interest, Poll, Token};
 
 use crate::error::LoadError;
 use crate::load::http_requests::HttpRequests;
-use crate::load::{SILENCE_S_MAX, Tally, Until, WARNING_SAMPLE};
+use crate::load::{SILENCE_S_MAX, Tally, Until, WARNING_SAMPLE, Waiting};
 use crate::schedule::Schedule;
 
 /// Larger than any reply to `numwant=50`.
@@ -23,6 +23,8 @@ pub struct HttpShape {
     pub connections: usize,
     /// Requests in flight on each.
     pub pipeline: usize,
+    /// What to do while no reply is there.
+    pub waiting: Waiting,
 }
 
 /// A client with its connections open.
@@ -31,6 +33,7 @@ pub struct HttpClient {
     events: Events,
     connections: Vec<Connection>,
     pipeline: usize,
+    waiting: Waiting,
 }
 
 struct Connection {
@@ -65,7 +68,7 @@ impl HttpClient {
             });
         }
         let events = Events::with_capacity(shape.connections.max(1));
-        Ok(HttpClient { poll, events, connections, pipeline: shape.pipeline })
+        Ok(HttpClient { poll, events, connections, pipeline: shape.pipeline, waiting: shape.waiting })
     }
 
     /// Announces until it is enough, then waits for what is in flight.
@@ -111,16 +114,19 @@ impl HttpClient {
     }
 
     fn wait(&mut self, watch: &Stopwatch, in_flight: usize) -> Result<(), LoadError> {
+        let silence_max = Duration::from_secs(SILENCE_S_MAX);
+        let timeout = match self.waiting {
+            Waiting::Spin => Duration::ZERO,
+            Waiting::Sleep => silence_max,
+        };
         let began = watch.elapsed();
         loop {
-            match self.poll.poll(&mut self.events, Some(Duration::from_secs(SILENCE_S_MAX))) {
-                Ok(()) if self.events.is_empty() => {
-                    return Err(LoadError::Silent {
-                        silent_s: (watch.elapsed() - began).as_secs(),
-                        in_flight,
-                    });
+            match self.poll.poll(&mut self.events, Some(timeout)) {
+                Ok(()) if !self.events.is_empty() => return Ok(()),
+                Ok(()) if watch.elapsed() - began >= silence_max => {
+                    return Err(LoadError::Silent { silent_s: SILENCE_S_MAX, in_flight });
                 }
-                Ok(()) => return Ok(()),
+                Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(LoadError::io("waiting for replies")(error)),
             }

@@ -14,7 +14,7 @@ use crate::load::udp_packets::{
     ACTION_ANNOUNCE, ACTION_ERROR, PACKET_BYTES, UdpPackets, action_and_transaction, connect_request,
     connection_id,
 };
-use crate::load::{SILENCE_S_MAX, Tally, Until};
+use crate::load::{SILENCE_S_MAX, Tally, Until, Waiting};
 use crate::schedule::Schedule;
 
 /// Announces sent, and replies received, in one call.
@@ -26,10 +26,20 @@ const LOSS_AFTER: Duration = Duration::from_millis(250);
 /// Connects are repeated as clients do, but faster.
 const CONNECT_TRIES: u32 = 20;
 
+/// How a client keeps a server busy.
+#[derive(Clone, Copy, Debug)]
+pub struct UdpShape {
+    /// Batches in flight. They must fit the server's receive buffer (212,992 bytes by default, where a small datagram
+    /// takes up to 1,280): four batches of 32 do.
+    pub batches_in_flight: usize,
+    /// What to do while no reply is there.
+    pub waiting: Waiting,
+}
+
 /// A client with its socket bound.
 pub struct UdpClient {
     socket: UdpSocket,
-    batches_in_flight: usize,
+    shape: UdpShape,
     next_transaction: u32,
     sending: MultiHeaders<SockaddrIn>,
     receiving: MultiHeaders<SockaddrIn>,
@@ -40,10 +50,7 @@ pub struct UdpClient {
 
 impl UdpClient {
     /// Binds a socket that talks to one server.
-    ///
-    /// `batches_in_flight` batches must fit the server's receive buffer (212,992 bytes by default, where a small
-    /// datagram takes up to 1,280): four batches of 32 do.
-    pub fn bind(server: SocketAddr, batches_in_flight: usize) -> Result<Self, LoadError> {
+    pub fn bind(server: SocketAddr, shape: UdpShape) -> Result<Self, LoadError> {
         let socket = UdpSocket::bind("127.0.0.1:0")
             .and_then(|socket| socket.connect(server).map(|()| socket))
             .and_then(|socket| socket.set_read_timeout(Some(LOSS_AFTER)).map(|()| socket))
@@ -52,7 +59,7 @@ impl UdpClient {
         let _ = setsockopt(&socket, sockopt::RcvBuf, &(1 << 20));
         Ok(UdpClient {
             socket,
-            batches_in_flight,
+            shape,
             next_transaction: 1,
             sending: MultiHeaders::preallocate(BATCH, None),
             receiving: MultiHeaders::preallocate(BATCH, None),
@@ -77,7 +84,7 @@ impl UdpClient {
         let first_transaction = self.next_transaction;
         let mut sent: u64 = 0;
         loop {
-            while (sent - tally.replies - tally.lost) as usize + BATCH <= self.batches_in_flight * BATCH
+            while (sent - tally.replies - tally.lost) as usize + BATCH <= self.shape.batches_in_flight * BATCH
                 && !until.reached(sent, &watch)
             {
                 let count = match until {
@@ -91,7 +98,7 @@ impl UdpClient {
             if in_flight == 0 {
                 break;
             }
-            if self.receive_batch(in_flight.min(BATCH))? {
+            if self.receive_batch()? {
                 last_reply = watch.elapsed();
                 self.count_replies(first_transaction, &mut tally)?;
             } else if (watch.elapsed() - last_reply).as_secs() >= SILENCE_S_MAX {
@@ -157,21 +164,34 @@ impl UdpClient {
         }
     }
 
-    /// Waits until `count` replies are there, so that both sides work in batches. False if none came in time.
-    fn receive_batch(&mut self, count: usize) -> Result<bool, LoadError> {
+    /// Takes the replies that are there, or waits for one. False if none came in time.
+    fn receive_batch(&mut self) -> Result<bool, LoadError> {
+        let flags = match self.shape.waiting {
+            Waiting::Spin => MsgFlags::MSG_DONTWAIT,
+            Waiting::Sleep => MsgFlags::MSG_WAITFORONE,
+        };
+        let watch = Stopwatch::start();
+        loop {
+            self.receive_once(flags)?;
+            let came = !self.reply_lengths.is_empty();
+            if came || self.shape.waiting == Waiting::Sleep || watch.elapsed() >= LOSS_AFTER {
+                return Ok(came);
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    fn receive_once(&mut self, flags: MsgFlags) -> Result<(), LoadError> {
         self.reply_lengths.clear();
         let mut chunks = self.replies.chunks_mut(REPLY_BYTES_MAX);
         let mut slices: [[IoSliceMut<'_>; 1]; BATCH] =
             std::array::from_fn(|_| [IoSliceMut::new(chunks.next().unwrap_or_default())]);
-        let fd = self.socket.as_raw_fd();
-        match recvmmsg(fd, &mut self.receiving, &mut slices[..count], MsgFlags::empty(), None) {
-            Ok(messages) => {
-                self.reply_lengths.extend(messages.map(|message| message.bytes));
-                Ok(!self.reply_lengths.is_empty())
-            }
-            Err(Errno::EAGAIN | Errno::EINTR) => Ok(false),
-            Err(errno) => Err(LoadError::io("receiving replies")(errno.into())),
+        match recvmmsg(self.socket.as_raw_fd(), &mut self.receiving, &mut slices, flags, None) {
+            Ok(messages) => self.reply_lengths.extend(messages.map(|message| message.bytes)),
+            Err(Errno::EAGAIN | Errno::EINTR) => {}
+            Err(errno) => return Err(LoadError::io("receiving replies")(errno.into())),
         }
+        Ok(())
     }
 
     fn count_replies(&self, first_transaction: u32, tally: &mut Tally) -> Result<(), LoadError> {
