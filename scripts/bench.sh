@@ -1,5 +1,68 @@
 #!/usr/bin/env bash
-# Measures this tree: announces per second and bytes per peer. Arguments go to `loadgen bench`.
+# Measures this tree: announces per second, bytes per peer, cost and instructions of an announce.
+# Arguments go to `loadgen bench`: --quick, --json FILE, --peers-10m, --seconds N; `--help` lists all.
+#
+# Instruction counts need valgrind and the runner of gungraun; both are installed if missing. Where that is not
+# possible, or with ROLLCALL_BENCH_INSTRUCTIONS=no, the rest is measured without them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-exec cargo run --release --quiet --package loadgen -- bench "$@"
+
+tools="$PWD/target/tools"
+counts="$PWD/target/instructions.json"
+export PATH="$tools/bin:$PATH"
+
+say() {
+  echo "bench: $*" >&2
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+install_valgrind() {
+  command -v valgrind >/dev/null && return
+  say "installing valgrind"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get --quiet=2 install --yes --no-install-recommends valgrind >/dev/null \
+    || { as_root apt-get --quiet=2 update >/dev/null \
+      && as_root env DEBIAN_FRONTEND=noninteractive apt-get --quiet=2 install --yes --no-install-recommends valgrind >/dev/null; }
+}
+
+# The runner and the library must be of the same version.
+install_gungraun_runner() {
+  local version
+  version=$(sed -n '/^name = "gungraun"$/{n;s/^version = "\(.*\)"$/\1/p}' Cargo.lock)
+  [ "$(gungraun-runner --version 2>/dev/null)" = "gungraun-runner $version" ] && return
+  say "installing gungraun-runner $version"
+  cargo install --quiet --locked --root "$tools" --version "$version" gungraun-runner
+}
+
+count_instructions() {
+  say "counting instructions"
+  cargo bench --quiet --package loadgen --bench instructions -- --output-format=json >"$counts"
+}
+
+wants_instructions() {
+  [ "${ROLLCALL_BENCH_INSTRUCTIONS:-yes}" != no ] || return 1
+  local argument
+  for argument in "$@"; do
+    case "$argument" in --help | -h | --self-check | --only | --only=*) return 1 ;; esac
+  done
+}
+
+for program in taskset setpriv; do
+  command -v "$program" >/dev/null || { say "no $program here: install util-linux"; exit 1; }
+done
+
+say "building for speed"
+cargo build --quiet --release --package rollcall --package loadgen
+mkdir -p target
+
+instructions=()
+if wants_instructions "$@"; then
+  if install_valgrind && install_gungraun_runner && count_instructions; then
+    instructions=(--instructions "$counts")
+  else
+    say "no instruction counts this time; the rest follows"
+  fi
+fi
+exec ./target/release/loadgen bench "${instructions[@]}" "$@"

@@ -1,2 +1,126 @@
-//! loadgen
-fn main() {}
+//! The command line of the load generator.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, Parser, Subcommand};
+use loadgen::bench::{self, BenchPlan};
+use loadgen::floor;
+use loadgen::over_socket::Subject;
+use loadgen::server;
+
+// The tracker's allocator, so that bytes per peer are what the tracker would take.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Load over HTTP and UDP, reported as ratios to a server that does nothing.
+#[derive(Parser)]
+#[command(name = "loadgen", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure a tracker and print a table
+    Bench(BenchArgs),
+    /// Serve one fixed reply over HTTP
+    FloorHttp(FloorArgs),
+    /// Serve one fixed reply over UDP, in batches
+    FloorUdp(FloorArgs),
+}
+
+#[derive(Args)]
+struct BenchArgs {
+    /// Write everything that was measured to FILE as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Three short rounds and fewer announces: to see that it works
+    #[arg(long)]
+    quick: bool,
+    /// Also measure the cost of an announce among ten million peers (2 GB of memory)
+    #[arg(long)]
+    peers_10m: bool,
+    /// How long a round lasts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: Option<u64>,
+    /// Rounds against each server
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=100))]
+    rounds: Option<u32>,
+    /// HTTP connections
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    connections: u16,
+    /// HTTP requests in flight on each connection
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
+    pipeline: u16,
+    /// Measure only what has this in its name: http, udp, swarm
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// The tracker's binary; the one beside this program by default
+    #[arg(long, value_name = "FILE")]
+    server: Option<PathBuf>,
+    /// Instruction counts to put into the table, as gungraun prints them with --output-format=json
+    #[arg(long, value_name = "FILE")]
+    instructions: Option<PathBuf>,
+    /// Measure a second do-nothing server in place of the tracker: the ratio should be 1
+    #[arg(long)]
+    self_check: bool,
+}
+
+#[derive(Args)]
+struct FloorArgs {
+    /// The size of a reply, HTTP headers included
+    #[arg(long, value_name = "N")]
+    reply_bytes: u16,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
+    listen: SocketAddr,
+    /// How long to serve
+    #[arg(long, value_name = "N", default_value_t = floor::LIFETIME_S_DEFAULT)]
+    lifetime_s: u64,
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().command {
+        Command::Bench(args) => run_bench(args),
+        Command::FloorHttp(args) => {
+            let lifetime = Duration::from_secs(args.lifetime_s);
+            Ok(floor::http::serve(args.listen, usize::from(args.reply_bytes), lifetime)?)
+        }
+        Command::FloorUdp(args) => {
+            let lifetime = Duration::from_secs(args.lifetime_s);
+            Ok(floor::udp::serve(args.listen, usize::from(args.reply_bytes), lifetime)?)
+        }
+    }
+}
+
+fn run_bench(args: BenchArgs) -> anyhow::Result<()> {
+    let subject = match args.server {
+        _ if args.self_check => Subject::StandIn,
+        Some(binary) => Subject::Tracker(binary),
+        None => Subject::Tracker(server::binary_beside_this()?),
+    };
+    let plan = BenchPlan {
+        subject,
+        quick: args.quick,
+        peers_10m: args.peers_10m,
+        round: Duration::from_secs(args.seconds.unwrap_or(if args.quick { 1 } else { 4 })),
+        rounds: args.rounds.unwrap_or(if args.quick { 3 } else { 7 }),
+        connections: usize::from(args.connections),
+        pipeline: usize::from(args.pipeline),
+        only: args.only,
+        instructions: args.instructions,
+    };
+    let report = bench::run(&plan)?;
+    if let Some(path) = &args.json {
+        let json = serde_json::to_vec_pretty(&report)?;
+        std::fs::write(path, json).with_context(|| format!("writing {}", path.display()))?;
+    }
+    let mut out = std::io::stdout().lock();
+    write!(out, "\n{}", report.to_table())?;
+    Ok(())
+}

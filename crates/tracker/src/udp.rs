@@ -17,6 +17,7 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use tracing::{error, warn};
 
@@ -27,6 +28,9 @@ use batch::Batch;
 
 /// More than the system queues for a socket, so that an end comes however fast packets do.
 const LAST_BATCHES_MAX: usize = 1024;
+
+/// How long to wait after an error, so that one that does not pass is not repeated a million times a second.
+const ERROR_PAUSE: Duration = Duration::from_millis(50);
 
 /// Starts the thread that serves one socket.
 pub(crate) fn start(
@@ -73,6 +77,7 @@ fn answer_batch(
         }
         Err(reason) if is_passing(&reason) => {
             warn!(%reason, "packets could not be received");
+            thread::sleep(ERROR_PAUSE);
             Ok(0)
         }
         Err(reason) => Err(reason),

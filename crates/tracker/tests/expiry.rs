@@ -5,9 +5,11 @@ mod support;
 
 use std::net::IpAddr;
 
-use domain::{AnnounceEvent, Cause, Seconds, TorrentId, TrafficEvent, UserId};
+use access::ClientRules;
+use domain::{AnnounceEvent, Cause, PeerId, Seconds, TorrentId, TrafficEvent, UserId};
 use support::*;
 use testkit::{Announce, SwarmCounts, eventually, eventually_equal};
+use tracker::Eviction;
 use tracker::settings::LiveSettings;
 
 /// What the tracker tells by default: interval 1800, and 600 of grace.
@@ -174,8 +176,9 @@ fn the_peers_of_a_removed_user_leave_all_swarms() {
     let last = tracker.events();
     tracker.pass(60);
     tracker.gate.put_user(user(1), passkey(1), false);
-    tracker.tracker().remove_user(user(1));
-    assert_eq!((tracker.scrape(&TORRENT), tracker.scrape(&OTHER_TORRENT)), (counts(0, 1), counts(0, 0)));
+    tracker.tracker().order_eviction(Eviction::User(user(1)));
+    let both = || (tracker.scrape(&TORRENT), tracker.scrape(&OTHER_TORRENT));
+    eventually_equal((counts(0, 1), counts(0, 0)), PATIENCE, both);
     let departed = departures(&tracker, 2);
     assert_eq!(departed.len(), 2);
     for (event, last) in departed.iter().zip(&last) {
@@ -192,9 +195,39 @@ fn the_departure_of_a_forgotten_user_has_no_passkey() {
     let tracker = start();
     tracker.announce(1, &leecher(1));
     tracker.gate.remove_user(user(1));
-    tracker.tracker().remove_user(user(1));
+    tracker.tracker().order_eviction(Eviction::User(user(1)));
     let event = departures(&tracker, 1)[0];
     assert_eq!((event.passkey, event.user, event.cause), (None, user(1), Cause::Removal));
+}
+
+#[test]
+fn the_peers_of_a_forbidden_client_leave_and_may_say_goodbye() {
+    let tracker = start();
+    tracker.announce(1, &leecher(1));
+    let other = Announce { peer_id: PeerId(*b"-qB4500-abcdefghijkl"), ..leecher(2) };
+    tracker.announce(2, &other);
+    tracker.gate.set_clients(ClientRules::new([("-TR".parse().unwrap(), false)]));
+    tracker.tracker().order_eviction(Eviction::ForbiddenClients);
+    let departed = departures(&tracker, 1);
+    assert_eq!((departed.len(), departed[0].user, departed[0].cause), (1, user(1), Cause::Removal));
+    assert!(tracker.ask(1, &leecher(1)).failure_reason.is_some());
+    // Some clients repeat a goodbye that fails for ever.
+    let goodbye = leecher(1).with_event(AnnounceEvent::Stopped);
+    tracker.announce(1, &goodbye);
+    tracker.announce(1, &Announce { info_hash: UNKNOWN_TORRENT, ..goodbye });
+    assert_eq!(tracker.scrape(&TORRENT), counts(0, 1));
+}
+
+/// An order that was overtaken by a change of mind is not carried out.
+#[test]
+fn who_is_allowed_again_stays() {
+    let tracker = start();
+    tracker.announce(1, &leecher(1));
+    tracker.tracker().order_eviction(Eviction::User(user(1)));
+    tracker.tracker().order_eviction(Eviction::Torrent(TORRENT));
+    tracker.tracker().evict_ordered();
+    tracker.tracker().evict_ordered();
+    assert_eq!(tracker.scrape(&TORRENT), counts(0, 1));
 }
 
 #[test]
@@ -206,7 +239,7 @@ fn the_peers_of_a_removed_torrent_leave_and_others_stay() {
     tracker.announce(6, &Announce { info_hash: OTHER_TORRENT, ..seeder(6) });
     let last = tracker.events();
     tracker.gate.remove_torrent(TorrentId::new(1).unwrap());
-    tracker.tracker().remove_torrent(&TORRENT);
+    tracker.tracker().order_eviction(Eviction::Torrent(TORRENT));
     let departed = departures(&tracker, 5);
     assert_eq!(departed.len(), 5);
     for (event, last) in departed.iter().zip(&last) {

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 use tracker::pipeline::Secrets;
 use tracker::traffic::LogSink;
-use tracker::{Addresses, Running, Tracker, server};
+use tracker::{Addresses, Eviction, Running, Tracker, server};
 
 use crate::config::Config;
 use crate::logging::{self, LogControl};
@@ -65,9 +65,10 @@ fn start_tracker(config: &Config, gate: &Arc<Gate>) -> anyhow::Result<Running> {
 /// Whoever is no longer allowed leaves the swarms at once, not when they would have expired.
 fn apply(change: Change, tracker: &Tracker) {
     match change {
-        Change::UserRemoved(user) => tracker.remove_user(user),
-        Change::TorrentRemoved(info_hash) => tracker.remove_torrent(&info_hash),
-        Change::UserAdmitted(_) | Change::TorrentAdmitted(_) | Change::ClientsChanged => {}
+        Change::UserRemoved(user) => tracker.order_eviction(Eviction::User(user)),
+        Change::TorrentRemoved(info_hash) => tracker.order_eviction(Eviction::Torrent(info_hash)),
+        Change::ClientsChanged => tracker.order_eviction(Eviction::ForbiddenClients),
+        Change::UserAdmitted(_) | Change::TorrentAdmitted(_) => {}
     }
 }
 
@@ -143,7 +144,11 @@ fn greeting(addresses: &Addresses, gate: &Gate, store: &Store, data: &Path) -> S
     let mut text = format!("\nRollcall {} is up.\n\n", env!("CARGO_PKG_VERSION"));
     for (scheme, list) in [("https", &addresses.https), ("http", &addresses.http), ("udp", &addresses.udp)] {
         for address in list {
-            let _ = writeln!(text, "  announce  {scheme}://{address}/<passkey>/announce");
+            let host = match address.ip().is_unspecified() {
+                true => format!("<this machine>:{}", address.port()),
+                false => address.to_string(),
+            };
+            let _ = writeln!(text, "  announce  {scheme}://{host}/announce/<passkey>");
         }
     }
     let (users, torrents) = (gate.user_count(), gate.torrent_count());

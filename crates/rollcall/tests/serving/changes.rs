@@ -61,6 +61,7 @@ fn a_forbidden_client_is_refused_with_a_reason() {
     announce(&server, &passkey, &leecher(1));
     server.cli(&["client", "forbid", "-TR30", "--name", "Transmission 3.0"]);
     soon("a forbidden client to be refused", || is_refused_for(&server, &passkey, "client"));
+    soon("its peers to leave", || counts(&server, &passkey) == (0, 0));
     let reply = server.announce(Family::V4, &passkey, &leecher(1));
     assert_eq!(reply.retry_in, Some(RetryIn::Never));
     let reason = reply.failure_reason.expect("a reason");

@@ -239,7 +239,12 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
     /// Writes all answers; a client that does not take them loses its connection.
     async fn write(&mut self, out: &mut Vec<u8>) -> std::io::Result<()> {
         let patience = self.server.tracker.live().limits.header_timeout;
-        let written = timeout(patience, self.stream.write_all(out)).await;
+        let write = async {
+            self.stream.write_all(out).await?;
+            // TLS may hold back the end of what it was given.
+            self.stream.flush().await
+        };
+        let written = timeout(patience, write).await;
         out.clear();
         match written {
             Ok(result) => result,

@@ -11,6 +11,7 @@ use wire::http::{AnnounceQuery, AnnounceReply, Failure, Route, ScrapeQuery, Targ
 use super::proxy::{self, ForwardedError};
 use super::request_line::{LineParsed, RequestLine};
 use super::response::{self, After, Status};
+use crate::limits::Sender;
 use crate::pipeline::{Request, Tracker};
 use crate::rejection::Rejection;
 
@@ -98,9 +99,13 @@ fn answer_parsed<'h>(
     }
     let Manner { after, has_body } = manner_of(&line, headers);
     let head = Head { line, headers, has_body };
-    SCRATCH.with_borrow_mut(|scratch| {
-        let status = answer(&head, from, tracker, scratch);
+    let after = SCRATCH.with_borrow_mut(|scratch| {
+        let (status, after) = match answer(&head, from, tracker, scratch) {
+            Ok(()) => (Status::Ok, after),
+            Err(problem) => (problem.status(), if problem.ends_connection() { After::Close } else { after }),
+        };
         response::write(out, status, after, &scratch.body);
+        after
     });
     // Nobody reads bodies here, so what follows is no request.
     if has_body { Progress::Refused } else { Progress::Answered { consumed, after } }
@@ -146,20 +151,23 @@ fn manner_of(line: &RequestLine<'_>, headers: &[Header<'_>]) -> Manner {
     Manner { after: if has_body { After::Close } else { after }, has_body }
 }
 
-/// Writes the body and says under which status it goes. A refusal of the tracker's own is a success of HTTP: clients
-/// show its reason only then.
-fn answer(head: &Head<'_>, from: SocketAddr, tracker: &Tracker, scratch: &mut Scratch) -> Status {
+/// Writes the body of the answer, whichever it is.
+fn answer(
+    head: &Head<'_>,
+    from: SocketAddr,
+    tracker: &Tracker,
+    scratch: &mut Scratch,
+) -> Result<(), Problem> {
     scratch.body.clear();
-    match answer_request(head, from, tracker, scratch) {
-        Ok(()) => Status::Ok,
-        Err(problem) => {
-            tracker.counters().refused.count(problem.label());
-            scratch.body.clear();
+    answer_request(head, from, tracker, scratch).inspect_err(|problem| {
+        tracker.counters().refused.count(problem.label());
+        scratch.body.clear();
+        // Whoever sends HEAD would take a body for the next answer.
+        if head.line.method != b"HEAD" {
             let (reason, retry_in) = (problem.to_string(), problem.retry_in());
             Failure { reason: &reason, retry_in }.write(&mut scratch.body);
-            problem.status()
         }
-    }
+    })
 }
 
 /// Why a request that is HTTP is not answered with what it asked for.
@@ -192,6 +200,12 @@ impl Problem {
         }
     }
 
+    /// Whether what follows on the connection may not be what it seems.
+    fn ends_connection(&self) -> bool {
+        matches!(self, Problem::Method | Problem::Body)
+    }
+
+    /// A refusal of the tracker's own is a success of HTTP: clients show its reason only then.
     fn status(&self) -> Status {
         match self {
             Problem::Method => Status::MethodNotAllowed,
@@ -214,18 +228,18 @@ fn answer_request(
     tracker: &Tracker,
     scratch: &mut Scratch,
 ) -> Result<(), Problem> {
+    let client = {
+        let live = tracker.live();
+        let headers = head.headers.iter().map(|header| (header.name, header.value));
+        proxy::client_address(from.ip(), headers, &live.proxies)?
+    };
+    tracker.check_flood(client.ip, Sender::Proven)?;
     if head.line.method != b"GET" {
         return Err(Problem::Method);
     }
     if head.has_body {
         return Err(Problem::Body);
     }
-    let client = {
-        let live = tracker.live();
-        let headers = head.headers.iter().map(|header| (header.name, header.value));
-        proxy::client_address(from.ip(), headers, &live.proxies)?
-    };
-    tracker.check_flood(client.ip)?;
     let target = parse_target(head.line.target)?;
     match target.route {
         Route::Announce => announce(&target, client, tracker, scratch),

@@ -91,6 +91,19 @@ impl Certificate {
         if *seen == Some(state) {
             return;
         }
+        self.reload_as(state, &mut seen);
+    }
+
+    /// Reads the files again, changed or not: what could not be read may be readable now.
+    pub fn reload(&self) {
+        let mut seen = self.seen.lock();
+        match look_at(&self.files) {
+            Ok(state) => self.reload_as(state, &mut seen),
+            Err(reason) => error!(%reason, "the certificate cannot be read; the old one stays"),
+        }
+    }
+
+    fn reload_as(&self, state: [FileState; 2], seen: &mut Option<[FileState; 2]>) {
         *seen = Some(state);
         match read(&self.files) {
             Ok(key) => {
@@ -109,6 +122,10 @@ impl Certificate {
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(&self.shown) as Arc<dyn ResolvesServerCert>);
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        // Clients come back every half hour: tickets spare them the full handshake, and cost no memory here.
+        if let Ok(ticketer) = aws_lc_rs::Ticketer::new() {
+            config.ticketer = ticketer;
+        }
         TlsAcceptor::from(Arc::new(config))
     }
 }

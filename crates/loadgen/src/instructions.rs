@@ -1,0 +1,64 @@
+//! Instruction counts left behind by the callgrind benchmark (`benches/instructions.rs`).
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::LoadError;
+
+/// Instructions of one step of the announce path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InstructionCount {
+    /// Which step, under which circumstances.
+    pub name: String,
+    /// Instructions executed.
+    pub instructions: u64,
+}
+
+/// Reads what gungraun prints with `--output-format=json`: one object a line.
+pub fn read(path: &Path) -> Result<Vec<InstructionCount>, LoadError> {
+    let text = std::fs::read_to_string(path).map_err(LoadError::io(path.display().to_string()))?;
+    text.lines().filter(|line| !line.trim().is_empty()).map(|line| read_line(path, line)).collect()
+}
+
+fn read_line(path: &Path, line: &str) -> Result<InstructionCount, LoadError> {
+    let unreadable = |why: String| LoadError::Unreadable { what: path.display().to_string(), why };
+    let summary: Value = serde_json::from_str(line).map_err(|error| unreadable(error.to_string()))?;
+    count_of(&summary).ok_or_else(|| unreadable("a line without an instruction count".to_owned()))
+}
+
+fn count_of(summary: &Value) -> Option<InstructionCount> {
+    let name =
+        format!("{} {}", summary["function_name"].as_str()?, summary["id"].as_str()?).replace('_', " ");
+    let callgrind = summary["profiles"].as_array()?.iter().find(|profile| profile["tool"] == "Callgrind")?;
+    let values = &callgrind["data"]["total"]["metrics"]["Ir"]["values"];
+    // Where there was an earlier run, both counts are given, the new one first.
+    let newest = values.get("new").or_else(|| values.get("both")?.get(0))?;
+    Some(InstructionCount { name, instructions: newest.as_u64()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn summary(values: Value) -> Value {
+        json!({
+            "function_name": "swarm_heartbeat",
+            "id": "among_10_peers",
+            "profiles": [
+                { "tool": "Callgrind", "data": { "total": { "metrics": { "Ir": { "values": values } } } } }
+            ],
+        })
+    }
+
+    #[test]
+    fn the_count_of_the_newest_run_is_taken() {
+        let expected =
+            InstructionCount { name: "swarm heartbeat among 10 peers".to_owned(), instructions: 5049 };
+        assert_eq!(count_of(&summary(json!({ "new": 5049 }))), Some(expected.clone()));
+        assert_eq!(count_of(&summary(json!({ "both": [5049, 6000] }))), Some(expected));
+        assert_eq!(count_of(&summary(json!({ "old": 6000 }))), None);
+    }
+}

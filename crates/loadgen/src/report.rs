@@ -1,0 +1,289 @@
+//! The table at the end, and the same as JSON.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+/// One line of the table.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// What was measured.
+    pub what: String,
+    /// The figure.
+    pub figure: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// What it is held against, measured in the same run; none where the budget is a number.
+    pub limit: Option<f64>,
+    /// Figure and limit in relation; how is part of what the budget says.
+    pub ratio: Option<f64>,
+    /// What DESIGN promises.
+    pub budget: Option<Budget>,
+    /// Whether it is kept.
+    pub verdict: Verdict,
+    /// What the reader must know to understand the figure.
+    pub note: Option<String>,
+}
+
+/// A promise.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Budget {
+    /// The ratio is at least this.
+    RatioAtLeast(f64),
+    /// The ratio is at most this.
+    RatioAtMost(f64),
+    /// The figure is at most this.
+    FigureAtMost(f64),
+}
+
+/// Whether a promise is kept.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Yes.
+    Met,
+    /// No, by this share of the budget.
+    MissedBy(f64),
+    /// This run cannot tell; the note says why.
+    NotJudged,
+    /// Nothing was promised.
+    NoBudget,
+}
+
+/// Everything a run found out.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The machine.
+    pub machine: Machine,
+    /// The table.
+    pub rows: Vec<Row>,
+    /// What the table was made from, round by round.
+    pub details: serde_json::Value,
+}
+
+/// Where it was measured.
+#[derive(Debug, Serialize)]
+pub struct Machine {
+    /// The processor, as it calls itself.
+    pub processor: String,
+    /// Its cores.
+    pub cores: usize,
+    /// The kernel's version.
+    pub kernel: String,
+}
+
+impl Machine {
+    /// This machine.
+    pub fn this() -> Self {
+        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let processor = cpuinfo
+            .lines()
+            .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
+            .map_or_else(|| "unknown processor".to_owned(), |(_, name)| name.trim().to_owned());
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Machine { processor, cores, kernel: kernel.trim().to_owned() }
+    }
+}
+
+impl Row {
+    /// A figure without a promise.
+    pub fn plain(what: impl Into<String>, figure: f64, unit: &'static str) -> Self {
+        let what = what.into();
+        Row {
+            what,
+            figure,
+            unit,
+            limit: None,
+            ratio: None,
+            budget: None,
+            verdict: Verdict::NoBudget,
+            note: None,
+        }
+    }
+
+    /// Holds the figure against a limit of the same run.
+    pub fn against(mut self, limit: f64, ratio: f64) -> Self {
+        self.limit = Some(limit);
+        self.ratio = Some(ratio);
+        self
+    }
+
+    /// Judges by a promise.
+    pub fn judged_by(mut self, budget: Budget) -> Self {
+        self.verdict = budget.judge(self.figure, self.ratio);
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Whether a promise was broken.
+    pub fn is_missed(&self) -> bool {
+        matches!(self.verdict, Verdict::MissedBy(_))
+    }
+
+    /// Takes the verdict back: this run cannot tell.
+    pub fn not_judged(mut self) -> Self {
+        self.verdict = Verdict::NotJudged;
+        self
+    }
+
+    /// Adds what the reader must know.
+    pub fn noting(mut self, note: impl Into<String>) -> Self {
+        self.note = Some(note.into());
+        self
+    }
+
+    fn cells(&self, note_number: Option<usize>) -> [String; 6] {
+        let number_of_note = note_number.map_or_else(String::new, |number| format!(" [{number}]"));
+        [
+            format!("{}{number_of_note}", self.what),
+            format!("{} {}", grouped(self.figure), self.unit).trim_end().to_owned(),
+            self.limit.map_or_else(|| "-".to_owned(), grouped),
+            self.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}")),
+            self.budget.map_or_else(|| "-".to_owned(), Budget::text),
+            self.verdict.text(),
+        ]
+    }
+}
+
+impl Budget {
+    fn judge(self, figure: f64, ratio: Option<f64>) -> Verdict {
+        // How far on the wrong side, as a share of the budget.
+        let beyond = match (self, ratio) {
+            (Budget::RatioAtLeast(least), Some(ratio)) => (least - ratio) / least,
+            (Budget::RatioAtMost(most), Some(ratio)) => (ratio - most) / most,
+            (Budget::FigureAtMost(most), _) => (figure - most) / most,
+            (Budget::RatioAtLeast(_) | Budget::RatioAtMost(_), None) => return Verdict::NotJudged,
+        };
+        if beyond > 0.0 { Verdict::MissedBy(beyond) } else { Verdict::Met }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Budget::RatioAtLeast(least) => format!(">= {least} x"),
+            Budget::RatioAtMost(most) => format!("<= {most} x"),
+            Budget::FigureAtMost(most) => format!("<= {}", grouped(most)),
+        }
+    }
+}
+
+impl Verdict {
+    fn text(&self) -> String {
+        match self {
+            Verdict::Met => "met".to_owned(),
+            Verdict::MissedBy(share) => format!("missed by {:.1} %", share * 100.0),
+            Verdict::NotJudged => "not judged".to_owned(),
+            Verdict::NoBudget => "-".to_owned(),
+        }
+    }
+}
+
+impl Report {
+    /// The table, aligned, with its notes below.
+    pub fn to_table(&self) -> String {
+        let mut notes: Vec<&str> = Vec::new();
+        let mut lines = vec![["what", "figure", "limit", "ratio", "budget", "verdict"].map(str::to_owned)];
+        for row in &self.rows {
+            // The same note is printed once.
+            let number =
+                row.note.as_deref().map(|note| match notes.iter().position(|known| *known == note) {
+                    Some(position) => position + 1,
+                    None => {
+                        notes.push(note);
+                        notes.len()
+                    }
+                });
+            lines.push(row.cells(number));
+        }
+        let Machine { processor, cores, kernel } = &self.machine;
+        let mut out = format!("{processor}, {cores} cores, Linux {kernel}\n\n");
+        out.push_str(&aligned(&lines));
+        for (position, note) in notes.iter().enumerate() {
+            let space = if position == 0 { "\n" } else { "" };
+            let _ = writeln!(out, "{space}[{}] {note}", position + 1);
+        }
+        out
+    }
+}
+
+/// Columns as wide as their widest cell; the first and the last two to the left, numbers to the right.
+fn aligned(lines: &[[String; 6]]) -> String {
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 6] = std::array::from_fn(width);
+    let mut out = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        let cells: Vec<String> = line
+            .iter()
+            .zip(widths)
+            .enumerate()
+            .map(|(column, (cell, width))| match column {
+                1..=3 => format!("{cell:>width$}"),
+                _ => format!("{cell:width$}"),
+            })
+            .collect();
+        let _ = writeln!(out, "{}", cells.join("  ").trim_end());
+        if number == 0 {
+            let _ = writeln!(out, "{}", "-".repeat(widths.iter().sum::<usize>() + 2 * (widths.len() - 1)));
+        }
+    }
+    out
+}
+
+/// A number as people read it: thousands apart from a thousand on, one decimal below.
+fn grouped(number: f64) -> String {
+    if number.abs() < 999.95 {
+        return format!("{number:.1}");
+    }
+    let digits = format!("{:.0}", number.abs());
+    let mut out = String::from(if number < 0.0 { "-" } else { "" });
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(grouped(1_234_567.4), "1,234,567");
+        assert_eq!(grouped(999.96), "1,000");
+        assert_eq!(grouped(119.64), "119.6");
+        assert_eq!(grouped(4.256), "4.3");
+    }
+
+    #[test]
+    fn a_missed_budget_says_by_how_much() {
+        let row = Row::plain("x", 80.0, "/s").against(100.0, 0.8).judged_by(Budget::RatioAtLeast(0.85));
+        assert_eq!(row.verdict.text(), "missed by 5.9 %");
+        let row = Row::plain("x", 119.0, "bytes").judged_by(Budget::FigureAtMost(120.0));
+        assert_eq!(row.verdict, Verdict::Met);
+        let row = Row::plain("x", 300.0, "ns").against(100.0, 3.0).judged_by(Budget::RatioAtMost(1.5));
+        assert_eq!(row.verdict.text(), "missed by 100.0 %");
+        assert_eq!(Row::plain("x", 1.0, "").judged_by(Budget::RatioAtLeast(1.0)).verdict, Verdict::NotJudged);
+    }
+
+    #[test]
+    fn the_table_is_aligned_and_repeats_no_note() {
+        let machine = Machine { processor: "p".to_owned(), cores: 2, kernel: "6".to_owned() };
+        let rows = vec![
+            Row::plain("long name of a thing", 5.0, "ns").noting("why"),
+            Row::plain("short", 123_456.0, "/s").noting("why"),
+        ];
+        let table = Report { machine, rows, details: serde_json::Value::Null }.to_table();
+        assert_eq!(table.matches("] why").count(), 1, "{table}");
+        let columns: Vec<usize> = table
+            .lines()
+            .skip(4)
+            .take(2)
+            .map(|line| line.find(" ns").or(line.find(" /s")).unwrap())
+            .collect();
+        assert_eq!(columns[0], columns[1], "{table}");
+    }
+}
