@@ -177,6 +177,11 @@ impl Gate {
         self.users.pin().get(&user).map(|record| record.passkey)
     }
 
+    /// Whether a user is known and enabled.
+    pub fn is_enabled(&self, user: UserId) -> bool {
+        self.passkey_of(user).is_some_and(|passkey| self.admit_user(&passkey).is_ok())
+    }
+
     /// The one name of a torrent, enabled or not.
     pub fn info_hash_of(&self, torrent: TorrentId) -> Option<InfoHash> {
         self.torrents.pin().get(&torrent).map(|record| record.info_hash)

@@ -13,6 +13,7 @@
 //!
 //! The clock: whoever adds something says when. Amounts of traffic: they are the ledger's.
 
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,6 +56,13 @@ pub struct Store {
     pool: SqlitePool,
     options: SqliteConnectOptions,
     path: Arc<Path>,
+    is_new: bool,
+}
+
+/// Makes the file where it is missing, readable by its owner only: it holds everybody's passkeys. SQLite gives its
+/// side files the same mode. What goes wrong here is told when the file is opened.
+fn create_private(path: &Path) -> bool {
+    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).is_ok()
 }
 
 impl Store {
@@ -62,6 +70,7 @@ impl Store {
     pub async fn open(url: &str) -> Result<Store, AccessError> {
         let path = path_of(url)?;
         create_folder_of(&path)?;
+        let is_new = create_private(&path);
         let options = SqliteConnectOptions::new()
             .filename(&path)
             .create_if_missing(true)
@@ -75,7 +84,12 @@ impl Store {
             .max_connections(CONNECTIONS_MAX)
             .acquire_timeout(BUSY_TIMEOUT)
             .connect_lazy_with(options.clone());
-        Ok(Store { pool, options, path: path.into() })
+        Ok(Store { pool, options, path: path.into(), is_new })
+    }
+
+    /// Whether there was no database yet.
+    pub fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// Where the database is.

@@ -333,3 +333,18 @@ async fn many_open_a_new_file_at_once() {
     }
     assert_eq!(fixture.store().await.count_users().await.unwrap(), 8);
 }
+
+#[tokio::test]
+async fn the_file_with_everybodys_passkeys_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let fixture = Fixture::new();
+    let store = fixture.store().await;
+    assert!(store.is_new());
+    store.add_user(new_user(7)).await.unwrap();
+    for suffix in ["", "-wal", "-shm"] {
+        let path = format!("{}{suffix}", store.path().display());
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{path}");
+    }
+    assert!(!fixture.store().await.is_new());
+}

@@ -12,7 +12,7 @@ use crate::hex;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// Infohashes and peer ids are written as forty hexadecimal digits.
-    #[error("{what} must be 40 hexadecimal digits, not {digits} characters of another kind")]
+    #[error("{what} must be 40 hexadecimal digits (these are {digits} characters)")]
     NotFortyHexDigits {
         /// What was being read.
         what: &'static str,

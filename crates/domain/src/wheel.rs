@@ -18,7 +18,7 @@
 //! tenant) when it comes up. Moving a deadline *forward*: a slot's deadlines only ever grow, also from one tenant to
 //! the next; an owner that needs an earlier look arms a second slot.
 
-use crate::time::UnixTime;
+use crate::time::{Seconds, UnixTime};
 
 /// What the owner of a slot says when the wheel looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,10 @@ pub enum Verdict {
     /// Still alive: look again then.
     LookAgainAt(UnixTime),
 }
+
+/// A clock may step back by this much and the wheel just waits for it. One that goes back further had been wrong: then
+/// everything is looked at once, so that nobody lives on until the wrong time comes true.
+const STEP_BACK_MAX: Seconds = Seconds(60);
 
 /// End of a bucket's list.
 const END: u32 = u32::MAX;
@@ -88,20 +92,19 @@ impl TimingWheel {
 
     /// Moves the wheel to `now` and asks `judge` about every slot that came up.
     ///
-    /// A clock that stands still or steps back moves nothing.
+    /// A clock that stands still or steps back a little moves nothing.
     pub fn advance(&mut self, now: UnixTime, mut judge: impl FnMut(u32) -> Verdict) {
-        let elapsed = now.since(self.looked_at).0;
         let turn = self.first.len() as u32;
+        let came_back = self.looked_at.since(now) > STEP_BACK_MAX;
         // After a whole turn every bucket has come up once: a clock that leaps ahead costs no more than that.
-        let buckets_to_visit = elapsed.min(turn);
-        let already_seen = now.0 - buckets_to_visit;
-        if elapsed == 0 {
+        let buckets_to_visit = if came_back { turn } else { now.since(self.looked_at).0.min(turn) };
+        if buckets_to_visit == 0 {
             return;
         }
         self.looked_at = now;
         let mut due = END;
-        for second in already_seen + 1..=now.0 {
-            let bucket = self.bucket(second);
+        for back in 0..buckets_to_visit {
+            let bucket = self.bucket(now.0.wrapping_sub(back));
             let head = std::mem::replace(&mut self.first[bucket], END);
             due = self.splice(head, due);
         }

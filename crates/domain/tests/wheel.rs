@@ -144,12 +144,34 @@ fn looks_only_at_what_is_due() {
     assert_eq!(watched.wheel.armed(), 0);
 }
 
+/// A machine that booted with tomorrow's date must not keep today's peers for a day.
+#[test]
+fn a_clock_that_leapt_ahead_and_came_back_keeps_nobody_alive() {
+    let start = UnixTime(1_700_000_000);
+    let mut wheel = TimingWheel::new(start, 4096);
+    wheel.advance(start + Seconds(86_400), |_| panic!("nothing is armed"));
+    wheel.arm(1, start + Seconds(100));
+    let mut judged = 0;
+    for second in 0..=100 {
+        let now = start + Seconds(second);
+        wheel.advance(now, |_| {
+            judged += 1;
+            if now >= start + Seconds(100) {
+                Verdict::Done
+            } else {
+                Verdict::LookAgainAt(start + Seconds(100))
+            }
+        });
+    }
+    assert_eq!((judged, wheel.armed()), (2, 0), "once when the clock came back, once when it was due");
+}
+
 #[test]
 fn a_clock_that_steps_back_moves_nothing() {
     let start = UnixTime(1000);
     let mut wheel = TimingWheel::new(start, 60);
     wheel.arm(3, start + Seconds(5));
-    wheel.advance(UnixTime(10), |_| panic!("nothing is due"));
+    wheel.advance(UnixTime(950), |_| panic!("nothing is due"));
     wheel.advance(start + Seconds(4), |_| panic!("nothing is due"));
     let mut seen = Vec::new();
     wheel.advance(start + Seconds(5), |slot| {

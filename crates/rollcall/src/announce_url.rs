@@ -34,7 +34,7 @@ impl AnnounceUrls {
     pub fn of_listeners(tracker: &Tracker, passkey: Passkey) -> Result<Self, NoReachableAddress> {
         let urls_of = |scheme: Scheme, addresses: &[SocketAddr]| -> Vec<String> {
             let reachable = addresses.iter().filter(|a| a.port() != 0 && !a.ip().is_unspecified());
-            reachable.map(|address| format!("{scheme}://{address}/{passkey}/announce")).collect()
+            reachable.map(|address| format!("{scheme}://{address}{}", path(passkey))).collect()
         };
         let urls = AnnounceUrls {
             https: urls_of(Scheme::Https, &tracker.https_addr),
@@ -52,7 +52,7 @@ impl AnnounceUrls {
     /// The URLs below `base`. For a web address also the UDP ports of the same host, which no web proxy hides.
     pub fn of_base(base: &BaseUrl, tracker: &Tracker, passkey: Passkey) -> Self {
         let mut urls = AnnounceUrls::default();
-        let own = format!("{base}/{passkey}/announce");
+        let own = format!("{base}{}", path(passkey));
         match base.scheme {
             Scheme::Https => urls.https.push(own),
             Scheme::Http => urls.http.push(own),
@@ -61,12 +61,12 @@ impl AnnounceUrls {
                 return urls;
             }
         }
-        let mut ports: Vec<u16> =
-            tracker.udp_addr.iter().map(SocketAddr::port).filter(|port| *port != 0).collect();
+        // What listens on loopback only cannot be reached under the base's name.
+        let is_open = |address: &&SocketAddr| address.port() != 0 && !address.ip().is_loopback();
+        let mut ports: Vec<u16> = tracker.udp_addr.iter().filter(is_open).map(SocketAddr::port).collect();
         ports.sort_unstable();
         ports.dedup();
-        urls.udp =
-            ports.iter().map(|port| format!("udp://{}:{port}/{passkey}/announce", base.host)).collect();
+        urls.udp = ports.iter().map(|port| format!("udp://{}:{port}{}", base.host, path(passkey))).collect();
         urls
     }
 
@@ -78,6 +78,12 @@ impl AnnounceUrls {
     fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }
+}
+
+/// The passkey comes last: clients built on libtorrent refuse trackers on loopback whose path does not begin with
+/// `/announce`, and loopback is where everybody tries first.
+fn path(passkey: Passkey) -> String {
+    format!("/announce/{passkey}")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +141,10 @@ impl FromStr for BaseUrl {
         if scheme == Scheme::Udp && port.is_none() {
             return Err(NotABaseUrl);
         }
-        Ok(BaseUrl { scheme, host: host.to_owned(), port, path: path.trim_end_matches('/').to_owned() })
+        // Whoever gives the whole announce URL means what is in front of it.
+        let path = path.trim_end_matches('/');
+        let path = path.strip_suffix("/announce").unwrap_or(path);
+        Ok(BaseUrl { scheme, host: host.to_owned(), port, path: path.to_owned() })
     }
 }
 
@@ -187,10 +196,10 @@ mod tests {
         assert_eq!(
             all,
             [
-                "http://127.0.0.1:6969/0123abcd/announce",
-                "http://[::1]:6969/0123abcd/announce",
-                "udp://127.0.0.1:6969/0123abcd/announce",
-                "udp://[::1]:6969/0123abcd/announce",
+                "http://127.0.0.1:6969/announce/0123abcd",
+                "http://[::1]:6969/announce/0123abcd",
+                "udp://127.0.0.1:6969/announce/0123abcd",
+                "udp://[::1]:6969/announce/0123abcd",
             ]
         );
     }
@@ -206,14 +215,15 @@ mod tests {
 
     #[test]
     fn a_web_base_brings_the_udp_port_along() {
-        let base = "HTTPS://tracker.example.org/site/".parse().unwrap();
-        let urls = AnnounceUrls::of_base(&base, &Tracker::default(), passkey());
+        let base = "HTTPS://tracker.example.org/site/announce".parse().unwrap();
+        let tracker = Tracker { udp_addr: vec!["0.0.0.0:6969".parse().unwrap()], ..Tracker::default() };
+        let urls = AnnounceUrls::of_base(&base, &tracker, passkey());
         let all: Vec<&str> = urls.iter().collect();
         assert_eq!(
             all,
             [
-                "https://tracker.example.org/site/0123abcd/announce",
-                "udp://tracker.example.org:6969/0123abcd/announce",
+                "https://tracker.example.org/site/announce/0123abcd",
+                "udp://tracker.example.org:6969/announce/0123abcd",
             ]
         );
     }
@@ -222,7 +232,7 @@ mod tests {
     fn a_udp_base_stands_alone() {
         let base = "udp://[2001:db8::5]:80".parse().unwrap();
         let urls = AnnounceUrls::of_base(&base, &Tracker::default(), passkey());
-        assert_eq!(urls.iter().collect::<Vec<_>>(), ["udp://[2001:db8::5]:80/0123abcd/announce"]);
+        assert_eq!(urls.iter().collect::<Vec<_>>(), ["udp://[2001:db8::5]:80/announce/0123abcd"]);
     }
 
     #[test]

@@ -38,7 +38,12 @@ impl Desk {
 
     /// Opens the database; makes it if it is not there.
     pub async fn open_store(&self) -> anyhow::Result<Store> {
-        Ok(Store::open(&self.config.database_url(&self.data)).await?)
+        let store = Store::open(&self.config.database_url(&self.data)).await?;
+        if store.is_new() {
+            // Most likely the command runs in another folder than the server.
+            eprintln!("note: there was no database at {}; made an empty one", store.path().display());
+        }
+        Ok(store)
     }
 }
 

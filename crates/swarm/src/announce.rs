@@ -7,6 +7,9 @@ use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, Seconds, SessionId, Uni
 /// The most peers one announce can be given, whatever the configuration says.
 pub const WANTED_MAX: usize = 200;
 
+/// The most clients a user can run on one torrent, whatever the configuration says.
+pub const CLIENTS_PER_USER_MAX: usize = 16;
+
 /// Which addresses the asker can be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Families {

@@ -30,5 +30,8 @@ mod shard;
 mod slab;
 pub mod swarms;
 
-pub use announce::{Announce, AnnounceError, Departure, Families, Outcome, PeerLists, Rules, SwarmCounts};
+pub use announce::{
+    Announce, AnnounceError, CLIENTS_PER_USER_MAX, Departure, Families, Outcome, PeerLists, Rules,
+    SwarmCounts, WANTED_MAX,
+};
 pub use swarms::{SwarmTotals, Swarms};

@@ -44,6 +44,15 @@ impl Member {
         }
     }
 
+    /// Forgets the address of one family.
+    pub(crate) fn forget_address(&mut self, v6: bool) {
+        if v6 {
+            self.v6 = [0; 18];
+        } else {
+            self.v4 = [0; 6];
+        }
+    }
+
     /// The IPv4 address, else the IPv6 address, else `0.0.0.0:0`.
     pub(crate) fn address(&self) -> SocketAddr {
         if self.has_v4() {
@@ -144,7 +153,9 @@ impl Members {
     pub(crate) fn remove_leecher(&mut self, position: u32) -> Option<Moved> {
         debug_assert!(!self.is_seeder(position), "seeders are made leechers before they leave");
         self.all.swap_remove(position as usize);
-        if self.all.capacity() > 16 + 2 * self.all.len() {
+        if self.all.is_empty() {
+            self.all = Vec::new();
+        } else if self.all.capacity() > 16 + 2 * self.all.len() {
             self.all.shrink_to(self.all.len() + 2.max(self.all.len() / 8));
         }
         (position < self.all.len() as u32).then(|| self.at(position))

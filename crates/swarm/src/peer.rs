@@ -1,7 +1,5 @@
 //! One peer's accounts, in one cache line, and the rules by which totals become deltas.
 
-use std::net::IpAddr;
-
 use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, Seconds, SessionId, UnixTime, UserId};
 
 use crate::announce::Announce;
@@ -86,7 +84,7 @@ impl Peer {
 
     /// Whether the client comes back sooner than it may, over the same address family.
     pub(crate) fn is_too_soon(&self, announce: &Announce, min_interval: Seconds) -> bool {
-        match self.last_over_family_of(announce.ip) {
+        match self.last_over(announce.ip.is_ipv6()) {
             Some(last) => announce.now.since(last) < min_interval,
             None => false,
         }
@@ -115,6 +113,11 @@ impl Peer {
         self.note_time(announce);
         self.peer_id = announce.peer_id;
         credit
+    }
+
+    /// Whether nothing was heard over the other address family for so long that its address cannot be trusted.
+    pub(crate) fn other_family_is_stale(&self, silence_max: Seconds) -> bool {
+        u32::from(self.other_family_s) >= silence_max.0.min(u16::MAX.into())
     }
 
     /// Notes a completion; true the first time.
@@ -148,8 +151,9 @@ impl Peer {
         self.flags & LAST_WAS_V6 != 0
     }
 
-    fn last_over_family_of(&self, ip: IpAddr) -> Option<UnixTime> {
-        if ip.is_ipv6() == self.last_was_v6() {
+    /// When the peer last announced over IPv6 or IPv4.
+    fn last_over(&self, v6: bool) -> Option<UnixTime> {
+        if v6 == self.last_was_v6() {
             return Some(self.last_announce);
         }
         (self.other_family_s != u16::MAX).then(|| self.last_announce - Seconds(self.other_family_s.into()))
@@ -157,12 +161,7 @@ impl Peer {
 
     fn note_time(&mut self, announce: &Announce) {
         let over_v6 = announce.ip.is_ipv6();
-        let other_family_last = if over_v6 == self.last_was_v6() {
-            (self.other_family_s != u16::MAX)
-                .then(|| self.last_announce - Seconds(self.other_family_s.into()))
-        } else {
-            Some(self.last_announce)
-        };
+        let other_family_last = self.last_over(!over_v6);
         self.last_announce = self.last_announce.max(announce.now);
         self.other_family_s = match other_family_last {
             Some(last) => u16::try_from(self.last_announce.since(last).0).unwrap_or(u16::MAX),

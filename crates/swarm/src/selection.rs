@@ -5,24 +5,25 @@
 
 use fastrand::Rng;
 
-use crate::announce::{Families, PeerLists, WANTED_MAX};
+use crate::announce::{CLIENTS_PER_USER_MAX, Families, PeerLists, WANTED_MAX};
 use crate::members::Member;
 
 /// Up to this many times the wanted number, a crowd is small enough to be shuffled.
 const SHUFFLE_FACTOR: usize = 4;
 /// Places the shuffle can hold.
-const SHUFFLE_MAX: usize = SHUFFLE_FACTOR * (WANTED_MAX + OWN_MAX);
+const SHUFFLE_MAX: usize = SHUFFLE_FACTOR * (WANTED_MAX + CLIENTS_PER_USER_MAX);
 /// Buckets of the table of places already drawn; never more than half full.
 const DRAWN_BUCKETS: usize = 1024;
-/// The most places of its own that an asker can have in a swarm.
-pub(crate) const OWN_MAX: usize = 16;
 
 const _: () = assert!(DRAWN_BUCKETS >= 2 * draws_max(WANTED_MAX));
 
-/// In a large crowd, peers without a usable address are passed over, but not for ever.
+/// Places drawn in a large crowd. Enough if most peers have an address that the asker can use.
 const fn draws_max(wanted: usize) -> usize {
-    2 * wanted + OWN_MAX
+    2 * wanted + CLIENTS_PER_USER_MAX
 }
+
+/// Where few peers can be used (of the rarer address family), so many times the wanted number are looked at in a row.
+const WALK_FACTOR: usize = 8;
 
 /// Whom to choose for.
 pub(crate) struct Asker<'a> {
@@ -96,6 +97,28 @@ fn choose_by_drawing(
             }
         }
     }
+    walk_on(crowd, wanted - given, &drawn, asker, random, lists);
+}
+
+/// Looks for the missing peers in a row, from a random place on.
+fn walk_on(
+    crowd: &[Member],
+    mut missing: usize,
+    drawn: &DrawnPlaces,
+    asker: &Asker<'_>,
+    random: &mut Rng,
+    lists: &mut PeerLists,
+) {
+    let start = random.usize(..crowd.len());
+    for step in 0..crowd.len().min(WALK_FACTOR * asker.wanted) {
+        let place = (start + step) % crowd.len();
+        if !drawn.contains(place as u32) {
+            missing -= usize::from(asker.give(&crowd[place], lists));
+            if missing == 0 {
+                return;
+            }
+        }
+    }
 }
 
 /// A small set of places on the stack; zero means empty.
@@ -104,17 +127,22 @@ struct DrawnPlaces([u32; DRAWN_BUCKETS]);
 impl DrawnPlaces {
     /// Adds a place; false if it was there.
     fn insert(&mut self, place: u32) -> bool {
-        let mut bucket = place.wrapping_mul(0x9e37_79b1) as usize >> 8;
-        loop {
-            bucket %= DRAWN_BUCKETS;
-            if self.0[bucket] == place + 1 {
-                return false;
-            }
-            if self.0[bucket] == 0 {
-                self.0[bucket] = place + 1;
-                return true;
-            }
-            bucket += 1;
+        let bucket = self.bucket_of(place);
+        let is_new = self.0[bucket] == 0;
+        self.0[bucket] = place + 1;
+        is_new
+    }
+
+    fn contains(&self, place: u32) -> bool {
+        self.0[self.bucket_of(place)] != 0
+    }
+
+    /// The bucket that holds the place, or the empty one where it would go.
+    fn bucket_of(&self, place: u32) -> usize {
+        let mut bucket = (place.wrapping_mul(0x9e37_79b1) >> 8) as usize % DRAWN_BUCKETS;
+        while self.0[bucket] != 0 && self.0[bucket] != place + 1 {
+            bucket = (bucket + 1) % DRAWN_BUCKETS;
         }
+        bucket
     }
 }

@@ -4,16 +4,18 @@
 //! key, the limit on clients and the rule that nobody is given their own peers.
 
 use domain::wheel::{TimingWheel, Verdict};
-use domain::{AnnounceEvent, InfoHash, SessionId, UnixTime, UserId};
+use domain::{AnnounceEvent, InfoHash, PeerId, SessionId, UnixTime, UserId};
 use fastrand::Rng;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-use crate::announce::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts};
+use crate::announce::{
+    Announce, AnnounceError, CLIENTS_PER_USER_MAX, Departure, Outcome, PeerLists, Rules, SwarmCounts,
+};
 use crate::members::{Member, Members, Moved};
 use crate::peer::{Credit, Peer};
-use crate::selection::{self, Asker, OWN_MAX};
+use crate::selection::{self, Asker};
 use crate::slab::Slab;
 
 /// How far ahead the wheel sees without a second look: longer than the default interval + grace.
@@ -38,7 +40,7 @@ impl Swarm {
 
 /// The slots of one user's peers in one swarm.
 struct OwnPeers {
-    slots: [u32; OWN_MAX],
+    slots: [u32; CLIENTS_PER_USER_MAX],
     count: usize,
 }
 
@@ -160,15 +162,31 @@ impl Shard {
         self.swarms.release(swarm);
     }
 
-    /// Takes out all peers of a user. Reads every record of the shard: for rare orders of an operator only.
-    pub(crate) fn remove_user(&mut self, user: UserId, mut departed: impl FnMut(Departure)) {
-        let is_theirs = |peer: &Peer| peer.user == user && !peer.is_vacant();
+    /// Takes out all peers for which `is_out` holds. Reads every record of the shard: for rare orders of an operator.
+    pub(crate) fn remove_peers(
+        &mut self,
+        is_out: impl Fn(UserId, &PeerId) -> bool,
+        mut departed: impl FnMut(Departure),
+    ) {
         let slots: Vec<u32> =
-            self.peers.iter().filter(|(_, peer)| is_theirs(peer)).map(|(slot, _)| slot).collect();
+            self.living().filter(|(_, peer)| is_out(peer.user, &peer.peer_id)).map(|(s, _)| s).collect();
         for slot in slots {
             departed(self.departure(slot));
             self.leave(slot);
         }
+    }
+
+    /// Looks at every peer anew under rules that may let them be silent for less long than before.
+    pub(crate) fn rearm(&mut self, now: UnixTime, rules: &Rules) {
+        let mut wheel = TimingWheel::new(now, WHEEL_HORIZON_S);
+        for (slot, peer) in self.living() {
+            wheel.arm(slot, peer.last_announce + rules.silence_max);
+        }
+        self.wheel = wheel;
+    }
+
+    fn living(&self) -> impl Iterator<Item = (u32, &Peer)> {
+        self.peers.iter().filter(|(_, peer)| !peer.is_vacant())
     }
 
     fn find_swarm(&self, hash_of_torrent: u64, info_hash: &InfoHash) -> Option<u32> {
@@ -190,10 +208,10 @@ impl Shard {
     }
 
     fn own_peers(&self, swarm: u32, user: UserId) -> OwnPeers {
-        let mut own = OwnPeers { slots: [0; OWN_MAX], count: 0 };
+        let mut own = OwnPeers { slots: [0; CLIENTS_PER_USER_MAX], count: 0 };
         for slot in self.peer_by_user.iter_hash(hash_of_user(&self.hasher, swarm, user)) {
             let peer = &self.peers[*slot];
-            if peer.user == user && peer.swarm == swarm && own.count < OWN_MAX {
+            if peer.user == user && peer.swarm == swarm && own.count < CLIENTS_PER_USER_MAX {
                 own.slots[own.count] = *slot;
                 own.count += 1;
             }
@@ -202,11 +220,18 @@ impl Shard {
     }
 
     /// The peer that announces: by its peer id, else by its key.
+    ///
+    /// A `stopped` is believed by its peer id only: a late one of a client that has begun anew, with the same key,
+    /// must not take its new self out.
     fn find_client(&self, own: &OwnPeers, announce: &Announce) -> Option<u32> {
         let find = |is_it: fn(&Peer, &Announce) -> bool| {
             own.slots().iter().copied().find(|slot| is_it(&self.peers[*slot], announce))
         };
-        find(Peer::has_peer_id).or_else(|| find(Peer::has_key))
+        let by_key = || match announce.event {
+            AnnounceEvent::Stopped => None,
+            _ => find(Peer::has_key),
+        };
+        find(Peer::has_peer_id).or_else(by_key)
     }
 
     fn join(
@@ -216,7 +241,7 @@ impl Shard {
         announce: &Announce,
         rules: &Rules,
     ) -> Result<u32, AnnounceError> {
-        let limit = rules.clients_per_user_max.min(OWN_MAX as u8);
+        let limit = rules.clients_per_user_max.min(CLIENTS_PER_USER_MAX as u8);
         if own.count >= usize::from(limit) {
             return Err(AnnounceError::TooManyClients { limit });
         }
@@ -239,7 +264,13 @@ impl Shard {
         let too_soon = !completes && peer.is_too_soon(announce, rules.min_interval);
         let credit = peer.credit(announce);
         let (swarm, position) = (peer.swarm, peer.position);
-        self.swarms[swarm].members.member_mut(position).set_address(announce.ip, announce.port);
+        let left_other_family = peer.other_family_is_stale(rules.silence_max);
+        let member = self.swarms[swarm].members.member_mut(position);
+        member.set_address(announce.ip, announce.port);
+        if left_other_family {
+            // A laptop that moved to a network with one family only is no longer reachable over the other.
+            member.forget_address(!announce.ip.is_ipv6());
+        }
         self.set_seeder(slot, announce.is_seeder());
         (slot, credit, too_soon)
     }
@@ -299,7 +330,7 @@ impl Shard {
         announce: &Announce,
         lists: &mut PeerLists,
     ) {
-        let mut own_and_asking = [asking; OWN_MAX + 1];
+        let mut own_and_asking = [asking; CLIENTS_PER_USER_MAX + 1];
         own_and_asking[..own.count].copy_from_slice(own.slots());
         let members = &self.swarms[swarm].members;
         // A seeder has no use for other seeders.

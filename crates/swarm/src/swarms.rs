@@ -2,7 +2,7 @@
 
 use std::hash::BuildHasher;
 
-use domain::{InfoHash, UnixTime, UserId};
+use domain::{InfoHash, PeerId, UnixTime, UserId};
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
@@ -68,10 +68,22 @@ impl Swarms {
         self.shard_of(hash).lock().remove_torrent(hash, info_hash, departed);
     }
 
-    /// Takes out all peers of a user. Reads every peer, a shard at a time: for rare orders of an operator only.
-    pub fn remove_user(&self, user: UserId, mut departed: impl FnMut(Departure)) {
+    /// Takes out all peers for which `is_out` holds. Reads every peer, a shard at a time: for rare orders of an
+    /// operator, many of which can be carried out in one pass.
+    pub fn remove_peers(
+        &self,
+        is_out: impl Fn(UserId, &PeerId) -> bool,
+        mut departed: impl FnMut(Departure),
+    ) {
         for shard in &self.shards {
-            shard.lock().remove_user(user, &mut departed);
+            shard.lock().remove_peers(&is_out, &mut departed);
+        }
+    }
+
+    /// Makes a shorter `rules.silence_max` hold for the peers that are here already. Reads every peer.
+    pub fn rearm(&self, now: UnixTime, rules: &Rules) {
+        for shard in &self.shards {
+            shard.lock().rearm(now, rules);
         }
     }
 

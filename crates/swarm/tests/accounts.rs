@@ -72,6 +72,31 @@ fn the_key_continues_a_session_under_a_new_peer_id() {
     assert_eq!(outcome.counts.leechers, 1, "one client, not two");
 }
 
+/// Stop and start in quick succession, over two connections: the stop may come last.
+#[test]
+fn a_late_stop_of_the_old_peer_id_leaves_the_new_one_in_the_swarm() {
+    let swarms = swarms();
+    let old = Announce { key: ClientKey(0xbeef), ..announce_of(1, START) };
+    let new = Announce { peer_id: peer_id(999), event: AnnounceEvent::Started, ..old };
+    take(&swarms, &old);
+    take(&swarms, &new);
+    let late = take(&swarms, &Announce { event: AnnounceEvent::Stopped, ..old });
+    assert_eq!(late.counts.leechers, 1);
+}
+
+#[test]
+fn an_address_of_the_other_family_is_forgotten_when_it_falls_silent() {
+    let swarms = swarms();
+    let over_v4 = announce_of(1, START);
+    take(&swarms, &over_v4);
+    take(&swarms, &Announce { ip: V6, ..over_v4 });
+    for turn in 1..=2 {
+        take(&swarms, &Announce { now: START + Seconds(1800 * turn), ..over_v4 });
+    }
+    let (_, lists) = take_with_peers(&swarms, &announce_of(2, START + Seconds(3600)));
+    assert_eq!((lists.v4.len(), lists.v6.len()), (6, 0));
+}
+
 #[test]
 fn the_same_key_of_another_user_is_another_client() {
     let swarms = swarms();

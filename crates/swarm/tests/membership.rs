@@ -88,6 +88,25 @@ fn a_udp_asker_is_given_its_own_family_only() {
     assert_eq!((v6.v4.len(), v6.v6.len() / 18), (0, 20));
 }
 
+/// A few peers of the rarer family, in a crowd too large to be shuffled, are found all the same.
+#[test]
+fn a_udp_asker_of_the_rarer_family_is_not_starved_by_a_large_crowd() {
+    let swarms = swarms();
+    for number in 1..=390 {
+        take(&swarms, &Announce { wanted: 0, ..announce_of(number, START) });
+    }
+    for number in 391..=400 {
+        let ip = std::net::Ipv6Addr::from(u128::from(number)).into();
+        take(&swarms, &Announce { ip, wanted: 0, ..announce_of(number, START) });
+    }
+    let asker = Announce { families: Families::V6, ..announce_of(999, START) };
+    let (_, lists) = take_with_peers(&swarms, &asker);
+    let mut given: Vec<&[u8]> = lists.v6.chunks(18).collect();
+    given.sort_unstable();
+    given.dedup();
+    assert_eq!(given.len(), 10);
+}
+
 /// Crowds of three sizes: shuffled, at the border, and drawn from.
 #[test]
 fn the_choice_is_uniform() {
@@ -154,16 +173,32 @@ fn the_tenant_of_a_reused_slot_lives_as_long_as_anyone() {
 }
 
 #[test]
+fn t3_a_shorter_interval_holds_for_the_peers_that_are_here() {
+    let swarms = swarms();
+    fill(&swarms, 1, 1);
+    let shorter = swarm::Rules { silence_max: Seconds(120), ..RULES };
+    swarms.rearm(START + Seconds(10), &shorter);
+    let mut departed = 0;
+    swarms.expire(START + Seconds(119), &shorter, |_| departed += 1);
+    assert_eq!(departed, 0);
+    swarms.expire(START + Seconds(120), &shorter, |_| departed += 1);
+    assert_eq!(departed, 2);
+}
+
+#[test]
 fn a_removed_torrent_or_user_takes_its_peers_along() {
     let swarms = swarms();
     let other = InfoHash([9; 20]);
     fill(&swarms, 5, 5);
     take(&swarms, &Announce { info_hash: other, ..announce_of(3, START) });
     let mut departed = 0;
-    swarms.remove_user(user(3), |departure| {
-        assert_eq!(departure.user, user(3));
-        departed += 1;
-    });
+    swarms.remove_peers(
+        |other, _| other == user(3),
+        |departure| {
+            assert_eq!(departure.user, user(3));
+            departed += 1;
+        },
+    );
     assert_eq!((departed, swarms.totals().peers), (2, 9));
     swarms.remove_torrent(&TORRENT, |_| departed += 1);
     assert_eq!((departed, swarms.totals().peers), (11, 0));

@@ -10,9 +10,9 @@ use std::time::Duration;
 /// How long a reply may take before the test has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One connection.
-pub struct RawHttp {
-    reader: BufReader<TcpStream>,
+/// One connection: plain, or over anything else that carries bytes, such as TLS.
+pub struct RawHttp<S: Read = TcpStream> {
+    reader: BufReader<S>,
     server: SocketAddr,
 }
 
@@ -50,15 +50,31 @@ impl RawHttp {
     /// Connects, if someone listens.
     pub fn try_connect(server: SocketAddr) -> std::io::Result<Self> {
         let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        Ok(RawHttp { reader: BufReader::new(stream), server })
+        be_patient(&stream)?;
+        Ok(Self::over(stream, server))
     }
 
     /// The address the server sees.
     pub fn local_addr(&self) -> SocketAddr {
         self.reader.get_ref().local_addr().expect("a connected socket has an address")
+    }
+
+    /// Says that nothing more will be sent.
+    pub fn finish_sending(&mut self) {
+        // The server may have closed first, which is as good.
+        let _ = self.reader.get_ref().shutdown(std::net::Shutdown::Write);
+    }
+}
+
+impl<S: Read + Write> RawHttp<S> {
+    /// Speaks over a stream that is already connected.
+    pub fn over(stream: S, server: SocketAddr) -> Self {
+        RawHttp { reader: BufReader::new(stream), server }
+    }
+
+    /// What it speaks over.
+    pub fn stream(&self) -> &S {
+        self.reader.get_ref()
     }
 
     /// Sends these bytes.
@@ -69,13 +85,8 @@ impl RawHttp {
 
     /// Sends these bytes, unless the server has closed the connection.
     pub fn try_send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.reader.get_mut().write_all(bytes)
-    }
-
-    /// Says that nothing more will be sent.
-    pub fn finish_sending(&mut self) {
-        // The server may have closed first, which is as good.
-        let _ = self.reader.get_ref().shutdown(std::net::Shutdown::Write);
+        self.reader.get_mut().write_all(bytes)?;
+        self.reader.get_mut().flush()
     }
 
     /// Reads one reply.
@@ -134,6 +145,13 @@ impl RawHttp {
         }
         rest
     }
+}
+
+/// Makes a connection give up on a server that does nothing, but not soon.
+pub fn be_patient(stream: &TcpStream) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_nodelay(true)
 }
 
 /// Asks for a target over a connection of its own.

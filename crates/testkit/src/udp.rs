@@ -1,6 +1,6 @@
 //! A UDP tracker client (BEP 15, with the URL of BEP 41).
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use domain::{AnnounceEvent, InfoHash};
@@ -46,7 +46,13 @@ impl RawUdp {
     #[track_caller]
     pub fn new(server: SocketAddr) -> Self {
         let family = if server.is_ipv4() { Family::V4 } else { Family::V6 };
-        let socket = UdpSocket::bind(family.loopback_at(0)).expect("some port is free");
+        Self::from_address(family.loopback(), server)
+    }
+
+    /// The same, sending from this address of the machine.
+    #[track_caller]
+    pub fn from_address(local: IpAddr, server: SocketAddr) -> Self {
+        let socket = UdpSocket::bind((local, 0)).expect("some port is free");
         socket.connect(server).expect("loopback is reachable");
         RawUdp { socket, server, last_transaction: 0x0101_0000 }
     }

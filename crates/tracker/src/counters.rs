@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
+use tracing::info;
 
 /// A number that only grows.
 #[derive(Debug, Default)]
@@ -17,7 +18,10 @@ impl Counter {
 
     /// Counts many.
     pub fn add(&self, many: u64) {
-        self.0.fetch_add(many, Ordering::Relaxed);
+        // Most heartbeats move nothing: leave the cache line to others.
+        if many > 0 {
+            self.0.fetch_add(many, Ordering::Relaxed);
+        }
     }
 
     /// The count so far.
@@ -64,6 +68,8 @@ impl Refused {
             counter.increment();
             return;
         }
+        // Told once, because a new operator whose clients are all refused would otherwise see nothing for minutes.
+        info!(reason, "refused for the first time since start; from now on only counted");
         self.0.write().entry(reason).or_default().increment();
     }
 
@@ -72,14 +78,14 @@ impl Refused {
         self.0.read().get(reason).map_or(0, Counter::get)
     }
 
-    /// Every reason so far, with its count.
-    pub fn all(&self) -> Vec<(&'static str, u64)> {
-        self.0.read().iter().map(|(reason, counter)| (*reason, counter.get())).collect()
-    }
-
     /// All refusals.
     pub fn total(&self) -> u64 {
         self.0.read().values().map(Counter::get).sum()
+    }
+
+    /// Every reason so far, with its count.
+    pub fn all(&self) -> Vec<(&'static str, u64)> {
+        self.0.read().iter().map(|(reason, counter)| (*reason, counter.get())).collect()
     }
 }
 

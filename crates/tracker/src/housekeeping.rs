@@ -1,4 +1,5 @@
-//! Once a second: peers that vanished, certificates that changed, now and then a line in the log.
+//! A few times a second: peers that vanished or have to leave, certificates that changed, now and then a line in the
+//! log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,10 +11,12 @@ use tracing::info;
 use crate::http::tls::Certificate;
 use crate::pipeline::Tracker;
 
-/// How often certificate files are looked at.
-const CERTIFICATES_EVERY_S: u64 = 5;
-/// How often the log tells what happened, if something did.
-const SUMMARY_EVERY_S: u64 = 300;
+/// How often this thread wakes up. A change made by the site takes effect within a second, all in all.
+const ROUND: Duration = Duration::from_millis(200);
+/// How often certificate files are looked at, in rounds.
+const CERTIFICATES_EVERY: u64 = 25;
+/// How often the log tells what happened, if something did, in rounds.
+const SUMMARY_EVERY: u64 = 1500;
 
 /// Starts the thread that does it.
 pub(crate) fn start(
@@ -22,18 +25,20 @@ pub(crate) fn start(
     stop: Arc<AtomicBool>,
 ) -> std::io::Result<JoinHandle<()>> {
     thread::Builder::new().name("housekeeping".into()).spawn(move || {
-        let mut announces_told = 0;
-        for second in 1_u64.. {
-            thread::park_timeout(Duration::from_secs(1));
+        let mut told = (0, 0);
+        for round in 1_u64.. {
+            thread::park_timeout(ROUND);
             if stop.load(Ordering::Acquire) {
                 break;
             }
+            tracker.evict_ordered();
             tracker.expire_peers();
-            if let Some(certificate) = certificate.as_ref().filter(|_| second % CERTIFICATES_EVERY_S == 0) {
+            if let Some(certificate) = certificate.as_ref().filter(|_| round % CERTIFICATES_EVERY == 0) {
                 certificate.reload_if_changed();
             }
-            if second % SUMMARY_EVERY_S == 0 && tracker.counters().announces() != announces_told {
-                announces_told = tracker.counters().announces();
+            let happened = (tracker.counters().announces(), tracker.counters().refused.total());
+            if round % SUMMARY_EVERY == 0 && happened != told {
+                told = happened;
                 log_summary(&tracker);
             }
         }

@@ -36,6 +36,9 @@ use crate::pipeline::Tracker;
 /// How long to wait before accepting again when the system has no more file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Connections that are still accepted once the server drains.
+const QUEUE_WHEN_DRAINING: usize = 4096;
+
 /// What all HTTP threads share.
 #[derive(Clone)]
 pub(crate) struct HttpServer {
@@ -78,11 +81,13 @@ async fn accept(listener: Listener, server: HttpServer) {
     loop {
         let accepted = tokio::select! {
             biased;
-            accepted = socket.accept() => accepted,
             _ = stop.wait_for(|stopped| *stopped) => break,
+            accepted = socket.accept() => accepted,
         };
         match accepted {
             Ok((stream, from)) => welcome(stream, from, listener.tls.clone(), &server, &mut open),
+            // The client changed its mind before it was its turn.
+            Err(reason) if reason.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(reason) => {
                 server.tracker.counters().refused.count("accept_failed");
                 warn!(%reason, "a connection could not be accepted");
@@ -91,9 +96,25 @@ async fn accept(listener: Listener, server: HttpServer) {
         }
         while open.try_join_next().is_some() {}
     }
+    // Who is in the queue was there in time. The runtime looks at the network before it comes back to who yields.
+    tokio::task::yield_now().await;
+    for _ in 0..QUEUE_WHEN_DRAINING {
+        match tokio::time::timeout(Duration::ZERO, socket.accept()).await {
+            Ok(Ok((stream, from))) => welcome(stream, from, listener.tls.clone(), &server, &mut open),
+            _ => break,
+        }
+    }
     drop(socket);
     let everyone_answered = async { while open.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(server.drain_timeout, everyone_answered).await;
+}
+
+/// Waits until the server drains, and then until whatever the network has brought by then can be seen: the runtime
+/// looks at the network before it comes back to somebody who yields.
+async fn last_call(stop: &mut watch::Receiver<bool>) {
+    // Without a sender the server is gone, which ends everything likewise.
+    let _ = stop.wait_for(|stopped| *stopped).await;
+    tokio::task::yield_now().await;
 }
 
 /// Gives a new connection its place, or turns it away.

@@ -8,8 +8,9 @@
 //! - [`rejection`]: the one type whose text a client is told
 //! - [`http`]: one single-threaded runtime per core; own request loop, TLS, proxies
 //! - [`udp`]: batches of packets, connection ids without state
+//! - [`eviction`]: who has to leave because the site no longer lets them in
 //! - [`limits`]: floods from one address, connections, addresses seen lately
-//! - [`housekeeping`]: once a second: expiry, certificates, a line in the log
+//! - [`housekeeping`]: a few times a second: expiry, evictions, certificates, a line in the log
 //! - [`traffic`]: where traffic events go
 //! - [`counters`]: what is counted
 //! - [`settings`]: everything that can be set, as plain values
@@ -20,6 +21,7 @@
 //! arrive, the answer is a reason a person can read, and state changes only once everything has been found good.
 
 pub mod counters;
+pub mod eviction;
 pub mod housekeeping;
 pub mod http;
 pub mod limits;
@@ -31,6 +33,7 @@ mod sockets;
 pub mod traffic;
 pub mod udp;
 
+pub use eviction::Eviction;
 pub use pipeline::Tracker;
 pub use rejection::Rejection;
 pub use server::{Addresses, Running, StartError};

@@ -1,18 +1,18 @@
 //! Bounds on what strangers can take: requests and connections from one address.
 //!
-//! Tables here have a fixed size: an attacker with many addresses can make them forget, never make them grow.
+//! Tables here are bounded: an attacker with many addresses can make them forget, never make them grow.
 
 pub mod connections;
 pub mod flood;
 pub mod recent;
 
 use std::hash::Hasher;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use siphasher::sip::SipHasher13;
 
 pub use connections::{ConnectionPermit, Connections};
-pub use flood::FloodLimiter;
+pub use flood::{FloodLimiter, Sender};
 pub use recent::RecentAddresses;
 
 /// Cells that one address may use, so that two busy addresses seldom push each other out.
@@ -27,13 +27,22 @@ impl AddressHasher {
         AddressHasher(secret)
     }
 
-    /// Of IPv6, one network (/64) counts as one address: a single customer has all of it.
-    fn hash(&self, ip: IpAddr) -> u64 {
+    /// `kind` keeps apart what must not be counted together.
+    fn hash(&self, ip: IpAddr, kind: u8) -> u64 {
         let mut hasher = SipHasher13::new_with_keys(self.0[0], self.0[1]);
-        match ip {
+        match network_of(ip) {
             IpAddr::V4(ip) => hasher.write(&ip.octets()),
             IpAddr::V6(ip) => hasher.write(&ip.octets()[..8]),
         }
+        hasher.write_u8(kind);
         hasher.finish()
+    }
+}
+
+/// What counts as one address. Of IPv6 that is one network (/64): a single customer has all of it.
+fn network_of(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(_) => ip,
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
     }
 }

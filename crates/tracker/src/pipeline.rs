@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use access::{Admission, Gate};
+use access::{Admission, Gate, Refusal};
 use arc_swap::ArcSwap;
 use domain::clock::Clock;
 use domain::{
@@ -14,13 +14,17 @@ use swarm::{Announce, Departure, Families, Outcome, PeerLists, SwarmCounts, Swar
 use wire::ScrapeEntry;
 
 use crate::counters::Counters;
-use crate::limits::{FloodLimiter, RecentAddresses};
+use crate::eviction::{Eviction, Evictions};
+use crate::limits::{FloodLimiter, RecentAddresses, Sender};
 use crate::rejection::Rejection;
 use crate::settings::LiveSettings;
 use crate::traffic::TrafficSink;
 
 /// What a client is warned of when it comes back sooner than it may.
 const TOO_SOON: &str = "you announce more often than min interval allows; no peers this time";
+
+/// Announces of one client within this time are one.
+const TWIN_WINDOW: Seconds = Seconds(30);
 
 /// An announce as a listener heard it, before anyone has judged it.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +103,7 @@ pub struct Tracker {
     sink: Arc<dyn TrafficSink>,
     flood: FloodLimiter,
     announced_lately: RecentAddresses,
+    evictions: Evictions,
     counters: Counters,
     node: NodeId,
 }
@@ -121,6 +126,7 @@ impl Tracker {
             sink,
             flood: FloodLimiter::new(secrets.pair(1)),
             announced_lately: RecentAddresses::new(secrets.pair(2)),
+            evictions: Evictions::default(),
             counters: Counters::default(),
             node: NodeId(node),
         }
@@ -143,7 +149,11 @@ impl Tracker {
 
     /// Puts other settings in force.
     pub fn set_live(&self, live: LiveSettings) {
-        self.live.store(Arc::new(live));
+        let rules = live.rules();
+        let old = self.live.swap(Arc::new(live));
+        if rules.silence_max < old.rules().silence_max {
+            self.swarms.rearm(self.now(), &rules);
+        }
     }
 
     /// The present moment.
@@ -151,12 +161,13 @@ impl Tracker {
         self.clock.now()
     }
 
-    /// Counts one request of an address and says whether it is one too many. Comes before any parsing.
-    pub fn check_flood(&self, ip: IpAddr) -> Result<(), Rejection> {
+    /// Counts one request of an address and says whether it is one too many.
+    pub fn check_flood(&self, ip: IpAddr, sender: Sender) -> Result<(), Rejection> {
         let live = self.live.load();
         let limits = &live.limits;
         let allowed = self.flood.allows(
             ip,
+            sender,
             self.now(),
             limits.requests_per_address_per_s,
             limits.request_burst_per_address,
@@ -166,8 +177,15 @@ impl Tracker {
 
     /// Takes an announce. The peers it is given are written to `lists`.
     pub fn announce(&self, request: &Request, lists: &mut PeerLists) -> Result<Answer, Rejection> {
-        let admission = self.gate.admit(&request.passkey, &request.info_hash, &request.peer_id)?;
         let live = self.live.load();
+        let admission = match self.gate.admit(&request.passkey, &request.info_hash, &request.peer_id) {
+            Ok(admission) => admission,
+            Err(refusal) if is_goodbye(request, refusal) => {
+                lists.clear();
+                return Ok(answer(SwarmCounts::default(), &live, None));
+            }
+            Err(refusal) => return Err(refusal.into()),
+        };
         let now = self.now();
         let announce = Announce {
             info_hash: admission.info_hash,
@@ -187,12 +205,10 @@ impl Tracker {
         let outcome = self.swarms.announce(&announce, &live.rules(), lists)?;
         self.announced_lately.note(request.ip, now);
         self.write_down(request, &admission, &outcome, now, &live);
-        Ok(Answer {
-            counts: outcome.counts,
-            interval: live.announce_interval,
-            min_interval: live.min_announce_interval,
-            warning: outcome.too_soon.then_some(TOO_SOON),
-        })
+        // Twice at once is not impatience: a hybrid torrent is announced under both its hashes, and a torrent may
+        // list this tracker twice.
+        let impatient = outcome.too_soon && outcome.since_last > TWIN_WINDOW;
+        Ok(answer(outcome.counts, &live, impatient.then_some(TOO_SOON)))
     }
 
     /// Whether a passkey may scrape.
@@ -229,17 +245,30 @@ impl Tracker {
         self.write_down_departed(&departed, Cause::Timeout);
     }
 
-    /// Takes out a torrent that is no longer allowed, with its peers.
-    pub fn remove_torrent(&self, info_hash: &InfoHash) {
-        let mut departed = Vec::new();
-        self.swarms.remove_torrent(info_hash, |departure| departed.push(departure));
-        self.write_down_departed(&departed, Cause::Removal);
+    /// Sees to it that whoever is no longer allowed leaves the swarms. See [`Tracker::evict_ordered`].
+    pub fn order_eviction(&self, eviction: Eviction) {
+        self.evictions.order(eviction);
     }
 
-    /// Takes out the peers of a user who is no longer allowed.
-    pub fn remove_user(&self, user: UserId) {
+    /// Carries out the evictions ordered since the last time, all in one pass, and those of the time before again: an
+    /// announce that had passed the gate just before the change may have come in behind the first pass.
+    pub fn evict_ordered(&self) {
+        let Some(ordered) = self.evictions.take_due() else {
+            return;
+        };
         let mut departed = Vec::new();
-        self.swarms.remove_user(user, |departure| departed.push(departure));
+        for info_hash in &ordered.torrents {
+            if !self.gate.torrent(info_hash).is_some_and(|torrent| torrent.enabled) {
+                self.swarms.remove_torrent(info_hash, |departure| departed.push(departure));
+            }
+        }
+        if !ordered.users.is_empty() || ordered.clients {
+            let is_out = |user, peer_id: &PeerId| {
+                ordered.users.contains(&user) && !self.gate.is_enabled(user)
+                    || ordered.clients && !self.gate.allows_client(peer_id)
+            };
+            self.swarms.remove_peers(is_out, |departure| departed.push(departure));
+        }
         self.write_down_departed(&departed, Cause::Removal);
     }
 
@@ -284,6 +313,11 @@ impl Tracker {
     fn write_down_departed(&self, departed: &[Departure], cause: Cause) {
         let (live, now) = (self.live.load(), self.now());
         for departure in departed {
+            // A timeout happened when the silence became too long. A later announce is later in the journal, too.
+            let at = match cause {
+                Cause::Timeout => now.min(departure.last_announce + live.rules().silence_max),
+                Cause::Announce | Cause::Removal => now,
+            };
             self.sink.record(&TrafficEvent {
                 passkey: self.gate.passkey_of(departure.user),
                 user: departure.user,
@@ -296,8 +330,8 @@ impl Tracker {
                 downloaded_delta: 0,
                 left: departure.seeder.then_some(0),
                 event: AnnounceEvent::Stopped,
-                at: now,
-                since_last: now.since(departure.last_announce),
+                at,
+                since_last: at.since(departure.last_announce),
                 interval: live.announce_interval,
                 min_interval: live.min_announce_interval,
                 node: self.node,
@@ -308,4 +342,15 @@ impl Tracker {
             });
         }
     }
+}
+
+fn answer(counts: SwarmCounts, live: &LiveSettings, warning: Option<&'static str>) -> Answer {
+    Answer { counts, interval: live.announce_interval, min_interval: live.min_announce_interval, warning }
+}
+
+/// A known user's `stopped` is not refused for its torrent or its client, which may have been removed or forbidden
+/// since: there is nothing left to stop, and some clients repeat a refused one for ever.
+fn is_goodbye(request: &Request, refusal: Refusal) -> bool {
+    request.event == AnnounceEvent::Stopped
+        && matches!(refusal, Refusal::UnknownTorrent | Refusal::TorrentDisabled | Refusal::ClientNotAllowed)
 }

@@ -23,14 +23,14 @@ use crate::udp::{self, ConnectionIds};
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// An address is taken, or not ours.
-    #[error("cannot listen on {address} ({protocol}): {}", explain_bind(.source))]
+    #[error("cannot listen on {address} ({protocol}): {}", explain_bind(.reason))]
     Bind {
         /// Where.
         address: SocketAddr,
         /// `HTTP`, `HTTPS` or `UDP`.
         protocol: &'static str,
         /// Why.
-        source: io::Error,
+        reason: io::Error,
     },
     /// HTTPS addresses are set, but no certificate.
     #[error(
@@ -48,7 +48,7 @@ pub enum StartError {
 fn explain_bind(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "the port is taken by another program; stop it or configure another port".to_owned()
+            "the port is taken; stop whoever has it, or configure another one".to_owned()
         }
         io::ErrorKind::AddrNotAvailable => "this machine does not have that address".to_owned(),
         io::ErrorKind::PermissionDenied => "not permitted; ports below 1024 need privileges".to_owned(),
@@ -124,11 +124,11 @@ impl Running {
         &self.tracker
     }
 
-    /// Takes over what may change while the server runs, and looks at the certificate files.
+    /// Takes over what may change while the server runs, and reads the certificate files again.
     pub fn reload(&self, live: LiveSettings) {
         self.tracker.set_live(live);
         if let Some(certificate) = &self.certificate {
-            certificate.reload_if_changed();
+            certificate.reload();
         }
     }
 
@@ -212,7 +212,7 @@ fn open_each<T>(
             Err(error) if addresses.len() > 1 && sockets::is_missing_ipv6(*address, &error) => {
                 warn!(%address, protocol, "this machine has no IPv6; listening on the other addresses only");
             }
-            Err(source) => return Err(StartError::Bind { address: *address, protocol, source }),
+            Err(reason) => return Err(StartError::Bind { address: *address, protocol, reason }),
         }
     }
     Ok(groups)

@@ -17,6 +17,7 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use tracing::{error, warn};
 
@@ -24,6 +25,12 @@ pub use connection_id::ConnectionIds;
 
 use crate::pipeline::Tracker;
 use batch::Batch;
+
+/// More than the system queues for a socket, so that an end comes however fast packets do.
+const LAST_BATCHES_MAX: usize = 1024;
+
+/// How long to wait after an error, so that one that does not pass is not repeated a million times a second.
+const ERROR_PAUSE: Duration = Duration::from_millis(50);
 
 /// Starts the thread that serves one socket.
 pub(crate) fn start(
@@ -35,22 +42,45 @@ pub(crate) fn start(
     thread::Builder::new().name("udp".into()).spawn(move || serve(&socket, &tracker, ids, &stop))
 }
 
-/// Answers packets until told to stop and nothing is left to answer.
+/// Answers packets until told to stop, then those that are queued by then.
 fn serve(socket: &UdpSocket, tracker: &Tracker, ids: ConnectionIds, stop: &AtomicBool) {
     let mut batch = Batch::new();
     let mut answerer = packet::Answerer::new(tracker, ids);
-    loop {
-        match batch.receive(socket) {
-            Ok(0) if stop.load(Ordering::Acquire) => return,
-            Ok(received) => {
-                tracker.counters().packets.add(received as u64);
-                batch.answer_each(|packet, from, reply| answerer.answer(packet, from, reply));
-                let unsent = batch.send(socket);
-                tracker.counters().replies_unsent.add(unsent as u64);
-            }
-            Err(reason) if is_passing(&reason) => warn!(%reason, "packets could not be received"),
-            Err(reason) => return error!(%reason, "a UDP socket is no longer usable"),
+    while !stop.load(Ordering::Acquire) {
+        if let Err(reason) = answer_batch(socket, &mut batch, &mut answerer, tracker) {
+            return error!(%reason, "a UDP socket is no longer usable");
         }
+    }
+    // A busy tracker always has a packet on the way: nothing is waited for any more.
+    if socket.set_nonblocking(true).is_err() {
+        return;
+    }
+    for _ in 0..LAST_BATCHES_MAX {
+        let Ok(1..) = answer_batch(socket, &mut batch, &mut answerer, tracker) else { return };
+    }
+}
+
+/// Takes the packets that are there, waiting as long as the socket is set to, and answers them; returns how many.
+fn answer_batch(
+    socket: &UdpSocket,
+    batch: &mut Batch,
+    answerer: &mut packet::Answerer<'_>,
+    tracker: &Tracker,
+) -> std::io::Result<usize> {
+    match batch.receive(socket) {
+        Ok(received) => {
+            tracker.counters().packets.add(received as u64);
+            batch.answer_each(|packet, from, reply| answerer.answer(packet, from, reply));
+            let unsent = batch.send(socket);
+            tracker.counters().replies_unsent.add(unsent as u64);
+            Ok(received)
+        }
+        Err(reason) if is_passing(&reason) => {
+            warn!(%reason, "packets could not be received");
+            thread::sleep(ERROR_PAUSE);
+            Ok(0)
+        }
+        Err(reason) => Err(reason),
     }
 }
 

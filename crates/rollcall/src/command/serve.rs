@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 use tracker::pipeline::Secrets;
 use tracker::traffic::LogSink;
-use tracker::{Addresses, Running, Tracker, server};
+use tracker::{Addresses, Eviction, Running, Tracker, server};
 
 use crate::config::Config;
 use crate::logging::{self, LogControl};
@@ -36,9 +36,8 @@ pub async fn run(config: Config, data: PathBuf, output: Output) -> anyhow::Resul
     greet(&running, &gate, &store, &data, output)?;
     info!(users = gate.user_count(), torrents = gate.torrent_count(), "ready");
 
-    let mut config = config;
     while signals.next().await == Told::Reload {
-        config = reload(config, &running, &log_control);
+        reload(&config, &running, &log_control);
     }
     info!("draining");
     // The follower ends as soon as its sender is gone.
@@ -66,22 +65,22 @@ fn start_tracker(config: &Config, gate: &Arc<Gate>) -> anyhow::Result<Running> {
 /// Whoever is no longer allowed leaves the swarms at once, not when they would have expired.
 fn apply(change: Change, tracker: &Tracker) {
     match change {
-        Change::UserRemoved(user) => tracker.remove_user(user),
-        Change::TorrentRemoved(info_hash) => tracker.remove_torrent(&info_hash),
-        Change::UserAdmitted(_) | Change::TorrentAdmitted(_) | Change::ClientsChanged => {}
+        Change::UserRemoved(user) => tracker.order_eviction(Eviction::User(user)),
+        Change::TorrentRemoved(info_hash) => tracker.order_eviction(Eviction::Torrent(info_hash)),
+        Change::ClientsChanged => tracker.order_eviction(Eviction::ForbiddenClients),
+        Change::UserAdmitted(_) | Change::TorrentAdmitted(_) => {}
     }
 }
 
-/// Takes over what can change; a configuration that is not valid changes nothing.
-fn reload(config: Config, running: &Running, log_control: &LogControl) -> Config {
-    let new = match config.reload() {
+/// Takes over what can change since the start; a configuration that is not valid changes nothing.
+fn reload(started_with: &Config, running: &Running, log_control: &LogControl) {
+    let new = match started_with.reload() {
         Ok(new) => new,
         Err(reason) => {
-            error!(%reason, "the configuration is not valid; everything stays as it was");
-            return config;
+            return error!(%reason, "the configuration is not valid; everything stays as it was");
         }
     };
-    for key in config.needs_restart(&new) {
+    for key in started_with.needs_restart(&new) {
         warn!(key, "this setting takes effect only after a restart");
     }
     if let Err(reason) = log_control.set_filter(&new.log.level) {
@@ -89,7 +88,6 @@ fn reload(config: Config, running: &Running, log_control: &LogControl) -> Config
     }
     running.reload(new.live_settings());
     info!("configuration reloaded");
-    new
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +142,11 @@ fn greeting(addresses: &Addresses, gate: &Gate, store: &Store, data: &Path) -> S
     let mut text = format!("\nRollcall {} is up.\n\n", env!("CARGO_PKG_VERSION"));
     for (scheme, list) in [("https", &addresses.https), ("http", &addresses.http), ("udp", &addresses.udp)] {
         for address in list {
-            let _ = writeln!(text, "  announce  {scheme}://{address}/<passkey>/announce");
+            let host = match address.ip().is_unspecified() {
+                true => format!("<this machine>:{}", address.port()),
+                false => address.to_string(),
+            };
+            let _ = writeln!(text, "  announce  {scheme}://{host}/announce/<passkey>");
         }
     }
     let (users, torrents) = (gate.user_count(), gate.torrent_count());

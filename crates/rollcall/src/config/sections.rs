@@ -44,14 +44,15 @@ config_section! {
         announce_interval_s: u32 [1..=WEEK_S] = 1800,
         /// Clients that announce more often are credited, but get no peers. At most announce_interval_s.
         min_announce_interval_s: u32 [0..=WEEK_S] = 900,
-        /// A silent peer is forgotten this long after its announce was due.
+        /// A silent peer is forgotten this long after its announce was due. Clients built on libtorrent announce
+        /// over UDP every 30 s at the most, whatever they are told.
         peer_grace_s: u32 [0..=WEEK_S] = 600,
         /// Peers handed to a client that does not say how many it wants. At most numwant_max.
-        numwant_default: u32 [0..=200] = 50,
+        numwant_default: u32 [0..=swarm::WANTED_MAX as u32] = 50,
         /// Peers handed out at most.
-        numwant_max: u32 [1..=200] = 100,
+        numwant_max: u32 [1..=swarm::WANTED_MAX as u32] = 100,
         /// How many clients one user may run on one torrent at the same time.
-        peers_per_user_and_torrent_max: u32 [1..=16] = 5,
+        peers_per_user_and_torrent_max: u32 [1..=swarm::CLIENTS_PER_USER_MAX as u32] = 5,
         /// Proxies whose word on a client's address is taken, as address ranges: ["10.0.0.0/8"]. None by default.
         trusted_proxies: Vec<IpNet> = Vec::new(),
         /// Headers in which trusted proxies pass on the client's address. The first one present counts.

@@ -37,16 +37,22 @@ impl Raw {
     pub(super) fn as_entries(&self) -> Option<Vec<&str>> {
         match self {
             Raw::List(entries) => entries.iter().map(Raw::as_text).collect(),
+            Raw::Untyped(text) => Some(split_at_commas(without_brackets(text))),
             _ => Some(split_at_commas(self.as_text()?)),
         }
     }
+}
+
+/// In the environment and in flags a list is written with commas; as the file has it, with brackets, is fine too.
+fn without_brackets(text: &str) -> &str {
+    text.trim().strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(text)
 }
 
 fn split_at_commas(text: &str) -> Vec<&str> {
     if text.trim().is_empty() {
         return Vec::new();
     }
-    text.split(',').map(str::trim).collect()
+    text.split(',').map(|entry| entry.trim().trim_matches('"')).collect()
 }
 
 impl fmt::Display for Raw {

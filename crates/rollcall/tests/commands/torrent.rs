@@ -112,7 +112,7 @@ fn announce_urls_come_from_the_addresses_listened_on() {
     let set = ["--set", "tracker.http_addr=203.0.113.5:80", "--set", "tracker.udp_addr="];
     assert_eq!(
         site.json(&[&["torrent", "announce-url", "--user", "7"][..], &set].concat()),
-        json!({ "user": 7, "https": [], "http": ["http://203.0.113.5:80/0123abcd/announce"], "udp": [] })
+        json!({ "user": 7, "https": [], "http": ["http://203.0.113.5:80/announce/0123abcd"], "udp": [] })
     );
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Every test has a server, users and clients of its own. The seeder, the leecher and the watcher who scrapes are
 //! three users, since nobody is given their own peers.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod refusals;
 mod scenario;

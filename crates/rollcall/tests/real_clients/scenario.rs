@@ -91,7 +91,15 @@ impl Scenario {
         eventually_equal(expected, PATIENCE, || self.counts());
     }
 
-    /// The same, for as long as a peer that has fallen silent may be remembered.
+    /// The counts as a scrape over UDP tells them, which is answered to addresses with a peer.
+    #[track_caller]
+    pub fn counts_over_udp(&self) -> (i64, i64, i64) {
+        let scraped = self.server.udp(self.family).scrape(&[self.torrent.info_hash()], "");
+        let counts = scraped.expect("this address has a peer");
+        (counts[0].complete, counts[0].incomplete, counts[0].downloaded)
+    }
+
+    /// Waits for these counts as long as a peer that has fallen silent may be remembered.
     #[track_caller]
     pub fn wait_counts_without_announce(&self, expected: (i64, i64, i64)) {
         // Clocks count whole seconds, and a machine may be busy.

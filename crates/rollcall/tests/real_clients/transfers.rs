@@ -24,6 +24,7 @@ fn move_a_file(
 
     seeder.announce_now();
     scenario.wait_counts((2, 0, 1));
+    assert_eq!(scenario.counts_over_udp(), (2, 0, 1));
     (seeder, leecher)
 }
 

@@ -14,11 +14,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::HttpServer;
 use super::proxy;
 use super::proxy_protocol::{self, Parsed};
 use super::request::{self, Progress};
 use super::response::{self, After, Status};
+use super::{HttpServer, last_call};
 
 /// What a request usually needs; grows up to the configured maximum.
 const READ_BUFFER_BYTES: usize = 1024;
@@ -95,8 +95,12 @@ struct Connection<'s, S> {
 enum End {
     /// The client closed it, or it broke.
     Gone,
+    /// The client does not take what is written.
+    Stuck,
     /// A reply said that it would.
     Closed,
+    /// The last reply was a refusal, and the client may still be sending.
+    Refused,
     /// Nothing came in time.
     TimedOut,
     /// The server drains.
@@ -111,23 +115,42 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
 
     async fn run(mut self) {
         let mut alarm = pin!(sleep_until(self.deadline));
-        loop {
-            if let Some(End::Closed | End::Gone) = self.answer_received().await {
-                break;
+        let end = loop {
+            if let Some(end) = self.answer_received().await {
+                break end;
             }
             match self.read(alarm.as_mut()).await {
                 None => {}
-                Some(End::TimedOut) if !self.received.is_empty() => return self.refuse_slow_head().await,
-                Some(_) => break,
+                Some(End::TimedOut) if !self.received.is_empty() => break self.refuse_slow_head().await,
+                Some(end) => break end,
             }
+        };
+        // Over TLS a goodbye is written, which a client that does not read can hold up for ever.
+        let patience = self.server.tracker.live().limits.header_timeout;
+        let _ = timeout(patience, self.part(end)).await;
+    }
+
+    /// Says goodbye in the way that the end asks for.
+    async fn part(&mut self, end: End) {
+        if matches!(end, End::Stuck) {
+            return;
         }
         let _ = self.stream.shutdown().await;
+        if matches!(end, End::Refused) {
+            // Closing now would reset the connection under a client that is still sending, and the reason that it
+            // was given would be lost with it.
+            self.received.clear();
+            while let Ok(1..) = self.stream.read_buf(&mut self.received).await {
+                self.received.clear();
+            }
+        }
     }
 
     /// Reads more, or says why there is no more to read.
     async fn read(&mut self, mut alarm: Pin<&mut Sleep>) -> Option<End> {
-        if *self.stop.borrow() && self.received.is_empty() {
-            return Some(End::Draining);
+        // A deadline that has moved away is noticed when the alarm goes off; one that has come nearer is not.
+        if alarm.deadline() > self.deadline {
+            alarm.as_mut().reset(self.deadline);
         }
         self.received.reserve(READ_BUFFER_BYTES);
         loop {
@@ -151,7 +174,7 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
                     }
                     alarm.as_mut().reset(self.deadline);
                 }
-                _ = self.stop.changed(), if idle => return Some(End::Draining),
+                () = last_call(&mut self.stop), if idle => return Some(End::Draining),
             }
         }
     }
@@ -179,15 +202,15 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
                     end = self.check_head_size(start, &mut out);
                     break;
                 }
-                Progress::Unreadable => end = Some(End::Closed),
+                Progress::Refused => end = Some(End::Refused),
             }
             if out.len() >= WRITE_AT_BYTES && self.write(&mut out).await.is_err() {
-                end = Some(End::Gone);
+                end = Some(End::Stuck);
             }
         }
         self.forget_answered(start);
         if !out.is_empty() && self.write(&mut out).await.is_err() {
-            end = Some(End::Gone);
+            end = Some(End::Stuck);
         }
         WRITE_BUFFER.set(out);
         end
@@ -195,14 +218,12 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
 
     /// A head that is not whole by now must not grow for ever.
     fn check_head_size(&self, start: usize, out: &mut Vec<u8>) -> Option<End> {
-        let head_bytes_max = self.server.tracker.live().limits.header_bytes_max;
-        if self.received.len() - start <= head_bytes_max {
+        let tracker = &self.server.tracker;
+        if self.received.len() - start <= tracker.live().limits.header_bytes_max {
             return None;
         }
-        self.server.tracker.counters().refused.count("head_too_large");
-        let reason = format!("the request head is longer than {head_bytes_max} bytes");
-        response::write_final_failure(out, Status::HeadTooLarge, &reason);
-        Some(End::Closed)
+        request::refuse_too_large(tracker, out);
+        Some(End::Refused)
     }
 
     fn forget_answered(&mut self, answered: usize) {
@@ -218,7 +239,12 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
     /// Writes all answers; a client that does not take them loses its connection.
     async fn write(&mut self, out: &mut Vec<u8>) -> std::io::Result<()> {
         let patience = self.server.tracker.live().limits.header_timeout;
-        let written = timeout(patience, self.stream.write_all(out)).await;
+        let write = async {
+            self.stream.write_all(out).await?;
+            // TLS may hold back the end of what it was given.
+            self.stream.flush().await
+        };
+        let written = timeout(patience, write).await;
         out.clear();
         match written {
             Ok(result) => result,
@@ -229,11 +255,13 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
         }
     }
 
-    async fn refuse_slow_head(mut self) {
+    async fn refuse_slow_head(&mut self) -> End {
         self.server.tracker.counters().refused.count("slow_head");
         let mut out = Vec::new();
         response::write_final_failure(&mut out, Status::RequestTimeout, "the request did not arrive in time");
-        let _ = self.write(&mut out).await;
-        let _ = self.stream.shutdown().await;
+        match self.write(&mut out).await {
+            Ok(()) => End::Refused,
+            Err(_) => End::Stuck,
+        }
     }
 }

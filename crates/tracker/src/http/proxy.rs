@@ -15,8 +15,9 @@ pub struct ForwardedError;
 pub struct Client {
     /// Where they are.
     pub ip: IpAddr,
-    /// Whether a trusted proxy speaks for them.
-    pub came_through_proxy: bool,
+    /// Whether that is a trusted proxy, which may say whom it asks for. Whoever is behind a proxy that tells their
+    /// address is not: proxies pass on what strangers write into their queries.
+    pub is_trusted: bool,
 }
 
 /// An IPv4 address that came in as IPv6 is an IPv4 address.
@@ -36,15 +37,15 @@ pub(crate) fn client_address<'h>(
     proxies: &ProxySettings,
 ) -> Result<Client, ForwardedError> {
     if !is_trusted(from, proxies) {
-        return Ok(Client { ip: from, came_through_proxy: false });
+        return Ok(Client { ip: from, is_trusted: false });
     }
     for name in &proxies.forwarded_headers {
         let values = headers.clone().filter(|(header, _)| header.eq_ignore_ascii_case(name));
         if let Some(ip) = rightmost_untrusted(values.map(|(_, value)| value), name, proxies)? {
-            return Ok(Client { ip, came_through_proxy: true });
+            return Ok(Client { ip, is_trusted: is_trusted(ip, proxies) });
         }
     }
-    Ok(Client { ip: from, came_through_proxy: true })
+    Ok(Client { ip: from, is_trusted: true })
 }
 
 /// The right-most hop that is no trusted proxy; if all are, the left-most one. None without any hop.

@@ -11,6 +11,7 @@ use wire::http::{AnnounceQuery, AnnounceReply, Failure, Route, ScrapeQuery, Targ
 use super::proxy::{self, ForwardedError};
 use super::request_line::{LineParsed, RequestLine};
 use super::response::{self, After, Status};
+use crate::limits::Sender;
 use crate::pipeline::{Request, Tracker};
 use crate::rejection::Rejection;
 
@@ -25,8 +26,8 @@ pub(super) enum Progress {
     Answered { consumed: usize, after: After },
     /// More bytes are needed.
     Incomplete,
-    /// The bytes are no HTTP; the connection has been given its last words.
-    Unreadable,
+    /// The bytes, or those behind them, cannot be understood; the connection has been given its last words.
+    Refused,
 }
 
 /// Buffers of one thread, used anew for every request.
@@ -51,6 +52,7 @@ struct Manner {
 struct Head<'h> {
     line: RequestLine<'h>,
     headers: &'h [Header<'h>],
+    has_body: bool,
 }
 
 /// Answers the first request in `bytes`, if it is there whole; the answer is appended to `out`.
@@ -91,27 +93,43 @@ fn answer_parsed<'h>(
         Err(_) => return refuse_unreadable(Status::BadRequest, "a header cannot be read", tracker, out),
     };
     let consumed = line.length + header_bytes;
-    let head = Head { line, headers };
-    let manner = manner_of(&head);
-    let after = if manner.has_body { After::Close } else { manner.after };
-    SCRATCH.with_borrow_mut(|scratch| {
-        let status = answer(&head, from, tracker, scratch);
+    if consumed > tracker.live().limits.header_bytes_max {
+        refuse_too_large(tracker, out);
+        return Progress::Refused;
+    }
+    let Manner { after, has_body } = manner_of(&line, headers);
+    let head = Head { line, headers, has_body };
+    let after = SCRATCH.with_borrow_mut(|scratch| {
+        let (status, after) = match answer(&head, from, tracker, scratch) {
+            Ok(()) => (Status::Ok, after),
+            Err(problem) => (problem.status(), if problem.ends_connection() { After::Close } else { after }),
+        };
         response::write(out, status, after, &scratch.body);
+        after
     });
-    Progress::Answered { consumed, after }
+    // Nobody reads bodies here, so what follows is no request.
+    if has_body { Progress::Refused } else { Progress::Answered { consumed, after } }
+}
+
+/// Appends the last words to a connection whose head is longer than allowed.
+pub(super) fn refuse_too_large(tracker: &Tracker, out: &mut Vec<u8>) {
+    tracker.counters().refused.count("head_too_large");
+    let head_bytes_max = tracker.live().limits.header_bytes_max;
+    let reason = format!("the request head is longer than {head_bytes_max} bytes");
+    response::write_final_failure(out, Status::HeadTooLarge, &reason);
 }
 
 fn refuse_unreadable(status: Status, reason: &str, tracker: &Tracker, out: &mut Vec<u8>) -> Progress {
     tracker.counters().refused.count("bad_http");
     response::write_final_failure(out, status, reason);
-    Progress::Unreadable
+    Progress::Refused
 }
 
-fn manner_of(head: &Head<'_>) -> Manner {
-    let is_1_0 = head.line.is_http_1_0;
-    let mut after = if is_1_0 { After::Close } else { After::KeepAlive };
+fn manner_of(line: &RequestLine<'_>, headers: &[Header<'_>]) -> Manner {
+    let is_1_0 = line.is_http_1_0;
     let mut has_body = false;
-    for header in head.headers.iter() {
+    let mut after = if is_1_0 { After::Close } else { After::KeepAlive };
+    for header in headers {
         if header.name.eq_ignore_ascii_case("connection") {
             let has = |word: &str| {
                 header
@@ -130,23 +148,26 @@ fn manner_of(head: &Head<'_>) -> Manner {
             has_body = true;
         }
     }
-    Manner { after, has_body }
+    Manner { after: if has_body { After::Close } else { after }, has_body }
 }
 
-/// Writes the body and says under which status it goes. A refusal of the tracker's own is a success of HTTP: clients
-/// show its reason only then.
-fn answer(head: &Head<'_>, from: SocketAddr, tracker: &Tracker, scratch: &mut Scratch) -> Status {
+/// Writes the body of the answer, whichever it is.
+fn answer(
+    head: &Head<'_>,
+    from: SocketAddr,
+    tracker: &Tracker,
+    scratch: &mut Scratch,
+) -> Result<(), Problem> {
     scratch.body.clear();
-    match answer_request(head, from, tracker, scratch) {
-        Ok(()) => Status::Ok,
-        Err(problem) => {
-            tracker.counters().refused.count(problem.label());
-            scratch.body.clear();
+    answer_request(head, from, tracker, scratch).inspect_err(|problem| {
+        tracker.counters().refused.count(problem.label());
+        scratch.body.clear();
+        // Whoever sends HEAD would take a body for the next answer.
+        if head.line.method != b"HEAD" {
             let (reason, retry_in) = (problem.to_string(), problem.retry_in());
             Failure { reason: &reason, retry_in }.write(&mut scratch.body);
-            problem.status()
         }
-    }
+    })
 }
 
 /// Why a request that is HTTP is not answered with what it asked for.
@@ -154,6 +175,8 @@ fn answer(head: &Head<'_>, from: SocketAddr, tracker: &Tracker, scratch: &mut Sc
 enum Problem {
     #[error("only GET is understood here")]
     Method,
+    #[error("a request here has no body")]
+    Body,
     #[error(transparent)]
     Forwarded(#[from] ForwardedError),
     #[error(transparent)]
@@ -164,6 +187,7 @@ impl Problem {
     fn label(&self) -> &'static str {
         match self {
             Problem::Method => "method",
+            Problem::Body => "body",
             Problem::Forwarded(_) => "bad_forwarded_address",
             Problem::Rejected(rejection) => rejection.label(),
         }
@@ -171,15 +195,21 @@ impl Problem {
 
     fn retry_in(&self) -> Option<wire::http::RetryIn> {
         match self {
-            Problem::Method | Problem::Forwarded(_) => None,
+            Problem::Method | Problem::Body | Problem::Forwarded(_) => None,
             Problem::Rejected(rejection) => rejection.retry_in(),
         }
     }
 
+    /// Whether what follows on the connection may not be what it seems.
+    fn ends_connection(&self) -> bool {
+        matches!(self, Problem::Method | Problem::Body)
+    }
+
+    /// A refusal of the tracker's own is a success of HTTP: clients show its reason only then.
     fn status(&self) -> Status {
         match self {
             Problem::Method => Status::MethodNotAllowed,
-            Problem::Forwarded(_) => Status::BadRequest,
+            Problem::Body | Problem::Forwarded(_) => Status::BadRequest,
             Problem::Rejected(Rejection::Query(wire::http::QueryError::UnknownPath)) => Status::NotFound,
             Problem::Rejected(_) => Status::Ok,
         }
@@ -198,15 +228,18 @@ fn answer_request(
     tracker: &Tracker,
     scratch: &mut Scratch,
 ) -> Result<(), Problem> {
-    if head.line.method != b"GET" {
-        return Err(Problem::Method);
-    }
     let client = {
         let live = tracker.live();
         let headers = head.headers.iter().map(|header| (header.name, header.value));
         proxy::client_address(from.ip(), headers, &live.proxies)?
     };
-    tracker.check_flood(client.ip)?;
+    tracker.check_flood(client.ip, Sender::Proven)?;
+    if head.line.method != b"GET" {
+        return Err(Problem::Method);
+    }
+    if head.has_body {
+        return Err(Problem::Body);
+    }
     let target = parse_target(head.line.target)?;
     match target.route {
         Route::Announce => announce(&target, client, tracker, scratch),
@@ -223,7 +256,7 @@ fn announce(
     let query = AnnounceQuery::parse(target.query)?;
     let passkey = target.path_passkey()?.or(query.passkey).ok_or(Rejection::NoPasskey)?;
     // Only a trusted proxy may say that a client is elsewhere.
-    let ip = query.ip.filter(|_| client.came_through_proxy).map_or(client.ip, |ip| ip.to_canonical());
+    let ip = query.ip.filter(|_| client.is_trusted).map_or(client.ip, |ip| ip.to_canonical());
     let request = Request {
         passkey,
         info_hash: query.info_hash,

@@ -1,6 +1,7 @@
 //! Certificates, reloaded while the server runs.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -46,8 +47,17 @@ pub enum TlsError {
 pub struct Certificate {
     files: TlsFiles,
     shown: Arc<Shown>,
-    /// When the files last changed.
-    changed: Mutex<Option<[SystemTime; 2]>>,
+    /// What the files were when they were last read.
+    seen: Mutex<Option<[FileState; 2]>>,
+}
+
+/// What shows that a file was replaced. The time alone does not: clocks of file systems tick slowly, and some tools
+/// keep the time of what they copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileState {
+    modified: SystemTime,
+    inode: u64,
+    bytes: u64,
 }
 
 #[derive(Debug)]
@@ -62,24 +72,39 @@ impl ResolvesServerCert for Shown {
 impl Certificate {
     /// Reads the files.
     pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
+        // Looked at before they are read: what is replaced in between is read again, rather than never.
+        let seen = look_at(files).ok();
         let key = read(files)?;
         Ok(Certificate {
             files: files.clone(),
             shown: Arc::new(Shown(ArcSwap::from_pointee(key))),
-            changed: Mutex::new(changed_at(files).ok()),
+            seen: Mutex::new(seen),
         })
     }
 
     /// Reads the files again if they changed. Files that are not usable leave everything as it was.
     pub fn reload_if_changed(&self) {
-        let mut changed = self.changed.lock();
-        let Ok(now_changed) = changed_at(&self.files) else {
+        let mut seen = self.seen.lock();
+        let Ok(state) = look_at(&self.files) else {
             return;
         };
-        if *changed == Some(now_changed) {
+        if *seen == Some(state) {
             return;
         }
-        *changed = Some(now_changed);
+        self.reload_as(state, &mut seen);
+    }
+
+    /// Reads the files again, changed or not: what could not be read may be readable now.
+    pub fn reload(&self) {
+        let mut seen = self.seen.lock();
+        match look_at(&self.files) {
+            Ok(state) => self.reload_as(state, &mut seen),
+            Err(reason) => error!(%reason, "the certificate cannot be read; the old one stays"),
+        }
+    }
+
+    fn reload_as(&self, state: [FileState; 2], seen: &mut Option<[FileState; 2]>) {
+        *seen = Some(state);
         match read(&self.files) {
             Ok(key) => {
                 self.shown.0.store(Arc::new(key));
@@ -97,13 +122,20 @@ impl Certificate {
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(&self.shown) as Arc<dyn ResolvesServerCert>);
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        // Clients come back every half hour: tickets spare them the full handshake, and cost no memory here.
+        if let Ok(ticketer) = aws_lc_rs::Ticketer::new() {
+            config.ticketer = ticketer;
+        }
         TlsAcceptor::from(Arc::new(config))
     }
 }
 
-fn changed_at(files: &TlsFiles) -> io::Result<[SystemTime; 2]> {
-    let changed = |path: &PathBuf| std::fs::metadata(path)?.modified();
-    Ok([changed(&files.certificates)?, changed(&files.private_key)?])
+fn look_at(files: &TlsFiles) -> io::Result<[FileState; 2]> {
+    let look = |path: &PathBuf| -> io::Result<FileState> {
+        let file = std::fs::metadata(path)?;
+        Ok(FileState { modified: file.modified()?, inode: file.ino(), bytes: file.len() })
+    };
+    Ok([look(&files.certificates)?, look(&files.private_key)?])
 }
 
 fn read(files: &TlsFiles) -> Result<CertifiedKey, TlsError> {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::network_of;
+
 /// Counts open connections; bounded by `connections_max`, so it cannot grow beyond that.
 #[derive(Debug, Default)]
 pub struct Connections(Mutex<Open>);
@@ -50,6 +52,7 @@ impl Connections {
         max: usize,
         per_address_max: u32,
     ) -> Result<ConnectionPermit, TooMany> {
+        let ip = network_of(ip);
         let mut open = self.0.lock();
         if open.total >= max {
             return Err(TooMany::Connections);
@@ -61,11 +64,6 @@ impl Connections {
         *from_address += 1;
         open.total += 1;
         Ok(ConnectionPermit { connections: Arc::clone(self), ip })
-    }
-
-    /// How many are open.
-    pub fn total(&self) -> usize {
-        self.0.lock().total
     }
 }
 
@@ -95,6 +93,10 @@ mod tests {
         assert_eq!(connections.open(here, 3, 2).unwrap_err(), TooMany::FromAddress);
         let _third = connections.open(there, 3, 2).unwrap();
         assert_eq!(connections.open(there, 3, 2).unwrap_err(), TooMany::Connections);
+        let in_one_network = |last: u16| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, last]);
+        let others = Arc::new(Connections::default());
+        let _held: Vec<_> = (0..2).map(|last| others.open(in_one_network(last), 9, 2).unwrap()).collect();
+        assert_eq!(others.open(in_one_network(3), 9, 2).unwrap_err(), TooMany::FromAddress);
         drop(first);
         assert!(connections.open(here, 3, 2).is_ok());
     }

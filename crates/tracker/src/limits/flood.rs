@@ -27,11 +27,28 @@ impl Bucket {
         u64::from(self.who) << 48 | u64::from(self.second) << 32 | u64::from(self.level)
     }
 
+    /// How long ago it was written. Zero if that lies ahead: another thread was quicker, or the clock stepped back.
+    fn age_at(self, second: u16) -> u16 {
+        let elapsed = second.wrapping_sub(self.second);
+        if elapsed > u16::MAX - STEP_BACK_MAX_S { 0 } else { elapsed }
+    }
+
     /// The level once what leaked since has been taken off.
     fn level_at(self, second: u16, leak_per_s: u32) -> u32 {
-        let elapsed = u32::from(second.wrapping_sub(self.second));
-        self.level.saturating_sub(elapsed.saturating_mul(leak_per_s))
+        self.level.saturating_sub(u32::from(self.age_at(second)).saturating_mul(leak_per_s))
     }
+}
+
+/// Clocks may step back by this much without emptying anybody's bucket.
+const STEP_BACK_MAX_S: u16 = 600;
+
+/// Whether the sender is known to be where it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// It answered from there: over TCP, or with a genuine connection id.
+    Proven,
+    /// Anybody may have written that address on the packet, so the address's owner must not pay for it.
+    Claimed,
 }
 
 /// Decides whether one more request of an address is too many.
@@ -50,11 +67,11 @@ impl FloodLimiter {
 
     /// Counts one request; false if the address has used up its `burst` and more than `per_s` a second since. Zero
     /// for either means no limit.
-    pub fn allows(&self, ip: IpAddr, now: UnixTime, per_s: u32, burst: u32) -> bool {
+    pub fn allows(&self, ip: IpAddr, sender: Sender, now: UnixTime, per_s: u32, burst: u32) -> bool {
         if per_s == 0 || burst == 0 {
             return true;
         }
-        let hash = self.hasher.hash(ip);
+        let hash = self.hasher.hash(ip, sender as u8);
         let group = &self.cells[hash as usize % GROUPS];
         // Zero marks a cell that was never used.
         let who = ((hash >> 48) as u16).max(1);
@@ -66,7 +83,9 @@ impl FloodLimiter {
             if level >= burst {
                 return false;
             }
-            let new = Bucket { who, second, level: level + 1 }.to_cell();
+            let written_at =
+                if bucket.who == who && bucket.age_at(second) == 0 { bucket.second } else { second };
+            let new = Bucket { who, second: written_at, level: level + 1 }.to_cell();
             if cell.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 return true;
             }
@@ -101,7 +120,7 @@ mod tests {
     const NOW: UnixTime = UnixTime(1_700_000_000);
 
     fn allowed(limiter: &FloodLimiter, ip: IpAddr, now: UnixTime, requests: u32) -> u32 {
-        (0..requests).filter(|_| limiter.allows(ip, now, 10, 20)).count() as u32
+        (0..requests).filter(|_| limiter.allows(ip, Sender::Proven, now, 10, 20)).count() as u32
     }
 
     #[test]
@@ -118,7 +137,7 @@ mod tests {
         let limiter = FloodLimiter::new([1, 2]);
         assert_eq!(allowed(&limiter, IpAddr::from([10, 9, 9, 9]), NOW, 100_000), 20);
         let hurt = (0..20_000_u32)
-            .filter(|n| !limiter.allows(Ipv4Addr::from(0x0b00_0000 + n).into(), NOW, 10, 20))
+            .filter(|n| !limiter.allows(Ipv4Addr::from(0x0b00_0000 + n).into(), Sender::Proven, NOW, 10, 20))
             .count();
         assert_eq!(hurt, 0);
         assert_eq!(allowed(&limiter, IpAddr::from([10, 9, 9, 9]), NOW, 100), 0, "the flood is remembered");
@@ -128,13 +147,30 @@ mod tests {
     fn an_ipv6_network_counts_as_one_address() {
         let limiter = FloodLimiter::new([1, 2]);
         let ip = |last: u16| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, last]);
-        assert_eq!((0..100).filter(|n| limiter.allows(ip(*n), NOW, 10, 20)).count(), 20);
+        assert_eq!((0..100).filter(|n| limiter.allows(ip(*n), Sender::Proven, NOW, 10, 20)).count(), 20);
+    }
+
+    #[test]
+    fn forged_packets_do_not_lock_out_whose_address_they_carry() {
+        let limiter = FloodLimiter::new([1, 2]);
+        let victim = IpAddr::from([10, 9, 9, 9]);
+        let forged = (0..1000).filter(|_| limiter.allows(victim, Sender::Claimed, NOW, 10, 20)).count();
+        assert_eq!((forged, allowed(&limiter, victim, NOW, 20)), (20, 20));
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_empties_no_bucket() {
+        let limiter = FloodLimiter::new([1, 2]);
+        let ip = IpAddr::from([10, 9, 9, 9]);
+        assert_eq!(allowed(&limiter, ip, NOW, 1000), 20);
+        assert_eq!(allowed(&limiter, ip, UnixTime(NOW.0 - 1), 1000), 0);
+        assert_eq!(allowed(&limiter, ip, NOW, 1000), 0, "and nothing leaks twice when it goes on");
     }
 
     #[test]
     fn zero_means_no_limit() {
         let limiter = FloodLimiter::new([1, 2]);
-        assert!((0..10_000).all(|_| limiter.allows(IpAddr::from([1, 1, 1, 1]), NOW, 0, 5)));
-        assert!((0..10_000).all(|_| limiter.allows(IpAddr::from([1, 1, 1, 1]), NOW, 5, 0)));
+        assert!((0..10_000).all(|_| limiter.allows(IpAddr::from([1, 1, 1, 1]), Sender::Proven, NOW, 0, 5)));
+        assert!((0..10_000).all(|_| limiter.allows(IpAddr::from([1, 1, 1, 1]), Sender::Proven, NOW, 5, 0)));
     }
 }

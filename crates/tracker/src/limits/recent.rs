@@ -37,7 +37,7 @@ impl RecentAddresses {
         });
         if let Some(cell) = oldest_or_own {
             let value = who << 32 | u64::from(now.0);
-            // Most announces of a second find it noted: a load is cheaper than a store to a shared line.
+            // Seedboxes announce hundreds of torrents a second: a load is cheaper than a store to a shared line.
             if cell.load(Ordering::Relaxed) != value {
                 cell.store(value, Ordering::Relaxed);
             }
@@ -54,7 +54,7 @@ impl RecentAddresses {
     }
 
     fn group(&self, ip: IpAddr) -> (&[AtomicU64; WAYS], u64) {
-        let hash = self.hasher.hash(ip);
+        let hash = self.hasher.hash(ip, 0);
         (&self.cells[hash as usize % GROUPS], hash >> 32)
     }
 }

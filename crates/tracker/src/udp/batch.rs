@@ -32,7 +32,7 @@ impl Batch {
             packets: vec![[0; PACKET_BYTES]; PACKETS],
             senders: vec![no_sender(); PACKETS],
             lengths: Vec::with_capacity(PACKETS),
-            replies: vec![Vec::with_capacity(PACKET_BYTES); PACKETS],
+            replies: (0..PACKETS).map(|_| Vec::with_capacity(PACKET_BYTES)).collect(),
             iovecs: Vec::with_capacity(PACKETS),
             headers: Vec::with_capacity(PACKETS),
         }

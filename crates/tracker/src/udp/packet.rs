@@ -8,6 +8,7 @@ use wire::ScrapeEntry;
 use wire::udp::{self, AnnounceRequest, ScrapeRequest, TransactionId};
 
 use super::ConnectionIds;
+use crate::limits::Sender;
 use crate::pipeline::{Request, Tracker};
 use crate::rejection::Rejection;
 
@@ -48,10 +49,11 @@ impl<'t> Answerer<'t> {
                 }
             }
             Err(error) => {
-                if let (Some(connection), Some(transaction)) = (error.connection(), error.transaction())
-                    && self.is_genuine(connection, transaction, ip, reply)
-                {
-                    self.conclude(Err(error.into()), transaction, reply);
+                if let (Some(connection), Some(transaction)) = (error.connection(), error.transaction()) {
+                    if self.is_genuine(connection, transaction, ip, reply) {
+                        let outcome = self.tracker.check_flood(ip, Sender::Proven).and(Err(error.into()));
+                        self.conclude(outcome, transaction, reply);
+                    }
                 } else {
                     self.tracker.counters().refused.count(error.label());
                 }
@@ -60,7 +62,7 @@ impl<'t> Answerer<'t> {
     }
 
     fn connect(&self, transaction: TransactionId, ip: IpAddr, reply: &mut Vec<u8>) {
-        match self.tracker.check_flood(ip) {
+        match self.tracker.check_flood(ip, Sender::Claimed) {
             Ok(()) => udp::write_connect_reply(reply, transaction, self.ids.give(ip, self.tracker.now())),
             // Silence: whoever floods is not paid in packets.
             Err(rejection) => self.tracker.counters().refused.count(rejection.label()),
@@ -78,7 +80,7 @@ impl<'t> Answerer<'t> {
         let genuine = self.ids.is_genuine(connection, ip, self.tracker.now());
         if !genuine {
             self.tracker.counters().refused.count("stale_connection_id");
-            if self.tracker.check_flood(ip).is_ok() {
+            if self.tracker.check_flood(ip, Sender::Claimed).is_ok() {
                 udp::write_error(reply, transaction, STALE_ID);
             }
         }
@@ -101,7 +103,7 @@ impl<'t> Answerer<'t> {
         ip: IpAddr,
         reply: &mut Vec<u8>,
     ) -> Result<(), Rejection> {
-        self.tracker.check_flood(ip)?;
+        self.tracker.check_flood(ip, Sender::Proven)?;
         let (families, bytes_per_peer) = if ip.is_ipv6() { (Families::V6, 18) } else { (Families::V4, 6) };
         let room = ((REPLY_BYTES_MAX - ANNOUNCE_HEAD_BYTES) / bytes_per_peer) as u32;
         let wanted = request.numwant.unwrap_or(self.tracker.live().numwant_default as u32);
@@ -137,7 +139,7 @@ impl<'t> Answerer<'t> {
     }
 
     fn scrape(&self, request: &ScrapeRequest<'_>, ip: IpAddr, reply: &mut Vec<u8>) -> Result<(), Rejection> {
-        self.tracker.check_flood(ip)?;
+        self.tracker.check_flood(ip, Sender::Proven)?;
         self.tracker.admit_scrape_from(ip)?;
         let entries = request.info_hashes().map(|info_hash| self.scrape_or_zeros(info_hash));
         udp::write_scrape_reply(reply, request.transaction, entries);

@@ -1,19 +1,25 @@
 //! A tracker in this process, on real sockets, with a clock that tests move by hand.
 #![allow(dead_code, missing_docs, clippy::unwrap_used, reason = "each test uses its part")]
 
-use std::net::SocketAddr;
+pub mod certificates;
+
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use access::Gate;
-use domain::clock::ManualClock;
+use domain::clock::{ManualClock, Stopwatch};
 use domain::{AnnounceEvent, InfoHash, Passkey, Seconds, TorrentId, TrafficEvent, UnixTime, UserId};
 use parking_lot::Mutex;
 use testkit::{Announce, AnnounceReply, HttpReply, RawHttp, RawUdp, SwarmCounts};
 use tracker::pipeline::{Secrets, Tracker};
 use tracker::settings::{LiveSettings, Settings, TlsFiles};
 use tracker::traffic::TrafficSink;
-use tracker::{Running, server};
+use tracker::{Running, StartError, server};
+
+/// Long enough for a machine that does much else, too.
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub const TORRENT: InfoHash = InfoHash([0x11; 20]);
 pub const OTHER_TORRENT: InfoHash = InfoHash([0x22; 20]);
@@ -46,11 +52,17 @@ pub struct Options {
     pub live: LiveSettings,
     pub tls: Option<TlsFiles>,
     pub workers: usize,
+    pub drain_timeout: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { live: LiveSettings::default(), tls: None, workers: 1 }
+        Options {
+            live: LiveSettings::default(),
+            tls: None,
+            workers: 1,
+            drain_timeout: Duration::from_secs(3),
+        }
     }
 }
 
@@ -65,16 +77,24 @@ pub fn start_live(change: impl FnOnce(&mut LiveSettings)) -> TestTracker {
 }
 
 pub fn start_with(options: Options) -> TestTracker {
+    try_start(&settings_of(options)).unwrap()
+}
+
+/// Everything on loopback, both families, at ports that are free.
+pub fn settings_of(options: Options) -> Settings {
     let loopback: Vec<SocketAddr> = vec!["127.0.0.1:0".parse().unwrap(), "[::1]:0".parse().unwrap()];
-    let settings = Settings {
+    Settings {
         http_addresses: loopback.clone(),
         https_addresses: if options.tls.is_some() { loopback.clone() } else { Vec::new() },
         udp_addresses: loopback,
         tls: options.tls,
         workers: options.workers,
-        drain_timeout: Duration::from_secs(3),
+        drain_timeout: options.drain_timeout,
         live: options.live,
-    };
+    }
+}
+
+pub fn try_start(settings: &Settings) -> Result<TestTracker, StartError> {
     let gate = Arc::new(Gate::default());
     for user in 1..=9 {
         gate.put_user(UserId::new(user).unwrap(), passkey(user), true);
@@ -91,8 +111,19 @@ pub fn start_with(options: Options) -> TestTracker {
         settings.live.clone(),
         &secrets,
     ));
-    let running = server::start(&settings, tracker, &secrets).unwrap();
-    TestTracker { running: Some(running), clock, gate, recorder }
+    let running = server::start(settings, tracker, &secrets)?;
+    Ok(TestTracker { running: Some(running), clock, gate, recorder })
+}
+
+/// A connection from any address of this machine, such as 127.0.0.2.
+pub fn connect_from(local: impl Into<IpAddr>, server: SocketAddr) -> RawHttp {
+    use socket2::{Domain, Socket, Type};
+    let socket = Socket::new(Domain::for_address(server), Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::new(local.into(), 0).into()).unwrap();
+    socket.connect(&server.into()).unwrap();
+    let stream = TcpStream::from(socket);
+    testkit::http::be_patient(&stream).unwrap();
+    RawHttp::over(stream, server)
 }
 
 impl TestTracker {
@@ -110,6 +141,14 @@ impl TestTracker {
 
     pub fn http_v6(&self) -> SocketAddr {
         self.running().addresses().http[1]
+    }
+
+    pub fn https_v4(&self) -> SocketAddr {
+        self.running().addresses().https[0]
+    }
+
+    pub fn https_v6(&self) -> SocketAddr {
+        self.running().addresses().https[1]
     }
 
     pub fn udp_v4(&self) -> RawUdp {
@@ -174,8 +213,24 @@ impl TestTracker {
         self.tracker().counters().refused.get(reason)
     }
 
+    /// Waits until so many requests were refused for this reason: a connection is counted a moment after it ends.
+    #[track_caller]
+    pub fn wait_refused(&self, reason: &str, count: u64) {
+        testkit::eventually_equal(count, PATIENCE, || self.refused(reason));
+    }
+
     pub fn pass(&self, seconds: u32) {
         self.clock.advance(Seconds(seconds));
+    }
+
+    /// Drains in a thread of its own, which gives back how long that took.
+    pub fn begin_drain(&mut self) -> JoinHandle<Duration> {
+        let running = self.running.take().unwrap();
+        std::thread::spawn(move || {
+            let since_start = Stopwatch::start();
+            running.drain();
+            since_start.elapsed()
+        })
     }
 
     pub fn drain(&mut self) {

@@ -1,0 +1,84 @@
+//! Who has to leave the swarms because the site no longer lets them in.
+//!
+//! Orders are collected and carried out together: a site that disables a thousand users at once costs one pass over
+//! the peers, not a thousand.
+
+use std::collections::HashSet;
+
+use domain::{InfoHash, UserId};
+use parking_lot::Mutex;
+
+/// Someone or something that is no longer allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eviction {
+    /// A user, with all their peers.
+    User(UserId),
+    /// A torrent, with all its peers.
+    Torrent(InfoHash),
+    /// All clients that the present rules forbid.
+    ForbiddenClients,
+}
+
+/// Orders to be carried out in one pass.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ordered {
+    pub(crate) users: HashSet<UserId>,
+    pub(crate) torrents: HashSet<InfoHash>,
+    pub(crate) clients: bool,
+}
+
+impl Ordered {
+    fn is_empty(&self) -> bool {
+        self.users.is_empty() && self.torrents.is_empty() && !self.clients
+    }
+}
+
+/// The orders that have not been carried out twice.
+#[derive(Debug, Default)]
+pub(crate) struct Evictions(Mutex<Pending>);
+
+#[derive(Debug, Default)]
+struct Pending {
+    new: Ordered,
+    /// Carried out once.
+    again: Ordered,
+}
+
+impl Evictions {
+    pub(crate) fn order(&self, eviction: Eviction) {
+        let mut pending = self.0.lock();
+        match eviction {
+            Eviction::User(user) => drop(pending.new.users.insert(user)),
+            Eviction::Torrent(info_hash) => drop(pending.new.torrents.insert(info_hash)),
+            Eviction::ForbiddenClients => pending.new.clients = true,
+        }
+    }
+
+    /// What is to be carried out now: what is new, and what was new the time before. None if there is nothing.
+    pub(crate) fn take_due(&self) -> Option<Ordered> {
+        let mut pending = self.0.lock();
+        let new = std::mem::take(&mut pending.new);
+        let mut due = std::mem::replace(&mut pending.again, new.clone());
+        due.users.extend(new.users);
+        due.torrents.extend(new.torrents);
+        due.clients |= new.clients;
+        (!due.is_empty()).then_some(due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_is_carried_out_twice_and_then_forgotten() {
+        let evictions = Evictions::default();
+        let user = |number| UserId::new(number).unwrap();
+        evictions.order(Eviction::User(user(1)));
+        assert_eq!(evictions.take_due().unwrap().users.len(), 1);
+        evictions.order(Eviction::User(user(2)));
+        assert_eq!(evictions.take_due().unwrap().users.len(), 2);
+        assert!(evictions.take_due().unwrap().users.contains(&user(2)));
+        assert!(evictions.take_due().is_none());
+    }
+}
