@@ -33,9 +33,8 @@ fn count_of(summary: &Value) -> Option<InstructionCount> {
         format!("{} {}", summary["function_name"].as_str()?, summary["id"].as_str()?).replace('_', " ");
     let callgrind = summary["profiles"].as_array()?.iter().find(|profile| profile["tool"] == "Callgrind")?;
     let values = &callgrind["data"]["total"]["metrics"]["Ir"]["values"];
-    // Where there was an earlier run, both counts are given, the new one first.
-    let newest = values.get("new").or_else(|| values.get("both")?.get(0))?;
-    Some(InstructionCount { name, instructions: newest.as_u64()? })
+    // Where there was an earlier run, its count is given too, as `old`.
+    Some(InstructionCount { name, instructions: values.get("new")?.as_u64()? })
 }
 
 #[cfg(test)]
@@ -58,7 +57,7 @@ mod tests {
         let expected =
             InstructionCount { name: "swarm heartbeat among 10 peers".to_owned(), instructions: 5049 };
         assert_eq!(count_of(&summary(json!({ "new": 5049 }))), Some(expected.clone()));
-        assert_eq!(count_of(&summary(json!({ "both": [5049, 6000] }))), Some(expected));
+        assert_eq!(count_of(&summary(json!({ "new": 5049, "old": 6000 }))), Some(expected));
         assert_eq!(count_of(&summary(json!({ "old": 6000 }))), None);
     }
 }

@@ -1,6 +1,6 @@
 //! The HTTP client: keep-alive connections on one thread, a fixed number of requests in flight on each.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -235,22 +235,6 @@ fn content_length(head: &[u8]) -> Option<usize> {
         .split(|byte| *byte == b'\n')
         .find(|line| line.len() > NAME.len() && line[..NAME.len()].eq_ignore_ascii_case(NAME))?;
     std::str::from_utf8(&line[NAME.len()..]).ok()?.trim().parse().ok()
-}
-
-/// Asks once, on a connection of its own, and returns the whole reply; for looking at what a server says.
-pub fn ask_once(address: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
-    let mut stream = std::net::TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(Duration::from_secs(SILENCE_S_MAX)))?;
-    stream.write_all(request)?;
-    let mut reply = Vec::new();
-    let mut piece = [0; 4096];
-    while !matches!(Reply::find(&reply), Ok(Some(_)) | Err(_)) {
-        match stream.read(&mut piece)? {
-            0 => break,
-            count => reply.extend_from_slice(&piece[..count]),
-        }
-    }
-    Ok(reply)
 }
 
 #[cfg(test)]
