@@ -10,6 +10,22 @@ pub(crate) const fn digit_value(digit: u8) -> Option<u8> {
     }
 }
 
+/// The value of every byte as a hexadecimal digit; [`NOT_A_DIGIT`] for the others.
+pub(crate) const VALUES: [u8; 256] = {
+    let mut values = [NOT_A_DIGIT; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        if let Some(value) = digit_value(byte as u8) {
+            values[byte] = value;
+        }
+        byte += 1;
+    }
+    values
+};
+
+/// What [`VALUES`] holds for a byte that is no digit: more than any value.
+pub(crate) const NOT_A_DIGIT: u8 = 0xff;
+
 /// The lowercase digit of a value below 16.
 pub(crate) const fn digit(value: u8) -> u8 {
     b"0123456789abcdef"[(value & 0x0f) as usize]

@@ -139,9 +139,16 @@ impl Passkey {
             return Err(IdError::NotAPasskey);
         }
         let mut packed = [0; Self::MAX_DIGITS / 2];
-        for (position, digit) in text.iter().enumerate() {
-            let value = hex::digit_value(*digit).ok_or(IdError::NotAPasskey)?;
-            packed[position / 2] |= if position % 2 == 0 { value << 4 } else { value };
+        // Every announce comes through here: bad digits are collected and refused at the end, without a branch each.
+        let mut bad = 0;
+        for (byte, digits) in packed.iter_mut().zip(text.chunks(2)) {
+            let high = hex::VALUES[usize::from(digits[0])];
+            let low = digits.get(1).map_or(0, |low| hex::VALUES[usize::from(*low)]);
+            bad |= high | low;
+            *byte = high << 4 | (low & 0x0f);
+        }
+        if bad > 0x0f {
+            return Err(IdError::NotAPasskey);
         }
         Ok(Passkey { packed, digits: text.len() as u8 })
     }

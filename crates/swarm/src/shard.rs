@@ -176,15 +176,6 @@ impl Shard {
         }
     }
 
-    /// Looks at every peer anew under rules that may let them be silent for less long than before.
-    pub(crate) fn rearm(&mut self, now: UnixTime, rules: &Rules) {
-        let mut wheel = TimingWheel::new(now, WHEEL_HORIZON_S);
-        for (slot, peer) in self.living() {
-            wheel.arm(slot, peer.last_announce + rules.silence_max);
-        }
-        self.wheel = wheel;
-    }
-
     fn living(&self) -> impl Iterator<Item = (u32, &Peer)> {
         self.peers.iter().filter(|(_, peer)| !peer.is_vacant())
     }

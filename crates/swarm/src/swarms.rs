@@ -80,13 +80,6 @@ impl Swarms {
         }
     }
 
-    /// Makes a shorter `rules.silence_max` hold for the peers that are here already. Reads every peer.
-    pub fn rearm(&self, now: UnixTime, rules: &Rules) {
-        for shard in &self.shards {
-            shard.lock().rearm(now, rules);
-        }
-    }
-
     /// Sums over all swarms.
     pub fn totals(&self) -> SwarmTotals {
         SwarmTotals { peers: self.shards.iter().map(|shard| shard.lock().peer_count()).sum() }

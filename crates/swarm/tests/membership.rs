@@ -173,19 +173,6 @@ fn the_tenant_of_a_reused_slot_lives_as_long_as_anyone() {
 }
 
 #[test]
-fn t3_a_shorter_interval_holds_for_the_peers_that_are_here() {
-    let swarms = swarms();
-    fill(&swarms, 1, 1);
-    let shorter = swarm::Rules { silence_max: Seconds(120), ..RULES };
-    swarms.rearm(START + Seconds(10), &shorter);
-    let mut departed = 0;
-    swarms.expire(START + Seconds(119), &shorter, |_| departed += 1);
-    assert_eq!(departed, 0);
-    swarms.expire(START + Seconds(120), &shorter, |_| departed += 1);
-    assert_eq!(departed, 2);
-}
-
-#[test]
 fn a_removed_torrent_or_user_takes_its_peers_along() {
     let swarms = swarms();
     let other = InfoHash([9; 20]);

@@ -10,7 +10,8 @@ use domain::{
     AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, Passkey, PeerId, Seconds, TrafficEvent, UnixTime,
     UserId,
 };
-use swarm::{Announce, Departure, Families, Outcome, PeerLists, SwarmCounts, Swarms};
+use parking_lot::Mutex;
+use swarm::{Announce, Departure, Families, Outcome, PeerLists, Rules, SwarmCounts, Swarms};
 use wire::ScrapeEntry;
 
 use crate::counters::Counters;
@@ -104,8 +105,22 @@ pub struct Tracker {
     flood: FloodLimiter,
     announced_lately: RecentAddresses,
     evictions: Evictions,
+    promised: Mutex<PromisedSilence>,
     counters: Counters,
     node: NodeId,
+}
+
+/// How long peers may be silent that were told so before the interval was made shorter.
+#[derive(Clone, Copy, Debug, Default)]
+struct PromisedSilence {
+    silence_max: Seconds,
+    until: UnixTime,
+}
+
+impl PromisedSilence {
+    fn at(self, now: UnixTime) -> Seconds {
+        if now < self.until { self.silence_max } else { Seconds(0) }
+    }
 }
 
 impl Tracker {
@@ -127,6 +142,7 @@ impl Tracker {
             flood: FloodLimiter::new(secrets.pair(1)),
             announced_lately: RecentAddresses::new(secrets.pair(2)),
             evictions: Evictions::default(),
+            promised: Mutex::default(),
             counters: Counters::default(),
             node: NodeId(node),
         }
@@ -148,11 +164,14 @@ impl Tracker {
     }
 
     /// Puts other settings in force.
+    ///
+    /// Peers that were told a longer interval are not expected sooner than that.
     pub fn set_live(&self, live: LiveSettings) {
-        let rules = live.rules();
-        let old = self.live.swap(Arc::new(live));
-        if rules.silence_max < old.rules().silence_max {
-            self.swarms.rearm(self.now(), &rules);
+        let (now, silence_max) = (self.now(), live.rules().silence_max);
+        let old_silence_max = self.live.swap(Arc::new(live)).rules().silence_max;
+        let mut promised = self.promised.lock();
+        if silence_max < old_silence_max && promised.at(now) < old_silence_max {
+            *promised = PromisedSilence { silence_max: old_silence_max, until: now + old_silence_max };
         }
     }
 
@@ -238,11 +257,17 @@ impl Tracker {
 
     /// Takes out the peers that have been silent for too long (T3).
     pub fn expire_peers(&self) {
-        let (live, now) = (self.live.load(), self.now());
+        let now = self.now();
+        let rules = self.expiry_rules(now);
         let mut departed = Vec::new();
-        self.swarms.expire(now, &live.rules(), |departure| departed.push(departure));
+        self.swarms.expire(now, &rules, |departure| departed.push(departure));
         self.counters.peers_expired.add(departed.len() as u64);
         self.write_down_departed(&departed, Cause::Timeout);
+    }
+
+    fn expiry_rules(&self, now: UnixTime) -> Rules {
+        let rules = self.live.load().rules();
+        Rules { silence_max: rules.silence_max.max(self.promised.lock().at(now)), ..rules }
     }
 
     /// Sees to it that whoever is no longer allowed leaves the swarms. See [`Tracker::evict_ordered`].
@@ -315,7 +340,7 @@ impl Tracker {
         for departure in departed {
             // A timeout happened when the silence became too long. A later announce is later in the journal, too.
             let at = match cause {
-                Cause::Timeout => now.min(departure.last_announce + live.rules().silence_max),
+                Cause::Timeout => now.min(departure.last_announce + self.expiry_rules(now).silence_max),
                 Cause::Announce | Cause::Removal => now,
             };
             self.sink.record(&TrafficEvent {

@@ -200,6 +200,23 @@ fn the_departure_of_a_forgotten_user_has_no_passkey() {
     assert_eq!((event.passkey, event.user, event.cause), (None, user(1), Cause::Removal));
 }
 
+/// They come back when they were told to, and what they moved until then is credited.
+#[test]
+fn t3_a_shorter_interval_spares_peers_that_were_promised_a_longer_one() {
+    let tracker = start();
+    tracker.announce(1, &leecher(1));
+    let shorter =
+        LiveSettings { announce_interval: Seconds(60), peer_grace: Seconds(60), ..LiveSettings::default() };
+    tracker.tracker().set_live(shorter);
+    tracker.pass(SILENCE_MAX_S - 1);
+    tracker.announce(2, &leecher(2));
+    tracker.tracker().expire_peers();
+    assert_eq!(tracker.scrape(&TORRENT), counts(0, 2));
+    tracker.pass(120);
+    tracker.tracker().expire_peers();
+    eventually_equal(counts(0, 0), PATIENCE, || tracker.scrape(&TORRENT));
+}
+
 #[test]
 fn the_peers_of_a_forbidden_client_leave_and_may_say_goodbye() {
     let tracker = start();

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
@@ -85,7 +84,6 @@ struct Connection<'s, S> {
     stream: S,
     from: SocketAddr,
     server: &'s HttpServer,
-    stop: watch::Receiver<bool>,
     received: Vec<u8>,
     /// When the connection has to have gone on.
     deadline: Instant,
@@ -110,16 +108,19 @@ enum End {
 impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
     fn new(stream: S, from: SocketAddr, server: &'s HttpServer) -> Self {
         let deadline = Instant::now() + server.tracker.live().limits.header_timeout;
-        Connection { stream, from, server, stop: server.stop.clone(), received: Vec::new(), deadline }
+        Connection { stream, from, server, received: Vec::new(), deadline }
     }
 
     async fn run(mut self) {
         let mut alarm = pin!(sleep_until(self.deadline));
+        let mut stop = self.server.stop.clone();
+        // Made once: joining and leaving the queue of those who wait would cost every request.
+        let mut draining = pin!(last_call(&mut stop));
         let end = loop {
             if let Some(end) = self.answer_received().await {
                 break end;
             }
-            match self.read(alarm.as_mut()).await {
+            match self.read(alarm.as_mut(), draining.as_mut()).await {
                 None => {}
                 Some(End::TimedOut) if !self.received.is_empty() => break self.refuse_slow_head().await,
                 Some(end) => break end,
@@ -147,7 +148,11 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
     }
 
     /// Reads more, or says why there is no more to read.
-    async fn read(&mut self, mut alarm: Pin<&mut Sleep>) -> Option<End> {
+    async fn read(
+        &mut self,
+        mut alarm: Pin<&mut Sleep>,
+        mut draining: Pin<&mut impl Future<Output = ()>>,
+    ) -> Option<End> {
         // A deadline that has moved away is noticed when the alarm goes off; one that has come nearer is not.
         if alarm.deadline() > self.deadline {
             alarm.as_mut().reset(self.deadline);
@@ -174,7 +179,7 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
                     }
                     alarm.as_mut().reset(self.deadline);
                 }
-                () = last_call(&mut self.stop), if idle => return Some(End::Draining),
+                () = draining.as_mut(), if idle => return Some(End::Draining),
             }
         }
     }

@@ -42,14 +42,15 @@ impl<'l> RequestLine<'l> {
             Some((1.., b' ')) => {}
             Some(_) => return LineParsed::Invalid("this is not an HTTP request"),
         }
-        let Some(end) = text.iter().position(|byte| *byte == b'\n') else {
+        let Some(end) = memchr::memchr(b'\n', text) else {
             return LineParsed::Partial;
         };
         let line = text[..end].strip_suffix(b"\r").unwrap_or(&text[..end]);
-        let mut words = line.splitn(3, |byte| *byte == b' ');
-        let (Some(method), Some(target), Some(version)) = (words.next(), words.next(), words.next()) else {
+        let mut spaces = memchr::memchr_iter(b' ', line);
+        let (Some(first), Some(second)) = (spaces.next(), spaces.next()) else {
             return LineParsed::Invalid("the request line has no HTTP version");
         };
+        let (method, target, version) = (&line[..first], &line[first + 1..second], &line[second + 1..]);
         let is_http_1_0 = match version {
             b"HTTP/1.1" => false,
             b"HTTP/1.0" => true,
