@@ -1,6 +1,7 @@
 //! HTTP announces rendered beforehand.
 
 use domain::AnnounceEvent;
+use wire::bencode::push_decimal;
 
 use crate::population::{Peer, Population};
 use crate::schedule::Turn;
@@ -39,7 +40,7 @@ impl HttpRequests {
         let peer = turn.peer as usize;
         let start = if peer == 0 { 0 } else { self.ends[peer - 1] as usize };
         out.extend_from_slice(&self.heads[start..self.ends[peer] as usize]);
-        write_decimal(out, turn.uploaded);
+        push_decimal(out, turn.uploaded);
         match turn.event {
             AnnounceEvent::None => {}
             AnnounceEvent::Started => out.extend_from_slice(b"&event=started"),
@@ -73,20 +74,6 @@ fn write_percent_encoded(out: &mut Vec<u8>, bytes: &[u8]) {
             out.extend_from_slice(&[b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
         }
     }
-}
-
-fn write_decimal(out: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0; 20];
-    let mut first = digits.len();
-    loop {
-        first -= 1;
-        digits[first] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[first..]);
 }
 
 #[cfg(test)]
