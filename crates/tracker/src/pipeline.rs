@@ -24,8 +24,8 @@ use crate::traffic::TrafficSink;
 /// What a client is warned of when it comes back sooner than it may.
 const TOO_SOON: &str = "you announce more often than min interval allows; no peers this time";
 
-/// Announces of one client within this time are one.
-const TWIN_WINDOW: Seconds = Seconds(30);
+/// Announces of one client within this time were sent at once.
+const AT_ONCE: Seconds = Seconds(5);
 
 /// An announce as a listener heard it, before anyone has judged it.
 #[derive(Clone, Copy, Debug)]
@@ -226,7 +226,7 @@ impl Tracker {
         self.write_down(request, &admission, &outcome, now, &live);
         // Twice at once is not impatience: a hybrid torrent is announced under both its hashes, and a torrent may
         // list this tracker twice.
-        let impatient = outcome.too_soon && outcome.since_last > TWIN_WINDOW;
+        let impatient = outcome.too_soon && outcome.since_last > AT_ONCE;
         Ok(answer(outcome.counts, &live, impatient.then_some(TOO_SOON)))
     }
 

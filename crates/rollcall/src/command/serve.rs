@@ -1,6 +1,7 @@
 //! `rollcall serve`: logs, database, listeners; then signals until the end; then drain.
 
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -126,7 +127,7 @@ impl Signals {
 /// Says where everything is, and what to do next.
 fn greet(running: &Running, gate: &Gate, store: &Store, data: &Path, output: Output) -> anyhow::Result<()> {
     let addresses = running.addresses();
-    let texts = |list: &[std::net::SocketAddr]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let texts = |list: &[SocketAddr]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     let json = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "http": texts(&addresses.http),
@@ -140,14 +141,21 @@ fn greet(running: &Running, gate: &Gate, store: &Store, data: &Path, output: Out
     Ok(())
 }
 
+/// How clients name a listener: nobody can dial "every address".
+fn host_of(address: &SocketAddr) -> String {
+    match address.ip().is_unspecified() {
+        true => format!("<this machine>:{}", address.port()),
+        false => address.to_string(),
+    }
+}
+
 fn greeting(addresses: &Addresses, gate: &Gate, store: &Store, data: &Path) -> String {
     let mut text = format!("\nRollcall {} is up.\n\n", env!("CARGO_PKG_VERSION"));
     for (scheme, list) in [("https", &addresses.https), ("http", &addresses.http), ("udp", &addresses.udp)] {
-        for address in list {
-            let host = match address.ip().is_unspecified() {
-                true => format!("<this machine>:{}", address.port()),
-                false => address.to_string(),
-            };
+        let mut hosts: Vec<String> = list.iter().map(host_of).collect();
+        // IPv4 and IPv6 on every address are one host.
+        hosts.dedup();
+        for host in hosts {
             let _ = writeln!(text, "  announce  {scheme}://{host}/announce/<passkey>");
         }
     }

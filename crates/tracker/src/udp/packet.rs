@@ -61,12 +61,10 @@ impl<'t> Answerer<'t> {
         }
     }
 
+    /// Always answered: it costs no more than looking away, the reply is no longer than the request, and a limit would
+    /// let whoever forges an address lock its owner out.
     fn connect(&self, transaction: TransactionId, ip: IpAddr, reply: &mut Vec<u8>) {
-        match self.tracker.check_flood(ip, Sender::Claimed) {
-            Ok(()) => udp::write_connect_reply(reply, transaction, self.ids.give(ip, self.tracker.now())),
-            // Silence: whoever floods is not paid in packets.
-            Err(rejection) => self.tracker.counters().refused.count(rejection.label()),
-        }
+        udp::write_connect_reply(reply, transaction, self.ids.give(ip, self.tracker.now()));
     }
 
     /// Whether the sender is where it says; if not, a reply no longer than a `connect` reply tells it to connect.
