@@ -46,7 +46,7 @@ impl Site {
         self.run_with(&[], arguments)
     }
 
-    fn run_with(&self, environment: &[(&str, &str)], arguments: &[&str]) -> Outcome {
+    fn output(&self, environment: &[(&str, &str)], arguments: &[&str]) -> std::process::Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rollcall"));
         // Whatever the shell of whoever runs the tests has set must not decide them.
         for (name, _) in
@@ -55,11 +55,15 @@ impl Site {
             command.env_remove(name);
         }
         command.current_dir(self.folder.path()).envs(environment.iter().copied()).args(arguments);
-        let output = command.output().unwrap();
+        command.output().unwrap()
+    }
+
+    fn run_with(&self, environment: &[(&str, &str)], arguments: &[&str]) -> Outcome {
+        let output = self.output(environment, arguments);
         Outcome {
             exit_code: output.status.code().unwrap(),
             stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
+            stderr: without_note(&String::from_utf8(output.stderr).unwrap()),
         }
     }
 
@@ -83,6 +87,21 @@ impl Site {
     fn refusal(&self, arguments: &[&str]) -> String {
         self.run(arguments).refusal()
     }
+}
+
+/// The first command in a folder makes the database and says so; that is tested once, not everywhere.
+fn without_note(stderr: &str) -> String {
+    stderr.lines().filter(|line| !line.starts_with(NEW_DATABASE)).map(|line| format!("{line}\n")).collect()
+}
+
+const NEW_DATABASE: &str = "note: there was no database at ";
+
+#[test]
+fn a_command_that_finds_no_database_says_so_once() {
+    let site = Site::new();
+    let stderr_of_list = || String::from_utf8(site.output(&[], &["user", "list"]).stderr).unwrap();
+    assert!(stderr_of_list().starts_with(NEW_DATABASE));
+    assert_eq!(stderr_of_list(), "");
 }
 
 impl Outcome {

@@ -104,10 +104,10 @@ fn announce_urls_come_from_the_addresses_listened_on() {
     site.text(&["user", "add", "--id", "7", "--passkey", "0123abcd"]);
     assert_eq!(
         site.text(&["torrent", "announce-url", "--user", "7"]),
-        "http://127.0.0.1:6969/0123abcd/announce\n\
-         http://[::1]:6969/0123abcd/announce\n\
-         udp://127.0.0.1:6969/0123abcd/announce\n\
-         udp://[::1]:6969/0123abcd/announce\n"
+        "http://127.0.0.1:6969/announce/0123abcd\n\
+         http://[::1]:6969/announce/0123abcd\n\
+         udp://127.0.0.1:6969/announce/0123abcd\n\
+         udp://[::1]:6969/announce/0123abcd\n"
     );
     let set = ["--set", "tracker.http_addr=203.0.113.5:80", "--set", "tracker.udp_addr="];
     assert_eq!(
@@ -122,7 +122,13 @@ fn announce_urls_can_have_another_base() {
     site.text(&["user", "add", "--id", "7", "--passkey", "0123abcd"]);
     assert_eq!(
         site.text(&["torrent", "announce-url", "--user", "7", "--base", "https://tracker.example.org"]),
-        "https://tracker.example.org/0123abcd/announce\nudp://tracker.example.org:6969/0123abcd/announce\n"
+        "https://tracker.example.org/announce/0123abcd\n",
+        "UDP listens on loopback only"
+    );
+    let base = ["torrent", "announce-url", "--user", "7", "--base", "https://tracker.example.org"];
+    assert_eq!(
+        site.text(&[&base[..], &["--set", "tracker.udp_addr=0.0.0.0:6969"]].concat()),
+        "https://tracker.example.org/announce/0123abcd\nudp://tracker.example.org:6969/announce/0123abcd\n"
     );
     let everywhere = ["--set", "tracker.http_addr=0.0.0.0:6969", "--set", "tracker.udp_addr="];
     let refusal = site.refusal(&[&["torrent", "announce-url", "--user", "7"][..], &everywhere].concat());
