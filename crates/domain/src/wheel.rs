@@ -8,7 +8,8 @@
 //! # Guarantees
 //!
 //! - A slot armed for a later second is judged by the first [`TimingWheel::advance`] at or after that second, never
-//!   before it unless it lies beyond the wheel's horizon (then the owner answers `LookAgainAt` once per turn).
+//!   before it unless it lies beyond the wheel's horizon or the clock went far back (then the owner answers
+//!   `LookAgainAt`, once per turn or once).
 //! - An advance costs what is due plus one step for each elapsed second, however many slots are armed.
 //! - Four bytes a slot, no allocation once the slots have been seen, no pointers.
 //!

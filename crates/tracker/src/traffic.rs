@@ -11,7 +11,8 @@ pub trait TrafficSink: Send + Sync {
     fn record(&self, event: &TrafficEvent);
 }
 
-/// Writes each event to the log, at level `debug` under the target `traffic`; costs nothing while that is off.
+/// Writes each event to the log, at level `debug` under the target `traffic`; costs next to nothing while
+/// that is off.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogSink;
 

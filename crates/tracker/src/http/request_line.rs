@@ -4,13 +4,20 @@
 //! escape are no text in any encoding.
 
 /// `GET /path?query HTTP/1.1`, taken apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct RequestLine<'l> {
     pub(super) method: &'l [u8],
     pub(super) target: &'l [u8],
     pub(super) is_http_1_0: bool,
     /// Where the headers begin.
     pub(super) length: usize,
+}
+
+impl std::fmt::Debug for RequestLine<'_> {
+    /// Leaves out the target: it holds a passkey, and what can be debugged ends up in logs.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RequestLine").field("length", &self.length).finish_non_exhaustive()
+    }
 }
 
 /// How far the line was read.
