@@ -90,6 +90,23 @@ impl Cause {
     }
 }
 
+/// The text is no cause of the journal.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a cause is announce, timeout or removal")]
+pub struct NotACause;
+
+impl FromStr for Cause {
+    type Err = NotACause;
+    fn from_str(text: &str) -> Result<Self, NotACause> {
+        match text {
+            "announce" => Ok(Cause::Announce),
+            "timeout" => Ok(Cause::Timeout),
+            "removal" => Ok(Cause::Removal),
+            _ => Err(NotACause),
+        }
+    }
+}
+
 /// One accepted announce, or one peer that vanished: the fourteen fields of J2, then ours.
 ///
 /// Plain data without a heap: making one costs a copy.

@@ -28,6 +28,12 @@ pub enum IdError {
         /// What was being read.
         what: &'static str,
     },
+    /// Sessions are written as the client's and the run's number.
+    #[error("a session is 16 hexadecimal digits, a dash and 8 hexadecimal digits")]
+    Session,
+    /// Nodes are written as hexadecimal numbers.
+    #[error("a node is 16 hexadecimal digits")]
+    Node,
 }
 
 macro_rules! twenty_bytes {
@@ -238,21 +244,16 @@ impl ClientKey {
     }
 }
 
-/// One run of one client on one torrent for one user; counters only grow within it.
+/// A client on one torrent for one user, under whatever peer id it calls itself.
 ///
-/// It is derived, so that every node derives the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SessionId(pub u64);
+/// It is derived, so that every node derives the same. A client that stops and begins anew is still the same client;
+/// its runs are told apart by [`RunId`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(pub u64);
 
-impl SessionId {
-    /// Derives the id. `restarts` counts how often the counters went backwards under the same identity.
-    pub fn derive(
-        user: UserId,
-        info_hash: &InfoHash,
-        key: ClientKey,
-        peer_id: &PeerId,
-        restarts: u8,
-    ) -> SessionId {
+impl ClientId {
+    /// Derives the id: from the key, which outlives a changed peer id, or from the peer id where there is no key.
+    pub fn derive(user: UserId, info_hash: &InfoHash, key: ClientKey, peer_id: &PeerId) -> ClientId {
         // The definition of SipHash-1-3 with a zero key is fixed: other nodes and later versions agree.
         let mut hasher = SipHasher13::new();
         hasher.write(&user.get().to_be_bytes());
@@ -262,14 +263,44 @@ impl SessionId {
         } else {
             hasher.write(&peer_id.0);
         }
-        hasher.write(&[restarts]);
-        SessionId(hasher.finish())
+        ClientId(hasher.finish())
     }
+}
+
+/// Tells the runs of one client apart: no node gives the same number twice within seven weeks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(pub u32);
+
+/// One run of one client (`sid`): as far as its tracker knows, counters only grow within it.
+///
+/// A tracker that has forgotten a client begins a new run. Whether that run goes on where an earlier one ended is
+/// for the ledger to see, by the totals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId {
+    /// Whose run.
+    pub client: ClientId,
+    /// Which run.
+    pub run: RunId,
 }
 
 impl fmt::Display for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
+        write!(f, "{:016x}-{:08x}", self.client.0, self.run.0)
+    }
+}
+
+impl FromStr for SessionId {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let digits = |part: &str, count: usize| {
+            let is_hex = part.len() == count && part.bytes().all(|b| b.is_ascii_hexdigit());
+            is_hex.then(|| u64::from_str_radix(part, 16).ok()).flatten()
+        };
+        let parsed = text.split_once('-').and_then(|(client, run)| {
+            let run = u32::try_from(digits(run, 8)?).ok()?;
+            Some(SessionId { client: ClientId(digits(client, 16)?), run: RunId(run) })
+        });
+        parsed.ok_or(IdError::Session)
     }
 }
 
@@ -280,5 +311,14 @@ pub struct NodeId(pub u64);
 impl fmt::Display for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
+    }
+}
+
+impl FromStr for NodeId {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let is_hex = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        let number = is_hex.then(|| u64::from_str_radix(text, 16).ok()).flatten();
+        number.map(NodeId).ok_or(IdError::Node)
     }
 }

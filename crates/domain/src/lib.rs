@@ -4,6 +4,7 @@
 //!
 //! - [`ids`]: `InfoHash`, `PeerId`, `Passkey`, `UserId`…, strict to parse, plain to print
 //! - [`event`]: `TrafficEvent`, the one thing a tracker says about an announce
+//! - [`rate`]: how much a client can have moved
 //! - [`time`]: seconds as a type
 //! - [`clock`]: the one module that reads the clock
 //! - [`wheel`]: deadlines that heartbeats push back
@@ -14,9 +15,13 @@ pub mod clock;
 pub mod event;
 mod hex;
 pub mod ids;
+pub mod rate;
 pub mod time;
 pub mod wheel;
 
 pub use event::{AnnounceEvent, Cause, TrafficEvent};
-pub use ids::{ClientKey, IdError, InfoHash, NodeId, Passkey, PeerId, SessionId, TorrentId, UserId};
+pub use ids::{
+    ClientId, ClientKey, IdError, InfoHash, NodeId, Passkey, PeerId, RunId, SessionId, TorrentId, UserId,
+};
+pub use rate::RateCeiling;
 pub use time::{Seconds, UnixTime};

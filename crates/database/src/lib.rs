@@ -1,0 +1,1 @@
+//! Connections to SQLite, PostgreSQL and MariaDB.

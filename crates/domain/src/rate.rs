@@ -1,0 +1,40 @@
+//! How much a client can have moved (J8).
+
+use crate::time::Seconds;
+
+/// Announces are counted in whole seconds and clients hold figures back a little: this much time is always granted.
+const SLACK: Seconds = Seconds(10);
+
+/// The highest rate at which a client is believed. Tracker and ledger judge by the same rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateCeiling {
+    /// Bytes a second, in each direction.
+    pub bytes_per_s: u64,
+}
+
+impl RateCeiling {
+    /// The most bytes that count for a span of time.
+    pub fn allowance(self, elapsed: Seconds) -> u64 {
+        self.bytes_per_s.saturating_mul(u64::from((elapsed + SLACK).0))
+    }
+}
+
+impl Default for RateCeiling {
+    /// Ten gigabits a second: more than the line of any client there is, less than a made-up figure.
+    fn default() -> Self {
+        RateCeiling { bytes_per_s: 1_250_000_000 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn j8_the_allowance_grows_with_time_and_never_overflows() {
+        let ceiling = RateCeiling { bytes_per_s: 100 };
+        assert_eq!(ceiling.allowance(Seconds(0)), 1000);
+        assert_eq!(ceiling.allowance(Seconds(90)), 10_000);
+        assert_eq!(RateCeiling { bytes_per_s: u64::MAX }.allowance(Seconds(u32::MAX)), u64::MAX);
+    }
+}

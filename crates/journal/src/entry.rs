@@ -1,0 +1,304 @@
+//! An entry of the traffic lane as it is understood: the fourteen fields of J2, then ours.
+//!
+//! Reading is strict about the fourteen, whoever wrote them, and says which field is wrong. Fields that nobody here
+//! knows are ignored (J2). Of our own fields each may be missing (J3), but what is there must be well-formed.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use domain::{
+    AnnounceEvent, Cause, InfoHash, NodeId, Passkey, PeerId, Seconds, SessionId, TorrentId, TrafficEvent,
+    UnixTime, UserId,
+};
+
+use crate::fields::Fields;
+
+/// What is written for `left` where the client did not say: too much for any torrent, and still a number to readers
+/// with signed integers.
+const LEFT_UNKNOWN: u64 = i64::MAX as u64;
+
+/// Nobody is away for longer and goes on with the same session.
+const SINCE_LAST_MAX_S: u32 = 366 * 24 * 60 * 60;
+
+/// What a client's counters showed (`up`, `down`) and in which run (`sid`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// The run.
+    pub session: SessionId,
+    /// Its running total of bytes uploaded.
+    pub uploaded: u64,
+    /// Its running total of bytes downloaded.
+    pub downloaded: u64,
+}
+
+/// One announce, or one peer that vanished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrafficEntry {
+    /// Whose announce it was. None where our own tracker no longer knew: then `user` says it.
+    pub passkey: Option<Passkey>,
+    /// The torrent.
+    pub info_hash: InfoHash,
+    /// The client.
+    pub peer_id: PeerId,
+    /// Where it listens.
+    pub port: u16,
+    /// Where it is.
+    pub ip: IpAddr,
+    /// Bytes uploaded since its last announce (`du`).
+    pub uploaded_delta: u64,
+    /// Bytes downloaded since its last announce (`dd`).
+    pub downloaded_delta: u64,
+    /// Bytes it still wants; none if it did not say.
+    pub left: Option<u64>,
+    /// Why it announced.
+    pub event: AnnounceEvent,
+    /// When (`ts`).
+    pub at: UnixTime,
+    /// Time since its last announce, zero where there was none (`dt`); none if the field is missing (L4).
+    pub since_last: Option<Seconds>,
+    /// The interval it was told.
+    pub interval: Seconds,
+    /// The least interval it was told.
+    pub min_interval: Seconds,
+    /// The user's number, where our tracker wrote the entry.
+    pub user: Option<UserId>,
+    /// The torrent's number, where our tracker wrote the entry and knew it.
+    pub torrent: Option<TorrentId>,
+    /// Who wrote the entry, if it was one of our trackers.
+    pub node: Option<NodeId>,
+    /// The client's counters, if the entry has them.
+    pub totals: Option<Totals>,
+    /// What made it happen.
+    pub cause: Cause,
+}
+
+/// Why fields are no entry: the field, and what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadEntry {
+    /// A field of the fourteen is not there.
+    #[error("{field}: the field is missing")]
+    Missing {
+        /// Its name.
+        field: &'static str,
+    },
+    /// A field holds something else.
+    #[error("{field}: expected {expected}, found \"{found}\"")]
+    Malformed {
+        /// Its name.
+        field: &'static str,
+        /// What belongs there.
+        expected: &'static str,
+        /// The beginning of what is there.
+        found: String,
+    },
+    /// `af` contradicts `ip`.
+    #[error("af: does not fit the address in ip")]
+    WrongFamily,
+    /// Neither passkey nor user.
+    #[error("passkey: empty, and no user is named")]
+    Nobody,
+}
+
+impl TrafficEntry {
+    /// The fields of an event of our tracker, in the order of J2, then ours.
+    pub fn fields_of(event: &TrafficEvent) -> Fields {
+        let mut fields = Fields::with_room();
+        match event.passkey {
+            Some(passkey) => fields.push_text("passkey", passkey),
+            None => fields.push("passkey", ""),
+        }
+        fields.push_text("infohash", event.info_hash);
+        fields.push_text("peer_id", event.peer_id);
+        fields.push_text("port", event.port);
+        fields.push_text("ip", event.ip);
+        fields.push("af", event.address_family());
+        fields.push_text("du", event.uploaded_delta);
+        fields.push_text("dd", event.downloaded_delta);
+        fields.push_text("left", event.left.unwrap_or(LEFT_UNKNOWN));
+        fields.push("event", event.event.name());
+        fields.push_text("ts", event.at);
+        fields.push_text("dt", event.since_last.0);
+        fields.push_text("interval", event.interval.0);
+        fields.push_text("min_interval", event.min_interval.0);
+        fields.push_text("node", event.node);
+        fields.push_text("sid", event.session);
+        fields.push_text("up", event.uploaded_total);
+        fields.push_text("down", event.downloaded_total);
+        fields.push("cause", event.cause.name());
+        fields.push_text("user", event.user);
+        if let Some(torrent) = event.torrent {
+            fields.push_text("torrent", torrent);
+        }
+        fields
+    }
+
+    /// Reads an entry, of our tracker or of any other producer.
+    pub fn parse(fields: &Fields) -> Result<TrafficEntry, BadEntry> {
+        let read = Reader::new(fields);
+        let user = read.optional(slot::USER, "a user's number")?;
+        let passkey = match read.text_or_empty(slot::PASSKEY) {
+            Some("") if user.is_some() => None,
+            Some("") => return Err(BadEntry::Nobody),
+            _ => Some(read.required(slot::PASSKEY, "8 to 64 hexadecimal digits")?),
+        };
+        let ip = read.required::<IpAddr>(slot::IP, "an IP address")?;
+        read.check_family(ip)?;
+        let left = read.required::<u64>(slot::LEFT, UNSIGNED)?;
+        Ok(TrafficEntry {
+            passkey,
+            info_hash: read.required(slot::INFOHASH, FORTY_HEX)?,
+            peer_id: read.required(slot::PEER_ID, FORTY_HEX)?,
+            port: read.required(slot::PORT, "a port from 0 to 65535")?,
+            ip: ip.to_canonical(),
+            uploaded_delta: read.required(slot::DU, UNSIGNED)?,
+            downloaded_delta: read.required(slot::DD, UNSIGNED)?,
+            left: (left < LEFT_UNKNOWN).then_some(left),
+            event: read.required(slot::EVENT, "none, started, completed or stopped")?,
+            at: UnixTime(read.required(slot::TS, "seconds since 1970")?),
+            since_last: read.since_last()?,
+            interval: Seconds(read.required(slot::INTERVAL, SECONDS)?),
+            min_interval: Seconds(read.required(slot::MIN_INTERVAL, SECONDS)?),
+            user,
+            torrent: read.optional(slot::TORRENT, "a torrent's number")?,
+            node: read.optional(slot::NODE, "16 hexadecimal digits")?,
+            totals: read.totals()?,
+            cause: read.optional(slot::CAUSE, "announce, timeout or removal")?.unwrap_or_default(),
+        })
+    }
+
+    /// Whether the client has everything (L3). A `stopped` client may have had.
+    pub fn is_complete(&self) -> bool {
+        self.left == Some(0) || self.event == AnnounceEvent::Completed
+    }
+}
+
+const FORTY_HEX: &str = "40 hexadecimal digits";
+const UNSIGNED: &str = "a whole number from 0 to 18446744073709551615";
+const SECONDS: &str = "a number of seconds";
+
+/// The known fields by number: one pass over an entry finds them all.
+mod slot {
+    pub(super) const NAMES: [&str; 21] = [
+        "passkey",
+        "infohash",
+        "peer_id",
+        "port",
+        "ip",
+        "af",
+        "du",
+        "dd",
+        "left",
+        "event",
+        "ts",
+        "dt",
+        "interval",
+        "min_interval",
+        "node",
+        "sid",
+        "up",
+        "down",
+        "cause",
+        "user",
+        "torrent",
+    ];
+    pub(super) const PASSKEY: usize = 0;
+    pub(super) const INFOHASH: usize = 1;
+    pub(super) const PEER_ID: usize = 2;
+    pub(super) const PORT: usize = 3;
+    pub(super) const IP: usize = 4;
+    pub(super) const AF: usize = 5;
+    pub(super) const DU: usize = 6;
+    pub(super) const DD: usize = 7;
+    pub(super) const LEFT: usize = 8;
+    pub(super) const EVENT: usize = 9;
+    pub(super) const TS: usize = 10;
+    pub(super) const DT: usize = 11;
+    pub(super) const INTERVAL: usize = 12;
+    pub(super) const MIN_INTERVAL: usize = 13;
+    pub(super) const NODE: usize = 14;
+    pub(super) const SID: usize = 15;
+    pub(super) const UP: usize = 16;
+    pub(super) const DOWN: usize = 17;
+    pub(super) const CAUSE: usize = 18;
+    pub(super) const USER: usize = 19;
+    pub(super) const TORRENT: usize = 20;
+}
+
+struct Reader<'a> {
+    values: [Option<&'a [u8]>; slot::NAMES.len()],
+}
+
+impl<'a> Reader<'a> {
+    fn new(fields: &'a Fields) -> Self {
+        let mut values = [None; slot::NAMES.len()];
+        for (position, (name, value)) in fields.iter().enumerate() {
+            // Written by us, the fields stand in this very order; else they are looked for.
+            let expected = slot::NAMES.get(position).filter(|known| known.as_bytes() == name).map(|_| position);
+            let found = expected.or_else(|| slot::NAMES.iter().position(|known| known.as_bytes() == name));
+            if let Some(slot) = found {
+                // The first one counts, should there be several.
+                values[slot].get_or_insert(value);
+            }
+        }
+        Reader { values }
+    }
+
+    fn text_or_empty(&self, slot: usize) -> Option<&'a str> {
+        std::str::from_utf8(self.values[slot]?).ok()
+    }
+
+    fn optional<T: FromStr>(&self, slot: usize, expected: &'static str) -> Result<Option<T>, BadEntry> {
+        let Some(value) = self.values[slot] else {
+            return Ok(None);
+        };
+        // Rust's numbers may begin with a plus; the journal's may not.
+        let text = std::str::from_utf8(value).ok().filter(|text| !text.starts_with('+'));
+        let parsed = text.and_then(|text| text.parse().ok());
+        parsed.map(Some).ok_or_else(|| malformed(slot, expected, value))
+    }
+
+    fn required<T: FromStr>(&self, slot: usize, expected: &'static str) -> Result<T, BadEntry> {
+        self.optional(slot, expected)?.ok_or(BadEntry::Missing { field: slot::NAMES[slot] })
+    }
+
+    fn check_family(&self, ip: IpAddr) -> Result<(), BadEntry> {
+        match (self.text_or_empty(slot::AF), ip, ip.to_canonical()) {
+            (Some("IPv4"), _, IpAddr::V4(_)) | (Some("IPv6"), IpAddr::V6(_), _) => Ok(()),
+            (Some("IPv4" | "IPv6"), ..) => Err(BadEntry::WrongFamily),
+            _ => match self.values[slot::AF] {
+                Some(value) => Err(malformed(slot::AF, "IPv4 or IPv6", value)),
+                None => Err(BadEntry::Missing { field: "af" }),
+            },
+        }
+    }
+
+    fn since_last(&self) -> Result<Option<Seconds>, BadEntry> {
+        const EXPECTED: &str = "a number of seconds, at most a year";
+        match self.optional(slot::DT, EXPECTED)? {
+            Some(seconds) if seconds > SINCE_LAST_MAX_S => {
+                Err(malformed(slot::DT, EXPECTED, self.values[slot::DT].unwrap_or_default()))
+            }
+            seconds => Ok(seconds.map(Seconds)),
+        }
+    }
+
+    /// A session without both totals, or totals without a session, are credited like a foreign entry.
+    fn totals(&self) -> Result<Option<Totals>, BadEntry> {
+        let session = self.optional(slot::SID, "a session such as 150b89c31afd823e-0000002a")?;
+        let uploaded = self.optional(slot::UP, UNSIGNED)?;
+        let downloaded = self.optional(slot::DOWN, UNSIGNED)?;
+        Ok(match (session, uploaded, downloaded) {
+            (Some(session), Some(uploaded), Some(downloaded)) => Some(Totals { session, uploaded, downloaded }),
+            _ => None,
+        })
+    }
+}
+
+fn malformed(slot: usize, expected: &'static str, found: &[u8]) -> BadEntry {
+    // A passkey is not for logs, not even a wrong one.
+    let found = match slot {
+        slot::PASSKEY => format!("{} bytes", found.len()),
+        _ => String::from_utf8_lossy(found).chars().take(60).collect(),
+    };
+    BadEntry::Malformed { field: slot::NAMES[slot], expected, found }
+}

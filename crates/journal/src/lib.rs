@@ -1,0 +1,28 @@
+//! One log, many views: every accepted announce becomes an entry here, and everything else follows from the entries.
+//!
+//! # Layout
+//!
+//! - [`port`]: what a journal owes its users, whatever it is kept in
+//! - `sqlite`, `redis`: the adapters
+//! - [`id`], [`fields`], [`entry`]: an entry: its place, its fields as written, its fields as understood
+//! - [`letter`]: entries that a view could not take, with the reason
+//! - [`view`]: what a view owes the journal
+//! - [`error`]: what can go wrong, and whether waiting helps
+
+pub mod entry;
+pub mod error;
+pub mod fields;
+pub mod id;
+pub mod letter;
+pub mod port;
+pub mod view;
+
+pub use entry::{BadEntry, Totals, TrafficEntry};
+pub use error::JournalError;
+pub use fields::Fields;
+pub use id::EntryId;
+pub use letter::Letter;
+pub use port::{
+    AppendToken, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed,
+};
+pub use view::{Arrival, Batch, Rejected, View, ViewError};

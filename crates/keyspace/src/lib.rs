@@ -1,0 +1,1 @@
+//! Redis: connections, every key name, Lua scripts.
