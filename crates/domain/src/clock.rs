@@ -13,6 +13,11 @@ use crate::time::{Seconds, UnixTime};
 pub trait Clock: Send + Sync {
     /// The present moment.
     fn now(&self) -> UnixTime;
+
+    /// The present moment, in milliseconds since 1970.
+    fn now_ms(&self) -> u64 {
+        u64::from(self.now().0) * 1000
+    }
 }
 
 /// The machine's clock.
@@ -24,6 +29,12 @@ impl Clock for SystemClock {
     fn now(&self) -> UnixTime {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         UnixTime(u32::try_from(since_1970.as_secs()).unwrap_or(u32::MAX))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the module that reads the clock")]
+    fn now_ms(&self) -> u64 {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX)
     }
 }
 

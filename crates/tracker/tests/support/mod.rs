@@ -10,12 +10,14 @@ use std::time::Duration;
 
 use access::Gate;
 use domain::clock::{ManualClock, Stopwatch};
-use domain::{AnnounceEvent, InfoHash, Passkey, Seconds, TorrentId, TrafficEvent, UnixTime, UserId};
+use domain::{
+    AnnounceEvent, InfoHash, Passkey, RiskEvent, Seconds, TorrentId, TrafficEvent, UnixTime, UserId,
+};
 use parking_lot::Mutex;
 use testkit::{Announce, AnnounceReply, HttpReply, RawHttp, RawUdp, SwarmCounts};
 use tracker::pipeline::{Secrets, Tracker};
 use tracker::settings::{LiveSettings, Settings, TlsFiles};
-use tracker::traffic::TrafficSink;
+use tracker::traffic::{OnStored, TrafficSink};
 use tracker::{Running, StartError, server};
 
 /// Long enough for a machine that does much else, too.
@@ -31,11 +33,28 @@ pub fn passkey(user: u64) -> Passkey {
 }
 
 #[derive(Default)]
-pub struct Recorder(Mutex<Vec<TrafficEvent>>);
+pub struct Recorder(Mutex<Vec<TrafficEvent>>, Mutex<Vec<RiskEvent>>);
 
 impl TrafficSink for Recorder {
-    fn record(&self, event: &TrafficEvent) {
+    fn reserve(&self) -> bool {
+        true
+    }
+
+    fn release(&self) {}
+
+    fn record(&self, event: &TrafficEvent, on_stored: Option<OnStored>) {
         self.0.lock().push(*event);
+        if let Some(on_stored) = on_stored {
+            on_stored(true);
+        }
+    }
+
+    fn record_patiently(&self, event: &TrafficEvent) {
+        self.0.lock().push(*event);
+    }
+
+    fn report(&self, risk: &RiskEvent) {
+        self.1.lock().push(*risk);
     }
 }
 
