@@ -15,6 +15,8 @@ pub struct Key {
     pub doc: &'static [&'static str],
     /// The numbers it takes, if it takes numbers.
     pub range: Option<RangeInclusive<u32>>,
+    /// Whether its value must not be repeated in an error.
+    pub is_secret: bool,
 }
 
 /// Why a section did not take a value.
@@ -78,6 +80,7 @@ macro_rules! config_section {
                         name: stringify!($key),
                         doc: &[$( $doc ),*],
                         range: $crate::config::section::config_range!($( $range )?),
+                        is_secret: <$type as $crate::config::value::Value>::IS_SECRET,
                     }, )*
                 ];
                 KEYS

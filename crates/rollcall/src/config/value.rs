@@ -79,6 +79,9 @@ pub trait Value: Sized {
     /// What may be written, as the end of "expected …".
     const EXPECTED: &'static str;
 
+    /// Whether what was written must not be repeated in an error.
+    const IS_SECRET: bool = false;
+
     /// Reads it; none if it is something else.
     fn read(raw: &Raw) -> Option<Self>;
 
