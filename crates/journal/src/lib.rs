@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! - [`port`]: what a journal owes its users, whatever it is kept in
-//! - `sqlite`, `redis`: the adapters
+//! - [`sqlite`], `redis`: the adapters
 //! - [`id`], [`fields`], [`entry`]: an entry: its place, its fields as written, its fields as understood
 //! - [`letter`]: entries that a view could not take, with the reason
 //! - [`view`]: what a view owes the journal
@@ -23,6 +23,7 @@ pub mod letter;
 pub mod port;
 pub mod queue;
 pub mod risk;
+pub mod sqlite;
 pub mod view;
 
 pub use consumer::{Consumer, ConsumerCounters, ConsumerSettings, ProcessName};
@@ -35,4 +36,5 @@ pub use port::{
     AppendToken, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed,
 };
 pub use queue::{Flusher, Queue};
+pub use sqlite::SqliteJournal;
 pub use view::{Arrival, Batch, Rejected, View, ViewError};

@@ -82,14 +82,13 @@ config_section! {
         /// Announces that may wait for the journal. With more, clients are told to come back (each takes about 300
         /// bytes).
         queue_max: u32 [100..=10_000_000] = 100_000,
-        /// The stream in Redis (also TRACKER_STREAM_KEY).
+        /// The stream in Redis (also TRACKER_STREAM_KEY). With ":risk" behind it: announces that claim more than
+        /// limits.peer_rate_max_mbit_per_s.
         stream_key: Name = name("tracker:traffic"),
         /// The stream of entries that could not be taken, to be tried again (also TRACKER_DLQ_KEY).
         dlq_key: Name = name("tracker:traffic:dlq"),
         /// The stream of entries that were given up (also TRACKER_FAILED_KEY).
         failed_key: Name = name("tracker:traffic:failed"),
-        /// The stream of announces that claim more than limits.peer_rate_max_mbit_per_s.
-        risk_key: Name = name("tracker:traffic:risk"),
         /// How often an entry is tried again before it is given up (also TRACKER_RETRY_MAX).
         retry_max: u32 [1..=100] = 3,
         /// How long after its failure an entry is tried again; each further time it is six times as long.

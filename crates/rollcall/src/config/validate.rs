@@ -58,7 +58,6 @@ fn streams_are_distinct(config: &Config) -> Option<Misfit> {
         ("journal.stream_key", &journal.stream_key),
         ("journal.dlq_key", &journal.dlq_key),
         ("journal.failed_key", &journal.failed_key),
-        ("journal.risk_key", &journal.risk_key),
     ];
     for (position, (key, name)) in keys.iter().enumerate() {
         if let Some((earlier, _)) = keys[..position].iter().find(|(_, earlier)| earlier == name) {
