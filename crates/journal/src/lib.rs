@@ -9,6 +9,7 @@
 //! - [`view`]: what a view owes the journal
 //! - [`consumer`]: the loop that brings entries into a view
 //! - [`queue`]: between the tracker and the journal: bounded, stored in batches
+//! - [`maintenance`]: removes what every view has, and raises the alarm
 //! - [`risk`]: risk events as entries
 //! - [`backoff`]: how long to wait before trying again
 //! - [`error`]: what can go wrong, and whether waiting helps
@@ -20,6 +21,7 @@ pub mod error;
 pub mod fields;
 pub mod id;
 pub mod letter;
+pub mod maintenance;
 pub mod port;
 pub mod queue;
 pub mod risk;

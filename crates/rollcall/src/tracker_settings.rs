@@ -80,6 +80,20 @@ impl Config {
             ("tracker.drain_timeout_s", old_tracker.drain_timeout_s != new_tracker.drain_timeout_s),
             ("access.poll_interval_ms", self.access != new.access),
             ("database.url", self.database != new.database),
+            ("journal.queue_max", self.journal.queue_max != new.journal.queue_max),
+            ("journal.stream_key", self.journal.stream_key != new.journal.stream_key),
+            ("journal.dlq_key", self.journal.dlq_key != new.journal.dlq_key),
+            ("journal.failed_key", self.journal.failed_key != new.journal.failed_key),
+            ("journal.node_name", self.journal.node_name != new.journal.node_name),
+            ("redis", self.redis != new.redis),
+            ("ledger.group", self.ledger.group != new.ledger.group),
+            (
+                "ledger.session_retention_days",
+                self.ledger.session_retention_days != new.ledger.session_retention_days,
+            ),
+            ("activity.group", self.activity.group != new.activity.group),
+            ("activity.sweep_interval_s", self.activity.sweep_interval_s != new.activity.sweep_interval_s),
+            ("activity.sweep_users_max", self.activity.sweep_users_max != new.activity.sweep_users_max),
             ("log.format", self.log.format != new.log.format),
         ]
         .into_iter()

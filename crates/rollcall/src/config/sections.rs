@@ -101,8 +101,8 @@ config_section! {
         keep_s: u32 [0..=52 * WEEK_S] = DAY_S,
         /// With more entries than this, the log and "journal status" raise an alarm. Nothing is removed for it.
         length_alarm: u32 [1..=4_000_000_000] = 10_000_000,
-        /// Reports of implausible announces that are kept; the oldest go first.
-        risk_max: u32 [1..=100_000_000] = 100_000,
+        /// Reports of implausible announces are kept for this long.
+        risk_keep_days: u32 [1..=3650] = 30,
         /// The name of this process among the readers. "" means one that is made up once and kept in the data folder.
         node_name: Option<Name> = None,
     }
