@@ -47,6 +47,10 @@ mod trim;
 const MIGRATIONS_TABLE: &str = "journal_migrations";
 static MIGRATIONS: Migrator = sqlx::migrate!();
 
+/// Rows that SQLite's thread hands over before it waits for us: a batch, so that the two threads do not take turns at
+/// every few rows.
+const ROW_BUFFER: usize = 1_024;
+
 /// A journal in a SQLite file.
 pub struct SqliteJournal {
     /// Commits wait for the disk.
@@ -85,6 +89,8 @@ impl SqliteJournal {
         database::migrate_sqlite(&database, MIGRATIONS_TABLE, &MIGRATIONS)
             .await
             .map_err(|error| explain_opening(&path, error))?;
+        let options = database.pool.connect_options().as_ref().clone();
+        database.pool.set_connect_options(options.row_buffer_size(ROW_BUFFER));
         let appended = Lane::ALL.map(|_| Notify::new());
         Ok(SqliteJournal { database, acknowledging, clock, turn: Mutex::new(()), appended })
     }

@@ -144,7 +144,8 @@ async fn insert(
     first: i64,
     entries: &[&Fields],
 ) -> Result<(), sqlx::Error> {
-    let mut joined = Vec::with_capacity(entries.iter().map(|entry| entry.as_bytes().len()).sum());
+    let mut joined =
+        Vec::with_capacity(entries.iter().map(|entry| entry.as_bytes().len()).sum::<usize>() + 1);
     let mut cuts = Vec::with_capacity(entries.len());
     for entry in entries {
         let bytes = entry.as_bytes();
@@ -152,6 +153,8 @@ async fn insert(
         cuts.push(i64::try_from(cut).map_err(|_| sqlx::Error::Protocol("an entry is too large".to_owned()))?);
         joined.extend_from_slice(bytes);
     }
+    // Of a value without a single byte, SQLite would cut NULL, not an entry without fields.
+    joined.push(0);
     sqlx::query(
         "INSERT INTO entries (place, fields)
          SELECT ?1 + key, substr(?2, (value >> 32) + 1, value & 0xffffffff) FROM json_each(?3)",

@@ -9,7 +9,7 @@ use crate::id::EntryId;
 use crate::port::{Lane, Trimmed};
 
 /// Entries removed in one transaction: others get their turn between two.
-const STEP_ENTRIES: i64 = 5_000;
+const STEP_ENTRIES: i64 = 2_000;
 
 /// How far trimming may go.
 struct Bound {
