@@ -15,6 +15,7 @@ pub mod fields;
 pub mod id;
 pub mod letter;
 pub mod port;
+pub mod redis;
 pub mod view;
 
 pub use entry::{BadEntry, Totals, TrafficEntry};
@@ -25,4 +26,5 @@ pub use letter::Letter;
 pub use port::{
     AppendToken, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed,
 };
+pub use redis::RedisJournal;
 pub use view::{Arrival, Batch, Rejected, View, ViewError};
