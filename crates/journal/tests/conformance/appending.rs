@@ -88,6 +88,9 @@ pub async fn an_empty_batch_stores_nothing<F: Fixture>() {
     journal.append(Lane::Traffic, &[], &token("filler", 1)).await.unwrap();
     assert_eq!(all(&journal, Lane::Traffic).await, []);
     assert_eq!(journal.status(Lane::Traffic).await.unwrap().appended, 0);
+    // An entry without a field is not nothing.
+    journal.append(Lane::Traffic, &[Fields::new()], &token("filler", 2)).await.unwrap();
+    assert_eq!(all(&journal, Lane::Traffic).await[0].fields, Fields::new());
 }
 
 /// The caller is gone before the answer; the same batch is sent again, as after a timeout.
