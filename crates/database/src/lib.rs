@@ -1,1 +1,94 @@
 //! Connections to SQLite, PostgreSQL and MariaDB.
+//!
+//! # Layout
+//!
+//! - [`address`]: `sqlite:`, `postgres:` and `mysql:` addresses, and how they are shown without a password
+//! - [`sqlite`]: one file, many processes, one writer at a time
+//! - [`server`]: pools of connections to PostgreSQL and to MariaDB or MySQL, whose sessions are all alike
+//! - [`migration`]: brings a crate's tables up to date, also when several processes start at once
+//! - [`error`]: what can go wrong, what to do about it, and whether waiting may help
+//!
+//! # Deliberately absent
+//!
+//! A common query language: each crate writes its SQL for each kind, against the concrete pool. What one kind can do
+//! well (arrays in PostgreSQL, prepared single rows in SQLite) would be lost in the smallest common part.
+
+pub mod address;
+pub mod error;
+pub mod migration;
+pub mod server;
+pub mod sqlite;
+
+use sqlx::{MySqlPool, PgPool};
+
+pub use address::{Kind, redacted};
+pub use error::{DatabaseError, is_retryable};
+pub use migration::{Migrations, migrate, migrate_sqlite};
+pub use sqlite::{Durability, SqliteDatabase, SqliteOptions};
+
+use address::Address;
+
+/// An open database of any of the three kinds. Clones share its connections.
+#[derive(Clone, Debug)]
+pub enum Database {
+    /// A file of our own.
+    Sqlite(SqliteDatabase),
+    /// PostgreSQL.
+    Postgres(PgPool),
+    /// MariaDB or MySQL.
+    MySql(MySqlPool),
+}
+
+impl Database {
+    /// Opens `sqlite:PATH`, `postgres://…` or `mysql://…`. Makes a missing SQLite file and its folder; the database
+    /// on a server must be there. Makes no tables.
+    pub async fn open(url: &str) -> Result<Database, DatabaseError> {
+        match Address::parse(url)? {
+            Address::Sqlite(path) => {
+                SqliteDatabase::open(&path, SqliteOptions::default()).await.map(Database::Sqlite)
+            }
+            Address::Postgres(options) => server::open_postgres(*options).await.map(Database::Postgres),
+            Address::MySql(options) => server::open_mysql(*options).await.map(Database::MySql),
+        }
+    }
+
+    /// Finishes what is under way and closes the connections.
+    pub async fn close(&self) {
+        match self {
+            Database::Sqlite(database) => database.close().await,
+            Database::Postgres(pool) => pool.close().await,
+            Database::MySql(pool) => pool.close().await,
+        }
+    }
+
+    /// Which of the three it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Database::Sqlite(_) => Kind::Sqlite,
+            Database::Postgres(_) => Kind::Postgres,
+            Database::MySql(_) => Kind::MySql,
+        }
+    }
+
+    /// Where it is, without a password: for greetings, logs and errors.
+    pub fn shown(&self) -> String {
+        match self {
+            Database::Sqlite(database) => database.shown(),
+            Database::Postgres(pool) => address::show_postgres(&pool.connect_options()),
+            Database::MySql(pool) => address::show_mysql(&pool.connect_options()),
+        }
+    }
+
+    /// Whether there was no SQLite file yet. Never true of a server, whose database somebody made before us.
+    pub fn is_new(&self) -> bool {
+        matches!(self, Database::Sqlite(database) if database.is_new())
+    }
+
+    /// Puts what the database says into our words.
+    pub fn explain(&self, error: sqlx::Error) -> DatabaseError {
+        match self {
+            Database::Sqlite(database) => database.explain(error),
+            Database::Postgres(_) | Database::MySql(_) => DatabaseError::from_server(self.shown(), error),
+        }
+    }
+}

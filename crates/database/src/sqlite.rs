@@ -1,0 +1,168 @@
+//! SQLite: one file that any number of processes may have open.
+//!
+//! # Guarantees
+//!
+//! - Write-ahead logging: readers never wait, a writer waits for another for up to five seconds.
+//! - A new file is readable by its owner only: it may hold everybody's passkeys. SQLite gives its side files the same
+//!   mode.
+//! - What a commit survives is chosen by [`Durability`].
+
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
+    SqliteSynchronous,
+};
+use sqlx::{ConnectOptions, Connection, Sqlite, Transaction};
+
+use crate::error::DatabaseError;
+
+/// How long a writer waits for another.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Opening a new file switches it to write-ahead logging, for which SQLite does not wait by itself.
+const OPEN_PAUSE: Duration = Duration::from_millis(20);
+/// How long an opener waits for others that open or write.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a commit survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// The machine losing power: each commit waits for the disk.
+    #[default]
+    PowerLoss,
+    /// This process being killed, at any moment. The last commits before a power loss may be undone, in order.
+    ProcessCrash,
+    /// This process being killed; a power loss may leave a damaged file. For what can be rebuilt from elsewhere.
+    Rebuildable,
+}
+
+impl Durability {
+    fn synchronous(self) -> SqliteSynchronous {
+        match self {
+            Durability::PowerLoss => SqliteSynchronous::Full,
+            Durability::ProcessCrash => SqliteSynchronous::Normal,
+            Durability::Rebuildable => SqliteSynchronous::Off,
+        }
+    }
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// What a commit survives.
+    pub durability: Durability,
+    /// How many connections there may be. One writes at a time anyway; the rest are for readers.
+    pub connections_max: u32,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        SqliteOptions { durability: Durability::default(), connections_max: 4 }
+    }
+}
+
+/// An open file. Clones share its connections.
+#[derive(Clone, Debug)]
+pub struct SqliteDatabase {
+    /// The connections.
+    pub pool: SqlitePool,
+    path: Arc<Path>,
+    is_new: bool,
+}
+
+impl SqliteDatabase {
+    /// Opens the file; makes it and its folder where they are missing.
+    pub async fn open(path: &Path, options: SqliteOptions) -> Result<SqliteDatabase, DatabaseError> {
+        create_folder_of(path)?;
+        let is_new = create_private(path);
+        let connect = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(options.durability.synchronous())
+            .busy_timeout(BUSY_TIMEOUT)
+            .disable_statement_logging();
+        let pool = SqlitePoolOptions::new()
+            .max_connections(options.connections_max.max(1))
+            .acquire_timeout(BUSY_TIMEOUT)
+            .connect_lazy_with(connect);
+        let database = SqliteDatabase { pool, path: path.into(), is_new };
+        database.patiently(async || database.try_out().await).await?;
+        Ok(database)
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether there was no file yet.
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// The address, as it is shown.
+    pub fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Begins to write at once, so that nobody else can write between our reading and our writing.
+    pub async fn begin_write(&self) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
+        self.pool.begin_with("BEGIN IMMEDIATE").await
+    }
+
+    /// A connection of one's own, outside the shared ones.
+    pub async fn connect(&self) -> Result<SqliteConnection, sqlx::Error> {
+        self.pool.connect_options().connect().await
+    }
+
+    /// Finishes what is under way and closes the file.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
+    /// Puts what SQLite says into our words.
+    pub fn explain(&self, error: sqlx::Error) -> DatabaseError {
+        DatabaseError::from_sqlite(self.path.to_path_buf(), error)
+    }
+
+    /// Opens the file once: this switches it to write-ahead logging, and finds out whether it is a database at all.
+    async fn try_out(&self) -> Result<(), DatabaseError> {
+        let explain = |error| self.explain(error);
+        let mut connection = self.connect().await.map_err(explain)?;
+        sqlx::query("SELECT count(*) FROM sqlite_schema").execute(&mut connection).await.map_err(explain)?;
+        connection.close().await.map_err(explain)
+    }
+
+    /// Repeats `attempt` while others are in the way.
+    pub(crate) async fn patiently(
+        &self,
+        attempt: impl AsyncFn() -> Result<(), DatabaseError>,
+    ) -> Result<(), DatabaseError> {
+        let attempts = async {
+            loop {
+                match attempt().await {
+                    Err(DatabaseError::Busy) => tokio::time::sleep(OPEN_PAUSE).await,
+                    outcome => return outcome,
+                }
+            }
+        };
+        tokio::time::timeout(OPEN_TIMEOUT, attempts).await.unwrap_or(Err(DatabaseError::Busy))
+    }
+}
+
+/// Makes the file where it is missing. What goes wrong here is told when the file is opened.
+fn create_private(path: &Path) -> bool {
+    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).is_ok()
+}
+
+fn create_folder_of(path: &Path) -> Result<(), DatabaseError> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => std::fs::create_dir_all(folder)
+            .map_err(|source| DatabaseError::Folder { path: folder.to_owned(), source }),
+        _ => Ok(()),
+    }
+}
