@@ -1,7 +1,9 @@
 //! Whose entry it is (L1), and whether it can be taken at all.
 
+use std::collections::BTreeSet;
+
 use domain::{ClientId, ClientKey, InfoHash, Passkey, Seconds, TorrentId, UnixTime, UserId};
-use journal::{Arrival, Rejected};
+use journal::{Arrival, EntryId, Rejected};
 
 use crate::figures::AccountKey;
 use crate::run::ClientRef;
@@ -47,15 +49,19 @@ impl Admitted {
     }
 }
 
-/// Finds out whose entries these are; says why where nobody's.
+/// Finds out whose entries these are, but for those that were applied already; says why where nobody's.
 pub(crate) fn admit(
     arrivals: &[Arrival],
+    already: &BTreeSet<EntryId>,
     directory: &dyn Directory,
     now: UnixTime,
 ) -> (Vec<Admitted>, Vec<Rejected>) {
     let mut admitted = Vec::with_capacity(arrivals.len());
     let mut rejected = Vec::new();
     for (index, arrival) in arrivals.iter().enumerate() {
+        if already.contains(&arrival.id) {
+            continue;
+        }
         match admit_one(index, arrival, directory, now) {
             Ok(entry) => admitted.push(entry),
             Err(reason) => rejected.push(Rejected { index, reason }),

@@ -4,6 +4,8 @@
 #[allow(dead_code, reason = "shared with the tests on real databases")]
 mod simulator;
 
+use std::collections::BTreeSet;
+
 use domain::{PeerId, RunId, SessionId};
 use journal::{Arrival, EntryId, Totals};
 use proptest::prelude::*;
@@ -33,7 +35,7 @@ fn post_all(books: &mut Books, arrivals: &[Arrival]) -> Posted {
         multipliers: &multipliers,
         now: UnixTime(BEGIN + SPAN_MAX),
     };
-    let (admitted, rejected) = admit(arrivals, &Nobody, rules.now);
+    let (admitted, rejected) = admit(arrivals, &BTreeSet::new(), &Nobody, rules.now);
     assert_eq!(rejected, []);
     post(books, &admitted, &rules)
 }
@@ -258,6 +260,6 @@ fn an_entry_of_a_run_that_was_put_away_is_rejected() {
 #[test]
 fn a_ts_far_ahead_is_refused() {
     let ahead = arrival(one(AnnounceEvent::None, 100_000, 0), 0);
-    let (admitted, rejected) = admit(&[ahead], &Nobody, UnixTime(BEGIN));
+    let (admitted, rejected) = admit(&[ahead], &BTreeSet::new(), &Nobody, UnixTime(BEGIN));
     assert!(admitted.is_empty() && rejected[0].reason.contains("ahead"), "{rejected:?}");
 }
