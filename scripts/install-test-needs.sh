@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# Installs what `make test` needs and the machine lacks: real BitTorrent clients, SQLite's shell, a C compiler.
+# Installs what `make test` needs and the machine lacks: real BitTorrent clients, Redis, PostgreSQL, MariaDB, SQLite's
+# shell, a C compiler.
 # Does nothing, and needs no rights, where all of it is there already.
 set -euo pipefail
 
 # python3-libtorrent belongs to Debian's own Python: tests run it with /usr/bin/python3, never another one on the PATH.
-PACKAGES=(transmission-cli transmission-daemon aria2 python3 python3-libtorrent sqlite3 build-essential)
+PACKAGES=(
+  transmission-cli transmission-daemon aria2 python3 python3-libtorrent
+  redis-server redis-sentinel redis-tools postgresql mariadb-server sqlite3 build-essential
+)
 
 is_installed() {
   [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
@@ -32,14 +36,29 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+trap 'rm -f "$log"; start_services_again' EXIT
 
-# RUNLEVEL=1 keeps Debian from starting transmission-daemon on the spot: tests start their own.
+# Tests start their own servers. Debian asks this program whether a package may start its service on the spot, and 101
+# means no. Where there is such a policy already, it is the owner's.
+policy=/usr/sbin/policy-rc.d
+is_policy_ours=
+start_no_services() {
+  [ ! -e "$policy" ] || return 0
+  is_policy_ours=yes
+  printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+  "${as_root[@]}" chmod 755 "$policy"
+}
+start_services_again() {
+  [ -z "$is_policy_ours" ] || "${as_root[@]}" rm -f "$policy"
+}
+
+# RUNLEVEL=1 says the same to packages without a systemd unit.
 apt() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
     apt-get --quiet=2 --option DPkg::Lock::Timeout=300 "$@" >"$log" 2>&1
 }
 
+start_no_services
 echo "installing for the tests: ${missing[*]}"
 apt install --yes --no-install-recommends "${missing[@]}" \
   || { apt update && apt install --yes --no-install-recommends "${missing[@]}"; } \

@@ -3,6 +3,7 @@
 //! # Layout
 //!
 //! - [`server`]: the real binary in a folder of its own, on ports of its own
+//! - [`servers`]: Redis (alone, cluster, sentinel), PostgreSQL and MariaDB, likewise
 //! - [`announce`] and [`reply`]: what a client asks and what it is told
 //! - [`http`] and [`udp`]: clients that send exactly the bytes they are given
 //! - [`torrent_file`]: random payloads and the private torrents that describe them
@@ -23,6 +24,7 @@ pub mod ports;
 pub mod process;
 pub mod reply;
 pub mod server;
+pub mod servers;
 pub mod torrent_file;
 pub mod udp;
 pub mod wait;
@@ -31,6 +33,9 @@ pub use announce::Announce;
 pub use http::{HttpReply, RawHttp};
 pub use reply::{AnnounceReply, RetryIn, SwarmCounts};
 pub use server::{Server, ServerBuilder};
+pub use servers::{
+    Fsync, MariaDbServer, PostgresServer, RedisBuilder, RedisCluster, RedisSentinel, RedisServer,
+};
 pub use torrent_file::TorrentFile;
 pub use udp::RawUdp;
 pub use wait::{eventually, eventually_equal};

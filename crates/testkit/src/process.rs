@@ -43,6 +43,12 @@ impl Process {
         (process, stdin, stdout)
     }
 
+    /// Starts a prepared command; both its outputs go to `log_path`.
+    pub(crate) fn start_command(mut command: Command, program: &str, log_path: &Path) -> Self {
+        command.stdout(log_file(log_path));
+        Self::spawn(command, program, log_path)
+    }
+
     fn spawn(mut command: Command, program: &str, log_path: &Path) -> Self {
         forget_settings(&mut command);
         let child = match command.stderr(log_file(log_path)).spawn() {
@@ -69,7 +75,7 @@ impl Process {
         self.signal(Signal::HUP);
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         // A child that has ended but was not waited for keeps its id, so this reaches no one else.
         kill_process(Pid::from_child(&self.child), signal)
             .unwrap_or_else(|error| panic!("{} cannot be signalled: {error}", self.name));
@@ -104,16 +110,20 @@ impl Process {
         let bytes = std::fs::read(&self.log_path).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
+
+    /// The end of its log.
+    pub(crate) fn log_tail(&self) -> String {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].join("\n")
+    }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
         if std::thread::panicking() {
-            let log = self.log();
-            let lines: Vec<&str> = log.lines().collect();
-            let tail = &lines[lines.len().saturating_sub(LOG_TAIL_LINES)..];
-            eprintln!("--- the end of the log of {}\n{}\n---", self.name, tail.join("\n"));
+            eprintln!("--- the end of the log of {}\n{}\n---", self.name, self.log_tail());
         }
     }
 }
