@@ -14,6 +14,7 @@ pub mod clients;
 pub mod error;
 pub mod follow;
 pub mod gate;
+mod removed;
 pub mod store;
 
 pub use clients::{ClientPrefix, ClientRule, ClientRules};

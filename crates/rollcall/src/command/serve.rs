@@ -133,7 +133,7 @@ fn greet(running: &Running, gate: &Gate, store: &Store, data: &Path, output: Out
         "http": texts(&addresses.http),
         "https": texts(&addresses.https),
         "udp": texts(&addresses.udp),
-        "database": store.path().display().to_string(),
+        "database": store.shown(),
         "users": gate.user_count(),
         "torrents": gate.torrent_count(),
     });
@@ -160,8 +160,7 @@ fn greeting(addresses: &Addresses, gate: &Gate, store: &Store, data: &Path) -> S
         }
     }
     let (users, torrents) = (gate.user_count(), gate.torrent_count());
-    let _ =
-        writeln!(text, "  database  {}  (users: {users}, torrents: {torrents})\n", store.path().display());
+    let _ = writeln!(text, "  database  {}  (users: {users}, torrents: {torrents})\n", store.shown());
     if users == 0 || torrents == 0 {
         let program = std::env::args().next().unwrap_or_else(|| "rollcall".to_owned());
         let program = match data == Path::new("./data") {

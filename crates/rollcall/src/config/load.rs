@@ -163,8 +163,8 @@ impl Config {
             Err(Refusal::UnknownKey) => {
                 Err(ConfigError::UnknownKey { origin, name, nearest: nearest_key(self, section, key) })
             }
-            Err(Refusal::Expected(expected)) => {
-                Err(ConfigError::BadValue { origin, key: name, value: raw.to_string(), expected })
+            Err(Refusal::Unfit(unfit)) => {
+                Err(ConfigError::BadValue { origin, key: name, value: unfit.shown, expected: unfit.expected })
             }
         }
     }
