@@ -11,7 +11,6 @@
 -- compares it by the rules of the machine's language.
 
 local CLIENT_BYTES = 29
-local LETTERS = { 's', 'l', 'x' }
 local RANKS = { s = string.rep('\0', 15) .. '\1', l = string.rep('\0', 16), x = string.rep('\0', 16) }
 
 -- Whether report a was given after report b: by ts, then by origin.

@@ -66,7 +66,8 @@ end
 local function look(keys)
   local torrents, has_more = remove_old(keys)
   local oldest = redis.call('ZRANGE', keys.seen, 0, 0, 'WITHSCORES')[2]
-  if not oldest then
+  -- Asking for the length first spares what is no hash, and so none of ours.
+  if redis.call('HLEN', keys.clients) > 0 and not oldest then
     redis.call('DEL', keys.clients)
   end
   local seeding, leeching = redis.call('ZCARD', keys.seed), redis.call('ZCARD', keys.leech)
