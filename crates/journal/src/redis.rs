@@ -129,7 +129,10 @@ impl Journal for RedisJournal {
     async fn acknowledge(&self, lane: Lane, group: &str, ids: &[EntryId]) -> Result<(), JournalError> {
         let mut pipeline = redis::pipe();
         for page in ids.chunks(IDS_PER_COMMAND) {
-            pipeline.add_command(with_ids("XACK", &[self.key(lane), group], page));
+            let command = pipeline.cmd("XACK").arg(self.key(lane)).arg(group);
+            page.iter().for_each(|id| {
+                command.arg(id.to_string());
+            });
         }
         for reply in self.redis.pipeline(&pipeline).await {
             reply.map_err(self.explain(lane, group))?;
@@ -192,7 +195,12 @@ impl Journal for RedisJournal {
                     call.arg(word);
                 });
             }
-            moved += self.redis.query::<u64>(&call).await.map_err(self.explain(from, group))?;
+            moved += self.redis.query::<u64>(&call).await.map_err(|trouble| {
+                // Of the two keys, the script names the one that holds something else.
+                let is_other = matches!(&trouble, Trouble::WrongType { reason }
+                    if reason.split(' ').next() == Some(self.key(to)));
+                self.explain(if is_other { to } else { from }, group)(trouble)
+            })?;
         }
         Ok(moved)
     }
@@ -227,21 +235,15 @@ impl Journal for RedisJournal {
             // Other views have yet to read it; only trimming takes traffic away.
             return Ok(0);
         }
-        let explain = self.explain(lane, group.unwrap_or_default());
+        let group = group.unwrap_or_default();
         let mut deleted = 0;
         for page in ids.chunks(IDS_PER_COMMAND) {
-            let mut transaction = redis::pipe();
-            if let Some(group) = group {
-                transaction.add_command(with_ids("XACK", &[self.key(lane), group], page));
-            }
-            transaction.add_command(with_ids("XDEL", &[self.key(lane)], page));
-            let replies = self.redis.transaction(&transaction).await.map_err(&explain)?;
-            for (position, reply) in replies.into_iter().enumerate() {
-                let count: u64 = keyspace::read_reply(reply).map_err(&explain)?;
-                if position + 1 == transaction.len() {
-                    deleted += count;
-                }
-            }
+            let mut call = scripts::DELETE.call(&[self.key(lane)]);
+            call.arg(group);
+            page.iter().for_each(|id| {
+                call.arg(id.to_string());
+            });
+            deleted += self.redis.query::<u64>(&call).await.map_err(self.explain(lane, group))?;
         }
         Ok(deleted)
     }
@@ -286,15 +288,6 @@ impl RedisJournal {
             trouble => explain(trouble),
         }
     }
-}
-
-fn with_ids(name: &str, words: &[&str], ids: &[EntryId]) -> redis::Cmd {
-    let mut command = redis::cmd(name);
-    command.arg(words);
-    for id in ids {
-        command.arg(id.to_string());
-    }
-    command
 }
 
 /// The words of a letter. One with thousands of fields, which only another program can have written, loses those in

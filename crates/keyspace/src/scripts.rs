@@ -48,13 +48,18 @@ script!(
     "transfer"
 );
 script!(
+    /// Deletes and acknowledges entries (J7).
+    DELETE,
+    "delete"
+);
+script!(
     /// Removes old entries that every group has acknowledged.
     TRIM,
     "trim"
 );
 
 /// Every script there is.
-pub static ALL: [&Script; 5] = [&MARK_APPENDED, &TAKE_OVER, &FORGET_CONSUMER, &TRANSFER, &TRIM];
+pub static ALL: [&Script; 6] = [&MARK_APPENDED, &TAKE_OVER, &FORGET_CONSUMER, &TRANSFER, &DELETE, &TRIM];
 
 impl Script {
     /// The name of its file.
