@@ -16,6 +16,7 @@
 //! A bound on the length of a stream: dropping entries that nobody has read would be silent loss.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -48,12 +49,29 @@ pub struct RedisJournal {
     keys: KeyNames,
     appenders: Appenders,
     readers: Readers,
+    letters_shortened: AtomicU64,
 }
 
 impl RedisJournal {
     /// A journal under these names. Nothing is asked of Redis yet.
     pub fn new(redis: Redis, keys: KeyNames) -> RedisJournal {
-        RedisJournal { redis, keys, appenders: Appenders::default(), readers: Readers::default() }
+        RedisJournal {
+            redis,
+            keys,
+            appenders: Appenders::default(),
+            readers: Readers::default(),
+            letters_shortened: AtomicU64::new(0),
+        }
+    }
+
+    /// How many letters had too many fields to be moved whole.
+    pub fn letters_shortened(&self) -> u64 {
+        self.letters_shortened.load(Ordering::Relaxed)
+    }
+
+    /// How many good connections were closed because enough were kept.
+    pub fn connections_dropped(&self) -> u64 {
+        self.appenders.dropped() + self.readers.dropped()
     }
 
     fn key(&self, lane: Lane) -> &str {
@@ -189,7 +207,7 @@ impl Journal for RedisJournal {
             let mut call = scripts::TRANSFER.call(&[self.key(from), self.key(to)]);
             call.arg(group).arg(stays).arg(page.len());
             for letter in page {
-                let words = words_of_letter(&letter.fields);
+                let words = self.words_of_letter(&letter.fields);
                 call.arg(letter.id.to_string()).arg(words.len());
                 words.iter().for_each(|word| {
                     call.arg(word);
@@ -288,17 +306,18 @@ impl RedisJournal {
             trouble => explain(trouble),
         }
     }
-}
 
-/// The words of a letter. One with thousands of fields, which only another program can have written, loses those in
-/// the middle: the first say what it was, the last what became of it.
-fn words_of_letter(fields: &Fields) -> Vec<&[u8]> {
-    let mut words: Vec<&[u8]> = reply::words_of(fields).collect();
-    if words.len() > WORDS_PER_LETTER_MAX {
-        tracing::warn!(fields = words.len() / 2, "a letter has too many fields to be moved whole");
-        let last = words.split_off(words.len() - 20);
-        words.truncate(WORDS_PER_LETTER_MAX - last.len());
-        words.extend(last);
+    /// The words of a letter. One with thousands of fields, which only another program can have written, loses those
+    /// in the middle: the first say what it was, the last what became of it.
+    fn words_of_letter<'a>(&self, fields: &'a Fields) -> Vec<&'a [u8]> {
+        let mut words: Vec<&[u8]> = reply::words_of(fields).collect();
+        if words.len() > WORDS_PER_LETTER_MAX {
+            tracing::warn!(fields = words.len() / 2, "a letter has too many fields to be moved whole");
+            self.letters_shortened.fetch_add(1, Ordering::Relaxed);
+            let last = words.split_off(words.len() - 20);
+            words.truncate(WORDS_PER_LETTER_MAX - last.len());
+            words.extend(last);
+        }
+        words
     }
-    words
 }

@@ -124,6 +124,7 @@ async fn a_letter_with_thousands_of_fields_still_moves() {
     assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, None, &[letter]).await.unwrap(), 1);
     let moved = journal.list(Lane::Failed, EntryId::ZERO, 10).await.unwrap().remove(0);
     assert!(moved.fields.get("name0").is_some() && moved.fields.get("name8999").is_some());
+    assert_eq!(journal.letters_shortened(), 1);
 }
 
 #[tokio::test]
@@ -174,6 +175,36 @@ async fn a_batch_whose_answer_was_cut_off_is_not_stored_twice() {
     }
     assert!(lost >= 10, "only {lost} answers were lost");
     assert_eq!(numbers(&journal).await, (0..200).collect::<Vec<_>>());
+}
+
+/// The first attempt is still on its way when the second has been stored, and arrives after it.
+#[tokio::test]
+async fn a_batch_that_arrives_after_its_repetition_is_not_stored_again() {
+    let server = RedisServer::start();
+    let proxy = CuttingProxy::start(server.port());
+    let journal = open_with(&format!("redis://127.0.0.1:{}", proxy.port()), |settings| {
+        settings.response_timeout = Duration::from_millis(300);
+    });
+    let transactions = || {
+        let figures = server.cli(&["INFO", "commandstats"]);
+        let line = figures.lines().find_map(|line| line.strip_prefix("cmdstat_exec:calls="));
+        line.map_or(0, |line| line.split(',').next().unwrap().parse::<u32>().unwrap())
+    };
+    append_patiently(&journal, &batch(0..1), 1).await;
+    for number in 1..4 {
+        let entries = batch(number * 10..number * 10 + 10);
+        let release = proxy.hold_next_request();
+        let error = journal.append(Lane::Traffic, &entries, &token(number + 1)).await.unwrap_err();
+        assert!(matches!(error, JournalError::Unanswered { .. }), "{error}");
+        append_patiently(&journal, &entries, number + 1).await;
+        let before = transactions();
+        release.send(()).unwrap();
+        testkit::eventually("the late transaction", PATIENCE, || (transactions() > before).then_some(()));
+        // The watch has not been spoilt for the batches that follow.
+        append_patiently(&journal, &batch(number * 10..number * 10 + 10), number + 1).await;
+    }
+    let expected: Vec<u64> = std::iter::once(0).chain(10..40).collect();
+    assert_eq!(numbers(&journal).await, expected);
 }
 
 /// The first attempt sits in a server that stands still, and is run after the second was sent.
