@@ -199,7 +199,8 @@ impl Scene<'_> {
         }
         let (users, torrents) = (self.gate.user_count(), self.gate.torrent_count());
         let _ = writeln!(text, "  journal   {}", self.journal());
-        let _ = writeln!(text, "  database  {}  (users: {users}, torrents: {torrents})\n", self.store.shown());
+        let _ =
+            writeln!(text, "  database  {}  (users: {users}, torrents: {torrents})\n", self.store.shown());
         if users == 0 || torrents == 0 {
             text.push_str(&self.next_steps());
         }
