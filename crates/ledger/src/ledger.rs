@@ -25,6 +25,7 @@ use sqlx::migrate::Migrator;
 use crate::admit::{Admitted, Directory, admit};
 use crate::consumers::{self, Applied, ApplyError, ConsumerRef};
 use crate::error::LedgerError;
+use crate::letters;
 use crate::load::{self, Loaded};
 use crate::multiplier::Multipliers;
 use crate::post::{Posted, Rules, post};
@@ -175,7 +176,8 @@ impl Ledger {
         let Some(before) = consumer.lock(&mut page).await? else {
             return Ok(Attempt::NoConsumer);
         };
-        let already = already_applied(batch, consumer, &mut page, &before).await?;
+        let mut already = already_applied(batch, consumer, &mut page, &before).await?;
+        already.extend(letters::already_applied(batch, &mut page).await?);
         let (admitted, rejected) = admit(batch.arrivals, &already, self.directory.as_ref(), now);
         let mut books = match load::books(&mut page, &admitted).await? {
             Loaded::Books(books) => books,
@@ -191,7 +193,9 @@ impl Ledger {
         posted.rejected.extend(rejected);
         posted.rejected.sort_by_key(|rejected| rejected.index);
         load::save(&mut page, &books, &posted.changes).await?;
-        consumer.save(&mut page, &taken(batch.arrivals, &posted.rejected), &before).await?;
+        let taken = taken(batch.arrivals, &posted.rejected);
+        consumer.save(&mut page, &taken, &before).await?;
+        letters::save(batch, &taken.difference(&already).copied().collect(), &mut page, now).await?;
         page.commit().await?;
         self.count(&posted, &admitted, batch);
         Ok(Attempt::Committed(posted))

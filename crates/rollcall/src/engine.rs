@@ -22,7 +22,7 @@ use crate::node::Node;
 use crate::roles::{Role, Roles};
 
 /// How often the ledger forgets clients that have been gone for long.
-const PRUNE_EVERY: Duration = Duration::from_secs(60);
+const PRUNE_EVERY: Duration = Duration::from_secs(5);
 /// How often the log tells what happened, if something did.
 const SUMMARY_EVERY: Duration = Duration::from_secs(300);
 
