@@ -1,0 +1,119 @@
+//! Takes over what dead consumers left behind (J4), and looks whether the view is paused.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tracing::{info, warn};
+
+use super::Shared;
+use super::intake::{Ended, Intake};
+use super::letters::Desk;
+use crate::port::{ConsumerInfo, Lane};
+
+/// How often pauses are looked for.
+const ROUND: Duration = Duration::from_millis(500);
+/// How often the dead are looked for, in rounds.
+const BURIAL_EVERY: u32 = 4;
+
+/// Looks after the group until told to stop.
+pub(super) async fn run(shared: Arc<Shared>) {
+    let mut heir = Intake::new(Arc::clone(&shared), Lane::Traffic, "heir".to_owned());
+    let mut letters_heir = Desk(Intake::new(Arc::clone(&shared), Lane::Dead, "letters-heir".to_owned()));
+    for round in 0_u32.. {
+        look_for_pause(&shared).await;
+        if round % BURIAL_EVERY == 0 && !shared.is_paused() {
+            for lane in [Lane::Traffic, Lane::Dead] {
+                if inherit(&shared, lane, &mut heir, &mut letters_heir).await == Ended::Stopped {
+                    return;
+                }
+            }
+        }
+        if shared.sleep(ROUND).await {
+            return;
+        }
+    }
+}
+
+async fn look_for_pause(shared: &Shared) {
+    // A journal that is away changes nothing: the view stays as it is.
+    let Ok(paused) = shared.journal.paused().await else { return };
+    let is_paused = paused.contains(shared.view.name());
+    if shared.is_paused.swap(is_paused, Ordering::AcqRel) != is_paused {
+        info!(view = shared.view.name(), is_paused, "pause");
+    }
+}
+
+/// Takes over from every dead consumer of a lane.
+async fn inherit(shared: &Shared, lane: Lane, heir: &mut Intake, letters_heir: &mut Desk) -> Ended {
+    let group = shared.group();
+    let Ok(consumers) = shared.journal.consumers(lane, &group).await else {
+        return Ended::Done;
+    };
+    let dead_after = shared.settings.borrow().dead_after;
+    let dead = consumers.iter().filter(|consumer| is_dead(shared, consumer, dead_after));
+    for ConsumerInfo { name, pending, .. } in dead {
+        if *pending > 0 {
+            if let Err(error) = shared.view.fence(name).await {
+                warn!(view = shared.view.name(), reason = %error, "a dead consumer cannot be fenced yet");
+                return Ended::Done;
+            }
+            warn!(view = shared.view.name(), consumer = name, pending, "taking over from a dead consumer");
+        }
+        match take_over_all(shared, lane, name, heir, letters_heir).await {
+            Ended::Done => {}
+            ended => return ended,
+        }
+        forget(shared, lane, &group, name).await;
+    }
+    Ended::Done
+}
+
+/// Forgets a consumer of which nothing is pending; whatever fails is done the next time.
+async fn forget(shared: &Shared, lane: Lane, group: &str, consumer: &str) {
+    if let Err(error) = shared.view.forget(consumer).await {
+        warn!(view = shared.view.name(), reason = %error, "a dead consumer cannot be forgotten yet");
+        return;
+    }
+    let _ = shared.journal.forget_consumer(lane, group, consumer).await;
+}
+
+fn is_dead(shared: &Shared, consumer: &ConsumerInfo, dead_after: Duration) -> bool {
+    let is_former_self = shared.process.was_ours(&consumer.name);
+    is_former_self || !shared.process.is_ours(&consumer.name) && consumer.idle >= dead_after
+}
+
+async fn take_over_all(
+    shared: &Shared,
+    lane: Lane,
+    from: &str,
+    heir: &mut Intake,
+    letters_heir: &mut Desk,
+) -> Ended {
+    let (group, batch_max) = {
+        let settings = shared.settings.borrow();
+        (settings.group.clone(), settings.batch_max)
+    };
+    loop {
+        let to = match lane {
+            Lane::Dead => letters_heir.0.name(),
+            _ => heir.name(),
+        };
+        let entries = match shared.journal.take_over(lane, &group, from, to, batch_max).await {
+            Ok(entries) => entries,
+            // Tried again the next time.
+            Err(_) => return Ended::Done,
+        };
+        if entries.is_empty() {
+            return Ended::Done;
+        }
+        shared.counters.taken_over.fetch_add(entries.len() as u64, Ordering::Relaxed);
+        let ended = match lane {
+            Lane::Dead => letters_heir.answer(&entries).await,
+            _ => heir.take_in(&entries, Some(from)).await,
+        };
+        if ended != Ended::Done {
+            return ended;
+        }
+    }
+}
