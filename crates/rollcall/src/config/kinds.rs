@@ -57,7 +57,6 @@ impl DatabaseUrl {
 impl Value for DatabaseUrl {
     const EXPECTED: &'static str = "\"sqlite:PATH\", \"postgres://USER:PASSWORD@HOST/NAME\", \
         \"mysql://USER:PASSWORD@HOST/NAME\", or \"\" for the file rollcall.db in the data folder";
-    const IS_SECRET: bool = true;
 
     fn read(raw: &Raw) -> Option<Self> {
         let text = raw.as_text()?.trim();
@@ -65,9 +64,19 @@ impl Value for DatabaseUrl {
         is_known.then(|| DatabaseUrl(text.to_owned()))
     }
 
-    /// Without its password.
     fn to_json(&self) -> Json {
+        json!(self.0)
+    }
+
+    fn shown(&self) -> Json {
         json!(database::redacted(&self.0))
+    }
+
+    fn shown_raw(raw: &Raw) -> String {
+        match raw.as_text() {
+            Some(text) => json!(database::redacted(text)).to_string(),
+            None => raw.to_string(),
+        }
     }
 }
 
