@@ -13,17 +13,29 @@ use crate::time::{Seconds, UnixTime};
 pub trait Clock: Send + Sync {
     /// The present moment.
     fn now(&self) -> UnixTime;
+
+    /// The present moment in milliseconds since 1970, as precisely as this clock knows it.
+    fn now_ms(&self) -> u64 {
+        u64::from(self.now().0) * 1_000
+    }
 }
 
 /// The machine's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
+#[expect(clippy::disallowed_methods, reason = "this is the module that reads the clock")]
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO)
+}
+
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the module that reads the clock")]
     fn now(&self) -> UnixTime {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        UnixTime(u32::try_from(since_1970.as_secs()).unwrap_or(u32::MAX))
+        UnixTime(u32::try_from(since_1970().as_secs()).unwrap_or(u32::MAX))
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX)
     }
 }
 

@@ -233,7 +233,8 @@ impl<'a> Reader<'a> {
         let mut values = [None; slot::NAMES.len()];
         for (position, (name, value)) in fields.iter().enumerate() {
             // Written by us, the fields stand in this very order; else they are looked for.
-            let expected = slot::NAMES.get(position).filter(|known| known.as_bytes() == name).map(|_| position);
+            let expected =
+                slot::NAMES.get(position).filter(|known| known.as_bytes() == name).map(|_| position);
             let found = expected.or_else(|| slot::NAMES.iter().position(|known| known.as_bytes() == name));
             if let Some(slot) = found {
                 // The first one counts, should there be several.
@@ -288,7 +289,9 @@ impl<'a> Reader<'a> {
         let uploaded = self.optional(slot::UP, UNSIGNED)?;
         let downloaded = self.optional(slot::DOWN, UNSIGNED)?;
         Ok(match (session, uploaded, downloaded) {
-            (Some(session), Some(uploaded), Some(downloaded)) => Some(Totals { session, uploaded, downloaded }),
+            (Some(session), Some(uploaded), Some(downloaded)) => {
+                Some(Totals { session, uploaded, downloaded })
+            }
             _ => None,
         })
     }

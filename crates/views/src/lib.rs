@@ -1,1 +1,14 @@
-//! Views of the journal.
+//! Views of the journal: what follows from the entries and can always be made again from them.
+//!
+//! # Layout
+//!
+//! - [`activity`]: who seeds, who leeches
+//! - [`error`]: what can go wrong, and whether waiting helps
+
+pub mod activity;
+pub mod error;
+
+pub use activity::{
+    ActiveTorrent, Activity, ActivityCounters, ActivitySettings, Counts, Cursor, Listing, Page, Swept,
+};
+pub use error::ViewsError;

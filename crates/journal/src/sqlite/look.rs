@@ -1,0 +1,143 @@
+//! Looking without changing anything: entries, figures, and which views are paused.
+
+use std::collections::BTreeSet;
+
+use super::{SqliteJournal, figure, limit, place};
+use crate::error::JournalError;
+use crate::id::EntryId;
+use crate::port::{GroupStatus, Lane, LaneStatus, Stored};
+
+#[derive(sqlx::FromRow)]
+struct LaneRow {
+    last: i64,
+    appended: i64,
+    length: i64,
+    first: Option<i64>,
+}
+
+#[derive(sqlx::FromRow)]
+struct GroupRow {
+    name: String,
+    last_delivered: i64,
+    unread: i64,
+    pending: i64,
+    oldest_pending: Option<i64>,
+    consumers: i64,
+}
+
+impl GroupRow {
+    fn into_status(self) -> GroupStatus {
+        GroupStatus {
+            name: self.name,
+            unread: figure(self.unread),
+            pending: figure(self.pending),
+            oldest_pending: self.oldest_pending.map(place::id_of),
+            last_delivered: place::id_of(self.last_delivered),
+            consumers: figure(self.consumers),
+        }
+    }
+}
+
+impl SqliteJournal {
+    pub(super) async fn list_after(
+        &self,
+        lane: Lane,
+        after: EntryId,
+        count: usize,
+    ) -> Result<Vec<Stored>, JournalError> {
+        let rows = sqlx::query_as(
+            "SELECT place, fields FROM entries WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT ?3",
+        )
+        .bind(place::at_most(lane, after))
+        .bind(place::end_of(lane))
+        .bind(limit(count))
+        .fetch_all(&self.database.pool)
+        .await
+        .map_err(|error| self.explain(error))?;
+        self.all_stored(rows)
+    }
+
+    pub(super) async fn list_last(&self, lane: Lane, count: usize) -> Result<Vec<Stored>, JournalError> {
+        let rows = sqlx::query_as(
+            "SELECT place, fields FROM entries WHERE place > ?1 AND place < ?2 ORDER BY place DESC LIMIT ?3",
+        )
+        .bind(place::start_of(lane))
+        .bind(place::end_of(lane))
+        .bind(limit(count))
+        .fetch_all(&self.database.pool)
+        .await
+        .map_err(|error| self.explain(error))?;
+        self.all_stored(rows)
+    }
+
+    pub(super) async fn find(&self, lane: Lane, id: EntryId) -> Result<Option<Stored>, JournalError> {
+        let Some(place) = place::exactly(lane, id) else {
+            return Ok(None);
+        };
+        let row = sqlx::query_as("SELECT place, fields FROM entries WHERE place = ?1")
+            .bind(place)
+            .fetch_optional(&self.database.pool)
+            .await
+            .map_err(|error| self.explain(error))?;
+        row.map(|row| self.stored(row)).transpose()
+    }
+
+    pub(super) async fn lane_status(&self, lane: Lane) -> Result<LaneStatus, JournalError> {
+        let explain = |error| self.explain(error);
+        // One transaction, so that all figures are of the same moment.
+        let mut looking = self.database.pool.begin().await.map_err(explain)?;
+        let row: LaneRow = sqlx::query_as(
+            "SELECT last, appended, length,
+                (SELECT min(place) FROM entries WHERE place > ?2 AND place < ?3) AS first
+             FROM lanes WHERE lane = ?1",
+        )
+        .bind(place::lane_number(lane))
+        .bind(place::start_of(lane))
+        .bind(place::end_of(lane))
+        .fetch_one(&mut *looking)
+        .await
+        .map_err(explain)?;
+        let groups: Vec<GroupRow> = sqlx::query_as(
+            "SELECT name, last_delivered, unread,
+                (SELECT count(*) FROM pending WHERE group_id = groups.id) AS pending,
+                (SELECT min(place) FROM pending WHERE group_id = groups.id) AS oldest_pending,
+                (SELECT count(*) FROM consumers WHERE group_id = groups.id) AS consumers
+             FROM groups WHERE lane = ?1 ORDER BY name",
+        )
+        .bind(place::lane_number(lane))
+        .fetch_all(&mut *looking)
+        .await
+        .map_err(explain)?;
+        looking.rollback().await.map_err(explain)?;
+        Ok(LaneStatus {
+            length: figure(row.length),
+            first: row.first.map(place::id_of),
+            last: (row.appended > 0).then(|| place::id_of(row.last)),
+            appended: figure(row.appended),
+            groups: groups.into_iter().map(GroupRow::into_status).collect(),
+        })
+    }
+
+    pub(super) async fn write_paused(&self, view: &str, paused: bool) -> Result<(), JournalError> {
+        let statement = if paused {
+            "INSERT INTO paused (view) VALUES (?1) ON CONFLICT DO NOTHING"
+        } else {
+            "DELETE FROM paused WHERE view = ?1"
+        };
+        let mut writing = self.begin().await?;
+        sqlx::query(statement)
+            .bind(view)
+            .execute(&mut *writing.transaction)
+            .await
+            .map_err(|error| self.explain(error))?;
+        self.commit(writing).await
+    }
+
+    pub(super) async fn read_paused(&self) -> Result<BTreeSet<String>, JournalError> {
+        let views: Vec<String> = sqlx::query_scalar("SELECT view FROM paused")
+            .fetch_all(&self.database.pool)
+            .await
+            .map_err(|error| self.explain(error))?;
+        Ok(views.into_iter().collect())
+    }
+}

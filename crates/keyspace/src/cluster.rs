@@ -1,0 +1,372 @@
+//! A cluster: which server holds which slot, and sending things there.
+//!
+//! What was answered with `MOVED` or `ASK` has not happened, so it is sent on to where the answer says. What was not
+//! answered at all is never sent again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use redis::{Cmd, Pipeline, ServerError, Value};
+use tokio::task::JoinSet;
+
+use crate::dial::Dialer;
+use crate::error::Trouble;
+use crate::handle::Reply;
+use crate::link::{Link, Target};
+use crate::settings::Node;
+use crate::slots::{SLOTS, key_of, slot_of};
+
+/// How often something is sent on before we give up: slots do not move in circles.
+const REDIRECTS_MAX: usize = 5;
+
+/// A cluster.
+pub(crate) struct Cluster {
+    dialer: Arc<Dialer>,
+    owners: Mutex<Arc<Owners>>,
+    links: Mutex<HashMap<Node, Arc<Link>>>,
+    /// Whether what we know of the owners may be wrong.
+    is_stale: AtomicBool,
+    refreshes: AtomicU64,
+    /// Held by the one who asks for the owners.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// Who has which slot; nobody yet, if empty.
+#[derive(Clone, Default)]
+struct Owners {
+    by_slot: Vec<Option<Node>>,
+}
+
+/// Where an answer sends us.
+enum Redirect {
+    /// The slot lies there now.
+    Moved(u16, Node),
+    /// The slot is on its way there, and this key has arrived.
+    Ask(Node),
+}
+
+impl Cluster {
+    pub(crate) fn new(dialer: Arc<Dialer>) -> Self {
+        Cluster {
+            dialer,
+            owners: Mutex::new(Arc::new(Owners::default())),
+            links: Mutex::new(HashMap::new()),
+            is_stale: AtomicBool::new(true),
+            refreshes: AtomicU64::new(0),
+            turn: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Sends a command to where its key lies.
+    pub(crate) async fn command(&self, command: &Cmd) -> Reply {
+        let slot = key_of(command).map(slot_of);
+        for _ in 0..REDIRECTS_MAX {
+            let link = self.link_for(slot).await?;
+            let reply = self.watch(link.command(command).await)?;
+            match redirect_of(&reply) {
+                None => return Ok(reply),
+                Some(Redirect::Moved(slot, node)) => self.note_moved(slot, node),
+                Some(Redirect::Ask(node)) => return self.ask(node, command).await,
+            }
+        }
+        Err(restless())
+    }
+
+    /// Sends each command to where its key lies, those for one server together, all servers at once.
+    pub(crate) async fn commands(&self, pipeline: &Pipeline) -> Vec<Reply> {
+        let commands: Vec<&Cmd> = pipeline.cmd_iter().collect();
+        let mut replies: Vec<Reply> = commands.iter().map(|_| Err(restless())).collect();
+        let mut pending: Vec<usize> = (0..commands.len()).collect();
+        for _ in 0..REDIRECTS_MAX {
+            if pending.is_empty() {
+                break;
+            }
+            let answered = self.send_round(&commands, std::mem::take(&mut pending)).await;
+            for (position, reply) in answered {
+                match reply.as_ref().ok().and_then(redirect_of) {
+                    None => replies[position] = reply,
+                    Some(Redirect::Moved(slot, node)) => {
+                        self.note_moved(slot, node);
+                        pending.push(position);
+                    }
+                    Some(Redirect::Ask(node)) => replies[position] = self.ask(node, commands[position]).await,
+                }
+            }
+            pending.sort_unstable();
+        }
+        replies
+    }
+
+    /// Sends a transaction to the one slot of its keys.
+    pub(crate) async fn transaction(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Trouble> {
+        let slot = slot_of_all(pipeline)?;
+        let mut result = Err(restless());
+        for _ in 0..REDIRECTS_MAX {
+            let link = self.link_for(slot).await?;
+            result = self.watch(link.commands(pipeline, pipeline.len() + 1, 1).await);
+            match &result {
+                Err(trouble) if trouble.code() == "MOVED" => {}
+                _ => break,
+            }
+        }
+        result
+    }
+
+    /// The server of a slot; any server, where the slot does not matter.
+    pub(crate) async fn link_for(&self, slot: Option<u16>) -> Result<Arc<Link>, Trouble> {
+        let owners = self.owners().await?;
+        let node = match slot {
+            Some(slot) => owners.by_slot.get(usize::from(slot)).cloned().flatten(),
+            None => owners.by_slot.iter().flatten().next().cloned(),
+        };
+        let node = node.ok_or_else(|| {
+            self.mark_stale();
+            Trouble::Refused {
+                code: "CLUSTERDOWN".to_owned(),
+                reason: "no node serves this slot: assign all slots (redis-cli --cluster fix)".to_owned(),
+            }
+        })?;
+        Ok(self.link(&node))
+    }
+
+    /// What we know of the owners is asked for again before the next command.
+    pub(crate) fn mark_stale(&self) {
+        self.is_stale.store(true, Ordering::Release);
+    }
+
+    /// Learns from a reply that the owners may have changed.
+    fn watch<T: crate::link::Replies>(&self, result: Result<T, Trouble>) -> Result<T, Trouble> {
+        let is_suspect = match &result {
+            Ok(replies) => ["READONLY", "CLUSTERDOWN"].iter().any(|code| replies.any_says(code)),
+            Err(_) => true,
+        };
+        if is_suspect {
+            self.mark_stale();
+        }
+        result
+    }
+
+    async fn ask(&self, node: Node, command: &Cmd) -> Reply {
+        self.dialer.counters().redirected.fetch_add(1, Ordering::Relaxed);
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("ASKING").add_command(command.clone());
+        let replies = self.link(&node).commands(&pipeline, 1, 1).await?;
+        replies.into_iter().next().ok_or_else(|| Trouble::unexpected("no reply to ASKING"))
+    }
+
+    /// Sends the commands at these positions, and gives back what each was answered.
+    async fn send_round(&self, commands: &[&Cmd], positions: Vec<usize>) -> Vec<(usize, Reply)> {
+        let mut groups: Vec<(Arc<Link>, Pipeline, Vec<usize>)> = Vec::new();
+        let mut answered = Vec::with_capacity(positions.len());
+        for position in positions {
+            let link = match self.link_for(key_of(commands[position]).map(slot_of)).await {
+                Ok(link) => link,
+                Err(trouble) => {
+                    answered.push((position, Err(trouble)));
+                    continue;
+                }
+            };
+            let known = groups.iter_mut().find(|(other, ..)| Arc::ptr_eq(other, &link));
+            let (_, pipeline, group) = match known {
+                Some(group) => group,
+                None => {
+                    groups.push((link, Pipeline::new(), Vec::new()));
+                    groups.last_mut().expect("one was pushed just now")
+                }
+            };
+            pipeline.add_command(commands[position].clone());
+            group.push(position);
+        }
+        let mut tasks = JoinSet::new();
+        for (link, pipeline, group) in groups {
+            tasks.spawn(async move { (link.commands(&pipeline, 0, pipeline.len()).await, group) });
+        }
+        while let Some(joined) = tasks.join_next().await {
+            let Ok((result, group)) = joined else { continue };
+            match self.watch(result) {
+                Ok(values) => answered.extend(group.into_iter().zip(values.into_iter().map(Ok))),
+                Err(trouble) => {
+                    answered.extend(group.into_iter().map(|position| (position, Err(trouble.clone()))))
+                }
+            }
+        }
+        answered
+    }
+
+    fn link(&self, node: &Node) -> Arc<Link> {
+        let mut links = self.links.lock();
+        let link = links
+            .entry(node.clone())
+            .or_insert_with(|| Arc::new(Link::new(self.dialer.clone(), Target::Node(node.clone()))));
+        link.clone()
+    }
+
+    fn note_moved(&self, slot: u16, node: Node) {
+        self.dialer.counters().redirected.fetch_add(1, Ordering::Relaxed);
+        let mut owners = self.owners.lock();
+        if let Some(owner) = Arc::make_mut(&mut owners).by_slot.get_mut(usize::from(slot)) {
+            *owner = Some(node);
+        }
+        self.mark_stale();
+    }
+
+    async fn owners(&self) -> Result<Arc<Owners>, Trouble> {
+        let seen = self.refreshes.load(Ordering::Acquire);
+        if self.is_stale.load(Ordering::Acquire) {
+            let refreshed = self.refresh(seen).await;
+            // Old knowledge is better than none.
+            if self.owners.lock().by_slot.is_empty() {
+                refreshed?;
+            }
+        }
+        Ok(self.owners.lock().clone())
+    }
+
+    /// Asks the nodes in turn, until one answers, who has which slot.
+    async fn refresh(&self, seen: u64) -> Result<(), Trouble> {
+        let _turn = self.turn.lock().await;
+        if self.refreshes.load(Ordering::Acquire) != seen {
+            return Ok(());
+        }
+        let mut trouble = Trouble::unavailable("no node of the cluster is named");
+        for node in self.known_nodes() {
+            match self.ask_owners(&node).await {
+                Ok(owners) => {
+                    self.links
+                        .lock()
+                        .retain(|node, _| owners.by_slot.iter().flatten().any(|owner| owner == node));
+                    *self.owners.lock() = Arc::new(owners);
+                    self.is_stale.store(false, Ordering::Release);
+                    self.refreshes.fetch_add(1, Ordering::AcqRel);
+                    return Ok(());
+                }
+                Err(other) => trouble = other,
+            }
+        }
+        Err(trouble)
+    }
+
+    /// The owners first: they are the ones that we know to have been there.
+    fn known_nodes(&self) -> Vec<Node> {
+        let owners = self.owners.lock().clone();
+        let mut nodes: Vec<Node> = Vec::new();
+        for node in owners.by_slot.iter().flatten().chain(&self.dialer.settings().nodes) {
+            if nodes.last() != Some(node) && !nodes.contains(node) {
+                nodes.push(node.clone());
+            }
+        }
+        nodes
+    }
+
+    async fn ask_owners(&self, node: &Node) -> Result<Owners, Trouble> {
+        let mut command = redis::cmd("CLUSTER");
+        command.arg("SLOTS");
+        match self.link(node).command(&command).await? {
+            Value::ServerError(error) => match Trouble::of_reply(&error) {
+                Trouble::Other { reason, .. } => Err(Trouble::settings(format!(
+                    "{node} is no node of a cluster ({reason}): write redis:// instead"
+                ))),
+                trouble => Err(trouble),
+            },
+            reply => Owners::read(&reply, node).ok_or_else(|| Trouble::unexpected("CLUSTER SLOTS")),
+        }
+    }
+}
+
+impl Owners {
+    /// Reads the answer to `CLUSTER SLOTS`: ranges, each with its master first.
+    fn read(reply: &Value, asked: &Node) -> Option<Owners> {
+        let mut owners = Owners { by_slot: vec![None; usize::from(SLOTS)] };
+        for range in reply.as_sequence()? {
+            let [Value::Int(first), Value::Int(last), master, ..] = range.as_sequence()? else {
+                return None;
+            };
+            let [host, Value::Int(port), ..] = master.as_sequence()? else {
+                return None;
+            };
+            let host = match host {
+                Value::BulkString(host) if !host.is_empty() && host != b"?" => {
+                    String::from_utf8(host.clone()).ok()?
+                }
+                // A node that does not know its own address is where we asked.
+                _ => asked.host.clone(),
+            };
+            let node = Node { host, port: u16::try_from(*port).ok()? };
+            let slots = usize::try_from(*first).ok()?..=usize::try_from(*last).ok()?;
+            owners.by_slot.get_mut(slots)?.fill(Some(node));
+        }
+        Some(owners)
+    }
+}
+
+fn slot_of_all(pipeline: &Pipeline) -> Result<Option<u16>, Trouble> {
+    let mut slots = pipeline.cmd_iter().filter_map(|command| key_of(command).map(slot_of));
+    let first = slots.next();
+    match slots.all(|slot| Some(slot) == first) {
+        true => Ok(first),
+        false => Err(Trouble::Other {
+            code: "CROSSSLOT".to_owned(),
+            reason: "the keys of a transaction must share a slot".to_owned(),
+        }),
+    }
+}
+
+fn redirect_of(reply: &Value) -> Option<Redirect> {
+    let Value::ServerError(error) = reply else {
+        return None;
+    };
+    let (slot, node) = address_of(error)?;
+    match error.code() {
+        "MOVED" => Some(Redirect::Moved(slot, node)),
+        "ASK" => Some(Redirect::Ask(node)),
+        _ => None,
+    }
+}
+
+/// Reads `3999 127.0.0.1:6381`.
+fn address_of(error: &ServerError) -> Option<(u16, Node)> {
+    let (slot, address) = error.details()?.split_once(' ')?;
+    let (host, port) = address.rsplit_once(':')?;
+    Some((slot.parse().ok()?, Node { host: host.to_owned(), port: port.parse().ok()? }))
+}
+
+fn restless() -> Trouble {
+    Trouble::Refused {
+        code: "MOVED".to_owned(),
+        reason: "slots of the cluster are being moved: try again".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owners_of_slots_are_read() {
+        let reply = "*2\r\n*3\r\n:0\r\n:8191\r\n*2\r\n$9\r\n127.0.0.1\r\n:7001\r\n*3\r\n:8192\r\n:16383\r\n*2\r\n$0\r\n\r\n:7002\r\n";
+        let asked = Node { host: "seed".to_owned(), port: 1 };
+        let owners = Owners::read(&redis::parse_redis_value(reply.as_bytes()).unwrap(), &asked).unwrap();
+        assert_eq!(owners.by_slot[8191].as_ref().unwrap().to_string(), "127.0.0.1:7001");
+        assert_eq!(owners.by_slot[8192].as_ref().unwrap().to_string(), "seed:7002");
+    }
+
+    #[test]
+    fn a_redirection_is_read() {
+        let reply = redis::parse_redis_value(b"-MOVED 3999 ::1:6381\r\n").unwrap();
+        match redirect_of(&reply) {
+            Some(Redirect::Moved(3999, node)) => assert_eq!((node.host.as_str(), node.port), ("::1", 6381)),
+            _ => panic!("not read"),
+        }
+    }
+
+    #[test]
+    fn a_transaction_stays_within_one_slot() {
+        let mut pipeline = redis::pipe();
+        pipeline.atomic().cmd("SET").arg("{a}1").arg(1).cmd("SET").arg("{a}2").arg(1);
+        assert_eq!(slot_of_all(&pipeline).unwrap(), Some(slot_of(b"a")));
+        pipeline.cmd("SET").arg("b").arg(1);
+        assert!(slot_of_all(&pipeline).is_err());
+    }
+}

@@ -1,0 +1,180 @@
+//! Connecting, once: no pauses, no second attempt.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::io::tcp::{TcpSettings, socket2};
+use redis::{
+    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo,
+    TlsCertificates,
+};
+
+use crate::error::Trouble;
+use crate::settings::{Credentials, Node, RedisSettings, TlsFiles};
+
+/// A connection on which nothing moves is probed after this long, so that a silently lost one is found.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(10);
+/// What was sent and not even received for this long means that the connection is lost.
+const UNRECEIVED_MAX: Duration = Duration::from_secs(20);
+/// Requests waiting to be written on one connection, before callers wait: announces come in bursts.
+const WAITING_REQUESTS_MAX: usize = 512;
+
+/// What happened to connections, counted since the handle was made.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Connections made.
+    pub connected: AtomicU64,
+    /// Attempts to connect that failed.
+    pub connect_failures: AtomicU64,
+    /// Commands that a node of a cluster sent elsewhere.
+    pub redirected: AtomicU64,
+}
+
+/// Knows how to get in.
+#[derive(Debug)]
+pub(crate) struct Dialer {
+    settings: RedisSettings,
+    counters: Counters,
+    certificates: Option<TlsCertificates>,
+}
+
+impl Dialer {
+    /// Reads the files for TLS, if there are any.
+    pub(crate) fn new(settings: RedisSettings) -> Result<Dialer, Trouble> {
+        let certificates = settings.tls.as_ref().map(certificates_of).transpose()?;
+        if certificates.is_some() {
+            // Fails where one was chosen already, which is as good.
+            let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        }
+        Ok(Dialer { settings, counters: Counters::default(), certificates })
+    }
+
+    pub(crate) fn settings(&self) -> &RedisSettings {
+        &self.settings
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Connects to a server.
+    pub(crate) async fn dial(
+        &self,
+        node: &Node,
+        response_timeout: Option<Duration>,
+    ) -> Result<MultiplexedConnection, Trouble> {
+        self.dial_as(node, &self.settings.credentials, self.settings.db, response_timeout).await
+    }
+
+    /// Connects to whomever the sentinels call the master, and says who that is.
+    pub(crate) async fn dial_master(
+        &self,
+        response_timeout: Option<Duration>,
+    ) -> Result<(MultiplexedConnection, Node), Trouble> {
+        let master = self.ask_sentinels().await?;
+        let mut connection = self.dial(&master, response_timeout).await?;
+        // Right after a failover a sentinel may still name the old master.
+        let role = redis::cmd("ROLE").query_async::<Vec<redis::Value>>(&mut connection).await;
+        match role.ok().and_then(|role| role.into_iter().next()) {
+            Some(redis::Value::BulkString(role)) if role != b"master" => {
+                Err(Trouble::unavailable(format!("{master} is no master: the failover has not ended yet")))
+            }
+            _ => Ok((connection, master)),
+        }
+    }
+
+    /// Who is master, by the word of the first sentinel that answers.
+    pub(crate) async fn ask_sentinels(&self) -> Result<Node, Trouble> {
+        let mut trouble = Trouble::unavailable("no sentinel is named");
+        for sentinel in &self.settings.nodes {
+            match self.ask_sentinel(sentinel).await {
+                Ok(master) => return Ok(master),
+                Err(other) => trouble = other,
+            }
+        }
+        Err(trouble)
+    }
+
+    async fn ask_sentinel(&self, sentinel: &Node) -> Result<Node, Trouble> {
+        let timeout = Some(self.settings.connect_timeout);
+        let mut connection = self.dial_as(sentinel, &self.settings.sentinel_credentials, 0, timeout).await?;
+        let name = &self.settings.master_name;
+        let answer: Option<(String, u16)> = redis::cmd("SENTINEL")
+            .arg("GET-MASTER-ADDR-BY-NAME")
+            .arg(name)
+            .query_async(&mut connection)
+            .await
+            .map_err(|error| Trouble::of_connecting(&format!("sentinel {sentinel}"), &error))?;
+        let (host, port) = answer.ok_or_else(|| Trouble::Refused {
+            code: "SENTINEL".to_owned(),
+            reason: format!(
+                "sentinel {sentinel} knows no master called {name}: correct the name in redis.url"
+            ),
+        })?;
+        Ok(Node { host, port })
+    }
+
+    async fn dial_as(
+        &self,
+        node: &Node,
+        credentials: &Credentials,
+        db: u32,
+        response_timeout: Option<Duration>,
+    ) -> Result<MultiplexedConnection, Trouble> {
+        let explain = |error| Trouble::of_connecting(&node.to_string(), &error);
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.settings.connect_timeout))
+            .set_response_timeout(response_timeout)
+            .set_pipeline_buffer_size(WAITING_REQUESTS_MAX);
+        let client = self.client_for(node, credentials, db).map_err(explain)?;
+        let result = client.get_multiplexed_async_connection_with_config(&config).await.map_err(explain);
+        let counter = match result {
+            Ok(_) => &self.counters.connected,
+            Err(_) => &self.counters.connect_failures,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        result
+    }
+
+    fn client_for(&self, node: &Node, credentials: &Credentials, db: u32) -> redis::RedisResult<Client> {
+        let (host, port) = (node.host.clone(), node.port);
+        let address = match self.certificates {
+            Some(_) => ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None },
+            None => ConnectionAddr::Tcp(host, port),
+        };
+        let mut login = RedisConnectionInfo::default().set_db(i64::from(db)).set_skip_set_lib_name();
+        if let Some(user) = &credentials.user {
+            login = login.set_username(user);
+        }
+        if let Some(password) = &credentials.password {
+            login = login.set_password(password.reveal());
+        }
+        let info = address.into_connection_info()?.set_redis_settings(login).set_tcp_settings(tcp_settings());
+        match &self.certificates {
+            Some(certificates) => Client::build_with_tls(info, certificates.clone()),
+            None => Client::open(info),
+        }
+    }
+}
+
+fn tcp_settings() -> TcpSettings {
+    let keepalive = socket2::TcpKeepalive::new().with_time(KEEPALIVE_AFTER).with_interval(KEEPALIVE_EVERY);
+    TcpSettings::default().set_nodelay(true).set_keepalive(keepalive).set_user_timeout(UNRECEIVED_MAX)
+}
+
+fn certificates_of(files: &TlsFiles) -> Result<TlsCertificates, Trouble> {
+    let client_tls = match (&files.cert, &files.key) {
+        (Some(cert), Some(key)) => Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? }),
+        _ => None,
+    };
+    Ok(TlsCertificates { client_tls, root_cert: files.ca.as_deref().map(read).transpose()? })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Trouble> {
+    std::fs::read(path).map_err(|error| {
+        Trouble::settings(format!("cannot read {} (named in the address of Redis): {error}", path.display()))
+    })
+}

@@ -1,0 +1,252 @@
+//! One server, however often its connection breaks.
+//!
+//! Callers share one connection. Where there is none, one of them connects and the others wait for it; if it fails,
+//! all of those who waited fail with it. Between attempts lies a pause that grows with each failure up to a bound, and
+//! is random between nothing and that (full jitter), so that many processes do not come back at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::{Cmd, Pipeline, RedisError, Value};
+
+use crate::dial::Dialer;
+use crate::error::Trouble;
+use crate::sentinel::Follow;
+use crate::settings::Node;
+
+/// The pause after the first failure; it doubles with each further one.
+const BACKOFF_MIN: Duration = Duration::from_millis(20);
+
+/// Which server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// This one.
+    Node(Node),
+    /// Whichever the sentinels call the master.
+    Master,
+}
+
+/// One server.
+pub(crate) struct Link {
+    dialer: Arc<Dialer>,
+    target: Target,
+    /// Who is master, where sentinels say.
+    follow: Arc<Follow>,
+    current: Mutex<Option<Current>>,
+    /// How often somebody tried to connect; also the number of the present connection.
+    attempts: AtomicU64,
+    /// Held by the one who connects.
+    turn: tokio::sync::Mutex<Failures>,
+}
+
+#[derive(Clone)]
+struct Current {
+    number: u64,
+    connection: MultiplexedConnection,
+    epoch: u64,
+}
+
+/// A connection of one's own, and the epoch of masters in which it is of use.
+pub(crate) struct Own {
+    pub(crate) connection: MultiplexedConnection,
+    follow: Arc<Follow>,
+    epoch: u64,
+}
+
+impl Own {
+    /// Whether the server is still the one to talk to.
+    pub(crate) fn is_current(&self) -> bool {
+        self.follow.epoch() == self.epoch
+    }
+}
+
+#[derive(Default)]
+struct Failures {
+    in_a_row: u32,
+    last: Option<Trouble>,
+}
+
+impl Link {
+    pub(crate) fn new(dialer: Arc<Dialer>, target: Target) -> Self {
+        Link {
+            dialer,
+            target,
+            follow: Arc::default(),
+            current: Mutex::new(None),
+            attempts: AtomicU64::new(0),
+            turn: tokio::sync::Mutex::new(Failures::default()),
+        }
+    }
+
+    /// The name of the server in messages.
+    pub(crate) fn name(&self) -> String {
+        match &self.target {
+            Target::Node(node) => node.to_string(),
+            Target::Master => format!("master {}", self.dialer.settings().master_name),
+        }
+    }
+
+    /// Sends a command. The reply may be an error that Redis replied.
+    pub(crate) async fn command(&self, command: &Cmd) -> Result<Value, Trouble> {
+        let mut current = self.connected().await?;
+        let result = current.connection.req_packed_command(command).await;
+        self.judge(current.number, result)
+    }
+
+    /// Sends commands and gives back `count` replies after the first `skip`. Each may be an error that Redis replied.
+    pub(crate) async fn commands(
+        &self,
+        pipeline: &Pipeline,
+        skip: usize,
+        count: usize,
+    ) -> Result<Vec<Value>, Trouble> {
+        let mut current = self.connected().await?;
+        let result = current.connection.req_packed_commands(pipeline, skip, count).await;
+        self.judge(current.number, result)
+    }
+
+    /// A connection of one's own.
+    pub(crate) async fn dial(&self, response_timeout: Option<Duration>) -> Result<Own, Trouble> {
+        let seen = self.attempts.load(Ordering::Acquire);
+        let mut failures = self.turn.lock().await;
+        let connection = self.attempt(&mut failures, seen, response_timeout).await?;
+        Ok(Own { connection, follow: self.follow.clone(), epoch: self.follow.epoch() })
+    }
+
+    async fn connected(&self) -> Result<Current, Trouble> {
+        let seen = self.attempts.load(Ordering::Acquire);
+        if let Some(current) = self.current() {
+            return Ok(current);
+        }
+        let mut failures = self.turn.lock().await;
+        if let Some(current) = self.current() {
+            return Ok(current);
+        }
+        let timeout = Some(self.dialer.settings().response_timeout);
+        let connection = self.attempt(&mut failures, seen, timeout).await?;
+        let number = self.attempts.load(Ordering::Acquire);
+        let current = Current { number, connection, epoch: self.follow.epoch() };
+        *self.current.lock() = Some(current.clone());
+        Ok(current)
+    }
+
+    /// The shared connection, unless there is none or the master has changed since.
+    fn current(&self) -> Option<Current> {
+        let epoch = self.follow.epoch();
+        self.current.lock().clone().filter(|current| current.epoch == epoch)
+    }
+
+    /// Connects, after the pause that past failures ask for. `seen` is how many attempts there had been when the caller
+    /// came: if one failed since, that failure is the caller's too.
+    async fn attempt(
+        &self,
+        failures: &mut Failures,
+        seen: u64,
+        response_timeout: Option<Duration>,
+    ) -> Result<MultiplexedConnection, Trouble> {
+        if let Some(trouble) = &failures.last
+            && self.attempts.load(Ordering::Acquire) != seen
+        {
+            return Err(trouble.clone());
+        }
+        if failures.in_a_row > 0 {
+            tokio::time::sleep(pause(failures.in_a_row, self.dialer.settings().backoff_max)).await;
+        }
+        let result = match &self.target {
+            Target::Node(node) => self.dialer.dial(node, response_timeout).await,
+            Target::Master => self.dialer.dial_master(response_timeout).await.map(|(connection, master)| {
+                self.follow.note(&self.dialer, master);
+                connection
+            }),
+        };
+        self.attempts.fetch_add(1, Ordering::AcqRel);
+        match &result {
+            Ok(_) => {
+                if failures.in_a_row > 0 {
+                    tracing::info!(
+                        server = self.name(),
+                        attempts = failures.in_a_row + 1,
+                        "connected to redis again"
+                    );
+                }
+                *failures = Failures::default();
+            }
+            Err(trouble) => {
+                // Once per outage: the callers tell the rest.
+                if failures.in_a_row == 0 {
+                    tracing::warn!(server = self.name(), %trouble, "no connection to redis, trying again");
+                }
+                failures.in_a_row = failures.in_a_row.saturating_add(1);
+                failures.last = Some(trouble.clone());
+            }
+        }
+        result
+    }
+
+    /// Drops a connection that is of no use any more.
+    fn judge<T: Replies>(&self, number: u64, result: Result<T, RedisError>) -> Result<T, Trouble> {
+        let is_stale = match &result {
+            // After a failover the old master lives on as a replica.
+            Ok(replies) => self.target == Target::Master && replies.any_says("READONLY"),
+            Err(error) => match error.clone().into_server_errors() {
+                Some(replies) => {
+                    self.target == Target::Master
+                        && replies.iter().any(|(_, reply)| reply.code() == "READONLY")
+                }
+                None => true,
+            },
+        };
+        if is_stale {
+            let mut current = self.current.lock();
+            if current.as_ref().is_some_and(|current| current.number == number) {
+                *current = None;
+            }
+        }
+        result.map_err(|error| Trouble::of_sending(&self.name(), &error))
+    }
+}
+
+/// One reply or several.
+pub(crate) trait Replies {
+    fn any_says(&self, code: &str) -> bool;
+}
+
+impl Replies for Value {
+    fn any_says(&self, code: &str) -> bool {
+        matches!(self, Value::ServerError(error) if error.code() == code)
+    }
+}
+
+impl Replies for Vec<Value> {
+    fn any_says(&self, code: &str) -> bool {
+        self.iter().any(|reply| reply.any_says(code))
+    }
+}
+
+/// Random up to a bound that doubles with each failure.
+fn pause(failures: u32, max: Duration) -> Duration {
+    let bound = BACKOFF_MIN.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(max);
+    // Never nothing at all: that would be a busy loop, now and then.
+    let random = bound.mul_f64(fastrand::f64());
+    random.max(Duration::from_millis(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_their_bound() {
+        let max = Duration::from_secs(2);
+        for failures in [1, 2, 10, 31, 32, 1000, u32::MAX] {
+            let bound = Duration::from_millis(20).saturating_mul(2_u32.saturating_pow(failures - 1)).min(max);
+            for _ in 0..50 {
+                let pause = pause(failures, max);
+                assert!(pause > Duration::ZERO && pause <= bound, "{failures}: {pause:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The Lua scripts: each a file in `lua/` that begins with what its KEYS and ARGV are.
+//!
+//! A script is called by its hash. Where Redis does not know it (a restart, a failover, `SCRIPT FLUSH`) the call is
+//! repeated with the whole text, from which Redis learns it. Inside a pipeline, the calls that met an unknown script are
+//! repeated in their order, behind the other commands.
+
+use std::sync::LazyLock;
+
+use redis::{Arg, Cmd};
+
+/// A script.
+#[derive(Debug)]
+pub struct Script {
+    name: &'static str,
+    source: &'static str,
+    hash: LazyLock<String>,
+}
+
+macro_rules! script {
+    ($(#[$doc:meta])* $constant:ident, $file:literal) => {
+        $(#[$doc])*
+        pub static $constant: Script = Script {
+            name: $file,
+            source: include_str!(concat!("lua/", $file, ".lua")),
+            hash: LazyLock::new(|| hash_of(include_str!(concat!("lua/", $file, ".lua")))),
+        };
+    };
+    ($(#[$doc:meta])* $constant:ident, $file:literal, on $base:literal) => {
+        $(#[$doc])*
+        pub static $constant: Script = Script {
+            name: $file,
+            source: concat!(
+                include_str!(concat!("lua/", $base, ".lua")),
+                include_str!(concat!("lua/", $file, ".lua"))
+            ),
+            hash: LazyLock::new(|| hash_of($constant.source)),
+        };
+    };
+}
+
+script!(
+    /// Notes that a producer's batch was stored, if the stream is one (append).
+    MARK_APPENDED,
+    "mark_appended"
+);
+script!(
+    /// Makes pending entries of one consumer those of another (J4).
+    TAKE_OVER,
+    "take_over"
+);
+script!(
+    /// Forgets a consumer that has nothing pending.
+    FORGET_CONSUMER,
+    "forget_consumer"
+);
+script!(
+    /// Moves letters from one stream to another (J5, J6).
+    TRANSFER,
+    "transfer"
+);
+script!(
+    /// Deletes and acknowledges entries (J7).
+    DELETE,
+    "delete"
+);
+script!(
+    /// Removes old entries that every group has acknowledged.
+    TRIM,
+    "trim"
+);
+script!(
+    /// Takes what users' clients say about their torrents (A2).
+    ACTIVITY_APPLY,
+    "activity_apply",
+    on "activity"
+);
+script!(
+    /// Removes what is too old of a user's torrents and reads the rest (A4, A5).
+    ACTIVITY_LOOK,
+    "activity_look",
+    on "activity"
+);
+script!(
+    /// Takes users whose torrents are to be looked at (A4).
+    ACTIVITY_CLAIM,
+    "activity_claim"
+);
+script!(
+    /// Says when to look at them again (A4).
+    ACTIVITY_SETTLE,
+    "activity_settle"
+);
+
+/// Every script there is.
+pub static ALL: [&Script; 10] = [
+    &MARK_APPENDED,
+    &TAKE_OVER,
+    &FORGET_CONSUMER,
+    &TRANSFER,
+    &DELETE,
+    &TRIM,
+    &ACTIVITY_APPLY,
+    &ACTIVITY_LOOK,
+    &ACTIVITY_CLAIM,
+    &ACTIVITY_SETTLE,
+];
+
+impl Script {
+    /// The name of its file.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The Lua text.
+    pub fn source(&self) -> &'static str {
+        self.source
+    }
+
+    /// A call by hash, for [`crate::Redis::query`] and pipelines. Further arguments may be added to it.
+    pub fn call(&self, keys: &[&str]) -> Cmd {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(self.hash.as_str()).arg(keys.len()).arg(keys);
+        command
+    }
+
+    /// A call with the whole text, for transactions, where an unknown hash would come out too late.
+    pub fn call_by_text(&self, keys: &[&str]) -> Cmd {
+        let mut command = redis::cmd("EVAL");
+        command.arg(self.source).arg(keys.len()).arg(keys);
+        command
+    }
+}
+
+/// The same call with the whole text; none if it is not a call of one of our scripts by its hash.
+pub(crate) fn with_text(call: &Cmd) -> Option<Cmd> {
+    let mut words = call.args_iter().filter_map(|arg| match arg {
+        Arg::Simple(word) => Some(word),
+        _ => None,
+    });
+    let _evalsha = words.next().filter(|name| name.eq_ignore_ascii_case(b"EVALSHA"))?;
+    let hash = words.next()?;
+    let script = ALL.iter().find(|script| script.hash.as_bytes() == hash)?;
+    let mut command = redis::cmd("EVAL");
+    command.arg(script.source);
+    words.for_each(|word| {
+        command.arg(word);
+    });
+    Some(command)
+}
+
+fn hash_of(source: &str) -> String {
+    redis::Script::new(source).get_hash().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_by_hash_can_be_made_one_by_text() {
+        let mut call = TRANSFER.call(&["a", "b"]);
+        call.arg("x");
+        let mut expected = TRANSFER.call_by_text(&["a", "b"]);
+        expected.arg("x");
+        assert_eq!(with_text(&call).unwrap().get_packed_command(), expected.get_packed_command());
+        assert!(with_text(&redis::cmd("PING")).is_none());
+    }
+
+    #[test]
+    fn every_script_says_what_its_keys_and_arguments_are() {
+        for script in ALL {
+            assert!(script.source().starts_with("-- "), "{}", script.name());
+            assert!(
+                script.source().contains("-- KEYS") && script.source().contains("-- ARGV"),
+                "{}",
+                script.name()
+            );
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Who seeds, who leeches (A1–A5), as a view of the journal.
+//!
+//! # Guarantees
+//!
+//! - The lists depend on the set of entries, not on their order or number: per user, torrent and client the later one
+//!   counts ([`record::Stamp`]), so a replay neither brings a zombie back nor removes a newer state.
+//! - A user who runs two clients on a torrent is in its list until both have gone.
+//! - A torrent is in at most one list of a user: seeding if any client seeds, else leeching if any leeches.
+//! - What was last announced longer ago than the threshold is not shown, and is removed by every read and by
+//!   [`Activity::sweep`].
+//! - Both stores, Redis and SQLite, give the same answers.
+//!
+//! # Deliberately absent
+//!
+//! Amounts and times (the ledger's), and exactly-once bookkeeping: applying an entry twice changes nothing.
+//!
+//! # Layout
+//!
+//! - [`fold`]: from a batch of entries to the few changes that matter
+//! - [`record`]: the clients of one user on one torrent, and what follows from them
+//! - [`store`]: the port; `sqlite`, `redis`: its adapters
+//! - [`settings`], [`counters`]: what can be set, what is counted
+
+pub mod counters;
+pub mod fold;
+pub mod record;
+mod redis;
+pub mod settings;
+mod sqlite;
+pub mod store;
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use database::SqliteDatabase;
+use domain::Passkey;
+use domain::clock::Clock;
+use journal::{Batch, Rejected, View, ViewError};
+use keyspace::{KeyNames, Redis};
+
+use self::redis::RedisActivity;
+use crate::error::ViewsError;
+use counters::Counting;
+use record::Standing;
+use settings::Window;
+use sqlite::SqliteActivity;
+use store::ActivityStore;
+
+pub use counters::ActivityCounters;
+pub use settings::ActivitySettings;
+pub use store::{ActiveTorrent, Counts, Cursor, Listing, Page, Swept};
+
+/// Who seeds, who leeches. Clones share one store.
+#[derive(Clone)]
+pub struct Activity {
+    store: Arc<dyn ActivityStore>,
+    settings: ActivitySettings,
+    clock: Arc<dyn Clock>,
+    counting: Arc<Counting>,
+}
+
+impl fmt::Debug for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Activity").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Activity {
+    /// Keeps the lists in a SQLite file of their own, which it brings up to date.
+    pub async fn on_sqlite(
+        database: SqliteDatabase,
+        settings: ActivitySettings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Activity, ViewsError> {
+        Ok(Activity::on(Arc::new(SqliteActivity::new(database).await?), settings, clock))
+    }
+
+    /// Keeps the lists in Redis, where other programs read them (A1). Nothing is asked of it yet.
+    pub fn on_redis(
+        redis: Redis,
+        names: KeyNames,
+        settings: ActivitySettings,
+        clock: Arc<dyn Clock>,
+    ) -> Activity {
+        Activity::on(Arc::new(RedisActivity::new(redis, names)), settings, clock)
+    }
+
+    /// Keeps the lists in any store.
+    pub fn on(store: Arc<dyn ActivityStore>, settings: ActivitySettings, clock: Arc<dyn Clock>) -> Activity {
+        Activity { store, settings, clock, counting: Arc::default() }
+    }
+
+    /// What a user seeds, newest first.
+    pub async fn seeding(&self, passkey: &Passkey, page: &Page) -> Result<Listing, ViewsError> {
+        self.store.list(passkey, Standing::Seeding, page, &self.window()).await
+    }
+
+    /// What a user downloads, newest first.
+    pub async fn leeching(&self, passkey: &Passkey, page: &Page) -> Result<Listing, ViewsError> {
+        self.store.list(passkey, Standing::Leeching, page, &self.window()).await
+    }
+
+    /// How many torrents a user seeds and downloads.
+    pub async fn counts(&self, passkey: &Passkey) -> Result<Counts, ViewsError> {
+        self.store.counts(passkey, &self.window()).await
+    }
+
+    /// Removes what is too old, of a bounded number of users. To be called every few seconds; again at once where
+    /// the answer says that it is behind. Several processes may do so at once.
+    pub async fn sweep(&self) -> Result<Swept, ViewsError> {
+        let swept = self.store.sweep(self.settings.sweep_users_max, &self.window()).await?;
+        self.counting.swept(&swept);
+        Ok(swept)
+    }
+
+    /// What happened since the start.
+    pub fn counters(&self) -> ActivityCounters {
+        self.counting.read()
+    }
+
+    fn window(&self) -> Window {
+        Window { now: self.clock.now(), threshold: self.settings.threshold }
+    }
+}
+
+#[async_trait]
+impl View for Activity {
+    fn name(&self) -> &'static str {
+        "activity"
+    }
+
+    /// Applies a batch. What was applied before an error stays applied: applying it again changes nothing.
+    async fn apply(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ViewError> {
+        let window = self.window();
+        let mut folded = fold::fold(batch.arrivals, &window);
+        let applied = match folded.users.as_slice() {
+            [] => store::Applied::default(),
+            // Whatever the store's trouble is, it is none of an entry's.
+            users => self
+                .store
+                .apply(users, &window)
+                .await
+                .map_err(|error| ViewError::Transient { reason: error.to_string() })?,
+        };
+        let mut rejected = std::mem::take(&mut folded.rejected);
+        for refused in &applied.refused {
+            let indices = &folded.users[refused.user].indices;
+            rejected.extend(
+                indices.iter().map(|index| Rejected { index: *index, reason: refused.reason.clone() }),
+            );
+        }
+        rejected.sort_unstable_by_key(|rejected| rejected.index);
+        self.counting.applied(&folded, &applied, rejected.len());
+        Ok(rejected)
+    }
+}

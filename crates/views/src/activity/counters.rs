@@ -1,0 +1,85 @@
+//! Figures of what was done and what was left out.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::fold::Folded;
+use super::store::{Applied, Swept};
+
+/// How often what happened since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ActivityCounters {
+    /// Entries that were taken.
+    pub entries: u64,
+    /// Of these, those that a later one of the same batch made pointless.
+    pub superseded: u64,
+    /// Entries too old to change anything.
+    pub too_old: u64,
+    /// Entries without a passkey, of users whom our tracker no longer knew.
+    pub without_passkey: u64,
+    /// Entries that were rejected, by their time or by what their user's keys hold.
+    pub rejected: u64,
+    /// Clients forgotten because a user has too many on one torrent.
+    pub clients_forgotten: u64,
+    /// Users whom sweeps looked at.
+    pub swept_users: u64,
+    /// Torrents of which sweeps found something too old.
+    pub swept_torrents: u64,
+    /// Users whose keys hold something else, as often as sweeps found them so.
+    pub damaged_users: u64,
+    /// Sweeps that looked at as many users as allowed.
+    pub sweeps_behind: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counting {
+    entries: AtomicU64,
+    superseded: AtomicU64,
+    too_old: AtomicU64,
+    without_passkey: AtomicU64,
+    rejected: AtomicU64,
+    clients_forgotten: AtomicU64,
+    swept_users: AtomicU64,
+    swept_torrents: AtomicU64,
+    damaged_users: AtomicU64,
+    sweeps_behind: AtomicU64,
+}
+
+fn add(counter: &AtomicU64, count: u64) {
+    counter.fetch_add(count, Ordering::Relaxed);
+}
+
+impl Counting {
+    pub(super) fn applied(&self, folded: &Folded, applied: &Applied, rejected: usize) {
+        let offered: usize = folded.users.iter().map(|user| user.indices.len()).sum();
+        let refused: usize = applied.refused.iter().map(|user| folded.users[user.user].indices.len()).sum();
+        add(&self.entries, (offered - refused) as u64);
+        add(&self.superseded, folded.superseded);
+        add(&self.too_old, folded.too_old);
+        add(&self.without_passkey, folded.without_passkey);
+        add(&self.rejected, rejected as u64);
+        add(&self.clients_forgotten, applied.clients_forgotten);
+    }
+
+    pub(super) fn swept(&self, swept: &Swept) {
+        add(&self.swept_users, swept.users);
+        add(&self.swept_torrents, swept.torrents);
+        add(&self.damaged_users, swept.damaged);
+        add(&self.sweeps_behind, u64::from(swept.is_behind));
+    }
+
+    pub(super) fn read(&self) -> ActivityCounters {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        ActivityCounters {
+            entries: get(&self.entries),
+            superseded: get(&self.superseded),
+            too_old: get(&self.too_old),
+            without_passkey: get(&self.without_passkey),
+            rejected: get(&self.rejected),
+            clients_forgotten: get(&self.clients_forgotten),
+            swept_users: get(&self.swept_users),
+            swept_torrents: get(&self.swept_torrents),
+            damaged_users: get(&self.damaged_users),
+            sweeps_behind: get(&self.sweeps_behind),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What is known of the clients of one user on one torrent, and what follows from it. Plain data.
+//!
+//! # Guarantees
+//!
+//! - Of two reports of one client the later counts ([`Stamp`]), in whichever order they come, however often.
+//! - A client that stopped is remembered until everything older than its goodbye is too old to count, so that no
+//!   older report brings it back.
+//! - A client's goodbye says nothing about the others.
+//!
+//! The scripts for Redis follow the same rules on the same bytes; the conformance suite holds both against a model.
+
+use domain::{ClientId, UnixTime};
+use journal::EntryId;
+
+/// The most clients that are kept of one user on one torrent; the longest silent ones are forgotten first. A client
+/// that calls itself something else at every announce must not fill the memory.
+pub const CLIENTS_MAX: usize = 16;
+
+/// The length of one client's report in bytes.
+pub const REPORT_BYTES: usize = 29;
+
+/// What a client does on a torrent; also what its user does there, which is the first of these that any client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Standing {
+    /// It has everything.
+    Seeding,
+    /// It wants more.
+    Leeching,
+    /// It said goodbye, or fell silent and its tracker said so.
+    Stopped,
+}
+
+impl Standing {
+    /// All of them, the strongest first.
+    pub const ALL: [Standing; 3] = [Standing::Seeding, Standing::Leeching, Standing::Stopped];
+
+    /// The letter that stands for it in stored records.
+    pub const fn letter(self) -> u8 {
+        match self {
+            Standing::Seeding => b's',
+            Standing::Leeching => b'l',
+            Standing::Stopped => b'x',
+        }
+    }
+
+    fn from_letter(letter: u8) -> Option<Self> {
+        Standing::ALL.into_iter().find(|standing| standing.letter() == letter)
+    }
+}
+
+/// When something was said. Of two entries in the same second the one with the greater origin is the later; but an
+/// entry with an event counts as later than a plain heartbeat, and a seeder's heartbeat as later than a leecher's.
+///
+/// So heartbeats need no origin, and one that changes nothing is a mere raising of times, which is what most entries
+/// are. The rule is as independent of the order of arrival as the origin is. It differs from it only where one client
+/// contradicts itself within a second, and then rather believes its goodbye.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stamp {
+    /// The entry's `ts`.
+    pub at: UnixTime,
+    /// The entry's place in the traffic lane; of a heartbeat only whether it seeds.
+    origin: EntryId,
+}
+
+impl Stamp {
+    /// Of an entry with an event.
+    pub const fn of_event(at: UnixTime, origin: EntryId) -> Self {
+        Stamp { at, origin }
+    }
+
+    /// Of a plain heartbeat.
+    pub const fn of_heartbeat(at: UnixTime, standing: Standing) -> Self {
+        let seq = matches!(standing, Standing::Seeding) as u64;
+        Stamp { at, origin: EntryId { ms: 0, seq } }
+    }
+}
+
+/// The last that was heard of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The client.
+    pub client: ClientId,
+    /// What it does.
+    pub standing: Standing,
+    /// When it said so.
+    pub stamp: Stamp,
+}
+
+impl Report {
+    /// Whether it is a plain heartbeat.
+    pub fn is_heartbeat(&self) -> bool {
+        self.standing != Standing::Stopped && self.stamp == Stamp::of_heartbeat(self.stamp.at, self.standing)
+    }
+
+    /// The report as bytes: client, letter, `ts`, origin, all numbers with the greatest byte first.
+    pub fn to_bytes(&self) -> [u8; REPORT_BYTES] {
+        let mut bytes = [0; REPORT_BYTES];
+        bytes[..8].copy_from_slice(&self.client.0.to_be_bytes());
+        bytes[8] = self.standing.letter();
+        bytes[9..13].copy_from_slice(&self.stamp.at.0.to_be_bytes());
+        bytes[13..21].copy_from_slice(&self.stamp.origin.ms.to_be_bytes());
+        bytes[21..].copy_from_slice(&self.stamp.origin.seq.to_be_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; REPORT_BYTES]) -> Option<Self> {
+        let (client, rest) = bytes.split_first_chunk()?;
+        let (letter, rest) = rest.split_first()?;
+        let (at, rest) = rest.split_first_chunk()?;
+        let (ms, rest) = rest.split_first_chunk()?;
+        let seq = rest.try_into().ok()?;
+        let origin = EntryId { ms: u64::from_be_bytes(*ms), seq: u64::from_be_bytes(seq) };
+        Some(Report {
+            client: ClientId(u64::from_be_bytes(*client)),
+            standing: Standing::from_letter(*letter)?,
+            stamp: Stamp { at: UnixTime(u32::from_be_bytes(*at)), origin },
+        })
+    }
+}
+
+/// The clients of one user on one torrent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    reports: Vec<Report>,
+}
+
+impl Record {
+    /// Reads what [`Record::to_bytes`] gave. Of anything else nothing is taken: the next announce begins anew.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let (reports, rest) = bytes.as_chunks::<REPORT_BYTES>();
+        let reports = reports.iter().map(Report::from_bytes).collect::<Option<Vec<_>>>();
+        Record { reports: reports.filter(|_| rest.is_empty()).unwrap_or_default() }
+    }
+
+    /// The record as bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.reports.iter().flat_map(Report::to_bytes).collect()
+    }
+
+    /// Forgets what was said at `cutoff` or before.
+    pub fn forget(&mut self, cutoff: UnixTime) {
+        self.reports.retain(|report| report.stamp.at > cutoff);
+    }
+
+    /// Takes a report, unless it knows a later one of the same client. Returns how many clients had to be forgotten
+    /// for it, because there are too many.
+    pub fn take(&mut self, news: &Report) -> u64 {
+        match self.reports.iter_mut().find(|known| known.client == news.client) {
+            Some(known) if known.stamp >= news.stamp => return 0,
+            Some(known) => *known = *news,
+            None => self.reports.push(*news),
+        }
+        if self.reports.len() <= CLIENTS_MAX {
+            return 0;
+        }
+        let oldest = (0..self.reports.len()).min_by_key(|index| self.reports[*index].stamp);
+        if let Some(index) = oldest {
+            self.reports.swap_remove(index);
+        }
+        1
+    }
+
+    /// What the user does on this torrent, and when a client last said so; none if nothing is known.
+    pub fn standing(&self) -> Option<(Standing, UnixTime)> {
+        let first = self.reports.iter().map(|report| report.standing).min()?;
+        let said = self.reports.iter().filter(|report| report.standing == first);
+        said.map(|report| report.stamp.at).max().map(|at| (first, at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(client: u64, standing: Standing, at: u32) -> Report {
+        let origin = EntryId { ms: u64::from(at) * 1000, seq: client };
+        Report { client: ClientId(client), standing, stamp: Stamp::of_event(UnixTime(at), origin) }
+    }
+
+    #[test]
+    fn a2_any_client_that_seeds_makes_the_user_a_seeder() {
+        let mut record = Record::default();
+        assert_eq!(record.standing(), None);
+        record.take(&report(1, Standing::Seeding, 100));
+        record.take(&report(2, Standing::Leeching, 200));
+        assert_eq!(record.standing(), Some((Standing::Seeding, UnixTime(100))));
+        record.take(&report(1, Standing::Stopped, 300));
+        assert_eq!(record.standing(), Some((Standing::Leeching, UnixTime(200))));
+        record.forget(UnixTime(200));
+        assert_eq!(record.standing(), Some((Standing::Stopped, UnixTime(300))));
+        record.forget(UnixTime(300));
+        assert_eq!(record.standing(), None);
+    }
+
+    #[test]
+    fn the_later_origin_decides_within_a_second() {
+        let mut record = Record::default();
+        let mut goodbye = report(1, Standing::Stopped, 100);
+        goodbye.stamp.origin.seq = 9;
+        record.take(&goodbye);
+        record.take(&report(1, Standing::Seeding, 100));
+        assert_eq!(record.standing(), Some((Standing::Stopped, UnixTime(100))));
+    }
+
+    #[test]
+    fn within_a_second_an_event_counts_as_later_than_a_heartbeat() {
+        let leeching = Stamp::of_heartbeat(UnixTime(100), Standing::Leeching);
+        let seeding = Stamp::of_heartbeat(UnixTime(100), Standing::Seeding);
+        let event = report(1, Standing::Stopped, 100).stamp;
+        assert!(leeching < seeding && seeding < event);
+        assert!(event < Stamp::of_heartbeat(UnixTime(101), Standing::Leeching));
+    }
+
+    #[test]
+    fn a_record_survives_being_written_and_nothing_else_is_taken_for_one() {
+        let mut record = Record::default();
+        record.take(&report(u64::MAX, Standing::Seeding, u32::MAX));
+        record.take(&report(2, Standing::Stopped, 7));
+        let bytes = record.to_bytes();
+        assert_eq!(Record::from_bytes(&bytes), record);
+        assert_eq!(Record::from_bytes(&bytes[1..]), Record::default());
+        assert_eq!(Record::from_bytes(&[0; REPORT_BYTES]), Record::default());
+    }
+
+    #[test]
+    fn too_many_clients_push_out_the_longest_silent() {
+        let mut record = Record::default();
+        for client in 0..CLIENTS_MAX as u64 {
+            assert_eq!(record.take(&report(client, Standing::Leeching, 100 + client as u32)), 0);
+        }
+        assert_eq!(record.take(&report(99, Standing::Leeching, 500)), 1);
+        assert_eq!(record.to_bytes().len(), CLIENTS_MAX * REPORT_BYTES);
+        assert!(record.reports.iter().all(|report| report.client != ClientId(0)));
+    }
+}

@@ -1,0 +1,228 @@
+//! Activity in a SQLite file of its own.
+//!
+//! One row for each user and torrent, with its clients in one value: a change reads one row, works out what follows
+//! ([`super::record`]) and writes it back. An index by time takes the place of Redis's index of users.
+
+use async_trait::async_trait;
+use database::{SqliteDatabase, migrate_sqlite};
+use domain::{InfoHash, Passkey, UnixTime};
+use sqlx::migrate::Migrator;
+use sqlx::{Sqlite, SqliteConnection, Transaction};
+
+use super::fold::{Change, UserChanges};
+use super::record::{Record, Standing};
+use super::settings::Window;
+use super::store::{ActiveTorrent, ActivityStore, Applied, Counts, Cursor, Listing, Page, REMOVE_MAX, Swept};
+use crate::error::ViewsError;
+
+static MIGRATIONS: Migrator = sqlx::migrate!("migrations/activity");
+const MIGRATIONS_TABLE: &str = "activity_migrations";
+
+/// Before every torrent of a list.
+const FIRST: Cursor = Cursor { at: UnixTime(u32::MAX), info_hash: InfoHash([0xff; 20]) };
+
+/// Activity in a SQLite file.
+#[derive(Debug)]
+pub(super) struct SqliteActivity {
+    database: SqliteDatabase,
+}
+
+/// The columns `info_hash` and `clients`.
+type ClientsRow = (Vec<u8>, Vec<u8>);
+
+impl SqliteActivity {
+    /// Brings the file up to date.
+    pub(super) async fn new(database: SqliteDatabase) -> Result<Self, ViewsError> {
+        migrate_sqlite(&database, MIGRATIONS_TABLE, &MIGRATIONS).await?;
+        Ok(SqliteActivity { database })
+    }
+
+    /// Removes all that is too old of one user.
+    async fn remove_old(&self, passkey: &str, window: &Window) -> Result<(), ViewsError> {
+        // Most reads find nothing to remove, and need not wait for a writer then.
+        while has_old(&self.database, passkey, window).await? {
+            let mut transaction = self.database.begin_write().await?;
+            remove_some(&mut transaction, passkey, window).await?;
+            transaction.commit().await?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl ActivityStore for SqliteActivity {
+    async fn apply(&self, users: &[UserChanges], window: &Window) -> Result<Applied, ViewsError> {
+        let mut applied = Applied::default();
+        let mut transaction = self.database.begin_write().await?;
+        for user in users {
+            let passkey = user.passkey.to_string();
+            for changes in user.changes.chunk_by(|a, b| a.info_hash == b.info_hash) {
+                applied.clients_forgotten += take(&mut transaction, &passkey, changes, window).await?;
+            }
+        }
+        transaction.commit().await?;
+        Ok(applied)
+    }
+
+    async fn list(
+        &self,
+        passkey: &Passkey,
+        standing: Standing,
+        page: &Page,
+        window: &Window,
+    ) -> Result<Listing, ViewsError> {
+        let passkey = passkey.to_string();
+        self.remove_old(&passkey, window).await?;
+        let after = page.after.unwrap_or(FIRST);
+        let rows: Vec<(Vec<u8>, i64)> = sqlx::query_as(
+            "SELECT info_hash, at FROM activity \
+             WHERE passkey = ? AND standing = ? AND at > ? AND (at, info_hash) < (?, ?) \
+             ORDER BY at DESC, info_hash DESC LIMIT ?",
+        )
+        .bind(passkey)
+        .bind(standing_number(standing))
+        .bind(i64::from(window.cutoff().0))
+        .bind(i64::from(after.at.0))
+        .bind(after.info_hash.0.to_vec())
+        .bind(page.torrents_max() as i64 + 1)
+        .fetch_all(&self.database.pool)
+        .await?;
+        let found = rows.into_iter().map(|(info_hash, at)| torrent_of(&info_hash, at));
+        Ok(Listing::of(found.collect::<Result<_, _>>()?, page))
+    }
+
+    async fn counts(&self, passkey: &Passkey, window: &Window) -> Result<Counts, ViewsError> {
+        let passkey = passkey.to_string();
+        self.remove_old(&passkey, window).await?;
+        let (seeding, leeching): (i64, i64) = sqlx::query_as(
+            "SELECT \
+             (SELECT count(*) FROM activity WHERE passkey = ?1 AND standing = 0 AND at > ?2), \
+             (SELECT count(*) FROM activity WHERE passkey = ?1 AND standing = 1 AND at > ?2)",
+        )
+        .bind(passkey)
+        .bind(i64::from(window.cutoff().0))
+        .fetch_one(&self.database.pool)
+        .await?;
+        Ok(Counts { seeding: seeding.unsigned_abs(), leeching: leeching.unsigned_abs() })
+    }
+
+    async fn sweep(&self, users_max: usize, window: &Window) -> Result<Swept, ViewsError> {
+        let passkeys: Vec<(String,)> =
+            sqlx::query_as("SELECT DISTINCT passkey FROM activity WHERE at <= ? LIMIT ?")
+                .bind(i64::from(window.cutoff().0))
+                .bind(users_max as i64)
+                .fetch_all(&self.database.pool)
+                .await?;
+        let mut swept = Swept { is_behind: passkeys.len() >= users_max, ..Swept::default() };
+        for (passkey,) in passkeys {
+            // A transaction for each, so that a long sweep keeps nobody waiting.
+            let mut transaction = self.database.begin_write().await?;
+            let torrents = remove_some(&mut transaction, &passkey, window).await?;
+            transaction.commit().await?;
+            swept.users += 1;
+            swept.torrents += torrents;
+            swept.is_behind |= torrents as usize >= REMOVE_MAX;
+        }
+        Ok(swept)
+    }
+}
+
+async fn has_old(database: &SqliteDatabase, passkey: &str, window: &Window) -> Result<bool, ViewsError> {
+    let (found,): (bool,) = sqlx::query_as(
+        "SELECT EXISTS (SELECT 1 FROM activity WHERE passkey = ? AND standing IN (0, 1, 2) AND at <= ?)",
+    )
+    .bind(passkey)
+    .bind(i64::from(window.cutoff().0))
+    .fetch_one(&database.pool)
+    .await?;
+    Ok(found)
+}
+
+/// Takes what the clients of one user say about one torrent.
+async fn take(
+    transaction: &mut Transaction<'static, Sqlite>,
+    passkey: &str,
+    changes: &[Change],
+    window: &Window,
+) -> Result<u64, ViewsError> {
+    let Some(first) = changes.first() else {
+        return Ok(0);
+    };
+    let stored: Option<(Vec<u8>,)> =
+        sqlx::query_as("SELECT clients FROM activity WHERE passkey = ? AND info_hash = ?")
+            .bind(passkey)
+            .bind(first.info_hash.0.to_vec())
+            .fetch_optional(&mut **transaction)
+            .await?;
+    let before = stored.map(|(clients,)| Record::from_bytes(&clients)).unwrap_or_default();
+    let mut record = before.clone();
+    record.forget(window.cutoff());
+    let forgotten = changes.iter().map(|change| record.take(&change.report)).sum();
+    if record != before {
+        write(transaction, passkey, &first.info_hash.0, &record).await?;
+    }
+    Ok(forgotten)
+}
+
+/// Removes what is too old of up to [`REMOVE_MAX`] torrents of one user; returns of how many.
+async fn remove_some(
+    transaction: &mut Transaction<'static, Sqlite>,
+    passkey: &str,
+    window: &Window,
+) -> Result<u64, ViewsError> {
+    let cutoff = window.cutoff();
+    let rows: Vec<ClientsRow> = sqlx::query_as(
+        "SELECT info_hash, clients FROM activity WHERE passkey = ? AND standing IN (0, 1, 2) AND at <= ? LIMIT ?",
+    )
+    .bind(passkey)
+    .bind(i64::from(cutoff.0))
+    .bind(REMOVE_MAX as i64)
+    .fetch_all(&mut **transaction)
+    .await?;
+    for (info_hash, clients) in &rows {
+        let mut record = Record::from_bytes(clients);
+        record.forget(cutoff);
+        write(transaction, passkey, info_hash, &record).await?;
+    }
+    Ok(rows.len() as u64)
+}
+
+async fn write(
+    connection: &mut SqliteConnection,
+    passkey: &str,
+    info_hash: &[u8],
+    record: &Record,
+) -> Result<(), ViewsError> {
+    let query = match record.standing() {
+        Some((standing, at)) => sqlx::query(
+            "INSERT INTO activity (passkey, info_hash, standing, at, clients) VALUES (?, ?, ?, ?, ?) \
+             ON CONFLICT (passkey, info_hash) DO UPDATE SET \
+             standing = excluded.standing, at = excluded.at, clients = excluded.clients",
+        )
+        .bind(passkey.to_owned())
+        .bind(info_hash.to_vec())
+        .bind(standing_number(standing))
+        .bind(i64::from(at.0))
+        .bind(record.to_bytes()),
+        None => sqlx::query("DELETE FROM activity WHERE passkey = ? AND info_hash = ?")
+            .bind(passkey.to_owned())
+            .bind(info_hash.to_vec()),
+    };
+    query.execute(connection).await?;
+    Ok(())
+}
+
+fn standing_number(standing: Standing) -> i64 {
+    match standing {
+        Standing::Seeding => 0,
+        Standing::Leeching => 1,
+        Standing::Stopped => 2,
+    }
+}
+
+fn torrent_of(info_hash: &[u8], at: i64) -> Result<ActiveTorrent, ViewsError> {
+    let unreadable = |what: &str| sqlx::Error::Decode(format!("activity: {what} cannot be read").into());
+    let info_hash = info_hash.try_into().map_err(|_| unreadable("an infohash"))?;
+    let at = u32::try_from(at).map_err(|_| unreadable("a time"))?;
+    Ok(ActiveTorrent { info_hash: InfoHash(info_hash), at: UnixTime(at) })
+}

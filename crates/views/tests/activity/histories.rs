@@ -1,0 +1,142 @@
+//! Whole histories: in any order, any number of times, by any number of consumers, the lists end the same.
+
+use std::collections::BTreeMap;
+
+use domain::{AnnounceEvent, UnixTime};
+use fastrand::Rng;
+use views::ActivitySettings;
+
+use crate::rig::{Announce, Listed, Place, Rig, THRESHOLD, apply, info_hash};
+
+const USERS: u32 = 3;
+const TORRENTS: u32 = 4;
+const CLIENTS: u32 = 3;
+const HISTORIES: u64 = 8;
+
+/// Announces of two hours, many of them within the same second.
+fn history(rng: &mut Rng, first_user: u32) -> Vec<Announce> {
+    let events =
+        [AnnounceEvent::None, AnnounceEvent::Started, AnnounceEvent::Completed, AnnounceEvent::Stopped];
+    (0..300)
+        .map(|seq| Announce {
+            user: first_user + rng.u32(..USERS),
+            torrent: rng.u32(..TORRENTS),
+            client: rng.u32(..CLIENTS),
+            event: events[rng.usize(..events.len())],
+            left: Some(rng.u64(..2)),
+            at: rng.i64(-24..120) * 60,
+            seq,
+            is_foreign: rng.u32(..4) == 0,
+        })
+        .collect()
+}
+
+/// What a list must hold at a moment, worked out from all entries at once: the latest of each client, then the
+/// strongest of each torrent.
+fn expected(history: &[Announce], user: u32, now: UnixTime) -> (Listed, Listed) {
+    let mut latest = BTreeMap::new();
+    for announce in history.iter().filter(|announce| announce.user == user) {
+        let client = (announce.torrent, announce.client, announce.is_foreign);
+        let stamp = match announce.event {
+            AnnounceEvent::None => (announce.at, 0, u64::from(announce.left == Some(0))),
+            _ => (announce.at, 1, announce.seq),
+        };
+        let known = latest.entry(client).or_insert((stamp, *announce));
+        if known.0 <= stamp {
+            *known = (stamp, *announce);
+        }
+    }
+    let mut lists = (Listed::new(), Listed::new());
+    for torrent in 0..TORRENTS {
+        let living = latest.range((torrent, 0, false)..(torrent + 1, 0, false)).map(|(_, (_, last))| last);
+        let living: Vec<_> = living.filter(|last| last.time().0 > now.0 - THRESHOLD).collect();
+        let stopped = |last: &&&Announce| last.event == AnnounceEvent::Stopped;
+        let seeding = |last: &&&Announce| last.left == Some(0) || last.event == AnnounceEvent::Completed;
+        let present: Vec<_> = living.iter().filter(|last| !stopped(last)).collect();
+        let seeders = present.iter().copied().filter(|last| seeding(last)).map(|last| last.time().0).max();
+        let others = present.iter().map(|last| last.time().0).max();
+        match (seeders, others) {
+            (Some(at), _) => lists.0.push((torrent, at)),
+            (None, Some(at)) => lists.1.push((torrent, at)),
+            (None, None) => {}
+        }
+    }
+    for list in [&mut lists.0, &mut lists.1] {
+        list.sort_unstable_by_key(|(torrent, at)| std::cmp::Reverse((*at, info_hash(*torrent))));
+    }
+    lists
+}
+
+async fn check(rig: &Rig, history: &[Announce], first_user: u32, seed: u64) {
+    let now = domain::clock::Clock::now(&rig.clock);
+    for user in first_user..first_user + USERS {
+        let (seeding, leeching) = expected(history, user, now);
+        assert_eq!(rig.seeding(user).await, seeding, "user {user} at {now}, seed {seed}");
+        assert_eq!(rig.leeching(user).await, leeching, "user {user} at {now}, seed {seed}");
+        assert_eq!(rig.counts(user).await, (seeding.len() as u64, leeching.len() as u64));
+    }
+}
+
+/// In batches of any size, in any order, some of it twice.
+fn shuffled(history: &[Announce], rng: &mut Rng) -> Vec<Vec<Announce>> {
+    let mut all: Vec<_> = history.iter().chain(&history[..history.len() / 2]).copied().collect();
+    rng.shuffle(&mut all);
+    let mut batches = Vec::new();
+    while !all.is_empty() {
+        let rest = all.split_off(rng.usize(1..40).min(all.len()));
+        batches.push(std::mem::replace(&mut all, rest));
+    }
+    batches
+}
+
+pub async fn a2_shuffled_and_repeated_histories_end_as_in_order(place: Place) {
+    for seed in 0..HISTORIES {
+        let mut rng = Rng::with_seed(seed);
+        let first_user = 100 * (seed as u32 + 1);
+        let history = history(&mut rng, first_user);
+        let rig = place.rig().await;
+        // Its end lies two hours ahead of the clock of the tests' beginning.
+        rig.wait(7200);
+        for batch in shuffled(&history, &mut rng) {
+            rig.hear(&batch).await;
+            if rng.u32(..8) == 0 {
+                rig.activity.sweep().await.unwrap();
+            }
+        }
+        check(&rig, &history, first_user, seed).await;
+        for _ in 0..6 {
+            rig.wait(rng.u32(60..600));
+            if rng.bool() {
+                rig.activity.sweep().await.unwrap();
+            }
+            // A replay in between brings nothing back.
+            let some: Vec<_> = (0..30).map(|_| history[rng.usize(..history.len())]).collect();
+            rig.hear(&some).await;
+            check(&rig, &history, first_user, seed).await;
+        }
+    }
+}
+
+pub async fn a2_two_consumers_at_once_end_as_one(place: Place) {
+    let mut rng = Rng::with_seed(42);
+    let history = history(&mut rng, 1);
+    let rig = place.rig().await;
+    rig.wait(7200);
+    let other = place.open(ActivitySettings::default(), &rig.clock).await;
+    let (ours, theirs) = (shuffled(&history, &mut rng), shuffled(&history, &mut rng));
+    let halves = |batches: Vec<Vec<Announce>>, activity: views::Activity| async move {
+        for batch in batches {
+            assert_eq!(apply(&activity, &batch).await.unwrap(), []);
+            activity.sweep().await.unwrap();
+        }
+    };
+    let first = tokio::spawn(halves(ours, rig.activity.clone()));
+    let second = tokio::spawn(halves(theirs, other));
+    first.await.unwrap();
+    second.await.unwrap();
+    check(&rig, &history, 1, 42).await;
+    // And nobody got lost on the way: sweeps alone find all that is stored.
+    rig.wait(THRESHOLD + 60);
+    while rig.activity.sweep().await.unwrap().users > 0 {}
+    assert!(place.is_empty().await);
+}

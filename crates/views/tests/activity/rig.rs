@@ -1,0 +1,261 @@
+//! A store of one's own, a clock of one's own, and announces in one line.
+
+use std::sync::Arc;
+
+use database::{SqliteDatabase, SqliteOptions};
+use domain::clock::ManualClock;
+use domain::{
+    AnnounceEvent, Cause, ClientId, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SessionId, UnixTime,
+};
+use journal::{Arrival, Batch, EntryId, Lane, Rejected, Totals, TrafficEntry, View, ViewError};
+use keyspace::{BaseNames, KeyNames, Redis, RedisSettings};
+use sqlx::ConnectOptions;
+use sqlx::sqlite::SqliteConnectOptions;
+use tempfile::TempDir;
+use testkit::{RedisCluster, RedisServer};
+use views::{Activity, ActivitySettings, Page};
+
+pub const NOW: UnixTime = UnixTime(1_750_000_000);
+pub const THRESHOLD: u32 = 2400;
+
+/// Where a store is; gone with the test.
+pub enum Place {
+    Sqlite(TempDir),
+    Redis(Box<RedisServer>),
+    /// Cases take turns on it.
+    Cluster(Arc<RedisCluster>),
+}
+
+impl Place {
+    pub fn sqlite() -> Self {
+        Place::Sqlite(tempfile::tempdir().unwrap())
+    }
+
+    pub fn redis() -> Self {
+        Place::Redis(Box::new(RedisServer::start()))
+    }
+
+    /// A view of this place, as a process of its own has it.
+    pub async fn open(&self, settings: ActivitySettings, clock: &ManualClock) -> Activity {
+        let clock = Arc::new(clock.clone());
+        match self {
+            Place::Sqlite(folder) => {
+                let path = folder.path().join("activity.db");
+                let database = SqliteDatabase::open(&path, SqliteOptions::default()).await.unwrap();
+                Activity::on_sqlite(database, settings, clock).await.unwrap()
+            }
+            Place::Redis(server) => on_redis(&server.url(), settings, clock),
+            Place::Cluster(cluster) => {
+                // One node is enough to find the others.
+                let url = format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port());
+                on_redis(&url, settings, clock)
+            }
+        }
+    }
+
+    /// Whether nothing is stored, by a look from outside.
+    pub async fn is_empty(&self) -> bool {
+        match self {
+            Place::Sqlite(folder) => {
+                let options = SqliteConnectOptions::new().filename(folder.path().join("activity.db"));
+                let mut connection = options.connect().await.unwrap();
+                let count = sqlx::query_as("SELECT count(*) FROM activity");
+                let (rows,): (i64,) = count.fetch_one(&mut connection).await.unwrap();
+                rows == 0
+            }
+            Place::Redis(server) => server.cli(&["DBSIZE"]) == "0",
+            Place::Cluster(cluster) => (0..3).all(|node| cluster.node(node).cli(&["DBSIZE"]) == "0"),
+        }
+    }
+
+    /// With the usual settings, at the usual time.
+    pub async fn rig(&self) -> Rig {
+        self.rig_with(ActivitySettings::default()).await
+    }
+
+    pub async fn rig_with(&self, settings: ActivitySettings) -> Rig {
+        let clock = ManualClock::at(NOW);
+        Rig { activity: self.open(settings, &clock).await, clock }
+    }
+}
+
+pub fn on_redis(url: &str, settings: ActivitySettings, clock: Arc<ManualClock>) -> Activity {
+    let redis = Redis::new(RedisSettings::from_url(url).unwrap()).unwrap();
+    let names = KeyNames::new(&BaseNames::default(), redis.mode()).unwrap();
+    Activity::on_redis(redis, names, settings, clock)
+}
+
+pub struct Rig {
+    pub activity: Activity,
+    pub clock: ManualClock,
+}
+
+/// A torrent's number and the time it is listed with.
+pub type Listed = Vec<(u32, u32)>;
+
+impl Rig {
+    /// Applies entries one batch at a time; none is rejected.
+    pub async fn hear(&self, announces: &[Announce]) {
+        assert_eq!(self.offer(announces).await.unwrap(), []);
+    }
+
+    pub async fn offer(&self, announces: &[Announce]) -> Result<Vec<Rejected>, ViewError> {
+        apply(&self.activity, announces).await
+    }
+
+    pub async fn seeding(&self, user: u32) -> Listed {
+        self.all(user, true).await
+    }
+
+    pub async fn leeching(&self, user: u32) -> Listed {
+        self.all(user, false).await
+    }
+
+    /// All of a list, in small pages.
+    async fn all(&self, user: u32, is_seeding: bool) -> Listed {
+        let mut listed = Vec::new();
+        let mut page = Page::first(3);
+        loop {
+            let part = match is_seeding {
+                true => self.activity.seeding(&passkey(user), &page).await.unwrap(),
+                false => self.activity.leeching(&passkey(user), &page).await.unwrap(),
+            };
+            listed.extend(part.torrents.iter().map(|found| (number_of(&found.info_hash), found.at.0)));
+            page.after = part.next;
+            if page.after.is_none() {
+                return listed;
+            }
+        }
+    }
+
+    /// How many torrents are in each list.
+    pub async fn counts(&self, user: u32) -> (u64, u64) {
+        let counts = self.activity.counts(&passkey(user)).await.unwrap();
+        (counts.seeding, counts.leeching)
+    }
+
+    pub fn wait(&self, seconds: u32) {
+        self.clock.advance(Seconds(seconds));
+    }
+}
+
+pub async fn apply(activity: &Activity, announces: &[Announce]) -> Result<Vec<Rejected>, ViewError> {
+    let arrivals: Vec<Arrival> = announces.iter().map(Announce::arrival).collect();
+    let batch =
+        Batch { lane: Lane::Traffic, consumer: "c1", taken_from: None, is_retry: false, arrivals: &arrivals };
+    activity.apply(&batch).await
+}
+
+pub fn passkey(user: u32) -> Passkey {
+    format!("{user:016x}").parse().unwrap()
+}
+
+/// Numbers spread over the whole range, so that order by number is not order by infohash.
+pub fn info_hash(torrent: u32) -> InfoHash {
+    let mut bytes = [0xaa; 20];
+    bytes[..4].copy_from_slice(&torrent.wrapping_mul(0x9e37_79b1).to_be_bytes());
+    bytes[16..].copy_from_slice(&torrent.to_be_bytes());
+    InfoHash(bytes)
+}
+
+pub fn number_of(info_hash: &InfoHash) -> u32 {
+    u32::from_be_bytes(info_hash.0[16..].try_into().unwrap())
+}
+
+/// One announce, small enough to write in a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Announce {
+    pub user: u32,
+    pub torrent: u32,
+    pub client: u32,
+    pub event: AnnounceEvent,
+    pub left: Option<u64>,
+    /// Seconds after [`NOW`].
+    pub at: i64,
+    /// Of two announces in the same second, the one with the greater number is the later.
+    pub seq: u64,
+    /// Whether the entry has the fourteen fields only.
+    pub is_foreign: bool,
+}
+
+/// A heartbeat of a seeder.
+pub fn seeds(user: u32, torrent: u32, at: i64) -> Announce {
+    Announce {
+        user,
+        torrent,
+        client: 1,
+        event: AnnounceEvent::None,
+        left: Some(0),
+        at,
+        seq: 0,
+        is_foreign: false,
+    }
+}
+
+/// A heartbeat of a leecher.
+pub fn leeches(user: u32, torrent: u32, at: i64) -> Announce {
+    Announce { left: Some(1000), ..seeds(user, torrent, at) }
+}
+
+/// A goodbye.
+pub fn stops(user: u32, torrent: u32, at: i64) -> Announce {
+    Announce { event: AnnounceEvent::Stopped, ..seeds(user, torrent, at) }
+}
+
+impl Announce {
+    pub fn by(self, client: u32) -> Self {
+        Announce { client, ..self }
+    }
+
+    pub fn seq(self, seq: u64) -> Self {
+        Announce { seq, ..self }
+    }
+
+    pub fn event(self, event: AnnounceEvent) -> Self {
+        Announce { event, ..self }
+    }
+
+    pub fn foreign(self) -> Self {
+        Announce { is_foreign: true, ..self }
+    }
+
+    pub fn time(&self) -> UnixTime {
+        UnixTime(u32::try_from(i64::from(NOW.0) + self.at).unwrap())
+    }
+
+    pub fn arrival(&self) -> Arrival {
+        let origin = EntryId { ms: u64::from(self.time().0) * 1000, seq: self.seq };
+        Arrival { id: origin, origin, entry: self.entry() }
+    }
+
+    fn entry(&self) -> TrafficEntry {
+        let mut peer_id = *b"-TR4050-000000000000";
+        peer_id[16..].copy_from_slice(&self.client.to_be_bytes());
+        let session = SessionId { client: ClientId(u64::from(self.client)), run: RunId(1) };
+        TrafficEntry {
+            passkey: Some(passkey(self.user)),
+            info_hash: info_hash(self.torrent),
+            peer_id: PeerId(peer_id),
+            port: 6881,
+            ip: "10.0.0.1".parse().unwrap(),
+            uploaded_delta: 0,
+            downloaded_delta: 0,
+            left: self.left,
+            event: self.event,
+            at: self.time(),
+            since_last: Some(Seconds(0)),
+            interval: Seconds(1800),
+            min_interval: Seconds(900),
+            user: None,
+            torrent: None,
+            node: (!self.is_foreign).then_some(NodeId(1)),
+            totals: (!self.is_foreign).then_some(Totals { session, uploaded: 0, downloaded: 0 }),
+            cause: Cause::Announce,
+        }
+    }
+}
+
+/// The time that lists show for an announce `at` seconds after [`NOW`].
+pub fn shown(at: i64) -> u32 {
+    seeds(0, 0, at).time().0
+}
