@@ -29,16 +29,16 @@ const CALL_CHANGES_MAX: usize = 256;
 const INDEX_USERS: usize = 1000;
 
 /// What is left to do for a user.
-pub(super) struct Task<'a> {
+pub(super) struct Task {
     /// Its position among the users.
     pub(super) user: usize,
-    pub(super) keys: &'a UserKeys,
+    pub(super) keys: UserKeys,
     pub(super) changes: Vec<Change>,
 }
 
 /// A call of the script, with the users it is about.
 struct Call<'a> {
-    tasks: Vec<(&'a Task<'a>, &'a [Change])>,
+    tasks: Vec<(&'a Task, &'a [Change])>,
 }
 
 /// How users are added to the index.
@@ -56,8 +56,7 @@ impl RedisActivity {
         users: &[UserChanges],
         window: &Window,
     ) -> Result<Applied, ViewsError> {
-        let keys: Vec<UserKeys> = users.iter().map(|user| UserKeys::of(&self.names, &user.passkey)).collect();
-        let tasks = self.refresh(users, &keys, window).await?;
+        let tasks = self.refresh(users, window).await?;
         if tasks.is_empty() {
             return Ok(Applied::default());
         }
@@ -80,7 +79,7 @@ impl RedisActivity {
     }
 
     /// Remembers whom Redis was told of.
-    fn note(&self, users: &[UserChanges], tasks: &[Task<'_>], applied: &Applied) {
+    fn note(&self, users: &[UserChanges], tasks: &[Task], applied: &Applied) {
         let mut acquainted = self.acquainted.lock();
         let is_refused = |user| applied.refused.binary_search_by_key(&user, |refused| refused.user).is_ok();
         for task in tasks.iter().filter(|task| !is_refused(task.user)) {
@@ -113,7 +112,7 @@ impl RedisActivity {
 }
 
 /// Packs tasks into as few calls as the bounds allow.
-fn calls_of<'a>(tasks: &'a [Task<'a>], users_max: usize) -> Vec<Call<'a>> {
+fn calls_of<'a>(tasks: &'a [Task], users_max: usize) -> Vec<Call<'a>> {
     let mut calls: Vec<Call<'a>> = Vec::new();
     let mut changes_in_last = 0;
     for task in tasks {

@@ -15,7 +15,7 @@
 
 use std::io::Write as _;
 
-use keyspace::{Reply, Trouble, read_reply};
+use keyspace::{KeyNames, Reply, Trouble, read_reply};
 use redis::{Cmd, Pipeline};
 
 use super::apply::Task;
@@ -37,7 +37,6 @@ type Records = Vec<Option<Vec<u8>>>;
 /// A user with heartbeats, and what came of them.
 struct Pulse<'a> {
     user: usize,
-    keys: &'a UserKeys,
     all: &'a UserChanges,
     /// The heartbeats that have to be asked about first, by their positions in all.
     asked: Vec<usize>,
@@ -48,13 +47,12 @@ struct Pulse<'a> {
 
 impl RedisActivity {
     /// Tries heartbeats as plain commands; returns what is left to do.
-    pub(super) async fn refresh<'a>(
+    pub(super) async fn refresh(
         &self,
-        users: &'a [UserChanges],
-        keys: &'a [UserKeys],
+        users: &[UserChanges],
         window: &Window,
-    ) -> Result<Vec<Task<'a>>, ViewsError> {
-        let mut pulses = self.pulses(users, keys, window);
+    ) -> Result<Vec<Task>, ViewsError> {
+        let mut pulses = self.pulses(users, window);
         for some in pulses.chunks_mut(USERS_AT_ONCE) {
             self.ask(some).await?;
             self.raise(some).await?;
@@ -64,19 +62,19 @@ impl RedisActivity {
             pulse.changes(&pulse.tried).for_each(|change| acquainted.note(&pulse.all.passkey, change));
         }
         drop(acquainted);
-        Ok(pulses.into_iter().filter_map(Pulse::into_task).collect())
+        Ok(pulses.into_iter().filter_map(|pulse| pulse.into_task(&self.names)).collect())
     }
 
-    fn pulses<'a>(&self, users: &'a [UserChanges], keys: &'a [UserKeys], window: &Window) -> Vec<Pulse<'a>> {
+    fn pulses<'a>(&self, users: &'a [UserChanges], window: &Window) -> Vec<Pulse<'a>> {
         let acquainted = self.acquainted.lock();
-        let pulse = |(user, (all, keys)): (usize, (&'a UserChanges, &'a UserKeys))| {
+        let pulse = |(user, all): (usize, &'a UserChanges)| {
             let is_heartbeat = |position: &usize| all.changes[*position].report.is_heartbeat();
             let is_known =
                 |position: &usize| acquainted.knows(&all.passkey, &all.changes[*position], window.cutoff());
             let (tried, asked) = (0..all.changes.len()).filter(is_heartbeat).partition(is_known);
-            Pulse { user, keys, all, asked, tried, is_done: false }
+            Pulse { user, all, asked, tried, is_done: false }
         };
-        users.iter().zip(keys).enumerate().map(pulse).collect()
+        users.iter().enumerate().map(pulse).collect()
     }
 
     /// Step 1.
@@ -85,7 +83,7 @@ impl RedisActivity {
             pulses.iter_mut().filter(|pulse| !pulse.asked.is_empty()).collect();
         let mut pipeline = Pipeline::new();
         for pulse in &asking {
-            pipeline.add_command(pulse.question(&pulse.asked));
+            pipeline.add_command(pulse.question(&pulse.asked, &self.names));
         }
         for (pulse, reply) in asking.iter_mut().zip(self.redis.pipeline(&pipeline).await) {
             let records: Records = read_unless_wrong_type(reply)?.unwrap_or_default();
@@ -103,8 +101,8 @@ impl RedisActivity {
         let mut pipeline = Pipeline::new();
         let mut raising: Vec<(&mut Pulse<'_>, Vec<usize>)> = Vec::new();
         for pulse in pulses.iter_mut().filter(|pulse| !pulse.tried.is_empty()) {
-            let counts = pulse.add_raises(&mut pipeline);
-            pipeline.add_command(pulse.question(&pulse.tried));
+            let counts = pulse.add_raises(&mut pipeline, &self.names);
+            pipeline.add_command(pulse.question(&pulse.tried, &self.names));
             raising.push((pulse, counts));
         }
         let mut replies = self.redis.pipeline(&pipeline).await.into_iter();
@@ -131,9 +129,9 @@ impl<'a> Pulse<'a> {
     }
 
     /// Asks what is known of the torrents of these changes.
-    fn question(&self, positions: &[usize]) -> Cmd {
+    fn question(&self, positions: &[usize], names: &KeyNames) -> Cmd {
         let mut command = Cmd::new();
-        command.arg("HMGET").arg(&self.keys.clients);
+        command.arg("HMGET").arg(names.user_clients(&self.all.passkey));
         for change in self.changes(positions) {
             command.arg(digits_of(change).as_slice());
         }
@@ -149,32 +147,42 @@ impl<'a> Pulse<'a> {
     }
 
     /// Adds the commands that raise times; returns how many times each should raise.
-    fn add_raises(&self, pipeline: &mut Pipeline) -> Vec<usize> {
+    fn add_raises(&self, pipeline: &mut Pipeline, names: &KeyNames) -> Vec<usize> {
         let mut counts = Vec::with_capacity(2);
-        let lists = [(Standing::Seeding, &self.keys.seed), (Standing::Leeching, &self.keys.leech)];
-        for (standing, key) in lists {
+        for standing in [Standing::Seeding, Standing::Leeching] {
+            let raised =
+                || self.changes(&self.tried).filter(move |change| change.report.standing == standing);
+            let count = raised().count();
+            if count == 0 {
+                continue;
+            }
+            let passkey = &self.all.passkey;
+            let list = match standing {
+                Standing::Seeding => names.user_seed(passkey),
+                _ => names.user_leech(passkey),
+            };
             let mut command = Cmd::new();
-            command.arg("ZADD").arg(key).arg("XX").arg("GT").arg("CH");
-            let mut count = 0;
-            for change in self.changes(&self.tried).filter(|change| change.report.standing == standing) {
+            command.arg("ZADD").arg(list).arg("XX").arg("GT").arg("CH");
+            for change in raised() {
                 command.arg(change.report.stamp.at.0).arg(digits_of(change).as_slice());
-                count += 1;
             }
-            if count > 0 {
-                pipeline.add_command(command);
-                counts.push(count);
-            }
+            pipeline.add_command(command);
+            counts.push(count);
         }
         counts
     }
 
     /// What is left to do for this user: all that was not tried, and all if any of it was not done.
-    fn into_task(self) -> Option<Task<'a>> {
+    fn into_task(self, names: &KeyNames) -> Option<Task> {
         let done = if self.is_done { self.tried.as_slice() } else { &[] };
         let left = self.all.changes.iter().enumerate();
         let left = left.filter(|(position, _)| done.binary_search(position).is_err());
         let changes: Vec<Change> = left.map(|(_, change)| *change).collect();
-        (!changes.is_empty()).then_some(Task { user: self.user, keys: self.keys, changes })
+        (!changes.is_empty()).then(|| Task {
+            user: self.user,
+            keys: UserKeys::of(names, &self.all.passkey),
+            changes,
+        })
     }
 }
 
