@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! - [`port`]: what a journal owes its users, whatever it is kept in
-//! - [`sqlite`], `redis`: the adapters
+//! - [`sqlite`], [`redis`](mod@redis): the adapters
 //! - [`id`], [`fields`], [`entry`]: an entry: its place, its fields as written, its fields as understood
 //! - [`letter`]: entries that a view could not take, with the reason
 //! - [`view`]: what a view owes the journal
@@ -25,6 +25,7 @@ pub mod maintenance;
 pub mod port;
 pub mod queue;
 pub mod risk;
+pub mod redis;
 pub mod sqlite;
 pub mod view;
 
@@ -38,5 +39,6 @@ pub use port::{
     AppendToken, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed,
 };
 pub use queue::{Flusher, Queue};
+pub use redis::RedisJournal;
 pub use sqlite::SqliteJournal;
 pub use view::{Arrival, Batch, Rejected, View, ViewError};

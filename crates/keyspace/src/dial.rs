@@ -52,27 +52,12 @@ impl Dialer {
         self.dial_as(node, &self.settings.credentials, self.settings.db, response_timeout).await
     }
 
-    /// Connects to whomever the sentinels call the master.
+    /// Connects to whomever the sentinels call the master, and says who that is.
     pub(crate) async fn dial_master(
         &self,
         response_timeout: Option<Duration>,
-    ) -> Result<MultiplexedConnection, Trouble> {
-        let mut trouble = Trouble::unavailable("no sentinel is named");
-        for sentinel in &self.settings.nodes {
-            match self.dial_master_by(sentinel, response_timeout).await {
-                Ok(connection) => return Ok(connection),
-                Err(other) => trouble = other,
-            }
-        }
-        Err(trouble)
-    }
-
-    async fn dial_master_by(
-        &self,
-        sentinel: &Node,
-        response_timeout: Option<Duration>,
-    ) -> Result<MultiplexedConnection, Trouble> {
-        let master = self.ask_sentinel(sentinel).await?;
+    ) -> Result<(MultiplexedConnection, Node), Trouble> {
+        let master = self.ask_sentinels().await?;
         let mut connection = self.dial(&master, response_timeout).await?;
         // Right after a failover a sentinel may still name the old master.
         let role = redis::cmd("ROLE").query_async::<Vec<redis::Value>>(&mut connection).await;
@@ -80,8 +65,20 @@ impl Dialer {
             Some(redis::Value::BulkString(role)) if role != b"master" => {
                 Err(Trouble::unavailable(format!("{master} is no master: the failover has not ended yet")))
             }
-            _ => Ok(connection),
+            _ => Ok((connection, master)),
         }
+    }
+
+    /// Who is master, by the word of the first sentinel that answers.
+    pub(crate) async fn ask_sentinels(&self) -> Result<Node, Trouble> {
+        let mut trouble = Trouble::unavailable("no sentinel is named");
+        for sentinel in &self.settings.nodes {
+            match self.ask_sentinel(sentinel).await {
+                Ok(master) => return Ok(master),
+                Err(other) => trouble = other,
+            }
+        }
+        Err(trouble)
     }
 
     async fn ask_sentinel(&self, sentinel: &Node) -> Result<Node, Trouble> {

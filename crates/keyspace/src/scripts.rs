@@ -33,13 +33,28 @@ script!(
     "mark_appended"
 );
 script!(
-    /// Moves letters from one stream to another.
+    /// Makes pending entries of one consumer those of another (J4).
+    TAKE_OVER,
+    "take_over"
+);
+script!(
+    /// Forgets a consumer that has nothing pending.
+    FORGET_CONSUMER,
+    "forget_consumer"
+);
+script!(
+    /// Moves letters from one stream to another (J5, J6).
     TRANSFER,
     "transfer"
 );
+script!(
+    /// Removes old entries that every group has acknowledged.
+    TRIM,
+    "trim"
+);
 
 /// Every script there is.
-pub static ALL: [&Script; 2] = [&MARK_APPENDED, &TRANSFER];
+pub static ALL: [&Script; 5] = [&MARK_APPENDED, &TAKE_OVER, &FORGET_CONSUMER, &TRANSFER, &TRIM];
 
 impl Script {
     /// The name of its file.

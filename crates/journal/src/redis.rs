@@ -1,0 +1,311 @@
+//! The journal on Redis Streams, single, behind sentinels, or on a cluster.
+//!
+//! # Guarantees, beyond the duties of the port
+//!
+//! - Every lane is an ordinary stream under its configured name, so that any other program can append to it or read it
+//!   (J3); groups of other programs hold trimming back as ours do.
+//! - A batch is one `MULTI … EXEC` on a connection that has watched the producer's note since the batch before. So a
+//!   batch whose answer got lost can be sent again at once: whichever of the two Redis runs second finds the note
+//!   touched, and does nothing.
+//! - What must not be half done (moving, taking over, trimming, forgetting) is one script.
+//!
+//! What survives the death of Redis itself is up to its `appendonly` and `appendfsync`.
+//!
+//! # Deliberately absent
+//!
+//! A bound on the length of a stream: dropping entries that nobody has read would be silent loss.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use keyspace::{KeyNames, Redis, Trouble, scripts};
+
+use crate::error::JournalError;
+use crate::id::EntryId;
+use crate::port::{AppendToken, ConsumerInfo, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed};
+use crate::{Fields, redis::append::Appenders, redis::read::Readers};
+
+mod append;
+mod figures;
+mod read;
+mod reply;
+
+/// Ids in one command: enough that the command's own cost vanishes.
+const IDS_PER_COMMAND: usize = 1000;
+/// Letters moved by one call of the script, so that Redis is not held up for long.
+const LETTERS_PER_CALL: usize = 50;
+/// Lua can hand over about eight thousand words at once.
+const WORDS_PER_LETTER_MAX: usize = 7000;
+/// An id behind which no consumer has anything pending. (Asked for what lies behind the very last id, Redis does not
+/// even look at the consumer.)
+const BEYOND_ALL: &str = "18446744073709551615-0";
+
+/// The journal on Redis.
+#[derive(Debug)]
+pub struct RedisJournal {
+    redis: Redis,
+    keys: KeyNames,
+    appenders: Appenders,
+    readers: Readers,
+}
+
+impl RedisJournal {
+    /// A journal under these names. Nothing is asked of Redis yet.
+    pub fn new(redis: Redis, keys: KeyNames) -> RedisJournal {
+        RedisJournal { redis, keys, appenders: Appenders::default(), readers: Readers::default() }
+    }
+
+    fn key(&self, lane: Lane) -> &str {
+        match lane {
+            Lane::Traffic => self.keys.traffic(),
+            Lane::Dead => self.keys.dead(),
+            Lane::Failed => self.keys.failed(),
+            Lane::Risk => self.keys.risk(),
+        }
+    }
+
+    /// Puts trouble with a lane, and perhaps a group of it, into the words of the port.
+    fn explain(&self, lane: Lane, group: &str) -> impl Fn(Trouble) -> JournalError {
+        let key = self.key(lane).to_owned();
+        let group = group.to_owned();
+        move |trouble| match trouble {
+            Trouble::Unanswered { reason } => JournalError::Unanswered { reason },
+            Trouble::NoGroup { .. } => JournalError::NoGroup { group: group.clone() },
+            Trouble::WrongType { .. } => JournalError::Damaged {
+                what: key.clone(),
+                reason: "the key holds no stream; rename it (RENAME) or configure another name".to_owned(),
+            },
+            Trouble::Other { .. } => JournalError::Damaged { what: key.clone(), reason: trouble.to_string() },
+            Trouble::Unavailable { .. } | Trouble::Refused { .. } | Trouble::Settings { .. } => {
+                JournalError::Unavailable { reason: trouble.to_string() }
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Journal for RedisJournal {
+    async fn append(&self, lane: Lane, batch: &[Fields], token: &AppendToken) -> Result<(), JournalError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let note = self.keys.producer(lane.name(), &token.producer);
+        self.appenders
+            .append(&self.redis, (self.key(lane), &note), batch, token.number)
+            .await
+            .map_err(self.explain(lane, ""))
+    }
+
+    async fn ensure_group(&self, lane: Lane, group: &str, start: StartAt) -> Result<bool, JournalError> {
+        let start = match start {
+            StartAt::Beginning => EntryId::ZERO,
+            StartAt::After(id) => id,
+        };
+        let mut command = redis::cmd("XGROUP");
+        command.arg("CREATE").arg(self.key(lane)).arg(group).arg(start.to_string()).arg("MKSTREAM");
+        match self.redis.query::<()>(&command).await {
+            Ok(()) => Ok(true),
+            Err(trouble) if trouble.code() == "BUSYGROUP" => Ok(false),
+            Err(trouble) => Err(self.explain(lane, group)(trouble)),
+        }
+    }
+
+    async fn read(
+        &self,
+        lane: Lane,
+        group: &str,
+        consumer: &str,
+        count: usize,
+        wait: Duration,
+    ) -> Result<Vec<Stored>, JournalError> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let request = read::Request { key: self.key(lane), group, consumer, count, wait };
+        self.readers.read(&self.redis, &request).await.map_err(self.explain(lane, group))
+    }
+
+    async fn acknowledge(&self, lane: Lane, group: &str, ids: &[EntryId]) -> Result<(), JournalError> {
+        let mut pipeline = redis::pipe();
+        for page in ids.chunks(IDS_PER_COMMAND) {
+            pipeline.add_command(with_ids("XACK", &[self.key(lane), group], page));
+        }
+        for reply in self.redis.pipeline(&pipeline).await {
+            reply.map_err(self.explain(lane, group))?;
+        }
+        Ok(())
+    }
+
+    async fn consumers(&self, lane: Lane, group: &str) -> Result<Vec<ConsumerInfo>, JournalError> {
+        figures::consumers(&self.redis, self.key(lane), group).await.map_err(self.explain(lane, group))
+    }
+
+    async fn keep_alive(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError> {
+        // Asking for one's own pending entries counts as a sign of life, and delivers nothing new.
+        let mut command = redis::cmd("XREADGROUP");
+        command.arg("GROUP").arg(group).arg(consumer).arg("COUNT").arg(1);
+        command.arg("STREAMS").arg(self.key(lane)).arg(BEYOND_ALL);
+        self.redis.query::<()>(&command).await.map_err(self.explain(lane, group))
+    }
+
+    async fn take_over(
+        &self,
+        lane: Lane,
+        group: &str,
+        from: &str,
+        to: &str,
+        count: usize,
+    ) -> Result<Vec<Stored>, JournalError> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let mut call = scripts::TAKE_OVER.call(&[self.key(lane)]);
+        call.arg(group).arg(from).arg(to).arg(count.min(IDS_PER_COMMAND));
+        let entries = self.redis.query(&call).await.and_then(reply::entries);
+        entries.map_err(self.explain(lane, group))
+    }
+
+    async fn forget_consumer(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError> {
+        let mut call = scripts::FORGET_CONSUMER.call(&[self.key(lane)]);
+        call.arg(group).arg(consumer);
+        self.redis.query::<()>(&call).await.map_err(self.explain(lane, group))
+    }
+
+    async fn transfer(
+        &self,
+        from: Lane,
+        to: Lane,
+        group: Option<&str>,
+        letters: &[Transfer],
+    ) -> Result<u64, JournalError> {
+        let group = group.unwrap_or_default();
+        let stays = u8::from(from == Lane::Traffic);
+        let mut moved = 0;
+        for page in letters.chunks(LETTERS_PER_CALL) {
+            let mut call = scripts::TRANSFER.call(&[self.key(from), self.key(to)]);
+            call.arg(group).arg(stays).arg(page.len());
+            for letter in page {
+                let words = words_of_letter(&letter.fields);
+                call.arg(letter.id.to_string()).arg(words.len());
+                words.iter().for_each(|word| {
+                    call.arg(word);
+                });
+            }
+            moved += self.redis.query::<u64>(&call).await.map_err(self.explain(from, group))?;
+        }
+        Ok(moved)
+    }
+
+    async fn list(&self, lane: Lane, after: EntryId, count: usize) -> Result<Vec<Stored>, JournalError> {
+        if count == 0 || after == EntryId::MAX {
+            return Ok(Vec::new());
+        }
+        let mut command = redis::cmd("XRANGE");
+        command.arg(self.key(lane)).arg(after.next().to_string()).arg("+").arg("COUNT").arg(count);
+        self.redis.query(&command).await.and_then(reply::entries).map_err(self.explain(lane, ""))
+    }
+
+    async fn list_newest(&self, lane: Lane, count: usize) -> Result<Vec<Stored>, JournalError> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let mut command = redis::cmd("XREVRANGE");
+        command.arg(self.key(lane)).arg("+").arg("-").arg("COUNT").arg(count);
+        self.redis.query(&command).await.and_then(reply::entries).map_err(self.explain(lane, ""))
+    }
+
+    async fn get(&self, lane: Lane, id: EntryId) -> Result<Option<Stored>, JournalError> {
+        let mut command = redis::cmd("XRANGE");
+        command.arg(self.key(lane)).arg(id.to_string()).arg(id.to_string());
+        let entries = self.redis.query(&command).await.and_then(reply::entries);
+        Ok(entries.map_err(self.explain(lane, ""))?.into_iter().next())
+    }
+
+    async fn delete(&self, lane: Lane, group: Option<&str>, ids: &[EntryId]) -> Result<u64, JournalError> {
+        if lane == Lane::Traffic {
+            // Other views have yet to read it; only trimming takes traffic away.
+            return Ok(0);
+        }
+        let explain = self.explain(lane, group.unwrap_or_default());
+        let mut deleted = 0;
+        for page in ids.chunks(IDS_PER_COMMAND) {
+            let mut transaction = redis::pipe();
+            if let Some(group) = group {
+                transaction.add_command(with_ids("XACK", &[self.key(lane), group], page));
+            }
+            transaction.add_command(with_ids("XDEL", &[self.key(lane)], page));
+            let replies = self.redis.transaction(&transaction).await.map_err(&explain)?;
+            for (position, reply) in replies.into_iter().enumerate() {
+                let count: u64 = keyspace::read_reply(reply).map_err(&explain)?;
+                if position + 1 == transaction.len() {
+                    deleted += count;
+                }
+            }
+        }
+        Ok(deleted)
+    }
+
+    async fn trim(&self, lane: Lane, before: EntryId) -> Result<Trimmed, JournalError> {
+        let mut call = scripts::TRIM.call(&[self.key(lane)]);
+        call.arg(before.to_string()).arg(u8::from(lane == Lane::Traffic));
+        let reply = self.redis.query(&call).await.and_then(reply::trimmed);
+        reply.map_err(self.explain(lane, ""))
+    }
+
+    async fn status(&self, lane: Lane) -> Result<LaneStatus, JournalError> {
+        figures::status(&self.redis, self.key(lane)).await.map_err(self.explain(lane, ""))
+    }
+
+    async fn set_paused(&self, view: &str, paused: bool) -> Result<(), JournalError> {
+        let mut command = redis::cmd(if paused { "HSET" } else { "HDEL" });
+        command.arg(self.keys.control()).arg(view);
+        if paused {
+            command.arg("paused");
+        }
+        self.redis.query::<()>(&command).await.map_err(self.explain_control())
+    }
+
+    async fn paused(&self) -> Result<BTreeSet<String>, JournalError> {
+        let mut command = redis::cmd("HKEYS");
+        command.arg(self.keys.control());
+        self.redis.query(&command).await.map_err(self.explain_control())
+    }
+}
+
+impl RedisJournal {
+    fn explain_control(&self) -> impl Fn(Trouble) -> JournalError {
+        let key = self.keys.control().to_owned();
+        let explain = self.explain(Lane::Traffic, "");
+        move |trouble| match trouble {
+            Trouble::WrongType { .. } => JournalError::Damaged {
+                what: key.clone(),
+                reason: "the key holds no hash; delete it (DEL), and pause again what is to be paused"
+                    .to_owned(),
+            },
+            trouble => explain(trouble),
+        }
+    }
+}
+
+fn with_ids(name: &str, words: &[&str], ids: &[EntryId]) -> redis::Cmd {
+    let mut command = redis::cmd(name);
+    command.arg(words);
+    for id in ids {
+        command.arg(id.to_string());
+    }
+    command
+}
+
+/// The words of a letter. One with thousands of fields, which only another program can have written, loses those in
+/// the middle: the first say what it was, the last what became of it.
+fn words_of_letter(fields: &Fields) -> Vec<&[u8]> {
+    let mut words: Vec<&[u8]> = reply::words_of(fields).collect();
+    if words.len() > WORDS_PER_LETTER_MAX {
+        tracing::warn!(fields = words.len() / 2, "a letter has too many fields to be moved whole");
+        let last = words.split_off(words.len() - 20);
+        words.truncate(WORDS_PER_LETTER_MAX - last.len());
+        words.extend(last);
+    }
+    words
+}

@@ -1,0 +1,188 @@
+//! Appending: a batch whole, and once.
+//!
+//! A producer's note holds the number of its last batch in a lane. The batch and its note are one transaction, on a
+//! connection of the producer's own that watches the note ever since it was last read or written. What this gives:
+//!
+//! - The answer got lost, and the batch is sent again over another connection: that one reads the note first. If the
+//!   first attempt is still on its way inside Redis or the network, only one of the two can find the note untouched.
+//! - The key holds no stream: the note is not written, since the same transaction's script looks at the key.
+
+use std::collections::HashMap;
+
+use keyspace::{Dedicated, Redis, Trouble, scripts};
+use parking_lot::Mutex;
+use redis::{Cmd, Pipeline, Value};
+
+use super::reply::{unexpected, words_of};
+use crate::fields::Fields;
+
+/// How long a note is kept after its producer's last batch. No producer repeats itself after so long.
+const NOTE_EXPIRY_S: u32 = 7 * 24 * 60 * 60;
+/// Producers in one process, each with a connection. More than any process has; beyond it, connections are made anew.
+const APPENDERS_MAX: usize = 64;
+/// How often a batch meets another attempt, or a slot that has moved, before the caller is told to try again.
+const ATTEMPTS_MAX: usize = 5;
+
+/// The connections of the producers, by their notes.
+///
+/// Whoever appends takes its connection out, and puts it back once it is known what happened. So one that is given up
+/// halfway is never used again.
+#[derive(Debug, Default)]
+pub(super) struct Appenders {
+    idle: Mutex<HashMap<String, Appender>>,
+}
+
+/// A connection that watches a note.
+#[derive(Debug)]
+struct Appender {
+    connection: Dedicated,
+    /// What the note says.
+    last: u64,
+}
+
+/// What came of a transaction.
+enum Outcome {
+    /// Stored; and whether the note is watched again.
+    Stored { is_watching: bool },
+    /// Somebody else has written the note since. Nothing was stored.
+    Overtaken,
+}
+
+impl Appenders {
+    pub(super) async fn append(
+        &self,
+        redis: &Redis,
+        (stream, note): (&str, &str),
+        batch: &[Fields],
+        number: u64,
+    ) -> Result<(), Trouble> {
+        let mut transaction = None;
+        for _ in 0..ATTEMPTS_MAX {
+            let taken = self.idle.lock().remove(note);
+            let mut appender = match taken {
+                Some(appender) => appender,
+                None => Appender::open(redis, note).await?,
+            };
+            if appender.last >= number {
+                self.put_back(note, appender);
+                return Ok(());
+            }
+            let transaction =
+                transaction.get_or_insert_with(|| transaction_of((stream, note), batch, number));
+            match appender.run(transaction).await {
+                Ok(Outcome::Stored { is_watching }) => {
+                    appender.last = number;
+                    // Without the watch, the next batch would not be safe on this connection.
+                    if is_watching {
+                        self.put_back(note, appender);
+                    }
+                    return Ok(());
+                }
+                Ok(Outcome::Overtaken) => {
+                    appender.last = appender.read_note(note).await?;
+                    self.put_back(note, appender);
+                }
+                Err(trouble) if trouble.code() == "MOVED" => {}
+                Err(trouble) => {
+                    if is_connection_good_after(&trouble) {
+                        self.put_back(note, appender);
+                    }
+                    return Err(trouble);
+                }
+            }
+        }
+        Err(Trouble::Unavailable { reason: format!("others keep writing {note}: try again") })
+    }
+
+    fn put_back(&self, note: &str, appender: Appender) {
+        let mut idle = self.idle.lock();
+        if idle.len() >= APPENDERS_MAX {
+            tracing::debug!(count = idle.len(), "closing the connections of idle producers");
+            idle.clear();
+        }
+        idle.insert(note.to_owned(), appender);
+    }
+}
+
+/// These mean that nothing was stored, and that this is still the right server.
+fn is_connection_good_after(trouble: &Trouble) -> bool {
+    matches!(trouble, Trouble::WrongType { .. }) || trouble.code() == "OOM"
+}
+
+impl Appender {
+    async fn open(redis: &Redis, note: &str) -> Result<Appender, Trouble> {
+        let mut appender = Appender { connection: redis.dedicated(note).await?, last: 0 };
+        appender.connection.query::<()>(redis::cmd("WATCH").arg(note)).await?;
+        appender.last = appender.read_note(note).await?;
+        Ok(appender)
+    }
+
+    /// Reads the note, which must be watched already.
+    async fn read_note(&mut self, note: &str) -> Result<u64, Trouble> {
+        let value: Option<u64> = self.connection.query(redis::cmd("GET").arg(note)).await?;
+        Ok(value.unwrap_or(0))
+    }
+
+    async fn run(&mut self, transaction: &Pipeline) -> Result<Outcome, Trouble> {
+        let mut replies = self.connection.pipeline(transaction).await?;
+        let (Some(watched), Some(outcome)) = (replies.pop(), replies.pop()) else {
+            return Err(unexpected(&Value::Nil));
+        };
+        let is_watching = watched == Value::Okay;
+        match outcome {
+            Value::Nil if is_watching => Ok(Outcome::Overtaken),
+            Value::Nil => Err(unexpected(&watched)),
+            Value::Array(results) => judge(&results).map(|()| Outcome::Stored { is_watching }),
+            // Given up before it began: the first thing that was refused says why.
+            Value::ServerError(aborted) => Err(Trouble::of_reply(first_error(&replies).unwrap_or(&aborted))),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+/// What became of the entries, one by one, and of the note behind them.
+fn judge(results: &[Value]) -> Result<(), Trouble> {
+    let Some((note, entries)) = results.split_last() else {
+        return Err(unexpected(&Value::Nil));
+    };
+    if let Some(error) = first_error(entries) {
+        return Err(Trouble::of_reply(error));
+    }
+    if let Value::ServerError(error) = note {
+        // The entries are stored all the same, and we know it.
+        tracing::error!(%error, "a stored batch could not be noted");
+    }
+    Ok(())
+}
+
+fn first_error(replies: &[Value]) -> Option<&redis::ServerError> {
+    replies.iter().find_map(|reply| match reply {
+        Value::ServerError(error) => Some(error),
+        _ => None,
+    })
+}
+
+/// `MULTI`, the entries, the note, `EXEC`; then the note is watched again.
+fn transaction_of((stream, note): (&str, &str), batch: &[Fields], number: u64) -> Pipeline {
+    let mut pipeline = Pipeline::with_capacity(batch.len() + 4);
+    pipeline.cmd("MULTI");
+    for fields in batch {
+        pipeline.add_command(entry_of(stream, fields));
+    }
+    let mut mark = scripts::MARK_APPENDED.call_by_text(&[stream, note]);
+    mark.arg(number).arg(NOTE_EXPIRY_S);
+    pipeline.add_command(mark);
+    pipeline.cmd("EXEC");
+    pipeline.cmd("WATCH").arg(note);
+    pipeline
+}
+
+fn entry_of(stream: &str, fields: &Fields) -> Cmd {
+    let mut command =
+        Cmd::with_capacity(3 + 2 * fields.len().max(1), fields.as_bytes().len() + stream.len() + 8);
+    command.arg("XADD").arg(stream).arg("*");
+    words_of(fields).for_each(|word| {
+        command.arg(word);
+    });
+    command
+}

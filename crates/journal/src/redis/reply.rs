@@ -1,0 +1,160 @@
+//! Replies of Redis, read; entries, written.
+
+use std::collections::HashMap;
+
+use keyspace::Trouble;
+use redis::{FromRedisValue, Value};
+
+use crate::fields::Fields;
+use crate::id::EntryId;
+use crate::port::{Stored, Trimmed};
+
+/// Redis keeps no entry without fields: one is written with this field, and read without it.
+const NO_FIELDS: &[u8] = b"(no fields)";
+
+/// Names and values in turn, as they are written.
+pub(super) fn words_of(fields: &Fields) -> impl Iterator<Item = &[u8]> {
+    let placeholder = fields.is_empty().then_some((NO_FIELDS, &b""[..]));
+    fields.iter().chain(placeholder).flat_map(|(name, value)| [name, value])
+}
+
+/// Reads `[[id, [name, value, …]], …]`.
+pub(super) fn entries(reply: Value) -> Result<Vec<Stored>, Trouble> {
+    match reply {
+        Value::Nil => Ok(Vec::new()),
+        Value::Array(entries) => {
+            entries.into_iter().filter_map(|entry| entry_of(entry).transpose()).collect()
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// None for an entry that was deleted.
+fn entry_of(entry: Value) -> Result<Option<Stored>, Trouble> {
+    let Value::Array(parts) = entry else {
+        return if entry == Value::Nil { Ok(None) } else { Err(unexpected(&entry)) };
+    };
+    match <[Value; 2]>::try_from(parts) {
+        Ok([_, Value::Nil]) => Ok(None),
+        Ok([id, Value::Array(words)]) => Ok(Some(Stored { id: id_of(&id)?, fields: fields_of(&words)? })),
+        Ok([_, other]) => Err(unexpected(&other)),
+        Err(parts) => Err(unexpected(&Value::Array(parts))),
+    }
+}
+
+fn fields_of(words: &[Value]) -> Result<Fields, Trouble> {
+    let (pairs, []) = words.as_chunks::<2>() else {
+        return Err(Trouble::Other {
+            code: "XRANGE".to_owned(),
+            reason: "a field without a value".to_owned(),
+        });
+    };
+    if let [[Value::BulkString(name), _]] = pairs
+        && name == NO_FIELDS
+    {
+        return Ok(Fields::new());
+    }
+    pairs.iter().map(|[name, value]| Ok((bytes_of(name)?, bytes_of(value)?))).collect()
+}
+
+fn bytes_of(word: &Value) -> Result<&[u8], Trouble> {
+    match word {
+        Value::BulkString(bytes) => Ok(bytes),
+        Value::SimpleString(text) => Ok(text.as_bytes()),
+        other => Err(unexpected(other)),
+    }
+}
+
+/// Reads an id.
+pub(super) fn id_of(id: &Value) -> Result<EntryId, Trouble> {
+    let text = std::str::from_utf8(bytes_of(id)?).ok();
+    text.and_then(|text| text.parse().ok()).ok_or_else(|| unexpected(id))
+}
+
+/// Reads what the script `trim` returns.
+pub(super) fn trimmed(reply: Value) -> Result<Trimmed, Trouble> {
+    let Value::Array(parts) = &reply else {
+        return Err(unexpected(&reply));
+    };
+    match parts.as_slice() {
+        [Value::Int(removed)] => Ok(Trimmed { removed: number(*removed), held_back_by: None }),
+        [Value::Int(removed), Value::BulkString(group)] => Ok(Trimmed {
+            removed: number(*removed),
+            held_back_by: Some(String::from_utf8_lossy(group).into_owned()),
+        }),
+        _ => Err(unexpected(&reply)),
+    }
+}
+
+/// What `XINFO` says about one thing: names and values.
+pub(super) struct Info(HashMap<String, Value>);
+
+impl Info {
+    pub(super) fn read(reply: Value) -> Result<Info, Trouble> {
+        let pairs = HashMap::<String, Value>::from_redis_value(reply);
+        pairs
+            .map(Info)
+            .map_err(|error| Trouble::Other { code: "XINFO".to_owned(), reason: error.to_string() })
+    }
+
+    /// Zero where Redis does not say.
+    pub(super) fn number(&self, name: &str) -> u64 {
+        self.optional_number(name).unwrap_or(0)
+    }
+
+    pub(super) fn optional_number(&self, name: &str) -> Option<u64> {
+        match self.0.get(name)? {
+            Value::Int(value) => Some(number(*value)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn id(&self, name: &str) -> Result<EntryId, Trouble> {
+        self.0.get(name).map_or(Ok(EntryId::ZERO), id_of)
+    }
+
+    pub(super) fn text(&self, name: &str) -> Result<String, Trouble> {
+        let value = self.0.get(name).unwrap_or(&Value::Nil);
+        Ok(String::from_utf8_lossy(bytes_of(value)?).into_owned())
+    }
+}
+
+fn number(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+pub(super) fn unexpected(reply: &Value) -> Trouble {
+    // Only its beginning: it may hold a whole stream, passkeys included.
+    let kind = match reply {
+        Value::Array(parts) => format!("a list of {}", parts.len()),
+        Value::BulkString(bytes) => format!("{} bytes", bytes.len()),
+        other => format!("{other:?}").chars().take(60).collect(),
+    };
+    Trouble::Other { code: "a reply nobody expected".to_owned(), reason: kind }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bulk(text: &str) -> Value {
+        Value::BulkString(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn entries_are_read_and_deleted_ones_left_out() {
+        let entry = Value::Array(vec![bulk("5-1"), Value::Array(vec![bulk("a"), bulk("b")])]);
+        let deleted = Value::Array(vec![bulk("5-2"), Value::Nil]);
+        let read = entries(Value::Array(vec![entry, deleted, Value::Nil])).unwrap();
+        assert_eq!(read.len(), 1);
+        assert_eq!((read[0].id, read[0].fields.get("a")), (EntryId { ms: 5, seq: 1 }, Some(&b"b"[..])));
+    }
+
+    #[test]
+    fn nonsense_is_refused_without_showing_it() {
+        for nonsense in [Value::Int(1), Value::Array(vec![bulk("0123456789abcdef")])] {
+            let text = entries(nonsense).unwrap_err().to_string();
+            assert!(!text.contains("0123456789abcdef"), "{text}");
+        }
+    }
+}
