@@ -12,7 +12,7 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 /// How long an orderly end may take.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 /// What a process logs once it does its work.
-const READY: &str = "ready";
+const READY: &str = "\"message\":\"ready\"";
 
 /// How a process is started.
 #[derive(Clone, Debug)]
@@ -113,8 +113,7 @@ impl Companion {
                 panic!("{} ended instead of starting ({status}):\n{}", self.name, self.process.log());
             }
             let log = self.process.log();
-            let is_ready =
-                |line: &str| line.contains(&format!("\"message\":\"{READY}\"")) || line.contains(" ready ");
+            let is_ready = |line: &str| line.contains(READY);
             log.get(logged_before..).unwrap_or_default().lines().any(is_ready).then_some(())
         });
     }
