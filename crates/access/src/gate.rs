@@ -157,6 +157,11 @@ impl Gate {
         }
     }
 
+    /// Whose passkey this is, enabled or not; for entries that were written a while ago.
+    pub fn user_of(&self, passkey: &Passkey) -> Option<UserId> {
+        self.by_passkey.pin().get(passkey).map(|grant| grant.id)
+    }
+
     /// What this infohash stands for, enabled or not.
     pub fn torrent(&self, info_hash: &InfoHash) -> Option<TorrentGrant> {
         self.by_info_hash.pin().get(info_hash).copied()

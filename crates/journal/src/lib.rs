@@ -24,8 +24,8 @@ pub mod letter;
 pub mod maintenance;
 pub mod port;
 pub mod queue;
-pub mod risk;
 pub mod redis;
+pub mod risk;
 pub mod sqlite;
 pub mod view;
 

@@ -87,9 +87,9 @@ pub trait View: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Entries of this lane with ids less than `done_before` will never be delivered again: what was remembered about
-    /// the fenced consumers that applied nothing later may be forgotten.
-    async fn forget_before(&self, _lane: Lane, _done_before: EntryId) -> Result<(), ViewError> {
+    /// Nothing of a fenced consumer is pending any more under its own name. Entries that were taken over from it may
+    /// still be pending elsewhere, so what it applied has to stay known for a while.
+    async fn forget(&self, _consumer: &str) -> Result<(), ViewError> {
         Ok(())
     }
 

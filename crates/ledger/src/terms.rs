@@ -43,8 +43,7 @@ static ADD: Lazy = LazyLock::new(|| {
     )
 });
 
-static LAST: Lazy =
-    LazyLock::new(|| Statement::portable("SELECT max(id) AS number FROM ledger_multipliers"));
+static LAST: Lazy = LazyLock::new(|| Statement::portable("SELECT max(id) AS number FROM ledger_multipliers"));
 
 static REMOVE: Lazy = LazyLock::new(|| Statement::portable("DELETE FROM ledger_multipliers WHERE id = ?"));
 

@@ -6,6 +6,7 @@ use access::ClientPrefix;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use domain::{InfoHash, Passkey, TorrentId, UserId};
 use journal::EntryId;
+use ledger::Percent;
 
 use crate::announce_url::BaseUrl;
 use crate::command::torrent::TorrentRef;
@@ -86,6 +87,9 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     /// Say which BitTorrent clients may announce
     #[command(subcommand, arg_required_else_help = true)]
     Client(ClientCommand),
+    /// Let bytes count more or less than they are, for a while
+    #[command(subcommand, arg_required_else_help = true)]
+    Multiplier(MultiplierCommand),
     /// Look at the journal; pause and resume views
     #[command(subcommand, arg_required_else_help = true)]
     Journal(JournalCommand),
@@ -306,6 +310,55 @@ pub struct ActiveArgs {
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub limit: u32,
+}
+
+/// `rollcall multiplier …`
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Raw figures stay what they are; multipliers change only what is credited. Of several in force, the most generous
+counts in each direction.
+
+Examples:
+  rollcall multiplier add --download 0 --note \"free weekend\" --until 1794900000
+  rollcall multiplier add --torrent 12 --download 50
+  rollcall multiplier add --user 7 --upload 200")]
+pub enum MultiplierCommand {
+    /// Add one: for the whole site, or for one torrent or user
+    Add(MultiplierAddArgs),
+    /// List all
+    List,
+    /// Remove one
+    Remove {
+        /// Its number
+        #[arg(value_name = "N")]
+        id: u64,
+    },
+}
+
+/// `rollcall multiplier add …`
+#[derive(Debug, Args)]
+pub struct MultiplierAddArgs {
+    /// Only for this torrent
+    #[arg(long, value_name = "ID", conflicts_with = "user")]
+    pub torrent: Option<TorrentId>,
+    /// Only for this user
+    #[arg(long, value_name = "ID")]
+    pub user: Option<UserId>,
+    /// How much of what is uploaded counts, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "100")]
+    pub upload: Percent,
+    /// How much of what is downloaded counts, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "100")]
+    pub download: Percent,
+    /// From when on, in seconds since 1970; from now on if left out
+    #[arg(long, value_name = "SECONDS")]
+    pub from: Option<u32>,
+    /// Until when, in seconds since 1970; until it is removed if left out
+    #[arg(long, value_name = "SECONDS")]
+    pub until: Option<u32>,
+    /// Why, for people
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub note: String,
 }
 
 /// `rollcall journal …`

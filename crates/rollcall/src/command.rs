@@ -1,9 +1,11 @@
 //! The commands, one file each, all in the same steps: open, apply, print.
 
+pub mod accounts;
 pub mod client;
 pub mod config;
 pub mod journal;
 pub mod letters;
+pub mod multiplier;
 pub mod passkey;
 pub mod serve;
 pub mod torrent;
@@ -46,7 +48,7 @@ impl Desk {
         let store = Store::open(&self.config.database_url(&self.data)).await?;
         if store.is_new() {
             // Most likely the command runs in another folder than the server.
-            eprintln!("note: there was no database at {}; made an empty one", store.shown());
+            eprintln!("note: there was no database at {}; made an empty one", store.path().display());
         }
         Ok(store)
     }
@@ -70,6 +72,7 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Passkey(command) => return passkey::run(&desk, command).await,
         Command::Torrent(command) => torrent::run(&desk, command).await?,
         Command::Client(command) => client::run(&desk, command).await?,
+        Command::Multiplier(command) => multiplier::run(&desk, command).await?,
         Command::Journal(command) => journal::run(&desk, command).await?,
         Command::Dlq(command) => letters::run(&desk, Lane::Dead, command).await?,
         Command::Failed(command) => letters::run(&desk, Lane::Failed, command).await?,

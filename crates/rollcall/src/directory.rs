@@ -16,7 +16,7 @@ impl Directory for GateDirectory {
     }
 
     fn torrent_of(&self, info_hash: &InfoHash) -> Option<TorrentId> {
-        self.0.torrent(info_hash).map(|torrent| torrent.id)
+        self.0.torrent_of(info_hash)
     }
 }
 

@@ -10,7 +10,6 @@ use super::Shared;
 use super::intake::{Ended, Intake};
 use super::letters::Desk;
 use crate::port::{ConsumerInfo, Lane};
-use crate::view::ViewError;
 
 /// How often pauses are looked for.
 const ROUND: Duration = Duration::from_millis(500);
@@ -65,10 +64,18 @@ async fn inherit(shared: &Shared, lane: Lane, heir: &mut Intake, letters_heir: &
             Ended::Done => {}
             ended => return ended,
         }
-        let _ = shared.journal.forget_consumer(lane, &group, name).await;
+        forget(shared, lane, &group, name).await;
     }
-    forget_the_past(shared, lane, &group).await;
     Ended::Done
+}
+
+/// Forgets a consumer of which nothing is pending; whatever fails is done the next time.
+async fn forget(shared: &Shared, lane: Lane, group: &str, consumer: &str) {
+    if let Err(error) = shared.view.forget(consumer).await {
+        warn!(view = shared.view.name(), reason = %error, "a dead consumer cannot be forgotten yet");
+        return;
+    }
+    let _ = shared.journal.forget_consumer(lane, group, consumer).await;
 }
 
 fn is_dead(shared: &Shared, consumer: &ConsumerInfo, dead_after: Duration) -> bool {
@@ -108,15 +115,5 @@ async fn take_over_all(
         if ended != Ended::Done {
             return ended;
         }
-    }
-}
-
-/// Tells the view what it need no longer remember.
-async fn forget_the_past(shared: &Shared, lane: Lane, group: &str) {
-    let Ok(status) = shared.journal.status(lane).await else { return };
-    let Some(group) = status.groups.into_iter().find(|known| known.name == group) else { return };
-    let done_before = group.oldest_pending.unwrap_or(group.last_delivered.next());
-    if let Err(ViewError::Transient { reason }) = shared.view.forget_before(lane, done_before).await {
-        warn!(view = shared.view.name(), reason, "the view could not tidy up");
     }
 }
