@@ -16,7 +16,8 @@ impl Site {
         let mut commands = String::new();
         for (user, passkey) in population.users() {
             for list in ["seed", "leech"] {
-                commands.push_str(&format!("ECHO {list}-{user}\nZRANGE tracker:user:{list}:{passkey} 0 -1\n"));
+                commands
+                    .push_str(&format!("ECHO {list}-{user}\nZRANGE tracker:user:{list}:{passkey} 0 -1\n"));
             }
         }
         let mut standings = Standings::default();
@@ -52,6 +53,10 @@ impl Site {
         };
         let passkey = passkey_of(user).redacted();
         assert_eq!(self.listed("seeding", user, torrents), of_user(&expected.seeding), "seeding, {passkey}");
-        assert_eq!(self.listed("leeching", user, torrents), of_user(&expected.leeching), "leeching, {passkey}");
+        assert_eq!(
+            self.listed("leeching", user, torrents),
+            of_user(&expected.leeching),
+            "leeching, {passkey}"
+        );
     }
 }
