@@ -141,7 +141,7 @@ fn strike(site: &mut Site, strikes: &[&[Victim]], random: &mut Rng) -> u32 {
 
 /// Mostly short, so that kills meet each other's aftermath.
 fn pause(random: &mut Rng) -> Duration {
-    let longest = *random.choice([20, 200, 800]).expect("there are three");
+    let longest = random.choice([20, 200, 800]).expect("there are three");
     Duration::from_millis(random.u64(..longest))
 }
 

@@ -98,7 +98,7 @@ pub fn good_entries(count: usize, random: &mut Rng) -> Vec<Entry> {
     let now = now();
     let one = |random: &mut Rng| {
         let (user, torrent) = (random.u64(1..=USERS), random.u64(1..=TORRENTS));
-        let event = *random.choice(["none", "none", "none", "started", "completed", "stopped"]).unwrap();
+        let event = random.choice(["none", "none", "none", "started", "completed", "stopped"]).unwrap();
         let left = if event == "completed" || random.bool() { 0 } else { random.u64(1..1_000_000) };
         let entry = Entry::new(user, torrent, random.u64(..CLIENTS))
             .with("du", random.u64(..10_000_000_000))
