@@ -78,6 +78,65 @@ async fn a_wrong_typed_key_loses_nothing_and_says_what_to_do() {
     assert_eq!(numbers(&journal).await, [0, 1, 2]);
 }
 
+#[tokio::test]
+async fn a_letter_that_cannot_be_written_is_not_acknowledged() {
+    let server = RedisServer::start();
+    let journal = open(&server.url());
+    journal.append(Lane::Traffic, &batch(0..3), &token(1)).await.unwrap();
+    journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
+    let read = journal.read(Lane::Traffic, "g", "c", 10, Duration::ZERO).await.unwrap();
+    let letters: Vec<Transfer> =
+        read.into_iter().map(|stored| Transfer { id: stored.id, fields: stored.fields }).collect();
+    let pending = async || journal.status(Lane::Traffic).await.unwrap().groups[0].pending;
+
+    server.cli(&["SET", "tracker:traffic:dlq", "x"]);
+    let error = journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &letters).await.unwrap_err();
+    assert!(matches!(&error, JournalError::Damaged { what, .. } if what == "tracker:traffic:dlq"), "{error}");
+    assert_eq!(pending().await, 3);
+    server.cli(&["DEL", "tracker:traffic:dlq"]);
+
+    server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    let error = journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &letters).await.unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("raise maxmemory"), "{error}");
+    assert_eq!(pending().await, 3);
+    server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
+
+    server.cli(&["REPLICAOF", "127.0.0.1", "1"]);
+    let error = journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &letters).await.unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("replica"), "{error}");
+    server.cli(&["REPLICAOF", "NO", "ONE"]);
+
+    assert_eq!(journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &letters).await.unwrap(), 3);
+    assert_eq!(pending().await, 0);
+    assert_eq!(server.cli(&["XLEN", "tracker:traffic:dlq"]), "3");
+}
+
+/// More fields than a script can hand over at once, as only another program writes them.
+#[tokio::test]
+async fn a_letter_with_thousands_of_fields_still_moves() {
+    let server = RedisServer::start();
+    let journal = open(&server.url());
+    let fields: Fields = (0..9000).map(|number| (format!("name{number}"), "value")).collect();
+    journal.append(Lane::Dead, &[fields], &token(1)).await.unwrap();
+    let stored = journal.list(Lane::Dead, EntryId::ZERO, 10).await.unwrap().remove(0);
+    assert_eq!(stored.fields.len(), 9000);
+    let letter = Transfer { id: stored.id, fields: stored.fields };
+    assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, None, &[letter]).await.unwrap(), 1);
+    let moved = journal.list(Lane::Failed, EntryId::ZERO, 10).await.unwrap().remove(0);
+    assert!(moved.fields.get("name0").is_some() && moved.fields.get("name8999").is_some());
+    assert_eq!(journal.letters_shortened(), 1);
+}
+
+#[tokio::test]
+async fn nobody_there_is_said_to_be_nobody_there() {
+    let port = testkit::ports::free_port();
+    let journal = open(&format!("redis://127.0.0.1:{port}"));
+    let error = journal.append(Lane::Traffic, &batch(0..1), &token(1)).await.unwrap_err();
+    assert!(matches!(&error, JournalError::Unavailable { reason } if reason.contains("refused")), "{error}");
+    let error = journal.read(Lane::Traffic, "g", "c", 1, PATIENCE).await.unwrap_err();
+    assert!(matches!(error, JournalError::Unavailable { .. }), "{error}");
+}
+
 /// The answer that said WRONGTYPE got lost: the batch must not be taken for stored.
 #[tokio::test]
 async fn a_batch_refused_without_anybody_hearing_it_is_stored_later() {
@@ -116,6 +175,36 @@ async fn a_batch_whose_answer_was_cut_off_is_not_stored_twice() {
     }
     assert!(lost >= 10, "only {lost} answers were lost");
     assert_eq!(numbers(&journal).await, (0..200).collect::<Vec<_>>());
+}
+
+/// The first attempt is still on its way when the second has been stored, and arrives after it.
+#[tokio::test]
+async fn a_batch_that_arrives_after_its_repetition_is_not_stored_again() {
+    let server = RedisServer::start();
+    let proxy = CuttingProxy::start(server.port());
+    let journal = open_with(&format!("redis://127.0.0.1:{}", proxy.port()), |settings| {
+        settings.response_timeout = Duration::from_millis(300);
+    });
+    let transactions = || {
+        let figures = server.cli(&["INFO", "commandstats"]);
+        let line = figures.lines().find_map(|line| line.strip_prefix("cmdstat_exec:calls="));
+        line.map_or(0, |line| line.split(',').next().unwrap().parse::<u32>().unwrap())
+    };
+    append_patiently(&journal, &batch(0..1), 1).await;
+    for number in 1..4 {
+        let entries = batch(number * 10..number * 10 + 10);
+        let release = proxy.hold_next_request();
+        let error = journal.append(Lane::Traffic, &entries, &token(number + 1)).await.unwrap_err();
+        assert!(matches!(error, JournalError::Unanswered { .. }), "{error}");
+        append_patiently(&journal, &entries, number + 1).await;
+        let before = transactions();
+        release.send(()).unwrap();
+        testkit::eventually("the late transaction", PATIENCE, || (transactions() > before).then_some(()));
+        // The watch has not been spoilt for the batches that follow.
+        append_patiently(&journal, &batch(number * 10..number * 10 + 10), number + 1).await;
+    }
+    let expected: Vec<u64> = std::iter::once(0).chain(10..40).collect();
+    assert_eq!(numbers(&journal).await, expected);
 }
 
 /// The first attempt sits in a server that stands still, and is run after the second was sent.
@@ -178,9 +267,21 @@ async fn a_full_redis_takes_nothing_and_says_what_to_raise() {
     };
     assert!(error.is_retryable() && error.to_string().contains("raise maxmemory"), "{error}");
     assert_eq!(journal.status(Lane::Traffic).await.unwrap().length, stored * 100);
+    // Reading, acknowledging, deleting and trimming go on: they are what makes room.
+    server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
+    journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
+    journal.append(Lane::Failed, &batch(0..3), &token(1)).await.unwrap();
+    server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    let read = journal.read(Lane::Traffic, "g", "c", 50, Duration::ZERO).await.unwrap();
+    let ids: Vec<EntryId> = read.iter().map(|stored| stored.id).collect();
+    assert_eq!(journal.take_over(Lane::Traffic, "g", "c", "d", 50).await.unwrap().len(), 50);
+    journal.acknowledge(Lane::Traffic, "g", &ids).await.unwrap();
+    assert_eq!(journal.trim(Lane::Traffic, EntryId::MAX).await.unwrap().removed, 50);
+    let failed = journal.list(Lane::Failed, EntryId::ZERO, 1).await.unwrap();
+    assert_eq!(journal.delete(Lane::Failed, None, &[failed[0].id]).await.unwrap(), 1);
     server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
     journal.append(Lane::Traffic, &large, &token(stored + 1)).await.unwrap();
-    assert_eq!(journal.status(Lane::Traffic).await.unwrap().length, (stored + 1) * 100);
+    assert_eq!(journal.status(Lane::Traffic).await.unwrap().length, (stored + 1) * 100 - 50);
 }
 
 #[tokio::test]

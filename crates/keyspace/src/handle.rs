@@ -8,7 +8,7 @@ use redis::aio::ConnectionLike;
 use redis::{Cmd, FromRedisValue, Pipeline, Value};
 
 use crate::cluster::Cluster;
-use crate::dial::Dialer;
+use crate::dial::{Counters, Dialer};
 use crate::error::Trouble;
 use crate::link::{Link, Own, Replies, Target};
 use crate::scripts;
@@ -61,6 +61,11 @@ impl Redis {
     /// Where it is. What this shows holds no password.
     pub fn settings(&self) -> &RedisSettings {
         self.dialer.settings()
+    }
+
+    /// What happened to its connections.
+    pub fn counters(&self) -> &Counters {
+        self.dialer.counters()
     }
 
     /// Sends one command, on a cluster to where its first key lies.

@@ -108,6 +108,11 @@ impl KeyNames {
         self.of_user("tracker:user:clients", passkey)
     }
 
+    /// Sorted set: when each of these clients last announced, under what it does (A2, A4).
+    pub fn user_seen(&self, passkey: &Passkey) -> String {
+        self.of_user("tracker:user:seen", passkey)
+    }
+
     /// Sorted set: the users that have anything in their sets, for the sweep (A4).
     pub fn users_active(&self) -> &'static str {
         "tracker:users:active"

@@ -35,6 +35,7 @@ mod sentinel;
 pub mod settings;
 pub mod slots;
 
+pub use dial::Counters;
 pub use error::Trouble;
 pub use handle::{Dedicated, Redis, Reply, read_reply};
 pub use keys::{BaseNames, KeyNames};

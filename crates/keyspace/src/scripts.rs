@@ -25,6 +25,17 @@ macro_rules! script {
             hash: LazyLock::new(|| hash_of(include_str!(concat!("lua/", $file, ".lua")))),
         };
     };
+    ($(#[$doc:meta])* $constant:ident, $file:literal, on $base:literal) => {
+        $(#[$doc])*
+        pub static $constant: Script = Script {
+            name: $file,
+            source: concat!(
+                include_str!(concat!("lua/", $base, ".lua")),
+                include_str!(concat!("lua/", $file, ".lua"))
+            ),
+            hash: LazyLock::new(|| hash_of($constant.source)),
+        };
+    };
 }
 
 script!(
@@ -48,13 +59,51 @@ script!(
     "transfer"
 );
 script!(
+    /// Deletes and acknowledges entries (J7).
+    DELETE,
+    "delete"
+);
+script!(
     /// Removes old entries that every group has acknowledged.
     TRIM,
     "trim"
 );
+script!(
+    /// Takes what users' clients say about their torrents (A2).
+    ACTIVITY_APPLY,
+    "activity_apply",
+    on "activity"
+);
+script!(
+    /// Removes what is too old of a user's torrents and reads the rest (A4, A5).
+    ACTIVITY_LOOK,
+    "activity_look",
+    on "activity"
+);
+script!(
+    /// Takes users whose torrents are to be looked at (A4).
+    ACTIVITY_CLAIM,
+    "activity_claim"
+);
+script!(
+    /// Says when to look at them again (A4).
+    ACTIVITY_SETTLE,
+    "activity_settle"
+);
 
 /// Every script there is.
-pub static ALL: [&Script; 5] = [&MARK_APPENDED, &TAKE_OVER, &FORGET_CONSUMER, &TRANSFER, &TRIM];
+pub static ALL: [&Script; 10] = [
+    &MARK_APPENDED,
+    &TAKE_OVER,
+    &FORGET_CONSUMER,
+    &TRANSFER,
+    &DELETE,
+    &TRIM,
+    &ACTIVITY_APPLY,
+    &ACTIVITY_LOOK,
+    &ACTIVITY_CLAIM,
+    &ACTIVITY_SETTLE,
+];
 
 impl Script {
     /// The name of its file.

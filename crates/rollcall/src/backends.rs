@@ -113,8 +113,8 @@ pub async fn open_journal(config: &Config, data: &Path) -> anyhow::Result<Arc<dy
 /// Opens the lists of who seeds and who leeches.
 pub async fn open_activity(config: &Config, data: &Path) -> anyhow::Result<Activity> {
     let settings = config.activity_settings();
-    if let Some(RedisBackend { redis: _, names: _ }) = redis_backend(config)? {
-        anyhow::bail!("not yet");
+    if let Some(RedisBackend { redis, names }) = redis_backend(config)? {
+        return Ok(Activity::on_redis(redis, names, settings, system_clock()));
     }
     let path = data.join("activity.db");
     // Lost with the power: made again from the journal, and by the next announces.

@@ -48,7 +48,7 @@ impl Desk {
         let store = Store::open(&self.config.database_url(&self.data)).await?;
         if store.is_new() {
             // Most likely the command runs in another folder than the server.
-            eprintln!("note: there was no database at {}; made an empty one", store.path().display());
+            eprintln!("note: there was no database at {}; made an empty one", store.shown());
         }
         Ok(store)
     }

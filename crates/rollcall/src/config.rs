@@ -72,7 +72,7 @@ pub struct Config {
 pub struct Difference {
     /// `section.key`.
     pub key: String,
-    /// Its value.
+    /// Its value, without secrets.
     pub value: Json,
     /// Its default.
     pub default: Json,
@@ -114,12 +114,13 @@ impl Config {
         let defaults = Config::default();
         let mut differences = Vec::new();
         for (section, default_section) in self.sections().into_iter().zip(defaults.sections()) {
-            let values = section.values().into_iter().zip(default_section.values());
-            for (key, (value, default)) in section.keys().iter().zip(values) {
+            let values = section.values().into_iter().zip(section.shown_values());
+            let values = values.zip(default_section.values());
+            for (key, ((value, shown), default)) in section.keys().iter().zip(values) {
                 if value != default {
                     let key = format!("{}.{}", section.name(), key.name);
                     let set_by = self.set_by.get(&key).cloned();
-                    differences.push(Difference { key, value, default, set_by });
+                    differences.push(Difference { key, value: shown, default, set_by });
                 }
             }
         }

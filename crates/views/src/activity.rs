@@ -2,8 +2,8 @@
 //!
 //! # Guarantees
 //!
-//! - The lists depend on the set of entries, not on their order or number: per user, torrent and client the later
-//!   (`ts`, origin) counts, so a replay neither brings a zombie back nor removes a newer state.
+//! - The lists depend on the set of entries, not on their order or number: per user, torrent and client the later one
+//!   counts ([`record::Stamp`]), so a replay neither brings a zombie back nor removes a newer state.
 //! - A user who runs two clients on a torrent is in its list until both have gone.
 //! - A torrent is in at most one list of a user: seeding if any client seeds, else leeching if any leeches.
 //! - What was last announced longer ago than the threshold is not shown, and is removed by every read and by
@@ -18,12 +18,13 @@
 //!
 //! - [`fold`]: from a batch of entries to the few changes that matter
 //! - [`record`]: the clients of one user on one torrent, and what follows from them
-//! - [`store`]: the port; `sqlite`: its adapters
+//! - [`store`]: the port; `sqlite`, `redis`: its adapters
 //! - [`settings`], [`counters`]: what can be set, what is counted
 
 pub mod counters;
 pub mod fold;
 pub mod record;
+mod redis;
 pub mod settings;
 mod sqlite;
 pub mod store;
@@ -36,7 +37,9 @@ use database::SqliteDatabase;
 use domain::Passkey;
 use domain::clock::Clock;
 use journal::{Batch, Rejected, View, ViewError};
+use keyspace::{KeyNames, Redis};
 
+use self::redis::RedisActivity;
 use crate::error::ViewsError;
 use counters::Counting;
 use record::Standing;
@@ -71,6 +74,16 @@ impl Activity {
         clock: Arc<dyn Clock>,
     ) -> Result<Activity, ViewsError> {
         Ok(Activity::on(Arc::new(SqliteActivity::new(database).await?), settings, clock))
+    }
+
+    /// Keeps the lists in Redis, where other programs read them (A1). Nothing is asked of it yet.
+    pub fn on_redis(
+        redis: Redis,
+        names: KeyNames,
+        settings: ActivitySettings,
+        clock: Arc<dyn Clock>,
+    ) -> Activity {
+        Activity::on(Arc::new(RedisActivity::new(redis, names)), settings, clock)
     }
 
     /// Keeps the lists in any store.

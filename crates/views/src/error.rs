@@ -1,21 +1,19 @@
 //! What can go wrong with a view's store, and whether waiting helps.
 
 use database::DatabaseError;
+use keyspace::Trouble;
 
 /// Why a view's store did not do what it was asked. Never with a passkey in it.
 #[derive(Debug, thiserror::Error)]
 pub enum ViewsError {
-    /// Redis cannot be reached, is loading, is read-only for now, is full.
-    #[error("Redis: {reason}")]
-    Redis {
-        /// What went wrong.
-        reason: String,
-    },
+    /// Redis cannot be reached, does not answer, or refuses.
+    #[error(transparent)]
+    Redis(#[from] Trouble),
     /// A key of ours holds something else. Kinds of keys are named, not the key: it may hold a passkey.
     #[error("the key {key} holds another type of value: rename or remove it")]
     WrongType {
         /// The kind of key, such as `tracker:user:seed:<passkey>`.
-        key: String,
+        key: &'static str,
     },
     /// The database cannot be opened or brought up to date.
     #[error(transparent)]
@@ -29,7 +27,7 @@ impl ViewsError {
     /// Whether the same call may well succeed later, with nobody doing anything about it.
     pub fn is_retryable(&self) -> bool {
         match self {
-            ViewsError::Redis { .. } => true,
+            ViewsError::Redis(trouble) => trouble.is_retryable(),
             ViewsError::WrongType { .. } => false,
             ViewsError::Database(error) => error.is_retryable(),
             ViewsError::Sql(error) => database::is_retryable(error),

@@ -26,6 +26,7 @@ macro_rules! for_every_case {
             rules::a2_a_seeding_client_hides_a_leeching_one_until_it_goes,
             rules::a2_a_replayed_entry_neither_revives_nor_removes,
             rules::a2_within_a_second_the_later_entry_decides,
+            rules::a2_within_a_second_an_event_counts_as_later_than_a_heartbeat,
             rules::j3_fourteen_field_entries_work_and_know_their_client_by_peer_id,
             lists::a4_what_is_too_old_is_gone_before_it_is_read,
             lists::a4_a_seeder_that_fell_silent_uncovers_a_leecher,
@@ -57,3 +58,33 @@ macro_rules! on_sqlite {
     };
 }
 for_every_case!(on_sqlite);
+
+macro_rules! on_redis {
+    ($($module:ident::$case:ident,)*) => {
+        mod redis {
+            $(#[tokio::test]
+            async fn $case() {
+                super::$module::$case(super::Place::redis()).await;
+            })*
+        }
+    };
+}
+for_every_case!(on_redis);
+
+macro_rules! on_a_cluster {
+    ($($module:ident::$case:ident,)*) => {
+        /// One after another: the index of users is one key, and sweeps find everybody.
+        #[tokio::test]
+        async fn every_rule_holds_on_a_cluster() {
+            let cluster = std::sync::Arc::new(testkit::RedisCluster::start());
+            $(
+                println!("{}", stringify!($case));
+                for node in 0..3 {
+                    cluster.node(node).cli(&["FLUSHALL"]);
+                }
+                $module::$case(Place::Cluster(cluster.clone())).await;
+            )*
+        }
+    };
+}
+for_every_case!(on_a_cluster);

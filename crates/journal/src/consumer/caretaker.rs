@@ -50,6 +50,18 @@ async fn inherit(shared: &Shared, lane: Lane, heir: &mut Intake, letters_heir: &
     let Ok(consumers) = shared.journal.consumers(lane, &group).await else {
         return Ended::Done;
     };
+    // First what the heir itself took over and never received.
+    let own_name = match lane {
+        Lane::Dead => letters_heir.0.name().to_owned(),
+        _ => heir.name().to_owned(),
+    };
+    let has_lost = match lane {
+        Lane::Dead => letters_heir.0.may_have_lost(),
+        _ => heir.may_have_lost(),
+    };
+    if has_lost && take_over_all(shared, lane, &own_name, heir, letters_heir).await == Ended::Stopped {
+        return Ended::Stopped;
+    }
     let dead_after = shared.settings.borrow().dead_after;
     let dead = consumers.iter().filter(|consumer| is_dead(shared, consumer, dead_after));
     for ConsumerInfo { name, pending, .. } in dead {
@@ -90,20 +102,14 @@ async fn take_over_all(
     heir: &mut Intake,
     letters_heir: &mut Desk,
 ) -> Ended {
-    let (group, batch_max) = {
-        let settings = shared.settings.borrow();
-        (settings.group.clone(), settings.batch_max)
-    };
+    let batch_max = shared.settings.borrow().batch_max;
     loop {
-        let to = match lane {
-            Lane::Dead => letters_heir.0.name(),
-            _ => heir.name(),
+        let own = match lane {
+            Lane::Dead => &mut letters_heir.0,
+            _ => &mut *heir,
         };
-        let entries = match shared.journal.take_over(lane, &group, from, to, batch_max).await {
-            Ok(entries) => entries,
-            // Tried again the next time.
-            Err(_) => return Ended::Done,
-        };
+        // What is not answered is tried again the next time.
+        let Ok(entries) = own.take_over(from, batch_max).await else { return Ended::Done };
         if entries.is_empty() {
             return Ended::Done;
         }

@@ -46,21 +46,28 @@ pub(super) struct Intake {
     role: String,
     life: u32,
     name: String,
+    /// Whether entries may have been delivered to this consumer that never arrived.
+    may_have_lost: bool,
 }
 
 impl Intake {
     pub(super) fn new(shared: Arc<Shared>, lane: Lane, role: String) -> Self {
         let name = shared.process.consumer(&role, 0);
-        Intake { shared, lane, role, life: 0, name }
+        Intake { shared, lane, role, life: 0, name, may_have_lost: false }
     }
 
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
+    pub(super) fn may_have_lost(&self) -> bool {
+        self.may_have_lost
+    }
+
     /// Goes on under another name, after being fenced.
     fn begin_anew(&mut self) {
         self.life += 1;
+        self.may_have_lost = false;
         self.name = self.shared.process.consumer(&self.role, self.life);
         self.shared.counters.fenced.fetch_add(1, Ordering::Relaxed);
         warn!(
@@ -68,6 +75,33 @@ impl Intake {
             consumer = self.name,
             "taken for dead; going on under another name"
         );
+    }
+
+    /// Reads entries that nobody was given before, or those that were given to this consumer and got lost on the way.
+    pub(super) async fn read(&mut self, count: usize, wait: Duration) -> Result<Vec<Stored>, JournalError> {
+        let group = self.shared.group();
+        if self.may_have_lost {
+            let found = self.take_over(&self.name.clone(), count).await?;
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+        // An answer that does not arrive, or is not waited for, may have been the delivery of entries.
+        self.may_have_lost = true;
+        let read = self.shared.journal.read(self.lane, &group, &self.name, count, wait).await;
+        self.may_have_lost = read.is_err();
+        read
+    }
+
+    /// Takes over entries of another consumer.
+    pub(super) async fn take_over(&mut self, from: &str, count: usize) -> Result<Vec<Stored>, JournalError> {
+        let group = self.shared.group();
+        let was_lost = std::mem::replace(&mut self.may_have_lost, true);
+        let taken = self.shared.journal.take_over(self.lane, &group, from, &self.name, count).await;
+        // Once its own are all found again, nothing is lost any more.
+        let has_found_all = from == self.name && taken.as_ref().is_ok_and(Vec::is_empty);
+        self.may_have_lost = taken.is_err() || was_lost && !has_found_all;
+        taken
     }
 
     /// Takes a batch of the traffic lane in.

@@ -32,11 +32,8 @@ pub(super) async fn run(shared: Arc<Shared>) {
             }
             continue;
         }
-        let (group, wait) = {
-            let settings = shared.settings.borrow();
-            (settings.group.clone(), settings.read_wait)
-        };
-        let reading = shared.journal.read(Lane::Dead, &group, desk.0.name(), LETTERS_MAX, wait);
+        let wait = shared.settings.borrow().read_wait;
+        let reading = desk.0.read(LETTERS_MAX, wait);
         let read = tokio::select! {
             biased;
             read = reading => read,

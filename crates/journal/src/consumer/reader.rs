@@ -27,13 +27,7 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
             }
             continue;
         }
-        let reading = shared.journal.read(
-            Lane::Traffic,
-            &settings.group,
-            intake.name(),
-            settings.batch_max,
-            settings.read_wait,
-        );
+        let reading = intake.read(settings.batch_max, settings.read_wait);
         // What is delivered while we stop listening stays pending and is taken over after the next start.
         let read = tokio::select! {
             biased;

@@ -1,30 +1,40 @@
-//! A proxy that loses answers: what the server did stays done, and the client never hears of it.
+//! A proxy that loses answers and delays requests: what the server does, and what the client hears of it, part ways.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 
-/// Passes everything on, until told to cut.
+/// Passes everything on, until told otherwise.
 pub struct CuttingProxy {
     port: u16,
-    cuts: Arc<AtomicBool>,
+    faults: Arc<Faults>,
+}
+
+#[derive(Default)]
+struct Faults {
+    cuts_answer: AtomicBool,
+    /// Taken by the connection whose request is held back.
+    holds_request: Mutex<Option<Receiver<()>>>,
 }
 
 impl CuttingProxy {
     /// A proxy in front of a server on this port.
     pub fn start(server_port: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let proxy = CuttingProxy { port: listener.local_addr().unwrap().port(), cuts: Arc::default() };
-        let cuts = proxy.cuts.clone();
+        let port = listener.local_addr().unwrap().port();
+        let proxy = CuttingProxy { port, faults: Arc::default() };
+        let faults = proxy.faults.clone();
         // Ends with the test's process: it waits for nothing else.
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, server_port)) else { continue };
-                let requests = (client.try_clone().unwrap(), server.try_clone().unwrap());
-                std::thread::spawn(move || pass_on(requests.0, requests.1, &AtomicBool::new(false)));
-                let cuts = cuts.clone();
-                std::thread::spawn(move || pass_on(server, client, &cuts));
+                let (from_client, to_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                let of_requests = faults.clone();
+                std::thread::spawn(move || pass_requests(from_client, to_server, &of_requests));
+                let of_answers = faults.clone();
+                std::thread::spawn(move || pass_answers(server, client, &of_answers));
             }
         });
         proxy
@@ -37,22 +47,46 @@ impl CuttingProxy {
 
     /// Cuts the next connection on which an answer comes, instead of the answer. Then it passes everything on again.
     pub fn cut_next_answer(&self) {
-        self.cuts.store(true, Ordering::SeqCst);
+        self.faults.cuts_answer.store(true, Ordering::SeqCst);
     }
 
     /// Whether the cut has yet to happen.
     pub fn is_about_to_cut(&self) -> bool {
-        self.cuts.load(Ordering::SeqCst)
+        self.faults.cuts_answer.load(Ordering::SeqCst)
+    }
+
+    /// Keeps the next request from the server, until something is sent to what this returns; though its sender be
+    /// gone by then.
+    pub fn hold_next_request(&self) -> Sender<()> {
+        let (release, held) = channel();
+        *self.faults.holds_request.lock().unwrap() = Some(held);
+        release
     }
 }
 
-fn pass_on(mut from: TcpStream, mut to: TcpStream, cuts: &AtomicBool) {
+fn pass_requests(mut client: TcpStream, mut server: TcpStream, faults: &Faults) {
     let mut buffer = vec![0; 1 << 16];
-    while let Ok(count @ 1..) = from.read(&mut buffer) {
-        if cuts.swap(false, Ordering::SeqCst) || to.write_all(&buffer[..count]).is_err() {
+    while let Ok(count @ 1..) = client.read(&mut buffer) {
+        let held = faults.holds_request.lock().unwrap().take();
+        if let Some(held) = held {
+            let _ = held.recv();
+        }
+        if server.write_all(&buffer[..count]).is_err() {
             break;
         }
     }
-    let _ = from.shutdown(Shutdown::Both);
-    let _ = to.shutdown(Shutdown::Both);
+    // What was sent is still answered, as in a real network.
+    let _ = server.shutdown(Shutdown::Write);
+}
+
+fn pass_answers(mut server: TcpStream, mut client: TcpStream, faults: &Faults) {
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(count @ 1..) = server.read(&mut buffer) {
+        if faults.cuts_answer.swap(false, Ordering::SeqCst) {
+            let _ = server.shutdown(Shutdown::Both);
+            break;
+        }
+        let _ = client.write_all(&buffer[..count]);
+    }
+    let _ = client.shutdown(Shutdown::Both);
 }

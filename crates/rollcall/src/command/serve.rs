@@ -169,7 +169,7 @@ impl Scene<'_> {
             "http": texts(&self.addresses.http),
             "https": texts(&self.addresses.https),
             "udp": texts(&self.addresses.udp),
-            "database": self.store.path().display().to_string(),
+            "database": self.store.shown(),
             "journal": self.journal(),
             "users": self.gate.user_count(),
             "torrents": self.gate.torrent_count(),
@@ -199,11 +199,8 @@ impl Scene<'_> {
         }
         let (users, torrents) = (self.gate.user_count(), self.gate.torrent_count());
         let _ = writeln!(text, "  journal   {}", self.journal());
-        let _ = writeln!(
-            text,
-            "  database  {}  (users: {users}, torrents: {torrents})\n",
-            self.store.path().display()
-        );
+        let _ =
+            writeln!(text, "  database  {}  (users: {users}, torrents: {torrents})\n", self.store.shown());
         if users == 0 || torrents == 0 {
             text.push_str(&self.next_steps());
         }

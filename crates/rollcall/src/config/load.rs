@@ -175,8 +175,6 @@ impl Config {
     fn set(&mut self, section: &str, key: &str, raw: &Raw, origin: Origin) -> Result<(), ConfigError> {
         let name = format!("{section}.{key}");
         let target = self.sections_mut().into_iter().find(|known| known.name() == section);
-        let target_key =
-            target.as_ref().and_then(|target| target.keys().iter().find(|known| known.name == key));
         let outcome = target.map_or(Err(Refusal::UnknownKey), |target| target.set(key, raw));
         match outcome {
             Ok(()) => {
@@ -186,11 +184,8 @@ impl Config {
             Err(Refusal::UnknownKey) => {
                 Err(ConfigError::UnknownKey { origin, name, nearest: nearest_key(self, section, key) })
             }
-            Err(Refusal::Expected(expected)) => {
-                // What may hold a password is not repeated.
-                let is_secret = target_key.is_some_and(|key| key.is_secret);
-                let value = if is_secret { "…".to_owned() } else { raw.to_string() };
-                Err(ConfigError::BadValue { origin, key: name, value, expected })
+            Err(Refusal::Unfit(unfit)) => {
+                Err(ConfigError::BadValue { origin, key: name, value: unfit.shown, expected: unfit.expected })
             }
         }
     }

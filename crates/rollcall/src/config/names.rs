@@ -72,15 +72,21 @@ impl fmt::Debug for Secret {
 
 impl Value for Secret {
     const EXPECTED: &'static str = "a text, or \"\" for none";
-    const IS_SECRET: bool = true;
 
     fn read(raw: &Raw) -> Option<Self> {
         raw.as_text().map(|text| Secret(text.to_owned()))
     }
 
-    /// Only ever printed where somebody looks: that one is set, not what it is.
     fn to_json(&self) -> Json {
+        json!(self.0)
+    }
+
+    fn shown(&self) -> Json {
         json!(if self.0.is_empty() { "" } else { "…" })
+    }
+
+    fn shown_raw(_: &Raw) -> String {
+        "…".to_owned()
     }
 }
 
@@ -97,24 +103,21 @@ impl RedisUrl {
 
 impl fmt::Debug for RedisUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown())
+        f.write_str(&redacted(&self.0))
     }
 }
 
-impl RedisUrl {
-    /// Without its password.
-    fn shown(&self) -> String {
-        match self.0.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
-            Some((scheme, host)) => format!("{scheme}://…@{host}"),
-            None => self.0.clone(),
-        }
+/// Without user and password.
+fn redacted(url: &str) -> String {
+    match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
+        Some((scheme, host)) => format!("{scheme}://…@{host}"),
+        None => url.to_owned(),
     }
 }
 
 impl Value for RedisUrl {
     const EXPECTED: &'static str = "redis://HOST:PORT/DB, rediss://…, redis+sentinel://HOST:PORT,…/MASTER, \
          redis+cluster://HOST:PORT,…, or \"\" for none";
-    const IS_SECRET: bool = true;
 
     fn read(raw: &Raw) -> Option<Self> {
         let text = raw.as_text()?.trim();
@@ -123,7 +126,18 @@ impl Value for RedisUrl {
     }
 
     fn to_json(&self) -> Json {
-        json!(self.shown())
+        json!(self.0)
+    }
+
+    fn shown(&self) -> Json {
+        json!(redacted(&self.0))
+    }
+
+    fn shown_raw(raw: &Raw) -> String {
+        match raw.as_text() {
+            Some(text) => json!(redacted(text)).to_string(),
+            None => raw.to_string(),
+        }
     }
 }
 
@@ -152,9 +166,9 @@ mod tests {
         let raw = |text: &str| Raw::Text(text.to_owned());
         let secret = Secret::read(&raw("hunter2")).unwrap();
         assert_eq!(secret.reveal(), Some("hunter2"));
-        assert!(!format!("{secret:?}{}", secret.to_json()).contains("hunter2"));
+        assert!(!format!("{secret:?}{}", secret.shown()).contains("hunter2"));
         let url = RedisUrl::read(&raw("redis://me:hunter2@127.0.0.1:6379/0")).unwrap();
-        let shown = format!("{url:?}{}", url.to_json());
+        let shown = format!("{url:?}{}", url.shown());
         assert!(!shown.contains("hunter2") && shown.contains("127.0.0.1:6379"), "{shown}");
         assert_eq!(RedisUrl::read(&raw("http://127.0.0.1")), None);
     }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value as Json;
 
-use super::value::Raw;
+use super::value::{Raw, Unfit};
 
 /// One key of a section.
 #[derive(Debug)]
@@ -15,8 +15,6 @@ pub struct Key {
     pub doc: &'static [&'static str],
     /// The numbers it takes, if it takes numbers.
     pub range: Option<RangeInclusive<u32>>,
-    /// Whether its value must not be repeated in an error.
-    pub is_secret: bool,
 }
 
 /// Why a section did not take a value.
@@ -25,7 +23,7 @@ pub enum Refusal {
     /// There is no such key.
     UnknownKey,
     /// The value is not of the key's kind.
-    Expected(String),
+    Unfit(Unfit),
 }
 
 /// What a declared section can do.
@@ -40,6 +38,8 @@ pub trait Section {
     fn set(&mut self, key: &str, raw: &Raw) -> Result<(), Refusal>;
     /// The values, in the order of the keys.
     fn values(&self) -> Vec<Json>;
+    /// The values as they may be shown to anybody, in the order of the keys.
+    fn shown_values(&self) -> Vec<Json>;
 }
 
 /// Declares a section: `key: type [range] = default`, each under its doc comment.
@@ -80,7 +80,6 @@ macro_rules! config_section {
                         name: stringify!($key),
                         doc: &[$( $doc ),*],
                         range: $crate::config::section::config_range!($( $range )?),
-                        is_secret: <$type as $crate::config::value::Value>::IS_SECRET,
                     }, )*
                 ];
                 KEYS
@@ -95,7 +94,7 @@ macro_rules! config_section {
                 match key {
                     $( stringify!($key) => {
                         self.$key = $crate::config::value::read(raw, config_range!($( $range )?))
-                            .map_err(Refusal::Expected)?;
+                            .map_err(Refusal::Unfit)?;
                     } )*
                     _ => return Err(Refusal::UnknownKey),
                 }
@@ -104,6 +103,10 @@ macro_rules! config_section {
 
             fn values(&self) -> Vec<serde_json::Value> {
                 vec![$( $crate::config::value::Value::to_json(&self.$key) ),*]
+            }
+
+            fn shown_values(&self) -> Vec<serde_json::Value> {
+                vec![$( $crate::config::value::Value::shown(&self.$key) ),*]
             }
         }
     };

@@ -182,7 +182,8 @@ config_section! {
 config_section! {
     /// Where users, torrents and clients are kept.
     Database as "database" {
-        /// "sqlite:PATH". "" means the file rollcall.db in the data folder.
+        /// "sqlite:PATH", "postgres://USER:PASSWORD@HOST/NAME" or "mysql://USER:PASSWORD@HOST/NAME" (MariaDB as well).
+        /// A server's database must exist, and hold nothing else. "" means the file rollcall.db in the data folder.
         url: DatabaseUrl = DatabaseUrl::default(),
     }
 }

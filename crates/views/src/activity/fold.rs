@@ -100,11 +100,12 @@ impl UserChanges {
 
 fn change_of(arrival: &Arrival) -> Change {
     let entry = &arrival.entry;
-    let report = Report {
-        client: client_of(entry),
-        standing: standing_of(entry),
-        stamp: Stamp { at: entry.at, origin: arrival.origin },
+    let standing = standing_of(entry);
+    let stamp = match entry.event {
+        AnnounceEvent::None => Stamp::of_heartbeat(entry.at, standing),
+        _ => Stamp::of_event(entry.at, arrival.origin),
     };
+    let report = Report { client: client_of(entry), standing, stamp };
     Change { info_hash: entry.info_hash, report }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! # Guarantees
 //!
-//! - Of two reports of one client the later (`ts`, origin) counts, in whichever order they come, however often.
+//! - Of two reports of one client the later counts ([`Stamp`]), in whichever order they come, however often.
 //! - A client that stopped is remembered until everything older than its goodbye is too old to count, so that no
 //!   older report brings it back.
 //! - A client's goodbye says nothing about the others.
@@ -48,13 +48,31 @@ impl Standing {
     }
 }
 
-/// When something was said: of two moments in the same second, the one with the greater origin is the later.
+/// When something was said. Of two entries in the same second the one with the greater origin is the later; but an
+/// entry with an event counts as later than a plain heartbeat, and a seeder's heartbeat as later than a leecher's.
+///
+/// So heartbeats need no origin, and one that changes nothing is a mere raising of times, which is what most entries
+/// are. The rule is as independent of the order of arrival as the origin is. It differs from it only where one client
+/// contradicts itself within a second, and then rather believes its goodbye.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
     /// The entry's `ts`.
     pub at: UnixTime,
-    /// The entry's place in the traffic lane.
-    pub origin: EntryId,
+    /// The entry's place in the traffic lane; of a heartbeat only whether it seeds.
+    origin: EntryId,
+}
+
+impl Stamp {
+    /// Of an entry with an event.
+    pub const fn of_event(at: UnixTime, origin: EntryId) -> Self {
+        Stamp { at, origin }
+    }
+
+    /// Of a plain heartbeat.
+    pub const fn of_heartbeat(at: UnixTime, standing: Standing) -> Self {
+        let seq = matches!(standing, Standing::Seeding) as u64;
+        Stamp { at, origin: EntryId { ms: 0, seq } }
+    }
 }
 
 /// The last that was heard of a client.
@@ -69,6 +87,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Whether it is a plain heartbeat.
+    pub fn is_heartbeat(&self) -> bool {
+        self.standing != Standing::Stopped && self.stamp == Stamp::of_heartbeat(self.stamp.at, self.standing)
+    }
+
     /// The report as bytes: client, letter, `ts`, origin, all numbers with the greatest byte first.
     pub fn to_bytes(&self) -> [u8; REPORT_BYTES] {
         let mut bytes = [0; REPORT_BYTES];
@@ -151,7 +174,7 @@ mod tests {
 
     fn report(client: u64, standing: Standing, at: u32) -> Report {
         let origin = EntryId { ms: u64::from(at) * 1000, seq: client };
-        Report { client: ClientId(client), standing, stamp: Stamp { at: UnixTime(at), origin } }
+        Report { client: ClientId(client), standing, stamp: Stamp::of_event(UnixTime(at), origin) }
     }
 
     #[test]
@@ -177,6 +200,15 @@ mod tests {
         record.take(&goodbye);
         record.take(&report(1, Standing::Seeding, 100));
         assert_eq!(record.standing(), Some((Standing::Stopped, UnixTime(100))));
+    }
+
+    #[test]
+    fn within_a_second_an_event_counts_as_later_than_a_heartbeat() {
+        let leeching = Stamp::of_heartbeat(UnixTime(100), Standing::Leeching);
+        let seeding = Stamp::of_heartbeat(UnixTime(100), Standing::Seeding);
+        let event = report(1, Standing::Stopped, 100).stamp;
+        assert!(leeching < seeding && seeding < event);
+        assert!(event < Stamp::of_heartbeat(UnixTime(101), Standing::Leeching));
     }
 
     #[test]

@@ -37,7 +37,10 @@ fn expected(history: &[Announce], user: u32, now: UnixTime) -> (Listed, Listed) 
     let mut latest = BTreeMap::new();
     for announce in history.iter().filter(|announce| announce.user == user) {
         let client = (announce.torrent, announce.client, announce.is_foreign);
-        let stamp = (announce.at, announce.seq);
+        let stamp = match announce.event {
+            AnnounceEvent::None => (announce.at, 0, u64::from(announce.left == Some(0))),
+            _ => (announce.at, 1, announce.seq),
+        };
         let known = latest.entry(client).or_insert((stamp, *announce));
         if known.0 <= stamp {
             *known = (stamp, *announce);

@@ -35,8 +35,9 @@ pub async fn a4_a_seeder_that_fell_silent_uncovers_a_leecher(place: Place) {
 pub async fn a4_a_sweep_removes_what_is_old_from_users_nobody_asks_about(place: Place) {
     let rig = place.rig().await;
     rig.hear(&[seeds(1, 1, -100), seeds(1, 2, 0), leeches(2, 1, -100), stops(3, 1, -100)]).await;
-    let swept = rig.activity.sweep().await.unwrap();
-    assert_eq!((swept.users, swept.torrents), (0, 0), "nothing is due yet");
+    // A store may look at newcomers once, to find out when to look again.
+    assert_eq!(rig.activity.sweep().await.unwrap().torrents, 0, "nothing is due yet");
+    assert_eq!(rig.activity.sweep().await.unwrap().users, 0);
     rig.wait(THRESHOLD - 100);
     let swept = rig.activity.sweep().await.unwrap();
     assert_eq!((swept.users, swept.torrents, swept.is_behind), (3, 3, false));

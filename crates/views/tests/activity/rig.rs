@@ -8,9 +8,11 @@ use domain::{
     AnnounceEvent, Cause, ClientId, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SessionId, UnixTime,
 };
 use journal::{Arrival, Batch, EntryId, Lane, Rejected, Totals, TrafficEntry, View, ViewError};
+use keyspace::{BaseNames, KeyNames, Redis, RedisSettings};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use tempfile::TempDir;
+use testkit::{RedisCluster, RedisServer};
 use views::{Activity, ActivitySettings, Page};
 
 pub const NOW: UnixTime = UnixTime(1_750_000_000);
@@ -19,11 +21,18 @@ pub const THRESHOLD: u32 = 2400;
 /// Where a store is; gone with the test.
 pub enum Place {
     Sqlite(TempDir),
+    Redis(Box<RedisServer>),
+    /// Cases take turns on it.
+    Cluster(Arc<RedisCluster>),
 }
 
 impl Place {
     pub fn sqlite() -> Self {
         Place::Sqlite(tempfile::tempdir().unwrap())
+    }
+
+    pub fn redis() -> Self {
+        Place::Redis(Box::new(RedisServer::start()))
     }
 
     /// A view of this place, as a process of its own has it.
@@ -34,6 +43,12 @@ impl Place {
                 let path = folder.path().join("activity.db");
                 let database = SqliteDatabase::open(&path, SqliteOptions::default()).await.unwrap();
                 Activity::on_sqlite(database, settings, clock).await.unwrap()
+            }
+            Place::Redis(server) => on_redis(&server.url(), settings, clock),
+            Place::Cluster(cluster) => {
+                // One node is enough to find the others.
+                let url = format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port());
+                on_redis(&url, settings, clock)
             }
         }
     }
@@ -48,6 +63,8 @@ impl Place {
                 let (rows,): (i64,) = count.fetch_one(&mut connection).await.unwrap();
                 rows == 0
             }
+            Place::Redis(server) => server.cli(&["DBSIZE"]) == "0",
+            Place::Cluster(cluster) => (0..3).all(|node| cluster.node(node).cli(&["DBSIZE"]) == "0"),
         }
     }
 
@@ -60,6 +77,12 @@ impl Place {
         let clock = ManualClock::at(NOW);
         Rig { activity: self.open(settings, &clock).await, clock }
     }
+}
+
+pub fn on_redis(url: &str, settings: ActivitySettings, clock: Arc<ManualClock>) -> Activity {
+    let redis = Redis::new(RedisSettings::from_url(url).unwrap()).unwrap();
+    let names = KeyNames::new(&BaseNames::default(), redis.mode()).unwrap();
+    Activity::on_redis(redis, names, settings, clock)
 }
 
 pub struct Rig {

@@ -92,15 +92,34 @@ pub async fn a2_a_replayed_entry_neither_revives_nor_removes(place: Place) {
 
 pub async fn a2_within_a_second_the_later_entry_decides(place: Place) {
     let rig = place.rig().await;
-    rig.hear(&[seeds(1, 1, -10).seq(5)]).await;
+    rig.hear(&[seeds(1, 1, -10).event(Started).seq(5)]).await;
     rig.hear(&[stops(1, 1, -10).seq(4)]).await;
     assert_eq!(rig.counts(1).await, (1, 0));
     rig.hear(&[stops(1, 1, -10).seq(6)]).await;
     assert_eq!(rig.counts(1).await, (0, 0));
-    rig.hear(&[leeches(1, 1, -10).seq(u64::MAX)]).await;
+    rig.hear(&[leeches(1, 1, -10).event(Started).seq(u64::MAX)]).await;
     assert_eq!(rig.counts(1).await, (0, 1));
-    rig.hear(&[seeds(1, 1, -10).seq(u64::MAX - 1)]).await;
+    rig.hear(&[seeds(1, 1, -10).event(Started).seq(u64::MAX - 1)]).await;
     assert_eq!(rig.counts(1).await, (0, 1));
+}
+
+pub async fn a2_within_a_second_an_event_counts_as_later_than_a_heartbeat(place: Place) {
+    let rig = place.rig().await;
+    // A goodbye, then a heartbeat that was overtaken: the goodbye is believed, in either order.
+    rig.hear(&[stops(1, 1, -10).seq(1)]).await;
+    rig.hear(&[seeds(1, 1, -10).seq(2)]).await;
+    rig.hear(&[seeds(1, 2, -20)]).await;
+    rig.hear(&[seeds(1, 2, -10).seq(2)]).await;
+    rig.hear(&[stops(1, 2, -10).seq(1)]).await;
+    assert_eq!(rig.counts(1).await, (0, 0));
+    // Of two heartbeats the seeder's, in either order, though the other raised the time first.
+    rig.hear(&[leeches(1, 3, -20)]).await;
+    rig.hear(&[leeches(1, 3, -10).seq(2)]).await;
+    rig.hear(&[seeds(1, 3, -10).seq(1)]).await;
+    rig.hear(&[seeds(1, 4, -20)]).await;
+    rig.hear(&[seeds(1, 4, -10).seq(1)]).await;
+    rig.hear(&[leeches(1, 4, -10).seq(2)]).await;
+    assert_eq!(rig.counts(1).await, (2, 0));
 }
 
 pub async fn j3_fourteen_field_entries_work_and_know_their_client_by_peer_id(place: Place) {

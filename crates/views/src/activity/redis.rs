@@ -1,0 +1,257 @@
+//! Activity in Redis, under the keys of A1, single or cluster.
+//!
+//! # How
+//!
+//! Per user two sorted sets that others read (`seed`, `leech`), and two keys of ours: which clients are on a torrent
+//! and what they do (`clients`), and when each of them last spoke (`seen`). One script works out what follows from a
+//! report. Most entries are heartbeats that change nothing but times; on a single Redis these are plain commands that
+//! only raise a time that is there already ([`apply`]).
+//!
+//! The index of users is a sorted set by when to look at a user next. A user is put into it before anything is stored,
+//! so that a crash at any moment leaves nobody outside; and again, as due, when there was nothing stored of it before,
+//! in case a sweep has just found nothing and is about to take it out. A sweep takes a user out only if its claim still
+//! stands, so such a user stays.
+//!
+//! # Deliberately absent
+//!
+//! `KEYS` and `SCAN`. Expiry of keys: it would cost every entry a command.
+
+mod apply;
+
+use async_trait::async_trait;
+use domain::{InfoHash, Passkey, UnixTime};
+use keyspace::{KeyNames, Redis, Reply, Trouble, read_reply, scripts};
+
+use super::fold::UserChanges;
+use super::record::{CLIENTS_MAX, Standing};
+use super::settings::Window;
+use super::store::{ActiveTorrent, ActivityStore, Applied, Counts, Listing, Page, REMOVE_MAX, Swept};
+use crate::error::ViewsError;
+
+/// How long a sweep may take over the users it has claimed. Another one looks at them then.
+const CLAIM_S: u32 = 60;
+
+/// Users looked at in one go.
+const SWEEP_USERS_AT_ONCE: usize = 50;
+
+/// The index, as messages name it.
+const INDEX: &str = "tracker:users:active";
+
+/// Activity in Redis.
+#[derive(Debug)]
+pub(super) struct RedisActivity {
+    redis: Redis,
+    names: KeyNames,
+}
+
+/// The four keys of a user, in the order in which scripts take them.
+struct UserKeys {
+    seed: String,
+    leech: String,
+    clients: String,
+    seen: String,
+}
+
+impl UserKeys {
+    fn of(names: &KeyNames, passkey: &Passkey) -> Self {
+        UserKeys {
+            seed: names.user_seed(passkey),
+            leech: names.user_leech(passkey),
+            clients: names.user_clients(passkey),
+            seen: names.user_seen(passkey),
+        }
+    }
+
+    fn all(&self) -> [&str; 4] {
+        [&self.seed, &self.leech, &self.clients, &self.seen]
+    }
+}
+
+/// What a look at one user found.
+struct Found {
+    torrents_removed: u64,
+    has_more: bool,
+    oldest: Option<UnixTime>,
+    counts: Counts,
+    page: Vec<ActiveTorrent>,
+}
+
+/// The list a look reads.
+#[derive(Clone, Copy)]
+enum Reading<'a> {
+    Nothing,
+    Page(Standing, &'a Page),
+}
+
+impl RedisActivity {
+    pub(super) fn new(redis: Redis, names: KeyNames) -> Self {
+        RedisActivity { redis, names }
+    }
+
+    /// Removes all that is too old of one user, then reads.
+    async fn look(
+        &self,
+        passkey: &Passkey,
+        reading: Reading<'_>,
+        window: &Window,
+    ) -> Result<Found, ViewsError> {
+        loop {
+            let call = self.look_call(passkey, reading, window);
+            let found = read_look(self.redis.query(&call).await.map_err(ViewsError::from)?)?;
+            if !found.has_more {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn look_call(&self, passkey: &Passkey, reading: Reading<'_>, window: &Window) -> ::redis::Cmd {
+        let keys = UserKeys::of(&self.names, passkey);
+        let mut call = scripts::ACTIVITY_LOOK.call(&keys.all());
+        call.arg(window.cutoff().0).arg(REMOVE_MAX).arg(CLIENTS_MAX);
+        match reading {
+            Reading::Nothing => call.arg("-").arg(0).arg(-1).arg(""),
+            Reading::Page(standing, page) => {
+                let list = if standing == Standing::Seeding { "seed" } else { "leech" };
+                // One more than fits tells whether there is a next page.
+                call.arg(list).arg(page.torrents_max() + 1);
+                match page.after {
+                    Some(after) => call.arg(after.at.0).arg(after.info_hash.to_string()),
+                    None => call.arg(-1).arg(""),
+                }
+            }
+        };
+        call
+    }
+
+    /// Looks at claimed users, and says when to look again.
+    async fn sweep_some(&self, users: &[String], claim: &str, window: &Window) -> Result<Swept, ViewsError> {
+        let mut pipeline = ::redis::Pipeline::new();
+        // Whatever is not a passkey leaves the index.
+        let passkeys: Vec<Option<Passkey>> = users.iter().map(|user| user.parse().ok()).collect();
+        for passkey in passkeys.iter().flatten() {
+            pipeline.add_command(self.look_call(passkey, Reading::Nothing, window));
+        }
+        let mut replies = self.redis.pipeline(&pipeline).await.into_iter();
+        let mut settle = scripts::ACTIVITY_SETTLE.call(&[self.names.users_active()]);
+        settle.arg(claim);
+        let mut swept = Swept::default();
+        for (user, passkey) in users.iter().zip(&passkeys) {
+            let reply = passkey.as_ref().and_then(|_| replies.next());
+            settle.arg(user).arg(next_look(reply, window, &mut swept)?);
+        }
+        self.redis.query::<()>(&settle).await.map_err(of_index)?;
+        Ok(swept)
+    }
+}
+
+/// When to look at a user again, by what a look found; -1 for never.
+fn next_look(reply: Option<Reply>, window: &Window, swept: &mut Swept) -> Result<i64, ViewsError> {
+    let Some(reply) = reply else {
+        return Ok(-1);
+    };
+    swept.users += 1;
+    match read_look(read_reply(reply)?) {
+        Ok(found) => {
+            swept.torrents += found.torrents_removed;
+            swept.is_behind |= found.has_more;
+            Ok(found.oldest.map_or(-1, |oldest| i64::from((oldest + window.threshold).0)))
+        }
+        Err(ViewsError::WrongType { key }) => {
+            tracing::warn!(
+                key,
+                "the activity of a user cannot be swept: the key holds another type of value"
+            );
+            swept.damaged += 1;
+            Ok(i64::from((window.now + window.threshold).0))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[async_trait]
+impl ActivityStore for RedisActivity {
+    async fn apply(&self, users: &[UserChanges], window: &Window) -> Result<Applied, ViewsError> {
+        self.apply_changes(users, window).await
+    }
+
+    async fn list(
+        &self,
+        passkey: &Passkey,
+        standing: Standing,
+        page: &Page,
+        window: &Window,
+    ) -> Result<Listing, ViewsError> {
+        let found = self.look(passkey, Reading::Page(standing, page), window).await?;
+        Ok(Listing::of(found.page, page))
+    }
+
+    async fn counts(&self, passkey: &Passkey, window: &Window) -> Result<Counts, ViewsError> {
+        Ok(self.look(passkey, Reading::Nothing, window).await?.counts)
+    }
+
+    async fn sweep(&self, users_max: usize, window: &Window) -> Result<Swept, ViewsError> {
+        // No whole number, so that it differs from every score that anybody else gives.
+        let claim = format!("{}.5", window.now.0.saturating_add(CLAIM_S));
+        let mut call = scripts::ACTIVITY_CLAIM.call(&[self.names.users_active()]);
+        call.arg(window.now.0).arg(users_max).arg(&claim);
+        let due: Vec<String> = self.redis.query(&call).await.map_err(of_index)?;
+        let mut swept = Swept { is_behind: due.len() >= users_max, ..Swept::default() };
+        for users in due.chunks(SWEEP_USERS_AT_ONCE) {
+            let some = self.sweep_some(users, &claim, window).await?;
+            swept.users += some.users;
+            swept.torrents += some.torrents;
+            swept.damaged += some.damaged;
+            swept.is_behind |= some.is_behind;
+        }
+        Ok(swept)
+    }
+}
+
+/// Reads what `activity_look` returned.
+fn read_look(parts: Vec<String>) -> Result<Found, ViewsError> {
+    let [wrong, removed, has_more, oldest, seeding, leeching, page @ ..] = parts.as_slice() else {
+        return Err(unexpected("activity_look"));
+    };
+    if !wrong.is_empty() {
+        return Err(ViewsError::WrongType { key: kind_of(wrong) });
+    }
+    let number = |text: &String| text.parse::<i64>().map_err(|_| unexpected("activity_look"));
+    // What is no infohash was put there by somebody else.
+    let torrents = page.as_chunks::<2>().0.iter().filter_map(|[info_hash, at]| {
+        let at = at.parse::<u32>().ok().map(UnixTime)?;
+        Some(ActiveTorrent { info_hash: info_hash.parse::<InfoHash>().ok()?, at })
+    });
+    Ok(Found {
+        torrents_removed: number(removed)?.unsigned_abs(),
+        has_more: number(has_more)? != 0,
+        oldest: u32::try_from(number(oldest)?).ok().map(UnixTime),
+        counts: Counts {
+            seeding: number(seeding)?.unsigned_abs(),
+            leeching: number(leeching)?.unsigned_abs(),
+        },
+        page: torrents.collect(),
+    })
+}
+
+/// The kind of key that a script calls by this name.
+fn kind_of(name: &str) -> &'static str {
+    match name {
+        "seed" => "tracker:user:seed:<passkey>",
+        "leech" => "tracker:user:leech:<passkey>",
+        "clients" => "tracker:user:clients:<passkey>",
+        _ => "tracker:user:seen:<passkey>",
+    }
+}
+
+/// Trouble with the index concerns everybody.
+fn of_index(trouble: Trouble) -> ViewsError {
+    match trouble {
+        Trouble::WrongType { .. } => ViewsError::WrongType { key: INDEX },
+        trouble => ViewsError::Redis(trouble),
+    }
+}
+
+fn unexpected(script: &str) -> ViewsError {
+    let reason = format!("{script} returned something else than it should");
+    ViewsError::Redis(Trouble::Other { code: "a reply nobody expected".to_owned(), reason })
+}
