@@ -126,6 +126,8 @@ impl Consumer {
     pub async fn run(self) {
         let shared = self.shared;
         shared.prepare_groups().await;
+        // A view that was paused before this process began takes nothing, not even a first batch.
+        caretaker::look_for_pause(&shared).await;
         let mut tasks = JoinSet::new();
         tasks.spawn(caretaker::run(Arc::clone(&shared)));
         tasks.spawn(letters::run(Arc::clone(&shared)));

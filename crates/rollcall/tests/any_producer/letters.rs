@@ -1,6 +1,8 @@
 //! Entries that could not be taken: retried, given up, looked at, replayed and dropped (J5–J7).
 
+use domain::InfoHash;
 use serde_json::Value as Json;
+use testkit::population::passkey_of;
 use testkit::{eventually, eventually_equal};
 
 use crate::foreign_writer::{poison, site, write};
@@ -69,7 +71,11 @@ fn j6_what_fails_every_time_is_given_up_with_the_reason_and_can_be_replayed_and_
     assert_eq!(site.server.cli(&["failed", "show", id(&failed)]), failed);
 
     // Somebody adds the torrent, and asks for another try.
-    site.server.cli(&["torrent", "add", "--infohash", &"ab".repeat(20), "--name", "late", "--id", "77"]);
+    let late = InfoHash([0xab; 20]);
+    site.server.cli(&["torrent", "add", "--infohash", &late.to_string(), "--name", "late", "--id", "77"]);
+    eventually("the torrent to be known", PATIENCE, || {
+        site.server.try_scrape(&passkey_of(1), &late).ok().flatten()
+    });
     assert_eq!(site.server.cli(&["failed", "replay", id(&failed)])["replayed"], 1);
     eventually_equal(Json::from("5000"), PATIENCE, || uploaded(&site, 1));
     assert_eq!(site.server.cli(&["torrent", "show", "77"])["uploaded"], "5000");

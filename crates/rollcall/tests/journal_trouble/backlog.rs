@@ -42,14 +42,17 @@ fn pause_and_resume(mut site: Site) {
     let mut population = populate(&site);
     population.live(site.destination(), 1);
     site.settle();
-    let before = site.books();
     for view in ["ledger", "activity"] {
         assert_eq!(site.server.cli(&["journal", "pause", view])["paused"], true);
         site.wait_logged(&["pause", view, "\"is_paused\":true"]);
     }
+    // A reader that was waiting when the pause began still brings in what came first.
+    population.live(site.destination(), 1);
+    wait_behind(&site, "ledger", 1);
+    let before = site.books();
     meanwhile(&mut population, &mut site, |site| {
-        wait_behind(site, "ledger", 100);
-        wait_behind(site, "activity", 100);
+        wait_behind(site, "ledger", 200);
+        wait_behind(site, "activity", 200);
     });
     let status = site.status();
     assert_eq!(group(&status, "ledger")["paused"], true, "{status:#}");

@@ -8,7 +8,7 @@ use testkit::{Population, Standings};
 use super::Site;
 
 impl Site {
-    /// The lists of all users, read from Redis with one `redis-cli` (A1, A5).
+    /// The lists of all users, read from Redis with one `redis-cli` (A1, A5). Torrents that nobody registered are 0.
     #[track_caller]
     pub fn lists_in_redis(&self, population: &Population) -> Standings {
         let torrent_of: BTreeMap<String, u64> =
@@ -29,7 +29,7 @@ impl Site {
                 continue;
             }
             let set = if current.0 == "seed" { &mut standings.seeding } else { &mut standings.leeching };
-            set.insert((current.1, torrent_of[line]));
+            set.insert((current.1, torrent_of.get(line).copied().unwrap_or_default()));
         }
         standings
     }
