@@ -21,7 +21,7 @@ impl Backoff {
     }
 
     /// The next pause.
-    pub fn next(&mut self) -> Duration {
+    pub fn pause(&mut self) -> Duration {
         let whole = self.least.saturating_mul(1 << self.attempt.min(20)).min(self.most);
         self.attempt = self.attempt.saturating_add(1);
         whole.mul_f64(0.5 + self.random.f64() / 2.0)
@@ -41,11 +41,11 @@ mod tests {
     fn pauses_grow_within_their_bounds_and_begin_anew() {
         let (least, most) = (Duration::from_millis(20), Duration::from_secs(2));
         let mut backoff = Backoff::new(least, most);
-        let pauses: Vec<Duration> = (0..50).map(|_| backoff.next()).collect();
+        let pauses: Vec<Duration> = (0..50).map(|_| backoff.pause()).collect();
         assert!(pauses[0] >= least / 2 && pauses[0] <= least);
         assert!(pauses.iter().all(|pause| *pause <= most));
         assert!(pauses[40] >= most / 2);
         backoff.reset();
-        assert!(backoff.next() <= least);
+        assert!(backoff.pause() <= least);
     }
 }

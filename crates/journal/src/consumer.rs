@@ -187,7 +187,7 @@ impl Shared {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         while let Err(reason) = self.ensure_groups().await {
             warn!(view = self.view.name(), reason, "the view cannot begin yet");
-            if self.sleep(backoff.next()).await {
+            if self.sleep(backoff.pause()).await {
                 return;
             }
         }

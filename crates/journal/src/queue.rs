@@ -279,7 +279,7 @@ impl Flusher {
         while let Err(error) = self.journal.append(lane, batch, &token).await {
             failures += 1;
             self.note_failure(&error, failures);
-            tokio::time::sleep(self.backoff.next()).await;
+            tokio::time::sleep(self.backoff.pause()).await;
         }
         if failures > 0 {
             info!(failures, waiting = self.queue.occupied(), "the journal takes entries again");
@@ -289,7 +289,7 @@ impl Flusher {
 
     fn note_failure(&self, error: &JournalError, failures: u64) {
         self.queue.counters.failed_appends.fetch_add(1, Ordering::Relaxed);
-        if failures == 1 || failures % 60 == 0 {
+        if failures == 1 || failures.is_multiple_of(60) {
             let (occupied, capacity) = (self.queue.occupied(), self.queue.capacity);
             warn!(reason = %error, occupied, capacity, "entries wait: the journal does not take them");
         }

@@ -25,7 +25,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
     ];
     for round in 0_u32.. {
         look_for_pause(&shared).await;
-        if round % BURIAL_EVERY == 0 && !shared.is_paused() {
+        if round.is_multiple_of(BURIAL_EVERY) && !shared.is_paused() {
             for heir in &mut heirs {
                 if heir.inherit(&shared).await == Ended::Stopped {
                     return;

@@ -167,7 +167,7 @@ impl Intake {
                 ViewError::Transient { reason } => {
                     failures += 1;
                     self.note_transient(failures, &reason);
-                    if self.wait(backoff.next()).await {
+                    if self.wait(backoff.pause()).await {
                         return Err(Trouble::Ended(Ended::Stopped));
                     }
                 }
@@ -177,7 +177,7 @@ impl Intake {
 
     fn note_transient(&self, failures: u32, reason: &str) {
         self.shared.counters.transient_failures.fetch_add(1, Ordering::Relaxed);
-        if failures == 1 || failures % 60 == 0 {
+        if failures == 1 || failures.is_multiple_of(60) {
             let view = self.shared.view.name();
             warn!(view, failures, reason, "the view waits; nothing is lost, nothing is acknowledged");
         }
@@ -258,7 +258,7 @@ impl Intake {
                 Ok(()) | Err(JournalError::NoGroup { .. }) => return Ended::Done,
                 Err(error) => {
                     self.note_transient(1, &error.to_string());
-                    if self.wait(backoff.next()).await {
+                    if self.wait(backoff.pause()).await {
                         return Ended::Stopped;
                     }
                 }

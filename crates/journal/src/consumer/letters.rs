@@ -48,7 +48,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
             }
             Err(JournalError::NoGroup { .. }) => shared.prepare_groups().await,
             Err(_) => {
-                if desk.0.wait(backoff.next()).await {
+                if desk.0.wait(backoff.pause()).await {
                     break;
                 }
             }
@@ -109,9 +109,8 @@ impl Desk {
     async fn answer_one(&mut self, id: EntryId, letter: Letter) -> Ended {
         // An operator may have dropped or replayed it while it was waiting. Should that happen right now, the view
         // still takes it once, by its origin.
-        match self.0.shared.journal.get(Lane::Dead, id).await {
-            Ok(None) => return self.0.acknowledge(&[id]).await,
-            Ok(Some(_)) | Err(_) => {}
+        if let Ok(None) = self.0.shared.journal.get(Lane::Dead, id).await {
+            return self.0.acknowledge(&[id]).await;
         }
         let origin = if letter.origin == EntryId::ZERO { id } else { letter.origin };
         let outcome = match TrafficEntry::parse(&letter.original) {

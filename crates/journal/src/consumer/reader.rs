@@ -47,7 +47,7 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
             }
             Err(error) => {
                 warn!(view = shared.view.name(), reason = %error, "the journal cannot be read");
-                if intake.wait(backoff.next()).await {
+                if intake.wait(backoff.pause()).await {
                     break;
                 }
             }
