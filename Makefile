@@ -3,11 +3,13 @@
 # Where `make run` keeps its database, and what else to pass to the server: make run ARGS="--config rollcall.toml".
 DATA ?= ./data
 ARGS ?=
+# How often servers are killed under `make chaos`.
+CHAOS_KILLS ?= 300
 # How long each fuzz target runs under `make fuzz`.
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench fuzz toolchain compiler
+.PHONY: help run test chaos lint bench fuzz toolchain compiler
 
 help: ## list what can be made
 	@echo "make TARGET"
@@ -21,6 +23,9 @@ test: toolchain ## install what the tests need, then check format and lints and 
 	./scripts/install-test-needs.sh
 	@$(MAKE) --no-print-directory lint
 	cargo test --workspace
+
+chaos: compiler ## kill servers at random while clients announce, and check every byte (CHAOS_KILLS=300, CHAOS_SEED=N)
+	CHAOS_KILLS=$(CHAOS_KILLS) cargo test --package rollcall --test chaos -- --nocapture
 
 lint: compiler ## check format and lints
 	cargo fmt --all --check

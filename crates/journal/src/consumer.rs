@@ -30,7 +30,7 @@ use domain::Seconds;
 use domain::clock::Clock;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tracing::{info, warn};
+use tracing::{debug, warn};
 
 pub use name::ProcessName;
 
@@ -203,7 +203,7 @@ impl Shared {
             let resume_after = self.view.resume_after().await.map_err(|error| error.to_string())?;
             let start = resume_after.map_or(StartAt::Beginning, StartAt::After);
             if self.journal.ensure_group(Lane::Traffic, &group, start).await.map_err(explain)? {
-                info!(view = self.view.name(), group, ?start, "the view's group was made");
+                debug!(view = self.view.name(), group, ?start, "the view's group was made");
             }
         }
         self.journal.ensure_group(Lane::Dead, &group, StartAt::Beginning).await.map_err(explain)?;

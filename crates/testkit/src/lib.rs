@@ -3,9 +3,11 @@
 //! # Layout
 //!
 //! - [`server`]: the real binary in a folder of its own, on ports of its own
+//! - [`companion`]: further processes of such a server, for other roles
 //! - [`servers`]: Redis (alone, cluster, sentinel), PostgreSQL and MariaDB, likewise
 //! - [`announce`] and [`reply`]: what a client asks and what it is told
 //! - [`http`] and [`udp`]: clients that send exactly the bytes they are given
+//! - [`population`]: simulated clients by the thousand, whose truth is known
 //! - [`torrent_file`]: random payloads and the private torrents that describe them
 //! - [`clients`]: Transmission, aria2 and libtorrent
 //! - [`process`], [`ports`], [`wait`]: children that never outlive their test, free ports, patience with a limit
@@ -19,7 +21,9 @@
 pub mod announce;
 pub mod bencode;
 pub mod clients;
+pub mod companion;
 pub mod http;
+pub mod population;
 pub mod ports;
 pub mod process;
 pub mod reply;
@@ -30,7 +34,9 @@ pub mod udp;
 pub mod wait;
 
 pub use announce::Announce;
+pub use companion::Companion;
 pub use http::{HttpReply, RawHttp};
+pub use population::{Destination, Moved, Plan, Population, Standings, Truth};
 pub use reply::{AnnounceReply, RetryIn, SwarmCounts};
 pub use server::{Server, ServerBuilder};
 pub use servers::{

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::Family;
 use crate::announce::{Announce, percent_encode};
+use crate::companion::{Companion, Launch};
 use crate::http::{self, RawHttp};
 use crate::ports::free_port;
 use crate::process::{Process, forget_settings};
@@ -33,11 +34,13 @@ pub struct ServerBuilder {
     /// Section, then key, then the value as TOML writes it.
     settings: BTreeMap<String, BTreeMap<String, String>>,
     port: u16,
+    launch: Launch,
 }
 
 /// A running server. Dropping it kills it and removes its data.
 pub struct Server {
     binary: String,
+    launch: Launch,
     process: Process,
     port: u16,
     folder: TempDir,
@@ -49,6 +52,18 @@ impl ServerBuilder {
     pub fn set(mut self, key: &str, toml_value: impl Display) -> Self {
         let (section, name) = key.split_once('.').expect("a key is `section.name`");
         self.settings.entry(section.to_owned()).or_default().insert(name.to_owned(), toml_value.to_string());
+        self
+    }
+
+    /// Lets it do only these parts of the work, such as `tracker`. It has to answer announces.
+    pub fn roles(mut self, roles: &str) -> Self {
+        self.launch.roles = Some(roles.to_owned());
+        self
+    }
+
+    /// Lets no file it writes grow beyond this, as a full disk would.
+    pub fn file_kib_max(mut self, kib: u32) -> Self {
+        self.launch.file_kib_max = Some(kib);
         self
     }
 
@@ -70,8 +85,9 @@ impl ServerBuilder {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("config.toml"), self.config())
             .expect("the folder can be written to");
-        let process = spawn(&self.binary, folder.path());
-        let mut server = Server { binary: self.binary, process, port: self.port, folder };
+        let process = self.launch.start(&self.binary, folder.path(), "server");
+        let ServerBuilder { binary, launch, port, .. } = self;
+        let mut server = Server { binary, launch, process, port, folder };
         server.wait_ready();
         server
     }
@@ -83,7 +99,8 @@ impl Server {
     pub fn builder(binary: &str) -> ServerBuilder {
         let port = free_port();
         let both = format!("\"127.0.0.1:{port},[::1]:{port}\"");
-        let builder = ServerBuilder { binary: binary.to_owned(), settings: BTreeMap::new(), port };
+        let (settings, launch) = (BTreeMap::new(), Launch::default());
+        let builder = ServerBuilder { binary: binary.to_owned(), settings, port, launch };
         builder.set("tracker.http_addr", &both).set("tracker.udp_addr", &both)
     }
 
@@ -99,7 +116,7 @@ impl Server {
 
     /// Its data folder.
     pub fn data_folder(&self) -> PathBuf {
-        data_folder(self.folder.path())
+        self.folder.path().join(&self.launch.data)
     }
 
     /// Its configuration file; change it and call [`Server::reload`].
@@ -220,8 +237,21 @@ impl Server {
     #[track_caller]
     pub fn start_again(&mut self) {
         self.process.kill();
-        self.process = spawn(&self.binary, self.folder.path());
+        self.process = self.launch.start(&self.binary, self.folder.path(), "server");
         self.wait_ready();
+    }
+
+    /// From the next start on, files may grow as they like.
+    pub fn lift_file_limit(&mut self) {
+        self.launch.file_kib_max = None;
+    }
+
+    /// Starts another process with the same configuration and a data folder of its own, for these roles. Waits until
+    /// it says that it is ready.
+    #[track_caller]
+    pub fn companion(&self, name: &str, roles: &str) -> Companion {
+        let launch = Launch { roles: Some(roles.to_owned()), data: name.to_owned(), ..Launch::default() };
+        Companion::start(&self.binary, self.folder.path(), name, launch)
     }
 
     /// All it has logged so far, over all its starts.
@@ -251,16 +281,6 @@ impl Server {
 pub fn test_passkey(user: UserId) -> Passkey {
     let text = format!("{:08x}{:024x}", user.get(), 0xfeed_beef_u64.wrapping_mul(user.get()));
     text.parse().expect("hexadecimal digits are a passkey")
-}
-
-fn spawn(binary: &str, folder: &Path) -> Process {
-    let config = config_path(folder).display().to_string();
-    let data = data_folder(folder).display().to_string();
-    Process::start(binary, ["serve", "--config", &config, "--data", &data], &folder.join("server.log"))
-}
-
-fn data_folder(folder: &Path) -> PathBuf {
-    folder.join("data")
 }
 
 fn config_path(folder: &Path) -> PathBuf {

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
+use domain::clock::Stopwatch;
 use domain::{AnnounceEvent, InfoHash};
 
 use crate::Family;
@@ -16,7 +17,7 @@ const OPTION_TEXT_MAX: usize = 255;
 /// A packet that is lost is sent again after this long.
 const RESEND_AFTER: Duration = Duration::from_millis(500);
 /// How often a packet is sent before the test has failed.
-const ATTEMPTS: usize = 20;
+const ATTEMPTS: u32 = 20;
 
 /// The reply to a UDP announce.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,44 +81,65 @@ impl RawUdp {
     /// Sends a packet, again if need be, until one with the same transaction id comes back.
     #[track_caller]
     pub fn exchange(&self, packet: &[u8]) -> Vec<u8> {
-        for _ in 0..ATTEMPTS {
+        self.try_exchange(packet, RESEND_AFTER * ATTEMPTS)
+            .unwrap_or_else(|| panic!("no reply from udp://{}", self.server))
+    }
+
+    /// The same, but nothing if no reply comes in time.
+    pub fn try_exchange(&self, packet: &[u8], limit: Duration) -> Option<Vec<u8>> {
+        let since_start = Stopwatch::start();
+        while since_start.elapsed() < limit {
             // What the socket reports here is the fate of an earlier packet.
             let _ = self.socket.send(packet);
             match self.receive(RESEND_AFTER) {
-                Some(reply) if reply.get(4..8) == packet.get(12..16) => return reply,
+                Some(reply) if reply.get(4..8) == packet.get(12..16) => return Some(reply),
                 Some(_) => {}
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
         }
-        panic!("no reply from udp://{}", self.server);
+        None
     }
 
     /// Asks for a connection id.
     #[track_caller]
     pub fn connect(&mut self) -> u64 {
         let transaction = self.next_transaction();
-        let reply = self.exchange(&request_head(PROTOCOL_ID, 0, transaction));
-        assert_eq!(reply.len(), 16, "a connect reply has 16 bytes");
-        assert_eq!(u32_at(&reply, 0), 0, "the action of a connect reply");
-        u64::from_be_bytes(reply[8..16].try_into().expect("its length was checked"))
+        connection_id(&self.exchange(&request_head(PROTOCOL_ID, 0, transaction)))
     }
 
     /// Connects and announces; `url_path` is sent as URL data, such as `/<passkey>/announce`, unless it is empty.
     #[track_caller]
     pub fn announce(&mut self, announce: &Announce, url_path: &str) -> Result<UdpAnnounceReply, UdpRefusal> {
-        let connection = self.connect();
+        self.try_announce(announce, url_path, RESEND_AFTER * ATTEMPTS)
+            .unwrap_or_else(|| panic!("no reply from udp://{}", self.server))
+    }
+
+    /// The same, but nothing if the tracker does not reply in time, or no longer knows the connection.
+    pub fn try_announce(
+        &mut self,
+        announce: &Announce,
+        url_path: &str,
+        limit: Duration,
+    ) -> Option<Result<UdpAnnounceReply, UdpRefusal>> {
+        let transaction = self.next_transaction();
+        let reply = self.try_exchange(&request_head(PROTOCOL_ID, 0, transaction), limit)?;
+        let connection = connection_id(&reply);
         let packet = announce_packet(connection, self.next_transaction(), announce, url_path);
-        let reply = self.exchange(&packet);
-        let body = body_of(&reply, 1)?;
+        let reply = self.try_exchange(&packet, limit)?;
+        Some(body_of(&reply, 1).map(|body| self.announce_reply(body)))
+    }
+
+    #[track_caller]
+    fn announce_reply(&self, body: &[u8]) -> UdpAnnounceReply {
         assert!(body.len() >= 12, "an announce reply has at least 20 bytes");
         let list = &body[12..];
         let peers = if self.server.is_ipv4() { compact_v4(list) } else { compact_v6(list) };
-        Ok(UdpAnnounceReply {
+        UdpAnnounceReply {
             interval: u32_at(body, 0),
             leechers: u32_at(body, 4),
             seeders: u32_at(body, 8),
             peers,
-        })
+        }
     }
 
     /// Connects and scrapes; `url_path` follows the infohashes as URL data, unless it is empty.
@@ -195,6 +217,13 @@ fn body_of(reply: &[u8], action: u32) -> Result<&[u8], UdpRefusal> {
             Ok(&reply[8..])
         }
     }
+}
+
+#[track_caller]
+fn connection_id(reply: &[u8]) -> u64 {
+    assert_eq!(reply.len(), 16, "a connect reply has 16 bytes");
+    assert_eq!(u32_at(reply, 0), 0, "the action of a connect reply");
+    u64::from_be_bytes(reply[8..16].try_into().expect("its length was checked"))
 }
 
 fn u32_at(bytes: &[u8], position: usize) -> u32 {

@@ -66,7 +66,8 @@ pub(crate) struct Place<'s>(Option<&'s dyn TrafficSink>);
 impl<'s> Place<'s> {
     /// Reserves one; none if the sink is full.
     pub(crate) fn reserve(sink: &'s dyn TrafficSink) -> Option<Self> {
-        sink.reserve().then_some(Place(Some(sink)))
+        // Not `then_some`: a place that was made and is not needed gives back what was never reserved.
+        sink.reserve().then(|| Place(Some(sink)))
     }
 
     fn fill(mut self, event: &TrafficEvent, on_stored: Option<OnStored>) {

@@ -38,6 +38,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
     }
 }
 
+/// Looks whether the view is paused.
 pub(super) async fn look_for_pause(shared: &Shared) {
     // A journal that is away changes nothing: the view stays as it is.
     let Ok(paused) = shared.journal.paused().await else { return };

@@ -1,0 +1,158 @@
+//! Several thousand entries from `redis-cli`.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+use testkit::population::passkey_of;
+use testkit::{Moved, Plan, Population, RedisServer};
+
+use crate::script::{self, Account, Entry, Outcome, TORRENTS, USERS};
+use crate::site::books::assert_same;
+use crate::site::{DatabaseKind, Site, builder};
+
+/// A site that knows the script's users and torrents.
+pub fn site(retry_delay_s: u32, kind: DatabaseKind) -> (Site, Population) {
+    let builder = builder()
+        .set("journal.retry_delay_s", retry_delay_s)
+        .set("limits.peer_rate_max_mbit_per_s", 10_000_000)
+        .set("ledger.batch_max", 100);
+    let site = Site::start(builder, Some(RedisServer::start()), kind);
+    let plan = Plan {
+        seed: 0,
+        users: USERS,
+        torrents: TORRENTS,
+        clients: 0,
+        at_once: 1,
+        crashes: false,
+        pause: std::time::Duration::ZERO,
+    };
+    let population = Population::new(plan);
+    site.register(&population);
+    (site, population)
+}
+
+/// Writes entries with one `redis-cli`.
+#[track_caller]
+pub fn write<'a>(site: &Site, entries: impl IntoIterator<Item = &'a Entry>) {
+    let commands: String = entries.into_iter().map(Entry::command).collect();
+    let replies = site.redis().cli_lines(&commands);
+    assert_eq!(
+        replies.lines().filter(|line| line.contains('-')).count(),
+        commands.lines().count(),
+        "{replies}"
+    );
+}
+
+/// Entries that nobody can take, with what is said about them, and whether the lists cannot take them either.
+pub fn poison() -> Vec<(Entry, &'static str, bool)> {
+    let entry = || Entry::new(1, 1, 1).with("du", 5_000);
+    vec![
+        (entry().without("du"), "du: the field is missing", true),
+        (entry().without("event"), "event: the field is missing", true),
+        (entry().with("du", "-5"), "du: expected a whole number", true),
+        (entry().with("dd", "18446744073709551616"), "dd: expected a whole number", true),
+        (entry().with("left", "1e9"), "left: expected a whole number", true),
+        (entry().with("dt", "99999999999"), "dt: expected a number of seconds", true),
+        (entry().with("event", "paused"), "event: expected none, started, completed or stopped", true),
+        (entry().with("peer_id", "\\xff\\xfe\\x00"), "peer_id: expected 40 hexadecimal digits", true),
+        (entry().with("passkey", "\\xc3\\x28"), "passkey: expected 8 to 64 hexadecimal digits", true),
+        (entry().with("ip", "2001:db8::1"), "af: does not fit the address in ip", true),
+        (entry().with("port", "70000"), "port: expected a port", true),
+        (entry().with("ts", script::now() + 10 * 86_400), "ahead of this machine's clock", true),
+        (entry().with("passkey", "feedfacefeedface"), "no user has this passkey", false),
+        (entry().with("infohash", "ab".repeat(20)), "no torrent has the infohash abab", false),
+    ]
+}
+
+fn accounts(site: &Site) -> BTreeMap<(u64, u64), Account> {
+    let rows = site.sql(
+        "SELECT user_id, torrent_id, uploaded, downloaded, seeding_s, leeching_s, completed_count \
+         FROM ledger_accounts",
+    );
+    let read = |line: &str| {
+        let row: Vec<u128> = line.split('|').map(|column| column.parse().unwrap()).collect();
+        let moved = Moved { uploaded: row[2], downloaded: row[3] };
+        let [seeding_s, leeching_s, completed] = [row[4] as u64, row[5] as u64, row[6] as u64];
+        ((row[0] as u64, row[1] as u64), Account { moved, seeding_s, leeching_s, completed })
+    };
+    rows.lines().map(read).collect()
+}
+
+/// Asserts that ledger and lists are what follows from these entries.
+#[track_caller]
+fn assert_outcome(site: &Site, population: &Population, outcome: &Outcome) {
+    assert_same("(user, torrent)", &outcome.accounts, &accounts(site));
+    let standings = outcome.standings();
+    let mut in_redis = standings.clone();
+    // The lists go by passkey and infohash alone, so an unknown torrent is in them.
+    in_redis.leeching.insert((1, 0));
+    assert_eq!(site.lists_in_redis(population), in_redis);
+    let (user, torrent) = *standings.seeding.first().unwrap();
+    let (key, member) =
+        (format!("tracker:user:seed:{}", passkey_of(user)), testkit::population::info_hash_of(torrent));
+    let score = site.redis().cli(&["ZSCORE", &key, &member.to_string()]);
+    assert_eq!(score, outcome.seeding_since(user, torrent).unwrap().to_string());
+    site.assert_listed(&standings, user, TORRENTS);
+}
+
+fn foreign_entries_count(kind: DatabaseKind, seed: u64, count: usize) {
+    let (site, population) = site(3600, kind);
+    let mut random = Rng::with_seed(seed);
+    let good = script::good_entries(count, &mut random);
+    let poison = poison();
+    let mut mixed: Vec<&Entry> = good.iter().collect();
+    for (entry, ..) in &poison {
+        mixed.insert(random.usize(..mixed.len()), entry);
+    }
+    write(&site, mixed);
+    let status = site.settle();
+    assert_outcome(&site, &population, &Outcome::of(&good));
+    let letters = poison.len() + poison.iter().filter(|(_, _, lists_too)| *lists_too).count();
+    assert_eq!(status["dlq"], letters, "{status:#}");
+    assert_eq!((&status["failed"], &status["risks"]), (&0.into(), &0.into()), "{status:#}");
+}
+
+#[test]
+fn j3_thousands_of_foreign_entries_with_poison_among_them_count_exactly_on_sqlite() {
+    foreign_entries_count(DatabaseKind::Sqlite, 1, 5000);
+}
+
+#[test]
+fn j3_thousands_of_foreign_entries_with_poison_among_them_count_exactly_on_postgres() {
+    foreign_entries_count(DatabaseKind::Postgres, 2, 3000);
+}
+
+#[test]
+fn j3_thousands_of_foreign_entries_with_poison_among_them_count_exactly_on_mariadb() {
+    foreign_entries_count(DatabaseKind::MariaDb, 3, 3000);
+}
+
+#[test]
+fn l2_amounts_are_exact_far_beyond_64_bits() {
+    let (site, _population) = site(3600, DatabaseKind::Sqlite);
+    // A year, so that the ceiling allows for it.
+    let entry = Entry::new(1, 1, 1).with("dt", 31_536_000).with("dd", 3).with("du", u64::MAX);
+    write(&site, std::iter::repeat_n(&entry, 7));
+    site.settle();
+    let shown = site.server.cli(&["user", "show", "1"]);
+    assert_eq!(shown["uploaded"], (7 * u128::from(u64::MAX)).to_string());
+    assert_eq!(shown["downloaded"], "21");
+    assert_eq!(site.server.cli(&["torrent", "show", "1"])["uploaded"], shown["uploaded"]);
+}
+
+#[test]
+fn j8_a_foreign_claim_beyond_the_ceiling_is_credited_up_to_it_and_reported() {
+    let (site, _population) = site(3600, DatabaseKind::Sqlite);
+    let entry = Entry::new(1, 1, 1).with("dt", 10).with("du", u64::MAX);
+    write(&site, [&entry]);
+    site.settle();
+    // Ten seconds, and ten of slack, at 10 Tbit/s.
+    let allowed = 20 * 1_250_000_000_000_u128;
+    assert_eq!(site.server.cli(&["user", "show", "1"])["uploaded"], allowed.to_string());
+    let risks = testkit::eventually("a report", crate::site::PATIENCE, || {
+        let risks = site.server.cli(&["journal", "risks"])["risks"].clone();
+        risks.as_array().is_some_and(|risks| !risks.is_empty()).then_some(risks)
+    });
+    assert_eq!(risks[0]["du_claimed"], u64::MAX.to_string(), "{risks:#}");
+    assert_eq!(risks[0]["du_credited"], allowed.to_string(), "{risks:#}");
+}

@@ -1,0 +1,11 @@
+//! Anybody may write the journal, and anybody may read it (J3): entries come from `redis-cli`, with fourteen fields, out
+//! of order and with poison among them; and a stranger's consumer group reads what our tracker wrote.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "../site/mod.rs"]
+mod site;
+
+mod foreign_reader;
+mod foreign_writer;
+mod letters;
+mod script;

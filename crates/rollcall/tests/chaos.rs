@@ -1,0 +1,171 @@
+//! Every byte counts once, though the tracker, the consumers, Redis and the database are killed (SIGKILL) and started
+//! again at random moments: nothing lost where `journal.ack` promised (L6), nothing doubled, and nothing among the
+//! failures because a store was down (J5, J6 as corrected).
+//!
+//! `CHAOS_SEED` repeats a run as far as chance allows: who is struck, in which order, after which pauses. `CHAOS_KILLS`
+//! says how many kills there are, over all tests of this file.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod site;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fastrand::Rng;
+use site::{DatabaseKind, Site, builder, durable_redis};
+use testkit::{Plan, Population};
+
+/// Kills over all tests, unless `CHAOS_KILLS` says otherwise.
+const KILLS_DEFAULT: u32 = 24;
+/// Over how many tests they are spread.
+const TESTS: u32 = 3;
+
+const PLAN: Plan = Plan {
+    seed: 0,
+    users: 50,
+    torrents: 20,
+    clients: 400,
+    at_once: 8,
+    // An accepted heartbeat may die with the tracker; what it told, the next one tells again.
+    crashes: false,
+    pause: Duration::from_millis(4),
+};
+
+/// What can be killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Victim {
+    /// The process that hears announces; embedded, it is everything.
+    Tracker,
+    /// The process that keeps accounts and lists.
+    Consumers,
+    Redis,
+    Database,
+}
+
+impl Victim {
+    fn kill(self, site: &mut Site) {
+        match self {
+            Victim::Tracker => site.server.kill(),
+            Victim::Consumers => site.companion.as_mut().unwrap().kill(),
+            Victim::Redis => site.redis_mut().kill(),
+            Victim::Database => site.database.kill(),
+        }
+    }
+
+    fn start_again(self, site: &mut Site) {
+        match self {
+            Victim::Tracker => site.server.start_again(),
+            Victim::Consumers => site.companion.as_mut().unwrap().start_again(),
+            Victim::Redis => site.redis_mut().restart(),
+            Victim::Database => site.database.restart(),
+        }
+    }
+}
+
+/// Who is struck together. A process needs its database to start, so the database comes back first.
+const STRIKES: &[&[Victim]] = &[
+    &[Victim::Tracker],
+    &[Victim::Consumers],
+    &[Victim::Redis],
+    &[Victim::Database],
+    &[Victim::Redis, Victim::Tracker],
+    &[Victim::Database, Victim::Consumers],
+];
+
+/// Says that it is over, also when a test fails: whoever lives in another thread would go on for ever.
+struct UntilDropped<'a>(&'a AtomicBool);
+
+impl Drop for UntilDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+fn from_environment<T: std::str::FromStr>(name: &str) -> Option<T> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
+}
+
+/// Lets a population live while its site is struck, and then asserts that nothing was lost or doubled.
+fn survive(name: &str, mut site: Site, strikes: &[&[Victim]]) {
+    let seed: u64 = from_environment("CHAOS_SEED").unwrap_or_else(|| fastrand::u64(..));
+    let kills = from_environment("CHAOS_KILLS").unwrap_or(KILLS_DEFAULT).div_ceil(TESTS);
+    eprintln!("{name}: {kills} kills with CHAOS_SEED={seed}");
+    let mut random = Rng::with_seed(seed);
+    let mut population = Population::new(Plan { seed: random.u64(..), ..PLAN });
+    site.register(&population);
+    let destination = site.destination();
+
+    let is_on = AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        let over = UntilDropped(&is_on);
+        let living = scope.spawn(|| population.live_while(destination, &is_on));
+        let mut killed = 0;
+        while killed < kills && !living.is_finished() {
+            killed += strike(&mut site, strikes, &mut random);
+        }
+        std::thread::sleep(pause(&mut random));
+        drop(over);
+        living.join().expect("every announce was accepted in the end");
+        assert!(killed >= kills);
+    });
+
+    let quiet = site.settle();
+    site.assert_nothing_failed(&quiet);
+    if site.redis.is_some() {
+        assert_eq!(site.lists_in_redis(&population), population.standings(), "with CHAOS_SEED={seed}");
+    }
+    population.stop(destination);
+    let end = site.settle();
+    site.assert_nothing_failed(&end);
+    eprintln!("{name}: {} entries, with CHAOS_SEED={seed}", end["appended"]);
+    site.assert_books_equal(&population.truth());
+    site.assert_listed(&population.standings(), 1, PLAN.torrents);
+}
+
+/// Kills someone after a while, and starts them again after another. Says how many were killed.
+fn strike(site: &mut Site, strikes: &[&[Victim]], random: &mut Rng) -> u32 {
+    let victims = *random.choice(strikes).expect("someone can be struck");
+    let (before, down) = (pause(random), pause(random));
+    eprintln!("after {before:?}, for {down:?}: {victims:?}");
+    std::thread::sleep(before);
+    for victim in victims {
+        victim.kill(site);
+    }
+    std::thread::sleep(down);
+    for victim in victims {
+        victim.start_again(site);
+    }
+    victims.len() as u32
+}
+
+/// Mostly short, so that kills meet each other's aftermath.
+fn pause(random: &mut Rng) -> Duration {
+    let longest = random.choice([20, 200, 800]).expect("there are three");
+    Duration::from_millis(random.u64(..longest))
+}
+
+/// The tracker in one process, accounts and lists in another.
+fn divided_site(kind: DatabaseKind) -> Site {
+    let builder = builder().set("limits.peer_rate_max_mbit_per_s", 10_000_000).roles("tracker");
+    let mut site = Site::start(builder, Some(durable_redis()), kind);
+    site.companion = Some(site.server.companion("consumers", "ledger,activity"));
+    site
+}
+
+#[test]
+fn l6_kills_neither_lose_nor_double_a_byte_on_redis_and_postgres() {
+    survive("redis and postgres", divided_site(DatabaseKind::Postgres), STRIKES);
+}
+
+#[test]
+fn l6_kills_neither_lose_nor_double_a_byte_on_redis_and_mariadb() {
+    survive("redis and mariadb", divided_site(DatabaseKind::MariaDb), STRIKES);
+}
+
+#[test]
+fn l6_kills_neither_lose_nor_double_a_byte_embedded() {
+    // What was moved during a long silence is more than a client can move in no time.
+    let builder = builder().set("limits.peer_rate_max_mbit_per_s", 10_000_000);
+    survive("embedded", Site::start(builder, None, DatabaseKind::Sqlite), &[&[Victim::Tracker]]);
+}

@@ -1,0 +1,114 @@
+//! Redis is not there.
+
+use domain::AnnounceEvent;
+use testkit::population::{info_hash_of, passkey_of};
+use testkit::{Announce, AnnounceReply, Family, RedisServer, RetryIn, eventually, eventually_equal};
+
+use crate::site::{DatabaseKind, PATIENCE, Site, builder};
+use crate::{assert_nothing_lost, populate};
+
+fn announce(site: &Site, announce: &Announce) -> AnnounceReply {
+    site.server.announce(Family::V4, &passkey_of(1), announce)
+}
+
+fn client() -> Announce {
+    Announce::leecher(info_hash_of(1), 1)
+}
+
+fn stream_length(site: &Site) -> u64 {
+    site.redis().cli(&["XLEN", "tracker:traffic"]).parse().unwrap()
+}
+
+#[test]
+fn a_server_starts_without_its_redis_and_stores_everything_once_it_is_there() {
+    let mut redis = RedisServer::start();
+    redis.kill();
+    let builder = builder().set("journal.ack_timeout_ms", 700);
+    let mut site = Site::start(builder, Some(redis), DatabaseKind::Sqlite);
+    populate(&site);
+    let started = client().with_event(AnnounceEvent::Started);
+    let reply = announce(&site, &started);
+    assert_eq!(reply.retry_in, Some(RetryIn::Minutes(1)), "it cannot be stored: {reply:?}");
+    assert!(reply.failure_reason.unwrap().contains("could not store"));
+    let reply = announce(&site, &client().with_totals(100, 0, 1000));
+    assert_eq!(reply.failure_reason, None, "a heartbeat is answered at once");
+    site.wait_logged(&["entries wait: the journal does not take them"]);
+    site.wait_logged(&["not_stored_in_time"]);
+
+    site.redis_mut().restart();
+    let stopped = client().with_totals(250, 0, 1000).with_event(AnnounceEvent::Stopped);
+    eventually("Redis to be found", PATIENCE, || {
+        announce(&site, &stopped).failure_reason.is_none().then_some(())
+    });
+    site.wait_logged(&["the journal takes entries again"]);
+    site.settle();
+    assert_eq!(site.server.cli(&["user", "show", "1"])["uploaded"], "250");
+    let first_two = site.redis().cli(&["XRANGE", "tracker:traffic", "-", "+", "COUNT", "2"]);
+    assert!(
+        first_two.contains("started") && first_two.contains("\n100\n"),
+        "what waited is stored: {first_two}"
+    );
+}
+
+#[test]
+fn who_finds_the_queue_full_is_told_to_come_back_and_everything_queued_is_stored_once() {
+    let builder = builder().set("journal.ack_timeout_ms", 700).set("journal.queue_max", 100);
+    let mut site = Site::start(
+        builder,
+        Some(RedisServer::builder().append_only(testkit::Fsync::Always).start()),
+        DatabaseKind::Sqlite,
+    );
+    populate(&site);
+    assert_eq!(announce(&site, &client().with_event(AnnounceEvent::Started)).failure_reason, None);
+    assert_eq!(stream_length(&site), 1);
+    site.redis_mut().kill();
+    for number in 1..=100 {
+        let reply = announce(&site, &client().with_totals(number * 1000, 0, 1000));
+        assert_eq!(reply.failure_reason, None, "place {number}");
+    }
+    for event in [AnnounceEvent::None, AnnounceEvent::Completed, AnnounceEvent::Stopped] {
+        let reply = announce(&site, &client().with_totals(101_000, 0, 1000).with_event(event));
+        assert_eq!(reply.retry_in, Some(RetryIn::Minutes(1)), "{reply:?}");
+        assert!(
+            reply.failure_reason.as_ref().unwrap().contains("cannot write announces down"),
+            "{event}: {reply:?}"
+        );
+    }
+    site.wait_logged(&["journal_full", "refused for the first time"]);
+
+    site.redis_mut().restart();
+    let stopped = client().with_totals(102_000, 0, 1000).with_event(AnnounceEvent::Stopped);
+    eventually("service to resume", PATIENCE, || {
+        announce(&site, &stopped).failure_reason.is_none().then_some(())
+    });
+    // One more for each time that the goodbye had to be repeated after it was taken.
+    let not_in_time = site.server.log().matches("not_stored_in_time").count() as u64;
+    site.settle();
+    let stored = stream_length(&site);
+    assert!((102..=102 + not_in_time * 100).contains(&stored), "{stored} entries");
+    assert_eq!(site.server.cli(&["user", "show", "1"])["uploaded"], "102000");
+    site.server.stop();
+    site.wait_logged(&["since start", "journal_full="]);
+}
+
+#[test]
+fn a_population_outlives_a_redis_that_comes_and_goes() {
+    let redis = crate::site::durable_redis();
+    let builder = builder().set("journal.ack_timeout_ms", 300).set("journal.queue_max", 100);
+    let mut site = Site::start(builder, Some(redis), DatabaseKind::Sqlite);
+    let mut population = populate(&site);
+    crate::meanwhile(&mut population, &mut site, |site| {
+        for _ in 0..3 {
+            let length = stream_length(site);
+            eventually("announces to be stored", PATIENCE, || {
+                (stream_length(site) > length + 50).then_some(())
+            });
+            site.redis_mut().kill();
+            site.wait_logged(&["entries wait: the journal does not take them"]);
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            site.redis_mut().restart();
+        }
+    });
+    assert_nothing_lost(&mut population, &site);
+    eventually_equal(0, PATIENCE, || site.redis().cli(&["XLEN", "tracker:traffic:dlq"]).parse().unwrap());
+}

@@ -1,0 +1,214 @@
+//! A whole site: the real server, Redis and a database, as an operator would run them.
+#![allow(dead_code, reason = "each test file uses the part it needs")]
+
+pub mod books;
+pub mod lists;
+
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use testkit::{
+    Companion, Destination, Fsync, MariaDbServer, Population, PostgresServer, RedisServer, Server,
+    ServerBuilder, eventually,
+};
+
+/// Long enough for a machine that does much else, too.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where the accounts are kept.
+pub enum Database {
+    /// In the data folder.
+    Sqlite,
+    Postgres(Box<PostgresServer>),
+    MariaDb(Box<MariaDbServer>),
+}
+
+/// Which of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatabaseKind {
+    Sqlite,
+    Postgres,
+    MariaDb,
+}
+
+impl Database {
+    pub fn start(kind: DatabaseKind) -> Self {
+        match kind {
+            DatabaseKind::Sqlite => Database::Sqlite,
+            DatabaseKind::Postgres => Database::Postgres(Box::new(PostgresServer::start())),
+            DatabaseKind::MariaDb => Database::MariaDb(Box::new(MariaDbServer::start())),
+        }
+    }
+
+    /// The address of a fresh database; none if it is a file in the data folder.
+    fn url(&self) -> Option<String> {
+        match self {
+            Database::Sqlite => None,
+            Database::Postgres(server) => Some(server.fresh_database()),
+            Database::MariaDb(server) => Some(server.fresh_database()),
+        }
+    }
+
+    pub fn kill(&mut self) {
+        match self {
+            Database::Sqlite => panic!("a file cannot be killed"),
+            Database::Postgres(server) => server.kill(),
+            Database::MariaDb(server) => server.kill(),
+        }
+    }
+
+    pub fn restart(&mut self) {
+        match self {
+            Database::Sqlite => panic!("a file cannot be killed"),
+            Database::Postgres(server) => server.restart(),
+            Database::MariaDb(server) => server.restart(),
+        }
+    }
+}
+
+/// The name of the database that [`Database::url`] made.
+const FRESH: &str = "test_0";
+
+/// The site.
+pub struct Site {
+    pub server: Server,
+    pub companion: Option<Companion>,
+    pub redis: Option<RedisServer>,
+    pub database: Database,
+}
+
+/// What the tests of a site have in common: no limits that a simulation would meet, and quick readers.
+pub fn builder() -> ServerBuilder {
+    Server::builder(env!("CARGO_BIN_EXE_rollcall"))
+        .set("limits.requests_per_address_per_s", 0)
+        .set("limits.request_burst_per_address", 0)
+        .set("limits.connections_per_address_max", 10_000)
+        .set("tracker.min_announce_interval_s", 0)
+        .set("tracker.announce_interval_s", 60)
+        .set("tracker.peer_grace_s", 600)
+        .set("tracker.peers_per_user_and_torrent_max", 16)
+        .set("tracker.workers", 2)
+        .set("journal.read_wait_ms", 500)
+        .set("ledger.consumers", 2)
+}
+
+/// A Redis that loses nothing it confirmed when its process is killed. `everysec` does not promise that: while the disk
+/// is busy it confirms writes that it has not yet handed to the system.
+pub fn durable_redis() -> RedisServer {
+    RedisServer::builder().append_only(Fsync::Always).start()
+}
+
+impl Site {
+    /// Starts the server on a fresh database and, if it is given one, on Redis.
+    pub fn start(builder: ServerBuilder, redis: Option<RedisServer>, kind: DatabaseKind) -> Site {
+        let database = Database::start(kind);
+        let mut builder = builder;
+        if let Some(url) = database.url() {
+            builder = builder.set("database.url", quoted(&url));
+        }
+        if let Some(redis) = &redis {
+            builder = builder.set("redis.url", quoted(&redis.url()));
+        }
+        Site { server: builder.start(), companion: None, redis, database }
+    }
+
+    /// Makes a population's users and torrents known, as a site's own SQL would.
+    pub fn register(&self, population: &Population) {
+        self.sql(&population.registration());
+        population.wait_known(&self.server);
+    }
+
+    pub fn destination(&self) -> Destination {
+        Destination::from(&self.server)
+    }
+
+    pub fn redis(&self) -> &RedisServer {
+        self.redis.as_ref().expect("the site has a Redis")
+    }
+
+    pub fn redis_mut(&mut self) -> &mut RedisServer {
+        self.redis.as_mut().expect("the site has a Redis")
+    }
+
+    /// Runs SQL with the database's own client: rows as lines, columns parted by `|`.
+    #[track_caller]
+    pub fn sql(&self, sql: &str) -> String {
+        match &self.database {
+            Database::Sqlite => self.sqlite("rollcall.db", sql),
+            Database::Postgres(server) => server.psql(FRESH, sql),
+            Database::MariaDb(server) => server.mariadb(FRESH, sql).replace('\t', "|"),
+        }
+    }
+
+    /// Runs SQL on a file of the data folder.
+    #[track_caller]
+    pub fn sqlite(&self, file: &str, sql: &str) -> String {
+        let path = self.server.data_folder().join(file);
+        let output = std::process::Command::new("sqlite3")
+            .arg("-bail")
+            .arg("-cmd")
+            .arg(".timeout 10000")
+            .arg(&path)
+            .arg(sql)
+            .output()
+            .expect("sqlite3 is installed; `make test` does that");
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "sqlite3 {}: {complaint}", path.display());
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    /// The journal's state, as the command tells it.
+    #[track_caller]
+    pub fn status(&self) -> Json {
+        self.server.cli(&["journal", "status"])
+    }
+
+    /// Waits until every view shows everything, and gives the state then.
+    #[track_caller]
+    pub fn settle(&self) -> Json {
+        let mut seen = Json::Null;
+        let settled = eventually_or("every view to have everything", PATIENCE, || {
+            seen = self.status();
+            let groups = seen["groups"].as_array().expect("a list of groups");
+            let is_settled = groups.len() >= 2 && groups.iter().all(|group| group["lag"] == 0);
+            is_settled.then(|| seen.clone())
+        });
+        settled.unwrap_or_else(|| panic!("the views never had everything: {seen:#}\n{}", self.server.log()))
+    }
+
+    /// Asserts that nothing lies where it should not.
+    #[track_caller]
+    pub fn assert_nothing_failed(&self, status: &Json) {
+        for lane in ["dlq", "failed", "risks"] {
+            assert_eq!(status[lane], 0, "{lane}: {status:#}");
+        }
+    }
+
+    /// Waits until the log has a line with all of these.
+    #[track_caller]
+    pub fn wait_logged(&self, parts: &[&str]) -> String {
+        eventually(&format!("a line in the log with {parts:?}"), PATIENCE, || {
+            let log = self.server.log();
+            log.lines().find(|line| parts.iter().all(|part| line.contains(part))).map(str::to_owned)
+        })
+    }
+}
+
+/// Tries until there is a value; none once it took too long.
+fn eventually_or<T>(_what: &str, limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+    let since_start = domain::clock::Stopwatch::start();
+    loop {
+        if let Some(value) = attempt() {
+            return Some(value);
+        }
+        if since_start.elapsed() > limit {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// A text as TOML writes it.
+pub fn quoted(text: &str) -> String {
+    format!("\"{text}\"")
+}
