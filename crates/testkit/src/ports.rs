@@ -2,28 +2,41 @@
 //!
 //! Some programs cannot be told to take any port and say which, so one is chosen for them. Ports come from below the
 //! range that the kernel gives to outgoing connections, so that none of those takes a port between the choice and its
-//! use; each is given once per process, and processes begin at different places.
+//! use. Each is given to one process at a time, which keeps it to its end: a server that was killed comes back to the
+//! same port. The mark of a port is a socket without a file, so it vanishes with the process, however that ends.
 
 use std::net::{Ipv6Addr, TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 const FIRST: u32 = 10_000;
 const COUNT: u32 = 22_000;
 
 static GIVEN: AtomicU32 = AtomicU32::new(0);
+static MARKS: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
 
-/// A port that is free for TCP and UDP, over IPv4 and IPv6.
+/// A port that is free for TCP and UDP, over IPv4 and IPv6, and that no other test is given while this process runs.
 pub fn free_port() -> u16 {
     // Neighbouring process ids begin far apart.
     let start = std::process::id().wrapping_mul(7_919);
     for _ in 0..COUNT {
         let step = GIVEN.fetch_add(1, Ordering::Relaxed);
         let port = (FIRST + start.wrapping_add(step) % COUNT) as u16;
-        if is_free(port) {
+        // Marked first: even to look whether it is free takes it for a moment.
+        if let Some(mark) = mark(port).filter(|_| is_free(port)) {
+            MARKS.lock().unwrap_or_else(PoisonError::into_inner).push(mark);
             return port;
         }
     }
     panic!("none of the ports {FIRST} to {} is free", FIRST + COUNT - 1);
+}
+
+/// None if another process has marked it.
+fn mark(port: u16) -> Option<UnixListener> {
+    let name = SocketAddr::from_abstract_name(format!("rollcall-test-port-{port}")).ok()?;
+    UnixListener::bind_addr(&name).ok()
 }
 
 fn is_free(port: u16) -> bool {
@@ -45,6 +58,7 @@ mod tests {
         let first = free_port();
         let second = free_port();
         assert_ne!(first, second);
+        assert!(mark(first).is_none(), "nobody else is given it");
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, first)).expect("a free port can be taken");
         assert!(!is_free(taken.local_addr().expect("it is bound").port()));
     }

@@ -1,7 +1,7 @@
 //! The servers that tests start: each answers, keeps what it confirmed through SIGKILL, and ends with its owner.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -44,7 +44,8 @@ fn a_server_ends_with_its_test_process_even_if_that_is_killed() {
     let name = "a_server_ends_with_its_test_process_even_if_that_is_killed";
     if std::env::var_os(START_AND_WAIT).is_some() {
         let redis = RedisServer::start();
-        println!("{} {}", redis.pid(), redis.folder().display());
+        let told = format!("{} {}\n", redis.pid(), redis.folder().display());
+        std::io::stdout().write_all(told.as_bytes()).unwrap();
         loop {
             std::thread::park();
         }

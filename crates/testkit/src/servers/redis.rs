@@ -8,6 +8,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use rustix::process::Signal;
 
 use super::daemon::{Daemon, Launch, on_a_free_port, try_finish};
+use crate::ports::free_port;
 
 /// What a confirmed write survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,7 @@ pub struct RedisBuilder {
     password: Option<String>,
     user: Option<(String, String)>,
     tls: bool,
+    is_cluster_node: bool,
 }
 
 impl RedisBuilder {
@@ -69,6 +71,12 @@ impl RedisBuilder {
     /// The password everybody is asked for.
     pub(super) fn shared_password(&self) -> Option<&str> {
         self.password.as_deref()
+    }
+
+    /// Makes it a node of a cluster, with a second port for the others.
+    pub(super) fn cluster_node(mut self) -> Self {
+        self.is_cluster_node = true;
+        self.directive("cluster-enabled yes").directive("cluster-node-timeout 2000")
     }
 
     /// Starts it.
@@ -243,6 +251,10 @@ impl RedisServer {
             ]);
         } else {
             lines.push(format!("port {}", self.port));
+        }
+        if self.builder.is_cluster_node {
+            // Its own choice would lie among the ports of outgoing connections.
+            lines.push(format!("cluster-port {}", free_port()));
         }
         lines.extend(self.builder.directives.iter().cloned());
         std::fs::write(folder.join("redis.conf"), lines.join("\n") + "\n")

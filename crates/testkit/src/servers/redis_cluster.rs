@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::redis::{RedisBuilder, RedisServer};
-use crate::ports::free_port;
 use crate::wait::eventually;
 
 const MASTERS: usize = 3;
@@ -25,7 +24,7 @@ impl RedisCluster {
     /// Three masters with so many replicas each, all built alike.
     pub fn start_with(builder: &RedisBuilder, replicas_each: usize) -> Self {
         let nodes: Vec<RedisServer> =
-            (0..MASTERS * (1 + replicas_each)).map(|_| start_node(builder)).collect();
+            (0..MASTERS * (1 + replicas_each)).map(|_| builder.clone().cluster_node().start()).collect();
         let cluster = RedisCluster { nodes };
         for (index, node) in cluster.nodes[..MASTERS].iter().enumerate() {
             let (first, last) = (index * SLOTS / MASTERS, (index + 1) * SLOTS / MASTERS - 1);
@@ -111,13 +110,4 @@ impl RedisCluster {
             });
         }
     }
-}
-
-fn start_node(builder: &RedisBuilder) -> RedisServer {
-    builder
-        .clone()
-        .directive("cluster-enabled yes")
-        .directive("cluster-node-timeout 2000")
-        .directive(&format!("cluster-port {}", free_port()))
-        .start()
 }
