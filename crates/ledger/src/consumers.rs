@@ -170,8 +170,7 @@ impl ConsumerRef<'_> {
 }
 
 fn ids_of(row: &AppliedRow) -> Result<BTreeSet<EntryId>, LedgerError> {
-    let damaged = || LedgerError::Unreadable { what: "what a consumer applied", value: String::new() };
-    applied::decode(&row.applied).ok_or_else(damaged)
+    applied::decode(&row.applied).ok_or(LedgerError::DamagedConsumer)
 }
 
 fn check_name(name: &str) -> Result<(), LedgerError> {

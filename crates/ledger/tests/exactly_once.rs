@@ -198,6 +198,39 @@ async fn l6_work_that_is_broken_off_at_any_moment_is_done_once(place: Place) {
     );
 }
 
+async fn l6_a_dead_letter_is_applied_once_wherever_it_turns_up(place: Place) {
+    let world = simulate(18, SIZE);
+    let ledger = open(&place).await;
+    let as_letters = |shift: u64| -> Vec<Arrival> {
+        let moved = |arrival: &Arrival| Arrival {
+            id: EntryId { ms: arrival.id.ms + shift, ..arrival.id },
+            ..*arrival
+        };
+        world.arrivals.iter().map(moved).collect()
+    };
+    let letters = as_letters(1_000_000_000);
+    for (number, chunk) in letters.chunks(90).enumerate() {
+        let from_dlq = Batch { lane: Lane::Dead, ..batch("a", chunk) };
+        assert_eq!(ledger.apply(&from_dlq).await.unwrap(), []);
+        // Its consumer dies before the letters are deleted; its heir does not say whose they were.
+        if number == 1 {
+            let again = Batch { lane: Lane::Dead, ..batch("heir", chunk) };
+            assert_eq!(ledger.apply(&again).await.unwrap(), []);
+        }
+    }
+    // An operator sends them all again while they are being applied: they get other places.
+    for chunk in as_letters(2_000_000_000).chunks(90) {
+        let again = Batch { lane: Lane::Dead, ..batch("b", chunk) };
+        assert_eq!(ledger.apply(&again).await.unwrap(), []);
+    }
+    assert_credited(&ledger, &world).await;
+    let (_place, expected) = in_order(&world).await;
+    assert_eq!(
+        everything(&ledger, SIZE.users, SIZE.torrents).await,
+        everything(&expected, SIZE.users, SIZE.torrents).await
+    );
+}
+
 async fn a_lost_group_begins_behind_the_last_entry_that_was_applied(place: Place) {
     let world = simulate(17, SIZE);
     let ledger = open(&place).await;
@@ -223,5 +256,6 @@ on_every_database!(
     l6_an_heir_that_dies_in_turn_leaves_no_gap,
     l6_a_fenced_consumer_applies_nothing_any_more,
     l6_work_that_is_broken_off_at_any_moment_is_done_once,
+    l6_a_dead_letter_is_applied_once_wherever_it_turns_up,
     a_lost_group_begins_behind_the_last_entry_that_was_applied,
 );
