@@ -16,7 +16,6 @@ use journal::{EntryId, Lane, ViewError};
 
 use crate::applied;
 use crate::error::LedgerError;
-use crate::letters;
 use crate::rows::{AppliedRow, NumberRow, PlaceRow, to_bits};
 use crate::sql::{Cell, Page, Statement, read};
 
@@ -171,8 +170,7 @@ impl ConsumerRef<'_> {
 }
 
 fn ids_of(row: &AppliedRow) -> Result<BTreeSet<EntryId>, LedgerError> {
-    let damaged = || LedgerError::Unreadable { what: "what a consumer applied", value: String::new() };
-    applied::decode(&row.applied).ok_or_else(damaged)
+    applied::decode(&row.applied).ok_or(LedgerError::DamagedConsumer)
 }
 
 fn check_name(name: &str) -> Result<(), LedgerError> {
@@ -218,7 +216,6 @@ pub(crate) async fn drop_forgotten(database: &Database, before: UnixTime) -> Res
         let (ms, seq) = (Cell::from(to_bits(last.ms)), Cell::from(to_bits(last.seq)));
         page.write(&KEEP_RESUME, &[ms.clone(), seq.clone(), ms.clone(), ms, seq]).await?;
     }
-    letters::drop_old(&mut page, before).await?;
     let dropped = page.write(&DROP, &[i64::from(before.0).max(excess).into()]).await?;
     page.commit().await?;
     Ok(dropped)

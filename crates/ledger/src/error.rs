@@ -32,6 +32,9 @@ pub enum LedgerError {
         /// The most there may be.
         max: usize,
     },
+    /// Somebody wrote into the table of consumers.
+    #[error("what a consumer of the ledger has applied cannot be read: restore its row in ledger_consumers")]
+    DamagedConsumer,
     /// A name too long, or with characters that do not belong into one.
     #[error("the name of a consumer is 1 to 200 plain characters: \"{name}\" is none")]
     ConsumerName {
@@ -41,12 +44,13 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// Whether the same call may well succeed a moment later.
+    /// Whether the same call may well succeed later, without anybody changing what is asked.
     pub fn is_retryable(&self) -> bool {
         match self {
             LedgerError::Open(error) => error.is_retryable(),
             LedgerError::Sql(error) => database::is_retryable(error),
-            LedgerError::RowsVanish => true,
+            // Nothing of this is the fault of an entry: all wait until an operator has seen to it.
+            LedgerError::RowsVanish | LedgerError::DamagedConsumer | LedgerError::ConsumerName { .. } => true,
             _ => false,
         }
     }

@@ -19,10 +19,10 @@ use async_trait::async_trait;
 use database::{Database, Migrations};
 use domain::clock::Clock;
 use domain::{RateCeiling, Seconds, TorrentId, UserId};
-use journal::{Arrival, Batch, EntryId, Rejected, View, ViewError};
+use journal::{Arrival, Batch, EntryId, Lane, Rejected, View, ViewError};
 use sqlx::migrate::Migrator;
 
-use crate::admit::{Directory, admit};
+use crate::admit::{Admitted, Directory, admit};
 use crate::consumers::{self, Applied, ApplyError, ConsumerRef};
 use crate::error::LedgerError;
 use crate::letters;
@@ -175,13 +175,15 @@ impl Ledger {
         let Some(before) = consumer.lock(&mut page).await? else {
             return Ok(Attempt::NoConsumer);
         };
-        let mut already = already_applied(batch, consumer, &mut page, &before).await?;
-        already.extend(letters::already_applied(batch, &mut page).await?);
-        let (admitted, rejected) = admit(batch.arrivals, &already, self.directory.as_ref(), now);
+        let already = already_applied(batch, consumer, &mut page, &before).await?;
+        let (mut admitted, rejected) = admit(batch.arrivals, &already, self.directory.as_ref(), now);
         let mut books = match load::books(&mut page, &admitted).await? {
             Loaded::Books(books) => books,
             Loaded::Missing { users, torrents } => return Ok(Attempt::RowsMissing { users, torrents }),
         };
+        if batch.lane == Lane::Dead {
+            letters::leave_out_applied(&mut page, &mut admitted).await?;
+        }
         let rules = Rules {
             ceiling: self.settings.ceiling,
             session_retention: self.settings.session_retention,
@@ -190,12 +192,13 @@ impl Ledger {
         };
         let mut posted = post(&mut books, &admitted, &rules);
         let applied = admitted.len() - posted.rejected.len();
+        if batch.lane == Lane::Dead {
+            letters::save(&mut page, unrejected(&admitted, &posted.rejected), now).await?;
+        }
         posted.rejected.extend(rejected);
         posted.rejected.sort_by_key(|rejected| rejected.index);
         load::save(&mut page, &books, &posted.changes).await?;
-        let taken = taken(batch.arrivals, &posted.rejected);
-        consumer.save(&mut page, &taken, &before).await?;
-        letters::save(batch, &taken.difference(&already).copied().collect(), &mut page, now).await?;
+        consumer.save(&mut page, &taken(batch.arrivals, &posted.rejected), &before).await?;
         page.commit().await?;
         self.count(&posted, applied, batch.arrivals.len());
         Ok(Attempt::Committed(posted))
@@ -229,6 +232,11 @@ impl Ledger {
     }
 }
 
+fn unrejected<'a>(entries: &'a [Admitted], rejected: &[Rejected]) -> impl Iterator<Item = &'a Admitted> {
+    let positions: BTreeSet<usize> = rejected.iter().map(|rejected| rejected.index).collect();
+    entries.iter().filter(move |entry| !positions.contains(&entry.index))
+}
+
 /// Which entries of a batch are applied once it is committed.
 fn taken(arrivals: &[Arrival], rejected: &[Rejected]) -> BTreeSet<EntryId> {
     let is_rejected: BTreeSet<usize> = rejected.iter().map(|rejected| rejected.index).collect();
@@ -237,7 +245,7 @@ fn taken(arrivals: &[Arrival], rejected: &[Rejected]) -> BTreeSet<EntryId> {
 }
 
 /// Which entries of a batch were applied before: by this consumer, if it did not learn of its commit, or by any other,
-/// if they were taken over. Ids are never given twice, so asking too many does no harm.
+/// if they were taken over, which letters may always be. Ids are never given twice, so asking too many does no harm.
 async fn already_applied(
     batch: &Batch<'_>,
     consumer: ConsumerRef<'_>,
@@ -246,7 +254,8 @@ async fn already_applied(
 ) -> Result<BTreeSet<EntryId>, LedgerError> {
     let mut already = before.ids.clone();
     let first = batch.arrivals.iter().map(|arrival| arrival.id).min();
-    if let (Some(_), Some(first)) = (batch.taken_from, first) {
+    let may_be_others = batch.taken_from.is_some() || batch.lane == Lane::Dead;
+    if let Some(first) = first.filter(|_| may_be_others) {
         already.extend(consumer.applied_by_others(page, first).await?);
     }
     Ok(already)

@@ -1,71 +1,64 @@
-//! Which dead letters have been applied.
+//! Dead letters are applied once, wherever they turn up (L6).
 //!
-//! A letter may be moved while it is being applied: an operator replays it, and it comes again under another id. Its
-//! origin stays, and is committed together with its amounts, so that it counts once wherever it was moved (L6). Letters
-//! are few, so each may have a row.
+//! An operator may send a letter again while it is being applied: then it comes a second time, in another place of its
+//! lane, but with the same origin. So the origins of letters that were applied are kept, for as long as sessions are.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use database::Database;
 use domain::UnixTime;
-use journal::{Batch, EntryId, Lane};
+use journal::{Arrival, EntryId};
 
+use crate::admit::Admitted;
 use crate::error::LedgerError;
-use crate::rows::{PlaceRow, to_bits};
-use crate::sql::{Cell, Page, Statement};
-
-static FIND: LazyLock<Statement> = LazyLock::new(|| {
-    Statement::locking(
-        "SELECT origin_ms AS ms, origin_seq AS seq FROM ledger_letters WHERE origin_ms = ? AND origin_seq = ?",
-    )
-});
-
-static ADD: LazyLock<Statement> = LazyLock::new(|| {
-    Statement::portable("INSERT INTO ledger_letters (origin_ms, origin_seq, applied_at) VALUES (?, ?, ?)")
-});
+use crate::rows::{LetterRow, to_bits};
+use crate::sql::table::{FIND_LETTERS, SAVE_LETTERS};
+use crate::sql::{Cell, Page, Rows, Statement};
 
 static DROP: LazyLock<Statement> =
     LazyLock::new(|| Statement::portable("DELETE FROM ledger_letters WHERE applied_at < ?"));
 
-fn cells(origin: EntryId) -> [Cell; 2] {
+/// One that another program wrote has no origin: its own place stands in for it, and tells nothing more.
+fn has_origin(arrival: &Arrival) -> bool {
+    arrival.origin != arrival.id
+}
+
+fn origin_cells(origin: EntryId) -> [Cell; 2] {
     [to_bits(origin.ms).into(), to_bits(origin.seq).into()]
 }
 
-/// Which letters of a batch have been applied before, by the ids they have now.
-pub(crate) async fn already_applied(
-    batch: &Batch<'_>,
+/// Leaves out letters that were applied before. Their users are locked, so nobody else is just applying them.
+pub(crate) async fn leave_out_applied(
     page: &mut Page,
-) -> Result<BTreeSet<EntryId>, LedgerError> {
-    let mut already = BTreeSet::new();
-    if batch.lane == Lane::Dead {
-        for arrival in batch.arrivals {
-            if !page.read::<PlaceRow>(&FIND, &cells(arrival.origin)).await?.is_empty() {
-                already.insert(arrival.id);
-            }
-        }
-    }
-    Ok(already)
+    entries: &mut Vec<Admitted>,
+) -> Result<(), LedgerError> {
+    let origins = entries.iter().filter(|entry| has_origin(&entry.arrival));
+    let keys = Rows::new(origins.map(|entry| origin_cells(entry.arrival.origin)));
+    let rows: Vec<LetterRow> = page.read_many(&FIND_LETTERS, &keys).await?;
+    let mut seen: BTreeSet<EntryId> = rows.iter().map(LetterRow::origin).collect();
+    // The same letter may also be twice in one batch.
+    entries.retain(|entry| !has_origin(&entry.arrival) || seen.insert(entry.arrival.origin));
+    Ok(())
 }
 
-/// Notes which letters are applied now. Should two consumers come to that at once, one of them fails and tries again.
+/// Notes which letters are applied now.
 pub(crate) async fn save(
-    batch: &Batch<'_>,
-    taken: &BTreeSet<EntryId>,
     page: &mut Page,
+    applied: impl Iterator<Item = &Admitted>,
     now: UnixTime,
-) -> Result<(), LedgerError> {
-    if batch.lane != Lane::Dead {
-        return Ok(());
-    }
-    for arrival in batch.arrivals.iter().filter(|arrival| taken.contains(&arrival.id)) {
-        let [ms, seq] = cells(arrival.origin);
-        page.write(&ADD, &[ms, seq, i64::from(now.0).into()]).await?;
-    }
-    Ok(())
+) -> Result<(), sqlx::Error> {
+    let origins = applied.map(|entry| &entry.arrival).filter(|arrival| has_origin(arrival));
+    let rows = Rows::new(origins.map(|arrival| {
+        let [ms, seq] = origin_cells(arrival.origin);
+        [ms, seq, i64::from(now.0).into()]
+    }));
+    page.write_many(&SAVE_LETTERS, &rows).await
 }
 
 /// Forgets letters that were applied before `before`.
-pub(crate) async fn drop_old(page: &mut Page, before: UnixTime) -> Result<(), LedgerError> {
+pub(crate) async fn forget(database: &Database, before: UnixTime) -> Result<(), LedgerError> {
+    let mut page = Page::begin(database).await?;
     page.write(&DROP, &[i64::from(before.0).into()]).await?;
-    Ok(())
+    Ok(page.commit().await?)
 }

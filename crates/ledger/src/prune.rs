@@ -14,6 +14,7 @@ use crate::consumers;
 use crate::error::LedgerError;
 use crate::figures::AccountKey;
 use crate::ledger::Ledger;
+use crate::letters;
 use crate::load;
 use crate::rows::{ClientRow, client_key_cells};
 use crate::run::ClientRef;
@@ -61,8 +62,11 @@ impl Ledger {
             candidates.iter().filter(|(_, latest)| *latest < before).map(|(key, _)| *key).collect();
         let clients = if stale.is_empty() { 0 } else { self.forget_clients(&stale, before).await? };
         self.pruner.move_to(candidates.last().map(|(key, _)| *key).filter(|_| !is_round_done));
-        let consumers =
-            if is_round_done { consumers::drop_forgotten(&self.database, before).await? } else { 0 };
+        let mut consumers = 0;
+        if is_round_done {
+            consumers = consumers::drop_forgotten(&self.database, before).await?;
+            letters::forget(&self.database, before).await?;
+        }
         self.tally.pruned_clients.fetch_add(clients, Ordering::Relaxed);
         Ok(Pruned { examined: candidates.len() as u64, clients, consumers, is_round_done })
     }

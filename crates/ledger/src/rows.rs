@@ -114,6 +114,19 @@ impl PlaceRow {
     }
 }
 
+/// The place of an entry that came as a letter.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct LetterRow {
+    origin_ms: i64,
+    origin_seq: i64,
+}
+
+impl LetterRow {
+    pub(crate) fn origin(&self) -> EntryId {
+        EntryId { ms: from_bits(self.origin_ms), seq: from_bits(self.origin_seq) }
+    }
+}
+
 /// What a consumer has applied.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct AppliedRow {

@@ -89,7 +89,11 @@ impl TermsCache {
 
 async fn list(database: &Database) -> Result<Vec<Multiplier>, LedgerError> {
     let rows: Vec<MultiplierRow> = read(database, &LIST, &[]).await?;
-    rows.iter().map(MultiplierRow::multiplier).collect()
+    // One that somebody wrote by hand and got wrong must not stop the accounts.
+    let readable = rows.iter().filter_map(|row| {
+        row.multiplier().inspect_err(|error| tracing::warn!(%error, "a multiplier is left out")).ok()
+    });
+    Ok(readable.collect())
 }
 
 impl Ledger {

@@ -310,16 +310,20 @@ async fn many_processes_that_open_an_empty_database_at_once_agree(place: Place) 
     assert_eq!(figures(&open(&place).await, 1).await.uploaded, 60);
 }
 
+/// Writes into the tables behind the ledger's back.
+async fn damage(place: &Place, sql: &'static str) {
+    match Database::open(&place.url).await.unwrap() {
+        Database::Sqlite(file) => drop(sqlx::query(sql).execute(&file.pool).await.unwrap()),
+        Database::Postgres(pool) => drop(sqlx::query(sql).execute(&pool).await.unwrap()),
+        Database::MySql(pool) => drop(sqlx::query(sql).execute(&pool).await.unwrap()),
+    }
+}
+
 async fn a_row_that_cannot_be_read_is_the_entrys_failure_and_harms_no_other(place: Place) {
     let ledger = open(&place).await;
     let two = vec![moving(0, 10, 1), TrafficEntry { user: Some(user(2)), ..moving(1, 10, 1) }];
     apply(&ledger, "a", &arrivals_of(two.clone())).await;
-    let damage = "UPDATE ledger_users SET seeding_s = -1 WHERE id = 1";
-    match Database::open(&place.url).await.unwrap() {
-        Database::Sqlite(file) => drop(sqlx::query(damage).execute(&file.pool).await.unwrap()),
-        Database::Postgres(pool) => drop(sqlx::query(damage).execute(&pool).await.unwrap()),
-        Database::MySql(pool) => drop(sqlx::query(damage).execute(&pool).await.unwrap()),
-    }
+    damage(&place, "UPDATE ledger_users SET seeding_s = -1 WHERE id = 1").await;
     let again =
         arrivals_of(two.iter().map(|entry| TrafficEntry { at: entry.at + Seconds(50), ..*entry }).collect());
     let outcome = ledger.apply(&batch("a", &again)).await;
@@ -331,12 +335,30 @@ async fn a_row_that_cannot_be_read_is_the_entrys_failure_and_harms_no_other(plac
     assert_eq!(figures(&ledger, 2).await.uploaded, 20);
 }
 
+async fn a_multiplier_that_cannot_be_read_is_left_out(place: Place) {
+    let ledger = open(&place).await;
+    let kept = ledger.add_multiplier(terms(Scope::Site, 200, 100, (0, None))).await.unwrap();
+    damage(&place, "INSERT INTO ledger_multipliers (scope, subject, upload_percent, download_percent, starts_at, note) VALUES ('galaxy', 0, 900, 0, 0, '')").await;
+    assert_eq!(ledger.multipliers().await.unwrap(), [kept]);
+    apply(&ledger, "a", &arrivals_of(vec![moving(0, 10, 10)])).await;
+    assert_eq!(figures(&ledger, 1).await.credited_uploaded(), 20);
+}
+
+async fn l6_a_damaged_account_of_what_was_applied_stops_its_consumer_and_loses_nothing(place: Place) {
+    let ledger = open(&place).await;
+    let arrivals = arrivals_of(vec![moving(0, 10, 10)]);
+    apply(&ledger, "a", &arrivals).await;
+    damage(&place, "UPDATE ledger_consumers SET applied = 'x' WHERE name = 'a'").await;
+    let outcome = ledger.apply(&batch("a", &arrivals)).await;
+    assert!(matches!(outcome, Err(ViewError::Transient { .. })), "{outcome:?}");
+}
+
 async fn names_that_are_none_are_refused(place: Place) {
     let ledger = open(&place).await;
     let arrivals = arrivals_of(vec![moving(0, 10, 1)]);
     for name in ["", "with space", &"x".repeat(201)] {
         let outcome = ledger.apply(&batch(name, &arrivals)).await;
-        assert!(matches!(outcome, Err(ViewError::Entry { .. })), "{name:?}: {outcome:?}");
+        assert!(matches!(outcome, Err(ViewError::Transient { .. })), "{name:?}: {outcome:?}");
     }
     apply(&ledger, &"x".repeat(200), &arrivals).await;
 }
@@ -371,6 +393,8 @@ on_every_database!(
     forgotten_consumers_are_dropped_after_the_same_time,
     many_processes_that_open_an_empty_database_at_once_agree,
     a_row_that_cannot_be_read_is_the_entrys_failure_and_harms_no_other,
+    a_multiplier_that_cannot_be_read_is_left_out,
+    l6_a_damaged_account_of_what_was_applied_stops_its_consumer_and_loses_nothing,
     names_that_are_none_are_refused,
     a_peer_that_vanished_no_longer_seeds_and_earns_no_time,
 );

@@ -99,13 +99,14 @@ CREATE TABLE IF NOT EXISTS ledger_consumers (
     PRIMARY KEY (name, lane)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4;
 
--- Dead letters that were applied, by their origin: wherever they were moved since, they count once.
+-- Dead letters that were applied after all, by their place in the traffic lane: a letter that an operator sends again
+-- while it is being applied gets another place among the letters, but keeps this one.
 CREATE TABLE IF NOT EXISTS ledger_letters (
     origin_ms BIGINT NOT NULL,
     origin_seq BIGINT NOT NULL,
     applied_at BIGINT NOT NULL,
     PRIMARY KEY (origin_ms, origin_seq)
-) ENGINE = InnoDB;
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4;
 
 -- Times in which bytes count more or less than they are. scope: site, torrent or user.
 CREATE TABLE IF NOT EXISTS ledger_multipliers (

@@ -75,6 +75,12 @@ const RUNS: Table = Table {
     ]],
 };
 
+const LETTERS: Table = Table {
+    name: "ledger_letters",
+    keys: &["origin_ms", "origin_seq"],
+    others: &[&[("applied_at", Kind::Number)]],
+};
+
 /// How many columns of a client's key a run's key begins with.
 const CLIENT_KEYS: usize = 3;
 
@@ -87,6 +93,8 @@ pub(crate) static LOCK_TORRENTS: Lazy = LazyLock::new(|| TORRENTS.find(1, " ORDE
 pub(crate) static FIND_ACCOUNTS: Lazy = LazyLock::new(|| ACCOUNTS.find(2, ""));
 pub(crate) static FIND_CLIENTS: Lazy = LazyLock::new(|| CLIENTS.find(CLIENT_KEYS, ""));
 pub(crate) static FIND_RUNS: Lazy = LazyLock::new(|| RUNS.find(CLIENT_KEYS, ""));
+pub(crate) static FIND_LETTERS: Lazy = LazyLock::new(|| LETTERS.find(2, ""));
+pub(crate) static SAVE_LETTERS: Lazy = LazyLock::new(|| LETTERS.save());
 pub(crate) static SAVE_USERS: Lazy = LazyLock::new(|| USERS.save());
 pub(crate) static SAVE_TORRENTS: Lazy = LazyLock::new(|| TORRENTS.save());
 pub(crate) static SAVE_ACCOUNTS: Lazy = LazyLock::new(|| ACCOUNTS.save());
