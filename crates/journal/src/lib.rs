@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! - [`port`]: what a journal owes its users, whatever it is kept in
-//! - [`sqlite`], [`redis`](mod@redis): the adapters
+//! - [`sqlite`], `redis`: the adapters
 //! - [`id`], [`fields`], [`entry`]: an entry: its place, its fields as written, its fields as understood
 //! - [`letter`]: entries that a view could not take, with the reason
 //! - [`view`]: what a view owes the journal
@@ -15,7 +15,7 @@ pub mod fields;
 pub mod id;
 pub mod letter;
 pub mod port;
-pub mod redis;
+mod redis;
 pub mod sqlite;
 pub mod view;
 

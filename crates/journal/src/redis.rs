@@ -16,6 +16,7 @@
 //! A bound on the length of a stream: dropping entries that nobody has read would be silent loss.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -48,12 +49,29 @@ pub struct RedisJournal {
     keys: KeyNames,
     appenders: Appenders,
     readers: Readers,
+    letters_shortened: AtomicU64,
 }
 
 impl RedisJournal {
     /// A journal under these names. Nothing is asked of Redis yet.
     pub fn new(redis: Redis, keys: KeyNames) -> RedisJournal {
-        RedisJournal { redis, keys, appenders: Appenders::default(), readers: Readers::default() }
+        RedisJournal {
+            redis,
+            keys,
+            appenders: Appenders::default(),
+            readers: Readers::default(),
+            letters_shortened: AtomicU64::new(0),
+        }
+    }
+
+    /// How many letters had too many fields to be moved whole.
+    pub fn letters_shortened(&self) -> u64 {
+        self.letters_shortened.load(Ordering::Relaxed)
+    }
+
+    /// How many good connections were closed because enough were kept.
+    pub fn connections_dropped(&self) -> u64 {
+        self.appenders.dropped() + self.readers.dropped()
     }
 
     fn key(&self, lane: Lane) -> &str {
@@ -129,7 +147,10 @@ impl Journal for RedisJournal {
     async fn acknowledge(&self, lane: Lane, group: &str, ids: &[EntryId]) -> Result<(), JournalError> {
         let mut pipeline = redis::pipe();
         for page in ids.chunks(IDS_PER_COMMAND) {
-            pipeline.add_command(with_ids("XACK", &[self.key(lane), group], page));
+            let command = pipeline.cmd("XACK").arg(self.key(lane)).arg(group);
+            page.iter().for_each(|id| {
+                command.arg(id.to_string());
+            });
         }
         for reply in self.redis.pipeline(&pipeline).await {
             reply.map_err(self.explain(lane, group))?;
@@ -186,13 +207,18 @@ impl Journal for RedisJournal {
             let mut call = scripts::TRANSFER.call(&[self.key(from), self.key(to)]);
             call.arg(group).arg(stays).arg(page.len());
             for letter in page {
-                let words = words_of_letter(&letter.fields);
+                let words = self.words_of_letter(&letter.fields);
                 call.arg(letter.id.to_string()).arg(words.len());
                 words.iter().for_each(|word| {
                     call.arg(word);
                 });
             }
-            moved += self.redis.query::<u64>(&call).await.map_err(self.explain(from, group))?;
+            moved += self.redis.query::<u64>(&call).await.map_err(|trouble| {
+                // Of the two keys, the script names the one that holds something else.
+                let is_other = matches!(&trouble, Trouble::WrongType { reason }
+                    if reason.split(' ').next() == Some(self.key(to)));
+                self.explain(if is_other { to } else { from }, group)(trouble)
+            })?;
         }
         Ok(moved)
     }
@@ -227,21 +253,15 @@ impl Journal for RedisJournal {
             // Other views have yet to read it; only trimming takes traffic away.
             return Ok(0);
         }
-        let explain = self.explain(lane, group.unwrap_or_default());
+        let group = group.unwrap_or_default();
         let mut deleted = 0;
         for page in ids.chunks(IDS_PER_COMMAND) {
-            let mut transaction = redis::pipe();
-            if let Some(group) = group {
-                transaction.add_command(with_ids("XACK", &[self.key(lane), group], page));
-            }
-            transaction.add_command(with_ids("XDEL", &[self.key(lane)], page));
-            let replies = self.redis.transaction(&transaction).await.map_err(&explain)?;
-            for (position, reply) in replies.into_iter().enumerate() {
-                let count: u64 = keyspace::read_reply(reply).map_err(&explain)?;
-                if position + 1 == transaction.len() {
-                    deleted += count;
-                }
-            }
+            let mut call = scripts::DELETE.call(&[self.key(lane)]);
+            call.arg(group);
+            page.iter().for_each(|id| {
+                call.arg(id.to_string());
+            });
+            deleted += self.redis.query::<u64>(&call).await.map_err(self.explain(lane, group))?;
         }
         Ok(deleted)
     }
@@ -286,26 +306,18 @@ impl RedisJournal {
             trouble => explain(trouble),
         }
     }
-}
 
-fn with_ids(name: &str, words: &[&str], ids: &[EntryId]) -> redis::Cmd {
-    let mut command = redis::cmd(name);
-    command.arg(words);
-    for id in ids {
-        command.arg(id.to_string());
+    /// The words of a letter. One with thousands of fields, which only another program can have written, loses those
+    /// in the middle: the first say what it was, the last what became of it.
+    fn words_of_letter<'a>(&self, fields: &'a Fields) -> Vec<&'a [u8]> {
+        let mut words: Vec<&[u8]> = reply::words_of(fields).collect();
+        if words.len() > WORDS_PER_LETTER_MAX {
+            tracing::warn!(fields = words.len() / 2, "a letter has too many fields to be moved whole");
+            self.letters_shortened.fetch_add(1, Ordering::Relaxed);
+            let last = words.split_off(words.len() - 20);
+            words.truncate(WORDS_PER_LETTER_MAX - last.len());
+            words.extend(last);
+        }
+        words
     }
-    command
-}
-
-/// The words of a letter. One with thousands of fields, which only another program can have written, loses those in
-/// the middle: the first say what it was, the last what became of it.
-fn words_of_letter(fields: &Fields) -> Vec<&[u8]> {
-    let mut words: Vec<&[u8]> = reply::words_of(fields).collect();
-    if words.len() > WORDS_PER_LETTER_MAX {
-        tracing::warn!(fields = words.len() / 2, "a letter has too many fields to be moved whole");
-        let last = words.split_off(words.len() - 20);
-        words.truncate(WORDS_PER_LETTER_MAX - last.len());
-        words.extend(last);
-    }
-    words
 }

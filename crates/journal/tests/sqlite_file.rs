@@ -250,7 +250,7 @@ async fn a_missing_table_is_damage_not_panic() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiting_read_does_not_write() {
     let file = File::new();
-    let journal = file.open().await;
+    let journal = file.open_at(Arc::new(ManualClock::at(NOW))).await;
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
     assert_eq!(journal.read(Lane::Traffic, "g", "c", ALL, Duration::ZERO).await.unwrap(), []);
     let mut raw = file.raw().await;

@@ -149,6 +149,7 @@ impl Cluster {
     }
 
     async fn ask(&self, node: Node, command: &Cmd) -> Reply {
+        self.dialer.counters().redirected.fetch_add(1, Ordering::Relaxed);
         let mut pipeline = redis::pipe();
         pipeline.cmd("ASKING").add_command(command.clone());
         let replies = self.link(&node).commands(&pipeline, 1, 1).await?;
@@ -203,6 +204,7 @@ impl Cluster {
     }
 
     fn note_moved(&self, slot: u16, node: Node) {
+        self.dialer.counters().redirected.fetch_add(1, Ordering::Relaxed);
         let mut owners = self.owners.lock();
         if let Some(owner) = Arc::make_mut(&mut owners).by_slot.get_mut(usize::from(slot)) {
             *owner = Some(node);

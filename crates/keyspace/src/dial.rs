@@ -1,6 +1,7 @@
 //! Connecting, once: no pauses, no second attempt.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
@@ -21,10 +22,22 @@ const UNRECEIVED_MAX: Duration = Duration::from_secs(20);
 /// Requests waiting to be written on one connection, before callers wait: announces come in bursts.
 const WAITING_REQUESTS_MAX: usize = 512;
 
+/// What happened to connections, counted since the handle was made.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Connections made.
+    pub connected: AtomicU64,
+    /// Attempts to connect that failed.
+    pub connect_failures: AtomicU64,
+    /// Commands that a node of a cluster sent elsewhere.
+    pub redirected: AtomicU64,
+}
+
 /// Knows how to get in.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     settings: RedisSettings,
+    counters: Counters,
     certificates: Option<TlsCertificates>,
 }
 
@@ -36,11 +49,15 @@ impl Dialer {
             // Fails where one was chosen already, which is as good.
             let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         }
-        Ok(Dialer { settings, certificates })
+        Ok(Dialer { settings, counters: Counters::default(), certificates })
     }
 
     pub(crate) fn settings(&self) -> &RedisSettings {
         &self.settings
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     /// Connects to a server.
@@ -52,27 +69,12 @@ impl Dialer {
         self.dial_as(node, &self.settings.credentials, self.settings.db, response_timeout).await
     }
 
-    /// Connects to whomever the sentinels call the master.
+    /// Connects to whomever the sentinels call the master, and says who that is.
     pub(crate) async fn dial_master(
         &self,
         response_timeout: Option<Duration>,
-    ) -> Result<MultiplexedConnection, Trouble> {
-        let mut trouble = Trouble::unavailable("no sentinel is named");
-        for sentinel in &self.settings.nodes {
-            match self.dial_master_by(sentinel, response_timeout).await {
-                Ok(connection) => return Ok(connection),
-                Err(other) => trouble = other,
-            }
-        }
-        Err(trouble)
-    }
-
-    async fn dial_master_by(
-        &self,
-        sentinel: &Node,
-        response_timeout: Option<Duration>,
-    ) -> Result<MultiplexedConnection, Trouble> {
-        let master = self.ask_sentinel(sentinel).await?;
+    ) -> Result<(MultiplexedConnection, Node), Trouble> {
+        let master = self.ask_sentinels().await?;
         let mut connection = self.dial(&master, response_timeout).await?;
         // Right after a failover a sentinel may still name the old master.
         let role = redis::cmd("ROLE").query_async::<Vec<redis::Value>>(&mut connection).await;
@@ -80,8 +82,20 @@ impl Dialer {
             Some(redis::Value::BulkString(role)) if role != b"master" => {
                 Err(Trouble::unavailable(format!("{master} is no master: the failover has not ended yet")))
             }
-            _ => Ok(connection),
+            _ => Ok((connection, master)),
         }
+    }
+
+    /// Who is master, by the word of the first sentinel that answers.
+    pub(crate) async fn ask_sentinels(&self) -> Result<Node, Trouble> {
+        let mut trouble = Trouble::unavailable("no sentinel is named");
+        for sentinel in &self.settings.nodes {
+            match self.ask_sentinel(sentinel).await {
+                Ok(master) => return Ok(master),
+                Err(other) => trouble = other,
+            }
+        }
+        Err(trouble)
     }
 
     async fn ask_sentinel(&self, sentinel: &Node) -> Result<Node, Trouble> {
@@ -116,7 +130,13 @@ impl Dialer {
             .set_response_timeout(response_timeout)
             .set_pipeline_buffer_size(WAITING_REQUESTS_MAX);
         let client = self.client_for(node, credentials, db).map_err(explain)?;
-        client.get_multiplexed_async_connection_with_config(&config).await.map_err(explain)
+        let result = client.get_multiplexed_async_connection_with_config(&config).await.map_err(explain);
+        let counter = match result {
+            Ok(_) => &self.counters.connected,
+            Err(_) => &self.counters.connect_failures,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        result
     }
 
     fn client_for(&self, node: &Node, credentials: &Credentials, db: u32) -> redis::RedisResult<Client> {

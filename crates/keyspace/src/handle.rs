@@ -4,16 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::aio::ConnectionLike;
 use redis::{Cmd, FromRedisValue, Pipeline, Value};
 
 use crate::cluster::Cluster;
-use crate::dial::Dialer;
+use crate::dial::{Counters, Dialer};
 use crate::error::Trouble;
-use crate::link::{Link, Replies, Target};
+use crate::link::{Link, Own, Replies, Target};
 use crate::scripts;
 use crate::settings::{Mode, RedisSettings};
-use crate::slots::slot_of;
+use crate::slots::{is_reading, slot_of};
 
 /// What came of one command of several.
 pub type Reply = Result<Value, Trouble>;
@@ -61,6 +61,11 @@ impl Redis {
     /// Where it is. What this shows holds no password.
     pub fn settings(&self) -> &RedisSettings {
         self.dialer.settings()
+    }
+
+    /// What happened to its connections.
+    pub fn counters(&self) -> &Counters {
+        self.dialer.counters()
     }
 
     /// Sends one command, on a cluster to where its first key lies.
@@ -126,18 +131,26 @@ impl Redis {
     }
 
     async fn dial(&self, key: &str, response_timeout: Option<Duration>) -> Result<Dedicated, Trouble> {
-        let (connection, server) = match &*self.route {
+        let (own, server) = match &*self.route {
             Route::One(link) => (link.dial(response_timeout).await?, link.name()),
             Route::Cluster(cluster) => {
                 let link = cluster.link_for(Some(slot_of(key.as_bytes()))).await?;
-                let connection = link.dial(response_timeout).await.inspect_err(|_| cluster.mark_stale())?;
-                (connection, link.name())
+                let own = link.dial(response_timeout).await.inspect_err(|_| cluster.mark_stale())?;
+                (own, link.name())
             }
         };
-        Ok(Dedicated { connection, server, redis: self.clone() })
+        Ok(Dedicated { own, server, redis: self.clone() })
     }
 
     async fn send(&self, command: &Cmd) -> Reply {
+        match self.send_once(command).await {
+            // A connection that broke while nobody used it comes out only now; reading again harms nobody.
+            Err(Trouble::Unanswered { .. }) if is_reading(command) => self.send_once(command).await,
+            reply => reply,
+        }
+    }
+
+    async fn send_once(&self, command: &Cmd) -> Reply {
         match &*self.route {
             Route::One(link) => link.command(command).await,
             Route::Cluster(cluster) => cluster.command(command).await,
@@ -166,7 +179,7 @@ impl fmt::Debug for Redis {
 
 /// A connection of one's own. It does not come back: after any error but one that Redis replied, get another.
 pub struct Dedicated {
-    connection: MultiplexedConnection,
+    own: Own,
     server: String,
     redis: Redis,
 }
@@ -174,14 +187,23 @@ pub struct Dedicated {
 impl Dedicated {
     /// Sends one command.
     pub async fn query<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, Trouble> {
-        let result = self.connection.req_packed_command(command).await;
+        self.check()?;
+        let result = self.own.connection.req_packed_command(command).await;
         read_reply(self.judge(result))
     }
 
     /// Sends commands as they are, and gives back every reply, each of which may be an error that Redis replied.
     pub async fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, Trouble> {
-        let result = self.connection.req_packed_commands(pipeline, 0, pipeline.len()).await;
+        self.check()?;
+        let result = self.own.connection.req_packed_commands(pipeline, 0, pipeline.len()).await;
         self.judge(result)
+    }
+
+    fn check(&self) -> Result<(), Trouble> {
+        match self.own.is_current() {
+            true => Ok(()),
+            false => Err(Trouble::unavailable(format!("{} has been replaced", self.server))),
+        }
     }
 
     /// On a cluster, learns that the key may lie elsewhere by now.

@@ -6,14 +6,14 @@
 //! - [`settings`]: where Redis is and how to get in
 //! - [`handle`]: the handle: commands, pipelines, transactions, connections of one's own
 //! - `link`, `dial`: one server: connecting, reconnecting
-//! - `cluster`: which server holds which slot
+//! - `cluster`: which server holds which slot; `sentinel`: which server is master
 //! - [`slots`]: the slot of a key, the key of a command
 //! - [`scripts`]: the Lua files in `lua/`
 //! - [`error`]: what can go wrong, and whether waiting helps
 //!
 //! # Guarantees
 //!
-//! - Nothing is sent twice. A command that was sent and not answered is reported as that, on a cluster too: only its
+//! - Nothing that writes is sent twice. What was sent and not answered is reported as that, on a cluster too: only its
 //!   sender knows whether it may be repeated. (This is why a cluster is not left to the driver's own cluster
 //!   connection, which repeats transactions when a connection breaks.)
 //! - A handle outlives every outage: it reconnects by itself, with growing, random, bounded pauses.
@@ -31,9 +31,11 @@ pub mod keys;
 mod link;
 
 pub mod scripts;
+mod sentinel;
 pub mod settings;
 pub mod slots;
 
+pub use dial::Counters;
 pub use error::Trouble;
 pub use handle::{Dedicated, Redis, Reply, read_reply};
 pub use keys::{BaseNames, KeyNames};

@@ -14,6 +14,7 @@ use redis::{Cmd, Pipeline, RedisError, Value};
 
 use crate::dial::Dialer;
 use crate::error::Trouble;
+use crate::sentinel::Follow;
 use crate::settings::Node;
 
 /// The pause after the first failure; it doubles with each further one.
@@ -32,6 +33,8 @@ pub(crate) enum Target {
 pub(crate) struct Link {
     dialer: Arc<Dialer>,
     target: Target,
+    /// Who is master, where sentinels say.
+    follow: Arc<Follow>,
     current: Mutex<Option<Current>>,
     /// How often somebody tried to connect; also the number of the present connection.
     attempts: AtomicU64,
@@ -43,6 +46,21 @@ pub(crate) struct Link {
 struct Current {
     number: u64,
     connection: MultiplexedConnection,
+    epoch: u64,
+}
+
+/// A connection of one's own, and the epoch of masters in which it is of use.
+pub(crate) struct Own {
+    pub(crate) connection: MultiplexedConnection,
+    follow: Arc<Follow>,
+    epoch: u64,
+}
+
+impl Own {
+    /// Whether the server is still the one to talk to.
+    pub(crate) fn is_current(&self) -> bool {
+        self.follow.epoch() == self.epoch
+    }
 }
 
 #[derive(Default)]
@@ -56,6 +74,7 @@ impl Link {
         Link {
             dialer,
             target,
+            follow: Arc::default(),
             current: Mutex::new(None),
             attempts: AtomicU64::new(0),
             turn: tokio::sync::Mutex::new(Failures::default()),
@@ -90,29 +109,34 @@ impl Link {
     }
 
     /// A connection of one's own.
-    pub(crate) async fn dial(
-        &self,
-        response_timeout: Option<Duration>,
-    ) -> Result<MultiplexedConnection, Trouble> {
+    pub(crate) async fn dial(&self, response_timeout: Option<Duration>) -> Result<Own, Trouble> {
         let seen = self.attempts.load(Ordering::Acquire);
         let mut failures = self.turn.lock().await;
-        self.attempt(&mut failures, seen, response_timeout).await
+        let connection = self.attempt(&mut failures, seen, response_timeout).await?;
+        Ok(Own { connection, follow: self.follow.clone(), epoch: self.follow.epoch() })
     }
 
     async fn connected(&self) -> Result<Current, Trouble> {
         let seen = self.attempts.load(Ordering::Acquire);
-        if let Some(current) = self.current.lock().clone() {
+        if let Some(current) = self.current() {
             return Ok(current);
         }
         let mut failures = self.turn.lock().await;
-        if let Some(current) = self.current.lock().clone() {
+        if let Some(current) = self.current() {
             return Ok(current);
         }
         let timeout = Some(self.dialer.settings().response_timeout);
         let connection = self.attempt(&mut failures, seen, timeout).await?;
-        let current = Current { number: self.attempts.load(Ordering::Acquire), connection };
+        let number = self.attempts.load(Ordering::Acquire);
+        let current = Current { number, connection, epoch: self.follow.epoch() };
         *self.current.lock() = Some(current.clone());
         Ok(current)
+    }
+
+    /// The shared connection, unless there is none or the master has changed since.
+    fn current(&self) -> Option<Current> {
+        let epoch = self.follow.epoch();
+        self.current.lock().clone().filter(|current| current.epoch == epoch)
     }
 
     /// Connects, after the pause that past failures ask for. `seen` is how many attempts there had been when the caller
@@ -133,7 +157,10 @@ impl Link {
         }
         let result = match &self.target {
             Target::Node(node) => self.dialer.dial(node, response_timeout).await,
-            Target::Master => self.dialer.dial_master(response_timeout).await,
+            Target::Master => self.dialer.dial_master(response_timeout).await.map(|(connection, master)| {
+                self.follow.note(&self.dialer, master);
+                connection
+            }),
         };
         self.attempts.fetch_add(1, Ordering::AcqRel);
         match &result {

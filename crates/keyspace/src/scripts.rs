@@ -59,6 +59,11 @@ script!(
     "transfer"
 );
 script!(
+    /// Deletes and acknowledges entries (J7).
+    DELETE,
+    "delete"
+);
+script!(
     /// Removes old entries that every group has acknowledged.
     TRIM,
     "trim"
@@ -87,11 +92,12 @@ script!(
 );
 
 /// Every script there is.
-pub static ALL: [&Script; 9] = [
+pub static ALL: [&Script; 10] = [
     &MARK_APPENDED,
     &TAKE_OVER,
     &FORGET_CONSUMER,
     &TRANSFER,
+    &DELETE,
     &TRIM,
     &ACTIVITY_APPLY,
     &ACTIVITY_LOOK,

@@ -42,6 +42,39 @@ const CRC_TABLE: [u16; 256] = {
     table
 };
 
+/// Whether a command changes nothing, so that it may be sent again.
+pub(crate) fn is_reading(command: &Cmd) -> bool {
+    const READING: [&[u8]; 22] = [
+        b"PING",
+        b"GET",
+        b"MGET",
+        b"EXISTS",
+        b"TYPE",
+        b"HGET",
+        b"HMGET",
+        b"HGETALL",
+        b"HKEYS",
+        b"HLEN",
+        b"XLEN",
+        b"XRANGE",
+        b"XREVRANGE",
+        b"XINFO",
+        b"XPENDING",
+        b"ZCARD",
+        b"ZCOUNT",
+        b"ZRANGE",
+        b"ZSCORE",
+        b"SISMEMBER",
+        b"SMEMBERS",
+        b"SCARD",
+    ];
+    let name = match command.args_iter().next() {
+        Some(Arg::Simple(name)) => name,
+        _ => return false,
+    };
+    READING.iter().any(|reading| name.eq_ignore_ascii_case(reading))
+}
+
 /// The first key of a command; none if it names no key (`PING`) and any server will do.
 pub(crate) fn key_of(command: &Cmd) -> Option<&[u8]> {
     let mut words = command.args_iter().filter_map(|arg| match arg {

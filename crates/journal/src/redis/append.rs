@@ -8,6 +8,7 @@
 //! - The key holds no stream: the note is not written, since the same transaction's script looks at the key.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use keyspace::{Dedicated, Redis, Trouble, scripts};
 use parking_lot::Mutex;
@@ -30,6 +31,7 @@ const ATTEMPTS_MAX: usize = 5;
 #[derive(Debug, Default)]
 pub(super) struct Appenders {
     idle: Mutex<HashMap<String, Appender>>,
+    dropped: AtomicU64,
 }
 
 /// A connection that watches a note.
@@ -94,10 +96,15 @@ impl Appenders {
         Err(Trouble::Unavailable { reason: format!("others keep writing {note}: try again") })
     }
 
+    /// How many connections were closed because too many producers had one.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
     fn put_back(&self, note: &str, appender: Appender) {
         let mut idle = self.idle.lock();
         if idle.len() >= APPENDERS_MAX {
-            tracing::debug!(count = idle.len(), "closing the connections of idle producers");
+            self.dropped.fetch_add(idle.len() as u64, Ordering::Relaxed);
             idle.clear();
         }
         idle.insert(note.to_owned(), appender);

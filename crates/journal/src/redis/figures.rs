@@ -18,7 +18,8 @@ const COUNTED_PER_PAGE: usize = 2_000;
 pub(super) async fn status(redis: &Redis, key: &str) -> Result<LaneStatus, Trouble> {
     let mut both = redis::pipe();
     both.cmd("XINFO").arg("STREAM").arg(key).cmd("XINFO").arg("GROUPS").arg(key);
-    let mut replies = redis.transaction(&both).await?.into_iter();
+    // No transaction: Redis refuses those when it is out of memory, which is when somebody looks.
+    let mut replies = redis.pipeline(&both).await.into_iter();
     let stream = match replies.next().unwrap_or(Ok(Value::Nil)) {
         Err(trouble) if is_missing(&trouble) => return Ok(LaneStatus::default()),
         stream => Stream::read(stream?)?,

@@ -3,6 +3,7 @@
 //! A read that waits has a connection of its own, since it holds up everything behind it. Such connections are kept and
 //! used again; one whose reader was given up halfway is closed, so that Redis delivers nothing to nobody.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use keyspace::{Dedicated, Redis, Trouble};
@@ -32,6 +33,7 @@ pub(super) struct Request<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Readers {
     idle: Mutex<Vec<(String, Dedicated)>>,
+    dropped: AtomicU64,
 }
 
 impl Readers {
@@ -60,6 +62,11 @@ impl Readers {
         Ok(reply)
     }
 
+    /// How many connections were closed because enough were kept.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
     fn take(&self, key: &str) -> Option<Dedicated> {
         let mut idle = self.idle.lock();
         let position = idle.iter().rposition(|(other, _)| other == key)?;
@@ -70,6 +77,8 @@ impl Readers {
         let mut idle = self.idle.lock();
         if idle.len() < IDLE_MAX {
             idle.push((key.to_owned(), connection));
+        } else {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
