@@ -1,71 +1,29 @@
 //! What can go wrong with the database, each with what to do about it.
 
-use std::path::{Path, PathBuf};
-
+use database::DatabaseError;
 use domain::{InfoHash, Passkey, TorrentId, UserId};
-use sqlx::migrate::MigrateError;
+use sqlx::mysql::MySqlDatabaseError;
+use sqlx::postgres::PgDatabaseError;
 
 use crate::clients::ClientPrefix;
+
+/// What SQLite reports for a row that breaks a rule of its table.
+const SQLITE_CONSTRAINT: i32 = 19;
 
 /// Why the database did not do what was asked. For operators: clients are told a [`crate::Refusal`].
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// Only SQLite is there yet.
-    #[error(
-        "the database address {url:?} is not understood: write sqlite: and a path, such as sqlite:data/rollcall.db"
-    )]
-    UnsupportedUrl {
-        /// What was given, without a password.
-        url: String,
+    /// The database cannot be opened, reached or used.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The database belongs to somebody else.
+    #[error("the database {shown} has a table {table} that is not ours: give rollcall a database of its own")]
+    Occupied {
+        /// The database, without a password.
+        shown: String,
+        /// The table.
+        table: String,
     },
-    /// A database in memory is one process's alone: commands would not reach the server.
-    #[error("a database in memory cannot be shared with the server: write sqlite: and the path of a file")]
-    InMemory,
-    /// The folder of the database is missing and cannot be made.
-    #[error("cannot create the folder {}: {source}; create it, or choose another place for the database", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// The file cannot be opened.
-    #[error("cannot open {}: {reason}; check that the path is a file, and that this user may read and write it and its folder", path.display())]
-    CannotOpen {
-        /// The file.
-        path: PathBuf,
-        /// What SQLite says.
-        reason: String,
-    },
-    /// The file or its folder may not be written.
-    #[error("cannot write {}: give this user write permission on the file and its folder", path.display())]
-    ReadOnly {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file is something else.
-    #[error("{} is not a SQLite database: move it away, or choose another path", path.display())]
-    NotADatabase {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file was a SQLite database and is broken.
-    #[error("{} is damaged: restore a backup, or save what is left with: sqlite3 FILE .recover", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Another version of this program wrote the tables.
-    #[error("{} was made by another version of rollcall ({source}): use that version or a newer one", path.display())]
-    Schema {
-        /// The file.
-        path: PathBuf,
-        /// What does not fit.
-        source: MigrateError,
-    },
-    /// Another process has been writing for longer than we wait.
-    #[error("the database is busy: another process is writing to it; try again")]
-    Busy,
     /// A new user cannot have the id of another.
     #[error("user {0} exists already: choose another id, or leave it out to get the next free one")]
     UserIdTaken(UserId),
@@ -113,70 +71,27 @@ pub enum AccessError {
     /// The system gives no random numbers, so no passkey can be made.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
-    /// Anything else the database says.
-    #[error("the database failed: {0}")]
-    Database(#[source] sqlx::Error),
-}
-
-/// SQLite's primary result codes, the low byte of what it reports.
-mod code {
-    pub const BUSY: i32 = 5;
-    pub const LOCKED: i32 = 6;
-    pub const READONLY: i32 = 8;
-    pub const IO_ERROR: i32 = 10;
-    pub const CORRUPT: i32 = 11;
-    pub const CANNOT_OPEN: i32 = 14;
-    pub const CONSTRAINT: i32 = 19;
-    pub const NOT_A_DATABASE: i32 = 26;
-}
-
-fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
-    Some(code & 0xff)
 }
 
 /// Whether a row broke a rule of its table.
 pub(crate) fn is_constraint(error: &sqlx::Error) -> bool {
-    primary_code(error) == Some(code::CONSTRAINT)
+    let Some(said) = error.as_database_error() else { return false };
+    if let Some(said) = said.try_downcast_ref::<MySqlDatabaseError>() {
+        // A failed CHECK has a number of its own in MariaDB and in MySQL, and no class.
+        return said.code().is_some_and(|state| state.starts_with("23"))
+            || matches!(said.number(), 3819 | 4025);
+    }
+    if let Some(said) = said.try_downcast_ref::<PgDatabaseError>() {
+        return said.code().starts_with("23");
+    }
+    // SQLite's primary result code is the low byte of what it reports.
+    let code: Option<i32> = said.code().and_then(|code| code.parse().ok());
+    code.is_some_and(|code| code & 0xff == SQLITE_CONSTRAINT)
 }
 
 impl AccessError {
-    /// Puts what SQLite says about the file at `path` into our words.
-    pub(crate) fn from_sqlx(path: &Path, error: sqlx::Error) -> Self {
-        let path = path.to_owned();
-        match primary_code(&error) {
-            Some(code::BUSY | code::LOCKED) => AccessError::Busy,
-            Some(code::READONLY) => AccessError::ReadOnly { path },
-            Some(code::CORRUPT) => AccessError::Damaged { path },
-            Some(code::NOT_A_DATABASE) => AccessError::NotADatabase { path },
-            Some(code::CANNOT_OPEN) => {
-                let reason = error.as_database_error().map_or_else(String::new, |e| e.message().to_owned());
-                AccessError::CannotOpen { path, reason }
-            }
-            _ if matches!(error, sqlx::Error::PoolTimedOut) => AccessError::Busy,
-            _ => AccessError::Database(error),
-        }
-    }
-
-    /// Puts what the migrator says into our words.
-    pub(crate) fn from_migration(path: &Path, error: MigrateError) -> Self {
-        match error {
-            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
-                Self::from_sqlx(path, error)
-            }
-            source => AccessError::Schema { path: path.to_owned(), source },
-        }
-    }
-
     /// Whether the same call may well succeed a moment later, with nobody doing anything about it.
     pub fn is_retryable(&self) -> bool {
-        match self {
-            AccessError::Busy => true,
-            AccessError::Database(error) => {
-                matches!(error, sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed)
-                    || primary_code(error) == Some(code::IO_ERROR)
-            }
-            _ => false,
-        }
+        matches!(self, AccessError::Database(error) if error.is_retryable())
     }
 }

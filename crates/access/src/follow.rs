@@ -1,8 +1,8 @@
 //! Keeps a gate equal to the database while the server runs.
 //!
-//! The tables' triggers number every change in `access_changes`. The follower asks for the newest number a few times a
-//! second (one small read), and takes in the present state of what changed since the number it knows. Where the log
-//! no longer reaches back that far, it reads everything again.
+//! The tables' triggers note every change in `access_changes`. The follower asks a few times a second whether there is
+//! anything new (one small read), and takes in the present state of what changed since it last looked. Where the log no
+//! longer reaches back that far, it reads everything again.
 //!
 //! # Guarantees
 //!
@@ -12,12 +12,11 @@
 //!   once a minute at most.
 //! - The log stays bounded: the follower trims it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{InfoHash, UserId};
-use sqlx::Connection;
-use sqlx::sqlite::SqliteConnection;
 use tokio::time::MissedTickBehavior;
 
 use crate::error::AccessError;
@@ -28,11 +27,14 @@ mod apply;
 mod log;
 
 use apply::Applier;
+use log::{ChangeLog, Known, News};
 
 /// How often the follower looks.
 const POLL_EVERY: Duration = Duration::from_millis(200);
 /// How many changes the log keeps, so that several followers of one file need not reload.
 const LOG_ROWS_MAX: u32 = 100_000;
+/// How long one look may take.
+const NEWS_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a failure that lasts is logged.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
@@ -52,28 +54,30 @@ pub enum Change {
 }
 
 /// Watches a database on behalf of a gate.
-#[derive(Debug)]
 pub struct Follower {
     store: Store,
     gate: Arc<Gate>,
-    /// Every change up to this number is in the gate.
-    known: i64,
+    /// Every change up to here is in the gate. None before the first reading.
+    known: Option<Known>,
     /// None after a failure: the next poll connects anew.
-    connection: Option<SqliteConnection>,
+    log: Option<Box<dyn ChangeLog>>,
     poll_every: Duration,
     log_rows_max: u32,
 }
 
+impl fmt::Debug for Follower {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Follower")
+            .field("store", &self.store)
+            .field("known", &self.known)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Fills the gate from the database.
 pub async fn load(store: Store, gate: Arc<Gate>) -> Result<Follower, AccessError> {
-    let mut follower = Follower {
-        store,
-        gate,
-        known: 0,
-        connection: None,
-        poll_every: POLL_EVERY,
-        log_rows_max: LOG_ROWS_MAX,
-    };
+    let mut follower =
+        Follower { store, gate, known: None, log: None, poll_every: POLL_EVERY, log_rows_max: LOG_ROWS_MAX };
     follower.reload(&mut |_| ()).await?;
     Ok(follower)
 }
@@ -112,23 +116,16 @@ impl Follower {
     /// Looks once, and takes in all there is. For tests and for loops other than [`Follower::run`].
     pub async fn poll(&mut self, on_change: &mut impl FnMut(Change)) -> Result<(), AccessError> {
         loop {
-            let mut connection = self.take_connection().await?;
-            let known = self.known;
-            let explain = |error| self.store.explain(error);
-            let news = log::read_news(&mut connection, known).await.map_err(explain)?;
-            match news {
-                log::News::None => {
-                    log::trim(&mut connection, self.log_rows_max).await.map_err(explain)?;
-                    self.connection = Some(connection);
-                    return Ok(());
+            match self.news().await? {
+                News::None(known) => {
+                    self.known = Some(known);
+                    return self.trim().await;
                 }
-                log::News::Batch(batch) => {
-                    self.connection = Some(connection);
-                    self.known = batch.up_to;
+                News::Batch(batch) => {
+                    self.known = Some(batch.up_to.clone());
                     Applier::new(&self.gate, on_change).take_in(batch);
                 }
-                log::News::Lost => {
-                    self.connection = Some(connection);
+                News::Lost => {
                     tracing::info!(
                         "the log of changes does not reach back far enough, reading all users and torrents again"
                     );
@@ -138,25 +135,44 @@ impl Follower {
         }
     }
 
-    /// Reads everything in one consistent view.
-    async fn reload(&mut self, on_change: &mut impl FnMut(Change)) -> Result<(), AccessError> {
-        let mut connection = self.take_connection().await?;
-        let mut transaction = connection.begin().await.map_err(|error| self.store.explain(error))?;
-        let mut applier = Applier::new(&self.gate, on_change);
-        let known = apply::read_all(&mut transaction, &mut applier).await;
-        // Even a reload that broke off has changed what it had read by then.
-        applier.finish();
-        self.known = known.map_err(|error| self.store.explain(error))?;
-        transaction.rollback().await.map_err(|error| self.store.explain(error))?;
-        self.connection = Some(connection);
+    async fn news(&mut self) -> Result<News, AccessError> {
+        let Some(known) = self.known.clone() else { return Ok(News::Lost) };
+        let mut log = self.take_log().await?;
+        // A server that went away without a word would be waited for by the kernel for many minutes.
+        let news = tokio::time::timeout(NEWS_TIMEOUT, log.news(&known)).await;
+        let news =
+            news.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(|error| self.store.explain(error))?;
+        self.log = Some(log);
+        Ok(news)
+    }
+
+    async fn trim(&mut self) -> Result<(), AccessError> {
+        let mut log = self.take_log().await?;
+        log.trim(self.log_rows_max).await.map_err(|error| self.store.explain(error))?;
+        self.log = Some(log);
         Ok(())
     }
 
-    /// The connection, to be put back where all went well.
-    async fn take_connection(&mut self) -> Result<SqliteConnection, AccessError> {
-        match self.connection.take() {
-            Some(connection) => Ok(connection),
-            None => self.store.connect().await,
+    /// Reads everything in one consistent view.
+    async fn reload(&mut self, on_change: &mut impl FnMut(Change)) -> Result<(), AccessError> {
+        let mut log = self.take_log().await?;
+        let known = log.begin_view().await.map_err(|error| self.store.explain(error))?;
+        let mut applier = Applier::new(&self.gate, on_change);
+        let outcome = apply::read_all(log.tables(), &mut applier).await;
+        // Even a reload that broke off has changed what it had read by then.
+        applier.finish();
+        outcome.map_err(|error| self.store.explain(error))?;
+        log.end_view().await.map_err(|error| self.store.explain(error))?;
+        self.known = Some(known);
+        self.log = Some(log);
+        Ok(())
+    }
+
+    /// The log, to be put back where all went well.
+    async fn take_log(&mut self) -> Result<Box<dyn ChangeLog>, AccessError> {
+        match self.log.take() {
+            Some(log) => Ok(log),
+            None => log::connect(&self.store).await.map_err(|error| self.store.explain(error)),
         }
     }
 }
@@ -194,15 +210,18 @@ impl Complaints {
 
 #[cfg(test)]
 mod tests {
+    use database::DatabaseError;
+
     use super::*;
 
     #[test]
     fn a_failure_that_lasts_is_logged_once_a_minute() {
         let mut complaints = Complaints::new(Duration::from_millis(200));
-        let loud = (0..601).filter(|_| complaints.hear(Some(&AccessError::Busy))).count();
+        let loud =
+            (0..601).filter(|_| complaints.hear(Some(&AccessError::Database(DatabaseError::Busy)))).count();
         assert_eq!(loud, 3);
         assert!(complaints.hear(None));
         assert!(!complaints.hear(None));
-        assert!(complaints.hear(Some(&AccessError::Busy)));
+        assert!(complaints.hear(Some(&AccessError::Database(DatabaseError::Busy))));
     }
 }

@@ -7,6 +7,7 @@
 //!   old is taken out.
 //! - A passkey or infohash that moved from one owner to another belongs to the newer one, in whatever order the two
 //!   changes arrive.
+//! - The last passkey of a removed user is known for a while longer: the goodbye of their peers is written under it.
 //!
 //! # Deliberately absent
 //!
@@ -19,6 +20,7 @@ use arc_swap::ArcSwap;
 use domain::{InfoHash, Passkey, PeerId, TorrentId, UserId};
 
 use crate::clients::ClientRules;
+use crate::removed::Removed;
 
 type Map<K, V> = papaya::HashMap<K, V, foldhash::fast::RandomState>;
 
@@ -122,6 +124,7 @@ pub struct Gate {
     by_info_hash: Map<InfoHash, TorrentGrant>,
     torrents: Map<TorrentId, TorrentRecord>,
     clients: ArcSwap<ClientRules>,
+    removed: Removed,
     /// Held by writers only: each changes two maps, which must not interleave.
     writing: Mutex<()>,
 }
@@ -157,6 +160,11 @@ impl Gate {
         }
     }
 
+    /// Whose passkey this is, enabled or not; for entries that were written a while ago.
+    pub fn user_of(&self, passkey: &Passkey) -> Option<UserId> {
+        self.by_passkey.pin().get(passkey).map(|grant| grant.id)
+    }
+
     /// What this infohash stands for, enabled or not.
     pub fn torrent(&self, info_hash: &InfoHash) -> Option<TorrentGrant> {
         self.by_info_hash.pin().get(info_hash).copied()
@@ -172,14 +180,22 @@ impl Gate {
         self.clients.load().allows(peer_id)
     }
 
-    /// The present passkey of a user, enabled or not; for events of peers that expired.
+    /// The present passkey of a user, enabled or not, or the last one of a user who was removed lately; for events of
+    /// peers that expired or were turned out.
     pub fn passkey_of(&self, user: UserId) -> Option<Passkey> {
-        self.users.pin().get(&user).map(|record| record.passkey)
+        let present = self.users.pin().get(&user).map(|record| record.passkey);
+        present.or_else(|| self.removed.passkey_of(user))
+    }
+
+    /// How many removed users were forgotten to make room for others who were removed later.
+    pub fn removed_users_forgotten(&self) -> u64 {
+        self.removed.forgotten()
     }
 
     /// Whether a user is known and enabled.
     pub fn is_enabled(&self, user: UserId) -> bool {
-        self.passkey_of(user).is_some_and(|passkey| self.admit_user(&passkey).is_ok())
+        let passkey = self.users.pin().get(&user).map(|record| record.passkey);
+        passkey.is_some_and(|passkey| self.admit_user(&passkey) == Ok(user))
     }
 
     /// The one name of a torrent, enabled or not.
@@ -227,7 +243,10 @@ impl Gate {
     pub fn remove_user(&self, user: UserId) -> bool {
         let _writing = self.lock_writers();
         let users = self.users.pin();
-        let Some(record) = users.remove(&user) else { return false };
+        let Some(record) = users.get(&user).copied() else { return false };
+        // First, so that a reader finds the passkey in one place or the other.
+        self.removed.remember(user, record.passkey);
+        users.remove(&user);
         self.forget_passkey(record.passkey, user);
         true
     }

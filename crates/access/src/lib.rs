@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //!
-//! - [`store`]: the truth, in SQLite; commands and the site write it while the tracker runs
+//! - [`store`]: the truth, in SQLite, PostgreSQL or MariaDB; commands and the site write it while the tracker runs
 //! - [`gate`]: a copy in memory, which the announce path asks without taking a lock
 //! - [`follow`]: keeps the copy equal to the truth, within a second of any change
 //! - [`clients`]: prefixes of peer ids and the rule that the longest one decides
@@ -14,6 +14,7 @@ pub mod clients;
 pub mod error;
 pub mod follow;
 pub mod gate;
+mod removed;
 pub mod store;
 
 pub use clients::{ClientPrefix, ClientRule, ClientRules};

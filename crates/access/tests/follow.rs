@@ -9,7 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use access::{Change, Follower, Gate, Refusal, Store, load};
-use fixture::{Fixture, execute, info_hash, new_torrent, new_user, passkey, peer_id, torrent_id, user_id};
+use fixture::{
+    Fixture, count, execute, info_hash, new_torrent, new_user, on_every_database, passkey, peer_id,
+    torrent_id, user_id,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -52,9 +55,7 @@ async fn loaded(fixture: &Fixture) -> (Store, Arc<Gate>, Follower) {
     (store, gate, follower)
 }
 
-#[tokio::test]
-async fn m1_m3_what_is_there_at_the_start_is_in_the_gate() {
-    let fixture = Fixture::new();
+async fn m1_m3_what_is_there_at_the_start_is_in_the_gate(fixture: Fixture) {
     let store = fixture.store().await;
     // More than a page of each.
     store.add_users((1..=5_000).map(new_user)).await.unwrap();
@@ -66,9 +67,7 @@ async fn m1_m3_what_is_there_at_the_start_is_in_the_gate() {
     assert_eq!((admission.user, admission.torrent), (user_id(4_999), torrent_id(4_998)));
 }
 
-#[tokio::test]
-async fn changes_by_another_store_reach_the_gate_within_a_second() {
-    let fixture = Fixture::new();
+async fn changes_by_another_store_reach_the_gate_within_a_second(fixture: Fixture) {
     let store = fixture.store().await;
     let mut running = Running::start(&fixture).await;
     let client = peer_id("-TR3000-");
@@ -108,9 +107,7 @@ async fn changes_by_another_store_reach_the_gate_within_a_second() {
     tokio::time::timeout(Duration::from_secs(5), running.task).await.expect("the follower stops").unwrap();
 }
 
-#[tokio::test]
-async fn w1_changes_by_the_sites_own_sql_reach_the_gate_within_a_second() {
-    let fixture = Fixture::new();
+async fn w1_changes_by_the_sites_own_sql_reach_the_gate_within_a_second(fixture: Fixture) {
     let mut running = Running::start(&fixture).await;
     let mut raw = fixture.raw().await;
     let v2 = "EE".repeat(32);
@@ -137,9 +134,115 @@ async fn w1_changes_by_the_sites_own_sql_reach_the_gate_within_a_second() {
     assert_eq!((running.gate.user_count(), running.gate.torrent_count()), (0, 0));
 }
 
+/// The tables of a fixture that are there for certain.
+async fn fixture_tables(fixture: &Fixture) -> fixture::Raw {
+    fixture.store().await.close().await;
+    fixture.raw().await
+}
+
+/// Whoever takes a number before and commits after another is not forgotten.
+async fn a_transaction_that_commits_late_is_not_skipped(fixture: Fixture) {
+    let (store, gate, mut follower) = loaded(&fixture).await;
+    let mut late = fixture.raw().await;
+    execute(
+        &mut late,
+        &format!("{}; INSERT INTO users (id, passkey) VALUES (1, '{}')", fixture.begin(), passkey(1)),
+    )
+    .await;
+    // Where writers wait for each other, this one waits.
+    let early = tokio::spawn(async move { store.add_user(new_user(2)).await });
+    for _ in 0..20 {
+        poll(&mut follower).await;
+    }
+    assert_eq!(gate.admit_user(&passkey(1)), Err(Refusal::UnknownPasskey), "it is not committed yet");
+    execute(&mut late, "COMMIT").await;
+    early.await.unwrap().unwrap();
+    poll(&mut follower).await;
+    assert_eq!(gate.admit_user(&passkey(1)), Ok(user_id(1)));
+    assert_eq!(gate.admit_user(&passkey(2)), Ok(user_id(2)));
+}
+
+/// Many writers whose transactions overlap, some of which give up, while a follower polls all the time.
+async fn overlapping_writers_are_all_heard_and_those_who_gave_up_are_not(fixture: Fixture) {
+    let (_, gate, mut follower) = loaded(&fixture).await;
+    let writers: Vec<_> = (0..4_u64)
+        .map(|writer| {
+            let url = fixture.url();
+            tokio::spawn(async move {
+                let store = Store::open(&url).await.unwrap();
+                for step in 0..30 {
+                    let number = 1 + writer * 1_000 + step;
+                    store.add_user(new_user(number)).await.unwrap();
+                    // The second is taken, so neither is added.
+                    let pair = [new_user(number + 500), new_user(number)];
+                    store.add_users(pair).await.unwrap_err();
+                }
+            })
+        })
+        .collect();
+    while !writers.iter().all(tokio::task::JoinHandle::is_finished) {
+        poll(&mut follower).await;
+        tokio::task::yield_now().await;
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    poll(&mut follower).await;
+    assert_eq!(gate.user_count(), 4 * 30);
+    for writer in 0..4 {
+        for step in 0..30 {
+            let number = 1 + writer * 1_000 + step;
+            assert_eq!(gate.admit_user(&passkey(number)), Ok(user_id(number)));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_postgres_and_mariadb_have_instead_of_replacing_is_heard_as_well() {
+    for fixture in [Fixture::postgres(), Fixture::mariadb()] {
+        let (store, gate, mut follower) = loaded(&fixture).await;
+        store.add_users([new_user(1), new_user(2)]).await.unwrap();
+        poll(&mut follower).await;
+        let upsert = fixture.pick(
+            "",
+            "INSERT INTO users (id, passkey) VALUES (1, 'abcdef0123456789')
+             ON CONFLICT (id) DO UPDATE SET passkey = excluded.passkey",
+            "INSERT INTO users (id, passkey) VALUES (1, 'abcdef0123456789')
+             ON DUPLICATE KEY UPDATE passkey = VALUES(passkey)",
+        );
+        let mut raw = fixture.raw().await;
+        execute(&mut raw, upsert).await;
+        assert_eq!(poll(&mut follower).await, [Change::UserAdmitted(user_id(1))]);
+        assert_eq!(gate.admit_user(&"abcdef0123456789".parse().unwrap()), Ok(user_id(1)));
+
+        // MariaDB fires no trigger when a table is truncated, as its migration says.
+        let replace = format!("REPLACE INTO users (id, passkey) VALUES (9, '{}')", passkey(2));
+        execute(&mut raw, fixture.pick("", "TRUNCATE users", &replace)).await;
+        assert!(poll(&mut follower).await.contains(&Change::UserRemoved(user_id(2))));
+        assert_eq!(gate.admit_user(&passkey(2)).ok(), fixture.pick(None, None, Some(user_id(9))));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_killed_and_comes_back_is_followed_again() {
+    let mut server = testkit::PostgresServer::start();
+    let fixture = Fixture::Postgres(server.fresh_database());
+    let (store, gate, mut follower) = loaded(&fixture).await;
+    store.add_user(new_user(1)).await.unwrap();
+    poll(&mut follower).await;
+    server.kill();
+    let error = follower.poll(&mut |_| panic!("nothing may change")).await.unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+    assert_eq!(gate.admit_user(&passkey(1)), Ok(user_id(1)));
+    server.restart();
+    let mut raw = fixture.raw().await;
+    execute(&mut raw, &format!("INSERT INTO users (id, passkey) VALUES (2, '{}')", passkey(2))).await;
+    assert_eq!(poll(&mut follower).await, [Change::UserAdmitted(user_id(2))]);
+}
+
 #[tokio::test]
 async fn insert_or_replace_removes_whoever_was_in_the_way() {
-    let fixture = Fixture::new();
+    let fixture = Fixture::sqlite();
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_users([new_user(1), new_user(2)]).await.unwrap();
     store.add_torrents([new_torrent(1), new_torrent(2)]).await.unwrap();
@@ -172,9 +275,7 @@ async fn insert_or_replace_removes_whoever_was_in_the_way() {
     assert_eq!(gate.torrent_of(&info_hash(2)), Some(torrent_id(9)));
 }
 
-#[tokio::test]
-async fn users_who_swap_passkeys_are_not_taken_for_removed() {
-    let fixture = Fixture::new();
+async fn users_who_swap_passkeys_are_not_taken_for_removed(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_users([new_user(1), new_user(2)]).await.unwrap();
     poll(&mut follower).await;
@@ -188,9 +289,7 @@ async fn users_who_swap_passkeys_are_not_taken_for_removed() {
     assert_eq!(gate.admit_user(&passkey(99)), Err(Refusal::UnknownPasskey));
 }
 
-#[tokio::test]
-async fn a_torrent_under_a_new_infohash_gives_up_the_old_one() {
-    let fixture = Fixture::new();
+async fn a_torrent_under_a_new_infohash_gives_up_the_old_one(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_torrent(new_torrent(1)).await.unwrap();
     poll(&mut follower).await;
@@ -201,21 +300,21 @@ async fn a_torrent_under_a_new_infohash_gives_up_the_old_one() {
     assert_eq!(gate.torrent(&info_hash(1)), None);
 }
 
-#[tokio::test]
-async fn a_row_that_becomes_unreadable_shuts_its_user_out_and_harms_nobody_else() {
-    let fixture = Fixture::new();
+async fn a_row_that_becomes_unreadable_shuts_its_user_out_and_harms_nobody_else(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_users((1..=3).map(new_user)).await.unwrap();
     poll(&mut follower).await;
-    execute(
-        &mut fixture.raw().await,
-        "PRAGMA ignore_check_constraints = ON;
-         UPDATE users SET passkey = 'nonsense!' WHERE id = 2;
+    let unguard = fixture.pick(
+        "PRAGMA ignore_check_constraints = ON",
+        "ALTER TABLE users DROP CONSTRAINT passkey_is_8_to_64_hex_digits, DROP CONSTRAINT user_id_is_positive;
+         ALTER TABLE torrents DROP CONSTRAINT infohash_is_40_hex_digits",
+        "SET check_constraint_checks = 0; DROP TRIGGER users_id_is_positive_on_insert",
+    );
+    let nonsense = "UPDATE users SET passkey = 'nonsense!' WHERE id = 2;
          INSERT INTO users (id, passkey) VALUES (-3, 'abcdef0123456789');
          INSERT INTO torrents (id, infohash) VALUES (4, 'short');
-         INSERT INTO clients (prefix) VALUES ('hex:nothex')",
-    )
-    .await;
+         INSERT INTO clients (prefix) VALUES ('hex:nothex')";
+    execute(&mut fixture.raw().await, &format!("{unguard}; {nonsense}")).await;
     assert_eq!(poll(&mut follower).await, [Change::UserRemoved(user_id(2))]);
     assert_eq!(gate.admit_user(&passkey(3)), Ok(user_id(3)));
 
@@ -224,9 +323,7 @@ async fn a_row_that_becomes_unreadable_shuts_its_user_out_and_harms_nobody_else(
     assert_eq!((fresh.user_count(), fresh.torrent_count(), fresh.client_count()), (2, 0, 0));
 }
 
-#[tokio::test]
-async fn nothing_new_is_no_change() {
-    let fixture = Fixture::new();
+async fn nothing_new_is_no_change(fixture: Fixture) {
     let (store, _gate, mut follower) = loaded(&fixture).await;
     store.add_user(new_user(1)).await.unwrap();
     store.add_torrent(new_torrent(1)).await.unwrap();
@@ -236,24 +333,26 @@ async fn nothing_new_is_no_change() {
     assert_eq!(poll(&mut follower).await, []);
 }
 
-#[tokio::test]
-async fn more_changes_than_one_batch_are_taken_in_by_one_poll() {
-    let fixture = Fixture::new();
+async fn more_changes_than_one_batch_are_taken_in_by_one_poll(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_users((1..=7_000).map(new_user)).await.unwrap();
     assert_eq!(poll(&mut follower).await.len(), 7_000);
     assert_eq!(gate.user_count(), 7_000);
 }
 
-#[tokio::test]
-async fn a_log_trimmed_too_far_leads_to_a_full_reload_that_reports_removals() {
+async fn a_log_trimmed_too_far_leads_to_a_full_reload_that_reports_removals(fixture: Fixture) {
+    // As after restoring an older copy of the tables: numbers begin again.
+    let again = fixture.pick(
+        "DELETE FROM access_changes; DELETE FROM sqlite_sequence WHERE name = 'access_changes'",
+        "TRUNCATE access_changes RESTART IDENTITY",
+        "DELETE FROM access_changes; UPDATE access_counter SET newest = 0",
+    );
     for trim in [
         "DELETE FROM access_changes",
         "DELETE FROM access_changes WHERE seq < (SELECT max(seq) FROM access_changes)",
-        // As after restoring an older copy of the tables: numbers begin again.
-        "DELETE FROM access_changes; DELETE FROM sqlite_sequence WHERE name = 'access_changes'",
+        again,
     ] {
-        let fixture = Fixture::new();
+        execute(&mut fixture_tables(&fixture).await, "DELETE FROM users; DELETE FROM torrents").await;
         let (store, gate, mut follower) = loaded(&fixture).await;
         store.add_users((1..=3).map(new_user)).await.unwrap();
         store.add_torrents((1..=3).map(new_torrent)).await.unwrap();
@@ -287,27 +386,27 @@ async fn a_log_trimmed_too_far_leads_to_a_full_reload_that_reports_removals() {
     }
 }
 
-#[tokio::test]
-async fn the_log_stays_as_short_as_configured() {
-    let fixture = Fixture::new();
+async fn the_log_stays_as_short_as_configured(fixture: Fixture) {
     let (store, gate, follower) = loaded(&fixture).await;
     let mut follower = follower.log_rows_max(100);
     store.add_users((1..=25_000).map(new_user)).await.unwrap();
-    for _ in 0..3 {
-        poll(&mut follower).await;
-    }
     let mut raw = fixture.raw().await;
-    let rows: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM access_changes").fetch_one(&mut raw).await.unwrap();
-    assert_eq!(rows, 100);
+    let shortened = async {
+        loop {
+            poll(&mut follower).await;
+            if count(&mut raw, "access_changes").await == 100 {
+                break;
+            }
+        }
+    };
+    // PostgreSQL keeps what others, who write to other databases of the same server, might not have seen yet.
+    tokio::time::timeout(Duration::from_secs(60), shortened).await.expect("the log is trimmed");
     assert_eq!(gate.user_count(), 25_000);
     store.remove_user(user_id(1)).await.unwrap();
     assert_eq!(poll(&mut follower).await, [Change::UserRemoved(user_id(1))]);
 }
 
-#[tokio::test]
-async fn a_failing_poll_keeps_what_is_known_and_the_next_one_catches_up() {
-    let fixture = Fixture::new();
+async fn a_failing_poll_keeps_what_is_known_and_the_next_one_catches_up(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_user(new_user(1)).await.unwrap();
     poll(&mut follower).await;
@@ -323,13 +422,11 @@ async fn a_failing_poll_keeps_what_is_known_and_the_next_one_catches_up() {
     assert_eq!(poll(&mut follower).await, [Change::TorrentAdmitted(info_hash(1))]);
 }
 
-#[tokio::test]
-async fn a_writer_at_work_delays_nobody_who_reads() {
-    let fixture = Fixture::new();
+async fn a_writer_at_work_delays_nobody_who_reads(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_user(new_user(1)).await.unwrap();
     let mut raw = fixture.raw().await;
-    execute(&mut raw, &format!("BEGIN IMMEDIATE; INSERT INTO users (passkey) VALUES ('{}')", passkey(2)))
+    execute(&mut raw, &format!("{}; INSERT INTO users (passkey) VALUES ('{}')", fixture.begin(), passkey(2)))
         .await;
     assert_eq!(poll(&mut follower).await, [Change::UserAdmitted(user_id(1))], "what is committed counts");
     execute(&mut raw, "COMMIT").await;
@@ -337,9 +434,7 @@ async fn a_writer_at_work_delays_nobody_who_reads() {
     assert_eq!(gate.user_count(), 2);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_never_see_an_empty_gate_during_a_reload() {
-    let fixture = Fixture::new();
+async fn readers_never_see_an_empty_gate_during_a_reload(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_users((1..=6_000).map(new_user)).await.unwrap();
     store.add_torrents((1..=6_000).map(new_torrent)).await.unwrap();
@@ -367,3 +462,21 @@ async fn readers_never_see_an_empty_gate_during_a_reload() {
     assert!(reader.join().unwrap() > 0);
     assert_eq!(gate.user_count(), 5_995);
 }
+
+on_every_database!(
+    a_transaction_that_commits_late_is_not_skipped,
+    overlapping_writers_are_all_heard_and_those_who_gave_up_are_not,
+    m1_m3_what_is_there_at_the_start_is_in_the_gate,
+    changes_by_another_store_reach_the_gate_within_a_second,
+    w1_changes_by_the_sites_own_sql_reach_the_gate_within_a_second,
+    users_who_swap_passkeys_are_not_taken_for_removed,
+    a_torrent_under_a_new_infohash_gives_up_the_old_one,
+    a_row_that_becomes_unreadable_shuts_its_user_out_and_harms_nobody_else,
+    nothing_new_is_no_change,
+    more_changes_than_one_batch_are_taken_in_by_one_poll,
+    a_log_trimmed_too_far_leads_to_a_full_reload_that_reports_removals,
+    the_log_stays_as_short_as_configured,
+    a_failing_poll_keeps_what_is_known_and_the_next_one_catches_up,
+    a_writer_at_work_delays_nobody_who_reads,
+    readers_never_see_an_empty_gate_during_a_reload,
+);

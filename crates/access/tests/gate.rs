@@ -76,6 +76,22 @@ fn a_hybrid_torrent_has_one_name_whichever_hash_is_announced() {
 }
 
 #[test]
+fn the_passkey_of_a_user_removed_a_moment_ago_is_still_known() {
+    let gate = gate_with_one_of_each();
+    assert!(gate.remove_user(user_id(7)));
+    assert_eq!(gate.passkey_of(user_id(7)), Some(passkey(7)));
+    assert_eq!(gate.admit_user(&passkey(7)), Err(Refusal::UnknownPasskey));
+    assert!(!gate.is_enabled(user_id(7)));
+    assert_eq!(gate.user_count(), 0);
+
+    gate.put_user(user_id(8), passkey(7), true);
+    assert!(!gate.is_enabled(user_id(7)), "somebody else has the passkey now");
+    gate.put_user(user_id(7), passkey(70), true);
+    assert_eq!(gate.passkey_of(user_id(7)), Some(passkey(70)), "the present one comes first");
+    assert_eq!(gate.removed_users_forgotten(), 0);
+}
+
+#[test]
 fn a_rotated_passkey_stops_working_and_the_user_stays() {
     let gate = gate_with_one_of_each();
     assert!(gate.put_user(user_id(7), passkey(70), true));

@@ -6,11 +6,12 @@ mod fixture;
 
 use access::{AccessError, NewUser, Store};
 use domain::clock::Stopwatch;
-use fixture::{Fixture, NOW, execute, info_hash, new_torrent, new_user, passkey, torrent_id, user_id};
+use fixture::{
+    Fixture, NOW, execute, info_hash, new_torrent, new_user, on_every_database, passkey, torrent_id,
+    try_execute, user_id,
+};
 
-#[tokio::test]
-async fn a_user_is_kept_across_reopening() {
-    let fixture = Fixture::new();
+async fn a_user_is_kept_across_reopening(fixture: Fixture) {
     let store = fixture.store().await;
     let added = store.add_user(new_user(7)).await.unwrap();
     assert!(added.enabled);
@@ -22,9 +23,7 @@ async fn a_user_is_kept_across_reopening() {
     assert_eq!(again.user(user_id(8)).await.unwrap(), None);
 }
 
-#[tokio::test]
-async fn an_id_and_passkey_left_out_are_chosen_and_ids_never_come_back() {
-    let fixture = Fixture::new();
+async fn an_id_and_passkey_left_out_are_chosen_and_ids_never_come_back(fixture: Fixture) {
     let store = fixture.store().await;
     let anyone = NewUser { id: None, passkey: None, created_at: NOW };
     let first = store.add_user(anyone).await.unwrap();
@@ -37,9 +36,7 @@ async fn an_id_and_passkey_left_out_are_chosen_and_ids_never_come_back() {
     assert_eq!(store.add_user(anyone).await.unwrap().id, user_id(3), "accounts outlive users");
 }
 
-#[tokio::test]
-async fn a_rotated_passkey_replaces_the_old_one() {
-    let fixture = Fixture::new();
+async fn a_rotated_passkey_replaces_the_old_one(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_user(new_user(7)).await.unwrap();
     let new = store.rotate_passkey(user_id(7), None).await.unwrap();
@@ -49,9 +46,7 @@ async fn a_rotated_passkey_replaces_the_old_one() {
     assert!(matches!(store.rotate_passkey(user_id(8), None).await, Err(AccessError::UnknownUser(_))));
 }
 
-#[tokio::test]
-async fn users_and_torrents_are_listed_page_by_page() {
-    let fixture = Fixture::new();
+async fn users_and_torrents_are_listed_page_by_page(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_users((1..=5).map(new_user)).await.unwrap();
     store.add_torrents((1..=5).map(new_torrent)).await.unwrap();
@@ -64,9 +59,7 @@ async fn users_and_torrents_are_listed_page_by_page() {
     assert_eq!((store.count_users().await.unwrap(), store.count_torrents().await.unwrap()), (5, 5));
 }
 
-#[tokio::test]
-async fn enabling_and_removing_the_unknown_says_so() {
-    let fixture = Fixture::new();
+async fn enabling_and_removing_the_unknown_says_so(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_user(new_user(1)).await.unwrap();
     store.add_torrent(new_torrent(1)).await.unwrap();
@@ -98,9 +91,7 @@ async fn enabling_and_removing_the_unknown_says_so() {
     assert!(errors.iter().all(|error| !error.is_retryable()));
 }
 
-#[tokio::test]
-async fn a_taken_id_or_passkey_is_named_without_giving_the_passkey_away() {
-    let fixture = Fixture::new();
+async fn a_taken_id_or_passkey_is_named_without_giving_the_passkey_away(fixture: Fixture) {
     let store = fixture.store().await;
     store
         .add_user(NewUser { passkey: Some("abcdef0123456789".parse().unwrap()), ..new_user(7) })
@@ -120,9 +111,7 @@ async fn a_taken_id_or_passkey_is_named_without_giving_the_passkey_away() {
     assert!(matches!(rotated, AccessError::PasskeyTaken { holder, .. } if holder == user_id(7)));
 }
 
-#[tokio::test]
-async fn a_taken_infohash_names_the_torrent_that_has_it_v1_or_v2() {
-    let fixture = Fixture::new();
+async fn a_taken_infohash_names_the_torrent_that_has_it_v1_or_v2(fixture: Fixture) {
     let store = fixture.store().await;
     let mut hybrid = new_torrent(3);
     hybrid.info_hash_v2 = Some(info_hash(33));
@@ -140,9 +129,7 @@ async fn a_taken_infohash_names_the_torrent_that_has_it_v1_or_v2() {
     }
 }
 
-#[tokio::test]
-async fn m2_clients_are_allowed_forbidden_and_removed_in_any_spelling() {
-    let fixture = Fixture::new();
+async fn m2_clients_are_allowed_forbidden_and_removed_in_any_spelling(fixture: Fixture) {
     let store = fixture.store().await;
     store.allow_client("-TR3".parse().unwrap(), "Transmission 3").await.unwrap();
     store.forbid_client("hex:2dff".parse().unwrap(), "odd one").await.unwrap();
@@ -160,9 +147,7 @@ async fn m2_clients_are_allowed_forbidden_and_removed_in_any_spelling() {
     assert!(store.list_clients().await.unwrap().is_empty());
 }
 
-#[tokio::test]
-async fn a_hundred_thousand_users_and_torrents_take_seconds() {
-    let fixture = Fixture::new();
+async fn a_hundred_thousand_users_and_torrents_take_seconds(fixture: Fixture) {
     let store = fixture.store().await;
     let stopwatch = Stopwatch::start();
     assert_eq!(store.add_users((1..=100_000).map(new_user)).await.unwrap(), 100_000);
@@ -175,9 +160,7 @@ async fn a_hundred_thousand_users_and_torrents_take_seconds() {
     assert_eq!(store.count_users().await.unwrap(), 100_000);
 }
 
-#[tokio::test]
-async fn a_bulk_insert_is_all_or_nothing_and_names_the_culprit() {
-    let fixture = Fixture::new();
+async fn a_bulk_insert_is_all_or_nothing_and_names_the_culprit(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_user(new_user(1_234)).await.unwrap();
     let error = store.add_users((1..=2_000).map(new_user)).await.unwrap_err();
@@ -186,16 +169,11 @@ async fn a_bulk_insert_is_all_or_nothing_and_names_the_culprit() {
 
     let twice = (1..=700).chain([600]).map(fixture::new_torrent_without_id);
     let error = store.add_torrents(twice).await.unwrap_err();
-    assert!(
-        matches!(error, AccessError::InfoHashTaken { holder, .. } if holder == torrent_id(600)),
-        "{error}"
-    );
+    assert!(matches!(&error, AccessError::InfoHashTaken { name, .. } if name == "torrent 600"), "{error}");
     assert_eq!(store.count_torrents().await.unwrap(), 0);
 }
 
-#[tokio::test]
-async fn w1_what_the_site_wrote_in_upper_case_is_read_in_lower_case() {
-    let fixture = Fixture::new();
+async fn w1_what_the_site_wrote_in_upper_case_is_read_in_lower_case(fixture: Fixture) {
     let store = fixture.store().await;
     let v2 = "AB".repeat(32);
     execute(
@@ -216,9 +194,7 @@ async fn w1_what_the_site_wrote_in_upper_case_is_read_in_lower_case() {
     }
 }
 
-#[tokio::test]
-async fn the_tables_refuse_what_nobody_could_read() {
-    let fixture = Fixture::new();
+async fn the_tables_refuse_what_nobody_could_read(fixture: Fixture) {
     let _store = fixture.store().await;
     let mut raw = fixture.raw().await;
     for bad in [
@@ -230,21 +206,21 @@ async fn the_tables_refuse_what_nobody_could_read() {
         "INSERT INTO torrents (infohash) VALUES ('zz00000000000000000000000000000000000000')",
         "INSERT INTO clients (prefix) VALUES ('')",
     ] {
-        let outcome = sqlx::raw_sql(bad).execute(&mut raw).await;
+        let outcome = try_execute(&mut raw, bad).await;
         assert!(outcome.is_err(), "{bad}");
     }
 }
 
-#[tokio::test]
-async fn a_row_that_cannot_be_read_is_left_out_of_lists_and_can_be_removed() {
-    let fixture = Fixture::new();
+async fn a_row_that_cannot_be_read_is_left_out_of_lists_and_can_be_removed(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_users((1..=3).map(new_user)).await.unwrap();
-    execute(
-        &mut fixture.raw().await,
-        "PRAGMA ignore_check_constraints = ON; UPDATE users SET passkey = 'nonsense!' WHERE id = 2",
-    )
-    .await;
+    let unguard = fixture.pick(
+        "PRAGMA ignore_check_constraints = ON",
+        "ALTER TABLE users DROP CONSTRAINT passkey_is_8_to_64_hex_digits",
+        "SET check_constraint_checks = 0",
+    );
+    let mut raw = fixture.raw().await;
+    execute(&mut raw, &format!("{unguard}; UPDATE users SET passkey = 'nonsense!' WHERE id = 2")).await;
     let listed = store.list_users(None, 2).await.unwrap();
     assert_eq!(listed.iter().map(|user| user.id.get()).collect::<Vec<_>>(), [1, 3]);
     let error = store.user(user_id(2)).await.unwrap_err().to_string();
@@ -252,60 +228,7 @@ async fn a_row_that_cannot_be_read_is_left_out_of_lists_and_can_be_removed() {
     store.remove_user(user_id(2)).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_missing_folder_is_made() {
-    let fixture = Fixture::new();
-    let path = fixture.folder().join("deep/er/rollcall.db");
-    let store = Store::open(&format!("sqlite://{}", path.display())).await.unwrap();
-    assert_eq!(store.path(), path);
-    assert!(path.exists());
-}
-
-#[tokio::test]
-async fn addresses_that_are_no_sqlite_file_are_explained() {
-    for (url, expected) in [
-        ("postgres://me:secret@host/db", "postgres://…"),
-        ("data/rollcall.db", "write sqlite:"),
-        ("sqlite:", "write sqlite:"),
-        ("sqlite::memory:", "in memory"),
-    ] {
-        let text = Store::open(url).await.unwrap_err().to_string();
-        assert!(text.contains(expected) && !text.contains("secret"), "{url}: {text}");
-    }
-}
-
-#[tokio::test]
-async fn a_file_that_is_no_database_or_a_damaged_one_is_explained() {
-    let fixture = Fixture::new();
-    std::fs::write(fixture.path(), "this is a letter to my aunt. ".repeat(400)).unwrap();
-    let error = Store::open(&fixture.url()).await.unwrap_err();
-    assert!(matches!(error, AccessError::NotADatabase { .. }), "{error}");
-    assert!(error.to_string().contains("rollcall.db is not a SQLite database"), "{error}");
-    assert!(!error.is_retryable());
-
-    let damaged = Fixture::new();
-    damaged.store().await.close().await;
-    let mut bytes = std::fs::read(damaged.path()).unwrap();
-    bytes[100..].fill(0xa5);
-    std::fs::write(damaged.path(), bytes).unwrap();
-    let error = Store::open(&damaged.url()).await.unwrap_err();
-    assert!(matches!(error, AccessError::Damaged { .. }), "{error}");
-}
-
-#[tokio::test]
-async fn a_place_where_no_file_can_be_is_explained() {
-    let fixture = Fixture::new();
-    let file = fixture.folder().join("file");
-    std::fs::write(&file, "").unwrap();
-    let below_a_file = Store::open(&format!("sqlite:{}/rollcall.db", file.display())).await.unwrap_err();
-    assert!(matches!(below_a_file, AccessError::Folder { .. }), "{below_a_file}");
-    let a_folder = Store::open(&format!("sqlite:{}", fixture.folder().display())).await.unwrap_err();
-    assert!(matches!(a_folder, AccessError::CannotOpen { .. }), "{a_folder}");
-}
-
-#[tokio::test]
-async fn a_database_of_a_newer_version_is_left_alone() {
-    let fixture = Fixture::new();
+async fn a_database_of_a_newer_version_is_left_alone(fixture: Fixture) {
     fixture.store().await.close().await;
     execute(
         &mut fixture.raw().await,
@@ -317,9 +240,7 @@ async fn a_database_of_a_newer_version_is_left_alone() {
     assert!(error.to_string().contains("another version"), "{error}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_open_a_new_file_at_once() {
-    let fixture = Fixture::new();
+async fn many_open_a_new_database_at_once(fixture: Fixture) {
     let openers: Vec<_> = (1..=8)
         .map(|number| {
             let url = fixture.url();
@@ -334,17 +255,71 @@ async fn many_open_a_new_file_at_once() {
     assert_eq!(fixture.store().await.count_users().await.unwrap(), 8);
 }
 
-#[tokio::test]
-async fn the_file_with_everybodys_passkeys_is_its_owners_alone() {
-    use std::os::unix::fs::PermissionsExt;
-    let fixture = Fixture::new();
+async fn a_chosen_id_is_not_given_again(fixture: Fixture) {
     let store = fixture.store().await;
-    assert!(store.is_new());
-    store.add_user(new_user(7)).await.unwrap();
-    for suffix in ["", "-wal", "-shm"] {
-        let path = format!("{}{suffix}", store.path().display());
-        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o077, 0, "{path}");
-    }
-    assert!(!fixture.store().await.is_new());
+    let anyone = NewUser { id: None, passkey: None, created_at: NOW };
+    store.add_user(new_user(1)).await.unwrap();
+    assert_eq!(store.add_user(anyone).await.unwrap().id, user_id(2));
+    store.add_users([new_user(70), new_user(7)]).await.unwrap();
+    assert_eq!(store.add_user(anyone).await.unwrap().id, user_id(71));
+    store.add_torrents([new_torrent(9), new_torrent(1)]).await.unwrap();
+    let without = fixture::new_torrent_without_id(2);
+    assert_eq!(store.add_torrent(without).await.unwrap().id, torrent_id(10));
 }
+
+async fn every_text_is_kept_as_well_as_the_database_can(fixture: Fixture) {
+    let store = fixture.store().await;
+    let long = "é".repeat(40_000);
+    for (number, name) in [(1, "Łódź 🦀 \"'`\\"), (2, "with\0nul"), (3, long.as_str())] {
+        let torrent = access::NewTorrent { name: name.to_owned(), ..new_torrent(number) };
+        let added = store.add_torrent(torrent).await.unwrap();
+        assert_eq!(added.name.replace('\u{fffd}', "\0"), name);
+    }
+    let too_large = access::NewTorrent { total_bytes: u64::MAX, ..new_torrent(4) };
+    assert!(matches!(store.add_torrent(too_large).await, Err(AccessError::TooManyBytes(u64::MAX))));
+}
+
+#[tokio::test]
+async fn a_sites_own_database_is_left_alone() {
+    for fixture in [Fixture::postgres(), Fixture::mariadb()] {
+        execute(&mut fixture.raw().await, "CREATE TABLE users (id INT, nickname VARCHAR(20))").await;
+        let error = Store::open(&fixture.url()).await.unwrap_err();
+        assert!(matches!(&error, AccessError::Occupied { table, .. } if table == "users"), "{error}");
+        assert!(!error.is_retryable());
+    }
+}
+
+#[tokio::test]
+async fn a_migration_that_broke_off_on_mariadb_is_run_again() {
+    let fixture = Fixture::mariadb();
+    fixture.store().await.close().await;
+    let mut raw = fixture.raw().await;
+    execute(
+        &mut raw,
+        "DROP TRIGGER clients_updated; DROP TABLE clients; UPDATE access_migrations SET success = 0",
+    )
+    .await;
+    let store = fixture.store().await;
+    store.allow_client("-TR".parse().unwrap(), "Transmission").await.unwrap();
+    assert_eq!(store.list_clients().await.unwrap().len(), 1);
+}
+
+on_every_database!(
+    a_chosen_id_is_not_given_again,
+    every_text_is_kept_as_well_as_the_database_can,
+    a_user_is_kept_across_reopening,
+    an_id_and_passkey_left_out_are_chosen_and_ids_never_come_back,
+    a_rotated_passkey_replaces_the_old_one,
+    users_and_torrents_are_listed_page_by_page,
+    enabling_and_removing_the_unknown_says_so,
+    a_taken_id_or_passkey_is_named_without_giving_the_passkey_away,
+    a_taken_infohash_names_the_torrent_that_has_it_v1_or_v2,
+    m2_clients_are_allowed_forbidden_and_removed_in_any_spelling,
+    a_hundred_thousand_users_and_torrents_take_seconds,
+    a_bulk_insert_is_all_or_nothing_and_names_the_culprit,
+    w1_what_the_site_wrote_in_upper_case_is_read_in_lower_case,
+    the_tables_refuse_what_nobody_could_read,
+    a_row_that_cannot_be_read_is_left_out_of_lists_and_can_be_removed,
+    a_database_of_a_newer_version_is_left_alone,
+    many_open_a_new_database_at_once,
+);

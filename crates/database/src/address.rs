@@ -103,6 +103,8 @@ pub fn redacted(url: &str) -> String {
 fn scheme_only(url: &str) -> String {
     match url.split_once("://") {
         Some((scheme, rest)) if !rest.is_empty() => format!("{scheme}://…"),
+        // As somebody writes who has forgotten the scheme.
+        _ if url.contains('@') => "…".to_owned(),
         _ => url.to_owned(),
     }
 }
@@ -145,6 +147,7 @@ mod tests {
                 "mysql://rollcall@127.0.0.1:3307/site",
             ),
             ("postgres://rollcall:s3cret@db.example:port/site", "postgres://…"),
+            ("rollcall:s3cret@db.example/site", "…"),
             ("oracle://rollcall:s3cret@db.example/site", "oracle://…"),
             ("sqlite:data/rollcall.db", "sqlite:data/rollcall.db"),
         ];

@@ -23,6 +23,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection, MySqlPool, PgPool};
 
 use crate::error::DatabaseError;
+use crate::sqlite::{is_worth_another_try, patiently};
 use crate::{Database, SqliteDatabase};
 
 /// How long a process waits for another that migrates the same tables.
@@ -51,7 +52,7 @@ pub async fn migrate(database: &Database, migrations: Migrations<'_>) -> Result<
         Database::Postgres(pool) => migrate_postgres(pool, table, migrations.postgres).await,
         Database::MySql(pool) => migrate_mysql(pool, table, migrations.mysql).await,
     };
-    outcome.map_err(|error| explain(error, || database.shown(), |error| database.explain(error)))
+    outcome.map_err(|error| explain(error, database.shown(), |sql| database.explain(sql)))
 }
 
 /// Brings the tables of one crate up to date in a SQLite file.
@@ -61,13 +62,20 @@ pub async fn migrate_sqlite(
     migrator: &Migrator,
 ) -> Result<(), DatabaseError> {
     let migrator = named(migrator, table);
-    database
-        .patiently(async || {
-            migrate_sqlite_once(database, &migrator)
-                .await
-                .map_err(|error| explain(error, || database.shown(), |error| database.explain(error)))
-        })
-        .await
+    patiently(migrate_sqlite_repeatedly(database, &migrator)).await
+}
+
+async fn migrate_sqlite_repeatedly(
+    database: &SqliteDatabase,
+    migrator: &Migrator,
+) -> Result<(), DatabaseError> {
+    loop {
+        let outcome = migrate_sqlite_once(database, migrator).await;
+        let outcome = outcome.map_err(|error| explain(error, database.shown(), |sql| database.explain(sql)));
+        if !is_worth_another_try(&outcome).await {
+            return outcome;
+        }
+    }
 }
 
 async fn migrate_sqlite_once(database: &SqliteDatabase, migrator: &Migrator) -> Result<(), MigrateError> {
@@ -214,11 +222,27 @@ async fn lock_mysql(connection: &mut MySqlConnection, table: &str) -> Result<(),
 
 fn explain(
     error: MigrateError,
-    shown: impl FnOnce() -> String,
+    shown: String,
     explain_sql: impl FnOnce(sqlx::Error) -> DatabaseError,
 ) -> DatabaseError {
     match error {
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => explain_sql(error),
-        source => DatabaseError::Schema { shown: shown(), source },
+        source => DatabaseError::Schema { shown, source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever opens a database does so in a task of a runtime with several threads.
+    #[test]
+    fn futures_can_be_sent() {
+        fn is_send<T: Send>(_: fn() -> T) {}
+        is_send(|| Database::open(""));
+        fn migrating(database: &Database, migrations: Migrations<'_>) -> impl Send {
+            migrate(database, migrations)
+        }
+        let _ = migrating;
     }
 }

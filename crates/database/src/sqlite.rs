@@ -90,7 +90,7 @@ impl SqliteDatabase {
             .acquire_timeout(BUSY_TIMEOUT)
             .connect_lazy_with(connect);
         let database = SqliteDatabase { pool, path: path.into(), is_new };
-        database.patiently(async || database.try_out().await).await?;
+        patiently(database.open_repeatedly()).await?;
         Ok(database)
     }
 
@@ -129,6 +129,15 @@ impl SqliteDatabase {
         DatabaseError::from_sqlite(self.path.to_path_buf(), error)
     }
 
+    async fn open_repeatedly(&self) -> Result<(), DatabaseError> {
+        loop {
+            let outcome = self.try_out().await;
+            if !is_worth_another_try(&outcome).await {
+                return outcome;
+            }
+        }
+    }
+
     /// Opens the file once: this switches it to write-ahead logging, and finds out whether it is a database at all.
     async fn try_out(&self) -> Result<(), DatabaseError> {
         let explain = |error| self.explain(error);
@@ -136,22 +145,22 @@ impl SqliteDatabase {
         sqlx::query("SELECT count(*) FROM sqlite_schema").execute(&mut connection).await.map_err(explain)?;
         connection.close().await.map_err(explain)
     }
+}
 
-    /// Repeats `attempt` while others are in the way.
-    pub(crate) async fn patiently(
-        &self,
-        attempt: impl AsyncFn() -> Result<(), DatabaseError>,
-    ) -> Result<(), DatabaseError> {
-        let attempts = async {
-            loop {
-                match attempt().await {
-                    Err(DatabaseError::Busy) => tokio::time::sleep(OPEN_PAUSE).await,
-                    outcome => return outcome,
-                }
-            }
-        };
-        tokio::time::timeout(OPEN_TIMEOUT, attempts).await.unwrap_or(Err(DatabaseError::Busy))
+/// How long an opener waits for others that open, migrate or write.
+pub(crate) async fn patiently(
+    attempts: impl Future<Output = Result<(), DatabaseError>>,
+) -> Result<(), DatabaseError> {
+    tokio::time::timeout(OPEN_TIMEOUT, attempts).await.unwrap_or(Err(DatabaseError::Busy))
+}
+
+/// Whether to try once more, after a pause.
+pub(crate) async fn is_worth_another_try(outcome: &Result<(), DatabaseError>) -> bool {
+    let is_busy = matches!(outcome, Err(DatabaseError::Busy));
+    if is_busy {
+        tokio::time::sleep(OPEN_PAUSE).await;
     }
+    is_busy
 }
 
 /// Makes the file where it is missing. What goes wrong here is told when the file is opened.

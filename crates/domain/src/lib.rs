@@ -4,7 +4,7 @@
 //!
 //! - [`ids`]: `InfoHash`, `PeerId`, `Passkey`, `UserId`…, strict to parse, plain to print
 //! - [`event`]: `TrafficEvent`, the one thing a tracker says about an announce
-//! - [`rate`]: how much a client can have moved
+//! - [`rate`], [`risk`]: how much a client can have moved, and who claims more
 //! - [`time`]: seconds as a type
 //! - [`clock`]: the one module that reads the clock
 //! - [`wheel`]: deadlines that heartbeats push back
@@ -16,6 +16,7 @@ pub mod event;
 mod hex;
 pub mod ids;
 pub mod rate;
+pub mod risk;
 pub mod time;
 pub mod wheel;
 
@@ -24,4 +25,5 @@ pub use ids::{
     ClientId, ClientKey, IdError, InfoHash, NodeId, Passkey, PeerId, RunId, SessionId, TorrentId, UserId,
 };
 pub use rate::RateCeiling;
+pub use risk::RiskEvent;
 pub use time::{Seconds, UnixTime};

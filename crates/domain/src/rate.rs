@@ -13,6 +13,9 @@ pub struct RateCeiling {
 }
 
 impl RateCeiling {
+    /// Ten gigabits a second: more than the line of any client there is, less than a made-up figure.
+    pub const DEFAULT: RateCeiling = RateCeiling { bytes_per_s: 1_250_000_000 };
+
     /// The most bytes that count for a span of time.
     pub fn allowance(self, elapsed: Seconds) -> u64 {
         self.bytes_per_s.saturating_mul(u64::from((elapsed + SLACK).0))
@@ -20,9 +23,8 @@ impl RateCeiling {
 }
 
 impl Default for RateCeiling {
-    /// Ten gigabits a second: more than the line of any client there is, less than a made-up figure.
     fn default() -> Self {
-        RateCeiling { bytes_per_s: 1_250_000_000 }
+        RateCeiling::DEFAULT
     }
 }
 

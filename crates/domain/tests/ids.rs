@@ -1,6 +1,6 @@
 //! Ids are strict to parse and plain to print.
 
-use domain::{ClientKey, InfoHash, Passkey, PeerId, SessionId, UserId};
+use domain::{ClientId, ClientKey, IdError, InfoHash, Passkey, PeerId, RunId, SessionId, UserId};
 use proptest::prelude::*;
 
 #[test]
@@ -45,24 +45,32 @@ fn the_key_of_an_http_announce_equals_that_of_a_udp_announce() {
 
 /// Other nodes and later versions must derive the same ids from the same facts.
 #[test]
-fn the_derivation_of_session_ids_is_fixed() {
+fn the_derivation_of_client_ids_is_fixed() {
     let user = UserId::new(7).unwrap();
     let (hash, peer, other) = (InfoHash([1; 20]), PeerId([2; 20]), PeerId([3; 20]));
-    let with_key = SessionId::derive(user, &hash, ClientKey(5), &peer, 0);
-    assert_eq!(with_key.to_string(), "150b89c31afd823e");
-    assert_eq!(
-        with_key,
-        SessionId::derive(user, &hash, ClientKey(5), &other, 0),
-        "the key outlives the peer id"
-    );
-    let without_key = SessionId::derive(user, &hash, ClientKey::NONE, &peer, 0);
-    assert_eq!(without_key.to_string(), "535917a15aaa5f72");
-    assert_ne!(without_key, SessionId::derive(user, &hash, ClientKey::NONE, &other, 0));
-    assert_ne!(
-        with_key,
-        SessionId::derive(user, &hash, ClientKey(5), &peer, 1),
-        "counters that went backwards"
-    );
+    let with_key = ClientId::derive(user, &hash, ClientKey(5), &peer);
+    assert_eq!(with_key, ClientId(0x07a1_0a29_5384_56da));
+    assert_eq!(with_key, ClientId::derive(user, &hash, ClientKey(5), &other), "the key outlives the peer id");
+    let without_key = ClientId::derive(user, &hash, ClientKey::NONE, &peer);
+    assert_eq!(without_key, ClientId(0xb849_7974_28e5_9757));
+    assert_ne!(without_key, ClientId::derive(user, &hash, ClientKey::NONE, &other));
+}
+
+#[test]
+fn sessions_are_written_as_client_and_run() {
+    let session = SessionId { client: ClientId(0x150b_89c3_1afd_823e), run: RunId(42) };
+    assert_eq!(session.to_string(), "150b89c31afd823e-0000002a");
+    assert_eq!(session.to_string().parse::<SessionId>(), Ok(session));
+    for text in [
+        "",
+        "-",
+        "150b89c31afd823e",
+        "150b89c31afd823e-2a",
+        "+50b89c31afd823e-0000002a",
+        "150b89c31afd823e-0000002a-",
+    ] {
+        assert_eq!(text.parse::<SessionId>(), Err(IdError::Session), "{text}");
+    }
 }
 
 proptest! {

@@ -7,18 +7,29 @@
 //! - [`id`], [`fields`], [`entry`]: an entry: its place, its fields as written, its fields as understood
 //! - [`letter`]: entries that a view could not take, with the reason
 //! - [`view`]: what a view owes the journal
+//! - [`consumer`]: the loop that brings entries into a view
+//! - [`queue`]: between the tracker and the journal: bounded, stored in batches
+//! - [`maintenance`]: removes what every view has, and raises the alarm
+//! - [`risk`]: risk events as entries
+//! - [`backoff`]: how long to wait before trying again
 //! - [`error`]: what can go wrong, and whether waiting helps
 
+pub mod backoff;
+pub mod consumer;
 pub mod entry;
 pub mod error;
 pub mod fields;
 pub mod id;
 pub mod letter;
+pub mod maintenance;
 pub mod port;
+pub mod queue;
 mod redis;
+pub mod risk;
 pub mod sqlite;
 pub mod view;
 
+pub use consumer::{Consumer, ConsumerCounters, ConsumerSettings, ProcessName};
 pub use entry::{BadEntry, Totals, TrafficEntry};
 pub use error::JournalError;
 pub use fields::Fields;
@@ -27,6 +38,7 @@ pub use letter::Letter;
 pub use port::{
     AppendToken, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed,
 };
+pub use queue::{Flusher, Queue};
 pub use redis::RedisJournal;
 pub use sqlite::SqliteJournal;
 pub use view::{Arrival, Batch, Rejected, View, ViewError};

@@ -25,7 +25,7 @@ pub struct Batch<'a> {
     pub lane: Lane,
     /// The consumer that applies them. No two processes ever use the same name.
     pub consumer: &'a str,
-    /// Whose they were before, if they were taken over; that consumer has been fenced.
+    /// Whose they were before, if they were taken over. All their former consumers have been fenced.
     pub taken_from: Option<&'a str>,
     /// Whether the same batch has been tried before by this consumer, and perhaps was applied after all.
     pub is_retry: bool,
@@ -71,8 +71,9 @@ pub enum ViewError {
 ///   of entries. The later (`ts`, origin) wins, totals only grow.
 /// - **All or nothing.** A batch is applied whole, except for what it rejects, or not at all.
 /// - **Exactly once**, if amounts depend on it: which entries were applied is committed together with the amounts,
-///   under the consumer's name. A batch that was taken over, or is tried again, leaves out what was applied already.
-///   What is rejected does not count as applied.
+///   under the consumer's name. A batch that was taken over leaves out what any fenced consumer has applied (entries
+///   may have been taken over twice); one that is tried again, what this consumer has. What is rejected does not
+///   count as applied. A letter (lane `Dead`) is applied once by its origin, wherever it was moved since.
 #[async_trait]
 pub trait View: Send + Sync + 'static {
     /// Its name in commands and logs.
@@ -86,7 +87,8 @@ pub trait View: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Forgets a consumer of which nothing is pending any more.
+    /// Nothing of a fenced consumer is pending any more under its own name. Entries that were taken over from it may
+    /// still be pending elsewhere, so what it applied has to stay known for a while.
     async fn forget(&self, _consumer: &str) -> Result<(), ViewError> {
         Ok(())
     }

@@ -1,1 +1,55 @@
-//! Accounts in SQL.
+//! Accounts in SQL: what every user and every torrent moved, exactly.
+//!
+//! # Layout
+//!
+//! The middle knows neither database nor clock:
+//!
+//! - [`run`], [`mod@credit`], [`mod@settle`]: what a client is credited, from the set of its runs
+//! - [`figures`], [`books`]: what is kept of users, torrents, accounts and clients
+//! - [`admit`], `post`: whose entry it is, and what a batch of entries does to the books
+//! - [`multiplier`]: times in which bytes count more or less
+//! - [`mod@standing`]: hit and run
+//! - [`risk`]: what was claimed and not credited
+//!
+//! Around it are the edges:
+//!
+//! - [`mod@ledger`]: the view of the journal: one transaction a batch
+//! - `load`, `rows`, `sql`: the books in SQLite, PostgreSQL and MariaDB
+//! - `consumers`, [`applied`]: who applied what
+//! - `terms`: multipliers in the database
+//! - [`prune`]: forgets clients that are long gone
+//! - [`reads`]: what commands and the site ask
+//! - [`error`]: what can go wrong, and whether waiting helps
+
+pub mod admit;
+pub mod applied;
+pub mod books;
+mod consumers;
+pub mod credit;
+pub mod error;
+pub mod figures;
+pub mod ledger;
+mod load;
+pub mod multiplier;
+mod post;
+pub mod prune;
+pub mod reads;
+pub mod risk;
+mod rows;
+pub mod run;
+pub mod settle;
+mod sql;
+pub mod standing;
+mod terms;
+
+pub use admit::Directory;
+pub use books::{Client, Presence};
+pub use credit::{Credit, credit};
+pub use error::LedgerError;
+pub use figures::{Account, AccountKey, Figures};
+pub use ledger::{Ledger, LedgerCounts, LedgerSettings};
+pub use multiplier::{Multiplier, NewMultiplier, Percent, Scope};
+pub use prune::Pruned;
+pub use reads::AccountPage;
+pub use risk::{LogRisks, RiskRecord, RiskSink};
+pub use standing::{HitAndRunPolicy, Standing, standing};

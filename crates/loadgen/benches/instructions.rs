@@ -33,7 +33,7 @@ fn turn(peer: u32, uploaded: u64, event: AnnounceEvent) -> Turn {
 
 fn scene(peers: u32) -> Scene {
     let population = Population::new(Shape { torrents: 1, peers });
-    let swarms = Swarms::new(NOW, 1);
+    let swarms = Swarms::new(NOW, 1, domain::RunId(1));
     let mut lists = PeerLists { v4: Vec::with_capacity(4096), v6: Vec::with_capacity(4096) };
     for peer in 0..peers {
         let started = announce_of(&population, turn(peer, 1_000_000_000, AnnounceEvent::Started), NOW);

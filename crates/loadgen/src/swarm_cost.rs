@@ -73,7 +73,7 @@ pub fn measure(
         announces: 0,
     };
     let before = allocated_bytes()?;
-    let swarms = Swarms::new(START, 1);
+    let swarms = Swarms::new(START, 1, domain::RunId(1));
     bench.run(&swarms, peers, START, &mut tick);
     let bytes = allocated_bytes()?.saturating_sub(before);
     assert_eq!(swarms.totals().peers, peers as usize, "every peer has announced once");
@@ -184,7 +184,7 @@ mod tests {
     fn announces_of_the_population_are_taken_and_given_peers() {
         let population = Population::new(Shape { torrents: 10, peers: 1_000 });
         let mut schedule = Schedule::new(1_000, 1);
-        let swarms = Swarms::new(START, 1);
+        let swarms = Swarms::new(START, 1, domain::RunId(1));
         let mut lists = PeerLists::default();
         for _ in 0..1_000 {
             let announce = announce_of(&population, schedule.next_turn(), START);

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use access::ClientPrefix;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use domain::{InfoHash, Passkey, TorrentId, UserId};
+use journal::EntryId;
+use ledger::Percent;
 
 use crate::announce_url::BaseUrl;
 use crate::command::torrent::TorrentRef;
+use crate::roles::Roles;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,6 +18,8 @@ Examples:
   rollcall user add --id 7                 let user 7 announce, with a new passkey
   rollcall torrent add file.torrent        let a torrent be announced
   rollcall torrent announce-url --user 7   what user 7 puts into a client
+  rollcall user show 7                     what user 7 moved
+  rollcall journal status                  whether the accounts are up to date
   rollcall config print > rollcall.toml    every setting, explained
   rollcall serve --config rollcall.toml    start with it
 
@@ -65,7 +70,11 @@ Examples:
   rollcall serve --set tracker.http_addr=0.0.0.0:6969 --set log.level=debug
 
 SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the configuration again.")]
-    Serve,
+    Serve {
+        /// What this process does: any of tracker, ledger, activity; everything if left out
+        #[arg(long, value_name = "ROLES")]
+        roles: Option<Roles>,
+    },
     /// Add, list and change users
     #[command(subcommand, arg_required_else_help = true)]
     User(UserCommand),
@@ -78,6 +87,18 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     /// Say which BitTorrent clients may announce
     #[command(subcommand, arg_required_else_help = true)]
     Client(ClientCommand),
+    /// Let bytes count more or less than they are, for a while
+    #[command(subcommand, arg_required_else_help = true)]
+    Multiplier(MultiplierCommand),
+    /// Look at the journal; pause and resume views
+    #[command(subcommand, arg_required_else_help = true)]
+    Journal(JournalCommand),
+    /// Look at dead letters: entries that could not be taken and are tried again
+    #[command(subcommand, arg_required_else_help = true)]
+    Dlq(LettersCommand),
+    /// Look at failed entries: those that were given up
+    #[command(subcommand, arg_required_else_help = true)]
+    Failed(LettersCommand),
     /// Print and check settings
     #[command(subcommand, arg_required_else_help = true)]
     Config(ConfigCommand),
@@ -105,8 +126,24 @@ Examples:
         #[arg(long)]
         show_passkeys: bool,
     },
-    /// Show a user, with the passkey in full
+    /// Show a user, with the passkey in full, and what they moved
     Show {
+        /// The user's number
+        #[arg(value_name = "ID")]
+        id: UserId,
+    },
+    /// List what a user seeds right now, newest announce first
+    Seeding(ActiveArgs),
+    /// List what a user leeches right now, newest announce first
+    Leeching(ActiveArgs),
+    /// List a user's account on each torrent
+    Torrents {
+        /// The user's number
+        #[arg(value_name = "ID")]
+        id: UserId,
+    },
+    /// List the torrents that a user took and did not seed for long enough
+    HitAndRuns {
         /// The user's number
         #[arg(value_name = "ID")]
         id: UserId,
@@ -165,7 +202,7 @@ Examples:
     Add(TorrentAddArgs),
     /// List all torrents
     List,
-    /// Show a torrent
+    /// Show a torrent, and what was moved of it
     Show {
         /// The torrent's number or infohash
         #[arg(value_name = "ID|INFOHASH")]
@@ -262,6 +299,141 @@ pub enum ClientCommand {
     },
     /// List all prefixes
     List,
+}
+
+/// `rollcall user seeding …` and `rollcall user leeching …`
+#[derive(Debug, Args)]
+pub struct ActiveArgs {
+    /// The user's number
+    #[arg(value_name = "ID")]
+    pub id: UserId,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub limit: u32,
+}
+
+/// `rollcall multiplier …`
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Raw figures stay what they are; multipliers change only what is credited. Of several in force, the most generous
+counts in each direction.
+
+Examples:
+  rollcall multiplier add --download 0 --note \"free weekend\" --until 1794900000
+  rollcall multiplier add --torrent 12 --download 50
+  rollcall multiplier add --user 7 --upload 200")]
+pub enum MultiplierCommand {
+    /// Add one: for the whole site, or for one torrent or user
+    Add(MultiplierAddArgs),
+    /// List all
+    List,
+    /// Remove one
+    Remove {
+        /// Its number
+        #[arg(value_name = "N")]
+        id: u64,
+    },
+}
+
+/// `rollcall multiplier add …`
+#[derive(Debug, Args)]
+pub struct MultiplierAddArgs {
+    /// Only for this torrent
+    #[arg(long, value_name = "ID", conflicts_with = "user")]
+    pub torrent: Option<TorrentId>,
+    /// Only for this user
+    #[arg(long, value_name = "ID")]
+    pub user: Option<UserId>,
+    /// How much of what is uploaded counts, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "100")]
+    pub upload: Percent,
+    /// How much of what is downloaded counts, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "100")]
+    pub download: Percent,
+    /// From when on, in seconds since 1970; from now on if left out
+    #[arg(long, value_name = "SECONDS")]
+    pub from: Option<u32>,
+    /// Until when, in seconds since 1970; until it is removed if left out
+    #[arg(long, value_name = "SECONDS")]
+    pub until: Option<u32>,
+    /// Why, for people
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub note: String,
+}
+
+/// `rollcall journal …`
+#[derive(Debug, Subcommand)]
+pub enum JournalCommand {
+    /// Show how long the journal is, how far each view is behind, and how fast both move
+    #[command(
+        after_help = "Measures for a second. A view that is behind and does not move is paused or waits for its \
+                            store: see the server's log."
+    )]
+    Status,
+    /// Stop a view from taking entries; they wait in the journal
+    #[command(after_help = "Example:\n  rollcall journal pause activity")]
+    Pause {
+        /// ledger or activity
+        #[arg(value_name = "VIEW")]
+        view: ViewName,
+    },
+    /// Let a view go on
+    Resume {
+        /// ledger or activity
+        #[arg(value_name = "VIEW")]
+        view: ViewName,
+    },
+    /// List announces that claimed more than can be believed, newest first
+    Risks {
+        /// At most this many
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        limit: u32,
+    },
+}
+
+/// A view that can be paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ViewName {
+    /// The accounts.
+    Ledger,
+    /// The lists of who seeds and who leeches.
+    Activity,
+}
+
+/// `rollcall dlq …` and `rollcall failed …`
+#[derive(Debug, Subcommand)]
+pub enum LettersCommand {
+    /// List them, oldest first
+    List {
+        /// At most this many
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        limit: u32,
+        /// Begin behind this one
+        #[arg(long, value_name = "ENTRY")]
+        after: Option<EntryId>,
+    },
+    /// Show one with all its fields
+    Show {
+        /// The entry's id, such as 1794742234000-0
+        #[arg(value_name = "ENTRY")]
+        id: EntryId,
+    },
+    /// Try them again now, from the first try on
+    Replay(WhichLetters),
+    /// Delete them for good
+    Drop(WhichLetters),
+}
+
+/// Which letters are meant.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct WhichLetters {
+    /// The entries' ids
+    #[arg(value_name = "ENTRY")]
+    pub ids: Vec<EntryId>,
+    /// All of them
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// `rollcall config …`

@@ -1,7 +1,11 @@
 //! The commands, one file each, all in the same steps: open, apply, print.
 
+pub mod accounts;
 pub mod client;
 pub mod config;
+pub mod journal;
+pub mod letters;
+pub mod multiplier;
 pub mod passkey;
 pub mod serve;
 pub mod torrent;
@@ -9,9 +13,12 @@ pub mod user;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use ::journal::{Journal, Lane};
 use access::Store;
 
+use crate::backends;
 use crate::cli::{Cli, Command, ConfigCommand, GlobalArgs};
 use crate::config::{Config, Sources};
 use crate::output::Output;
@@ -41,9 +48,14 @@ impl Desk {
         let store = Store::open(&self.config.database_url(&self.data)).await?;
         if store.is_new() {
             // Most likely the command runs in another folder than the server.
-            eprintln!("note: there was no database at {}; made an empty one", store.path().display());
+            eprintln!("note: there was no database at {}; made an empty one", store.shown());
         }
         Ok(store)
+    }
+
+    /// Opens the journal.
+    pub async fn open_journal(&self) -> anyhow::Result<Arc<dyn Journal>> {
+        backends::open_journal(&self.config, &self.data).await
     }
 }
 
@@ -55,11 +67,15 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     }
     let desk = Desk::set_up(cli.global)?;
     match cli.command {
-        Command::Serve => serve::run(desk.config, desk.data, desk.output).await?,
+        Command::Serve { roles } => serve::run(desk, &roles.unwrap_or_default()).await?,
         Command::User(command) => user::run(&desk, command).await?,
         Command::Passkey(command) => return passkey::run(&desk, command).await,
         Command::Torrent(command) => torrent::run(&desk, command).await?,
         Command::Client(command) => client::run(&desk, command).await?,
+        Command::Multiplier(command) => multiplier::run(&desk, command).await?,
+        Command::Journal(command) => journal::run(&desk, command).await?,
+        Command::Dlq(command) => letters::run(&desk, Lane::Dead, command).await?,
+        Command::Failed(command) => letters::run(&desk, Lane::Failed, command).await?,
         Command::Config(_) => config::check(&desk)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -4,7 +4,7 @@
 //!
 //! - `sections`: the keys, their types, defaults and the comments operators read
 //! - `section`: the macro and the trait behind a section
-//! - `value`, `kinds`: the types keys can have
+//! - `value`, `kinds`, `names`: the types keys can have
 //! - `load`: defaults < file < environment < flags
 //! - `validate`: relations between keys
 //! - `print`: annotated TOML
@@ -18,6 +18,7 @@
 mod error;
 mod kinds;
 mod load;
+mod names;
 mod nearest;
 mod print;
 mod section;
@@ -35,14 +36,23 @@ use serde_json::Value as Json;
 pub use error::{ConfigError, Origin};
 pub use kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat};
 pub use load::Sources;
+pub use names::{Name, RedisUrl, Secret};
 use section::Section;
-pub use sections::{Access, Database, Limits, Log, Tracker};
+pub use sections::{Access, Activity, Database, Journal, Ledger, Limits, Log, Redis, Tracker};
 
 /// Everything an operator can set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     /// Where announces are heard and how they are answered.
     pub tracker: Tracker,
+    /// The log of every accepted announce.
+    pub journal: Journal,
+    /// Where Redis is, if it is used.
+    pub redis: Redis,
+    /// The accounts.
+    pub ledger: Ledger,
+    /// Who seeds and who leeches.
+    pub activity: Activity,
     /// Who may announce.
     pub access: Access,
     /// Where users, torrents and clients are kept.
@@ -62,7 +72,7 @@ pub struct Config {
 pub struct Difference {
     /// `section.key`.
     pub key: String,
-    /// Its value.
+    /// Its value, without secrets.
     pub value: Json,
     /// Its default.
     pub default: Json,
@@ -104,23 +114,44 @@ impl Config {
         let defaults = Config::default();
         let mut differences = Vec::new();
         for (section, default_section) in self.sections().into_iter().zip(defaults.sections()) {
-            let values = section.values().into_iter().zip(default_section.values());
-            for (key, (value, default)) in section.keys().iter().zip(values) {
+            let values = section.values().into_iter().zip(section.shown_values());
+            let values = values.zip(default_section.values());
+            for (key, ((value, shown), default)) in section.keys().iter().zip(values) {
                 if value != default {
                     let key = format!("{}.{}", section.name(), key.name);
                     let set_by = self.set_by.get(&key).cloned();
-                    differences.push(Difference { key, value, default, set_by });
+                    differences.push(Difference { key, value: shown, default, set_by });
                 }
             }
         }
         differences
     }
 
-    fn sections(&self) -> [&dyn Section; 5] {
-        [&self.tracker, &self.access, &self.database, &self.limits, &self.log]
+    fn sections(&self) -> [&dyn Section; 9] {
+        [
+            &self.tracker,
+            &self.journal,
+            &self.redis,
+            &self.ledger,
+            &self.activity,
+            &self.access,
+            &self.database,
+            &self.limits,
+            &self.log,
+        ]
     }
 
-    fn sections_mut(&mut self) -> [&mut dyn Section; 5] {
-        [&mut self.tracker, &mut self.access, &mut self.database, &mut self.limits, &mut self.log]
+    fn sections_mut(&mut self) -> [&mut dyn Section; 9] {
+        [
+            &mut self.tracker,
+            &mut self.journal,
+            &mut self.redis,
+            &mut self.ledger,
+            &mut self.activity,
+            &mut self.access,
+            &mut self.database,
+            &mut self.limits,
+            &mut self.log,
+        ]
     }
 }

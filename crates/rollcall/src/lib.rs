@@ -5,6 +5,10 @@
 //! - [`cli`]: what can be written on the command line
 //! - [`command`]: one file per command, each in the same steps: open, apply, print
 //! - [`config`]: what an operator can set
+//! - [`roles`]: what one process does of the whole
+//! - [`node`]: this process among others
+//! - [`backends`]: where everything is kept
+//! - [`engine`], [`directory`]: what runs behind the tracker
 //! - [`logging`]: what the server says about itself
 //! - [`output`]: what commands print
 //! - [`announce_url`]: what a user puts into a client
@@ -14,20 +18,30 @@
 //! Exit codes: 0 done, 1 failed, 2 the command line was not understood.
 
 pub mod announce_url;
+pub mod backends;
 pub mod cli;
 pub mod command;
 pub mod config;
+pub mod directory;
+pub mod engine;
 pub mod logging;
+pub mod node;
 pub mod output;
+pub mod roles;
 pub mod tracker_settings;
 
 use std::process::ExitCode;
 
 use anyhow::Context;
 
+/// Enough that a view that is busy does not hold up the journal.
+const RUNTIME_THREADS: usize = 2;
+
 /// Runs a command to its end.
 pub fn run(cli: cli::Cli) -> ExitCode {
-    let outcome = tokio::runtime::Builder::new_current_thread()
+    // Announces have threads of their own; these are for the journal and its views.
+    let outcome = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(RUNTIME_THREADS)
         .enable_all()
         .build()
         .context("cannot start the runtime")

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use domain::Seconds;
+use domain::{RateCeiling, Seconds};
 use tracker::settings::{LimitSettings, LiveSettings, ProxySettings, Settings, TlsFiles};
 
 use crate::config::{Config, HeaderName};
@@ -37,6 +37,9 @@ impl Config {
             numwant_default: tracker.numwant_default as usize,
             numwant_max: tracker.numwant_max as usize,
             clients_per_user_max: u8::try_from(tracker.peers_per_user_and_torrent_max).unwrap_or(u8::MAX),
+            ceiling: self.ceiling(),
+            acknowledge: self.journal.ack,
+            acknowledge_timeout: Duration::from_millis(self.journal.ack_timeout_ms.into()),
             proxies: ProxySettings {
                 trusted: tracker.trusted_proxies.clone(),
                 forwarded_headers: tracker.forwarded_headers.iter().map(header_name).collect(),
@@ -44,6 +47,11 @@ impl Config {
             },
             limits: self.limit_settings(),
         }
+    }
+
+    /// The highest rate at which a client is believed.
+    pub fn ceiling(&self) -> RateCeiling {
+        RateCeiling { bytes_per_s: u64::from(self.limits.peer_rate_max_mbit_per_s) * 1_000_000 / 8 }
     }
 
     fn limit_settings(&self) -> LimitSettings {
@@ -72,6 +80,20 @@ impl Config {
             ("tracker.drain_timeout_s", old_tracker.drain_timeout_s != new_tracker.drain_timeout_s),
             ("access.poll_interval_ms", self.access != new.access),
             ("database.url", self.database != new.database),
+            ("journal.queue_max", self.journal.queue_max != new.journal.queue_max),
+            ("journal.stream_key", self.journal.stream_key != new.journal.stream_key),
+            ("journal.dlq_key", self.journal.dlq_key != new.journal.dlq_key),
+            ("journal.failed_key", self.journal.failed_key != new.journal.failed_key),
+            ("journal.node_name", self.journal.node_name != new.journal.node_name),
+            ("redis", self.redis != new.redis),
+            ("ledger.group", self.ledger.group != new.ledger.group),
+            (
+                "ledger.session_retention_days",
+                self.ledger.session_retention_days != new.ledger.session_retention_days,
+            ),
+            ("activity.group", self.activity.group != new.activity.group),
+            ("activity.sweep_interval_s", self.activity.sweep_interval_s != new.activity.sweep_interval_s),
+            ("activity.sweep_users_max", self.activity.sweep_users_max != new.activity.sweep_users_max),
             ("log.format", self.log.format != new.log.format),
         ]
         .into_iter()

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, Seconds, SessionId, UnixTime, UserId};
+use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, RateCeiling, Seconds, SessionId, UnixTime, UserId};
 
 /// The most peers one announce can be given, whatever the configuration says.
 pub const WANTED_MAX: usize = 200;
@@ -68,6 +68,17 @@ pub struct Rules {
     pub min_interval: Seconds,
     /// How many clients a user may run on one torrent.
     pub clients_per_user_max: u8,
+    /// The highest rate at which counters are believed to grow (J8).
+    pub ceiling: RateCeiling,
+}
+
+/// What a client's counters claim it moved since its last announce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Bytes uploaded.
+    pub uploaded: u64,
+    /// Bytes downloaded.
+    pub downloaded: u64,
 }
 
 /// What an announce led to.
@@ -85,6 +96,10 @@ pub struct Outcome {
     pub session: SessionId,
     /// Whether the client came back sooner than it may; it was credited, but got no peers.
     pub too_soon: bool,
+    /// Whether this announce completed the download; a repeated `completed` does not.
+    pub completed: bool,
+    /// What the counters claimed, where that is more than was credited (J8).
+    pub implausible: Option<Claim>,
 }
 
 /// Why an announce cannot be taken, though the user and the torrent are fine.
@@ -96,6 +111,9 @@ pub enum AnnounceError {
         /// How many are allowed.
         limit: u8,
     },
+    /// There is no place for another peer or torrent.
+    #[error("the tracker has no room for more peers; try again later")]
+    NoRoom,
 }
 
 /// How many peers a swarm has.

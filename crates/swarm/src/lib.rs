@@ -6,6 +6,8 @@
 //! - [`announce`]: what goes into an announce and what comes out
 //! - `shard`: the swarms of one shard, and the life of a peer in them
 //! - `peer`: one peer's accounts, in one cache line; the rules for deltas
+//! - `place`: where a peer is, in eight bytes
+//! - `runs`: numbers for the runs of clients
 //! - `members`: one swarm's addresses side by side, seeders first
 //! - `selection`: a uniform random choice of peers
 //! - `slab`: records at stable slots, without slack
@@ -25,13 +27,15 @@
 pub mod announce;
 mod members;
 mod peer;
+mod place;
+mod runs;
 mod selection;
 mod shard;
 mod slab;
 pub mod swarms;
 
 pub use announce::{
-    Announce, AnnounceError, CLIENTS_PER_USER_MAX, Departure, Families, Outcome, PeerLists, Rules,
+    Announce, AnnounceError, CLIENTS_PER_USER_MAX, Claim, Departure, Families, Outcome, PeerLists, Rules,
     SwarmCounts, WANTED_MAX,
 };
 pub use swarms::{SwarmTotals, Swarms};

@@ -1,16 +1,16 @@
 //! One peer's accounts, in one cache line, and the rules by which totals become deltas.
 
-use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, Seconds, SessionId, UnixTime, UserId};
+use domain::{
+    AnnounceEvent, ClientId, ClientKey, InfoHash, PeerId, RateCeiling, RunId, Seconds, SessionId, UnixTime,
+    UserId,
+};
 
-use crate::announce::Announce;
+use crate::announce::{Announce, Claim};
+use crate::place::Place;
 
 /// A dual-stack client announces over both families at once; its two requests may overtake each other. Within this
 /// time, lower counters over the other family are the slower twin of an announce, not a restarted client.
 const TWIN_WINDOW: Seconds = Seconds(30);
-
-const HAS_COMPLETED: u8 = 1;
-const LAST_WAS_V6: u8 = 2;
-const VACANT: u8 = 4;
 
 /// What the tracker remembers of a peer, besides its addresses (see `members`).
 #[derive(Clone, Copy, Debug)]
@@ -18,18 +18,11 @@ pub(crate) struct Peer {
     pub(crate) user: UserId,
     pub(crate) uploaded: u64,
     pub(crate) downloaded: u64,
+    place: Place,
     pub(crate) peer_id: PeerId,
     key: ClientKey,
     pub(crate) last_announce: UnixTime,
-    /// The slot of its swarm.
-    pub(crate) swarm: u32,
-    /// Its place among the swarm's members.
-    pub(crate) position: u32,
-    /// How long before `last_announce` the peer announced over the other address family; the maximum means never.
-    other_family_s: u16,
-    /// How often its counters went backwards.
-    restarts: u8,
-    flags: u8,
+    run: RunId,
 }
 
 // One cache line a peer. Whoever adds a field pays for it a million times.
@@ -41,30 +34,46 @@ pub(crate) struct Credit {
     pub(crate) uploaded: u64,
     pub(crate) downloaded: u64,
     pub(crate) since_last: Seconds,
+    /// What the counters claimed, where that is more than can be believed (J8).
+    pub(crate) implausible: Option<Claim>,
 }
 
 impl Credit {
     /// Of a first announce: its counters are the baseline, whatever they say.
-    pub(crate) const NOTHING: Credit = Credit { uploaded: 0, downloaded: 0, since_last: Seconds(0) };
+    pub(crate) const NOTHING: Credit =
+        Credit { uploaded: 0, downloaded: 0, since_last: Seconds(0), implausible: None };
 }
 
 impl Peer {
     /// A peer never seen before.
-    pub(crate) fn new(announce: &Announce, swarm: u32) -> Self {
-        let over_v6 = if announce.ip.is_ipv6() { LAST_WAS_V6 } else { 0 };
+    pub(crate) fn new(announce: &Announce, swarm: u32, run: RunId) -> Self {
+        let mut place = Place::in_swarm(swarm);
+        place.set_last_was_v6(announce.ip.is_ipv6());
         Peer {
             user: announce.user,
             uploaded: announce.uploaded,
             downloaded: announce.downloaded,
+            place,
             peer_id: announce.peer_id,
             key: announce.key,
             last_announce: announce.now,
-            swarm,
-            position: 0,
-            other_family_s: u16::MAX,
-            restarts: 0,
-            flags: over_v6,
+            run,
         }
+    }
+
+    /// The slot of its swarm.
+    pub(crate) fn swarm(&self) -> u32 {
+        self.place.swarm()
+    }
+
+    /// Its place among the swarm's members.
+    pub(crate) fn position(&self) -> u32 {
+        self.place.position()
+    }
+
+    /// Notes its new place among the swarm's members.
+    pub(crate) fn set_position(&mut self, position: u32) {
+        self.place.set_position(position);
     }
 
     /// Whether an announce of the same user on the same torrent is this client's: by its peer id.
@@ -77,9 +86,10 @@ impl Peer {
         self.key.is_some() && self.key == announce.key
     }
 
-    /// The session, as every node derives it.
+    /// The session: the client, as every node derives it, and its run.
     pub(crate) fn session(&self, info_hash: &InfoHash) -> SessionId {
-        SessionId::derive(self.user, info_hash, self.key, &self.peer_id, self.restarts)
+        let client = ClientId::derive(self.user, info_hash, self.key, &self.peer_id);
+        SessionId { client, run: self.run }
     }
 
     /// Whether the client comes back sooner than it may, over the same address family.
@@ -90,24 +100,28 @@ impl Peer {
         }
     }
 
-    /// Takes an announce into the accounts and says what it added.
-    pub(crate) fn credit(&mut self, announce: &Announce) -> Credit {
+    /// Takes an announce into the accounts and says what it added. `new_run` is asked for a number where the totals
+    /// do not go on from what was known.
+    pub(crate) fn credit(
+        &mut self,
+        announce: &Announce,
+        ceiling: RateCeiling,
+        new_run: impl FnOnce() -> RunId,
+    ) -> Credit {
         let went_back = announce.uploaded < self.uploaded || announce.downloaded < self.downloaded;
         let credit = if went_back && self.is_slower_twin(announce) {
             Credit { since_last: announce.now.since(self.last_announce), ..Credit::NOTHING }
         } else if went_back {
-            self.restarts = self.restarts.wrapping_add(1);
-            self.uploaded = announce.uploaded;
-            self.downloaded = announce.downloaded;
+            self.run = new_run();
+            self.take_totals(announce);
             Credit::NOTHING
         } else {
-            let credit = Credit {
-                uploaded: announce.uploaded - self.uploaded,
-                downloaded: announce.downloaded - self.downloaded,
-                since_last: announce.now.since(self.last_announce),
-            };
-            self.uploaded = announce.uploaded;
-            self.downloaded = announce.downloaded;
+            let credit = self.plausible_credit(announce, ceiling);
+            if credit.implausible.is_some() {
+                // The ledger credits a run by its totals: what lies between two runs it judges by the same ceiling.
+                self.run = new_run();
+            }
+            self.take_totals(announce);
             credit
         };
         self.note_time(announce);
@@ -115,58 +129,76 @@ impl Peer {
         credit
     }
 
+    fn take_totals(&mut self, announce: &Announce) {
+        self.uploaded = announce.uploaded;
+        self.downloaded = announce.downloaded;
+    }
+
+    /// What the counters grew by, but no more than the ceiling allows.
+    fn plausible_credit(&self, announce: &Announce, ceiling: RateCeiling) -> Credit {
+        let since_last = announce.now.since(self.last_announce);
+        let claim = Claim {
+            uploaded: announce.uploaded - self.uploaded,
+            downloaded: announce.downloaded - self.downloaded,
+        };
+        let allowance = ceiling.allowance(since_last);
+        let is_implausible = claim.uploaded > allowance || claim.downloaded > allowance;
+        Credit {
+            uploaded: claim.uploaded.min(allowance),
+            downloaded: claim.downloaded.min(allowance),
+            since_last,
+            implausible: is_implausible.then_some(claim),
+        }
+    }
+
     /// Whether nothing was heard over the other address family for so long that its address cannot be trusted.
     pub(crate) fn other_family_is_stale(&self, silence_max: Seconds) -> bool {
-        u32::from(self.other_family_s) >= silence_max.0.min(u16::MAX.into())
+        match self.place.other_family_s() {
+            Some(seconds) => seconds >= silence_max.0.min(Place::OTHER_FAMILY_S_MAX),
+            None => true,
+        }
     }
 
     /// Notes a completion; true the first time.
     pub(crate) fn complete(&mut self) -> bool {
-        let first = self.flags & HAS_COMPLETED == 0;
-        self.flags |= HAS_COMPLETED;
+        let first = !self.place.has_completed();
+        self.place.set_completed();
         first
     }
 
     /// Whether a completion has been noted.
     pub(crate) fn has_completed(&self) -> bool {
-        self.flags & HAS_COMPLETED != 0
+        self.place.has_completed()
     }
 
     /// Marks the slot as empty, for the wheel that will come by.
     pub(crate) fn vacate(&mut self) {
-        self.flags |= VACANT;
+        self.place.set_vacant();
     }
 
     pub(crate) fn is_vacant(&self) -> bool {
-        self.flags & VACANT != 0
+        self.place.is_vacant()
     }
 
     fn is_slower_twin(&self, announce: &Announce) -> bool {
         announce.event != AnnounceEvent::Started
-            && announce.ip.is_ipv6() != self.last_was_v6()
+            && announce.ip.is_ipv6() != self.place.last_was_v6()
             && announce.now.since(self.last_announce) <= TWIN_WINDOW
-    }
-
-    fn last_was_v6(&self) -> bool {
-        self.flags & LAST_WAS_V6 != 0
     }
 
     /// When the peer last announced over IPv6 or IPv4.
     fn last_over(&self, v6: bool) -> Option<UnixTime> {
-        if v6 == self.last_was_v6() {
+        if v6 == self.place.last_was_v6() {
             return Some(self.last_announce);
         }
-        (self.other_family_s != u16::MAX).then(|| self.last_announce - Seconds(self.other_family_s.into()))
+        self.place.other_family_s().map(|seconds| self.last_announce - Seconds(seconds))
     }
 
     fn note_time(&mut self, announce: &Announce) {
         let over_v6 = announce.ip.is_ipv6();
         let other_family_last = self.last_over(!over_v6);
         self.last_announce = self.last_announce.max(announce.now);
-        self.other_family_s = match other_family_last {
-            Some(last) => u16::try_from(self.last_announce.since(last).0).unwrap_or(u16::MAX),
-            None => u16::MAX,
-        };
-        self.flags = if over_v6 { self.flags | LAST_WAS_V6 } else { self.flags & !LAST_WAS_V6 };
+        self.place.set_other_family_s(other_family_last.map(|last| self.last_announce.since(last).0));
+        self.place.set_last_was_v6(over_v6);
     }
 }

@@ -4,17 +4,20 @@
 //! key, the limit on clients and the rule that nobody is given their own peers.
 
 use domain::wheel::{TimingWheel, Verdict};
-use domain::{AnnounceEvent, InfoHash, PeerId, SessionId, UnixTime, UserId};
+use domain::{AnnounceEvent, ClientId, InfoHash, PeerId, RunId, SessionId, UnixTime, UserId};
 use fastrand::Rng;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use crate::announce::{
     Announce, AnnounceError, CLIENTS_PER_USER_MAX, Departure, Outcome, PeerLists, Rules, SwarmCounts,
 };
 use crate::members::{Member, Members, Moved};
 use crate::peer::{Credit, Peer};
+use crate::place;
+use crate::runs::Runs;
 use crate::selection::{self, Asker};
 use crate::slab::Slab;
 
@@ -59,11 +62,13 @@ pub(crate) struct Shard {
     wheel: TimingWheel,
     random: Rng,
     hasher: FixedState,
+    runs: Arc<Runs>,
 }
 
 impl Shard {
-    pub(crate) fn new(now: UnixTime, random_seed: u64, hasher: FixedState) -> Self {
+    pub(crate) fn new(now: UnixTime, random_seed: u64, hasher: FixedState, runs: Arc<Runs>) -> Self {
         Shard {
+            runs,
             swarms: Slab::default(),
             swarm_by_hash: HashTable::new(),
             peers: Slab::default(),
@@ -85,19 +90,20 @@ impl Shard {
         rules: &Rules,
         lists: &mut PeerLists,
     ) -> Result<Outcome, AnnounceError> {
-        let Some(swarm) = self.find_or_open_swarm(hash_of_torrent, announce) else {
-            return Ok(outcome_of_unknown_stop(announce, SwarmCounts::default()));
+        let Some(swarm) = self.find_or_open_swarm(hash_of_torrent, announce)? else {
+            return Ok(outcome_of_unknown_stop(announce, SwarmCounts::default(), self.runs.next()));
         };
         let own = self.own_peers(swarm, announce.user);
         let known = self.find_client(&own, announce);
         if announce.event == AnnounceEvent::Stopped {
-            return Ok(self.stop(swarm, known, announce));
+            return Ok(self.stop(swarm, known, announce, rules));
         }
         let (slot, credit, too_soon) = match known {
             Some(slot) => self.heartbeat(slot, announce, rules),
             None => (self.join(swarm, &own, announce, rules)?, Credit::NOTHING, false),
         };
-        if announce.event == AnnounceEvent::Completed && self.peers[slot].complete() {
+        let completed = announce.event == AnnounceEvent::Completed && self.peers[slot].complete();
+        if completed {
             self.swarms[swarm].snatches = self.swarms[swarm].snatches.saturating_add(1);
         }
         if !too_soon {
@@ -110,6 +116,8 @@ impl Shard {
             since_last: credit.since_last,
             session: self.peers[slot].session(&announce.info_hash),
             too_soon,
+            completed,
+            implausible: credit.implausible,
         })
     }
 
@@ -185,24 +193,31 @@ impl Shard {
     }
 
     /// A swarm opens with its first peer; a `stopped` opens none.
-    fn find_or_open_swarm(&mut self, hash_of_torrent: u64, announce: &Announce) -> Option<u32> {
+    fn find_or_open_swarm(
+        &mut self,
+        hash_of_torrent: u64,
+        announce: &Announce,
+    ) -> Result<Option<u32>, AnnounceError> {
         let found = self.find_swarm(hash_of_torrent, &announce.info_hash);
         if found.is_some() || announce.event == AnnounceEvent::Stopped {
-            return found;
+            return Ok(found);
+        }
+        if self.swarms.len() >= place::SWARMS_MAX {
+            return Err(AnnounceError::NoRoom);
         }
         let swarm = Swarm { info_hash: announce.info_hash, members: Members::default(), snatches: 0 };
         let slot = self.swarms.insert(swarm);
         let (swarms, hasher) = (&self.swarms, &self.hasher);
         self.swarm_by_hash
             .insert_unique(hash_of_torrent, slot, |slot| hasher.hash_one(swarms[*slot].info_hash));
-        Some(slot)
+        Ok(Some(slot))
     }
 
     fn own_peers(&self, swarm: u32, user: UserId) -> OwnPeers {
         let mut own = OwnPeers { slots: [0; CLIENTS_PER_USER_MAX], count: 0 };
         for slot in self.peer_by_user.iter_hash(hash_of_user(&self.hasher, swarm, user)) {
             let peer = &self.peers[*slot];
-            if peer.user == user && peer.swarm == swarm && own.count < CLIENTS_PER_USER_MAX {
+            if peer.user == user && peer.swarm() == swarm && own.count < CLIENTS_PER_USER_MAX {
                 own.slots[own.count] = *slot;
                 own.count += 1;
             }
@@ -236,13 +251,17 @@ impl Shard {
         if own.count >= usize::from(limit) {
             return Err(AnnounceError::TooManyClients { limit });
         }
-        let slot = self.peers.insert(Peer::new(announce, swarm));
+        if self.swarms[swarm].members.all().len() >= place::PEERS_PER_SWARM_MAX {
+            return Err(AnnounceError::NoRoom);
+        }
+        let slot = self.peers.insert(Peer::new(announce, swarm, self.runs.next()));
         let (peers, hasher) = (&self.peers, &self.hasher);
         self.peer_by_user.insert_unique(hash_of_user(hasher, swarm, announce.user), slot, |slot| {
-            hash_of_user(hasher, peers[*slot].swarm, peers[*slot].user)
+            hash_of_user(hasher, peers[*slot].swarm(), peers[*slot].user)
         });
         let members = &mut self.swarms[swarm].members;
-        self.peers[slot].position = members.push(Member::new(slot, announce.ip, announce.port));
+        let position = members.push(Member::new(slot, announce.ip, announce.port));
+        self.peers[slot].set_position(position);
         self.set_seeder(slot, announce.is_seeder());
         self.wheel.arm(slot, announce.now + rules.silence_max);
         Ok(slot)
@@ -253,8 +272,8 @@ impl Shard {
         let peer = &mut self.peers[slot];
         let completes = announce.event == AnnounceEvent::Completed && !peer.has_completed();
         let too_soon = !completes && peer.is_too_soon(announce, rules.min_interval);
-        let credit = peer.credit(announce);
-        let (swarm, position) = (peer.swarm, peer.position);
+        let credit = peer.credit(announce, rules.ceiling, || self.runs.next());
+        let (swarm, position) = (peer.swarm(), peer.position());
         let left_other_family = peer.other_family_is_stale(rules.silence_max);
         let member = self.swarms[swarm].members.member_mut(position);
         member.set_address(announce.ip, announce.port);
@@ -267,11 +286,11 @@ impl Shard {
     }
 
     /// A `stopped`: always a success, also of a peer that nobody knows, or it would be repeated for ever.
-    fn stop(&mut self, swarm: u32, known: Option<u32>, announce: &Announce) -> Outcome {
+    fn stop(&mut self, swarm: u32, known: Option<u32>, announce: &Announce, rules: &Rules) -> Outcome {
         let Some(slot) = known else {
-            return outcome_of_unknown_stop(announce, self.swarms[swarm].counts());
+            return outcome_of_unknown_stop(announce, self.swarms[swarm].counts(), self.runs.next());
         };
-        let credit = self.peers[slot].credit(announce);
+        let credit = self.peers[slot].credit(announce, rules.ceiling, || self.runs.next());
         let session = self.peers[slot].session(&announce.info_hash);
         self.leave(slot);
         Outcome {
@@ -281,6 +300,8 @@ impl Shard {
             since_last: credit.since_last,
             session,
             too_soon: false,
+            completed: false,
+            implausible: credit.implausible,
         }
     }
 
@@ -290,7 +311,7 @@ impl Shard {
         let (swarm, user, position) = {
             let peer = &mut self.peers[slot];
             peer.vacate();
-            (peer.swarm, peer.user, peer.position)
+            (peer.swarm(), peer.user, peer.position())
         };
         let moved = self.swarms[swarm].members.remove_leecher(position);
         self.note_moved(moved);
@@ -303,13 +324,13 @@ impl Shard {
 
     fn set_seeder(&mut self, slot: u32, seeder: bool) {
         let peer = &self.peers[slot];
-        let moved = self.swarms[peer.swarm].members.set_seeder(peer.position, seeder);
+        let moved = self.swarms[peer.swarm()].members.set_seeder(peer.position(), seeder);
         self.note_moved(moved.into_iter().flatten());
     }
 
     fn note_moved(&mut self, moved: impl IntoIterator<Item = Moved>) {
         for Moved { slot, to } in moved {
-            self.peers[slot].position = to;
+            self.peers[slot].set_position(to);
         }
     }
 
@@ -336,15 +357,15 @@ impl Shard {
 
     fn departure(&self, slot: u32) -> Departure {
         let peer = &self.peers[slot];
-        let swarm = &self.swarms[peer.swarm];
+        let swarm = &self.swarms[peer.swarm()];
         Departure {
             info_hash: swarm.info_hash,
             user: peer.user,
             peer_id: peer.peer_id,
-            address: swarm.members.all()[peer.position as usize].address(),
+            address: swarm.members.all()[peer.position() as usize].address(),
             uploaded: peer.uploaded,
             downloaded: peer.downloaded,
-            seeder: swarm.members.is_seeder(peer.position),
+            seeder: swarm.members.is_seeder(peer.position()),
             last_announce: peer.last_announce,
             session: peer.session(&swarm.info_hash),
         }
@@ -355,13 +376,16 @@ fn hash_of_user(hasher: &FixedState, swarm: u32, user: UserId) -> u64 {
     hasher.hash_one((swarm, user))
 }
 
-fn outcome_of_unknown_stop(announce: &Announce, counts: SwarmCounts) -> Outcome {
+fn outcome_of_unknown_stop(announce: &Announce, counts: SwarmCounts, run: RunId) -> Outcome {
+    let client = ClientId::derive(announce.user, &announce.info_hash, announce.key, &announce.peer_id);
     Outcome {
         counts,
         uploaded_delta: 0,
         downloaded_delta: 0,
         since_last: domain::Seconds(0),
-        session: SessionId::derive(announce.user, &announce.info_hash, announce.key, &announce.peer_id, 0),
+        session: SessionId { client, run },
         too_soon: false,
+        completed: false,
+        implausible: None,
     }
 }

@@ -1,12 +1,14 @@
 //! The public face: all swarms, in shards behind short locks.
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
-use domain::{InfoHash, PeerId, UnixTime, UserId};
+use domain::{InfoHash, PeerId, RunId, UnixTime, UserId};
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
 use crate::announce::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts};
+use crate::runs::Runs;
 use crate::shard::Shard;
 
 /// Enough that threads rarely meet, few enough that a shard is worth having.
@@ -28,11 +30,16 @@ pub struct SwarmTotals {
 }
 
 impl Swarms {
-    /// Empty swarms at `now`. The seed makes hash tables and choices unpredictable to strangers; tests fix it.
-    pub fn new(now: UnixTime, seed: u64) -> Self {
+    /// Empty swarms at `now`. The seed makes hash tables and choices unpredictable to strangers; tests fix it. The
+    /// first run's number comes from the clock (see [`RunId`]).
+    pub fn new(now: UnixTime, seed: u64, first_run: RunId) -> Self {
         let hasher = FixedState::with_seed(seed);
+        let runs = Arc::new(Runs::starting_with(first_run));
         let shards = (0..SHARDS as u64)
-            .map(|shard| Mutex::new(Shard::new(now, seed.wrapping_add(shard), hasher.clone())))
+            .map(|shard| {
+                let seed = seed.wrapping_add(shard);
+                Mutex::new(Shard::new(now, seed, hasher.clone(), Arc::clone(&runs)))
+            })
             .collect();
         Swarms { shards, hasher }
     }

@@ -4,9 +4,9 @@ mod support;
 
 use std::net::IpAddr;
 
-use domain::{AnnounceEvent, ClientKey, Seconds};
+use domain::{AnnounceEvent, ClientKey, RateCeiling, Seconds};
 use support::*;
-use swarm::{Announce, Outcome};
+use swarm::{Announce, Claim, Outcome, PeerLists, Rules};
 
 const V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 
@@ -182,4 +182,49 @@ fn a_first_completed_the_other_family_and_every_stop_are_never_too_soon() {
     let next_turn = START + Seconds(1800);
     take(&swarms, &Announce { now: next_turn, ..first });
     assert!(!take(&swarms, &Announce { ip: V6, now: next_turn, ..first }).too_soon);
+}
+
+#[test]
+fn j8_a_claim_beyond_the_ceiling_is_credited_up_to_it_in_a_new_run() {
+    let swarms = swarms();
+    let rules = Rules { ceiling: RateCeiling { bytes_per_s: 1000 }, ..RULES };
+    let first = announce_of(1, START);
+    let take_by = |announce: &Announce| swarms.announce(announce, &rules, &mut PeerLists::default()).unwrap();
+    let before = take_by(&first);
+    let now = START + Seconds(90);
+    let outcome = take_by(&Announce { uploaded: 1_000_000, downloaded: 500, now, ..first });
+    // 90 seconds and ten of slack, at a thousand bytes each.
+    assert_eq!(deltas(outcome), (100_000, 500, 90));
+    assert_eq!(outcome.implausible, Some(Claim { uploaded: 1_000_000, downloaded: 500 }));
+    assert_eq!(outcome.session.client, before.session.client);
+    assert_ne!(outcome.session.run, before.session.run);
+    // What comes after is judged from there.
+    let now = now + Seconds(90);
+    let later = take_by(&Announce { uploaded: 1_000_700, downloaded: 500, now, ..first });
+    assert_eq!((deltas(later), later.implausible), ((700, 0, 90), None));
+    assert_eq!(later.session, outcome.session);
+}
+
+/// A client may stop and begin again within a second, under the same key and with its counters at zero.
+#[test]
+fn a_client_that_begins_anew_is_the_same_client_in_another_run() {
+    let swarms = swarms();
+    let first = Announce { key: ClientKey(9), ..announce_of(1, START) };
+    let run = take(&swarms, &first).session;
+    take(&swarms, &Announce { uploaded: 500, event: AnnounceEvent::Stopped, ..first });
+    let again = take(&swarms, &Announce { peer_id: peer_id(77), event: AnnounceEvent::Started, ..first });
+    assert_eq!(again.session.client, run.client);
+    assert_ne!(again.session.run, run.run);
+}
+
+#[test]
+fn j8_a_completion_counts_once_however_often_it_is_told() {
+    let swarms = swarms();
+    let first = announce_of(1, START);
+    take(&swarms, &first);
+    let completed = Announce { left: Some(0), event: AnnounceEvent::Completed, ..first };
+    assert!(take(&swarms, &completed).completed);
+    let again = take(&swarms, &completed);
+    assert!(!again.completed);
+    assert_eq!(again.counts.snatches, 1);
 }

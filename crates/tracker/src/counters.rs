@@ -41,6 +41,8 @@ pub struct Counters {
     pub scrapes: Counter,
     /// Announces that came sooner than they may.
     pub too_soon: Counter,
+    /// Announces that claimed more than can be believed.
+    pub implausible: Counter,
     /// Peers that fell silent.
     pub peers_expired: Counter,
     /// Bytes that clients uploaded, as credited.

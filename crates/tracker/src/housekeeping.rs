@@ -56,6 +56,7 @@ pub(crate) fn log_summary(tracker: &Tracker) {
         announces_udp = counters.announces_udp.get(),
         scrapes = counters.scrapes.get(),
         too_soon = counters.too_soon.get(),
+        implausible = counters.implausible.get(),
         expired = counters.peers_expired.get(),
         uploaded_bytes = counters.uploaded_bytes.get(),
         downloaded_bytes = counters.downloaded_bytes.get(),

@@ -11,7 +11,8 @@
 //! - [`eviction`]: who has to leave because the site no longer lets them in
 //! - [`limits`]: floods from one address, connections, addresses seen lately
 //! - [`housekeeping`]: a few times a second: expiry, evictions, certificates, a line in the log
-//! - [`traffic`]: where traffic events go
+//! - [`traffic`]: where traffic events go, and what is promised about it
+//! - `risk`: which implausible announces are reported
 //! - [`counters`]: what is counted
 //! - [`settings`]: everything that can be set, as plain values
 //!
@@ -27,6 +28,7 @@ pub mod http;
 pub mod limits;
 pub mod pipeline;
 pub mod rejection;
+mod risk;
 pub mod server;
 pub mod settings;
 mod sockets;

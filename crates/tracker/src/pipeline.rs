@@ -7,19 +7,20 @@ use access::{Admission, Gate, Refusal};
 use arc_swap::ArcSwap;
 use domain::clock::Clock;
 use domain::{
-    AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, Passkey, PeerId, Seconds, TrafficEvent, UnixTime,
-    UserId,
+    AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, Passkey, PeerId, RiskEvent, RunId, Seconds,
+    TrafficEvent, UnixTime, UserId,
 };
 use parking_lot::Mutex;
-use swarm::{Announce, Departure, Families, Outcome, PeerLists, Rules, SwarmCounts, Swarms};
+use swarm::{Announce, Claim, Departure, Families, Outcome, PeerLists, Rules, SwarmCounts, Swarms};
 use wire::ScrapeEntry;
 
 use crate::counters::Counters;
 use crate::eviction::{Eviction, Evictions};
 use crate::limits::{FloodLimiter, RecentAddresses, Sender};
 use crate::rejection::Rejection;
-use crate::settings::LiveSettings;
-use crate::traffic::TrafficSink;
+use crate::risk::RiskThrottle;
+use crate::settings::{Acknowledge, LiveSettings};
+use crate::traffic::{self, Place, TrafficSink, Unwritten};
 
 /// What a client is warned of when it comes back sooner than it may.
 const TOO_SOON: &str = "you announce more often than min interval allows; no peers this time";
@@ -69,6 +70,14 @@ pub struct Answer {
     pub warning: Option<&'static str>,
 }
 
+/// An accepted announce.
+pub struct Accepted<'t> {
+    /// What the client is told.
+    pub answer: Answer,
+    /// What has to be written down; none for a goodbye that changed nothing.
+    pub unwritten: Option<Unwritten<'t>>,
+}
+
 /// Secrets of a process, drawn at its start.
 #[derive(Clone, Copy)]
 pub struct Secrets {
@@ -107,6 +116,7 @@ pub struct Tracker {
     evictions: Evictions,
     promised: Mutex<PromisedSilence>,
     counters: Counters,
+    risk_throttle: RiskThrottle,
     node: NodeId,
 }
 
@@ -135,7 +145,7 @@ impl Tracker {
         let [swarm_seed, node] = secrets.pair(3);
         Tracker {
             gate,
-            swarms: Swarms::new(clock.now(), swarm_seed),
+            swarms: Swarms::new(clock.now(), swarm_seed, first_run(&*clock)),
             clock,
             live: ArcSwap::from_pointee(live),
             sink,
@@ -144,6 +154,7 @@ impl Tracker {
             evictions: Evictions::default(),
             promised: Mutex::default(),
             counters: Counters::default(),
+            risk_throttle: RiskThrottle::default(),
             node: NodeId(node),
         }
     }
@@ -195,16 +206,18 @@ impl Tracker {
     }
 
     /// Takes an announce. The peers it is given are written to `lists`.
-    pub fn announce(&self, request: &Request, lists: &mut PeerLists) -> Result<Answer, Rejection> {
+    pub fn announce(&self, request: &Request, lists: &mut PeerLists) -> Result<Accepted<'_>, Rejection> {
         let live = self.live.load();
         let admission = match self.gate.admit(&request.passkey, &request.info_hash, &request.peer_id) {
             Ok(admission) => admission,
             Err(refusal) if is_goodbye(request, refusal) => {
                 lists.clear();
-                return Ok(answer(SwarmCounts::default(), &live, None));
+                let answer = answer(SwarmCounts::default(), &live, None);
+                return Ok(Accepted { answer, unwritten: None });
             }
             Err(refusal) => return Err(refusal.into()),
         };
+        let place = Place::reserve(&*self.sink).ok_or(Rejection::JournalFull)?;
         let now = self.now();
         let announce = Announce {
             info_hash: admission.info_hash,
@@ -223,11 +236,19 @@ impl Tracker {
         };
         let outcome = self.swarms.announce(&announce, &live.rules(), lists)?;
         self.announced_lately.note(request.ip, now);
-        self.write_down(request, &admission, &outcome, now, &live);
+        let event = self.count(request, &admission, &outcome, now, &live);
         // Twice at once is not impatience: a hybrid torrent is announced under both its hashes, and a torrent may
         // list this tracker twice.
         let impatient = outcome.too_soon && outcome.since_last > AT_ONCE;
-        Ok(answer(outcome.counts, &live, impatient.then_some(TOO_SOON)))
+        let is_awaited = live.acknowledge.waits_for(request.event) || outcome.implausible.is_some();
+        Ok(Accepted {
+            answer: answer(outcome.counts, &live, impatient.then_some(TOO_SOON)),
+            unwritten: Some(Unwritten::new(
+                place,
+                event,
+                is_awaited && live.acknowledge != Acknowledge::None,
+            )),
+        })
     }
 
     /// Whether a passkey may scrape.
@@ -297,20 +318,21 @@ impl Tracker {
         self.write_down_departed(&departed, Cause::Removal);
     }
 
-    fn write_down(
+    /// Counts an accepted announce and makes its event.
+    fn count(
         &self,
         request: &Request,
         admission: &Admission,
         outcome: &Outcome,
         now: UnixTime,
         live: &LiveSettings,
-    ) {
+    ) -> TrafficEvent {
         if outcome.too_soon {
             self.counters.too_soon.increment();
         }
         self.counters.uploaded_bytes.add(outcome.uploaded_delta);
         self.counters.downloaded_bytes.add(outcome.downloaded_delta);
-        self.sink.record(&TrafficEvent {
+        let event = TrafficEvent {
             passkey: Some(request.passkey),
             user: admission.user,
             torrent: Some(admission.torrent),
@@ -321,7 +343,7 @@ impl Tracker {
             uploaded_delta: outcome.uploaded_delta,
             downloaded_delta: outcome.downloaded_delta,
             left: request.left,
-            event: request.event,
+            event: event_of_weight(request.event, outcome),
             at: now,
             since_last: outcome.since_last,
             interval: live.announce_interval,
@@ -331,6 +353,32 @@ impl Tracker {
             uploaded_total: request.uploaded,
             downloaded_total: request.downloaded,
             cause: Cause::Announce,
+        };
+        if let Some(claim) = outcome.implausible {
+            self.counters.implausible.increment();
+            self.report(&event, claim, live);
+        }
+        event
+    }
+
+    fn report(&self, event: &TrafficEvent, claim: Claim, live: &LiveSettings) {
+        let Some(unreported) = self.risk_throttle.admit(event.user, event.at) else {
+            return;
+        };
+        self.sink.report(&RiskEvent {
+            user: event.user,
+            torrent: event.torrent,
+            info_hash: event.info_hash,
+            peer_id: event.peer_id,
+            ip: event.ip,
+            at: event.at,
+            elapsed: event.since_last,
+            uploaded_claimed: claim.uploaded,
+            downloaded_claimed: claim.downloaded,
+            uploaded_credited: event.uploaded_delta,
+            downloaded_credited: event.downloaded_delta,
+            ceiling: live.ceiling,
+            unreported,
         });
     }
 
@@ -343,7 +391,7 @@ impl Tracker {
                 Cause::Timeout => now.min(departure.last_announce + self.expiry_rules(now).silence_max),
                 Cause::Announce | Cause::Removal => now,
             };
-            self.sink.record(&TrafficEvent {
+            let event = TrafficEvent {
                 passkey: self.gate.passkey_of(departure.user),
                 user: departure.user,
                 torrent: self.gate.torrent_of(&departure.info_hash),
@@ -364,13 +412,28 @@ impl Tracker {
                 uploaded_total: departure.uploaded,
                 downloaded_total: departure.downloaded,
                 cause,
-            });
+            };
+            traffic::log(&event);
+            self.sink.record_patiently(&event);
         }
     }
 }
 
 fn answer(counts: SwarmCounts, live: &LiveSettings, warning: Option<&'static str>) -> Answer {
     Answer { counts, interval: live.announce_interval, min_interval: live.min_announce_interval, warning }
+}
+
+/// A `completed` that was sent again is a plain announce: each completion counts once (J8).
+fn event_of_weight(event: AnnounceEvent, outcome: &Outcome) -> AnnounceEvent {
+    match event {
+        AnnounceEvent::Completed if !outcome.completed => AnnounceEvent::None,
+        event => event,
+    }
+}
+
+/// Runs are numbered from the present millisecond on, so that a restarted tracker does not repeat numbers.
+fn first_run(clock: &dyn Clock) -> RunId {
+    RunId(clock.now_ms() as u32)
 }
 
 /// A known user's `stopped` is not refused for its torrent or its client, which may have been removed or forbidden

@@ -31,6 +31,12 @@ pub enum Rejection {
     /// UDP scrapes carry no passkey; only addresses that announced are answered.
     #[error("announce first: scrapes over UDP are answered to addresses with an accepted announce")]
     ScrapeBeforeAnnounce,
+    /// There is no room to write the announce down, so it is not taken.
+    #[error("the tracker cannot write announces down at the moment; your client will try again")]
+    JournalFull,
+    /// The announce was taken, but is not stored yet. What it said is not lost; sent again, it counts once.
+    #[error("the tracker could not store your announce in time; your client will try again")]
+    NotStoredInTime,
     /// The address asks too often.
     #[error("too many requests from your address; slow down")]
     Flood,
@@ -45,6 +51,9 @@ impl Rejection {
             Rejection::NoPasskey | Rejection::NoPasskeyOverUdp => "no_passkey",
             Rejection::Access(refusal) => refusal.label(),
             Rejection::Swarm(AnnounceError::TooManyClients { .. }) => "too_many_clients",
+            Rejection::Swarm(AnnounceError::NoRoom) => "no_room",
+            Rejection::JournalFull => "journal_full",
+            Rejection::NotStoredInTime => "not_stored_in_time",
             Rejection::ScrapeBeforeAnnounce => "scrape_before_announce",
             Rejection::Flood => "flood",
         }
@@ -59,7 +68,10 @@ impl Rejection {
             Rejection::Access(Refusal::UnknownTorrent) => Some(RetryIn::Minutes(5)),
             Rejection::Access(_) => Some(RetryIn::Minutes(30)),
             Rejection::Swarm(_) => Some(RetryIn::Minutes(10)),
-            Rejection::ScrapeBeforeAnnounce | Rejection::Flood => Some(RetryIn::Minutes(1)),
+            Rejection::ScrapeBeforeAnnounce
+            | Rejection::Flood
+            | Rejection::JournalFull
+            | Rejection::NotStoredInTime => Some(RetryIn::Minutes(1)),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use domain::Seconds;
+use domain::{AnnounceEvent, RateCeiling, Seconds};
 use ipnet::IpNet;
 use swarm::Rules;
 
@@ -51,10 +51,39 @@ pub struct LiveSettings {
     pub numwant_max: usize,
     /// How many clients a user may run on one torrent.
     pub clients_per_user_max: u8,
+    /// The highest rate at which counters are believed to grow (J8).
+    pub ceiling: RateCeiling,
+    /// Which announces are answered only once they are stored.
+    pub acknowledge: Acknowledge,
+    /// How long such an announce may wait.
+    pub acknowledge_timeout: Duration,
     /// Proxies that are believed about the address of a client.
     pub proxies: ProxySettings,
     /// Bounds.
     pub limits: LimitSettings,
+}
+
+/// Which announces are answered only once they are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Acknowledge {
+    /// Those with `started`, `completed` or `stopped`: what a later announce would not tell again.
+    #[default]
+    Events,
+    /// All.
+    All,
+    /// None.
+    None,
+}
+
+impl Acknowledge {
+    /// Whether an announce with this event is.
+    pub fn waits_for(self, event: AnnounceEvent) -> bool {
+        match self {
+            Acknowledge::Events => event != AnnounceEvent::None,
+            Acknowledge::All => true,
+            Acknowledge::None => false,
+        }
+    }
 }
 
 /// Proxies that are believed about the address of a client.
@@ -94,6 +123,7 @@ impl LiveSettings {
             silence_max: self.announce_interval + self.peer_grace,
             min_interval: self.min_announce_interval,
             clients_per_user_max: self.clients_per_user_max,
+            ceiling: self.ceiling,
         }
     }
 
@@ -113,6 +143,9 @@ impl Default for LiveSettings {
             numwant_default: 50,
             numwant_max: 100,
             clients_per_user_max: 5,
+            ceiling: RateCeiling::DEFAULT,
+            acknowledge: Acknowledge::Events,
+            acknowledge_timeout: Duration::from_secs(5),
             proxies: ProxySettings::default(),
             limits: LimitSettings::default(),
         }

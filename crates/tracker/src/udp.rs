@@ -39,13 +39,14 @@ pub(crate) fn start(
     ids: ConnectionIds,
     stop: Arc<AtomicBool>,
 ) -> std::io::Result<JoinHandle<()>> {
+    let socket = Arc::new(socket);
     thread::Builder::new().name("udp".into()).spawn(move || serve(&socket, &tracker, ids, &stop))
 }
 
 /// Answers packets until told to stop, then those that are queued by then.
-fn serve(socket: &UdpSocket, tracker: &Tracker, ids: ConnectionIds, stop: &AtomicBool) {
+fn serve(socket: &Arc<UdpSocket>, tracker: &Tracker, ids: ConnectionIds, stop: &AtomicBool) {
     let mut batch = Batch::new();
-    let mut answerer = packet::Answerer::new(tracker, ids);
+    let mut answerer = packet::Answerer::new(tracker, ids, Arc::clone(socket));
     while !stop.load(Ordering::Acquire) {
         if let Err(reason) = answer_batch(socket, &mut batch, &mut answerer, tracker) {
             return error!(%reason, "a UDP socket is no longer usable");

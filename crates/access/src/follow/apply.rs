@@ -3,16 +3,13 @@
 use std::collections::HashSet;
 
 use domain::{InfoHash, TorrentId, UserId};
-use sqlx::sqlite::SqliteConnection;
 
 use super::Change;
-use super::log::{self, Batch};
+use super::log::Batch;
 use crate::clients::{ClientRule, ClientRules};
 use crate::gate::Gate;
-use crate::store::clients::all_clients;
 use crate::store::rows::{torrent_id, user_id};
-use crate::store::torrents::torrent_page;
-use crate::store::users::user_page;
+use crate::store::tables::Tables;
 use crate::store::{PAGE_ROWS, Torrent, User};
 
 /// Writes to a gate and reports.
@@ -105,30 +102,28 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
     }
 }
 
-/// Reads the whole database page by page, then takes out of the gate what was not there. Tells the number of the last
-/// change that this view contains.
+/// Reads the whole database page by page, then takes out of the gate what was not there.
 pub(super) async fn read_all<F: FnMut(Change)>(
-    connection: &mut SqliteConnection,
+    tables: &mut dyn Tables,
     applier: &mut Applier<'_, F>,
-) -> Result<i64, sqlx::Error> {
-    let newest = log::newest(connection).await?;
-    applier.set_clients(&all_clients(connection).await?);
+) -> Result<(), sqlx::Error> {
+    applier.set_clients(&tables.all_clients().await?);
 
     let mut users = HashSet::with_hasher(foldhash::fast::RandomState::default());
     let mut last = Some(0);
     while let Some(after) = last {
-        let page = user_page(connection, after, PAGE_ROWS).await?;
-        users.extend(page.users.iter().map(|user| user.id));
-        page.users.iter().for_each(|user| applier.put_user(user));
+        let page = tables.user_page(after, PAGE_ROWS).await?;
+        users.extend(page.rows.iter().map(|user| user.id));
+        page.rows.iter().for_each(|user| applier.put_user(user));
         last = page.last;
     }
 
     let mut torrents = HashSet::with_hasher(foldhash::fast::RandomState::default());
     let mut last = Some(0);
     while let Some(after) = last {
-        let page = torrent_page(connection, after, PAGE_ROWS).await?;
-        torrents.extend(page.torrents.iter().map(|torrent| torrent.id));
-        page.torrents.iter().for_each(|torrent| applier.put_torrent(torrent));
+        let page = tables.torrent_page(after, PAGE_ROWS).await?;
+        torrents.extend(page.rows.iter().map(|torrent| torrent.id));
+        page.rows.iter().for_each(|torrent| applier.put_torrent(torrent));
         last = page.last;
     }
 
@@ -138,5 +133,5 @@ pub(super) async fn read_all<F: FnMut(Change)>(
     for torrent in applier.gate.torrents_where(|torrent| !torrents.contains(&torrent)) {
         applier.remove_torrent(torrent);
     }
-    Ok(newest)
+    Ok(())
 }

@@ -1,10 +1,12 @@
 //! Rows as they stand in the tables, and how they become values.
 //!
-//! The site may have written anything that SQLite takes, so each column is read by itself and a failure is a reason
-//! with the row's name, never a panic and never the end of a list.
+//! The site may have written anything that the database takes, so each column is read by itself and a failure is a
+//! reason with the row's name, never a panic and never the end of a list.
 
 use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
 use sqlx::Row;
+use sqlx::mysql::MySqlRow;
+use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 
 use crate::clients::ClientRule;
@@ -26,46 +28,82 @@ pub(crate) fn torrent_id(number: i64) -> Option<TorrentId> {
     u64::try_from(number).ok().and_then(TorrentId::new)
 }
 
+/// The columns of a row of any database, by their names.
+pub(crate) trait Columns {
+    /// A whole number.
+    fn number(&self, name: &str) -> Result<i64, sqlx::Error>;
+    /// A whole number or NULL.
+    fn maybe_number(&self, name: &str) -> Result<Option<i64>, sqlx::Error>;
+    /// Yes or no.
+    fn flag(&self, name: &str) -> Result<bool, sqlx::Error>;
+    /// A text or NULL; it need not be UTF-8.
+    fn maybe_text(&self, name: &str) -> Result<Option<Vec<u8>>, sqlx::Error>;
+}
+
+/// The same for each kind of row, but for the type that its texts are read as.
+macro_rules! columns {
+    ($row:ty, $text:ty) => {
+        impl Columns for $row {
+            fn number(&self, name: &str) -> Result<i64, sqlx::Error> {
+                self.try_get(name)
+            }
+            fn maybe_number(&self, name: &str) -> Result<Option<i64>, sqlx::Error> {
+                self.try_get(name)
+            }
+            fn flag(&self, name: &str) -> Result<bool, sqlx::Error> {
+                self.try_get(name)
+            }
+            fn maybe_text(&self, name: &str) -> Result<Option<Vec<u8>>, sqlx::Error> {
+                Ok(self.try_get::<Option<$text>, _>(name)?.map(Into::into))
+            }
+        }
+    };
+}
+
+columns!(SqliteRow, Vec<u8>);
+columns!(PgRow, String);
+columns!(MySqlRow, Vec<u8>);
+
 /// Reads `id passkey enabled created_at`.
-pub(crate) fn read_user(row: &SqliteRow) -> Result<User, AccessError> {
-    let number: i64 = column(row, "id", "a user")?;
+pub(crate) fn read_user(row: &impl Columns) -> Result<User, AccessError> {
+    let number = column("a user", "id", row.number("id"))?;
     let subject = format!("user {number}");
     let id = user_id(number);
-    let passkey = Passkey::from_ascii(&bytes(row, "passkey", &subject)?);
+    let passkey = Passkey::from_ascii(&text(row, "passkey", &subject)?);
     Ok(User {
         id: id.ok_or_else(|| unreadable(&subject, "its id is not positive"))?,
         passkey: passkey.map_err(|error| unreadable(&subject, error))?,
-        enabled: column(row, "enabled", &subject)?,
+        enabled: column(&subject, "enabled", row.flag("enabled"))?,
         created_at: moment(row, &subject)?,
     })
 }
 
 /// Reads `id infohash infohash_v2 name total_bytes enabled created_at`.
-pub(crate) fn read_torrent(row: &SqliteRow) -> Result<Torrent, AccessError> {
-    let number: i64 = column(row, "id", "a torrent")?;
+pub(crate) fn read_torrent(row: &impl Columns) -> Result<Torrent, AccessError> {
+    let number = column("a torrent", "id", row.number("id"))?;
     let subject = format!("torrent {number}");
     let id = torrent_id(number);
-    let info_hash_v2: Option<Vec<u8>> = column(row, "infohash_v2", &subject)?;
-    let total_bytes: i64 = column(row, "total_bytes", &subject)?;
+    let info_hash_v2 = column(&subject, "infohash_v2", row.maybe_text("infohash_v2"))?;
+    let total_bytes = column(&subject, "total_bytes", row.number("total_bytes"))?;
     Ok(Torrent {
         id: id.ok_or_else(|| unreadable(&subject, "its id is not positive"))?,
-        info_hash: info_hash(&bytes(row, "infohash", &subject)?, &subject)?,
-        info_hash_v2: info_hash_v2.map(|text| info_hash_v2_of(&text, &subject)).transpose()?,
-        name: String::from_utf8_lossy(&bytes(row, "name", &subject)?).into_owned(),
+        info_hash: info_hash(&text(row, "infohash", &subject)?, &subject)?,
+        info_hash_v2: info_hash_v2.map(|digits| info_hash_v2_of(&digits, &subject)).transpose()?,
+        name: String::from_utf8_lossy(&text(row, "name", &subject)?).into_owned(),
         total_bytes: u64::try_from(total_bytes).unwrap_or(0),
-        enabled: column(row, "enabled", &subject)?,
+        enabled: column(&subject, "enabled", row.flag("enabled"))?,
         created_at: moment(row, &subject)?,
     })
 }
 
 /// Reads `prefix name allowed`.
-pub(crate) fn read_client(row: &SqliteRow) -> Result<ClientRule, AccessError> {
-    let text = String::from_utf8_lossy(&bytes(row, "prefix", "a client")?).into_owned();
-    let subject = format!("client {text:?}");
+pub(crate) fn read_client(row: &impl Columns) -> Result<ClientRule, AccessError> {
+    let prefix = String::from_utf8_lossy(&text(row, "prefix", "a client")?).into_owned();
+    let subject = format!("client {prefix:?}");
     Ok(ClientRule {
-        prefix: text.parse().map_err(|error| unreadable(&subject, error))?,
-        name: String::from_utf8_lossy(&bytes(row, "name", &subject)?).into_owned(),
-        allowed: column(row, "allowed", &subject)?,
+        prefix: prefix.parse().map_err(|error| unreadable(&subject, error))?,
+        name: String::from_utf8_lossy(&text(row, "name", &subject)?).into_owned(),
+        allowed: column(&subject, "allowed", row.flag("allowed"))?,
     })
 }
 
@@ -78,21 +116,19 @@ fn unreadable(subject: &str, reason: impl ToString) -> AccessError {
     AccessError::Unreadable { subject: subject.to_owned(), reason: reason.to_string() }
 }
 
-fn column<'r, T>(row: &'r SqliteRow, name: &'static str, subject: &str) -> Result<T, AccessError>
-where
-    T: sqlx::Decode<'r, sqlx::Sqlite> + sqlx::Type<sqlx::Sqlite>,
-{
-    row.try_get(name).map_err(|_| unreadable(subject, format!("its {name} is of the wrong kind")))
+fn column<T>(subject: &str, name: &str, read: Result<T, sqlx::Error>) -> Result<T, AccessError> {
+    read.map_err(|_| unreadable(subject, format!("its {name} is of the wrong kind")))
 }
 
 /// A text, which need not be UTF-8.
-fn bytes(row: &SqliteRow, name: &'static str, subject: &str) -> Result<Vec<u8>, AccessError> {
-    column(row, name, subject)
+fn text(row: &impl Columns, name: &str, subject: &str) -> Result<Vec<u8>, AccessError> {
+    let read = column(subject, name, row.maybe_text(name))?;
+    read.ok_or_else(|| unreadable(subject, format!("its {name} is missing")))
 }
 
 /// A moment outside of what we can hold is not worth losing a user over.
-fn moment(row: &SqliteRow, subject: &str) -> Result<UnixTime, AccessError> {
-    let seconds: i64 = column(row, "created_at", subject)?;
+fn moment(row: &impl Columns, subject: &str) -> Result<UnixTime, AccessError> {
+    let seconds = column(subject, "created_at", row.number("created_at"))?;
     Ok(UnixTime(seconds.clamp(0, i64::from(u32::MAX)) as u32))
 }
 

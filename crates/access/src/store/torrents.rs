@@ -1,10 +1,9 @@
 //! The table of torrents.
 
 use domain::{InfoHash, TorrentId, UnixTime};
-use sqlx::sqlite::SqliteConnection;
-use sqlx::{QueryBuilder, Sqlite};
 
-use super::rows::{read_torrent, readable, sql_integer};
+use super::rows::sql_integer;
+use super::tables::Transaction;
 use super::{BULK_ROWS, Store};
 use crate::error::{AccessError, is_constraint};
 
@@ -49,7 +48,7 @@ impl Store {
     /// Adds a torrent.
     pub async fn add_torrent(&self, torrent: NewTorrent) -> Result<Torrent, AccessError> {
         let mut transaction = self.begin().await?;
-        let added = self.insert_torrent(&mut transaction, &torrent).await?;
+        let added = self.insert_torrent(&mut *transaction, &torrent).await?;
         self.commit(transaction).await?;
         Ok(added)
     }
@@ -68,7 +67,7 @@ impl Store {
             if batch.is_empty() {
                 break;
             }
-            self.insert_torrents(&mut transaction, &batch).await?;
+            self.insert_torrents(&mut *transaction, &batch).await?;
             added += batch.len() as u64;
         }
         self.commit(transaction).await?;
@@ -77,20 +76,14 @@ impl Store {
 
     /// The torrent with this id.
     pub async fn torrent(&self, id: TorrentId) -> Result<Option<Torrent>, AccessError> {
-        let row = sqlx::query(
-            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents WHERE id = ?",
-        )
-        .bind(sql_integer(id.get()))
-        .fetch_optional(&self.pool)
-        .await
-        .map_err(|error| self.explain(error))?;
-        row.as_ref().map(read_torrent).transpose()
+        let found = self.tables().await?.torrent(sql_integer(id.get())).await;
+        found.map_err(|error| self.explain(error))?.transpose()
     }
 
     /// The torrent with this infohash, v1 or truncated v2.
     pub async fn torrent_by_info_hash(&self, info_hash: &InfoHash) -> Result<Option<Torrent>, AccessError> {
-        let mut connection = self.pool.acquire().await.map_err(|error| self.explain(error))?;
-        self.torrent_named(&mut connection, info_hash).await
+        let found = self.tables().await?.torrent_named(info_hash).await;
+        found.map_err(|error| self.explain(error))?.transpose()
     }
 
     /// The first `limit` torrents behind `after`, by id. Fewer than `limit` means that these were the last.
@@ -99,14 +92,13 @@ impl Store {
         after: Option<TorrentId>,
         limit: u32,
     ) -> Result<Vec<Torrent>, AccessError> {
-        let mut connection = self.pool.acquire().await.map_err(|error| self.explain(error))?;
+        let mut tables = self.tables().await?;
         let mut torrents = Vec::new();
         let mut last = after.map_or(0, |id| sql_integer(id.get()));
         loop {
             let wanted = limit - torrents.len() as u32;
-            let page =
-                torrent_page(&mut connection, last, wanted).await.map_err(|error| self.explain(error))?;
-            torrents.extend(page.torrents);
+            let page = tables.torrent_page(last, wanted).await.map_err(|error| self.explain(error))?;
+            torrents.extend(page.rows);
             match page.last {
                 // Rows that could not be read left room for more.
                 Some(id) if (torrents.len() as u32) < limit => last = id,
@@ -117,81 +109,52 @@ impl Store {
 
     /// How many torrents there are.
     pub async fn count_torrents(&self) -> Result<u64, AccessError> {
-        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM torrents")
-            .fetch_one(&self.pool)
-            .await
-            .map_err(|error| self.explain(error))?;
+        let count = self.tables().await?.count_torrents().await.map_err(|error| self.explain(error))?;
         Ok(count.unsigned_abs())
     }
 
     /// Removes a torrent.
     pub async fn remove_torrent(&self, id: TorrentId) -> Result<(), AccessError> {
-        let done = sqlx::query("DELETE FROM torrents WHERE id = ?")
-            .bind(sql_integer(id.get()))
-            .execute(&self.pool)
-            .await
-            .map_err(|error| self.explain(error))?;
-        if done.rows_affected() == 0 { Err(AccessError::UnknownTorrent(id)) } else { Ok(()) }
+        let removed = self.tables().await?.delete_torrent(sql_integer(id.get())).await;
+        match removed.map_err(|error| self.explain(error))? {
+            0 => Err(AccessError::UnknownTorrent(id)),
+            _ => Ok(()),
+        }
     }
 
     /// Lets a torrent be announced, or no longer.
     pub async fn set_torrent_enabled(&self, id: TorrentId, enabled: bool) -> Result<(), AccessError> {
-        let done = sqlx::query("UPDATE torrents SET enabled = ? WHERE id = ?")
-            .bind(enabled)
-            .bind(sql_integer(id.get()))
-            .execute(&self.pool)
-            .await
-            .map_err(|error| self.explain(error))?;
-        if done.rows_affected() == 0 { Err(AccessError::UnknownTorrent(id)) } else { Ok(()) }
+        let found = self.tables().await?.set_torrent_enabled(sql_integer(id.get()), enabled).await;
+        match found.map_err(|error| self.explain(error))? {
+            0 => Err(AccessError::UnknownTorrent(id)),
+            _ => Ok(()),
+        }
     }
 
     async fn insert_torrent(
         &self,
-        connection: &mut SqliteConnection,
+        transaction: &mut dyn Transaction,
         torrent: &NewTorrent,
     ) -> Result<Torrent, AccessError> {
-        let row = sqlx::query(
-            "INSERT INTO torrents (id, infohash, infohash_v2, name, total_bytes, created_at)
-             VALUES (?, ?, ?, ?, ?, ?)
-             RETURNING id, infohash, infohash_v2, name, total_bytes, enabled, created_at",
-        )
-        .bind(torrent.id.map(|id| sql_integer(id.get())))
-        .bind(torrent.info_hash.to_string())
-        .bind(torrent.info_hash_v2.map(|hash| hash.to_string()))
-        .bind(&torrent.name)
-        .bind(size_of(torrent)?)
-        .bind(torrent.created_at.0)
-        .fetch_one(&mut *connection)
-        .await;
-        match row {
-            Ok(row) => read_torrent(&row),
-            Err(error) => Err(self.explain_torrent(connection, error, torrent).await),
+        check_size(torrent)?;
+        match transaction.insert_torrent(torrent).await {
+            Ok(read) => read,
+            Err(error) => Err(self.explain_torrent(transaction, error, torrent).await),
         }
     }
 
     async fn insert_torrents(
         &self,
-        connection: &mut SqliteConnection,
+        transaction: &mut dyn Transaction,
         batch: &[NewTorrent],
     ) -> Result<(), AccessError> {
-        let sizes: Vec<i64> = batch.iter().map(size_of).collect::<Result<_, _>>()?;
-        let mut insert = QueryBuilder::<Sqlite>::new(
-            "INSERT INTO torrents (id, infohash, infohash_v2, name, total_bytes, created_at) ",
-        );
-        insert.push_values(batch.iter().zip(sizes), |mut row, (torrent, total_bytes)| {
-            row.push_bind(torrent.id.map(|id| sql_integer(id.get())))
-                .push_bind(torrent.info_hash.to_string())
-                .push_bind(torrent.info_hash_v2.map(|hash| hash.to_string()))
-                .push_bind(&torrent.name)
-                .push_bind(total_bytes)
-                .push_bind(torrent.created_at.0);
-        });
-        match insert.build().execute(&mut *connection).await {
-            Ok(_) => Ok(()),
+        batch.iter().try_for_each(check_size)?;
+        match transaction.insert_torrents(batch).await {
+            Ok(()) => Ok(()),
             Err(error) if is_constraint(&error) => {
                 // One of them is at fault: one at a time, it shows itself.
                 for torrent in batch {
-                    self.insert_torrent(connection, torrent).await?;
+                    self.insert_torrent(transaction, torrent).await?;
                 }
                 Err(self.explain(error))
             }
@@ -202,72 +165,28 @@ impl Store {
     /// Finds out which rule a torrent broke.
     async fn explain_torrent(
         &self,
-        connection: &mut SqliteConnection,
+        transaction: &mut dyn Transaction,
         error: sqlx::Error,
         torrent: &NewTorrent,
     ) -> AccessError {
         if !is_constraint(&error) {
             return self.explain(error);
         }
-        if let Some(id) = torrent.id {
-            let taken: Result<Option<i64>, _> = sqlx::query_scalar("SELECT id FROM torrents WHERE id = ?")
-                .bind(sql_integer(id.get()))
-                .fetch_optional(&mut *connection)
-                .await;
-            if matches!(taken, Ok(Some(_))) {
-                return AccessError::TorrentIdTaken(id);
-            }
+        if let Some(id) = torrent.id
+            && matches!(transaction.torrent(sql_integer(id.get())).await, Ok(Some(_)))
+        {
+            return AccessError::TorrentIdTaken(id);
         }
         for info_hash in [Some(torrent.info_hash), torrent.info_hash_v2].into_iter().flatten() {
-            if let Ok(Some(holder)) = self.torrent_named(connection, &info_hash).await {
+            if let Ok(Some(Ok(holder))) = transaction.torrent_named(&info_hash).await {
                 return AccessError::InfoHashTaken { info_hash, holder: holder.id, name: holder.name };
             }
         }
         self.explain(error)
     }
-
-    async fn torrent_named(
-        &self,
-        connection: &mut SqliteConnection,
-        info_hash: &InfoHash,
-    ) -> Result<Option<Torrent>, AccessError> {
-        let row = sqlx::query(
-            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents
-             WHERE infohash = ?1 OR lower(substr(infohash_v2, 1, 40)) = ?1",
-        )
-        .bind(info_hash.to_string())
-        .fetch_optional(connection)
-        .await
-        .map_err(|error| self.explain(error))?;
-        row.as_ref().map(read_torrent).transpose()
-    }
 }
 
-fn size_of(torrent: &NewTorrent) -> Result<i64, AccessError> {
-    i64::try_from(torrent.total_bytes).map_err(|_| AccessError::TooManyBytes(torrent.total_bytes))
-}
-
-/// Some torrents in the order of their ids.
-pub(crate) struct TorrentPage {
-    pub torrents: Vec<Torrent>,
-    /// The id of the last row, readable or not; none if there was no row.
-    pub last: Option<i64>,
-}
-
-/// The rows behind `after`.
-pub(crate) async fn torrent_page(
-    connection: &mut SqliteConnection,
-    after: i64,
-    limit: u32,
-) -> Result<TorrentPage, sqlx::Error> {
-    let rows = sqlx::query(
-        "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents
-         WHERE id > ? ORDER BY id LIMIT ?",
-    )
-    .bind(after)
-    .bind(limit)
-    .fetch_all(connection)
-    .await?;
-    let last = rows.last().map(|row| sqlx::Row::try_get(row, "id")).transpose()?;
-    Ok(TorrentPage { torrents: rows.iter().filter_map(|row| readable(read_torrent(row))).collect(), last })
+fn check_size(torrent: &NewTorrent) -> Result<(), AccessError> {
+    let fits = i64::try_from(torrent.total_bytes).is_ok();
+    if fits { Ok(()) } else { Err(AccessError::TooManyBytes(torrent.total_bytes)) }
 }

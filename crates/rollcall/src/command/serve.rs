@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,49 +14,64 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 use tracker::pipeline::Secrets;
-use tracker::traffic::LogSink;
+use tracker::traffic::TrafficSink;
 use tracker::{Addresses, Eviction, Running, Tracker, server};
 
-use crate::config::Config;
+use super::Desk;
+use crate::config::{Config, Name};
+use crate::engine::Engine;
 use crate::logging::{self, LogControl};
+use crate::node::Node;
 use crate::output::Output;
+use crate::roles::{Role, Roles};
 
 /// Starts the server and serves until it is told to end.
-pub async fn run(config: Config, data: PathBuf, output: Output) -> anyhow::Result<()> {
+pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
+    let Desk { config, data, output } = desk;
     let log_control = logging::init(&config.log)?;
     let mut signals = Signals::listen()?;
+    let node = Node::take(&data, config.journal.node_name.as_ref().map(Name::as_str))?;
     let store = Store::open(&config.database_url(&data)).await?;
     let gate = Arc::new(Gate::default());
     let follower = access::load(store.clone(), Arc::clone(&gate))
         .await?
         .poll_every(Duration::from_millis(config.access.poll_interval_ms.into()));
-    let running = start_tracker(&config, &gate)?;
-    let tracker = Arc::clone(running.tracker());
+    let engine = Engine::start(&config, &data, &node, roles, &gate).await?;
+    let running = match roles.include(Role::Tracker) {
+        true => Some(start_tracker(&config, &gate, &engine)?),
+        false => None,
+    };
+    let tracker = running.as_ref().map(|running| Arc::clone(running.tracker()));
     let (stop_following, stopped) = oneshot::channel::<()>();
-    let following = tokio::spawn(follower.run(move |change| apply(change, &tracker), stopped));
-    greet(&running, &gate, &store, &data, output)?;
+    let following = tokio::spawn(follower.run(move |change| apply(change, tracker.as_deref()), stopped));
+    let addresses = running.as_ref().map(|running| running.addresses().clone()).unwrap_or_default();
+    let scene = Scene { config: &config, addresses, gate: &gate, store: &store, data: &data };
+    scene.greet(output)?;
     info!(users = gate.user_count(), torrents = gate.torrent_count(), "ready");
 
     while signals.next().await == Told::Reload {
-        reload(&config, &running, &log_control);
+        reload(&config, running.as_ref(), &engine, &log_control);
     }
     info!("draining");
     // The follower ends as soon as its sender is gone.
     drop(stop_following);
-    tokio::task::spawn_blocking(move || running.drain()).await.context("draining failed")?;
+    if let Some(running) = running {
+        tokio::task::spawn_blocking(move || running.drain()).await.context("draining failed")?;
+    }
+    engine.drain(Duration::from_secs(config.tracker.drain_timeout_s.into())).await;
     let _ = following.await;
     store.close().await;
     info!("stopped");
     Ok(())
 }
 
-fn start_tracker(config: &Config, gate: &Arc<Gate>) -> anyhow::Result<Running> {
+fn start_tracker(config: &Config, gate: &Arc<Gate>, engine: &Engine) -> anyhow::Result<Running> {
     let settings = config.tracker_settings();
     let secrets = Secrets::draw().context("the system gives no random numbers")?;
     let tracker = Arc::new(Tracker::new(
         Arc::clone(gate),
         Arc::new(SystemClock),
-        Arc::new(LogSink),
+        Arc::clone(engine.queue()) as Arc<dyn TrafficSink>,
         settings.live.clone(),
         &secrets,
     ));
@@ -64,7 +79,8 @@ fn start_tracker(config: &Config, gate: &Arc<Gate>) -> anyhow::Result<Running> {
 }
 
 /// Whoever is no longer allowed leaves the swarms at once, not when they would have expired.
-fn apply(change: Change, tracker: &Tracker) {
+fn apply(change: Change, tracker: Option<&Tracker>) {
+    let Some(tracker) = tracker else { return };
     match change {
         Change::UserRemoved(user) => tracker.order_eviction(Eviction::User(user)),
         Change::TorrentRemoved(info_hash) => tracker.order_eviction(Eviction::Torrent(info_hash)),
@@ -75,7 +91,7 @@ fn apply(change: Change, tracker: &Tracker) {
 
 /// Takes over what can change; a configuration that is not valid changes nothing. What cannot change is told each
 /// time, as long as it differs from what the server was started with.
-fn reload(started_with: &Config, running: &Running, log_control: &LogControl) {
+fn reload(started_with: &Config, running: Option<&Running>, engine: &Engine, log_control: &LogControl) {
     let new = match started_with.reload() {
         Ok(new) => new,
         Err(error) => {
@@ -89,7 +105,10 @@ fn reload(started_with: &Config, running: &Running, log_control: &LogControl) {
     if let Err(error) = log_control.set_filter(&new.log.level) {
         error!(reason = crate::one_line(&error), "log.level stays as it was");
     }
-    running.reload(new.live_settings());
+    if let Some(running) = running {
+        running.reload(new.live_settings());
+    }
+    engine.reload(&new);
     info!("configuration reloaded");
 }
 
@@ -124,21 +143,13 @@ impl Signals {
     }
 }
 
-/// Says where everything is, and what to do next.
-fn greet(running: &Running, gate: &Gate, store: &Store, data: &Path, output: Output) -> anyhow::Result<()> {
-    let addresses = running.addresses();
-    let texts = |list: &[SocketAddr]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let json = json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "http": texts(&addresses.http),
-        "https": texts(&addresses.https),
-        "udp": texts(&addresses.udp),
-        "database": store.path().display().to_string(),
-        "users": gate.user_count(),
-        "torrents": gate.torrent_count(),
-    });
-    output.show(&json, &greeting(addresses, gate, store, data))?;
-    Ok(())
+/// What a greeting tells of.
+struct Scene<'a> {
+    config: &'a Config,
+    addresses: Addresses,
+    gate: &'a Gate,
+    store: &'a Store,
+    data: &'a Path,
 }
 
 /// How clients name a listener: nobody can dial "every address".
@@ -149,33 +160,66 @@ fn host_of(address: &SocketAddr) -> String {
     }
 }
 
-fn greeting(addresses: &Addresses, gate: &Gate, store: &Store, data: &Path) -> String {
-    let mut text = format!("\nRollcall {} is up.\n\n", env!("CARGO_PKG_VERSION"));
-    for (scheme, list) in [("https", &addresses.https), ("http", &addresses.http), ("udp", &addresses.udp)] {
-        let mut hosts: Vec<String> = list.iter().map(host_of).collect();
-        // IPv4 and IPv6 on every address are one host.
-        hosts.dedup();
-        for host in hosts {
-            let _ = writeln!(text, "  announce  {scheme}://{host}/announce/<passkey>");
+impl Scene<'_> {
+    /// Says where everything is, and what to do next.
+    fn greet(&self, output: Output) -> anyhow::Result<()> {
+        let texts = |list: &[SocketAddr]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let json = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "http": texts(&self.addresses.http),
+            "https": texts(&self.addresses.https),
+            "udp": texts(&self.addresses.udp),
+            "database": self.store.shown(),
+            "journal": self.journal(),
+            "users": self.gate.user_count(),
+            "torrents": self.gate.torrent_count(),
+        });
+        output.show(&json, &self.greeting())?;
+        Ok(())
+    }
+
+    /// Where the journal is.
+    fn journal(&self) -> String {
+        match self.config.redis_settings() {
+            Ok(Some(settings)) => format!("{} in {settings}", self.config.journal.stream_key.as_str()),
+            _ => self.data.join("journal.db").display().to_string(),
         }
     }
-    let (users, torrents) = (gate.user_count(), gate.torrent_count());
-    let _ =
-        writeln!(text, "  database  {}  (users: {users}, torrents: {torrents})\n", store.path().display());
-    if users == 0 || torrents == 0 {
+
+    fn greeting(&self) -> String {
+        let mut text = format!("\nRollcall {} is up.\n\n", env!("CARGO_PKG_VERSION"));
+        let Addresses { http, https, udp } = &self.addresses;
+        for (scheme, list) in [("https", https), ("http", http), ("udp", udp)] {
+            let mut hosts: Vec<String> = list.iter().map(host_of).collect();
+            // IPv4 and IPv6 on every address are one host.
+            hosts.dedup();
+            for host in hosts {
+                let _ = writeln!(text, "  announce  {scheme}://{host}/announce/<passkey>");
+            }
+        }
+        let (users, torrents) = (self.gate.user_count(), self.gate.torrent_count());
+        let _ = writeln!(text, "  journal   {}", self.journal());
+        let _ =
+            writeln!(text, "  database  {}  (users: {users}, torrents: {torrents})\n", self.store.shown());
+        if users == 0 || torrents == 0 {
+            text.push_str(&self.next_steps());
+        }
+        text
+    }
+
+    fn next_steps(&self) -> String {
         let program = std::env::args().next().unwrap_or_else(|| "rollcall".to_owned());
-        let program = match data == Path::new("./data") {
+        let program = match self.data == Path::new("./data") {
             true => program,
-            false => format!("{program} --data {}", data.display()),
+            false => format!("{program} --data {}", self.data.display()),
         };
-        let _ = writeln!(
-            text,
+        format!(
             "Next, in another terminal:\n  \
              {program} user add --id 1\n  \
              {program} torrent add FILE.torrent\n  \
-             {program} torrent announce-url --user 1\n\n\
-             Changes take effect within a second. Ctrl-C stops the server.\n"
-        );
+             {program} torrent announce-url --user 1\n  \
+             {program} user show 1\n\n\
+             Changes take effect within a second. Ctrl-C stops the server.\n\n"
+        )
     }
-    text
 }

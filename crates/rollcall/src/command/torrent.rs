@@ -12,7 +12,7 @@ use domain::{IdError, InfoHash, TorrentId, UserId};
 use serde_json::{Value as Json, json};
 use wire::metainfo::{MAX_METAINFO_BYTES, Metainfo};
 
-use super::{Desk, PAGE_ROWS, user};
+use super::{Desk, PAGE_ROWS, accounts, user};
 use crate::announce_url::{AnnounceUrls, BaseUrl};
 use crate::cli::{TorrentAddArgs, TorrentCommand};
 use crate::output::{Fields, Table, yes_or_no};
@@ -52,7 +52,7 @@ pub async fn run(desk: &Desk, command: TorrentCommand) -> anyhow::Result<()> {
             show(desk, &torrent)?;
         }
         TorrentCommand::List => list(desk, &find_all(&store).await?)?,
-        TorrentCommand::Show { torrent } => show(desk, &find(&store, torrent).await?)?,
+        TorrentCommand::Show { torrent } => show_with_accounts(desk, &find(&store, torrent).await?).await?,
         TorrentCommand::Remove { torrent } => remove(desk, &store, torrent).await?,
         TorrentCommand::Enable { torrent } => set_enabled(desk, &store, torrent, true).await?,
         TorrentCommand::Disable { torrent } => set_enabled(desk, &store, torrent, false).await?,
@@ -123,6 +123,10 @@ async fn find_all(store: &Store) -> Result<Vec<Torrent>, AccessError> {
 }
 
 fn show(desk: &Desk, torrent: &Torrent) -> std::io::Result<()> {
+    desk.output.show(&json_of(torrent), &fields_of(torrent))
+}
+
+fn fields_of(torrent: &Torrent) -> Fields {
     let mut fields = Fields::default()
         .with("id", torrent.id)
         .with("name", &torrent.name)
@@ -130,8 +134,18 @@ fn show(desk: &Desk, torrent: &Torrent) -> std::io::Result<()> {
     if let Some(info_hash_v2) = torrent.info_hash_v2 {
         fields = fields.with("infohash v2", info_hash_v2);
     }
-    fields = fields.with("bytes", torrent.total_bytes).with("enabled", yes_or_no(torrent.enabled));
-    desk.output.show(&json_of(torrent), &fields)
+    fields.with("bytes", torrent.total_bytes).with("enabled", yes_or_no(torrent.enabled))
+}
+
+/// A torrent with what was moved of it.
+async fn show_with_accounts(desk: &Desk, torrent: &Torrent) -> anyhow::Result<()> {
+    let figures = desk.open_ledger().await?.torrent(torrent.id).await?.unwrap_or_default();
+    let fields = accounts::with_figures(fields_of(torrent), &figures);
+    let mut json = json_of(torrent);
+    if let Json::Object(object) = &mut json {
+        object.extend(accounts::json_of_figures(&figures));
+    }
+    Ok(desk.output.show(&json, &fields)?)
 }
 
 fn list(desk: &Desk, torrents: &[Torrent]) -> std::io::Result<()> {

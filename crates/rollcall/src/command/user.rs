@@ -5,6 +5,7 @@ use domain::UserId;
 use domain::clock::{Clock, SystemClock};
 use serde_json::{Value as Json, json};
 
+use super::accounts::{self, List};
 use super::{Desk, PAGE_ROWS};
 use crate::cli::UserCommand;
 use crate::output::{Fields, Table, yes_or_no};
@@ -18,7 +19,17 @@ pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
             show(desk, &user)?;
         }
         UserCommand::List { show_passkeys } => list(desk, &find_all(&store).await?, show_passkeys)?,
-        UserCommand::Show { id } => show(desk, &find(&store, id).await?)?,
+        UserCommand::Show { id } => show_with_accounts(desk, &find(&store, id).await?).await?,
+        UserCommand::Seeding(args) => {
+            let passkey = find(&store, args.id).await?.passkey;
+            accounts::show_list(desk, &passkey, &args, List::Seeding).await?;
+        }
+        UserCommand::Leeching(args) => {
+            let passkey = find(&store, args.id).await?.passkey;
+            accounts::show_list(desk, &passkey, &args, List::Leeching).await?;
+        }
+        UserCommand::Torrents { id } => accounts::show_accounts(desk, id).await?,
+        UserCommand::HitAndRuns { id } => accounts::show_hit_and_runs(desk, id).await?,
         UserCommand::Remove { id } => {
             store.remove_user(id).await?;
             desk.output.show(&json!({ "id": id.get(), "removed": true }), &format!("removed user {id}\n"))?;
@@ -49,11 +60,31 @@ async fn find_all(store: &Store) -> Result<Vec<User>, AccessError> {
 
 /// A user with the passkey in full.
 pub fn show(desk: &Desk, user: &User) -> std::io::Result<()> {
-    let fields = Fields::default()
+    desk.output.show(&json_of(user, true), &fields_of(user))
+}
+
+/// A user with the passkey in full, with what they moved and what they do right now.
+async fn show_with_accounts(desk: &Desk, user: &User) -> anyhow::Result<()> {
+    let figures = desk.open_ledger().await?.user(user.id).await?.unwrap_or_default();
+    let active = desk.open_activity().await?.counts(&user.passkey).await?;
+    let fields = fields_of(user);
+    let fields = accounts::with_figures(fields, &figures)
+        .with("seeds now", active.seeding)
+        .with("leeches now", active.leeching);
+    let mut json = json_of(user, true);
+    if let Json::Object(object) = &mut json {
+        object.extend(accounts::json_of_figures(&figures));
+        object.insert("seeding".to_owned(), active.seeding.into());
+        object.insert("leeching".to_owned(), active.leeching.into());
+    }
+    Ok(desk.output.show(&json, &fields)?)
+}
+
+fn fields_of(user: &User) -> Fields {
+    Fields::default()
         .with("id", user.id)
         .with("passkey", user.passkey)
-        .with("enabled", yes_or_no(user.enabled));
-    desk.output.show(&json_of(user, true), &fields)
+        .with("enabled", yes_or_no(user.enabled))
 }
 
 fn list(desk: &Desk, users: &[User], show_passkeys: bool) -> std::io::Result<()> {

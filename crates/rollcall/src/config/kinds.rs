@@ -1,5 +1,7 @@
 //! Kinds of values that only a configuration has: refused where they are read, so that nothing later has to check.
 
+use std::fmt;
+
 use serde_json::{Value as Json, json};
 use tracing_subscriber::EnvFilter;
 
@@ -35,9 +37,15 @@ impl Value for Vec<HeaderName> {
     }
 }
 
-/// Where the database is; empty for the file in the data folder.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Where the database is; empty for the file in the data folder. Its password is shown to nobody.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct DatabaseUrl(String);
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DatabaseUrl").field(&database::redacted(&self.0)).finish()
+    }
+}
 
 impl DatabaseUrl {
     /// The URL as it was written, if any was.
@@ -47,16 +55,28 @@ impl DatabaseUrl {
 }
 
 impl Value for DatabaseUrl {
-    const EXPECTED: &'static str = "\"sqlite:PATH\", or \"\" for the file rollcall.db in the data folder";
+    const EXPECTED: &'static str = "\"sqlite:PATH\", \"postgres://USER:PASSWORD@HOST/NAME\", \
+        \"mysql://USER:PASSWORD@HOST/NAME\", or \"\" for the file rollcall.db in the data folder";
 
     fn read(raw: &Raw) -> Option<Self> {
         let text = raw.as_text()?.trim();
-        let is_known = text.is_empty() || text.strip_prefix("sqlite:").is_some_and(|path| !path.is_empty());
+        let is_known = text.is_empty() || database::Kind::of(text).is_some();
         is_known.then(|| DatabaseUrl(text.to_owned()))
     }
 
     fn to_json(&self) -> Json {
         json!(self.0)
+    }
+
+    fn shown(&self) -> Json {
+        json!(database::redacted(&self.0))
+    }
+
+    fn shown_raw(raw: &Raw) -> String {
+        match raw.as_text() {
+            Some(text) => json!(database::redacted(text)).to_string(),
+            None => raw.to_string(),
+        }
     }
 }
 
@@ -166,6 +186,11 @@ mod tests {
             read("sqlite:/var/lib/rollcall.db").unwrap().as_str(),
             Some("sqlite:/var/lib/rollcall.db")
         );
+        for known in
+            ["postgres://me:pw@host/db", "postgresql://host/db", "mysql://host/db", "mariadb://host/db"]
+        {
+            assert_eq!(read(known).unwrap().as_str(), Some(known));
+        }
         assert_eq!(read("sqlite:"), None);
         assert_eq!(read("oracle://host/db"), None);
     }

@@ -17,12 +17,24 @@ const PREFIX: &str = "ROLLCALL_";
 /// Variables that are not keys: they stand for the flags `--config` and `--data`.
 const NOT_KEYS: [&str; 2] = ["ROLLCALL_CONFIG", "ROLLCALL_DATA"];
 
+/// Names that sites know from elsewhere (W8), and the keys they stand for. Ours override them.
+const ALIASES: [(&str, &str, &str); 8] = [
+    ("TRACKER_STREAM_KEY", "journal", "stream_key"),
+    ("TRACKER_DLQ_KEY", "journal", "dlq_key"),
+    ("TRACKER_FAILED_KEY", "journal", "failed_key"),
+    ("TRACKER_RETRY_MAX", "journal", "retry_max"),
+    ("REDIS_HOST", "redis", "host"),
+    ("REDIS_PORT", "redis", "port"),
+    ("REDIS_PASSWORD", "redis", "password"),
+    ("REDIS_DB", "redis", "db"),
+];
+
 /// Where a configuration comes from; kept with it, so that it can be read again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
     /// The file; none means defaults.
     pub file: Option<PathBuf>,
-    /// The variables that begin with `ROLLCALL_`.
+    /// The variables that begin with `ROLLCALL_`, and those of W8.
     pub environment: Vec<(String, String)>,
     /// `SECTION.KEY=VALUE`, from the command line.
     pub flags: Vec<String>,
@@ -38,9 +50,13 @@ impl Sources {
         let mut ours: Vec<(String, String)> = environment
             .into_iter()
             .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
-            .filter(|(name, _)| name.starts_with(PREFIX) && !NOT_KEYS.contains(&name.as_str()))
+            .filter(|(name, value)| {
+                let is_alias = !value.is_empty() && alias(name).is_some();
+                is_alias || name.starts_with(PREFIX) && !NOT_KEYS.contains(&name.as_str())
+            })
             .collect();
-        ours.sort();
+        // Aliases first, so that our own names override them.
+        ours.sort_by_key(|(name, _)| (name.starts_with(PREFIX), name.clone()));
         Sources { file, environment: ours, flags }
     }
 
@@ -126,7 +142,8 @@ fn raw_of(value: &DeValue<'_>) -> Raw {
 
 fn apply_variable(config: &mut Config, name: &str, value: &str) -> Result<(), ConfigError> {
     let origin = Origin::Environment { name: name.to_owned() };
-    let wanted = config.all_keys().into_iter().find(|(section, key)| variable_name(section, key) == name);
+    let ours = || config.all_keys().into_iter().find(|(section, key)| variable_name(section, key) == name);
+    let wanted = alias(name).or_else(ours);
     let Some((section, key)) = wanted else {
         return Err(ConfigError::UnknownKey {
             origin,
@@ -135,6 +152,10 @@ fn apply_variable(config: &mut Config, name: &str, value: &str) -> Result<(), Co
         });
     };
     config.set(section, key, &Raw::Untyped(value.to_owned()), origin)
+}
+
+fn alias(name: &str) -> Option<(&'static str, &'static str)> {
+    ALIASES.iter().find(|(alias, ..)| *alias == name).map(|(_, section, key)| (*section, *key))
 }
 
 /// The environment variable that overrides a key.
@@ -163,8 +184,8 @@ impl Config {
             Err(Refusal::UnknownKey) => {
                 Err(ConfigError::UnknownKey { origin, name, nearest: nearest_key(self, section, key) })
             }
-            Err(Refusal::Expected(expected)) => {
-                Err(ConfigError::BadValue { origin, key: name, value: raw.to_string(), expected })
+            Err(Refusal::Unfit(unfit)) => {
+                Err(ConfigError::BadValue { origin, key: name, value: unfit.shown, expected: unfit.expected })
             }
         }
     }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value as Json;
 
-use super::value::Raw;
+use super::value::{Raw, Unfit};
 
 /// One key of a section.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub enum Refusal {
     /// There is no such key.
     UnknownKey,
     /// The value is not of the key's kind.
-    Expected(String),
+    Unfit(Unfit),
 }
 
 /// What a declared section can do.
@@ -38,6 +38,8 @@ pub trait Section {
     fn set(&mut self, key: &str, raw: &Raw) -> Result<(), Refusal>;
     /// The values, in the order of the keys.
     fn values(&self) -> Vec<Json>;
+    /// The values as they may be shown to anybody, in the order of the keys.
+    fn shown_values(&self) -> Vec<Json>;
 }
 
 /// Declares a section: `key: type [range] = default`, each under its doc comment.
@@ -92,7 +94,7 @@ macro_rules! config_section {
                 match key {
                     $( stringify!($key) => {
                         self.$key = $crate::config::value::read(raw, config_range!($( $range )?))
-                            .map_err(Refusal::Expected)?;
+                            .map_err(Refusal::Unfit)?;
                     } )*
                     _ => return Err(Refusal::UnknownKey),
                 }
@@ -101,6 +103,10 @@ macro_rules! config_section {
 
             fn values(&self) -> Vec<serde_json::Value> {
                 vec![$( $crate::config::value::Value::to_json(&self.$key) ),*]
+            }
+
+            fn shown_values(&self) -> Vec<serde_json::Value> {
+                vec![$( $crate::config::value::Value::shown(&self.$key) ),*]
             }
         }
     };

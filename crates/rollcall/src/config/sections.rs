@@ -4,8 +4,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use ipnet::IpNet;
+use tracker::settings::Acknowledge;
 
 use super::kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat};
+use super::names::{Name, RedisUrl, Secret};
 use super::section::config_section;
 
 const DAY_S: u32 = 24 * 60 * 60;
@@ -22,6 +24,10 @@ fn default_forwarded_headers() -> Vec<HeaderName> {
 
 fn default_log_filter() -> LogFilter {
     LogFilter::new("info").expect("a level is a filter")
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).expect("a default is a name")
 }
 
 config_section! {
@@ -65,6 +71,107 @@ config_section! {
 }
 
 config_section! {
+    /// The log of every accepted announce, from which accounts and lists follow. Kept in the file journal.db in the
+    /// data folder, or in Redis once [redis] names one.
+    Journal as "journal" {
+        /// Which announces are answered only once they are stored: "events" (started, completed and stopped), "all",
+        /// or "none". What a plain heartbeat says, the next one says again.
+        ack: Acknowledge = Acknowledge::Events,
+        /// How long such an announce may wait before the client is told to come back.
+        ack_timeout_ms: u32 [10..=600_000] = 5000,
+        /// Announces that may wait for the journal. With more, clients are told to come back (each takes about 300
+        /// bytes).
+        queue_max: u32 [100..=10_000_000] = 100_000,
+        /// The stream in Redis (also TRACKER_STREAM_KEY). With ":risk" behind it: announces that claim more than
+        /// limits.peer_rate_max_mbit_per_s.
+        stream_key: Name = name("tracker:traffic"),
+        /// The stream of entries that could not be taken, to be tried again (also TRACKER_DLQ_KEY).
+        dlq_key: Name = name("tracker:traffic:dlq"),
+        /// The stream of entries that were given up (also TRACKER_FAILED_KEY).
+        failed_key: Name = name("tracker:traffic:failed"),
+        /// How often an entry is tried again before it is given up (also TRACKER_RETRY_MAX).
+        retry_max: u32 [1..=100] = 3,
+        /// How long after its failure an entry is tried again; each further time it is six times as long.
+        retry_delay_s: u32 [0..=DAY_S] = 10,
+        /// How long a reader waits for new entries before it asks again.
+        read_wait_ms: u32 [10..=60_000] = 5000,
+        /// A reader of another process that was silent this long is taken for dead; its entries are taken over.
+        dead_after_s: u32 [5..=DAY_S] = 60,
+        /// Entries that every view has are kept for this long, for replays.
+        keep_s: u32 [0..=52 * WEEK_S] = DAY_S,
+        /// With more entries than this, the log and "journal status" raise an alarm. Nothing is removed for it.
+        length_alarm: u32 [1..=4_000_000_000] = 10_000_000,
+        /// Reports of implausible announces are kept for this long.
+        risk_keep_days: u32 [1..=3650] = 30,
+        /// The name of this process among the readers. "" means one that is made up once and kept in the data folder.
+        node_name: Option<Name> = None,
+    }
+}
+
+config_section! {
+    /// Redis, for several machines, or for other programs that read or write the journal. Leave url and host empty
+    /// to keep everything in the data folder.
+    Redis as "redis" {
+        /// redis://HOST:PORT/DB, rediss:// for TLS, redis+sentinel://HOST:PORT,HOST:PORT/MASTER or
+        /// redis+cluster://HOST:PORT,HOST:PORT. User and password may stand before an @.
+        url: RedisUrl = RedisUrl::default(),
+        /// Instead of url (also REDIS_HOST).
+        host: Option<Name> = None,
+        /// (also REDIS_PORT)
+        port: u32 [1..=65_535] = 6379,
+        /// The ACL user; "" for the default one.
+        username: Option<Name> = None,
+        /// The password (also REDIS_PASSWORD). Also used where url has none.
+        password: Secret = Secret::default(),
+        /// The number of the database (also REDIS_DB). A cluster has only 0.
+        db: u32 [0..=1_000_000] = 0,
+        /// Certificates that a rediss:// server may be signed by, as PEM. "" means those of the system.
+        tls_ca_file: Option<PathBuf> = None,
+        /// How long Redis may take to answer.
+        response_timeout_ms: u32 [50..=600_000] = 5000,
+    }
+}
+
+config_section! {
+    /// The accounts: who moved what, who seeded how long.
+    Ledger as "ledger" {
+        /// The consumer group of the ledger.
+        group: Name = name("ztorrent"),
+        /// Batches that are worked on at once. Changes while the server runs.
+        consumers: u32 [1..=64] = 1,
+        /// Entries in a batch. Changes while the server runs.
+        batch_max: u32 [1..=10_000] = 1000,
+        /// How long the counters of clients that left are remembered, so that what they moved meanwhile still counts
+        /// when they come back.
+        session_retention_days: u32 [1..=3650] = 30,
+        /// Hit and run: who has a torrent and seeded it for less than this. 0 turns it off.
+        hit_and_run_seeding_s: u32 [0..=52 * WEEK_S] = 14 * DAY_S,
+        /// Who downloaded less than this many MiB and did not complete the torrent owes nothing.
+        hit_and_run_bytes_min_mib: u32 [0..=1_000_000] = 1,
+        /// Who uploaded this share of what they downloaded, in percent, owes nothing. 0 means no such exemption.
+        hit_and_run_ratio_percent: u32 [0..=10_000] = 100,
+        /// Who owes seeding time may be away for this long.
+        hit_and_run_absence_s: u32 [0..=52 * WEEK_S] = 2 * DAY_S,
+    }
+}
+
+config_section! {
+    /// Who seeds and who leeches right now. Members leave after tracker.announce_interval_s + tracker.peer_grace_s.
+    Activity as "activity" {
+        /// The consumer group of the lists.
+        group: Name = name("activity"),
+        /// Batches that are worked on at once. Changes while the server runs.
+        consumers: u32 [1..=64] = 1,
+        /// Entries in a batch. Changes while the server runs.
+        batch_max: u32 [1..=10_000] = 1000,
+        /// How often silent clients are looked for.
+        sweep_interval_s: u32 [1..=3600] = 10,
+        /// Users looked at each time, at most.
+        sweep_users_max: u32 [1..=1_000_000] = 1000,
+    }
+}
+
+config_section! {
     /// Who may announce.
     Access as "access" {
         /// How often changes to users, torrents and clients are looked for in the database.
@@ -75,7 +182,8 @@ config_section! {
 config_section! {
     /// Where users, torrents and clients are kept.
     Database as "database" {
-        /// "sqlite:PATH". "" means the file rollcall.db in the data folder.
+        /// "sqlite:PATH", "postgres://USER:PASSWORD@HOST/NAME" or "mysql://USER:PASSWORD@HOST/NAME" (MariaDB as well).
+        /// A server's database must exist, and hold nothing else. "" means the file rollcall.db in the data folder.
         url: DatabaseUrl = DatabaseUrl::default(),
     }
 }
@@ -97,6 +205,8 @@ config_section! {
         requests_per_address_per_s: u32 [0..=10_000_000] = 200,
         /// Requests one address may send at once. At least requests_per_address_per_s. 0 means no limit.
         request_burst_per_address: u32 [0..=10_000_000] = 2000,
+        /// What a client claims to move faster than this is reported as a risk and not credited beyond it.
+        peer_rate_max_mbit_per_s: u32 [1..=10_000_000] = 10_000,
     }
 }
 

@@ -237,6 +237,19 @@ fn reloading_reads_the_file_again_and_keeps_the_flags() {
 }
 
 #[test]
+fn the_password_of_a_database_is_shown_to_nobody() {
+    let config = load_file("database.url = \"postgres://me:s3cret@db.example/site\"");
+    assert_eq!(config.database_url(Path::new("/")), "postgres://me:s3cret@db.example/site");
+    let differences = config.differences();
+    assert_eq!(differences[0].value, "postgres://me@db.example:5432/site");
+    assert!(!format!("{differences:?}{:?}", config.database).contains("s3cret"));
+    for file in ["database.url = \"oracle://me:s3cret@host/db\"", "database.url = \"me:s3cret@host/db\""] {
+        let refusal = refusal_of_file(file);
+        assert!(refusal.contains("expected \"sqlite:PATH\"") && !refusal.contains("s3cret"), "{refusal}");
+    }
+}
+
+#[test]
 fn the_database_is_in_the_data_folder_until_told_otherwise() {
     let data = Path::new("/srv/data");
     assert_eq!(Config::default().database_url(data), "sqlite:/srv/data/rollcall.db");

@@ -39,6 +39,41 @@ pub fn find_misfit(config: &Config) -> Option<Misfit> {
     .or_else(|| addresses_are_distinct(config))
     .or_else(|| https_has_its_files(config))
     .or_else(|| proxies_are_named(config))
+    .or_else(|| one_way_to_redis(config))
+    .or_else(|| streams_are_distinct(config))
+    .or_else(|| groups_are_distinct(config))
+}
+
+fn one_way_to_redis(config: &Config) -> Option<Misfit> {
+    let redis = &config.redis;
+    (redis.url.as_str().is_some() && redis.host.is_some()).then(|| Misfit {
+        keys: vec!["redis.url", "redis.host"],
+        problem: "redis.url and redis.host are both set: keep one of them".to_owned(),
+    })
+}
+
+fn streams_are_distinct(config: &Config) -> Option<Misfit> {
+    let journal = &config.journal;
+    let keys = [
+        ("journal.stream_key", &journal.stream_key),
+        ("journal.dlq_key", &journal.dlq_key),
+        ("journal.failed_key", &journal.failed_key),
+    ];
+    for (position, (key, name)) in keys.iter().enumerate() {
+        if let Some((earlier, _)) = keys[..position].iter().find(|(_, earlier)| earlier == name) {
+            let problem = format!("{earlier} and {key} are both {}: change one", name.as_str());
+            return Some(Misfit { keys: vec![earlier, key], problem });
+        }
+    }
+    None
+}
+
+fn groups_are_distinct(config: &Config) -> Option<Misfit> {
+    (config.ledger.group == config.activity.group).then(|| Misfit {
+        keys: vec!["ledger.group", "activity.group"],
+        problem: "ledger.group and activity.group are the same: each view needs a group of its own"
+            .to_owned(),
+    })
 }
 
 fn at_most(small: (&'static str, u32), large: (&'static str, u32)) -> Option<Misfit> {

@@ -89,16 +89,36 @@ pub trait Value: Sized {
 
     /// The value as JSON. TOML spells strings, numbers, booleans and lists of strings the same way.
     fn to_json(&self) -> Json;
+
+    /// The value as it may be shown to anybody. Differs from the value itself where that holds a secret.
+    fn shown(&self) -> Json {
+        self.to_json()
+    }
+
+    /// What was written instead of a value, as it may be shown to anybody.
+    fn shown_raw(raw: &Raw) -> String {
+        raw.to_string()
+    }
+}
+
+/// Why something written is no value of a key.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unfit {
+    /// What was written, as it may be shown to anybody.
+    pub shown: String,
+    /// What may be written.
+    pub expected: String,
 }
 
 /// Reads a value and checks its range; else says what was expected.
-pub fn read<T: Value>(raw: &Raw, range: Option<RangeInclusive<u32>>) -> Result<T, String> {
+pub fn read<T: Value>(raw: &Raw, range: Option<RangeInclusive<u32>>) -> Result<T, Unfit> {
+    let unfit = |expected| Unfit { shown: T::shown_raw(raw), expected };
     let Some(range) = range else {
-        return T::read(raw).ok_or_else(|| T::EXPECTED.to_owned());
+        return T::read(raw).ok_or_else(|| unfit(T::EXPECTED.to_owned()));
     };
     T::read(raw)
         .filter(|value| value.is_within(&range))
-        .ok_or_else(|| format!("{} from {} to {}", T::EXPECTED, range.start(), range.end()))
+        .ok_or_else(|| unfit(format!("{} from {} to {}", T::EXPECTED, range.start(), range.end())))
 }
 
 impl Value for u32 {

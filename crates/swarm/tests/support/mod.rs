@@ -3,13 +3,17 @@
 
 use std::net::IpAddr;
 
-use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, Seconds, UnixTime, UserId};
+use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, RateCeiling, RunId, Seconds, UnixTime, UserId};
 use swarm::{Announce, Departure, Families, Outcome, PeerLists, Rules, Swarms};
 
 pub const START: UnixTime = UnixTime(1_700_000_000);
 pub const TORRENT: InfoHash = InfoHash([7; 20]);
-pub const RULES: Rules =
-    Rules { silence_max: Seconds(2400), min_interval: Seconds(900), clients_per_user_max: 5 };
+pub const RULES: Rules = Rules {
+    silence_max: Seconds(2400),
+    min_interval: Seconds(900),
+    clients_per_user_max: 5,
+    ceiling: RateCeiling::DEFAULT,
+};
 
 pub fn user(number: u64) -> UserId {
     UserId::new(number).unwrap()
@@ -42,7 +46,7 @@ pub fn announce_of(number: u64, now: UnixTime) -> Announce {
 }
 
 pub fn swarms() -> Swarms {
-    Swarms::new(START, 1)
+    Swarms::new(START, 1, RunId(1))
 }
 
 pub fn take(swarms: &Swarms, announce: &Announce) -> Outcome {

@@ -196,9 +196,16 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
         let mut end = None;
         while end.is_none() && start < self.received.len() {
             let tracker = &self.server.tracker;
+            let answers_before = out.len();
             match request::answer_first(&self.received[start..], self.from, tracker, &mut out) {
-                Progress::Answered { consumed, after } => {
+                Progress::Answered { consumed, after, receipt } => {
                     start += consumed;
+                    if let Some(receipt) = receipt
+                        && !self.is_stored(receipt).await
+                    {
+                        out.truncate(answers_before);
+                        request::refuse_unstored(&self.server.tracker, after, &mut out);
+                    }
                     if after == After::Close {
                         end = Some(End::Closed);
                     }
@@ -219,6 +226,12 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
         }
         WRITE_BUFFER.set(out);
         end
+    }
+
+    /// Waits until an announce is stored; false if it is not, in time.
+    async fn is_stored(&self, receipt: request::Receipt) -> bool {
+        let patience = self.server.tracker.live().acknowledge_timeout;
+        matches!(timeout(patience, receipt).await, Ok(Ok(true)))
     }
 
     /// A head that is not whole by now must not grow for ever.

@@ -1,10 +1,12 @@
-//! One request head → the bytes of its answer. Nothing here waits.
+//! One request head → the bytes of its answer. Nothing here waits; a [`Receipt`] says what the connection has to wait
+//! for before it sends the answer.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
 
 use httparse::{EMPTY_HEADER, Header, Status as Parsed};
 use swarm::{Families, PeerLists};
+use tokio::sync::oneshot;
 use wire::ScrapeEntry;
 use wire::http::{AnnounceQuery, AnnounceReply, Failure, Route, ScrapeQuery, Target, parse_target};
 
@@ -12,18 +14,22 @@ use super::proxy::{self, ForwardedError};
 use super::request_line::{LineParsed, RequestLine};
 use super::response::{self, After, Status};
 use crate::limits::Sender;
-use crate::pipeline::{Request, Tracker};
+use crate::pipeline::{Accepted, Request, Tracker};
 use crate::rejection::Rejection;
+use crate::traffic::Unwritten;
 
 /// What a client sends itself.
 const HEADERS_USUAL: usize = 16;
 /// CDNs add many; the head as a whole is bounded too.
 const HEADERS_MAX: usize = 100;
 
+/// Says whether an announce was stored, before which its answer may not be sent.
+pub(super) type Receipt = oneshot::Receiver<bool>;
+
 /// How far a buffer with requests was understood.
 pub(super) enum Progress {
     /// A request of this many bytes was answered.
-    Answered { consumed: usize, after: After },
+    Answered { consumed: usize, after: After, receipt: Option<Receipt> },
     /// More bytes are needed.
     Incomplete,
     /// The bytes, or those behind them, cannot be understood; the connection has been given its last words.
@@ -36,6 +42,7 @@ struct Scratch {
     body: Vec<u8>,
     lists: PeerLists,
     scraped: Vec<ScrapeEntry>,
+    receipt: Option<Receipt>,
 }
 
 thread_local! {
@@ -99,16 +106,16 @@ fn answer_parsed<'h>(
     }
     let Manner { after, has_body } = manner_of(&line, headers);
     let head = Head { line, headers, has_body };
-    let after = SCRATCH.with_borrow_mut(|scratch| {
+    let (after, receipt) = SCRATCH.with_borrow_mut(|scratch| {
         let (status, after) = match answer(&head, from, tracker, scratch) {
             Ok(()) => (Status::Ok, after),
             Err(problem) => (problem.status(), if problem.ends_connection() { After::Close } else { after }),
         };
         response::write(out, status, after, &scratch.body);
-        after
+        (after, scratch.receipt.take())
     });
     // Nobody reads bodies here, so what follows is no request.
-    if has_body { Progress::Refused } else { Progress::Answered { consumed, after } }
+    if has_body { Progress::Refused } else { Progress::Answered { consumed, after, receipt } }
 }
 
 /// Appends the last words to a connection whose head is longer than allowed.
@@ -117,6 +124,15 @@ pub(super) fn refuse_too_large(tracker: &Tracker, out: &mut Vec<u8>) {
     let head_bytes_max = tracker.live().limits.header_bytes_max;
     let reason = format!("the request head is longer than {head_bytes_max} bytes");
     response::write_final_failure(out, Status::HeadTooLarge, &reason);
+}
+
+/// Appends the answer to an announce that could not be stored in time.
+pub(super) fn refuse_unstored(tracker: &Tracker, after: After, out: &mut Vec<u8>) {
+    let rejection = Rejection::NotStoredInTime;
+    tracker.counters().refused.count(rejection.label());
+    let mut body = Vec::new();
+    Failure { reason: &rejection.to_string(), retry_in: rejection.retry_in() }.write(&mut body);
+    response::write(out, Status::Ok, after, &body);
 }
 
 fn refuse_unreadable(status: Status, reason: &str, tracker: &Tracker, out: &mut Vec<u8>) -> Progress {
@@ -271,8 +287,11 @@ fn announce(
         numwant: query.numwant,
         families: Families::Both,
     };
-    let answer = tracker.announce(&request, &mut scratch.lists)?;
+    let Accepted { answer, unwritten } = tracker.announce(&request, &mut scratch.lists)?;
     tracker.counters().announces_http.increment();
+    if let Some(unwritten) = unwritten {
+        scratch.receipt = write_down(unwritten);
+    }
     AnnounceReply {
         complete: answer.counts.seeders,
         incomplete: answer.counts.leechers,
@@ -286,6 +305,20 @@ fn announce(
     }
     .write(&mut scratch.body);
     Ok(())
+}
+
+/// Writes the event down; a receipt where the answer has to wait for it.
+fn write_down(unwritten: Unwritten<'_>) -> Option<Receipt> {
+    if !unwritten.is_awaited() {
+        unwritten.write(None);
+        return None;
+    }
+    let (stored, receipt) = oneshot::channel();
+    // Nobody waits any more if the client is gone.
+    unwritten.write(Some(Box::new(move |is_stored| {
+        let _ = stored.send(is_stored);
+    })));
+    Some(receipt)
 }
 
 fn scrape(target: &Target<'_>, tracker: &Tracker, scratch: &mut Scratch) -> Result<(), Problem> {

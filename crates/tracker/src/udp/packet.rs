@@ -1,6 +1,8 @@
-//! One packet → the bytes of its answer. Nothing here waits.
+//! One packet → the bytes of its answer. Nothing here waits: a reply that has to wait for storage is sent by whoever
+//! stores.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 
 use domain::InfoHash;
 use swarm::{Families, PeerLists};
@@ -9,8 +11,9 @@ use wire::udp::{self, AnnounceRequest, ScrapeRequest, TransactionId};
 
 use super::ConnectionIds;
 use crate::limits::Sender;
-use crate::pipeline::{Request, Tracker};
+use crate::pipeline::{Accepted, Request, Tracker};
 use crate::rejection::Rejection;
+use crate::traffic::OnStored;
 
 /// Room for peers in a packet that crosses any network whole: IPv6's least MTU less the headers.
 const REPLY_BYTES_MAX: usize = 1232;
@@ -24,11 +27,13 @@ pub(super) struct Answerer<'t> {
     tracker: &'t Tracker,
     ids: ConnectionIds,
     lists: PeerLists,
+    /// Over which replies are sent that had to wait.
+    socket: Arc<UdpSocket>,
 }
 
 impl<'t> Answerer<'t> {
-    pub(super) fn new(tracker: &'t Tracker, ids: ConnectionIds) -> Self {
-        Answerer { tracker, ids, lists: PeerLists::default() }
+    pub(super) fn new(tracker: &'t Tracker, ids: ConnectionIds, socket: Arc<UdpSocket>) -> Self {
+        Answerer { tracker, ids, lists: PeerLists::default(), socket }
     }
 
     /// Appends the reply to a packet; leaves it empty where silence is the answer.
@@ -38,7 +43,7 @@ impl<'t> Answerer<'t> {
             Ok(udp::Request::Connect { transaction }) => self.connect(transaction, ip, reply),
             Ok(udp::Request::Announce(request)) => {
                 if self.is_genuine(request.connection, request.transaction, ip, reply) {
-                    let outcome = self.announce(&request, ip, reply);
+                    let outcome = self.announce(&request, from, reply);
                     self.conclude(outcome, request.transaction, reply);
                 }
             }
@@ -98,14 +103,15 @@ impl<'t> Answerer<'t> {
     fn announce(
         &mut self,
         request: &AnnounceRequest<'_>,
-        ip: IpAddr,
+        from: SocketAddr,
         reply: &mut Vec<u8>,
     ) -> Result<(), Rejection> {
+        let ip = from.ip().to_canonical();
         self.tracker.check_flood(ip, Sender::Proven)?;
         let (families, bytes_per_peer) = if ip.is_ipv6() { (Families::V6, 18) } else { (Families::V4, 6) };
         let room = ((REPLY_BYTES_MAX - ANNOUNCE_HEAD_BYTES) / bytes_per_peer) as u32;
         let wanted = request.numwant.unwrap_or(self.tracker.live().numwant_default as u32);
-        let answer = self.tracker.announce(
+        let Accepted { answer, unwritten } = self.tracker.announce(
             &Request {
                 passkey: request.passkey()?.ok_or(Rejection::NoPasskeyOverUdp)?,
                 info_hash: request.info_hash,
@@ -133,7 +139,22 @@ impl<'t> Answerer<'t> {
             counts.seeders,
             peers,
         );
+        if let Some(unwritten) = unwritten {
+            let on_stored = unwritten.is_awaited().then(|| self.send_later(std::mem::take(reply), from));
+            unwritten.write(on_stored);
+        }
         Ok(())
+    }
+
+    /// Sends a reply once the event is stored. One that never is gets no answer: clients ask again.
+    fn send_later(&self, reply: Vec<u8>, to: SocketAddr) -> OnStored {
+        let socket = Arc::clone(&self.socket);
+        Box::new(move |is_stored| {
+            if is_stored {
+                // As with every reply: clients that do not get it ask again.
+                let _ = socket.send_to(&reply, to);
+            }
+        })
     }
 
     fn scrape(&self, request: &ScrapeRequest<'_>, ip: IpAddr, reply: &mut Vec<u8>) -> Result<(), Rejection> {

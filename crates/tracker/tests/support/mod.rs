@@ -5,17 +5,20 @@ pub mod certificates;
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use access::Gate;
 use domain::clock::{ManualClock, Stopwatch};
-use domain::{AnnounceEvent, InfoHash, Passkey, Seconds, TorrentId, TrafficEvent, UnixTime, UserId};
+use domain::{
+    AnnounceEvent, InfoHash, Passkey, RiskEvent, Seconds, TorrentId, TrafficEvent, UnixTime, UserId,
+};
 use parking_lot::Mutex;
 use testkit::{Announce, AnnounceReply, HttpReply, RawHttp, RawUdp, SwarmCounts};
 use tracker::pipeline::{Secrets, Tracker};
 use tracker::settings::{LiveSettings, Settings, TlsFiles};
-use tracker::traffic::TrafficSink;
+use tracker::traffic::{OnStored, TrafficSink};
 use tracker::{Running, StartError, server};
 
 /// Long enough for a machine that does much else, too.
@@ -30,12 +33,74 @@ pub fn passkey(user: u64) -> Passkey {
     format!("{user:032x}").parse().unwrap()
 }
 
+/// Keeps what is written down. Stores at once, unless told to hold.
 #[derive(Default)]
-pub struct Recorder(Mutex<Vec<TrafficEvent>>);
+pub struct Recorder {
+    events: Mutex<Vec<TrafficEvent>>,
+    risks: Mutex<Vec<RiskEvent>>,
+    /// Whoever waits for an event to be stored, while storing is held.
+    held: Mutex<Option<Vec<OnStored>>>,
+    is_full: AtomicBool,
+    places: AtomicI64,
+}
+
+impl Recorder {
+    /// Stores nothing until [`Recorder::store_held`].
+    pub fn hold(&self) {
+        *self.held.lock() = Some(Vec::new());
+    }
+
+    pub fn held_count(&self) -> usize {
+        self.held.lock().as_ref().map_or(0, Vec::len)
+    }
+
+    pub fn store_held(&self) {
+        for on_stored in self.held.lock().take().into_iter().flatten() {
+            on_stored(true);
+        }
+    }
+
+    pub fn set_full(&self, is_full: bool) {
+        self.is_full.store(is_full, Ordering::SeqCst);
+    }
+
+    pub fn risks(&self) -> Vec<RiskEvent> {
+        self.risks.lock().clone()
+    }
+
+    /// Places that were reserved and neither used nor given back.
+    pub fn places_in_use(&self) -> i64 {
+        self.places.load(Ordering::SeqCst)
+    }
+}
 
 impl TrafficSink for Recorder {
-    fn record(&self, event: &TrafficEvent) {
-        self.0.lock().push(*event);
+    fn reserve(&self) -> bool {
+        let is_free = !self.is_full.load(Ordering::SeqCst);
+        self.places.fetch_add(is_free.into(), Ordering::SeqCst);
+        is_free
+    }
+
+    fn release(&self) {
+        self.places.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn record(&self, event: &TrafficEvent, on_stored: Option<OnStored>) {
+        self.release();
+        self.events.lock().push(*event);
+        let Some(on_stored) = on_stored else { return };
+        match &mut *self.held.lock() {
+            Some(held) => held.push(on_stored),
+            None => on_stored(true),
+        }
+    }
+
+    fn record_patiently(&self, event: &TrafficEvent) {
+        self.events.lock().push(*event);
+    }
+
+    fn report(&self, risk: &RiskEvent) {
+        self.risks.lock().push(*risk);
     }
 }
 
@@ -44,7 +109,7 @@ pub struct TestTracker {
     running: Option<Running>,
     pub clock: ManualClock,
     pub gate: Arc<Gate>,
-    recorder: Arc<Recorder>,
+    pub recorder: Arc<Recorder>,
 }
 
 /// What tests change of the defaults.
@@ -202,11 +267,11 @@ impl TestTracker {
 
     /// Everything that has been written down so far.
     pub fn events(&self) -> Vec<TrafficEvent> {
-        self.recorder.0.lock().clone()
+        self.recorder.events.lock().clone()
     }
 
     pub fn last_event(&self) -> TrafficEvent {
-        *self.recorder.0.lock().last().expect("something was written down")
+        *self.recorder.events.lock().last().expect("something was written down")
     }
 
     pub fn refused(&self, reason: &str) -> u64 {

@@ -1,0 +1,111 @@
+//! The log in SQLite: one writer at a time, so numbers follow the order of commits.
+
+use async_trait::async_trait;
+use sqlx::sqlite::SqliteConnection;
+
+use super::{Batch, ChangeLog, Known, News, Stretch, stretch_behind, trim_before, with_subjects};
+use crate::store::rows::{read_torrent, read_user, readable};
+use crate::store::sqlite::SqliteTables;
+use crate::store::tables::Tables;
+
+/// The log over a connection of its own.
+pub(super) struct SqliteLog {
+    tables: SqliteTables<Box<SqliteConnection>>,
+}
+
+impl SqliteLog {
+    pub(super) fn new(connection: SqliteConnection) -> Self {
+        SqliteLog { tables: SqliteTables(Box::new(connection)) }
+    }
+
+    fn connection(&mut self) -> &mut SqliteConnection {
+        &mut self.tables.0
+    }
+
+    /// The number of the last change ever, 0 if there was none. It stays when the log is trimmed.
+    async fn newest(&mut self) -> Result<i64, sqlx::Error> {
+        let newest: Option<i64> =
+            sqlx::query_scalar("SELECT seq FROM sqlite_sequence WHERE name = 'access_changes'")
+                .fetch_optional(self.connection())
+                .await?;
+        Ok(newest.unwrap_or(0))
+    }
+
+    async fn oldest(&mut self) -> Result<Option<i64>, sqlx::Error> {
+        sqlx::query_scalar("SELECT min(seq) FROM access_changes").fetch_one(self.connection()).await
+    }
+
+    async fn read(&mut self, known: i64, up_to: i64) -> Result<Batch, sqlx::Error> {
+        let users = sqlx::query(
+            "SELECT subject, users.* FROM
+                 (SELECT DISTINCT subject FROM access_changes WHERE seq > ? AND seq <= ? AND kind = 'user')
+             LEFT JOIN users ON id = subject",
+        )
+        .bind(known)
+        .bind(up_to)
+        .fetch_all(self.connection())
+        .await?;
+        let torrents = sqlx::query(
+            "SELECT subject, torrents.* FROM
+                 (SELECT DISTINCT subject FROM access_changes WHERE seq > ? AND seq <= ? AND kind = 'torrent')
+             LEFT JOIN torrents ON id = subject",
+        )
+        .bind(known)
+        .bind(up_to)
+        .fetch_all(self.connection())
+        .await?;
+        let clients_changed: bool = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM access_changes WHERE seq > ? AND seq <= ? AND kind = 'client')",
+        )
+        .bind(known)
+        .bind(up_to)
+        .fetch_one(self.connection())
+        .await?;
+        Ok(Batch {
+            up_to: Known::Number(up_to),
+            users: with_subjects(&users, |row| readable(read_user(row)))?,
+            torrents: with_subjects(&torrents, |row| readable(read_torrent(row)))?,
+            clients: if clients_changed { Some(self.tables.all_clients().await?) } else { None },
+        })
+    }
+}
+
+#[async_trait]
+impl ChangeLog for SqliteLog {
+    async fn news(&mut self, known: &Known) -> Result<News, sqlx::Error> {
+        let newest = Known::Number(self.newest().await?);
+        if newest == *known {
+            return Ok(News::None(newest));
+        }
+        // One view for the log and the rows it names.
+        sqlx::raw_sql("BEGIN").execute(self.connection()).await?;
+        let newest = self.newest().await?;
+        let news = match stretch_behind(known, newest, self.oldest().await?) {
+            Stretch::Lost => News::Lost,
+            Stretch::Between(known, up_to) => News::Batch(self.read(known, up_to).await?),
+        };
+        self.end_view().await?;
+        Ok(news)
+    }
+
+    async fn begin_view(&mut self) -> Result<Known, sqlx::Error> {
+        sqlx::raw_sql("BEGIN").execute(self.connection()).await?;
+        // The first read fixes the view.
+        self.newest().await.map(Known::Number)
+    }
+
+    async fn end_view(&mut self) -> Result<(), sqlx::Error> {
+        sqlx::raw_sql("ROLLBACK").execute(self.connection()).await.map(|_| ())
+    }
+
+    async fn trim(&mut self, rows_max: u32) -> Result<(), sqlx::Error> {
+        let (oldest, newest) = (self.oldest().await?, self.newest().await?);
+        let Some(before) = trim_before(newest, oldest, rows_max) else { return Ok(()) };
+        let delete = sqlx::query("DELETE FROM access_changes WHERE seq < ?").bind(before);
+        delete.execute(self.connection()).await.map(|_| ())
+    }
+
+    fn tables(&mut self) -> &mut dyn Tables {
+        &mut self.tables
+    }
+}

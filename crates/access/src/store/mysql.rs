@@ -1,0 +1,223 @@
+//! The tables in MariaDB and MySQL.
+//!
+//! No `RETURNING`: MySQL does not know it. A row is read back by its id in the same transaction.
+
+use std::ops::DerefMut;
+
+use async_trait::async_trait;
+use domain::{InfoHash, Passkey};
+use sqlx::mysql::{MySqlConnection, MySqlRow};
+use sqlx::{MySql, QueryBuilder};
+
+use super::rows::{Columns, read_client, read_torrent, read_user, readable, sql_integer};
+use super::tables::{Page, Read, Tables, Transaction};
+use super::users::Keyed;
+use super::{NewTorrent, Torrent, User};
+use crate::clients::ClientRule;
+
+/// The tables over a connection, a pooled one or a transaction.
+pub(crate) struct MySqlTables<C>(pub(crate) C);
+
+#[async_trait]
+impl<C> Tables for MySqlTables<C>
+where
+    C: DerefMut<Target = MySqlConnection> + Send,
+{
+    async fn user(&mut self, id: i64) -> Result<Option<Read<User>>, sqlx::Error> {
+        let row = sqlx::query("SELECT id, passkey, enabled, created_at FROM users WHERE id = ?")
+            .bind(id)
+            .fetch_optional(&mut *self.0)
+            .await?;
+        Ok(row.as_ref().map(read_user))
+    }
+
+    async fn user_by_passkey(&mut self, passkey: &Passkey) -> Result<Option<Read<User>>, sqlx::Error> {
+        let row = sqlx::query("SELECT id, passkey, enabled, created_at FROM users WHERE passkey = ?")
+            .bind(passkey.to_string())
+            .fetch_optional(&mut *self.0)
+            .await?;
+        Ok(row.as_ref().map(read_user))
+    }
+
+    async fn user_page(&mut self, after: i64, limit: u32) -> Result<Page<User>, sqlx::Error> {
+        let rows = sqlx::query(
+            "SELECT id, passkey, enabled, created_at FROM users WHERE id > ? ORDER BY id LIMIT ?",
+        )
+        .bind(after)
+        .bind(limit)
+        .fetch_all(&mut *self.0)
+        .await?;
+        Ok(Page {
+            last: last_id(&rows)?,
+            rows: rows.iter().filter_map(|row| readable(read_user(row))).collect(),
+        })
+    }
+
+    async fn count_users(&mut self) -> Result<i64, sqlx::Error> {
+        sqlx::query_scalar("SELECT count(*) FROM users").fetch_one(&mut *self.0).await
+    }
+
+    async fn user_holders(&mut self, id: Option<i64>, passkey: &Passkey) -> Result<Vec<i64>, sqlx::Error> {
+        sqlx::query_scalar("SELECT id FROM users WHERE id = ? OR passkey = ?")
+            .bind(id)
+            .bind(passkey.to_string())
+            .fetch_all(&mut *self.0)
+            .await
+    }
+
+    async fn insert_user(&mut self, (user, passkey): &Keyed) -> Result<Read<User>, sqlx::Error> {
+        let given = user.id.map(|id| sql_integer(id.get()));
+        let done = sqlx::query("INSERT INTO users (id, passkey, created_at) VALUES (?, ?, ?)")
+            .bind(given)
+            .bind(passkey.to_string())
+            .bind(user.created_at.0)
+            .execute(&mut *self.0)
+            .await?;
+        let id = given.unwrap_or(sql_integer(done.last_insert_id()));
+        self.user(id).await?.ok_or(sqlx::Error::RowNotFound)
+    }
+
+    async fn insert_users(&mut self, batch: &[Keyed]) -> Result<(), sqlx::Error> {
+        let mut insert = QueryBuilder::<MySql>::new("INSERT INTO users (id, passkey, created_at) ");
+        insert.push_values(batch, |mut row, (user, passkey)| {
+            row.push_bind(user.id.map(|id| sql_integer(id.get())))
+                .push_bind(passkey.to_string())
+                .push_bind(user.created_at.0);
+        });
+        insert.build().execute(&mut *self.0).await.map(|_| ())
+    }
+
+    async fn set_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query("UPDATE users SET passkey = ? WHERE id = ?").bind(passkey.to_string()).bind(id);
+        Ok(set.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn set_user_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query("UPDATE users SET enabled = ? WHERE id = ?").bind(enabled).bind(id);
+        Ok(set.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn delete_user(&mut self, id: i64) -> Result<u64, sqlx::Error> {
+        let delete = sqlx::query("DELETE FROM users WHERE id = ?").bind(id);
+        Ok(delete.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn torrent(&mut self, id: i64) -> Result<Option<Read<Torrent>>, sqlx::Error> {
+        let row = sqlx::query(
+            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents WHERE id = ?",
+        )
+        .bind(id)
+        .fetch_optional(&mut *self.0)
+        .await?;
+        Ok(row.as_ref().map(read_torrent))
+    }
+
+    async fn torrent_named(&mut self, info_hash: &InfoHash) -> Result<Option<Read<Torrent>>, sqlx::Error> {
+        let row = sqlx::query(
+            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents
+             WHERE infohash = ? OR infohash_v2_short = ?",
+        )
+        .bind(info_hash.to_string())
+        .bind(info_hash.to_string())
+        .fetch_optional(&mut *self.0)
+        .await?;
+        Ok(row.as_ref().map(read_torrent))
+    }
+
+    async fn torrent_page(&mut self, after: i64, limit: u32) -> Result<Page<Torrent>, sqlx::Error> {
+        let rows = sqlx::query(
+            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents
+             WHERE id > ? ORDER BY id LIMIT ?",
+        )
+        .bind(after)
+        .bind(limit)
+        .fetch_all(&mut *self.0)
+        .await?;
+        let last = last_id(&rows)?;
+        Ok(Page { last, rows: rows.iter().filter_map(|row| readable(read_torrent(row))).collect() })
+    }
+
+    async fn count_torrents(&mut self) -> Result<i64, sqlx::Error> {
+        sqlx::query_scalar("SELECT count(*) FROM torrents").fetch_one(&mut *self.0).await
+    }
+
+    async fn insert_torrent(&mut self, torrent: &NewTorrent) -> Result<Read<Torrent>, sqlx::Error> {
+        let given = torrent.id.map(|id| sql_integer(id.get()));
+        let done = sqlx::query(
+            "INSERT INTO torrents (id, infohash, infohash_v2, name, total_bytes, created_at)
+             VALUES (?, ?, ?, ?, ?, ?)",
+        )
+        .bind(given)
+        .bind(torrent.info_hash.to_string())
+        .bind(torrent.info_hash_v2.map(|hash| hash.to_string()))
+        .bind(&torrent.name)
+        .bind(sql_integer(torrent.total_bytes))
+        .bind(torrent.created_at.0)
+        .execute(&mut *self.0)
+        .await?;
+        let id = given.unwrap_or(sql_integer(done.last_insert_id()));
+        self.torrent(id).await?.ok_or(sqlx::Error::RowNotFound)
+    }
+
+    async fn insert_torrents(&mut self, batch: &[NewTorrent]) -> Result<(), sqlx::Error> {
+        let mut insert = QueryBuilder::<MySql>::new(
+            "INSERT INTO torrents (id, infohash, infohash_v2, name, total_bytes, created_at) ",
+        );
+        insert.push_values(batch, |mut row, torrent| {
+            row.push_bind(torrent.id.map(|id| sql_integer(id.get())))
+                .push_bind(torrent.info_hash.to_string())
+                .push_bind(torrent.info_hash_v2.map(|hash| hash.to_string()))
+                .push_bind(&torrent.name)
+                .push_bind(sql_integer(torrent.total_bytes))
+                .push_bind(torrent.created_at.0);
+        });
+        insert.build().execute(&mut *self.0).await.map(|_| ())
+    }
+
+    async fn set_torrent_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query("UPDATE torrents SET enabled = ? WHERE id = ?").bind(enabled).bind(id);
+        Ok(set.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn delete_torrent(&mut self, id: i64) -> Result<u64, sqlx::Error> {
+        let delete = sqlx::query("DELETE FROM torrents WHERE id = ?").bind(id);
+        Ok(delete.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn all_clients(&mut self) -> Result<Vec<ClientRule>, sqlx::Error> {
+        let rows = sqlx::query("SELECT prefix, name, allowed FROM clients ORDER BY prefix")
+            .fetch_all(&mut *self.0)
+            .await?;
+        Ok(rows.iter().filter_map(|row| readable(read_client(row))).collect())
+    }
+
+    async fn insert_client(&mut self, rule: &ClientRule) -> Result<(), sqlx::Error> {
+        let insert = sqlx::query(
+            "INSERT INTO clients (prefix, name, allowed) VALUES (?, ?, ?)
+             ON DUPLICATE KEY UPDATE name = VALUES(name), allowed = VALUES(allowed)",
+        )
+        .bind(rule.prefix.to_string().into_bytes())
+        .bind(&rule.name)
+        .bind(rule.allowed);
+        insert.execute(&mut *self.0).await.map(|_| ())
+    }
+
+    async fn delete_client(&mut self, spelling: &str, hex: &str) -> Result<u64, sqlx::Error> {
+        let delete =
+            sqlx::query("DELETE FROM clients WHERE prefix = ? OR lower(convert(prefix USING latin1)) = ?")
+                .bind(spelling.as_bytes())
+                .bind(hex);
+        Ok(delete.execute(&mut *self.0).await?.rows_affected())
+    }
+}
+
+#[async_trait]
+impl Transaction for MySqlTables<sqlx::Transaction<'static, MySql>> {
+    async fn commit(self: Box<Self>) -> Result<(), sqlx::Error> {
+        self.0.commit().await
+    }
+}
+
+fn last_id(rows: &[MySqlRow]) -> Result<Option<i64>, sqlx::Error> {
+    rows.last().map(|row| row.number("id")).transpose()
+}

@@ -1,0 +1,252 @@
+//! The tables in PostgreSQL.
+//!
+//! An error ends a transaction here, so inserts stand behind a savepoint. Many rows go in as arrays, which is twice as
+//! fast as a list of values. A NUL, which no text may hold here, is kept as U+FFFD.
+
+use std::ops::DerefMut;
+
+use async_trait::async_trait;
+use domain::{InfoHash, Passkey};
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{Connection, Postgres};
+
+use super::rows::{Columns, read_client, read_torrent, read_user, readable, sql_integer};
+use super::tables::{Page, Read, Tables, Transaction};
+use super::users::Keyed;
+use super::{NewTorrent, Torrent, User};
+use crate::clients::ClientRule;
+
+/// The tables over a connection, a pooled one or a transaction.
+pub(crate) struct PgTables<C>(pub(crate) C);
+
+#[async_trait]
+impl<C> Tables for PgTables<C>
+where
+    C: DerefMut<Target = PgConnection> + Send,
+{
+    async fn user(&mut self, id: i64) -> Result<Option<Read<User>>, sqlx::Error> {
+        let row = sqlx::query("SELECT id, passkey, enabled, created_at FROM users WHERE id = $1")
+            .bind(id)
+            .fetch_optional(&mut *self.0)
+            .await?;
+        Ok(row.as_ref().map(read_user))
+    }
+
+    async fn user_by_passkey(&mut self, passkey: &Passkey) -> Result<Option<Read<User>>, sqlx::Error> {
+        let row = sqlx::query("SELECT id, passkey, enabled, created_at FROM users WHERE lower(passkey) = $1")
+            .bind(passkey.to_string())
+            .fetch_optional(&mut *self.0)
+            .await?;
+        Ok(row.as_ref().map(read_user))
+    }
+
+    async fn user_page(&mut self, after: i64, limit: u32) -> Result<Page<User>, sqlx::Error> {
+        let rows = sqlx::query(
+            "SELECT id, passkey, enabled, created_at FROM users WHERE id > $1 ORDER BY id LIMIT $2",
+        )
+        .bind(after)
+        .bind(i64::from(limit))
+        .fetch_all(&mut *self.0)
+        .await?;
+        Ok(Page {
+            last: last_id(&rows)?,
+            rows: rows.iter().filter_map(|row| readable(read_user(row))).collect(),
+        })
+    }
+
+    async fn count_users(&mut self) -> Result<i64, sqlx::Error> {
+        sqlx::query_scalar("SELECT count(*) FROM users").fetch_one(&mut *self.0).await
+    }
+
+    async fn user_holders(&mut self, id: Option<i64>, passkey: &Passkey) -> Result<Vec<i64>, sqlx::Error> {
+        sqlx::query_scalar("SELECT id FROM users WHERE id = $1 OR lower(passkey) = $2")
+            .bind(id)
+            .bind(passkey.to_string())
+            .fetch_all(&mut *self.0)
+            .await
+    }
+
+    async fn insert_user(&mut self, (user, passkey): &Keyed) -> Result<Read<User>, sqlx::Error> {
+        let mut savepoint = Connection::begin(&mut *self.0).await?;
+        let row = sqlx::query(
+            "INSERT INTO users (id, passkey, created_at) VALUES (coalesce($1, nextval('users_id_seq')), $2, $3)
+             RETURNING id, passkey, enabled, created_at",
+        )
+        .bind(user.id.map(|id| sql_integer(id.get())))
+        .bind(passkey.to_string())
+        .bind(i64::from(user.created_at.0))
+        .fetch_one(&mut *savepoint)
+        .await?;
+        savepoint.commit().await?;
+        Ok(read_user(&row))
+    }
+
+    async fn insert_users(&mut self, batch: &[Keyed]) -> Result<(), sqlx::Error> {
+        let ids: Vec<_> = batch.iter().map(|(user, _)| user.id.map(|id| sql_integer(id.get()))).collect();
+        let passkeys: Vec<_> = batch.iter().map(|(_, passkey)| passkey.to_string()).collect();
+        let moments: Vec<_> = batch.iter().map(|(user, _)| i64::from(user.created_at.0)).collect();
+        let mut savepoint = Connection::begin(&mut *self.0).await?;
+        sqlx::query(
+            "INSERT INTO users (id, passkey, created_at)
+             SELECT coalesce(id, nextval('users_id_seq')), passkey, created_at
+             FROM unnest($1::BIGINT[], $2::TEXT[], $3::BIGINT[]) AS new (id, passkey, created_at)",
+        )
+        .bind(ids)
+        .bind(passkeys)
+        .bind(moments)
+        .execute(&mut *savepoint)
+        .await?;
+        savepoint.commit().await
+    }
+
+    async fn set_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
+        let mut savepoint = Connection::begin(&mut *self.0).await?;
+        let set =
+            sqlx::query("UPDATE users SET passkey = $1 WHERE id = $2").bind(passkey.to_string()).bind(id);
+        let found = set.execute(&mut *savepoint).await?.rows_affected();
+        savepoint.commit().await?;
+        Ok(found)
+    }
+
+    async fn set_user_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query("UPDATE users SET enabled = $1 WHERE id = $2").bind(enabled).bind(id);
+        Ok(set.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn delete_user(&mut self, id: i64) -> Result<u64, sqlx::Error> {
+        let delete = sqlx::query("DELETE FROM users WHERE id = $1").bind(id);
+        Ok(delete.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn torrent(&mut self, id: i64) -> Result<Option<Read<Torrent>>, sqlx::Error> {
+        let row = sqlx::query(
+            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents WHERE id = $1",
+        )
+        .bind(id)
+        .fetch_optional(&mut *self.0)
+        .await?;
+        Ok(row.as_ref().map(read_torrent))
+    }
+
+    async fn torrent_named(&mut self, info_hash: &InfoHash) -> Result<Option<Read<Torrent>>, sqlx::Error> {
+        let row = sqlx::query(
+            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents
+             WHERE lower(infohash) = $1 OR lower(left(infohash_v2, 40)) = $1",
+        )
+        .bind(info_hash.to_string())
+        .fetch_optional(&mut *self.0)
+        .await?;
+        Ok(row.as_ref().map(read_torrent))
+    }
+
+    async fn torrent_page(&mut self, after: i64, limit: u32) -> Result<Page<Torrent>, sqlx::Error> {
+        let rows = sqlx::query(
+            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents
+             WHERE id > $1 ORDER BY id LIMIT $2",
+        )
+        .bind(after)
+        .bind(i64::from(limit))
+        .fetch_all(&mut *self.0)
+        .await?;
+        let last = last_id(&rows)?;
+        Ok(Page { last, rows: rows.iter().filter_map(|row| readable(read_torrent(row))).collect() })
+    }
+
+    async fn count_torrents(&mut self) -> Result<i64, sqlx::Error> {
+        sqlx::query_scalar("SELECT count(*) FROM torrents").fetch_one(&mut *self.0).await
+    }
+
+    async fn insert_torrent(&mut self, torrent: &NewTorrent) -> Result<Read<Torrent>, sqlx::Error> {
+        let mut savepoint = Connection::begin(&mut *self.0).await?;
+        let row = sqlx::query(
+            "INSERT INTO torrents (id, infohash, infohash_v2, name, total_bytes, created_at)
+             VALUES (coalesce($1, nextval('torrents_id_seq')), $2, $3, $4, $5, $6)
+             RETURNING id, infohash, infohash_v2, name, total_bytes, enabled, created_at",
+        )
+        .bind(torrent.id.map(|id| sql_integer(id.get())))
+        .bind(torrent.info_hash.to_string())
+        .bind(torrent.info_hash_v2.map(|hash| hash.to_string()))
+        .bind(without_nul(&torrent.name))
+        .bind(sql_integer(torrent.total_bytes))
+        .bind(i64::from(torrent.created_at.0))
+        .fetch_one(&mut *savepoint)
+        .await?;
+        savepoint.commit().await?;
+        Ok(read_torrent(&row))
+    }
+
+    async fn insert_torrents(&mut self, batch: &[NewTorrent]) -> Result<(), sqlx::Error> {
+        let column = |read: fn(&NewTorrent) -> i64| batch.iter().map(read).collect::<Vec<_>>();
+        let ids: Vec<_> = batch.iter().map(|torrent| torrent.id.map(|id| sql_integer(id.get()))).collect();
+        let hashes: Vec<_> = batch.iter().map(|torrent| torrent.info_hash.to_string()).collect();
+        let hashes_v2: Vec<_> =
+            batch.iter().map(|torrent| torrent.info_hash_v2.map(|hash| hash.to_string())).collect();
+        let names: Vec<_> = batch.iter().map(|torrent| without_nul(&torrent.name)).collect();
+        let mut savepoint = Connection::begin(&mut *self.0).await?;
+        sqlx::query(
+            "INSERT INTO torrents (id, infohash, infohash_v2, name, total_bytes, created_at)
+             SELECT coalesce(id, nextval('torrents_id_seq')), infohash, infohash_v2, name, total_bytes, created_at
+             FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BIGINT[], $6::BIGINT[])
+                  AS new (id, infohash, infohash_v2, name, total_bytes, created_at)",
+        )
+        .bind(ids)
+        .bind(hashes)
+        .bind(hashes_v2)
+        .bind(names)
+        .bind(column(|torrent| sql_integer(torrent.total_bytes)))
+        .bind(column(|torrent| i64::from(torrent.created_at.0)))
+        .execute(&mut *savepoint)
+        .await?;
+        savepoint.commit().await
+    }
+
+    async fn set_torrent_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query("UPDATE torrents SET enabled = $1 WHERE id = $2").bind(enabled).bind(id);
+        Ok(set.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn delete_torrent(&mut self, id: i64) -> Result<u64, sqlx::Error> {
+        let delete = sqlx::query("DELETE FROM torrents WHERE id = $1").bind(id);
+        Ok(delete.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn all_clients(&mut self) -> Result<Vec<ClientRule>, sqlx::Error> {
+        let rows = sqlx::query("SELECT prefix, name, allowed FROM clients ORDER BY prefix")
+            .fetch_all(&mut *self.0)
+            .await?;
+        Ok(rows.iter().filter_map(|row| readable(read_client(row))).collect())
+    }
+
+    async fn insert_client(&mut self, rule: &ClientRule) -> Result<(), sqlx::Error> {
+        let insert = sqlx::query(
+            "INSERT INTO clients (prefix, name, allowed) VALUES ($1, $2, $3)
+             ON CONFLICT (prefix) DO UPDATE SET name = EXCLUDED.name, allowed = EXCLUDED.allowed",
+        )
+        .bind(rule.prefix.to_string())
+        .bind(without_nul(&rule.name))
+        .bind(rule.allowed);
+        insert.execute(&mut *self.0).await.map(|_| ())
+    }
+
+    async fn delete_client(&mut self, spelling: &str, hex: &str) -> Result<u64, sqlx::Error> {
+        let delete = sqlx::query("DELETE FROM clients WHERE prefix = $1 OR lower(prefix) = $2")
+            .bind(spelling)
+            .bind(hex);
+        Ok(delete.execute(&mut *self.0).await?.rows_affected())
+    }
+}
+
+#[async_trait]
+impl Transaction for PgTables<sqlx::Transaction<'static, Postgres>> {
+    async fn commit(self: Box<Self>) -> Result<(), sqlx::Error> {
+        self.0.commit().await
+    }
+}
+
+fn last_id(rows: &[PgRow]) -> Result<Option<i64>, sqlx::Error> {
+    rows.last().map(|row| row.number("id")).transpose()
+}
+
+fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}

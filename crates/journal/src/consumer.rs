@@ -1,0 +1,212 @@
+//! The consumer loop: brings the journal's entries into a view, whatever happens on the way.
+//!
+//! # Layout
+//!
+//! - this file: settings, counters, and the task that starts and ends the others
+//! - `intake`: one batch: understood, applied, its failures buried, the rest acknowledged
+//! - `reader`: reads new entries, one batch after the other
+//! - `letters`: tries dead letters again, later and later, and gives up in the end (J6)
+//! - `caretaker`: takes over what dead consumers left behind (J4)
+//! - [`name`]: names of consumers
+//!
+//! # Guarantees
+//!
+//! - An entry is acknowledged after its view has it, or after it lies in the dead letters; never before.
+//! - A store that is down stops consumption, with growing pauses; nothing is acknowledged and nothing goes to the dead
+//!   letters for it. Only a failure of the entry itself does.
+//! - Settings and pauses take effect while everything runs (J9).
+
+mod caretaker;
+mod intake;
+mod letters;
+pub mod name;
+mod reader;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use domain::Seconds;
+use domain::clock::Clock;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tracing::{info, warn};
+
+pub use name::ProcessName;
+
+use crate::backoff::Backoff;
+use crate::error::JournalError;
+use crate::port::{Journal, Lane, StartAt};
+use crate::view::View;
+
+/// How long a reader sleeps while its view is paused, before it looks again.
+const PAUSE_POLL: Duration = Duration::from_millis(200);
+
+/// What a consumer goes by. All of it may change while it runs, except the group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsumerSettings {
+    /// The view's group.
+    pub group: String,
+    /// How many batches are worked on at once.
+    pub consumers: usize,
+    /// Entries in a batch at most.
+    pub batch_max: usize,
+    /// How long a read waits for entries.
+    pub read_wait: Duration,
+    /// A consumer that has been silent this long is taken for dead.
+    pub dead_after: Duration,
+    /// How often a letter is tried again before it has failed (J6).
+    pub retry_max: u32,
+    /// How long after its failure a letter is tried again; each further time it is six times as long.
+    pub retry_delay: Seconds,
+    /// Whether letters that name no group are this view's.
+    pub takes_unnamed_letters: bool,
+}
+
+/// What is counted.
+#[derive(Debug, Default)]
+pub struct ConsumerCounters {
+    /// Entries that the view has taken.
+    pub applied: AtomicU64,
+    /// Entries that went to the dead letters.
+    pub buried: AtomicU64,
+    /// Letters that the view took in the end.
+    pub revived: AtomicU64,
+    /// Letters that failed once more.
+    pub retried: AtomicU64,
+    /// Letters that were given up.
+    pub failed: AtomicU64,
+    /// Entries taken over from the dead.
+    pub taken_over: AtomicU64,
+    /// Batches that had to wait because a store was down.
+    pub transient_failures: AtomicU64,
+    /// Times that a consumer of ours was taken for dead.
+    pub fenced: AtomicU64,
+}
+
+/// What the tasks of one consumer share.
+struct Shared {
+    journal: Arc<dyn Journal>,
+    view: Arc<dyn View>,
+    clock: Arc<dyn Clock>,
+    process: ProcessName,
+    settings: watch::Receiver<ConsumerSettings>,
+    stop: watch::Receiver<bool>,
+    is_paused: AtomicBool,
+    counters: Arc<ConsumerCounters>,
+}
+
+/// Brings the journal's entries into one view.
+pub struct Consumer {
+    shared: Arc<Shared>,
+}
+
+impl Consumer {
+    /// A consumer that has yet to run. It ends soon after `stop` says so.
+    pub fn new(
+        journal: Arc<dyn Journal>,
+        view: Arc<dyn View>,
+        clock: Arc<dyn Clock>,
+        process: ProcessName,
+        settings: watch::Receiver<ConsumerSettings>,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        let (is_paused, counters) = (AtomicBool::new(false), Arc::default());
+        Consumer {
+            shared: Arc::new(Shared { journal, view, clock, process, settings, stop, is_paused, counters }),
+        }
+    }
+
+    /// What is counted.
+    pub fn counters(&self) -> Arc<ConsumerCounters> {
+        Arc::clone(&self.shared.counters)
+    }
+
+    /// Runs until told to stop; ends between batches, or in the middle of waiting.
+    pub async fn run(self) {
+        let shared = self.shared;
+        shared.prepare_groups().await;
+        // A view that was paused before the start takes nothing at all.
+        caretaker::look_for_pause(&shared).await;
+        let mut tasks = JoinSet::new();
+        tasks.spawn(caretaker::run(Arc::clone(&shared)));
+        tasks.spawn(letters::run(Arc::clone(&shared)));
+        let (mut readers, mut spawned) = (0, 0);
+        let mut settings = shared.settings.clone();
+        loop {
+            let wanted = settings.borrow_and_update().consumers.max(1);
+            // A reader whose number is too high ends by itself, in its own time: the next one of that number must
+            // not share its name.
+            readers = readers.min(wanted);
+            while readers < wanted {
+                tasks.spawn(reader::run(Arc::clone(&shared), readers, spawned));
+                readers += 1;
+                spawned += 1;
+            }
+            let mut stop = shared.stop.clone();
+            let is_over = tokio::select! {
+                biased;
+                _ = stop.wait_for(|stopped| *stopped) => true,
+                changed = settings.changed() => changed.is_err(),
+            };
+            if is_over {
+                break;
+            }
+        }
+        // Whoever holds the settings is gone only when everything ends.
+        let _ = shared.stop.clone().wait_for(|stopped| *stopped).await;
+        while tasks.join_next().await.is_some() {}
+    }
+}
+
+impl Shared {
+    fn group(&self) -> String {
+        self.settings.borrow().group.clone()
+    }
+
+    fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::Acquire)
+    }
+
+    /// Sleeps, but not beyond the end. True if it is the end.
+    async fn sleep(&self, length: Duration) -> bool {
+        let mut stop = self.stop.clone();
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stopped| *stopped) => true,
+            () = tokio::time::sleep(length) => false,
+        }
+    }
+
+    /// Sees to it that the groups exist, however long the journal is away.
+    async fn prepare_groups(&self) {
+        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
+        while let Err(reason) = self.ensure_groups().await {
+            warn!(view = self.view.name(), reason, "the view cannot begin yet");
+            if self.sleep(backoff.next()).await {
+                return;
+            }
+        }
+    }
+
+    /// A group that is missing begins where its view ended: with the oldest entry there is, if the view is new or
+    /// does not mind.
+    async fn ensure_groups(&self) -> Result<(), String> {
+        let explain = |error: JournalError| error.to_string();
+        let group = self.group();
+        let status = self.journal.status(Lane::Traffic).await.map_err(explain)?;
+        if !status.groups.iter().any(|known| known.name == group) {
+            let resume_after = self.view.resume_after().await.map_err(|error| error.to_string())?;
+            let start = resume_after.map_or(StartAt::Beginning, StartAt::After);
+            if self.journal.ensure_group(Lane::Traffic, &group, start).await.map_err(explain)? {
+                info!(view = self.view.name(), group, ?start, "the view's group was made");
+            }
+        }
+        self.journal.ensure_group(Lane::Dead, &group, StartAt::Beginning).await.map_err(explain)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,325 @@
+//! One batch, from the journal into the view: understood, applied, its failures buried, the rest acknowledged.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use domain::Seconds;
+use tracing::{info, warn};
+
+use super::Shared;
+use crate::backoff::Backoff;
+use crate::entry::TrafficEntry;
+use crate::error::JournalError;
+use crate::id::EntryId;
+use crate::letter::Letter;
+use crate::port::{Lane, Stored, Transfer};
+use crate::view::{Arrival, Batch, ViewError};
+
+/// A consumer that only waits says that it lives about this often.
+const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(5);
+
+/// How a batch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Everything is in the view or among the letters, and acknowledged.
+    Done,
+    /// It is the end of the process; what is not acknowledged stays pending.
+    Stopped,
+    /// Others took us for dead and have the entries now.
+    Fenced,
+}
+
+/// What came of the entries of a batch.
+#[derive(Debug, Default)]
+pub(super) struct Verdicts {
+    /// Taken by the view.
+    pub(super) taken: Vec<EntryId>,
+    /// Not taken, and why.
+    pub(super) refused: Vec<(EntryId, String)>,
+}
+
+/// Takes batches in, one after the other, under one consumer's name.
+pub(super) struct Intake {
+    pub(super) shared: Arc<Shared>,
+    pub(super) lane: Lane,
+    role: String,
+    life: u32,
+    name: String,
+    /// Whether entries may have been delivered to this consumer that never arrived.
+    may_have_lost: bool,
+}
+
+impl Intake {
+    pub(super) fn new(shared: Arc<Shared>, lane: Lane, role: String) -> Self {
+        let name = shared.process.consumer(&role, 0);
+        Intake { shared, lane, role, life: 0, name, may_have_lost: false }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn may_have_lost(&self) -> bool {
+        self.may_have_lost
+    }
+
+    /// Goes on under another name, after being fenced.
+    fn begin_anew(&mut self) {
+        self.life += 1;
+        self.may_have_lost = false;
+        self.name = self.shared.process.consumer(&self.role, self.life);
+        self.shared.counters.fenced.fetch_add(1, Ordering::Relaxed);
+        warn!(
+            view = self.shared.view.name(),
+            consumer = self.name,
+            "taken for dead; going on under another name"
+        );
+    }
+
+    /// Reads entries that nobody was given before, or those that were given to this consumer and got lost on the way.
+    pub(super) async fn read(&mut self, count: usize, wait: Duration) -> Result<Vec<Stored>, JournalError> {
+        let group = self.shared.group();
+        if self.may_have_lost {
+            let found = self.take_over(&self.name.clone(), count).await?;
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+        // An answer that does not arrive, or is not waited for, may have been the delivery of entries.
+        self.may_have_lost = true;
+        let read = self.shared.journal.read(self.lane, &group, &self.name, count, wait).await;
+        self.may_have_lost = read.is_err();
+        read
+    }
+
+    /// Takes over entries of another consumer.
+    pub(super) async fn take_over(&mut self, from: &str, count: usize) -> Result<Vec<Stored>, JournalError> {
+        let group = self.shared.group();
+        let was_lost = std::mem::replace(&mut self.may_have_lost, true);
+        let taken = self.shared.journal.take_over(self.lane, &group, from, &self.name, count).await;
+        // Once its own are all found again, nothing is lost any more.
+        let has_found_all = from == self.name && taken.as_ref().is_ok_and(Vec::is_empty);
+        self.may_have_lost = taken.is_err() || was_lost && !has_found_all;
+        taken
+    }
+
+    /// Takes a batch of the traffic lane in.
+    pub(super) async fn take_in(&mut self, entries: &[Stored], taken_from: Option<&str>) -> Ended {
+        // Halves of a batch that upset the store. Each half is acknowledged before the next is applied, because a
+        // view remembers only its last batch.
+        let mut parts = vec![entries];
+        while let Some(part) = parts.pop() {
+            let (arrivals, mut malformed) = understand(part);
+            let verdicts = match self.apply(&arrivals, taken_from).await {
+                Ok(verdicts) => verdicts,
+                Err(Trouble::Ended(ended)) => return ended,
+                Err(Trouble::Upsets(reason)) if part.len() == 1 => {
+                    Verdicts { taken: Vec::new(), refused: vec![(part[0].id, reason)] }
+                }
+                Err(Trouble::Upsets(_)) => {
+                    let (first, second) = part.split_at(part.len() / 2);
+                    parts.extend([second, first]);
+                    continue;
+                }
+            };
+            malformed.extend(verdicts.refused);
+            if let ended @ (Ended::Stopped | Ended::Fenced) = self.bury(part, malformed).await {
+                return ended;
+            }
+            if let ended @ (Ended::Stopped | Ended::Fenced) = self.acknowledge(&verdicts.taken).await {
+                return ended;
+            }
+            self.shared.counters.applied.fetch_add(verdicts.taken.len() as u64, Ordering::Relaxed);
+        }
+        Ended::Done
+    }
+
+    /// Applies a batch, however long the view's store is away.
+    pub(super) async fn apply(
+        &mut self,
+        arrivals: &[Arrival],
+        taken_from: Option<&str>,
+    ) -> Result<Verdicts, Trouble> {
+        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
+        let mut failures = 0;
+        loop {
+            if arrivals.is_empty() {
+                return Ok(Verdicts::default());
+            }
+            let batch =
+                Batch { lane: self.lane, consumer: &self.name, taken_from, is_retry: failures > 0, arrivals };
+            let error = match self.shared.view.apply(&batch).await {
+                Ok(rejected) => {
+                    if failures > 0 {
+                        info!(view = self.shared.view.name(), failures, "the view goes on");
+                    }
+                    return Ok(verdicts(arrivals, rejected));
+                }
+                Err(error) => error,
+            };
+            match error {
+                ViewError::Fenced => {
+                    self.begin_anew();
+                    return Err(Trouble::Ended(Ended::Fenced));
+                }
+                ViewError::Entry { reason } => return Err(Trouble::Upsets(reason)),
+                ViewError::Transient { reason } => {
+                    failures += 1;
+                    self.note_transient(failures, &reason);
+                    if self.wait(backoff.next()).await {
+                        return Err(Trouble::Ended(Ended::Stopped));
+                    }
+                }
+            }
+        }
+    }
+
+    fn note_transient(&self, failures: u32, reason: &str) {
+        self.shared.counters.transient_failures.fetch_add(1, Ordering::Relaxed);
+        if failures == 1 || failures % 60 == 0 {
+            let view = self.shared.view.name();
+            warn!(view, failures, reason, "the view waits; nothing is lost, nothing is acknowledged");
+        }
+    }
+
+    /// Sleeps and says meanwhile that this consumer lives. True if it is the end.
+    pub(super) async fn wait(&self, length: Duration) -> bool {
+        let mut rest = length;
+        loop {
+            let nap = rest.min(KEEP_ALIVE_EVERY);
+            if self.shared.sleep(nap).await {
+                return true;
+            }
+            // A journal that is away has nobody to tell it that we are dead, either.
+            let _ = self.shared.journal.keep_alive(self.lane, &self.shared.group(), &self.name).await;
+            rest -= nap;
+            if rest.is_zero() {
+                return false;
+            }
+        }
+    }
+
+    /// Moves what the view cannot take to the dead letters, which acknowledges it (J5).
+    async fn bury(&self, entries: &[Stored], refused: Vec<(EntryId, String)>) -> Ended {
+        if refused.is_empty() {
+            return Ended::Done;
+        }
+        let now = self.shared.clock.now();
+        let (group, retry_delay) = {
+            let settings = self.shared.settings.borrow();
+            (settings.group.clone(), settings.retry_delay)
+        };
+        let reasons: std::collections::HashMap<EntryId, String> = refused.into_iter().collect();
+        let letters: Vec<Transfer> = entries
+            .iter()
+            .filter_map(|stored| Some((stored, reasons.get(&stored.id)?)))
+            .map(|(stored, reason)| Transfer {
+                id: stored.id,
+                fields: Letter {
+                    original: stored.fields.clone(),
+                    group: group.clone(),
+                    retry: 0,
+                    reason: reason.clone(),
+                    origin: stored.id,
+                    failed_at: now,
+                    due_at: now + retry_delay,
+                }
+                .to_fields(),
+            })
+            .collect();
+        let first_reason = reasons.values().next().map(String::as_str).unwrap_or_default();
+        warn!(
+            view = self.shared.view.name(),
+            count = letters.len(),
+            reason = first_reason,
+            "entries cannot be taken"
+        );
+        let ended = self.insist(Request::Move { to: Lane::Dead, letters: &letters }).await;
+        if ended == Ended::Done {
+            self.shared.counters.buried.fetch_add(letters.len() as u64, Ordering::Relaxed);
+        }
+        ended
+    }
+
+    pub(super) async fn acknowledge(&self, ids: &[EntryId]) -> Ended {
+        if ids.is_empty() {
+            return Ended::Done;
+        }
+        self.insist(Request::Acknowledge(ids)).await
+    }
+
+    /// Asks the journal until it does what it is asked.
+    pub(super) async fn insist(&self, request: Request<'_>) -> Ended {
+        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
+        loop {
+            match self.ask(request).await {
+                // Without its group nothing is pending any more: there is nothing left to say.
+                Ok(()) | Err(JournalError::NoGroup { .. }) => return Ended::Done,
+                Err(error) => {
+                    self.note_transient(1, &error.to_string());
+                    if self.wait(backoff.next()).await {
+                        return Ended::Stopped;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn ask(&self, request: Request<'_>) -> Result<(), JournalError> {
+        let (journal, group) = (&self.shared.journal, self.shared.group());
+        match request {
+            Request::Acknowledge(ids) => journal.acknowledge(self.lane, &group, ids).await,
+            Request::Move { to, letters } => {
+                journal.transfer(self.lane, to, Some(&group), letters).await.map(drop)
+            }
+            Request::Delete(id) => journal.delete(self.lane, Some(&group), &[id]).await.map(drop),
+        }
+    }
+}
+
+/// What the journal is asked to do about a batch, in its lane and for its group.
+#[derive(Clone, Copy)]
+pub(super) enum Request<'a> {
+    /// The view has these.
+    Acknowledge(&'a [EntryId]),
+    /// The view cannot take these.
+    Move { to: Lane, letters: &'a [Transfer] },
+    /// The view has taken this letter.
+    Delete(EntryId),
+}
+
+/// Why a batch was not applied.
+pub(super) enum Trouble {
+    /// It is not to be tried again here.
+    Ended(Ended),
+    /// Some entry in it upsets the view's store.
+    Upsets(String),
+}
+
+fn verdicts(arrivals: &[Arrival], rejected: Vec<crate::view::Rejected>) -> Verdicts {
+    let refused: Vec<(EntryId, String)> = rejected
+        .into_iter()
+        .filter_map(|rejected| Some((arrivals.get(rejected.index)?.id, rejected.reason)))
+        .collect();
+    let is_refused: std::collections::HashSet<EntryId> = refused.iter().map(|(id, _)| *id).collect();
+    let taken = arrivals.iter().map(|arrival| arrival.id).filter(|id| !is_refused.contains(id)).collect();
+    Verdicts { taken, refused }
+}
+
+/// Reads entries; what cannot be read is told apart, with the reason.
+fn understand(entries: &[Stored]) -> (Vec<Arrival>, Vec<(EntryId, String)>) {
+    let (mut arrivals, mut malformed) = (Vec::with_capacity(entries.len()), Vec::new());
+    for stored in entries {
+        match TrafficEntry::parse(&stored.fields) {
+            Ok(entry) => arrivals.push(Arrival { id: stored.id, origin: stored.id, entry }),
+            Err(bad) => malformed.push((stored.id, bad.to_string())),
+        }
+    }
+    (arrivals, malformed)
+}
+
+/// How long after its `retry`-th failure a letter is tried again: six times as long each time.
+pub(super) fn delay_of(retry: u32, first: Seconds) -> Seconds {
+    Seconds(first.0.saturating_mul(6_u32.saturating_pow(retry.min(10))))
+}

@@ -1,0 +1,56 @@
+//! Reads new entries, one batch after the other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tracing::warn;
+
+use super::intake::{Ended, Intake};
+use super::{PAUSE_POLL, Shared};
+use crate::backoff::Backoff;
+use crate::error::JournalError;
+use crate::port::Lane;
+
+/// Reads until told to stop, or until there are to be fewer readers than this one's number.
+pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
+    let mut intake = Intake::new(Arc::clone(&shared), Lane::Traffic, format!("reader-{spawned}"));
+    let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
+    let mut stop = shared.stop.clone();
+    while !shared.is_stopping() {
+        let settings = shared.settings.borrow().clone();
+        if number >= settings.consumers.max(1) {
+            break;
+        }
+        if shared.is_paused() {
+            if shared.sleep(PAUSE_POLL).await {
+                break;
+            }
+            continue;
+        }
+        let reading = intake.read(settings.batch_max, settings.read_wait);
+        // What is delivered while we stop listening stays pending and is taken over after the next start.
+        let read = tokio::select! {
+            biased;
+            read = reading => read,
+            _ = stop.wait_for(|stopped| *stopped) => break,
+        };
+        match read {
+            Ok(entries) => {
+                backoff.reset();
+                if intake.take_in(&entries, None).await == Ended::Stopped {
+                    break;
+                }
+            }
+            Err(JournalError::NoGroup { group }) => {
+                warn!(view = shared.view.name(), group, "the view's group is gone; it is made again");
+                shared.prepare_groups().await;
+            }
+            Err(error) => {
+                warn!(view = shared.view.name(), reason = %error, "the journal cannot be read");
+                if intake.wait(backoff.next()).await {
+                    break;
+                }
+            }
+        }
+    }
+}

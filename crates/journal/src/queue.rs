@@ -1,0 +1,297 @@
+//! The bounded queue between the tracker and the journal.
+//!
+//! Announces put events in without waiting; one task takes everything that is there, stores it in one batch, and takes
+//! the next as soon as the batch has been stored. So the batch grows with the load, and an idle tracker's event is
+//! stored at once.
+//!
+//! # Guarantees
+//!
+//! - What was put in is stored, in order, each once, as long as this process lives; the journal may be away for as
+//!   long as it likes.
+//! - The queue never holds more than its capacity. A place is reserved first; who gets none is told so, and counted.
+//! - Whoever waits for an event is called once it is stored, and not before.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use domain::{RiskEvent, TrafficEvent};
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
+use tracing::{info, warn};
+
+use crate::backoff::Backoff;
+use crate::entry::TrafficEntry;
+use crate::error::JournalError;
+use crate::fields::Fields;
+use crate::port::{AppendToken, Journal, Lane};
+use crate::risk;
+
+/// Called once an event is stored (true), or will not be (false).
+pub type OnStored = Box<dyn FnOnce(bool) + Send>;
+
+/// Entries stored in one batch at most: enough that the round trip vanishes, few enough that Redis is not held up.
+const BATCH_MAX: usize = 1000;
+/// Reports of risks that wait to be stored; more are dropped and counted.
+const RISKS_MAX: usize = 1000;
+/// How long someone who waits for a place sleeps at most before looking again.
+const PLACE_PAUSE: Duration = Duration::from_millis(50);
+
+/// What is counted.
+#[derive(Debug, Default)]
+pub struct QueueCounters {
+    /// Events stored.
+    pub stored: AtomicU64,
+    /// Batches stored.
+    pub batches: AtomicU64,
+    /// Attempts to store a batch that failed.
+    pub failed_appends: AtomicU64,
+    /// Times that there was no place.
+    pub full: AtomicU64,
+    /// Reports of risks that were dropped.
+    pub risks_dropped: AtomicU64,
+    /// Events that were given up at the end.
+    pub lost: AtomicU64,
+}
+
+struct Queued {
+    event: TrafficEvent,
+    on_stored: Option<OnStored>,
+}
+
+/// How many bytes a queued event takes, without what its waiter holds.
+pub const BYTES_PER_EVENT: usize = size_of::<Queued>();
+
+#[derive(Default)]
+struct Waiting {
+    events: Vec<Queued>,
+    risks: Vec<RiskEvent>,
+}
+
+/// The queue. Shared by the tracker's threads and the task that stores.
+pub struct Queue {
+    waiting: Mutex<Waiting>,
+    /// Places that are reserved, queued or being stored.
+    occupied: AtomicUsize,
+    capacity: usize,
+    freed: Condvar,
+    filled: Notify,
+    /// Whether the storing task sleeps: waking costs more than queueing.
+    is_idle: AtomicBool,
+    is_closed: AtomicBool,
+    counters: QueueCounters,
+}
+
+impl Queue {
+    /// An empty queue with this many places.
+    pub fn new(capacity: usize) -> Self {
+        Queue {
+            waiting: Mutex::default(),
+            occupied: AtomicUsize::new(0),
+            capacity,
+            freed: Condvar::new(),
+            filled: Notify::new(),
+            is_idle: AtomicBool::new(true),
+            is_closed: AtomicBool::new(false),
+            counters: QueueCounters::default(),
+        }
+    }
+
+    /// Keeps a place for one event; false if there is none.
+    pub fn reserve(&self) -> bool {
+        if self.try_occupy() {
+            return true;
+        }
+        self.counters.full.fetch_add(1, Ordering::Relaxed);
+        false
+    }
+
+    fn try_occupy(&self) -> bool {
+        let is_free = self.occupied.fetch_add(1, Ordering::AcqRel) < self.capacity
+            && !self.is_closed.load(Ordering::Acquire);
+        if !is_free {
+            self.occupied.fetch_sub(1, Ordering::AcqRel);
+        }
+        is_free
+    }
+
+    /// Gives a reserved place back.
+    pub fn release(&self) {
+        self.free(1);
+    }
+
+    fn free(&self, places: usize) {
+        self.occupied.fetch_sub(places, Ordering::AcqRel);
+        self.freed.notify_all();
+    }
+
+    /// Puts in an event for which a place was reserved.
+    pub fn put(&self, event: &TrafficEvent, on_stored: Option<OnStored>) {
+        self.waiting.lock().events.push(Queued { event: *event, on_stored });
+        self.wake();
+    }
+
+    /// Puts in an event as soon as there is a place; blocks the thread. False if the queue was closed first.
+    pub fn put_patiently(&self, event: &TrafficEvent) -> bool {
+        while !self.try_occupy() {
+            if self.is_closed.load(Ordering::Acquire) {
+                self.counters.lost.fetch_add(1, Ordering::Relaxed);
+                return false;
+            }
+            self.freed.wait_for(&mut self.waiting.lock(), PLACE_PAUSE);
+        }
+        self.put(event, None);
+        true
+    }
+
+    /// Puts in a risk, or drops and counts it.
+    pub fn report(&self, risk: &RiskEvent) {
+        {
+            let mut waiting = self.waiting.lock();
+            if waiting.risks.len() >= RISKS_MAX {
+                self.counters.risks_dropped.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            waiting.risks.push(*risk);
+        }
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if self.is_idle.load(Ordering::SeqCst) && self.is_idle.swap(false, Ordering::SeqCst) {
+            self.filled.notify_one();
+        }
+    }
+
+    /// What is counted.
+    pub fn counters(&self) -> &QueueCounters {
+        &self.counters
+    }
+
+    /// Places in use.
+    pub fn occupied(&self) -> usize {
+        self.occupied.load(Ordering::Acquire)
+    }
+
+    /// Lets nobody in any more. The storing task ends when everything inside is stored.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.filled.notify_one();
+        self.freed.notify_all();
+    }
+
+    /// Gives up what is still inside: whoever waits is told so. For the very end, when the journal stays away.
+    pub fn give_up(&self) -> usize {
+        let left = std::mem::take(&mut self.waiting.lock().events);
+        // What is being stored right now may be lost, too.
+        let lost = self.occupied();
+        self.counters.lost.fetch_add(lost as u64, Ordering::Relaxed);
+        let count = left.len();
+        for queued in left {
+            if let Some(on_stored) = queued.on_stored {
+                on_stored(false);
+            }
+        }
+        self.free(count);
+        lost
+    }
+
+    /// Waits for something to store; none once the queue is closed and empty.
+    async fn next(&self) -> Option<Waiting> {
+        loop {
+            // Said before looking: who puts something in after the look sees it and wakes us.
+            self.is_idle.store(true, Ordering::SeqCst);
+            let taken = self.take();
+            if !taken.events.is_empty() || !taken.risks.is_empty() {
+                self.is_idle.store(false, Ordering::SeqCst);
+                return Some(taken);
+            }
+            if self.is_closed.load(Ordering::Acquire) && self.occupied() == 0 {
+                return None;
+            }
+            // A closed queue may still be owed events that have a place.
+            let _ = tokio::time::timeout(Duration::from_millis(100), self.filled.notified()).await;
+        }
+    }
+
+    fn take(&self) -> Waiting {
+        let mut waiting = self.waiting.lock();
+        let events = if waiting.events.len() <= BATCH_MAX {
+            std::mem::take(&mut waiting.events)
+        } else {
+            let rest = waiting.events.split_off(BATCH_MAX);
+            std::mem::replace(&mut waiting.events, rest)
+        };
+        Waiting { events, risks: std::mem::take(&mut waiting.risks) }
+    }
+}
+
+/// Stores what is in the queue until it is closed and empty.
+pub struct Flusher {
+    queue: Arc<Queue>,
+    journal: Arc<dyn Journal>,
+    producer: String,
+    traffic_number: u64,
+    risk_number: u64,
+    backoff: Backoff,
+}
+
+impl Flusher {
+    /// Stores what is in `queue`. The producer's name is another one after each start.
+    pub fn new(queue: Arc<Queue>, journal: Arc<dyn Journal>, producer: String) -> Self {
+        let backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(2));
+        Flusher { queue, journal, producer, traffic_number: 0, risk_number: 0, backoff }
+    }
+
+    /// Runs until the queue is closed and empty.
+    pub async fn run(mut self) {
+        while let Some(waiting) = self.queue.next().await {
+            if !waiting.events.is_empty() {
+                self.store_events(waiting.events).await;
+            }
+            if !waiting.risks.is_empty() {
+                let batch: Vec<Fields> = waiting.risks.iter().map(risk::fields_of).collect();
+                self.risk_number += 1;
+                self.store(Lane::Risk, &batch, self.risk_number).await;
+            }
+        }
+    }
+
+    async fn store_events(&mut self, events: Vec<Queued>) {
+        let batch: Vec<Fields> = events.iter().map(|queued| TrafficEntry::fields_of(&queued.event)).collect();
+        self.traffic_number += 1;
+        self.store(Lane::Traffic, &batch, self.traffic_number).await;
+        let count = events.len();
+        self.queue.counters.stored.fetch_add(count as u64, Ordering::Relaxed);
+        self.queue.counters.batches.fetch_add(1, Ordering::Relaxed);
+        for queued in events {
+            if let Some(on_stored) = queued.on_stored {
+                on_stored(true);
+            }
+        }
+        self.queue.free(count);
+    }
+
+    /// Stores a batch, however long it takes.
+    async fn store(&mut self, lane: Lane, batch: &[Fields], number: u64) {
+        let token = AppendToken { producer: self.producer.clone(), number };
+        let mut failures: u64 = 0;
+        while let Err(error) = self.journal.append(lane, batch, &token).await {
+            failures += 1;
+            self.note_failure(&error, failures);
+            tokio::time::sleep(self.backoff.next()).await;
+        }
+        if failures > 0 {
+            info!(failures, waiting = self.queue.occupied(), "the journal takes entries again");
+        }
+        self.backoff.reset();
+    }
+
+    fn note_failure(&self, error: &JournalError, failures: u64) {
+        self.queue.counters.failed_appends.fetch_add(1, Ordering::Relaxed);
+        if failures == 1 || failures % 60 == 0 {
+            let (occupied, capacity) = (self.queue.occupied(), self.queue.capacity);
+            warn!(reason = %error, occupied, capacity, "entries wait: the journal does not take them");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What a client is credited: a function of the set of its runs, and of nothing else.
+//!
+//! # Guarantees
+//!
+//! - The order in which runs became known, and what was known of them in between, leave no trace.
+//! - Each byte counts once, though two nodes heard the same client, and though a tracker forgot it meanwhile.
+//! - Nothing counts that the ceiling does not allow for the time in which it would have been moved (J8).
+//!
+//! # How
+//!
+//! Runs that are the same counters seen by several nodes at the same time are put together into a [`Stretch`]; a
+//! stretch is credited by how far its counters went. Between two stretches lies time in which no tracker watched: if
+//! the counters went on, what they grew by is credited, up to the ceiling; if they went back, the client began anew
+//! and nobody knows what it moved, so nothing is.
+
+use domain::{RateCeiling, UnixTime};
+
+use crate::run::{Counters, Run};
+
+/// What a client is credited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Credit {
+    /// Bytes uploaded.
+    pub uploaded: u128,
+    /// Bytes downloaded.
+    pub downloaded: u128,
+    /// Bytes uploaded according to the counters, beyond what the ceiling allows.
+    pub withheld_uploaded: u128,
+    /// Likewise downloaded.
+    pub withheld_downloaded: u128,
+}
+
+impl Credit {
+    fn add(&mut self, moved: Counters) {
+        self.uploaded += u128::from(moved.uploaded);
+        self.downloaded += u128::from(moved.downloaded);
+    }
+
+    fn add_up_to(&mut self, moved: Counters, allowance: u64) {
+        let granted =
+            Counters { uploaded: moved.uploaded.min(allowance), downloaded: moved.downloaded.min(allowance) };
+        self.add(granted);
+        self.withheld_uploaded += u128::from(moved.uploaded - granted.uploaded);
+        self.withheld_downloaded += u128::from(moved.downloaded - granted.downloaded);
+    }
+}
+
+/// What a client with these runs is credited, in all.
+pub fn credit(runs: &[Run], ceiling: RateCeiling) -> Credit {
+    let mut credit = Credit::default();
+    let mut previous: Option<Stretch> = None;
+    for stretch in stretches(runs, ceiling) {
+        if let Some(previous) = previous
+            && let Some(moved) = stretch.low.since(previous.high)
+        {
+            credit.add_up_to(moved, ceiling.allowance(stretch.first.since(previous.last)));
+        }
+        if let Some(moved) = stretch.high.since(stretch.low) {
+            credit.add(moved);
+        }
+        previous = Some(stretch);
+    }
+    credit
+}
+
+/// Runs that are the same counters, seen by one node or several.
+#[derive(Clone, Debug)]
+pub(crate) struct Stretch {
+    low: Counters,
+    high: Counters,
+    first: UnixTime,
+    last: UnixTime,
+    is_settled: bool,
+    /// In the order of their beginning.
+    pub(crate) runs: Vec<Run>,
+}
+
+impl Stretch {
+    fn beginning_with(run: Run) -> Stretch {
+        let Run { low, high, first, last, is_settled, .. } = run;
+        Stretch { low, high, first, last, is_settled, runs: vec![run] }
+    }
+
+    /// Whether a run, which began no earlier, is these counters as well.
+    fn includes(&self, run: &Run, ceiling: RateCeiling) -> bool {
+        if self.is_settled || run.first >= self.last {
+            return false;
+        }
+        // What the same node said last, or else the beginning, is what the run must go on from, and plausibly so: else
+        // announcing to two nodes would be the way around the ceiling.
+        let same_node = self.runs.iter().rev().find(|known| known.key.node == run.key.node);
+        let (counters, at) = same_node.map_or((self.low, self.first), |known| (known.high, known.last));
+        let allowance = ceiling.allowance(run.first.since(at));
+        run.low
+            .since(counters)
+            .is_some_and(|moved| moved.uploaded <= allowance && moved.downloaded <= allowance)
+    }
+
+    fn include(&mut self, run: Run) {
+        self.low = self.low.min(run.low);
+        self.high = self.high.max(run.high);
+        self.last = self.last.max(run.last);
+        self.runs.push(run);
+    }
+}
+
+/// Puts runs together into stretches, in the order of their beginning.
+pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
+    let mut ordered = runs.to_vec();
+    ordered.sort_by_key(|run| (!run.is_settled, run.first, run.key));
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for run in ordered {
+        match stretches.last_mut() {
+            Some(current) if current.includes(&run, ceiling) => current.include(run),
+            _ => stretches.push(Stretch::beginning_with(run)),
+        }
+    }
+    stretches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::RunKey;
+    use domain::RunId;
+
+    const CEILING: RateCeiling = RateCeiling { bytes_per_s: 1000 };
+
+    /// Uploads only; downloads stand still at zero.
+    fn run(node: u64, number: u32, span: (u32, u32), uploaded: (u64, u64)) -> Run {
+        Run {
+            key: RunKey { run: RunId(number), node },
+            low: Counters { uploaded: uploaded.0, downloaded: 0 },
+            high: Counters { uploaded: uploaded.1, downloaded: 0 },
+            first: UnixTime(span.0),
+            last: UnixTime(span.1),
+            is_settled: false,
+        }
+    }
+
+    fn uploaded(runs: &[Run]) -> u128 {
+        credit(runs, CEILING).uploaded
+    }
+
+    #[test]
+    fn a_run_first_heard_with_running_counters_starts_there() {
+        assert_eq!(uploaded(&[]), 0);
+        assert_eq!(uploaded(&[run(1, 1, (0, 0), (700, 700))]), 0);
+        assert_eq!(uploaded(&[run(1, 1, (0, 60), (700, 900))]), 200);
+    }
+
+    #[test]
+    fn a_tracker_that_forgot_the_client_costs_it_nothing() {
+        let runs = [run(1, 1, (0, 60), (0, 500)), run(2, 7, (90, 120), (800, 900))];
+        assert_eq!(uploaded(&runs), 900);
+    }
+
+    #[test]
+    fn a_client_that_began_anew_is_credited_from_where_it_is_heard() {
+        let runs = [run(1, 1, (0, 60), (0, 500)), run(1, 2, (90, 120), (100, 300))];
+        assert_eq!(uploaded(&runs), 700);
+    }
+
+    #[test]
+    fn one_counter_that_went_back_means_both_began_anew() {
+        let mut later = run(1, 2, (90, 120), (800, 900));
+        let mut earlier = run(1, 1, (0, 60), (0, 500));
+        earlier.high.downloaded = 50;
+        later.high.downloaded = 20;
+        assert_eq!(credit(&[earlier, later], CEILING).uploaded, 600);
+        assert_eq!(credit(&[earlier, later], CEILING).downloaded, 70);
+    }
+
+    #[test]
+    fn two_nodes_that_hear_the_same_client_count_its_bytes_once() {
+        let runs = [run(1, 1, (0, 60), (0, 500)), run(2, 1, (5, 90), (20, 700))];
+        assert_eq!(uploaded(&runs), 700);
+        // The first node forgets it; the second does not.
+        let again = run(1, 2, (70, 100), (600, 750));
+        assert_eq!(uploaded(&[runs[0], runs[1], again]), 750);
+    }
+
+    #[test]
+    fn a_restart_heard_by_two_nodes_counts_once_more() {
+        let runs = [
+            run(1, 1, (0, 60), (0, 500)),
+            run(2, 1, (5, 65), (20, 500)),
+            run(1, 2, (70, 100), (0, 300)),
+            run(2, 2, (75, 105), (10, 310)),
+        ];
+        assert_eq!(uploaded(&runs), 810);
+    }
+
+    #[test]
+    fn j8_what_lies_between_two_runs_is_credited_up_to_the_ceiling() {
+        let runs = [run(1, 1, (0, 60), (0, 500)), run(1, 2, (90, 120), (1_000_500, 1_000_500))];
+        let credited = credit(&runs, CEILING);
+        // Thirty seconds, and ten of grace.
+        assert_eq!((credited.uploaded, credited.withheld_uploaded), (40_500, 960_000));
+    }
+
+    #[test]
+    fn j8_a_second_node_is_no_way_around_the_ceiling() {
+        let lie = run(2, 1, (30, 90), (1_000_000, 1_000_000));
+        let credited = credit(&[run(1, 1, (0, 60), (0, 500)), lie], CEILING);
+        assert_eq!(credited.uploaded, 500 + 10_000);
+        assert!(credited.withheld_uploaded > 0);
+    }
+
+    #[test]
+    fn counters_at_their_limit_do_not_overflow() {
+        let most = run(1, 1, (0, u32::MAX), (0, u64::MAX));
+        let again = run(1, 2, (u32::MAX, u32::MAX), (0, u64::MAX));
+        assert_eq!(uploaded(&[most, again]), 2 * u128::from(u64::MAX));
+    }
+}

@@ -1,0 +1,56 @@
+//! What can go wrong with the ledger, and whether waiting helps.
+
+use database::DatabaseError;
+use journal::ViewError;
+
+/// Why the ledger did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The database cannot be opened, or its tables cannot be brought up to date.
+    #[error(transparent)]
+    Open(#[from] DatabaseError),
+    /// The database did not do what it was asked.
+    #[error("the ledger's database failed: {0}")]
+    Sql(#[from] sqlx::Error),
+    /// Somebody wrote what cannot be read.
+    #[error("the ledger holds {what} that cannot be read: \"{value}\"; correct the row, or remove it")]
+    Unreadable {
+        /// What it should be.
+        what: &'static str,
+        /// What is there.
+        value: String,
+    },
+    /// A multiplier that would never hold.
+    #[error("a multiplier must end after it starts")]
+    EndsBeforeItStarts,
+    /// A note too long to keep.
+    #[error("a note has at most {max} characters")]
+    NoteTooLong {
+        /// The most there may be.
+        max: usize,
+    },
+    /// A name too long, or with characters that do not belong into one.
+    #[error("the name of a consumer is 1 to 200 plain characters: \"{name}\" is none")]
+    ConsumerName {
+        /// The name.
+        name: String,
+    },
+}
+
+impl LedgerError {
+    /// Whether the same call may well succeed a moment later.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            LedgerError::Open(error) => error.is_retryable(),
+            LedgerError::Sql(error) => database::is_retryable(error),
+            _ => false,
+        }
+    }
+}
+
+impl From<LedgerError> for ViewError {
+    fn from(error: LedgerError) -> ViewError {
+        let reason = error.to_string();
+        if error.is_retryable() { ViewError::Transient { reason } } else { ViewError::Entry { reason } }
+    }
+}

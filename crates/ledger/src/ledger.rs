@@ -1,0 +1,274 @@
+//! The ledger: a view of the journal in a database.
+//!
+//! # Guarantees
+//!
+//! - A batch is one transaction: amounts, states, runs, and which entries were applied (L6).
+//! - Several consumers, in one process or many, never wait for each other in a circle: rows of users are locked first,
+//!   then those of torrents, each in the order of their numbers. Everything else belongs to one user.
+//! - What is rejected changes nothing.
+//!
+//! # Deliberately absent
+//!
+//! Retrying: whoever reads the journal waits and tries again, and says so ([`Batch::is_retry`]).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use database::{Database, Migrations};
+use domain::clock::Clock;
+use domain::{RateCeiling, Seconds, TorrentId, UserId};
+use journal::{Arrival, Batch, EntryId, Rejected, View, ViewError};
+use sqlx::migrate::Migrator;
+
+use crate::admit::{Admitted, Directory, admit};
+use crate::consumers::{self, Applied, ApplyError, ConsumerRef};
+use crate::error::LedgerError;
+use crate::load::{self, Loaded};
+use crate::multiplier::Multipliers;
+use crate::post::{Posted, Rules, post};
+use crate::prune::Pruner;
+use crate::risk::{RiskRecord, RiskSink};
+use crate::rows::{torrent_cell, user_cell};
+use crate::sql::table::{ADD_TORRENTS, ADD_USERS};
+use crate::sql::{Page, Rows};
+use crate::terms::TermsCache;
+
+static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
+static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
+static MYSQL: Migrator = sqlx::migrate!("migrations/mysql");
+
+/// Which migrations ran. A name of our own, since other crates keep theirs in the same database.
+const MIGRATIONS_TABLE: &str = "ledger_migrations";
+/// How often missing rows are added before giving up: once, unless somebody deletes them meanwhile.
+const ATTEMPTS_MAX: u32 = 4;
+
+/// What a site decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerSettings {
+    /// The highest rate at which a client is believed (J8).
+    pub ceiling: RateCeiling,
+    /// How long clients and their runs are kept after they were last heard of.
+    pub session_retention: Seconds,
+}
+
+impl Default for LedgerSettings {
+    fn default() -> Self {
+        LedgerSettings { ceiling: RateCeiling::default(), session_retention: Seconds(30 * 24 * 60 * 60) }
+    }
+}
+
+/// What the ledger has done since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LedgerCounts {
+    /// Batches committed.
+    pub batches: u64,
+    /// Entries applied.
+    pub applied: u64,
+    /// Entries left out, since they had been applied before.
+    pub repeated: u64,
+    /// Entries rejected.
+    pub rejected: u64,
+    /// Claims beyond the ceiling.
+    pub risks: u64,
+    /// Runs put away, since a client had too many.
+    pub settled_runs: u64,
+    /// Clients dropped, since they had not been heard of for too long.
+    pub pruned_clients: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    batches: AtomicU64,
+    applied: AtomicU64,
+    repeated: AtomicU64,
+    rejected: AtomicU64,
+    risks: AtomicU64,
+    settled_runs: AtomicU64,
+    pub(crate) pruned_clients: AtomicU64,
+}
+
+/// Accounts in a database.
+pub struct Ledger {
+    pub(crate) database: Database,
+    pub(crate) settings: LedgerSettings,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) terms: TermsCache,
+    pub(crate) pruner: Pruner,
+    pub(crate) counters: Counters,
+    directory: Arc<dyn Directory>,
+    risk: Arc<dyn RiskSink>,
+}
+
+/// What came of one attempt to apply a batch.
+enum Attempt {
+    Committed(Posted),
+    NoConsumer,
+    RowsMissing { users: Vec<UserId>, torrents: Vec<TorrentId> },
+}
+
+impl Ledger {
+    /// Opens the ledger in a database; makes its tables where they are missing.
+    pub async fn open(
+        database: Database,
+        settings: LedgerSettings,
+        directory: Arc<dyn Directory>,
+        clock: Arc<dyn Clock>,
+        risk: Arc<dyn RiskSink>,
+    ) -> Result<Ledger, LedgerError> {
+        let migrations =
+            Migrations { table: MIGRATIONS_TABLE, sqlite: &SQLITE, postgres: &POSTGRES, mysql: &MYSQL };
+        database::migrate(&database, migrations).await?;
+        Ok(Ledger {
+            database,
+            settings,
+            clock,
+            terms: TermsCache::default(),
+            pruner: Pruner::default(),
+            counters: Counters::default(),
+            directory,
+            risk,
+        })
+    }
+
+    /// What it has done since it was opened.
+    pub fn counts(&self) -> LedgerCounts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        LedgerCounts {
+            batches: read(&self.counters.batches),
+            applied: read(&self.counters.applied),
+            repeated: read(&self.counters.repeated),
+            rejected: read(&self.counters.rejected),
+            risks: read(&self.counters.risks),
+            settled_runs: read(&self.counters.settled_runs),
+            pruned_clients: read(&self.counters.pruned_clients),
+        }
+    }
+
+    async fn apply_batch(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ApplyError> {
+        let consumer = ConsumerRef { name: batch.consumer, lane: batch.lane };
+        let multipliers = self.terms.current(&self.database, self.clock.now()).await?;
+        for _ in 0..ATTEMPTS_MAX {
+            match self.attempt(batch, consumer, &multipliers).await? {
+                Attempt::Committed(posted) => {
+                    self.report(&posted.risks);
+                    return Ok(posted.rejected);
+                }
+                Attempt::NoConsumer => consumer.add(&self.database).await?,
+                Attempt::RowsMissing { users, torrents } => self.add_rows(&users, &torrents).await?,
+            }
+        }
+        // Somebody deletes rows as fast as they are made: worth waiting, not the entries' fault.
+        Err(LedgerError::Sql(sqlx::Error::PoolTimedOut).into())
+    }
+
+    /// One transaction.
+    async fn attempt(
+        &self,
+        batch: &Batch<'_>,
+        consumer: ConsumerRef<'_>,
+        multipliers: &Multipliers,
+    ) -> Result<Attempt, ApplyError> {
+        let now = self.clock.now();
+        let mut page = Page::begin(&self.database).await?;
+        let Some(before) = consumer.lock(&mut page).await? else {
+            return Ok(Attempt::NoConsumer);
+        };
+        let already = already_applied(batch, consumer, &mut page, &before).await?;
+        let (admitted, rejected) = admit(batch.arrivals, &already, self.directory.as_ref(), now);
+        let mut books = match load::books(&mut page, &admitted).await? {
+            Loaded::Books(books) => books,
+            Loaded::Missing { users, torrents } => return Ok(Attempt::RowsMissing { users, torrents }),
+        };
+        let rules = Rules {
+            ceiling: self.settings.ceiling,
+            session_retention: self.settings.session_retention,
+            multipliers,
+            now,
+        };
+        let mut posted = post(&mut books, &admitted, &rules);
+        posted.rejected.extend(rejected);
+        posted.rejected.sort_by_key(|rejected| rejected.index);
+        load::save(&mut page, &books, &posted.changes).await?;
+        consumer.save(&mut page, &taken(batch.arrivals, &posted.rejected), &before).await?;
+        page.commit().await?;
+        self.count(&posted, &admitted, batch);
+        Ok(Attempt::Committed(posted))
+    }
+
+    /// Adds rows in a transaction of their own: so nobody ever waits for a row that is being made while holding
+    /// others.
+    async fn add_rows(&self, users: &[UserId], torrents: &[TorrentId]) -> Result<(), LedgerError> {
+        let mut page = Page::begin(&self.database).await?;
+        page.write_many(&ADD_USERS, &Rows::new(users.iter().map(|id| [user_cell(*id)]))).await?;
+        page.commit().await?;
+        let mut page = Page::begin(&self.database).await?;
+        page.write_many(&ADD_TORRENTS, &Rows::new(torrents.iter().map(|id| [torrent_cell(*id)]))).await?;
+        Ok(page.commit().await?)
+    }
+
+    fn report(&self, risks: &[RiskRecord]) {
+        for risk in risks {
+            self.risk.report(risk);
+        }
+    }
+
+    fn count(&self, posted: &Posted, admitted: &[Admitted], batch: &Batch<'_>) {
+        let add = |counter: &AtomicU64, count: usize| counter.fetch_add(count as u64, Ordering::Relaxed);
+        let rejected_late = posted.rejected.iter().filter(|r| admitted.iter().any(|a| a.index == r.index));
+        let applied = admitted.len() - rejected_late.count();
+        add(&self.counters.batches, 1);
+        add(&self.counters.applied, applied);
+        add(&self.counters.rejected, posted.rejected.len());
+        add(&self.counters.repeated, batch.arrivals.len() - applied - posted.rejected.len());
+        add(&self.counters.risks, posted.risks.len());
+        add(&self.counters.settled_runs, posted.changes.gone_runs.len());
+    }
+}
+
+/// Which entries of a batch are applied once it is committed.
+fn taken(arrivals: &[Arrival], rejected: &[Rejected]) -> BTreeSet<EntryId> {
+    let is_rejected: BTreeSet<usize> = rejected.iter().map(|rejected| rejected.index).collect();
+    let taken = arrivals.iter().enumerate().filter(|(index, _)| !is_rejected.contains(index));
+    taken.map(|(_, arrival)| arrival.id).collect()
+}
+
+/// Which entries of a batch were applied before: by this consumer, if it did not learn of its commit, or by any other,
+/// if they were taken over. Ids are never given twice, so asking too many does no harm.
+async fn already_applied(
+    batch: &Batch<'_>,
+    consumer: ConsumerRef<'_>,
+    page: &mut Page,
+    before: &Applied,
+) -> Result<BTreeSet<EntryId>, LedgerError> {
+    let mut already = before.ids.clone();
+    let first = batch.arrivals.iter().map(|arrival| arrival.id).min();
+    if let (Some(_), Some(first)) = (batch.taken_from, first) {
+        already.extend(consumer.applied_by_others(page, first).await?);
+    }
+    Ok(already)
+}
+
+#[async_trait]
+impl View for Ledger {
+    fn name(&self) -> &'static str {
+        "ledger"
+    }
+
+    async fn apply(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ViewError> {
+        Ok(self.apply_batch(batch).await?)
+    }
+
+    async fn fence(&self, consumer: &str) -> Result<(), ViewError> {
+        Ok(consumers::fence(&self.database, consumer).await?)
+    }
+
+    async fn forget(&self, consumer: &str) -> Result<(), ViewError> {
+        Ok(consumers::forget(&self.database, consumer, self.clock.now()).await?)
+    }
+
+    async fn resume_after(&self) -> Result<Option<EntryId>, ViewError> {
+        Ok(consumers::resume_after(&self.database).await?)
+    }
+}

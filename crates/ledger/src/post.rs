@@ -1,0 +1,266 @@
+//! Posting: what a batch of entries does to the books.
+//!
+//! A function of the books, the entries and the rules. Where our tracker wrote the entry, bytes follow from the runs
+//! ([`crate::credit`]), so that it may come twice; everything else adds up, and counts on each entry being posted
+//! once (L6), which is the store's part.
+
+use std::collections::BTreeMap;
+
+use domain::{AnnounceEvent, Cause, RateCeiling, Seconds, UnixTime};
+use journal::{Rejected, TrafficEntry};
+
+use crate::admit::Admitted;
+use crate::books::{Books, Changes, Client, Presence};
+use crate::credit::credit;
+use crate::figures::{Account, Gain, Stamp};
+use crate::multiplier::Multipliers;
+use crate::risk::RiskRecord;
+use crate::run::{ClientRef, Counters, Run, RunKey};
+use crate::settle::settle;
+
+/// What holds for a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules<'a> {
+    pub(crate) ceiling: RateCeiling,
+    pub(crate) session_retention: Seconds,
+    pub(crate) multipliers: &'a Multipliers,
+    pub(crate) now: UnixTime,
+}
+
+/// What posting did, besides to the books.
+#[derive(Debug, Default)]
+pub(crate) struct Posted {
+    pub(crate) rejected: Vec<Rejected>,
+    pub(crate) risks: Vec<RiskRecord>,
+    pub(crate) changes: Changes,
+}
+
+/// A client as it was before the batch, and the last entry it has in it.
+struct Before {
+    runs: Vec<Run>,
+    sample: Admitted,
+}
+
+/// Posts entries.
+pub(crate) fn post(books: &mut Books, entries: &[Admitted], rules: &Rules<'_>) -> Posted {
+    let mut posted = Posted::default();
+    let mut before: BTreeMap<ClientRef, Before> = BTreeMap::new();
+    for entry in entries {
+        if let Err(reason) = check_age(books, entry, rules) {
+            posted.rejected.push(Rejected { index: entry.index, reason });
+            continue;
+        }
+        let client = books.clients.entry(entry.client()).or_default();
+        before
+            .entry(entry.client())
+            .and_modify(|known| known.sample = *entry)
+            .or_insert_with(|| Before { runs: client.runs.clone(), sample: *entry });
+        hear(client, &entry.arrival.entry);
+        let account = books.accounts.entry(entry.account()).or_default();
+        note_latest(account, client, entry);
+        let gain = gain_of(entry, rules, &mut posted.risks);
+        note_changes(&mut posted.changes, entry);
+        add(books, entry, &gain);
+    }
+    for (client, before) in before {
+        post_runs(books, client, &before, rules, &mut posted);
+    }
+    posted
+}
+
+/// An entry of a run that has been forgotten cannot be told from a new one, so it is not taken.
+fn check_age(books: &Books, entry: &Admitted, rules: &Rules<'_>) -> Result<(), String> {
+    let Some(totals) = entry.arrival.entry.totals else {
+        return Ok(());
+    };
+    let client = books.clients.get(&entry.client());
+    let key = RunKey::new(totals.session.run, entry.arrival.entry.node);
+    let is_known = client.is_some_and(|client| client.runs.iter().any(|run| run.key == key));
+    let at = heard_at(&entry.arrival.entry);
+    if is_known {
+        return Ok(());
+    }
+    if at < rules.now - rules.session_retention {
+        let days = rules.session_retention.0 / (24 * 60 * 60);
+        return Err(format!("ts: {at} is older than sessions are kept ({days} days)"));
+    }
+    if client.is_some_and(|client| at <= client.settled_until) {
+        return Err(format!("ts: {at} is older than the sessions that are kept of this client"));
+    }
+    Ok(())
+}
+
+/// When the client itself showed these counters: a peer that vanished is reported later than that.
+fn heard_at(entry: &TrafficEntry) -> UnixTime {
+    match entry.cause {
+        Cause::Announce => entry.at,
+        Cause::Timeout | Cause::Removal => entry.at - entry.since_last.unwrap_or_default(),
+    }
+}
+
+/// Takes the counters into the client's runs.
+fn hear(client: &mut Client, entry: &TrafficEntry) {
+    let Some(totals) = entry.totals else {
+        return;
+    };
+    let key = RunKey::new(totals.session.run, entry.node);
+    let counters = Counters { uploaded: totals.uploaded, downloaded: totals.downloaded };
+    match client.runs.iter_mut().find(|run| run.key == key) {
+        Some(run) => run.hear(counters, heard_at(entry)),
+        None => client.runs.push(Run::heard(key, counters, heard_at(entry))),
+    }
+}
+
+/// The later entry wins: for the client what it does, for the account what is left and who said so.
+fn note_latest(account: &mut Account, client: &mut Client, entry: &Admitted) {
+    let said = &entry.arrival.entry;
+    let stamp = Stamp { at: said.at, origin: entry.arrival.origin };
+    if stamp >= client.latest {
+        let presence = presence_after(said);
+        account.move_client(client.presence, presence);
+        client.presence = presence;
+        client.latest = stamp;
+    }
+    if stamp >= account.latest {
+        account.latest = stamp;
+        account.left = said.left;
+        account.peer_id = Some(said.peer_id);
+    }
+    if said.event == AnnounceEvent::Completed {
+        account.completed_at = Some(account.completed_at.map_or(said.at, |first| first.min(said.at)));
+    }
+}
+
+/// What the client does from now on (L3).
+fn presence_after(entry: &TrafficEntry) -> Presence {
+    match entry.event {
+        AnnounceEvent::Stopped => Presence::Gone,
+        _ if entry.is_complete() => Presence::Seeding,
+        _ => Presence::Leeching,
+    }
+}
+
+/// What the entry adds by itself.
+fn gain_of(entry: &Admitted, rules: &Rules<'_>, risks: &mut Vec<RiskRecord>) -> Gain {
+    let said = &entry.arrival.entry;
+    let moved = match said.totals {
+        Some(_) => Counters { uploaded: said.uploaded_delta, downloaded: said.downloaded_delta },
+        None => plausible(entry, rules.ceiling, risks),
+    };
+    let in_force = rules.multipliers.in_force(entry.user, entry.torrent, said.at);
+    // Our own entries are credited by their runs, but what multipliers add belongs to the moment.
+    let raw = if said.totals.is_some() { Counters::default() } else { moved };
+    let (seeding_s, leeching_s) = time_before(said);
+    Gain {
+        uploaded: raw.uploaded.into(),
+        downloaded: raw.downloaded.into(),
+        bonus_uploaded_x100: in_force.bonus_uploaded_x100(moved.uploaded),
+        bonus_downloaded_x100: in_force.bonus_downloaded_x100(moved.downloaded),
+        seeding_s,
+        leeching_s,
+        completed_count: u64::from(said.event == AnnounceEvent::Completed),
+        seen_at: Some(said.at),
+    }
+}
+
+/// What an entry without totals claims, up to the ceiling (J8).
+fn plausible(entry: &Admitted, ceiling: RateCeiling, risks: &mut Vec<RiskRecord>) -> Counters {
+    let said = &entry.arrival.entry;
+    let elapsed = said.since_last.filter(|elapsed| elapsed.0 > 0).unwrap_or(said.interval);
+    let allowance = ceiling.allowance(elapsed);
+    let granted = Counters {
+        uploaded: said.uploaded_delta.min(allowance),
+        downloaded: said.downloaded_delta.min(allowance),
+    };
+    if granted.uploaded < said.uploaded_delta || granted.downloaded < said.downloaded_delta {
+        risks.push(RiskRecord {
+            uploaded_seen: said.uploaded_delta.into(),
+            uploaded_credited: granted.uploaded.into(),
+            downloaded_seen: said.downloaded_delta.into(),
+            downloaded_credited: granted.downloaded.into(),
+            ..risk_of(entry)
+        });
+    }
+    granted
+}
+
+/// Seconds of seeding and of leeching before this entry (L4). Who fell silent earns nothing, nor who has just begun;
+/// until it was completed, a torrent was leeched.
+fn time_before(entry: &TrafficEntry) -> (u64, u64) {
+    if entry.cause != Cause::Announce || entry.event == AnnounceEvent::Started {
+        return (0, 0);
+    }
+    let seconds = u64::from(entry.since_last.unwrap_or(entry.interval).0);
+    let was_seeding = entry.left == Some(0) && entry.event != AnnounceEvent::Completed;
+    if was_seeding { (seconds, 0) } else { (0, seconds) }
+}
+
+fn note_changes(changes: &mut Changes, entry: &Admitted) {
+    changes.users.insert(entry.user);
+    changes.torrents.insert(entry.torrent);
+    changes.accounts.insert(entry.account());
+    changes.clients.insert(entry.client());
+}
+
+fn add(books: &mut Books, entry: &Admitted, gain: &Gain) {
+    books.users.entry(entry.user).or_default().add(gain);
+    books.torrents.entry(entry.torrent).or_default().add(gain);
+    books.accounts.entry(entry.account()).or_default().figures.add(gain);
+}
+
+/// Credits what a client's runs come to now, against what they came to before the batch.
+fn post_runs(books: &mut Books, key: ClientRef, before: &Before, rules: &Rules<'_>, posted: &mut Posted) {
+    let client = books.clients.entry(key).or_default();
+    if client.runs == before.runs {
+        return;
+    }
+    let (old, new) = (credit(&before.runs, rules.ceiling), credit(&client.runs, rules.ceiling));
+    let uploaded = difference(new.uploaded, old.uploaded);
+    let downloaded = difference(new.downloaded, old.downloaded);
+    let withheld_uploaded = difference(new.withheld_uploaded, old.withheld_uploaded).max(0);
+    let withheld_downloaded = difference(new.withheld_downloaded, old.withheld_downloaded).max(0);
+    if withheld_uploaded > 0 || withheld_downloaded > 0 {
+        posted.risks.push(RiskRecord {
+            uploaded_seen: (uploaded.max(0) + withheld_uploaded).unsigned_abs(),
+            uploaded_credited: uploaded.max(0).unsigned_abs(),
+            downloaded_seen: (downloaded.max(0) + withheld_downloaded).unsigned_abs(),
+            downloaded_credited: downloaded.max(0).unsigned_abs(),
+            ..risk_of(&before.sample)
+        });
+    }
+    if let Some(until) = settle(&mut client.runs, rules.ceiling) {
+        client.settled_until = client.settled_until.max(until);
+    }
+    note_changed_runs(key, &before.runs, &client.runs, &mut posted.changes);
+    add(books, &before.sample, &Gain { uploaded, downloaded, ..Gain::default() });
+}
+
+fn note_changed_runs(key: ClientRef, before: &[Run], after: &[Run], changes: &mut Changes) {
+    let changed = after.iter().filter(|run| !before.contains(run));
+    changes.runs.extend(changed.map(|run| (key, *run)));
+    let gone = before.iter().filter(|old| !after.iter().any(|run| run.key == old.key));
+    changes.gone_runs.extend(gone.map(|run| (key, run.key)));
+}
+
+/// Amounts of one client: sums of 64-bit numbers, far from the limit.
+fn difference(new: u128, old: u128) -> i128 {
+    new.checked_signed_diff(old).unwrap_or(i128::MAX)
+}
+
+fn risk_of(entry: &Admitted) -> RiskRecord {
+    RiskRecord {
+        user: entry.user,
+        torrent: entry.torrent,
+        info_hash: entry.arrival.entry.info_hash,
+        peer_id: entry.arrival.entry.peer_id,
+        ip: entry.arrival.entry.ip,
+        at: entry.arrival.entry.at,
+        uploaded_seen: 0,
+        uploaded_credited: 0,
+        downloaded_seen: 0,
+        downloaded_credited: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+//! Any order, any batches, any repetition: the books come out the same.
+
+#[path = "../../tests/support/simulator.rs"]
+#[allow(dead_code, reason = "shared with the tests on real databases")]
+mod simulator;
+
+use std::collections::BTreeSet;
+
+use domain::{PeerId, RunId, SessionId};
+use journal::{Arrival, EntryId, Totals};
+use proptest::prelude::*;
+
+use super::*;
+use crate::admit::Directory;
+use crate::admit::admit;
+use crate::settle::RUNS_MAX;
+use simulator::{BEGIN, SPAN_MAX, Size, World, entry, simulate, torrent, user};
+
+struct Nobody;
+
+impl Directory for Nobody {
+    fn user_of(&self, _passkey: &domain::Passkey) -> Option<domain::UserId> {
+        None
+    }
+    fn torrent_of(&self, _info_hash: &domain::InfoHash) -> Option<domain::TorrentId> {
+        None
+    }
+}
+
+fn post_all(books: &mut Books, arrivals: &[Arrival]) -> Posted {
+    let multipliers = Multipliers::default();
+    let rules = Rules {
+        ceiling: RateCeiling::default(),
+        session_retention: Seconds(30 * 24 * 60 * 60),
+        multipliers: &multipliers,
+        now: UnixTime(BEGIN + SPAN_MAX),
+    };
+    let (admitted, rejected) = admit(arrivals, &BTreeSet::new(), &Nobody, rules.now);
+    assert_eq!(rejected, []);
+    post(books, &admitted, &rules)
+}
+
+fn in_order(world: &World) -> Books {
+    let mut books = Books::default();
+    let posted = post_all(&mut books, &world.arrivals);
+    assert_eq!(posted.rejected, []);
+    books
+}
+
+/// The order in which runs became known is no part of the books.
+fn tidied(mut books: Books) -> Books {
+    for client in books.clients.values_mut() {
+        client.runs.sort_by_key(|run| run.key);
+    }
+    books
+}
+
+fn assert_bytes(books: &Books, world: &World) {
+    for ((owner, on), (uploaded, downloaded)) in &world.credited {
+        let key = crate::AccountKey { user: user(*owner), torrent: torrent(*on) };
+        let figures = &books.accounts[&key].figures;
+        assert_eq!((figures.uploaded, figures.downloaded), (*uploaded, *downloaded), "{key:?}");
+    }
+    for (owner, figures) in &books.users {
+        assert_eq!(
+            (figures.uploaded, figures.downloaded),
+            world.credited_to_user(owner.get()),
+            "user {owner}"
+        );
+    }
+}
+
+const SMALL: Size = Size { users: 2, torrents: 2, clients_per_account: 2, announces_per_client: 40 };
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn l2_entries_in_order_are_credited_as_the_counters_say(seed: u64) {
+        let world = simulate(seed, SMALL);
+        assert_bytes(&in_order(&world), &world);
+    }
+
+    #[test]
+    fn any_order_and_any_batches_give_the_same_books(seed: u64, batch in 1..60_usize) {
+        let world = simulate(seed, SMALL);
+        let mut shuffled = world.arrivals.clone();
+        fastrand::Rng::with_seed(seed).shuffle(&mut shuffled);
+        let mut books = Books::default();
+        for chunk in shuffled.chunks(batch) {
+            post_all(&mut books, chunk);
+        }
+        prop_assert_eq!(tidied(books), tidied(in_order(&world)));
+    }
+
+    #[test]
+    fn l6_bytes_of_our_tracker_count_once_though_entries_come_again(seed: u64) {
+        let world = simulate(seed, SMALL);
+        let mut books = in_order(&world);
+        let mut again: Vec<Arrival> = world.arrivals.iter().filter(|a| a.entry.totals.is_some()).copied().collect();
+        fastrand::Rng::with_seed(seed).shuffle(&mut again);
+        for chunk in again.chunks(17) {
+            post_all(&mut books, chunk);
+        }
+        assert_bytes(&books, &world);
+        // Nor does anybody's state go back to what it was.
+        for (key, client) in &in_order(&world).clients {
+            prop_assert_eq!(books.clients[key].presence, client.presence);
+        }
+    }
+
+    #[test]
+    fn putting_runs_away_changes_no_amount(seed: u64, batch in 1..400_usize) {
+        let world = simulate(seed, Size { users: 1, torrents: 1, clients_per_account: 1, announces_per_client: 900 });
+        let mut books = Books::default();
+        for chunk in world.arrivals.chunks(batch) {
+            post_all(&mut books, chunk);
+        }
+        assert_bytes(&books, &world);
+        prop_assert!(books.clients.values().all(|client| client.runs.len() <= RUNS_MAX));
+    }
+}
+
+const PEER: PeerId = PeerId(*b"-TR3000-abcdefghijkl");
+
+fn one(event: AnnounceEvent, at: u32, left: u64) -> TrafficEntry {
+    entry(1, 1, PEER, UnixTime(BEGIN + at), event, left)
+}
+
+fn arrival(entry: TrafficEntry, seq: u64) -> Arrival {
+    let id = EntryId { ms: u64::from(entry.at.0) * 1000, seq };
+    Arrival { id, origin: id, entry }
+}
+
+fn account_after(entries: &[TrafficEntry]) -> Account {
+    let mut books = Books::default();
+    let arrivals: Vec<Arrival> =
+        entries.iter().enumerate().map(|(seq, entry)| arrival(*entry, seq as u64)).collect();
+    assert_eq!(post_all(&mut books, &arrivals).rejected, []);
+    books.accounts.into_values().next().unwrap()
+}
+
+#[test]
+fn l3_completed_or_nothing_left_is_seeding_and_stopped_is_not() {
+    assert!(account_after(&[one(AnnounceEvent::None, 0, 0)]).is_seeding());
+    assert!(account_after(&[one(AnnounceEvent::Completed, 0, 5)]).is_seeding());
+    let leeching = account_after(&[one(AnnounceEvent::None, 0, 5)]);
+    assert!(leeching.is_leeching() && !leeching.is_seeding());
+    let gone = account_after(&[one(AnnounceEvent::None, 0, 0), one(AnnounceEvent::Stopped, 9, 0)]);
+    assert!(!gone.is_leeching() && !gone.is_seeding());
+}
+
+#[test]
+fn l3_the_first_clients_goodbye_does_not_hide_the_second() {
+    let second = TrafficEntry { peer_id: PeerId(*b"-TR3000-another one."), ..one(AnnounceEvent::None, 1, 0) };
+    let account = account_after(&[one(AnnounceEvent::None, 0, 0), second, one(AnnounceEvent::Stopped, 9, 0)]);
+    assert_eq!(account.seeding_clients, 1);
+}
+
+#[test]
+fn l3_a_late_entry_does_not_bring_a_client_back() {
+    let account = account_after(&[one(AnnounceEvent::Stopped, 9, 0), one(AnnounceEvent::None, 3, 0)]);
+    assert!(!account.is_seeding());
+    assert_eq!(account.latest.at, UnixTime(BEGIN + 9));
+}
+
+#[test]
+fn l4_time_is_dt_where_it_is_there_else_the_interval() {
+    let with_dt =
+        |seconds| TrafficEntry { since_last: Some(Seconds(seconds)), ..one(AnnounceEvent::None, 0, 0) };
+    assert_eq!(account_after(&[with_dt(300)]).figures.seeding_s, 300);
+    assert_eq!(account_after(&[with_dt(0)]).figures.seeding_s, 0);
+    assert_eq!(account_after(&[one(AnnounceEvent::None, 0, 0)]).figures.seeding_s, 1800);
+}
+
+#[test]
+fn l4_time_before_an_entry_is_what_the_client_was_doing_then() {
+    let times = |event, left| {
+        let figures = account_after(&[one(event, 0, left)]).figures;
+        (figures.seeding_s, figures.leeching_s)
+    };
+    assert_eq!(times(AnnounceEvent::Started, 0), (0, 0));
+    assert_eq!(times(AnnounceEvent::Completed, 0), (0, 1800));
+    assert_eq!(times(AnnounceEvent::None, 5), (0, 1800));
+    assert_eq!(times(AnnounceEvent::Stopped, 0), (1800, 0));
+    let silent = TrafficEntry { cause: Cause::Timeout, ..one(AnnounceEvent::Stopped, 0, 0) };
+    assert_eq!(account_after(&[silent]).figures.seeding_s, 0);
+}
+
+#[test]
+fn l5_completed_stays_and_counts_each_time() {
+    let account = account_after(&[
+        one(AnnounceEvent::Completed, 50, 0),
+        one(AnnounceEvent::Completed, 20, 0),
+        one(AnnounceEvent::Stopped, 60, 9),
+    ]);
+    assert_eq!(account.completed_at, Some(UnixTime(BEGIN + 20)));
+    assert_eq!(account.figures.completed_count, 2);
+}
+
+#[test]
+fn j8_a_foreign_entry_is_credited_up_to_the_ceiling_and_reported() {
+    let lie = TrafficEntry {
+        uploaded_delta: u64::MAX,
+        since_last: Some(Seconds(0)),
+        ..one(AnnounceEvent::None, 0, 0)
+    };
+    let mut books = Books::default();
+    let posted = post_all(&mut books, &[arrival(lie, 0)]);
+    let allowed = u128::from(RateCeiling::default().allowance(Seconds(1800)));
+    assert_eq!(books.users[&user(1)].uploaded, allowed);
+    assert_eq!(posted.risks.len(), 1);
+    assert_eq!(
+        (posted.risks[0].uploaded_seen, posted.risks[0].uploaded_credited),
+        (u64::MAX.into(), allowed)
+    );
+}
+
+fn ours(at: u32, run: u32, uploaded: u64) -> TrafficEntry {
+    let session = SessionId { client: domain::ClientId(7), run: RunId(run) };
+    let totals = Some(Totals { session, uploaded, downloaded: 0 });
+    TrafficEntry { totals, ..one(AnnounceEvent::None, at, 0) }
+}
+
+#[test]
+fn j8_a_jump_between_two_runs_is_reported_once() {
+    let mut books = Books::default();
+    assert_eq!(post_all(&mut books, &[arrival(ours(0, 1, 0), 0)]).risks, []);
+    let posted = post_all(&mut books, &[arrival(ours(10, 2, 1 << 60), 1)]);
+    assert_eq!(posted.risks.len(), 1);
+    assert_eq!(posted.risks[0].uploaded_seen, 1 << 60);
+    assert_eq!(post_all(&mut books, &[arrival(ours(20, 2, (1 << 60) + 5), 2)]).risks, []);
+}
+
+#[test]
+fn an_entry_older_than_sessions_are_kept_is_taken_only_for_a_known_run() {
+    let mut books = Books::default();
+    let ancient = TrafficEntry { at: UnixTime(BEGIN - SPAN_MAX), ..ours(0, 1, 5) };
+    let posted = post_all(&mut books, &[arrival(ancient, 0)]);
+    assert_eq!(posted.rejected.len(), 1);
+    assert!(posted.rejected[0].reason.contains("older"), "{:?}", posted.rejected);
+    assert!(posted.changes.accounts.is_empty() && posted.changes.clients.is_empty());
+    post_all(&mut books, &[arrival(ours(0, 1, 9), 1)]);
+    assert_eq!(post_all(&mut books, &[arrival(ancient, 0)]).rejected, []);
+    assert_eq!(books.users[&user(1)].uploaded, 4);
+}
+
+#[test]
+fn an_entry_of_a_run_that_was_put_away_is_rejected() {
+    let mut books = Books::default();
+    let runs = 2 * RUNS_MAX as u32;
+    for run in 1..=runs {
+        post_all(&mut books, &[arrival(ours(run * 10, run, u64::from(runs - run)), u64::from(run))]);
+    }
+    let posted = post_all(&mut books, &[arrival(ours(25, 2, 0), 1)]);
+    assert_eq!(posted.rejected.len(), 1);
+    assert_eq!(books.users[&user(1)].uploaded, 0);
+}
+
+#[test]
+fn a_ts_far_ahead_is_refused() {
+    let ahead = arrival(one(AnnounceEvent::None, 100_000, 0), 0);
+    let (admitted, rejected) = admit(&[ahead], &BTreeSet::new(), &Nobody, UnixTime(BEGIN));
+    assert!(admitted.is_empty() && rejected[0].reason.contains("ahead"), "{rejected:?}");
+}

@@ -1,0 +1,114 @@
+//! Forgets clients that have not been heard of for a long time, a few at a time.
+//!
+//! Walks through all clients in the order of their keys, from where it stopped the last time: no index on a column
+//! that changes with every entry is needed, and no step takes long.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+
+use domain::{UnixTime, UserId};
+
+use crate::books::{Books, Changes, Presence};
+use crate::consumers;
+use crate::error::LedgerError;
+use crate::figures::AccountKey;
+use crate::ledger::Ledger;
+use crate::load;
+use crate::rows::{ClientRow, client_key_cells};
+use crate::run::ClientRef;
+use crate::sql::table::CLIENTS_AFTER;
+use crate::sql::{Cell, Page, read};
+
+/// Clients looked at in one step.
+const STEP_ROWS: i64 = 1000;
+
+/// Where the walk is.
+#[derive(Debug, Default)]
+pub(crate) struct Pruner(Mutex<Option<ClientRef>>);
+
+impl Pruner {
+    fn position(&self) -> Option<ClientRef> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn move_to(&self, position: Option<ClientRef>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = position;
+    }
+}
+
+/// What one step did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Clients looked at.
+    pub examined: u64,
+    /// Clients forgotten.
+    pub clients: u64,
+    /// Whether all clients have been looked at; the next step begins anew.
+    pub is_round_done: bool,
+}
+
+impl Ledger {
+    /// Looks at the next thousand clients and forgets those not heard of for longer than sessions are kept. Amounts
+    /// stay. Meant to be called every few seconds.
+    pub async fn prune(&self, now: UnixTime) -> Result<Pruned, LedgerError> {
+        let before = now - self.settings.session_retention;
+        let candidates = self.next_clients().await?;
+        let is_round_done = (candidates.len() as i64) < STEP_ROWS;
+        let stale: BTreeSet<ClientRef> =
+            candidates.iter().filter(|(_, latest)| *latest < before).map(|(key, _)| *key).collect();
+        let clients = if stale.is_empty() { 0 } else { self.forget_clients(&stale, before).await? };
+        self.pruner.move_to(candidates.last().map(|(key, _)| *key).filter(|_| !is_round_done));
+        if is_round_done {
+            consumers::drop_forgotten(&self.database, before).await?;
+        }
+        self.counters.pruned_clients.fetch_add(clients, Ordering::Relaxed);
+        Ok(Pruned { examined: candidates.len() as u64, clients, is_round_done })
+    }
+
+    async fn next_clients(&self) -> Result<Vec<(ClientRef, UnixTime)>, LedgerError> {
+        let zero = Cell::Number(0);
+        let after = self.pruner.position().map(|key| client_key_cells(&key));
+        let [user, torrent, client] = after.unwrap_or([zero.clone(), zero, Cell::Number(i64::MIN)]);
+        let cells = [user.clone(), user, torrent.clone(), torrent, client, Cell::Number(STEP_ROWS)];
+        let rows: Vec<ClientRow> = read(&self.database, &CLIENTS_AFTER, &cells).await?;
+        let latest = |row: &ClientRow| row.client().map(|(key, client)| (key, client.latest.at));
+        rows.iter().map(latest).collect()
+    }
+
+    /// Forgets clients that are still stale once their users are locked.
+    async fn forget_clients(
+        &self,
+        stale: &BTreeSet<ClientRef>,
+        before: UnixTime,
+    ) -> Result<u64, LedgerError> {
+        let users: BTreeSet<UserId> = stale.iter().map(|key| key.user).collect();
+        let accounts: BTreeSet<AccountKey> =
+            stale.iter().map(|key| AccountKey { user: key.user, torrent: key.torrent }).collect();
+        let mut page = Page::begin(&self.database).await?;
+        let mut books = Books::default();
+        load::lock_users(&mut page, &users, &mut books).await?;
+        load::find_accounts(&mut page, &accounts, &mut books).await?;
+        load::find_clients(&mut page, stale, &mut books).await?;
+        let changes = forget_stale(&mut books, before);
+        load::save(&mut page, &books, &changes).await?;
+        page.commit().await?;
+        Ok(changes.gone_clients.len() as u64)
+    }
+}
+
+/// A client that fell silent without a word no longer seeds.
+fn forget_stale(books: &mut Books, before: UnixTime) -> Changes {
+    let mut changes = Changes::default();
+    for (key, client) in books.clients.iter().filter(|(_, client)| client.latest.at < before) {
+        changes.gone_clients.insert(*key);
+        let account = AccountKey { user: key.user, torrent: key.torrent };
+        if client.presence != Presence::Gone
+            && let Some(known) = books.accounts.get_mut(&account)
+        {
+            known.move_client(client.presence, Presence::Gone);
+            changes.accounts.insert(account);
+        }
+    }
+    changes
+}

@@ -1,0 +1,110 @@
+//! What commands and the site ask.
+
+use domain::{ClientId, TorrentId, UnixTime, UserId};
+
+use crate::books::Client;
+use crate::error::LedgerError;
+use crate::figures::{Account, AccountKey, Figures};
+use crate::ledger::Ledger;
+use crate::rows::{AccountRow, ClientRow, FiguresRow, RunRow, account_key_cells, torrent_cell, user_cell};
+use crate::sql::table::{ACCOUNT, ACCOUNTS_OF, CLIENTS_OF, RUNS_OF, TORRENT, USER};
+use crate::sql::{Cell, read};
+use crate::standing::{HitAndRunPolicy, Standing, standing};
+
+/// Accounts in one page, at the most.
+pub const PAGE_ROWS_MAX: u32 = 1000;
+/// Clients, and runs, that are shown of one account.
+const SESSION_ROWS_MAX: i64 = 1000;
+
+/// A part of a user's accounts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountPage {
+    /// The accounts, in the order of their torrents.
+    pub accounts: Vec<(AccountKey, Account)>,
+    /// Where to go on; none if that was all.
+    pub next: Option<TorrentId>,
+}
+
+impl Ledger {
+    /// What a user moved; none if never heard of.
+    pub async fn user(&self, user: UserId) -> Result<Option<Figures>, LedgerError> {
+        let rows: Vec<FiguresRow> = read(&self.database, &USER, &[user_cell(user)]).await?;
+        rows.first().map(FiguresRow::figures).transpose()
+    }
+
+    /// What was moved of a torrent; none if never heard of.
+    pub async fn torrent(&self, torrent: TorrentId) -> Result<Option<Figures>, LedgerError> {
+        let rows: Vec<FiguresRow> = read(&self.database, &TORRENT, &[torrent_cell(torrent)]).await?;
+        rows.first().map(FiguresRow::figures).transpose()
+    }
+
+    /// A user on a torrent; none if never heard of.
+    pub async fn account(&self, key: AccountKey) -> Result<Option<Account>, LedgerError> {
+        let rows: Vec<AccountRow> = read(&self.database, &ACCOUNT, &account_key_cells(&key)).await?;
+        rows.first().map(|row| row.account().map(|(_, account)| account)).transpose()
+    }
+
+    /// A user's accounts: up to `limit` of those with torrents behind `after`.
+    pub async fn accounts_of(
+        &self,
+        user: UserId,
+        after: Option<TorrentId>,
+        limit: u32,
+    ) -> Result<AccountPage, LedgerError> {
+        let limit = limit.clamp(1, PAGE_ROWS_MAX);
+        let after = after.map_or(Cell::Number(0), torrent_cell);
+        // One more than asked for tells whether there is more.
+        let cells = [user_cell(user), after, Cell::Number(i64::from(limit) + 1)];
+        let rows: Vec<AccountRow> = read(&self.database, &ACCOUNTS_OF, &cells).await?;
+        let mut accounts = rows.iter().map(AccountRow::account).collect::<Result<Vec<_>, _>>()?;
+        let is_more = accounts.len() > limit as usize;
+        accounts.truncate(limit as usize);
+        let next = accounts.last().map(|(key, _)| key.torrent).filter(|_| is_more);
+        Ok(AccountPage { accounts, next })
+    }
+
+    /// Where a user owes seeding: every account whose standing is not clear, in the order of their torrents.
+    pub async fn hit_and_runs(
+        &self,
+        user: UserId,
+        policy: &HitAndRunPolicy,
+        now: UnixTime,
+    ) -> Result<Vec<(AccountKey, Account, Standing)>, LedgerError> {
+        let mut owing = Vec::new();
+        let mut after = None;
+        loop {
+            let page = self.accounts_of(user, after, PAGE_ROWS_MAX).await?;
+            for (key, account) in page.accounts {
+                let standing = standing(&account, policy, now);
+                if standing != Standing::Clear {
+                    owing.push((key, account, standing));
+                }
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(owing),
+            }
+        }
+    }
+
+    /// The clients of a user on a torrent with their runs, those heard of last first.
+    pub async fn sessions_of(
+        &self,
+        user: UserId,
+        torrent: TorrentId,
+    ) -> Result<Vec<(ClientId, Client)>, LedgerError> {
+        let cells = [user_cell(user), torrent_cell(torrent), Cell::Number(SESSION_ROWS_MAX)];
+        let mut sessions = Vec::new();
+        for row in read::<ClientRow>(&self.database, &CLIENTS_OF, &cells).await? {
+            let (key, client) = row.client()?;
+            sessions.push((key.client, client));
+        }
+        for row in read::<RunRow>(&self.database, &RUNS_OF, &cells).await? {
+            let (key, run) = row.run()?;
+            if let Some((_, client)) = sessions.iter_mut().find(|(client, _)| *client == key.client) {
+                client.runs.push(run);
+            }
+        }
+        Ok(sessions)
+    }
+}

@@ -1,0 +1,394 @@
+//! Rows as the databases hold them, and as the books do.
+//!
+//! Numbers of 64 bits without a sign (clients, nodes, counters) are kept as the signed numbers with the same bits:
+//! nothing is ever computed with them in SQL.
+
+use domain::{ClientId, PeerId, RunId, TorrentId, UnixTime, UserId};
+use journal::EntryId;
+
+use crate::books::{Client, Presence};
+use crate::error::LedgerError;
+use crate::figures::{Account, AccountKey, Figures, Stamp};
+use crate::multiplier::{Multiplier, NewMultiplier, Percent, Scope};
+use crate::run::{ClientRef, Counters, Run, RunKey};
+use crate::sql::Cell;
+
+/// The sums that users, torrents and accounts have alike.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct SumsRow {
+    uploaded: String,
+    downloaded: String,
+    bonus_uploaded_x100: String,
+    bonus_downloaded_x100: String,
+    seeding_s: i64,
+    leeching_s: i64,
+    completed_count: i64,
+    first_seen: Option<i64>,
+    last_seen: Option<i64>,
+}
+
+/// A user or a torrent.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct FiguresRow {
+    pub(crate) id: i64,
+    #[sqlx(flatten)]
+    sums: SumsRow,
+}
+
+/// A user on a torrent.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct AccountRow {
+    user_id: i64,
+    torrent_id: i64,
+    #[sqlx(flatten)]
+    sums: SumsRow,
+    left_bytes: Option<i64>,
+    seeding_clients: i64,
+    leeching_clients: i64,
+    completed_at: Option<i64>,
+    latest_ts: i64,
+    latest_ms: i64,
+    latest_seq: i64,
+    peer_id: String,
+}
+
+/// A client.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct ClientRow {
+    user_id: i64,
+    torrent_id: i64,
+    client: i64,
+    presence: i64,
+    latest_ts: i64,
+    latest_ms: i64,
+    latest_seq: i64,
+    settled_until: i64,
+}
+
+/// A run.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct RunRow {
+    user_id: i64,
+    torrent_id: i64,
+    client: i64,
+    run: i64,
+    node: i64,
+    uploaded_low: i64,
+    uploaded_high: i64,
+    downloaded_low: i64,
+    downloaded_high: i64,
+    first_ts: i64,
+    last_ts: i64,
+    is_settled: i64,
+}
+
+/// A multiplier.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct MultiplierRow {
+    id: i64,
+    scope: String,
+    subject: i64,
+    upload_percent: i64,
+    download_percent: i64,
+    starts_at: i64,
+    ends_at: Option<i64>,
+    note: String,
+}
+
+/// One number.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct NumberRow {
+    pub(crate) number: i64,
+}
+
+/// The place of an entry.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct PlaceRow {
+    ms: i64,
+    seq: i64,
+}
+
+impl PlaceRow {
+    pub(crate) fn entry_id(&self) -> EntryId {
+        EntryId { ms: from_bits(self.ms), seq: from_bits(self.seq) }
+    }
+}
+
+/// What a consumer has applied.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct AppliedRow {
+    pub(crate) fenced: i64,
+    pub(crate) applied: Vec<u8>,
+    #[sqlx(flatten)]
+    pub(crate) place: PlaceRow,
+}
+
+/// The signed number with the same bits.
+pub(crate) const fn to_bits(number: u64) -> i64 {
+    number.cast_signed()
+}
+
+const fn from_bits(number: i64) -> u64 {
+    number.cast_unsigned()
+}
+
+/// A number as SQL holds it; beyond its limit, the limit.
+fn counted(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn user_cell(user: UserId) -> Cell {
+    Cell::Number(counted(user.get()))
+}
+
+pub(crate) fn torrent_cell(torrent: TorrentId) -> Cell {
+    Cell::Number(counted(torrent.get()))
+}
+
+fn moment(at: Option<UnixTime>) -> Cell {
+    at.map(|at| i64::from(at.0)).into()
+}
+
+fn sums_cells(figures: &Figures) -> [Cell; 9] {
+    [
+        figures.uploaded.to_string().into(),
+        figures.downloaded.to_string().into(),
+        figures.bonus_uploaded_x100.to_string().into(),
+        figures.bonus_downloaded_x100.to_string().into(),
+        counted(figures.seeding_s).into(),
+        counted(figures.leeching_s).into(),
+        counted(figures.completed_count).into(),
+        moment(figures.first_seen),
+        moment(figures.last_seen),
+    ]
+}
+
+/// A user or a torrent, as its table lists it.
+pub(crate) fn figures_cells(id: Cell, figures: &Figures) -> [Cell; 10] {
+    let [a, b, c, d, e, f, g, h, i] = sums_cells(figures);
+    [id, a, b, c, d, e, f, g, h, i]
+}
+
+/// An account's key.
+pub(crate) fn account_key_cells(key: &AccountKey) -> [Cell; 2] {
+    [user_cell(key.user), torrent_cell(key.torrent)]
+}
+
+/// An account, as its table lists it.
+pub(crate) fn account_cells(key: &AccountKey, account: &Account) -> [Cell; 20] {
+    let [user, torrent] = account_key_cells(key);
+    let [a, b, c, d, e, f, g, h, i] = sums_cells(&account.figures);
+    let [ts, ms, seq] = stamp_cells(&account.latest);
+    let peer_id = account.peer_id.map_or_else(String::new, |peer_id| peer_id.to_string());
+    [
+        user,
+        torrent,
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+        i,
+        account.left.map(counted).into(),
+        counted(account.seeding_clients).into(),
+        counted(account.leeching_clients).into(),
+        moment(account.completed_at),
+        ts,
+        ms,
+        seq,
+        peer_id.into(),
+        account.client().into(),
+    ]
+}
+
+fn stamp_cells(stamp: &Stamp) -> [Cell; 3] {
+    [i64::from(stamp.at.0).into(), to_bits(stamp.origin.ms).into(), to_bits(stamp.origin.seq).into()]
+}
+
+/// A client's key.
+pub(crate) fn client_key_cells(key: &ClientRef) -> [Cell; 3] {
+    [user_cell(key.user), torrent_cell(key.torrent), to_bits(key.client.0).into()]
+}
+
+/// A client, as its table lists it.
+pub(crate) fn client_cells(key: &ClientRef, client: &Client) -> [Cell; 8] {
+    let [user, torrent, number] = client_key_cells(key);
+    let [ts, ms, seq] = stamp_cells(&client.latest);
+    let presence = match client.presence {
+        Presence::Gone => 0,
+        Presence::Seeding => 1,
+        Presence::Leeching => 2,
+    };
+    [user, torrent, number, Cell::Number(presence), ts, ms, seq, i64::from(client.settled_until.0).into()]
+}
+
+/// A run's key.
+pub(crate) fn run_key_cells(client: &ClientRef, key: &RunKey) -> [Cell; 5] {
+    let [user, torrent, number] = client_key_cells(client);
+    [user, torrent, number, i64::from(key.run.0).into(), to_bits(key.node).into()]
+}
+
+/// A run, as its table lists it.
+pub(crate) fn run_cells(client: &ClientRef, run: &Run) -> [Cell; 12] {
+    let [user, torrent, number, key, node] = run_key_cells(client, &run.key);
+    [
+        user,
+        torrent,
+        number,
+        key,
+        node,
+        to_bits(run.low.uploaded).into(),
+        to_bits(run.high.uploaded).into(),
+        to_bits(run.low.downloaded).into(),
+        to_bits(run.high.downloaded).into(),
+        i64::from(run.first.0).into(),
+        i64::from(run.last.0).into(),
+        i64::from(run.is_settled).into(),
+    ]
+}
+
+/// A multiplier, but for its number.
+pub(crate) fn multiplier_cells(terms: &NewMultiplier) -> [Cell; 7] {
+    [
+        terms.scope.name().into(),
+        counted(terms.scope.subject()).into(),
+        i64::from(terms.upload.get()).into(),
+        i64::from(terms.download.get()).into(),
+        i64::from(terms.starts_at.0).into(),
+        moment(terms.ends_at),
+        terms.note.as_str().into(),
+    ]
+}
+
+fn unreadable(what: &'static str, value: impl ToString) -> LedgerError {
+    LedgerError::Unreadable { what, value: value.to_string() }
+}
+
+pub(crate) fn user_of(number: i64) -> Result<UserId, LedgerError> {
+    let id = u64::try_from(number).ok().and_then(UserId::new);
+    id.ok_or_else(|| unreadable("the number of a user", number))
+}
+
+pub(crate) fn torrent_of(number: i64) -> Result<TorrentId, LedgerError> {
+    let id = u64::try_from(number).ok().and_then(TorrentId::new);
+    id.ok_or_else(|| unreadable("the number of a torrent", number))
+}
+
+fn count_of(what: &'static str, number: i64) -> Result<u64, LedgerError> {
+    u64::try_from(number).map_err(|_| unreadable(what, number))
+}
+
+fn time_of(number: i64) -> Result<UnixTime, LedgerError> {
+    u32::try_from(number).map(UnixTime).map_err(|_| unreadable("a time", number))
+}
+
+fn amount_of<T: std::str::FromStr>(text: &str) -> Result<T, LedgerError> {
+    text.parse().map_err(|_| unreadable("an amount", text))
+}
+
+impl SumsRow {
+    fn figures(&self) -> Result<Figures, LedgerError> {
+        Ok(Figures {
+            uploaded: amount_of(&self.uploaded)?,
+            downloaded: amount_of(&self.downloaded)?,
+            bonus_uploaded_x100: amount_of(&self.bonus_uploaded_x100)?,
+            bonus_downloaded_x100: amount_of(&self.bonus_downloaded_x100)?,
+            seeding_s: count_of("seeding_s", self.seeding_s)?,
+            leeching_s: count_of("leeching_s", self.leeching_s)?,
+            completed_count: count_of("completed_count", self.completed_count)?,
+            first_seen: self.first_seen.map(time_of).transpose()?,
+            last_seen: self.last_seen.map(time_of).transpose()?,
+        })
+    }
+}
+
+impl FiguresRow {
+    pub(crate) fn figures(&self) -> Result<Figures, LedgerError> {
+        self.sums.figures()
+    }
+}
+
+impl AccountRow {
+    pub(crate) fn account(&self) -> Result<(AccountKey, Account), LedgerError> {
+        let peer_id = self.peer_id.parse::<PeerId>().ok();
+        let account = Account {
+            figures: self.sums.figures()?,
+            left: self.left_bytes.map(|left| count_of("left_bytes", left)).transpose()?,
+            seeding_clients: count_of("seeding_clients", self.seeding_clients)?,
+            leeching_clients: count_of("leeching_clients", self.leeching_clients)?,
+            completed_at: self.completed_at.map(time_of).transpose()?,
+            latest: stamp_of(self.latest_ts, self.latest_ms, self.latest_seq)?,
+            peer_id,
+        };
+        Ok((AccountKey { user: user_of(self.user_id)?, torrent: torrent_of(self.torrent_id)? }, account))
+    }
+}
+
+fn stamp_of(ts: i64, ms: i64, seq: i64) -> Result<Stamp, LedgerError> {
+    Ok(Stamp { at: time_of(ts)?, origin: EntryId { ms: from_bits(ms), seq: from_bits(seq) } })
+}
+
+fn client_ref_of(user: i64, torrent: i64, client: i64) -> Result<ClientRef, LedgerError> {
+    Ok(ClientRef { user: user_of(user)?, torrent: torrent_of(torrent)?, client: ClientId(from_bits(client)) })
+}
+
+impl ClientRow {
+    /// The client, without its runs.
+    pub(crate) fn client(&self) -> Result<(ClientRef, Client), LedgerError> {
+        let presence = match self.presence {
+            0 => Presence::Gone,
+            1 => Presence::Seeding,
+            2 => Presence::Leeching,
+            other => return Err(unreadable("presence", other)),
+        };
+        let client = Client {
+            presence,
+            latest: stamp_of(self.latest_ts, self.latest_ms, self.latest_seq)?,
+            settled_until: time_of(self.settled_until)?,
+            runs: Vec::new(),
+        };
+        Ok((client_ref_of(self.user_id, self.torrent_id, self.client)?, client))
+    }
+}
+
+impl RunRow {
+    pub(crate) fn run(&self) -> Result<(ClientRef, Run), LedgerError> {
+        let number = u32::try_from(self.run).map_err(|_| unreadable("the number of a run", self.run))?;
+        let counters = |uploaded, downloaded| Counters {
+            uploaded: from_bits(uploaded),
+            downloaded: from_bits(downloaded),
+        };
+        let run = Run {
+            key: RunKey { run: RunId(number), node: from_bits(self.node) },
+            low: counters(self.uploaded_low, self.downloaded_low),
+            high: counters(self.uploaded_high, self.downloaded_high),
+            first: time_of(self.first_ts)?,
+            last: time_of(self.last_ts)?,
+            is_settled: self.is_settled != 0,
+        };
+        Ok((client_ref_of(self.user_id, self.torrent_id, self.client)?, run))
+    }
+}
+
+impl MultiplierRow {
+    pub(crate) fn multiplier(&self) -> Result<Multiplier, LedgerError> {
+        let percent = |number: i64| {
+            let percent = u32::try_from(number).ok().and_then(Percent::new);
+            percent.ok_or_else(|| unreadable("a percentage", number))
+        };
+        let subject = count_of("the subject of a multiplier", self.subject)?;
+        let terms = NewMultiplier {
+            scope: Scope::from_parts(&self.scope, subject)
+                .ok_or_else(|| unreadable("the scope of a multiplier", &self.scope))?,
+            upload: percent(self.upload_percent)?,
+            download: percent(self.download_percent)?,
+            starts_at: time_of(self.starts_at)?,
+            ends_at: self.ends_at.map(time_of).transpose()?,
+            note: self.note.clone(),
+        };
+        Ok(Multiplier { id: count_of("the number of a multiplier", self.id)?, terms })
+    }
+}

@@ -1,0 +1,58 @@
+//! MariaDB and MySQL.
+
+use sqlx::mysql::{MySqlArguments, MySqlConnection};
+use sqlx::query::{Query, QueryAs};
+use sqlx::{MySql, query, query_as};
+
+use super::{AnyRow, Cell, Rows};
+
+pub(super) async fn read<T: AnyRow>(
+    page: &mut MySqlConnection,
+    text: &'static str,
+    cells: &[Cell],
+) -> Result<Vec<T>, sqlx::Error> {
+    let mut query: QueryAs<'_, MySql, T, MySqlArguments> = query_as(text);
+    for cell in cells {
+        query = match cell {
+            Cell::Number(number) => query.bind(*number),
+            Cell::Null => query.bind(None::<i64>),
+            Cell::Text(text) => query.bind(text.clone()),
+            Cell::Bytes(bytes) => query.bind(bytes.clone()),
+        };
+    }
+    query.fetch_all(page).await
+}
+
+pub(super) async fn read_many<T: AnyRow>(
+    page: &mut MySqlConnection,
+    text: &'static str,
+    keys: &Rows,
+) -> Result<Vec<T>, sqlx::Error> {
+    query_as(text).bind(keys.to_json()).fetch_all(page).await
+}
+
+pub(super) async fn write(
+    page: &mut MySqlConnection,
+    text: &'static str,
+    cells: &[Cell],
+) -> Result<u64, sqlx::Error> {
+    let mut query: Query<'_, MySql, MySqlArguments> = query(text);
+    for cell in cells {
+        query = match cell {
+            Cell::Number(number) => query.bind(*number),
+            Cell::Null => query.bind(None::<i64>),
+            Cell::Text(text) => query.bind(text.clone()),
+            Cell::Bytes(bytes) => query.bind(bytes.clone()),
+        };
+    }
+    Ok(query.execute(page).await?.rows_affected())
+}
+
+pub(super) async fn write_many(
+    page: &mut MySqlConnection,
+    text: &'static str,
+    rows: &Rows,
+) -> Result<(), sqlx::Error> {
+    query(text).bind(rows.to_json()).execute(page).await?;
+    Ok(())
+}

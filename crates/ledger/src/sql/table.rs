@@ -1,0 +1,276 @@
+//! The tables of which many rows are read and written at once, and the statements that do so.
+
+use std::sync::LazyLock;
+
+use super::Statement;
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Number,
+    /// Too large for 64 bits; goes in and comes out as text.
+    Amount,
+    Text,
+}
+
+/// A table: its key comes first.
+struct Table {
+    name: &'static str,
+    keys: &'static [&'static str],
+    others: &'static [&'static [(&'static str, Kind)]],
+}
+
+const SUMS: &[(&str, Kind)] = &[
+    ("uploaded", Kind::Amount),
+    ("downloaded", Kind::Amount),
+    ("bonus_uploaded_x100", Kind::Amount),
+    ("bonus_downloaded_x100", Kind::Amount),
+    ("seeding_s", Kind::Number),
+    ("leeching_s", Kind::Number),
+    ("completed_count", Kind::Number),
+    ("first_seen", Kind::Number),
+    ("last_seen", Kind::Number),
+];
+
+const LATEST: &[(&str, Kind)] =
+    &[("latest_ts", Kind::Number), ("latest_ms", Kind::Number), ("latest_seq", Kind::Number)];
+
+const USERS: Table = Table { name: "ledger_users", keys: &["id"], others: &[SUMS] };
+
+const TORRENTS: Table = Table { name: "ledger_torrents", keys: &["id"], others: &[SUMS] };
+
+const ACCOUNTS: Table = Table {
+    name: "ledger_accounts",
+    keys: &["user_id", "torrent_id"],
+    others: &[
+        SUMS,
+        &[
+            ("left_bytes", Kind::Number),
+            ("seeding_clients", Kind::Number),
+            ("leeching_clients", Kind::Number),
+            ("completed_at", Kind::Number),
+        ],
+        LATEST,
+        &[("peer_id", Kind::Text), ("client", Kind::Text)],
+    ],
+};
+
+const CLIENTS: Table = Table {
+    name: "ledger_clients",
+    keys: &["user_id", "torrent_id", "client"],
+    others: &[&[("presence", Kind::Number)], LATEST, &[("settled_until", Kind::Number)]],
+};
+
+const RUNS: Table = Table {
+    name: "ledger_runs",
+    keys: &["user_id", "torrent_id", "client", "run", "node"],
+    others: &[&[
+        ("uploaded_low", Kind::Number),
+        ("uploaded_high", Kind::Number),
+        ("downloaded_low", Kind::Number),
+        ("downloaded_high", Kind::Number),
+        ("first_ts", Kind::Number),
+        ("last_ts", Kind::Number),
+        ("is_settled", Kind::Number),
+    ]],
+};
+
+/// How many columns of a client's key a run's key begins with.
+const CLIENT_KEYS: usize = 3;
+
+type Lazy = LazyLock<Statement>;
+
+pub(crate) static ADD_USERS: Lazy = LazyLock::new(|| USERS.add());
+pub(crate) static ADD_TORRENTS: Lazy = LazyLock::new(|| TORRENTS.add());
+pub(crate) static LOCK_USERS: Lazy = LazyLock::new(|| USERS.find(1, " ORDER BY t.id FOR UPDATE OF t"));
+pub(crate) static LOCK_TORRENTS: Lazy = LazyLock::new(|| TORRENTS.find(1, " ORDER BY t.id FOR UPDATE OF t"));
+pub(crate) static FIND_ACCOUNTS: Lazy = LazyLock::new(|| ACCOUNTS.find(2, ""));
+pub(crate) static FIND_CLIENTS: Lazy = LazyLock::new(|| CLIENTS.find(CLIENT_KEYS, ""));
+pub(crate) static FIND_RUNS: Lazy = LazyLock::new(|| RUNS.find(CLIENT_KEYS, ""));
+pub(crate) static SAVE_USERS: Lazy = LazyLock::new(|| USERS.save());
+pub(crate) static SAVE_TORRENTS: Lazy = LazyLock::new(|| TORRENTS.save());
+pub(crate) static SAVE_ACCOUNTS: Lazy = LazyLock::new(|| ACCOUNTS.save());
+pub(crate) static SAVE_CLIENTS: Lazy = LazyLock::new(|| CLIENTS.save());
+pub(crate) static SAVE_RUNS: Lazy = LazyLock::new(|| RUNS.save());
+pub(crate) static DELETE_RUNS: Lazy = LazyLock::new(|| RUNS.delete(RUNS.keys.len()));
+pub(crate) static DELETE_CLIENTS: Lazy = LazyLock::new(|| CLIENTS.delete(CLIENT_KEYS));
+pub(crate) static DELETE_RUNS_OF_CLIENTS: Lazy = LazyLock::new(|| RUNS.delete(CLIENT_KEYS));
+
+pub(crate) static USER: Lazy = LazyLock::new(|| USERS.select("WHERE t.id = ?"));
+pub(crate) static TORRENT: Lazy = LazyLock::new(|| TORRENTS.select("WHERE t.id = ?"));
+pub(crate) static ACCOUNT: Lazy =
+    LazyLock::new(|| ACCOUNTS.select("WHERE t.user_id = ? AND t.torrent_id = ?"));
+pub(crate) static ACCOUNTS_OF: Lazy = LazyLock::new(|| {
+    ACCOUNTS.select("WHERE t.user_id = ? AND t.torrent_id > ? ORDER BY t.torrent_id LIMIT ?")
+});
+pub(crate) static CLIENTS_OF: Lazy = LazyLock::new(|| {
+    CLIENTS.select("WHERE t.user_id = ? AND t.torrent_id = ? ORDER BY t.latest_ts DESC, t.client LIMIT ?")
+});
+pub(crate) static RUNS_OF: Lazy =
+    LazyLock::new(|| RUNS.select("WHERE t.user_id = ? AND t.torrent_id = ? ORDER BY t.first_ts LIMIT ?"));
+/// Written out, since not every database finds its way along an index by a comparison of tuples.
+pub(crate) static CLIENTS_AFTER: Lazy = LazyLock::new(|| {
+    CLIENTS.select(
+        "WHERE t.user_id >= ? AND (t.user_id > ? OR t.torrent_id > ? OR (t.torrent_id = ? AND t.client > ?)) \
+         ORDER BY t.user_id, t.torrent_id, t.client LIMIT ?",
+    )
+});
+
+impl Table {
+    fn columns(&self) -> Vec<(&'static str, Kind)> {
+        let keys = self.keys.iter().map(|name| (*name, Kind::Number));
+        keys.chain(self.others.iter().copied().flatten().copied()).collect()
+    }
+
+    fn other_names(&self) -> impl Iterator<Item = &'static str> {
+        self.others.iter().copied().flatten().map(|(name, _)| *name)
+    }
+
+    /// All columns, amounts as text.
+    fn listed(&self, as_text: impl Fn(&str) -> String) -> String {
+        let shown = self.columns().into_iter().map(|(name, kind)| match kind {
+            Kind::Number => format!("t.{name}"),
+            Kind::Amount | Kind::Text => format!("{} AS {name}", as_text(&format!("t.{name}"))),
+        });
+        shown.collect::<Vec<_>>().join(", ")
+    }
+
+    fn listed_for_all(&self) -> Statement {
+        Statement {
+            sqlite: self.listed(str::to_owned),
+            postgres: self.listed(|name| format!("{name}::text")),
+            mysql: self.listed(|name| format!("CAST({name} AS CHAR)")),
+        }
+    }
+
+    /// Reads rows of the caller's choice.
+    fn select(&self, which: &str) -> Statement {
+        let (listed, choice) = (self.listed_for_all(), Statement::portable(which));
+        let name = self.name;
+        Statement {
+            sqlite: format!("SELECT {} FROM {name} t {}", listed.sqlite, choice.sqlite),
+            postgres: format!("SELECT {} FROM {name} t {}", listed.postgres, choice.postgres),
+            mysql: format!("SELECT {} FROM {name} t {}", listed.mysql, choice.mysql),
+        }
+    }
+
+    /// Reads the rows whose keys begin like these. The list of keys comes first in every join, in its own order: so
+    /// MariaDB takes locks in that order, as PostgreSQL does by sorting.
+    fn find(&self, keys: usize, locking: &str) -> Statement {
+        let listed = self.listed_for_all();
+        let name = self.name;
+        let on = |key: fn(usize) -> String| {
+            let pairs = self.keys[..keys].iter().enumerate();
+            pairs.map(|(n, column)| format!("t.{column} = {}", key(n))).collect::<Vec<_>>().join(" AND ")
+        };
+        let numbers = vec![Kind::Number; keys];
+        let mysql_locking = if locking.is_empty() { "" } else { " FOR UPDATE" };
+        Statement {
+            sqlite: format!(
+                "SELECT {} FROM json_each(?) k CROSS JOIN {name} t ON {}",
+                listed.sqlite,
+                on(|n| format!("k.value ->> {n}"))
+            ),
+            postgres: format!(
+                "SELECT {} FROM {} JOIN {name} t ON {}{locking}",
+                listed.postgres,
+                unnest(&numbers),
+                on(|n| format!("k.c{n}"))
+            ),
+            mysql: format!(
+                "SELECT {} FROM {} STRAIGHT_JOIN {name} t ON {}{mysql_locking}",
+                listed.mysql,
+                json_table(&numbers),
+                on(|n| format!("k.c{n}"))
+            ),
+        }
+    }
+
+    /// Adds rows with these keys where they are missing, empty.
+    fn add(&self) -> Statement {
+        let (name, key) = (self.name, self.keys[0]);
+        let numbers = [Kind::Number];
+        Statement {
+            sqlite: format!("INSERT INTO {name} ({key}) VALUES (?) ON CONFLICT DO NOTHING"),
+            postgres: format!(
+                "INSERT INTO {name} ({key}) SELECT k.c0 FROM {} ON CONFLICT DO NOTHING",
+                unnest(&numbers)
+            ),
+            mysql: format!("INSERT IGNORE INTO {name} ({key}) SELECT k.c0 FROM {}", json_table(&numbers)),
+        }
+    }
+
+    /// Writes rows, over those with the same keys.
+    fn save(&self) -> Statement {
+        let columns = self.columns();
+        let kinds: Vec<Kind> = columns.iter().map(|(_, kind)| *kind).collect();
+        let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let places = vec!["?"; columns.len()].join(", ");
+        let (name, keys) = (self.name, self.keys.join(", "));
+        let over = |new: fn(&str) -> String| {
+            self.other_names().map(|name| format!("{name} = {}", new(name))).collect::<Vec<_>>().join(", ")
+        };
+        let on_conflict =
+            format!("ON CONFLICT ({keys}) DO UPDATE SET {}", over(|name| format!("excluded.{name}")));
+        Statement {
+            sqlite: format!("INSERT INTO {name} ({names}) VALUES ({places}) {on_conflict}"),
+            postgres: format!(
+                "INSERT INTO {name} ({names}) SELECT {} FROM {} {on_conflict}",
+                cast(&kinds),
+                unnest(&kinds)
+            ),
+            mysql: format!(
+                "INSERT INTO {name} ({names}) SELECT * FROM {} ON DUPLICATE KEY UPDATE {}",
+                json_table(&kinds),
+                over(|name| format!("VALUES({name})"))
+            ),
+        }
+    }
+
+    /// Deletes the rows whose keys begin like these.
+    fn delete(&self, keys: usize) -> Statement {
+        let name = self.name;
+        let numbers = vec![Kind::Number; keys];
+        let pairs = || self.keys[..keys].iter().enumerate();
+        let places = pairs().map(|(_, column)| format!("{column} = ?")).collect::<Vec<_>>().join(" AND ");
+        let on = pairs().map(|(n, column)| format!("t.{column} = k.c{n}")).collect::<Vec<_>>().join(" AND ");
+        Statement {
+            sqlite: format!("DELETE FROM {name} WHERE {places}"),
+            postgres: format!("DELETE FROM {name} t USING {} WHERE {on}", unnest(&numbers)),
+            mysql: format!("DELETE t FROM {} STRAIGHT_JOIN {name} t ON {on}", json_table(&numbers)),
+        }
+    }
+}
+
+/// PostgreSQL: columns that come in as arrays.
+fn unnest(kinds: &[Kind]) -> String {
+    let array = |(n, kind): (usize, &Kind)| match kind {
+        Kind::Number => format!("${}::bigint[]", n + 1),
+        Kind::Amount | Kind::Text => format!("${}::text[]", n + 1),
+    };
+    let arrays = kinds.iter().enumerate().map(array).collect::<Vec<_>>().join(", ");
+    let names = (0..kinds.len()).map(|n| format!("c{n}")).collect::<Vec<_>>().join(", ");
+    format!("UNNEST({arrays}) AS k({names})")
+}
+
+fn cast(kinds: &[Kind]) -> String {
+    let column = |(n, kind): (usize, &Kind)| match kind {
+        Kind::Amount => format!("k.c{n}::numeric"),
+        Kind::Number | Kind::Text => format!("k.c{n}"),
+    };
+    kinds.iter().enumerate().map(column).collect::<Vec<_>>().join(", ")
+}
+
+/// MariaDB and MySQL: rows that come in as one JSON text.
+fn json_table(kinds: &[Kind]) -> String {
+    let column = |(n, kind): (usize, &Kind)| {
+        let what = match kind {
+            Kind::Number => "BIGINT",
+            Kind::Amount => "DECIMAL(40, 0)",
+            Kind::Text => "VARCHAR(255)",
+        };
+        format!("c{n} {what} PATH '$[{n}]'")
+    };
+    let columns = kinds.iter().enumerate().map(column).collect::<Vec<_>>().join(", ");
+    format!("JSON_TABLE(?, '$[*]' COLUMNS ({columns})) k")
+}

@@ -1,0 +1,132 @@
+//! Multipliers in the database, and as this process knows them.
+//!
+//! Whoever adds or removes one raises a version in the same transaction; others look at it at most once a second and
+//! load all of them when it has changed. So a new multiplier holds everywhere within a second.
+
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use database::Database;
+use domain::UnixTime;
+
+use crate::error::LedgerError;
+use crate::ledger::Ledger;
+use crate::multiplier::{Multiplier, Multipliers, NewMultiplier};
+use crate::rows::{MultiplierRow, NumberRow, multiplier_cells};
+use crate::sql::{Cell, Page, Statement, read};
+
+/// The longest note.
+const NOTE_CHARS_MAX: usize = 500;
+
+type Lazy = LazyLock<Statement>;
+
+static VERSION: Lazy = LazyLock::new(|| {
+    Statement::portable("SELECT multipliers_version AS number FROM ledger_state WHERE id = 1")
+});
+
+static RAISE_VERSION: Lazy = LazyLock::new(|| {
+    Statement::portable("UPDATE ledger_state SET multipliers_version = multipliers_version + 1 WHERE id = 1")
+});
+
+static LIST: Lazy = LazyLock::new(|| {
+    let portable = Statement::portable(
+        "SELECT id, scope, subject, upload_percent, download_percent, starts_at, ends_at, note \
+         FROM ledger_multipliers ORDER BY id",
+    );
+    Statement { mysql: portable.mysql.replace(" scope,", " CAST(scope AS CHAR) AS scope,"), ..portable }
+});
+
+static ADD: Lazy = LazyLock::new(|| {
+    Statement::portable(
+        "INSERT INTO ledger_multipliers \
+         (scope, subject, upload_percent, download_percent, starts_at, ends_at, note) \
+         VALUES (?, ?, ?, ?, ?, ?, ?)",
+    )
+});
+
+static LAST: Lazy = LazyLock::new(|| Statement::portable("SELECT max(id) AS number FROM ledger_multipliers"));
+
+static REMOVE: Lazy = LazyLock::new(|| Statement::portable("DELETE FROM ledger_multipliers WHERE id = ?"));
+
+/// Multipliers as they were when last looked at.
+#[derive(Debug, Default)]
+pub(crate) struct TermsCache(Mutex<Option<Known>>);
+
+#[derive(Clone, Debug)]
+struct Known {
+    version: i64,
+    looked_at: UnixTime,
+    multipliers: Arc<Multipliers>,
+}
+
+impl TermsCache {
+    /// The multipliers, no more than a second old.
+    pub(crate) async fn current(
+        &self,
+        database: &Database,
+        now: UnixTime,
+    ) -> Result<Arc<Multipliers>, LedgerError> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(known) = &known
+            && known.looked_at == now
+        {
+            return Ok(Arc::clone(&known.multipliers));
+        }
+        let rows: Vec<NumberRow> = read(database, &VERSION, &[]).await?;
+        let version = rows.first().map_or(0, |row| row.number);
+        let multipliers = match known {
+            Some(known) if known.version == version => known.multipliers,
+            _ => Arc::new(Multipliers::new(list(database).await?)),
+        };
+        let known = Known { version, looked_at: now, multipliers: Arc::clone(&multipliers) };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
+        Ok(multipliers)
+    }
+
+    fn clear(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+async fn list(database: &Database) -> Result<Vec<Multiplier>, LedgerError> {
+    let rows: Vec<MultiplierRow> = read(database, &LIST, &[]).await?;
+    rows.iter().map(MultiplierRow::multiplier).collect()
+}
+
+impl Ledger {
+    /// All multipliers, also those whose time is over or has not come.
+    pub async fn multipliers(&self) -> Result<Vec<Multiplier>, LedgerError> {
+        list(&self.database).await
+    }
+
+    /// Adds a multiplier. It holds for entries that are applied from now on, by their `ts`.
+    pub async fn add_multiplier(&self, terms: NewMultiplier) -> Result<Multiplier, LedgerError> {
+        if terms.ends_at.is_some_and(|end| end <= terms.starts_at) {
+            return Err(LedgerError::EndsBeforeItStarts);
+        }
+        if terms.note.chars().count() > NOTE_CHARS_MAX {
+            return Err(LedgerError::NoteTooLong { max: NOTE_CHARS_MAX });
+        }
+        let mut page = Page::begin(&self.database).await?;
+        // Raising the version comes first: others who add one wait for it, so the last one is ours.
+        page.write(&RAISE_VERSION, &[]).await?;
+        page.write(&ADD, &multiplier_cells(&terms)).await?;
+        let added: Vec<NumberRow> = page.read(&LAST, &[]).await?;
+        page.commit().await?;
+        self.terms.clear();
+        let id = added.first().map_or(0, |row| row.number.unsigned_abs());
+        Ok(Multiplier { id, terms })
+    }
+
+    /// Removes a multiplier; what it has added stays. False if there is none with this number.
+    pub async fn remove_multiplier(&self, id: u64) -> Result<bool, LedgerError> {
+        let Ok(id) = i64::try_from(id) else {
+            return Ok(false);
+        };
+        let mut page = Page::begin(&self.database).await?;
+        let removed = page.write(&REMOVE, &[Cell::Number(id)]).await?;
+        page.write(&RAISE_VERSION, &[]).await?;
+        page.commit().await?;
+        self.terms.clear();
+        Ok(removed > 0)
+    }
+}

@@ -1,0 +1,227 @@
+//! L6: whatever happens between reading and acknowledging, no byte is lost and none counts twice.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(dead_code, reason = "the support is shared")]
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use journal::{Arrival, Batch, EntryId, Lane, View, ViewError};
+use ledger::Ledger;
+
+use support::simulator::{Size, World, simulate};
+use support::{Place, apply, batch, everything, figures, open};
+
+const SIZE: Size = Size { users: 4, torrents: 5, clients_per_account: 2, announces_per_client: 25 };
+
+fn shuffled(world: &World, seed: u64) -> Vec<Arrival> {
+    let mut arrivals = world.arrivals.clone();
+    fastrand::Rng::with_seed(seed).shuffle(&mut arrivals);
+    arrivals
+}
+
+async fn assert_credited(ledger: &Ledger, world: &World) {
+    for owner in 1..=SIZE.users {
+        let moved = figures(ledger, owner).await;
+        assert_eq!((moved.uploaded, moved.downloaded), world.credited_to_user(owner), "user {owner}");
+    }
+    for ((owner, on), moved) in &world.credited {
+        let account = support::account(ledger, *owner, *on).await;
+        assert_eq!((account.figures.uploaded, account.figures.downloaded), *moved, "user {owner} on {on}");
+    }
+}
+
+/// What the books come to when everything comes in order, once, on SQLite.
+async fn in_order(world: &World) -> (Place, Ledger) {
+    let place = Place::sqlite();
+    let ledger = open(&place).await;
+    for chunk in world.arrivals.chunks(500) {
+        assert_eq!(apply(&ledger, "only", chunk).await, []);
+    }
+    (place, ledger)
+}
+
+async fn any_order_and_many_consumers_at_once_give_the_same_books(place: Place) {
+    let world = simulate(11, SIZE);
+    let arrivals = shuffled(&world, 11);
+    let ledger = Arc::new(open(&place).await);
+    let share = arrivals.len().div_ceil(6);
+    let consumers: Vec<_> = arrivals
+        .chunks(share)
+        .enumerate()
+        .map(|(number, share)| {
+            let (ledger, share) = (Arc::clone(&ledger), share.to_vec());
+            tokio::spawn(async move {
+                for chunk in share.chunks(37) {
+                    // None of them may ever be in another's way for good.
+                    assert_eq!(apply(&ledger, &format!("c{number}"), chunk).await, []);
+                }
+            })
+        })
+        .collect();
+    for consumer in consumers {
+        consumer.await.unwrap();
+    }
+    assert_credited(&ledger, &world).await;
+    let (_place, expected) = in_order(&world).await;
+    assert_eq!(
+        everything(&ledger, SIZE.users, SIZE.torrents).await,
+        everything(&expected, SIZE.users, SIZE.torrents).await
+    );
+    assert_eq!(ledger.counts().applied, world.arrivals.len() as u64);
+}
+
+async fn l6_a_batch_whose_commit_nobody_heard_of_is_not_applied_again(place: Place) {
+    let world = simulate(12, SIZE);
+    let ledger = open(&place).await;
+    for chunk in world.arrivals.chunks(101) {
+        apply(&ledger, "a", chunk).await;
+        let again = Batch { is_retry: true, ..batch("a", chunk) };
+        assert_eq!(ledger.apply(&again).await.unwrap(), []);
+    }
+    assert_credited(&ledger, &world).await;
+    let (_place, expected) = in_order(&world).await;
+    assert_eq!(
+        everything(&ledger, SIZE.users, SIZE.torrents).await,
+        everything(&expected, SIZE.users, SIZE.torrents).await
+    );
+}
+
+async fn l6_what_a_dead_consumer_had_applied_is_left_out_by_its_heir(place: Place) {
+    let world = simulate(13, SIZE);
+    let ledger = open(&place).await;
+    let (applied, unapplied) = world.arrivals.split_at(world.arrivals.len() / 2);
+    apply(&ledger, "dead", applied).await;
+    ledger.fence("dead").await.unwrap();
+    // All of it is still pending: nothing was acknowledged. It comes in other pieces.
+    let pending: Vec<Arrival> = applied.iter().chain(unapplied).copied().collect();
+    for chunk in pending.chunks(77) {
+        let taken = Batch { taken_from: Some("dead"), ..batch("heir", chunk) };
+        assert_eq!(ledger.apply(&taken).await.unwrap(), []);
+    }
+    ledger.forget("dead").await.unwrap();
+    assert_credited(&ledger, &world).await;
+    assert_eq!(ledger.counts().repeated, applied.len() as u64);
+}
+
+async fn l6_an_heir_that_dies_in_turn_leaves_no_gap(place: Place) {
+    let world = simulate(14, SIZE);
+    let ledger = open(&place).await;
+    apply(&ledger, "first", &world.arrivals).await;
+    // The second takes everything over and dies before it applies any of it; the first has nothing pending any more.
+    ledger.fence("first").await.unwrap();
+    ledger.forget("first").await.unwrap();
+    ledger.fence("second").await.unwrap();
+    let taken = Batch { taken_from: Some("second"), ..batch("third", &world.arrivals) };
+    ledger.apply(&taken).await.unwrap();
+    // The third dies before it acknowledges what it had left out.
+    ledger.fence("third").await.unwrap();
+    let taken = Batch { taken_from: Some("third"), ..batch("fourth", &world.arrivals) };
+    ledger.apply(&taken).await.unwrap();
+    assert_credited(&ledger, &world).await;
+    let (_place, expected) = in_order(&world).await;
+    assert_eq!(
+        everything(&ledger, SIZE.users, SIZE.torrents).await,
+        everything(&expected, SIZE.users, SIZE.torrents).await
+    );
+}
+
+async fn l6_a_fenced_consumer_applies_nothing_any_more(place: Place) {
+    let world = simulate(15, SIZE);
+    let ledger = Arc::new(open(&place).await);
+    let busy = tokio::spawn({
+        let (ledger, arrivals) = (Arc::clone(&ledger), world.arrivals.clone());
+        async move {
+            let mut applied = 0;
+            for chunk in arrivals.chunks(5) {
+                match ledger.apply(&batch("zombie", chunk)).await {
+                    Ok(_) => applied += 1,
+                    Err(ViewError::Fenced) => return applied,
+                    Err(ViewError::Transient { .. }) => {}
+                    Err(error) => panic!("{error:?}"),
+                }
+            }
+            applied
+        }
+    });
+    while ledger.counts().batches < 3 {
+        tokio::task::yield_now().await;
+    }
+    ledger.fence("zombie").await.unwrap();
+    let before = everything(&ledger, SIZE.users, SIZE.torrents).await;
+    let applied = busy.await.unwrap();
+    assert!(applied >= 3);
+    assert_eq!(everything(&ledger, SIZE.users, SIZE.torrents).await, before);
+    // Nor after it was forgotten, nor under a name that never was.
+    ledger.forget("zombie").await.unwrap();
+    ledger.fence("never seen").await.unwrap_err();
+    ledger.fence("unseen").await.unwrap();
+    for name in ["zombie", "unseen"] {
+        let outcome = ledger.apply(&batch(name, &world.arrivals[..1])).await;
+        assert!(matches!(outcome, Err(ViewError::Fenced)), "{outcome:?}");
+    }
+}
+
+async fn l6_work_that_is_broken_off_at_any_moment_is_done_once(place: Place) {
+    let world = simulate(16, SIZE);
+    let ledger = Arc::new(open(&place).await);
+    let mut random = fastrand::Rng::with_seed(16);
+    for chunk in shuffled(&world, 16).chunks(60) {
+        let mut is_retry = false;
+        loop {
+            let work = tokio::spawn({
+                let (ledger, chunk) = (Arc::clone(&ledger), chunk.to_vec());
+                async move { ledger.apply(&Batch { is_retry, ..batch("a", &chunk) }).await }
+            });
+            // Breaks it off, or lets it finish, as it happens.
+            let patience = Duration::from_micros(random.u64(100..30_000) * if is_retry { 10 } else { 1 });
+            let handle = work.abort_handle();
+            match tokio::time::timeout(patience, work).await {
+                Ok(Ok(Ok(rejected))) => {
+                    assert_eq!(rejected, []);
+                    break;
+                }
+                Ok(Ok(Err(ViewError::Transient { .. }))) => {}
+                Ok(other) => panic!("{other:?}"),
+                Err(_) => handle.abort(),
+            }
+            is_retry = true;
+        }
+    }
+    assert_credited(&ledger, &world).await;
+    let (_place, expected) = in_order(&world).await;
+    assert_eq!(
+        everything(&ledger, SIZE.users, SIZE.torrents).await,
+        everything(&expected, SIZE.users, SIZE.torrents).await
+    );
+}
+
+async fn a_lost_group_begins_behind_the_last_entry_that_was_applied(place: Place) {
+    let world = simulate(17, SIZE);
+    let ledger = open(&place).await;
+    assert_eq!(ledger.resume_after().await.unwrap(), None);
+    let (early, late) = world.arrivals.split_at(20);
+    apply(&ledger, "a", late).await;
+    apply(&ledger, "b", early).await;
+    let last = late.last().unwrap().id;
+    assert_eq!(ledger.resume_after().await.unwrap(), Some(last));
+    // Taking older ones does not take it back; nor does forgetting, nor do letters count.
+    apply(&ledger, "a", &[]).await;
+    ledger.forget("a").await.unwrap();
+    let letter = Arrival { id: EntryId { ms: u64::MAX / 4, seq: 0 }, ..early[0] };
+    let from_dlq = Batch { lane: Lane::Dead, ..batch("c", std::slice::from_ref(&letter)) };
+    ledger.apply(&from_dlq).await.unwrap();
+    assert_eq!(ledger.resume_after().await.unwrap(), Some(last));
+}
+
+on_every_database!(
+    any_order_and_many_consumers_at_once_give_the_same_books,
+    l6_a_batch_whose_commit_nobody_heard_of_is_not_applied_again,
+    l6_what_a_dead_consumer_had_applied_is_left_out_by_its_heir,
+    l6_an_heir_that_dies_in_turn_leaves_no_gap,
+    l6_a_fenced_consumer_applies_nothing_any_more,
+    l6_work_that_is_broken_off_at_any_moment_is_done_once,
+    a_lost_group_begins_behind_the_last_entry_that_was_applied,
+);

@@ -1,0 +1,164 @@
+//! A ledger on each of the three databases.
+
+pub mod simulator;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use database::Database;
+use domain::clock::ManualClock;
+use domain::{InfoHash, Passkey, RateCeiling, TorrentId, UnixTime, UserId};
+use journal::{Arrival, Batch, Lane, Rejected, View, ViewError};
+use ledger::{Account, AccountKey, Directory, Figures, Ledger, LedgerSettings, RiskRecord, RiskSink};
+use testkit::servers::{MariaDbServer, PostgresServer};
+
+use simulator::{BEGIN, SPAN_MAX, torrent, user};
+
+/// An empty database.
+pub struct Place {
+    pub url: String,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Place {
+    pub fn sqlite() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        Place { url: format!("sqlite:{}", folder.path().join("ledger.db").display()), _folder: Some(folder) }
+    }
+
+    pub fn postgres() -> Place {
+        Place { url: PostgresServer::shared().fresh_database(), _folder: None }
+    }
+
+    pub fn mariadb() -> Place {
+        Place { url: MariaDbServer::shared().fresh_database(), _folder: None }
+    }
+}
+
+/// Runs each test on each database.
+#[macro_export]
+macro_rules! on_every_database {
+    ($($name:ident),* $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() { super::$name(super::support::Place::sqlite()).await; })*
+        }
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() { super::$name(super::support::Place::postgres()).await; })*
+        }
+        mod mariadb {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() { super::$name(super::support::Place::mariadb()).await; })*
+        }
+    };
+}
+
+/// Users and torrents that are known.
+#[derive(Default)]
+pub struct Known {
+    pub users: HashMap<Passkey, UserId>,
+    pub torrents: HashMap<InfoHash, TorrentId>,
+}
+
+impl Directory for Known {
+    fn user_of(&self, passkey: &Passkey) -> Option<UserId> {
+        self.users.get(passkey).copied()
+    }
+    fn torrent_of(&self, info_hash: &InfoHash) -> Option<TorrentId> {
+        self.torrents.get(info_hash).copied()
+    }
+}
+
+/// Keeps what is reported.
+#[derive(Clone, Default)]
+pub struct Risks(pub Arc<Mutex<Vec<RiskRecord>>>);
+
+impl RiskSink for Risks {
+    fn report(&self, record: &RiskRecord) {
+        self.0.lock().unwrap().push(*record);
+    }
+}
+
+/// The end of every history.
+pub fn clock() -> ManualClock {
+    ManualClock::at(UnixTime(BEGIN + SPAN_MAX))
+}
+
+pub async fn open(place: &Place) -> Ledger {
+    open_with(place, LedgerSettings::default(), Known::default(), clock(), Risks::default()).await
+}
+
+pub async fn open_with(
+    place: &Place,
+    settings: LedgerSettings,
+    directory: Known,
+    clock: ManualClock,
+    risks: Risks,
+) -> Ledger {
+    let database = Database::open(&place.url).await.unwrap();
+    Ledger::open(database, settings, Arc::new(directory), Arc::new(clock), Arc::new(risks)).await.unwrap()
+}
+
+/// Believes everything.
+pub fn boundless() -> LedgerSettings {
+    LedgerSettings { ceiling: RateCeiling { bytes_per_s: u64::MAX }, ..LedgerSettings::default() }
+}
+
+/// A batch as it comes from the traffic lane for the first time.
+pub fn batch<'a>(consumer: &'a str, arrivals: &'a [Arrival]) -> Batch<'a> {
+    Batch { lane: Lane::Traffic, consumer, taken_from: None, is_retry: false, arrivals }
+}
+
+pub async fn apply(ledger: &Ledger, consumer: &str, arrivals: &[Arrival]) -> Vec<Rejected> {
+    ledger.apply(&batch(consumer, arrivals)).await.unwrap()
+}
+
+/// Tries again while waiting helps, as the consumer loop does.
+pub async fn apply_patiently(ledger: &Ledger, first: Batch<'_>) -> Vec<Rejected> {
+    let mut attempt = first;
+    loop {
+        match ledger.apply(&attempt).await {
+            Ok(rejected) => return rejected,
+            Err(ViewError::Transient { .. }) => {
+                attempt.is_retry = true;
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+}
+
+pub fn key(owner: u64, on: u64) -> AccountKey {
+    AccountKey { user: user(owner), torrent: torrent(on) }
+}
+
+pub async fn account(ledger: &Ledger, owner: u64, on: u64) -> Account {
+    ledger.account(key(owner, on)).await.unwrap().unwrap()
+}
+
+pub async fn figures(ledger: &Ledger, owner: u64) -> Figures {
+    ledger.user(user(owner)).await.unwrap().unwrap()
+}
+
+/// Everything that is kept of users, torrents and accounts.
+#[derive(Debug, Default, PartialEq)]
+pub struct Everything {
+    users: Vec<Option<Figures>>,
+    torrents: Vec<Option<Figures>>,
+    accounts: Vec<Account>,
+}
+
+/// Everything that is kept, in order.
+pub async fn everything(ledger: &Ledger, users: u64, torrents: u64) -> Everything {
+    let mut all = Everything::default();
+    for owner in 1..=users {
+        all.users.push(ledger.user(user(owner)).await.unwrap());
+        let page = ledger.accounts_of(user(owner), None, 1000).await.unwrap();
+        all.accounts.extend(page.accounts.into_iter().map(|(_, account)| account));
+    }
+    for on in 1..=torrents {
+        all.torrents.push(ledger.torrent(torrent(on)).await.unwrap());
+    }
+    all
+}

@@ -1,0 +1,142 @@
+//! Where everything is kept: in the data folder, or in Redis and the configured database.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use database::{Database, Durability, SqliteDatabase, SqliteOptions};
+use domain::Seconds;
+use domain::clock::{Clock, SystemClock};
+use journal::{Journal, RedisJournal, SqliteJournal};
+use keyspace::{BaseNames, KeyNames, Redis, RedisSettings, TlsFiles};
+use ledger::{Directory, HitAndRunPolicy, Ledger, LedgerSettings, RiskSink};
+use views::{Activity, ActivitySettings};
+
+use crate::config::Config;
+
+const DAY_S: u32 = 24 * 60 * 60;
+
+impl Config {
+    /// How to reach Redis; none if everything is kept in the data folder.
+    pub fn redis_settings(&self) -> anyhow::Result<Option<RedisSettings>> {
+        let redis = &self.redis;
+        let password = redis.password.reveal();
+        let mut settings = match (redis.url.as_str(), &redis.host) {
+            (Some(url), _) => RedisSettings::from_url(url)?,
+            (None, Some(host)) => {
+                let port = u16::try_from(redis.port).context("redis.port is out of range")?;
+                RedisSettings::from_parts(host.as_str(), Some(port), None, Some(redis.db))?
+            }
+            (None, None) => return Ok(None),
+        };
+        let credentials = &mut settings.credentials;
+        if let Some(username) = &redis.username {
+            credentials.user.get_or_insert_with(|| username.as_str().to_owned());
+        }
+        if let (Some(password), None) = (password, &credentials.password) {
+            credentials.password = Some(keyspace::Secret::new(password));
+        }
+        if let Some(ca) = &redis.tls_ca_file {
+            settings.tls.get_or_insert_with(TlsFiles::default).ca = Some(ca.clone());
+        }
+        settings.response_timeout = Duration::from_millis(redis.response_timeout_ms.into());
+        Ok(Some(settings))
+    }
+
+    fn base_names(&self) -> BaseNames {
+        let journal = &self.journal;
+        BaseNames {
+            stream: journal.stream_key.as_str().to_owned(),
+            dead: journal.dlq_key.as_str().to_owned(),
+            failed: journal.failed_key.as_str().to_owned(),
+        }
+    }
+
+    /// How the lists of who seeds and who leeches are kept.
+    pub fn activity_settings(&self) -> ActivitySettings {
+        ActivitySettings {
+            threshold: Seconds(self.tracker.announce_interval_s) + Seconds(self.tracker.peer_grace_s),
+            sweep_users_max: self.activity.sweep_users_max as usize,
+        }
+    }
+}
+
+impl Config {
+    fn ledger_settings(&self) -> LedgerSettings {
+        LedgerSettings {
+            ceiling: self.ceiling(),
+            session_retention: Seconds(self.ledger.session_retention_days.saturating_mul(DAY_S)),
+            ..LedgerSettings::default()
+        }
+    }
+
+    /// What the site asks of those who download.
+    pub fn hit_and_run_policy(&self) -> HitAndRunPolicy {
+        let ledger = &self.ledger;
+        HitAndRunPolicy {
+            seeding_min: Seconds(ledger.hit_and_run_seeding_s),
+            downloaded_min: u64::from(ledger.hit_and_run_bytes_min_mib) << 20,
+            exempt_ratio_percent: ledger.hit_and_run_ratio_percent,
+            absence_grace: Seconds(ledger.hit_and_run_absence_s),
+        }
+    }
+}
+
+/// A connection to Redis that is made as soon as Redis is there, and the names of the keys in it.
+#[derive(Clone)]
+struct RedisBackend {
+    redis: Redis,
+    names: KeyNames,
+}
+
+fn redis_backend(config: &Config) -> anyhow::Result<Option<RedisBackend>> {
+    let Some(settings) = config.redis_settings()? else {
+        return Ok(None);
+    };
+    let names = KeyNames::new(&config.base_names(), settings.mode)?;
+    Ok(Some(RedisBackend { redis: Redis::new(settings)?, names }))
+}
+
+/// Opens the journal. Redis need not be there yet.
+pub async fn open_journal(config: &Config, data: &Path) -> anyhow::Result<Arc<dyn Journal>> {
+    if let Some(RedisBackend { redis, names }) = redis_backend(config)? {
+        return Ok(Arc::new(RedisJournal::new(redis, names)));
+    }
+    let path = data.join("journal.db");
+    let journal = SqliteJournal::open(&path, system_clock())
+        .await
+        .with_context(|| format!("cannot open the journal {}", path.display()))?;
+    Ok(Arc::new(journal))
+}
+
+/// Opens the lists of who seeds and who leeches.
+pub async fn open_activity(config: &Config, data: &Path) -> anyhow::Result<Activity> {
+    let settings = config.activity_settings();
+    if let Some(RedisBackend { redis, names }) = redis_backend(config)? {
+        return Ok(Activity::on_redis(redis, names, settings, system_clock()));
+    }
+    let path = data.join("activity.db");
+    // Lost with the power: made again from the journal, and by the next announces.
+    let options = SqliteOptions { durability: Durability::ProcessCrash, ..SqliteOptions::default() };
+    let database = SqliteDatabase::open(&path, options)
+        .await
+        .with_context(|| format!("cannot open the lists {}", path.display()))?;
+    Ok(Activity::on_sqlite(database, settings, system_clock()).await?)
+}
+
+/// Opens the accounts.
+pub async fn open_ledger(
+    config: &Config,
+    data: &Path,
+    directory: Arc<dyn Directory>,
+    risks: Arc<dyn RiskSink>,
+) -> anyhow::Result<Ledger> {
+    let database = Database::open(&config.database_url(data)).await?;
+    Ok(Ledger::open(database, config.ledger_settings(), directory, system_clock(), risks).await?)
+}
+
+/// The clock that everything goes by.
+pub fn system_clock() -> Arc<dyn Clock> {
+    Arc::new(SystemClock)
+}

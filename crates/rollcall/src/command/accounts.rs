@@ -1,0 +1,199 @@
+//! What the ledger and the lists say, as commands show it.
+
+use std::sync::Arc;
+
+use domain::clock::{Clock, SystemClock};
+use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
+use ledger::{Account, AccountKey, Directory, Figures, Ledger, LogRisks, Standing};
+use serde_json::{Map, Value as Json, json};
+use views::{ActiveTorrent, Activity, Page};
+
+use super::Desk;
+use crate::backends;
+use crate::cli::ActiveArgs;
+use crate::output::{self, Table, yes_or_no};
+
+/// Commands only read: nobody has to be looked up.
+struct Nobody;
+
+impl Directory for Nobody {
+    fn user_of(&self, _: &Passkey) -> Option<UserId> {
+        None
+    }
+
+    fn torrent_of(&self, _: &InfoHash) -> Option<TorrentId> {
+        None
+    }
+}
+
+impl Desk {
+    /// Opens the accounts, to read them.
+    pub async fn open_ledger(&self) -> anyhow::Result<Ledger> {
+        backends::open_ledger(&self.config, &self.data, Arc::new(Nobody), Arc::new(LogRisks)).await
+    }
+
+    /// Opens the lists of who seeds and who leeches.
+    pub async fn open_activity(&self) -> anyhow::Result<Activity> {
+        backends::open_activity(&self.config, &self.data).await
+    }
+}
+
+/// Figures as JSON. Amounts are decimal strings: they outgrow the numbers of most readers (L2).
+pub fn json_of_figures(figures: &Figures) -> Map<String, Json> {
+    let seconds = |at: Option<UnixTime>| at.map(|at| at.0);
+    let json = json!({
+        "uploaded": figures.uploaded.to_string(),
+        "downloaded": figures.downloaded.to_string(),
+        "credited_uploaded": figures.credited_uploaded().to_string(),
+        "credited_downloaded": figures.credited_downloaded().to_string(),
+        "seeding_s": figures.seeding_s,
+        "leeching_s": figures.leeching_s,
+        "completed": figures.completed_count,
+        "first_seen": seconds(figures.first_seen),
+        "last_seen": seconds(figures.last_seen),
+    });
+    match json {
+        Json::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// Adds figures to what is shown of a user or a torrent.
+pub fn with_figures(fields: output::Fields, figures: &Figures) -> output::Fields {
+    let credited = |raw: u128, credited: u128| match raw == credited {
+        true => raw.to_string(),
+        false => format!("{raw} (credited as {credited})"),
+    };
+    let last_seen = match figures.last_seen {
+        Some(at) => format!("{} ago", SystemClock.now().since(at)),
+        None => "never".to_owned(),
+    };
+    fields
+        .with("uploaded", credited(figures.uploaded, figures.credited_uploaded()))
+        .with("downloaded", credited(figures.downloaded, figures.credited_downloaded()))
+        .with("seeding", format!("{} s", figures.seeding_s))
+        .with("leeching", format!("{} s", figures.leeching_s))
+        .with("completed", figures.completed_count)
+        .with("last seen", last_seen)
+}
+
+/// Which list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// Of what is seeded.
+    Seeding,
+    /// Of what is leeched.
+    Leeching,
+}
+
+/// Shows a list of a user, newest first.
+pub async fn show_list(desk: &Desk, passkey: &Passkey, args: &ActiveArgs, list: List) -> anyhow::Result<()> {
+    let activity = desk.open_activity().await?;
+    let mut torrents: Vec<ActiveTorrent> = Vec::new();
+    let mut page = Page::first(args.limit as usize);
+    loop {
+        page.limit = args.limit as usize - torrents.len();
+        let listing = match list {
+            List::Seeding => activity.seeding(passkey, &page).await?,
+            List::Leeching => activity.leeching(passkey, &page).await?,
+        };
+        torrents.extend(listing.torrents);
+        page.after = listing.next;
+        if page.after.is_none() || torrents.len() >= args.limit as usize {
+            break;
+        }
+    }
+    let counts = activity.counts(passkey).await?;
+    let count = match list {
+        List::Seeding => counts.seeding,
+        List::Leeching => counts.leeching,
+    };
+    let now = SystemClock.now();
+    let mut table = Table::new(&["infohash", "last announce"]);
+    for torrent in &torrents {
+        table.add(vec![torrent.info_hash.to_string(), format!("{} ago", now.since(torrent.at))]);
+    }
+    let listed: Vec<Json> = torrents
+        .iter()
+        .map(|torrent| json!({ "infohash": torrent.info_hash.to_string(), "last_announce": torrent.at.0 }))
+        .collect();
+    Ok(desk.output.show(&json!({ "count": count, "torrents": listed }), &table)?)
+}
+
+/// Shows a user's account on each torrent.
+pub async fn show_accounts(desk: &Desk, user: UserId) -> anyhow::Result<()> {
+    let ledger = desk.open_ledger().await?;
+    let mut table =
+        Table::new(&["torrent", "uploaded", "downloaded", "seeding", "completed", "seeds now", "client"]);
+    let mut accounts = Vec::new();
+    let mut after = None;
+    loop {
+        let page = ledger.accounts_of(user, after, super::PAGE_ROWS).await?;
+        for (key, account) in &page.accounts {
+            let figures = &account.figures;
+            table.add(vec![
+                key.torrent.to_string(),
+                figures.uploaded.to_string(),
+                figures.downloaded.to_string(),
+                format!("{} s", figures.seeding_s),
+                yes_or_no(account.is_completed()).to_owned(),
+                yes_or_no(account.is_seeding()).to_owned(),
+                account.client(),
+            ]);
+            accounts.push(Json::from(json_of_account(key, account)));
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(desk.output.show(&json!({ "user": user.get(), "accounts": accounts }), &table)?)
+}
+
+fn json_of_account(key: &AccountKey, account: &Account) -> Map<String, Json> {
+    let mut fields = json_of_figures(&account.figures);
+    let more = [
+        ("torrent", json!(key.torrent.get())),
+        ("left", json!(account.left)),
+        ("seeding", json!(account.is_seeding())),
+        ("leeching", json!(account.is_leeching())),
+        ("is_completed", json!(account.is_completed())),
+        ("completed_at", json!(account.completed_at.map(|at| at.0))),
+        ("client", json!(account.client())),
+    ];
+    fields.extend(more.map(|(name, value)| (name.to_owned(), value)));
+    fields
+}
+
+/// Shows where a user owes seeding.
+pub async fn show_hit_and_runs(desk: &Desk, user: UserId) -> anyhow::Result<()> {
+    let ledger = desk.open_ledger().await?;
+    let now = SystemClock.now();
+    let owing = ledger.hit_and_runs(user, &desk.config.hit_and_run_policy(), now).await?;
+    let mut table = Table::new(&["torrent", "standing", "seeding", "uploaded", "downloaded"]);
+    let mut listed = Vec::new();
+    for (key, account, standing) in &owing {
+        let (name, detail) = match standing {
+            Standing::Clear => continue,
+            Standing::Owing { seeding_s_left } => ("owing", format!("owes {seeding_s_left} s more")),
+            Standing::HitAndRun { since } => {
+                ("hit_and_run", format!("hit and run, gone for {}", now.since(*since)))
+            }
+        };
+        let figures = &account.figures;
+        table.add(vec![
+            key.torrent.to_string(),
+            detail,
+            format!("{} s", figures.seeding_s),
+            figures.uploaded.to_string(),
+            figures.downloaded.to_string(),
+        ]);
+        let mut fields = json_of_account(key, account);
+        fields.insert("standing".to_owned(), name.into());
+        if let Standing::Owing { seeding_s_left } = standing {
+            fields.insert("seeding_s_left".to_owned(), (*seeding_s_left).into());
+        }
+        listed.push(Json::from(fields));
+    }
+    Ok(desk.output.show(&json!({ "user": user.get(), "hit_and_runs": listed }), &table)?)
+}

@@ -1,0 +1,76 @@
+//! `rollcall multiplier …`: times in which bytes count more or less than they are.
+
+use domain::UnixTime;
+use domain::clock::{Clock, SystemClock};
+use ledger::{Multiplier, NewMultiplier, Scope};
+use serde_json::{Value as Json, json};
+
+use super::Desk;
+use crate::cli::{MultiplierAddArgs, MultiplierCommand};
+use crate::output::Table;
+
+/// Runs it.
+pub async fn run(desk: &Desk, command: MultiplierCommand) -> anyhow::Result<()> {
+    let ledger = desk.open_ledger().await?;
+    match command {
+        MultiplierCommand::Add(args) => {
+            let multiplier = ledger.add_multiplier(terms_of(args)).await?;
+            show(desk, &[multiplier])
+        }
+        MultiplierCommand::List => show(desk, &ledger.multipliers().await?),
+        MultiplierCommand::Remove { id } => {
+            if !ledger.remove_multiplier(id).await? {
+                anyhow::bail!("there is no multiplier {id}: see rollcall multiplier list");
+            }
+            let text = format!("removed multiplier {id}\n");
+            Ok(desk.output.show(&json!({ "id": id, "removed": true }), &text)?)
+        }
+    }
+}
+
+fn terms_of(args: MultiplierAddArgs) -> NewMultiplier {
+    let scope = match (args.torrent, args.user) {
+        (Some(torrent), _) => Scope::Torrent(torrent),
+        (None, Some(user)) => Scope::User(user),
+        (None, None) => Scope::Site,
+    };
+    NewMultiplier {
+        scope,
+        upload: args.upload,
+        download: args.download,
+        starts_at: args.from.map_or_else(|| SystemClock.now(), UnixTime),
+        ends_at: args.until.map(UnixTime),
+        note: args.note,
+    }
+}
+
+fn show(desk: &Desk, multipliers: &[Multiplier]) -> anyhow::Result<()> {
+    let mut table = Table::new(&["id", "for", "upload", "download", "from", "until", "note"]);
+    for Multiplier { id, terms } in multipliers {
+        table.add(vec![
+            id.to_string(),
+            terms.scope.to_string(),
+            format!("{} %", terms.upload),
+            format!("{} %", terms.download),
+            terms.starts_at.to_string(),
+            terms.ends_at.map_or_else(|| "removed".to_owned(), |at| at.to_string()),
+            terms.note.clone(),
+        ]);
+    }
+    let listed: Vec<Json> = multipliers.iter().map(json_of).collect();
+    Ok(desk.output.show(&json!({ "multipliers": listed }), &table)?)
+}
+
+fn json_of(multiplier: &Multiplier) -> Json {
+    let terms = &multiplier.terms;
+    json!({
+        "id": multiplier.id,
+        "scope": terms.scope.name(),
+        "subject": terms.scope.subject(),
+        "upload_percent": terms.upload.get(),
+        "download_percent": terms.download.get(),
+        "starts_at": terms.starts_at.0,
+        "ends_at": terms.ends_at.map(|at| at.0),
+        "note": terms.note,
+    })
+}

@@ -1,0 +1,258 @@
+//! What runs behind the tracker: the queue into the journal, the views, and whoever looks after them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use access::Gate;
+use domain::Seconds;
+use journal::maintenance::{self, MaintenanceCounters, MaintenanceSettings};
+use journal::{Consumer, ConsumerCounters, ConsumerSettings, Flusher, Journal, Queue, View};
+use ledger::Ledger;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tracing::{error, info, warn};
+use views::Activity;
+
+use crate::backends::{self, system_clock};
+use crate::config::{Config, Name};
+use crate::directory::{GateDirectory, QueuedRisks};
+use crate::node::Node;
+use crate::roles::{Role, Roles};
+
+/// How often the ledger forgets clients that have been gone for long.
+const PRUNE_EVERY: Duration = Duration::from_secs(60);
+/// How often the log tells what happened, if something did.
+const SUMMARY_EVERY: Duration = Duration::from_secs(300);
+
+/// What runs, and how to change and end it.
+pub struct Engine {
+    queue: Arc<Queue>,
+    flusher: JoinHandle<()>,
+    tasks: JoinSet<()>,
+    stop: watch::Sender<bool>,
+    ledger_settings: watch::Sender<ConsumerSettings>,
+    activity_settings: watch::Sender<ConsumerSettings>,
+    maintenance_settings: watch::Sender<MaintenanceSettings>,
+}
+
+/// Everything that is shared while the engine is put together.
+struct Parts<'a> {
+    config: &'a Config,
+    data: &'a Path,
+    node: &'a Node,
+    journal: Arc<dyn Journal>,
+    stopped: watch::Receiver<bool>,
+}
+
+impl Engine {
+    /// Opens the stores and starts the views of these roles.
+    pub async fn start(
+        config: &Config,
+        data: &Path,
+        node: &Node,
+        roles: &Roles,
+        gate: &Arc<Gate>,
+    ) -> anyhow::Result<Engine> {
+        let journal = backends::open_journal(config, data).await?;
+        let (stop, stopped) = watch::channel(false);
+        let queue = Arc::new(Queue::new(config.journal.queue_max as usize));
+        let flusher = Flusher::new(Arc::clone(&queue), Arc::clone(&journal), node.process().to_string());
+        let mut engine = Engine {
+            queue,
+            flusher: tokio::spawn(flusher.run()),
+            tasks: JoinSet::new(),
+            stop,
+            ledger_settings: watch::Sender::new(config.ledger_consumer()),
+            activity_settings: watch::Sender::new(config.activity_consumer()),
+            maintenance_settings: watch::Sender::new(config.maintenance()),
+        };
+        let parts = Parts { config, data, node, journal, stopped };
+        if roles.include(Role::Ledger) {
+            engine.start_ledger(&parts, gate).await?;
+        }
+        if roles.include(Role::Activity) {
+            engine.start_activity(&parts).await?;
+        }
+        engine.start_maintenance(parts);
+        Ok(engine)
+    }
+
+    /// Where the tracker puts its events.
+    pub fn queue(&self) -> &Arc<Queue> {
+        &self.queue
+    }
+
+    /// Takes over what may change while the server runs.
+    pub fn reload(&self, config: &Config) {
+        // The groups' names stay what they were at the start.
+        let keep_group = |sender: &watch::Sender<ConsumerSettings>, new: ConsumerSettings| {
+            sender.send_modify(|old| *old = ConsumerSettings { group: old.group.clone(), ..new });
+        };
+        keep_group(&self.ledger_settings, config.ledger_consumer());
+        keep_group(&self.activity_settings, config.activity_consumer());
+        self.maintenance_settings.send_replace(config.maintenance());
+    }
+
+    /// Stores what is queued, then ends everything, all within a time.
+    pub async fn drain(mut self, patience: Duration) {
+        self.queue.close();
+        if tokio::time::timeout(patience, &mut self.flusher).await.is_err() {
+            self.flusher.abort();
+            let lost = self.queue.give_up();
+            error!(
+                lost,
+                "the journal did not take everything in time; these announces are not accounted for"
+            );
+        }
+        let _ = self.stop.send(true);
+        let ending = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(patience, ending).await.is_err() {
+            warn!("not every view ended in time; what it was doing is done again after the next start");
+        }
+    }
+
+    async fn start_ledger(&mut self, parts: &Parts<'_>, gate: &Arc<Gate>) -> anyhow::Result<()> {
+        let directory = Arc::new(GateDirectory(Arc::clone(gate)));
+        let risks = Arc::new(QueuedRisks::new(Arc::clone(&self.queue), parts.config.ceiling()));
+        let ledger = Arc::new(backends::open_ledger(parts.config, parts.data, directory, risks).await?);
+        let settings = self.ledger_settings.subscribe();
+        self.start_consumer(parts, Arc::clone(&ledger) as Arc<dyn View>, settings);
+        self.tasks.spawn(prune_now_and_then(ledger, parts.stopped.clone()));
+        Ok(())
+    }
+
+    async fn start_activity(&mut self, parts: &Parts<'_>) -> anyhow::Result<()> {
+        let activity = backends::open_activity(parts.config, parts.data).await?;
+        let settings = self.activity_settings.subscribe();
+        self.start_consumer(parts, Arc::new(activity.clone()), settings);
+        let every = Duration::from_secs(parts.config.activity.sweep_interval_s.into());
+        self.tasks.spawn(sweep_now_and_then(activity, every, parts.stopped.clone()));
+        Ok(())
+    }
+
+    fn start_consumer(
+        &mut self,
+        parts: &Parts<'_>,
+        view: Arc<dyn View>,
+        settings: watch::Receiver<ConsumerSettings>,
+    ) {
+        let name = view.name();
+        let consumer = Consumer::new(
+            Arc::clone(&parts.journal),
+            view,
+            system_clock(),
+            parts.node.process().clone(),
+            settings,
+            parts.stopped.clone(),
+        );
+        self.tasks.spawn(summarise_now_and_then(name, consumer.counters(), parts.stopped.clone()));
+        self.tasks.spawn(consumer.run());
+    }
+
+    fn start_maintenance(&mut self, parts: Parts<'_>) {
+        let counters = Arc::new(MaintenanceCounters::default());
+        let settings = self.maintenance_settings.subscribe();
+        self.tasks.spawn(maintenance::run(parts.journal, system_clock(), settings, counters, parts.stopped));
+    }
+}
+
+/// Sleeps; true if it is the end.
+async fn sleep_or_stop(length: Duration, stopped: &mut watch::Receiver<bool>) -> bool {
+    tokio::select! {
+        biased;
+        _ = stopped.wait_for(|stopped| *stopped) => true,
+        () = tokio::time::sleep(length) => false,
+    }
+}
+
+async fn prune_now_and_then(ledger: Arc<Ledger>, mut stopped: watch::Receiver<bool>) {
+    while !sleep_or_stop(PRUNE_EVERY, &mut stopped).await {
+        if let Err(reason) = ledger.prune(system_clock().now()).await {
+            warn!(%reason, "clients that left long ago could not be forgotten");
+        }
+    }
+}
+
+async fn sweep_now_and_then(activity: Activity, every: Duration, mut stopped: watch::Receiver<bool>) {
+    while !sleep_or_stop(every, &mut stopped).await {
+        if let Err(reason) = activity.sweep().await {
+            warn!(%reason, "silent clients could not be looked for");
+        }
+    }
+}
+
+/// One line that says what a view has done, if it has done something.
+async fn summarise_now_and_then(
+    view: &'static str,
+    counters: Arc<ConsumerCounters>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let mut told = 0;
+    loop {
+        let is_end = sleep_or_stop(SUMMARY_EVERY, &mut stopped).await;
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let applied = count(&counters.applied);
+        let (buried, failed) = (count(&counters.buried), count(&counters.failed));
+        if applied + buried + failed != told {
+            told = applied + buried + failed;
+            info!(
+                view,
+                applied,
+                buried,
+                revived = count(&counters.revived),
+                failed,
+                taken_over = count(&counters.taken_over),
+                waits = count(&counters.transient_failures),
+                "since start"
+            );
+        }
+        if is_end {
+            return;
+        }
+    }
+}
+
+impl Config {
+    /// How the ledger reads the journal.
+    fn ledger_consumer(&self) -> ConsumerSettings {
+        let ledger = &self.ledger;
+        self.consumer(&ledger.group, ledger.consumers, ledger.batch_max, true)
+    }
+
+    /// How the lists read the journal.
+    fn activity_consumer(&self) -> ConsumerSettings {
+        let activity = &self.activity;
+        self.consumer(&activity.group, activity.consumers, activity.batch_max, false)
+    }
+
+    fn consumer(
+        &self,
+        group: &Name,
+        consumers: u32,
+        batch_max: u32,
+        takes_unnamed_letters: bool,
+    ) -> ConsumerSettings {
+        let journal = &self.journal;
+        ConsumerSettings {
+            group: group.as_str().to_owned(),
+            consumers: consumers as usize,
+            batch_max: batch_max as usize,
+            read_wait: Duration::from_millis(journal.read_wait_ms.into()),
+            dead_after: Duration::from_secs(journal.dead_after_s.into()),
+            retry_max: journal.retry_max,
+            retry_delay: Seconds(journal.retry_delay_s),
+            takes_unnamed_letters,
+        }
+    }
+
+    fn maintenance(&self) -> MaintenanceSettings {
+        let journal = &self.journal;
+        MaintenanceSettings {
+            keep: Seconds(journal.keep_s),
+            keep_risks: Seconds(journal.risk_keep_days.saturating_mul(24 * 60 * 60)),
+            length_alarm: journal.length_alarm.into(),
+        }
+    }
+}

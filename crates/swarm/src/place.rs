@@ -1,0 +1,129 @@
+//! Where a peer is, and a few facts about it, in eight bytes.
+//!
+//! Swarms and positions need no 32 bits each: a shard is full with four million torrents, a swarm with sixteen million
+//! peers. What that saves pays for the rest of the record.
+
+/// The bits of a [`Place`], from the lowest: how many, and how far up.
+struct Bits {
+    count: u32,
+    shift: u32,
+}
+
+impl Bits {
+    const fn max(&self) -> u64 {
+        (1 << self.count) - 1
+    }
+}
+
+const SWARM: Bits = Bits { count: 22, shift: 0 };
+const POSITION: Bits = Bits { count: 24, shift: 22 };
+/// How long before its last announce the peer announced over the other address family; all ones mean never.
+const OTHER_FAMILY_S: Bits = Bits { count: 15, shift: 46 };
+const HAS_COMPLETED: Bits = Bits { count: 1, shift: 61 };
+const LAST_WAS_V6: Bits = Bits { count: 1, shift: 62 };
+const VACANT: Bits = Bits { count: 1, shift: 63 };
+
+/// How many swarms a shard can hold.
+pub(crate) const SWARMS_MAX: usize = SWARM.max() as usize + 1;
+/// How many peers a swarm can hold.
+pub(crate) const PEERS_PER_SWARM_MAX: usize = POSITION.max() as usize + 1;
+
+/// The swarm, the position in it, and a few facts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(u64);
+
+impl Place {
+    /// Longer is as good as never.
+    pub(crate) const OTHER_FAMILY_S_MAX: u32 = OTHER_FAMILY_S.max() as u32;
+
+    pub(crate) fn in_swarm(swarm: u32) -> Self {
+        let mut place = Place(0);
+        place.set(&SWARM, swarm.into());
+        place.set_other_family_s(None);
+        place
+    }
+
+    pub(crate) fn swarm(self) -> u32 {
+        self.get(&SWARM) as u32
+    }
+
+    pub(crate) fn position(self) -> u32 {
+        self.get(&POSITION) as u32
+    }
+
+    pub(crate) fn set_position(&mut self, position: u32) {
+        self.set(&POSITION, position.into());
+    }
+
+    pub(crate) fn other_family_s(self) -> Option<u32> {
+        let seconds = self.get(&OTHER_FAMILY_S);
+        (seconds < OTHER_FAMILY_S.max()).then_some(seconds as u32)
+    }
+
+    pub(crate) fn set_other_family_s(&mut self, seconds: Option<u32>) {
+        let never = OTHER_FAMILY_S.max();
+        self.set(&OTHER_FAMILY_S, seconds.map_or(never, |seconds| u64::from(seconds).min(never)));
+    }
+
+    pub(crate) fn has_completed(self) -> bool {
+        self.get(&HAS_COMPLETED) == 1
+    }
+
+    pub(crate) fn set_completed(&mut self) {
+        self.set(&HAS_COMPLETED, 1);
+    }
+
+    pub(crate) fn last_was_v6(self) -> bool {
+        self.get(&LAST_WAS_V6) == 1
+    }
+
+    pub(crate) fn set_last_was_v6(&mut self, was_v6: bool) {
+        self.set(&LAST_WAS_V6, was_v6.into());
+    }
+
+    pub(crate) fn is_vacant(self) -> bool {
+        self.get(&VACANT) == 1
+    }
+
+    pub(crate) fn set_vacant(&mut self) {
+        self.set(&VACANT, 1);
+    }
+
+    fn get(self, bits: &Bits) -> u64 {
+        self.0 >> bits.shift & bits.max()
+    }
+
+    fn set(&mut self, bits: &Bits, value: u64) {
+        debug_assert!(value <= bits.max());
+        self.0 = self.0 & !(bits.max() << bits.shift) | (value & bits.max()) << bits.shift;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_part_keeps_to_itself(
+            swarm in 0..SWARMS_MAX as u32,
+            position in 0..PEERS_PER_SWARM_MAX as u32,
+            seconds in proptest::option::of(0..100_000_u32),
+            v6: bool,
+        ) {
+            let mut place = Place::in_swarm(swarm);
+            place.set_position(u32::MAX >> 8);
+            place.set_completed();
+            place.set_other_family_s(seconds);
+            place.set_last_was_v6(v6);
+            place.set_position(position);
+            let kept = seconds.filter(|seconds| *seconds < Place::OTHER_FAMILY_S_MAX);
+            prop_assert_eq!((place.swarm(), place.position(), place.other_family_s()), (swarm, position, kept));
+            prop_assert_eq!((place.has_completed(), place.last_was_v6(), place.is_vacant()), (true, v6, false));
+            place.set_vacant();
+            prop_assert!(place.is_vacant());
+            prop_assert_eq!(place.swarm(), swarm);
+        }
+    }
+}
