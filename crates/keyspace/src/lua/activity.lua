@@ -119,7 +119,7 @@ local function update(keys, infohash, news, cutoff, clients_max)
   end
   if is then
     redis.call('HSET', keys.clients, infohash, table.concat(reports))
-  elseif #known > 0 then
+  else
     redis.call('HDEL', keys.clients, infohash)
   end
   return forgotten

@@ -7,7 +7,7 @@ use domain::clock::ManualClock;
 use domain::{
     AnnounceEvent, Cause, ClientId, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SessionId, UnixTime,
 };
-use journal::{Arrival, Batch, EntryId, Lane, Rejected, Totals, TrafficEntry, View, ViewError};
+use journal::{Arrival, Batch, EntryId, Fields, Lane, Rejected, Totals, TrafficEntry, View, ViewError};
 use keyspace::{BaseNames, KeyNames, Redis, RedisSettings};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -225,7 +225,31 @@ impl Announce {
 
     pub fn arrival(&self) -> Arrival {
         let origin = EntryId { ms: u64::from(self.time().0) * 1000, seq: self.seq };
-        Arrival { id: origin, origin, entry: self.entry() }
+        let entry = match self.is_foreign {
+            true => TrafficEntry::parse(&self.fourteen_fields()).unwrap(),
+            false => self.entry(),
+        };
+        Arrival { id: origin, origin, entry }
+    }
+
+    /// The entry as another producer writes it (J3).
+    fn fourteen_fields(&self) -> Fields {
+        let entry = self.entry();
+        let mut fields = Fields::new();
+        fields.push_text("passkey", passkey(self.user));
+        fields.push_text("infohash", entry.info_hash);
+        fields.push_text("peer_id", entry.peer_id);
+        fields.push_text("ip", entry.ip);
+        fields.push("af", "IPv4");
+        fields.push("event", entry.event.name());
+        fields.push_text("ts", entry.at);
+        fields.push_text("left", entry.left.unwrap());
+        for (name, value) in [("port", 6881), ("du", 0), ("dd", 0), ("dt", 0)] {
+            fields.push_text(name, value);
+        }
+        fields.push("interval", "1800");
+        fields.push("min_interval", "900");
+        fields
     }
 
     fn entry(&self) -> TrafficEntry {
@@ -248,8 +272,8 @@ impl Announce {
             min_interval: Seconds(900),
             user: None,
             torrent: None,
-            node: (!self.is_foreign).then_some(NodeId(1)),
-            totals: (!self.is_foreign).then_some(Totals { session, uploaded: 0, downloaded: 0 }),
+            node: Some(NodeId(1)),
+            totals: Some(Totals { session, uploaded: 0, downloaded: 0 }),
             cause: Cause::Announce,
         }
     }
