@@ -76,3 +76,20 @@ async fn the_file_with_everybodys_passkeys_is_its_owners_alone() {
     }
     assert!(!fixture.store().await.is_new());
 }
+
+/// Files made by the first version hold this checksum: with another text of the migration they could not be opened.
+#[tokio::test]
+async fn files_of_the_first_version_go_on_working() {
+    let fixture = Fixture::sqlite();
+    fixture.store().await.close().await;
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(fixture.path());
+    let mut connection = sqlx::ConnectOptions::connect(&options).await.unwrap();
+    let found: (i64, String) =
+        sqlx::query_as("SELECT version, lower(hex(checksum)) FROM access_migrations WHERE version = 1")
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+    let checksum =
+        "bc5b254648a4d2225fed12afa6ccf27f20051888ae5b612a91b5896796465605950372aa85bc01cc017abfc689d51391";
+    assert_eq!(found, (1, checksum.to_owned()));
+}

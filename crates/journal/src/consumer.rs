@@ -30,7 +30,7 @@ use domain::Seconds;
 use domain::clock::Clock;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tracing::{info, warn};
+use tracing::{debug, warn};
 
 pub use name::ProcessName;
 
@@ -126,7 +126,7 @@ impl Consumer {
     pub async fn run(self) {
         let shared = self.shared;
         shared.prepare_groups().await;
-        // A view that was paused before this process began takes nothing, not even a first batch.
+        // A view that was paused before the start takes nothing at all.
         caretaker::look_for_pause(&shared).await;
         let mut tasks = JoinSet::new();
         tasks.spawn(caretaker::run(Arc::clone(&shared)));
@@ -203,7 +203,7 @@ impl Shared {
             let resume_after = self.view.resume_after().await.map_err(|error| error.to_string())?;
             let start = resume_after.map_or(StartAt::Beginning, StartAt::After);
             if self.journal.ensure_group(Lane::Traffic, &group, start).await.map_err(explain)? {
-                info!(view = self.view.name(), group, ?start, "the view's group was made");
+                debug!(view = self.view.name(), group, ?start, "the view's group was made");
             }
         }
         self.journal.ensure_group(Lane::Dead, &group, StartAt::Beginning).await.map_err(explain)?;

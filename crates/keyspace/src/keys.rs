@@ -108,9 +108,9 @@ impl KeyNames {
         self.of_user("tracker:user:clients", passkey)
     }
 
-    /// Sorted set: when each of these clients last announced, under what it does (A2, A4).
-    pub fn user_seen(&self, passkey: &Passkey) -> String {
-        self.of_user("tracker:user:seen", passkey)
+    /// Sorted set: the torrents a user left lately, so that no older entry brings them back (A2).
+    pub fn user_stopped(&self, passkey: &Passkey) -> String {
+        self.of_user("tracker:user:stopped", passkey)
     }
 
     /// Sorted set: the users that have anything in their sets, for the sweep (A4).

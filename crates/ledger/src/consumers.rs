@@ -16,6 +16,7 @@ use journal::{EntryId, Lane, ViewError};
 
 use crate::applied;
 use crate::error::LedgerError;
+use crate::letters;
 use crate::rows::{AppliedRow, NumberRow, PlaceRow, to_bits};
 use crate::sql::{Cell, Page, Statement, read};
 
@@ -217,6 +218,7 @@ pub(crate) async fn drop_forgotten(database: &Database, before: UnixTime) -> Res
         let (ms, seq) = (Cell::from(to_bits(last.ms)), Cell::from(to_bits(last.seq)));
         page.write(&KEEP_RESUME, &[ms.clone(), seq.clone(), ms.clone(), ms, seq]).await?;
     }
+    letters::drop_old(&mut page, before).await?;
     let dropped = page.write(&DROP, &[i64::from(before.0).max(excess).into()]).await?;
     page.commit().await?;
     Ok(dropped)

@@ -20,6 +20,9 @@ pub enum LedgerError {
         /// What is there.
         value: String,
     },
+    /// Somebody deletes rows of users or torrents while entries of theirs are applied. Not the entries' fault.
+    #[error("rows of the ledger vanish as fast as they are made: is somebody deleting users or torrents?")]
+    RowsVanish,
     /// A multiplier that would never hold.
     #[error("a multiplier must end after it starts")]
     EndsBeforeItStarts,
@@ -43,6 +46,7 @@ impl LedgerError {
         match self {
             LedgerError::Open(error) => error.is_retryable(),
             LedgerError::Sql(error) => database::is_retryable(error),
+            LedgerError::RowsVanish => true,
             _ => false,
         }
     }

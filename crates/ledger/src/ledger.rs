@@ -22,9 +22,10 @@ use domain::{RateCeiling, Seconds, TorrentId, UserId};
 use journal::{Arrival, Batch, EntryId, Rejected, View, ViewError};
 use sqlx::migrate::Migrator;
 
-use crate::admit::{Admitted, Directory, admit};
+use crate::admit::{Directory, admit};
 use crate::consumers::{self, Applied, ApplyError, ConsumerRef};
 use crate::error::LedgerError;
+use crate::letters;
 use crate::load::{self, Loaded};
 use crate::multiplier::Multipliers;
 use crate::post::{Posted, Rules, post};
@@ -79,7 +80,7 @@ pub struct LedgerCounts {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct Tally {
     batches: AtomicU64,
     applied: AtomicU64,
     repeated: AtomicU64,
@@ -89,14 +90,14 @@ pub(crate) struct Counters {
     pub(crate) pruned_clients: AtomicU64,
 }
 
-/// Accounts in a database.
+/// Accounts in a database, kept by the entries of the journal.
 pub struct Ledger {
     pub(crate) database: Database,
     pub(crate) settings: LedgerSettings,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) terms: TermsCache,
     pub(crate) pruner: Pruner,
-    pub(crate) counters: Counters,
+    pub(crate) tally: Tally,
     directory: Arc<dyn Directory>,
     risk: Arc<dyn RiskSink>,
 }
@@ -126,7 +127,7 @@ impl Ledger {
             clock,
             terms: TermsCache::default(),
             pruner: Pruner::default(),
-            counters: Counters::default(),
+            tally: Tally::default(),
             directory,
             risk,
         })
@@ -136,13 +137,13 @@ impl Ledger {
     pub fn counts(&self) -> LedgerCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         LedgerCounts {
-            batches: read(&self.counters.batches),
-            applied: read(&self.counters.applied),
-            repeated: read(&self.counters.repeated),
-            rejected: read(&self.counters.rejected),
-            risks: read(&self.counters.risks),
-            settled_runs: read(&self.counters.settled_runs),
-            pruned_clients: read(&self.counters.pruned_clients),
+            batches: read(&self.tally.batches),
+            applied: read(&self.tally.applied),
+            repeated: read(&self.tally.repeated),
+            rejected: read(&self.tally.rejected),
+            risks: read(&self.tally.risks),
+            settled_runs: read(&self.tally.settled_runs),
+            pruned_clients: read(&self.tally.pruned_clients),
         }
     }
 
@@ -159,8 +160,7 @@ impl Ledger {
                 Attempt::RowsMissing { users, torrents } => self.add_rows(&users, &torrents).await?,
             }
         }
-        // Somebody deletes rows as fast as they are made: worth waiting, not the entries' fault.
-        Err(LedgerError::Sql(sqlx::Error::PoolTimedOut).into())
+        Err(LedgerError::RowsVanish.into())
     }
 
     /// One transaction.
@@ -175,7 +175,8 @@ impl Ledger {
         let Some(before) = consumer.lock(&mut page).await? else {
             return Ok(Attempt::NoConsumer);
         };
-        let already = already_applied(batch, consumer, &mut page, &before).await?;
+        let mut already = already_applied(batch, consumer, &mut page, &before).await?;
+        already.extend(letters::already_applied(batch, &mut page).await?);
         let (admitted, rejected) = admit(batch.arrivals, &already, self.directory.as_ref(), now);
         let mut books = match load::books(&mut page, &admitted).await? {
             Loaded::Books(books) => books,
@@ -188,12 +189,15 @@ impl Ledger {
             now,
         };
         let mut posted = post(&mut books, &admitted, &rules);
+        let applied = admitted.len() - posted.rejected.len();
         posted.rejected.extend(rejected);
         posted.rejected.sort_by_key(|rejected| rejected.index);
         load::save(&mut page, &books, &posted.changes).await?;
-        consumer.save(&mut page, &taken(batch.arrivals, &posted.rejected), &before).await?;
+        let taken = taken(batch.arrivals, &posted.rejected);
+        consumer.save(&mut page, &taken, &before).await?;
+        letters::save(batch, &taken.difference(&already).copied().collect(), &mut page, now).await?;
         page.commit().await?;
-        self.count(&posted, &admitted, batch);
+        self.count(&posted, applied, batch.arrivals.len());
         Ok(Attempt::Committed(posted))
     }
 
@@ -214,16 +218,14 @@ impl Ledger {
         }
     }
 
-    fn count(&self, posted: &Posted, admitted: &[Admitted], batch: &Batch<'_>) {
+    fn count(&self, posted: &Posted, applied: usize, arrived: usize) {
         let add = |counter: &AtomicU64, count: usize| counter.fetch_add(count as u64, Ordering::Relaxed);
-        let rejected_late = posted.rejected.iter().filter(|r| admitted.iter().any(|a| a.index == r.index));
-        let applied = admitted.len() - rejected_late.count();
-        add(&self.counters.batches, 1);
-        add(&self.counters.applied, applied);
-        add(&self.counters.rejected, posted.rejected.len());
-        add(&self.counters.repeated, batch.arrivals.len() - applied - posted.rejected.len());
-        add(&self.counters.risks, posted.risks.len());
-        add(&self.counters.settled_runs, posted.changes.gone_runs.len());
+        add(&self.tally.batches, 1);
+        add(&self.tally.applied, applied);
+        add(&self.tally.rejected, posted.rejected.len());
+        add(&self.tally.repeated, arrived - applied - posted.rejected.len());
+        add(&self.tally.risks, posted.risks.len());
+        add(&self.tally.settled_runs, posted.changes.gone_runs.len());
     }
 }
 

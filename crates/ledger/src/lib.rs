@@ -15,7 +15,7 @@
 //!
 //! - [`mod@ledger`]: the view of the journal: one transaction a batch
 //! - `load`, `rows`, `sql`: the books in SQLite, PostgreSQL and MariaDB
-//! - `consumers`, [`applied`]: who applied what
+//! - `consumers`, [`applied`], `letters`: who applied what
 //! - `terms`: multipliers in the database
 //! - [`prune`]: forgets clients that are long gone
 //! - [`reads`]: what commands and the site ask
@@ -29,6 +29,7 @@ pub mod credit;
 pub mod error;
 pub mod figures;
 pub mod ledger;
+mod letters;
 mod load;
 pub mod multiplier;
 mod post;

@@ -44,6 +44,8 @@ pub struct Pruned {
     pub examined: u64,
     /// Clients forgotten.
     pub clients: u64,
+    /// Consumers of whom it is no longer known what they applied.
+    pub consumers: u64,
     /// Whether all clients have been looked at; the next step begins anew.
     pub is_round_done: bool,
 }
@@ -59,11 +61,10 @@ impl Ledger {
             candidates.iter().filter(|(_, latest)| *latest < before).map(|(key, _)| *key).collect();
         let clients = if stale.is_empty() { 0 } else { self.forget_clients(&stale, before).await? };
         self.pruner.move_to(candidates.last().map(|(key, _)| *key).filter(|_| !is_round_done));
-        if is_round_done {
-            consumers::drop_forgotten(&self.database, before).await?;
-        }
-        self.counters.pruned_clients.fetch_add(clients, Ordering::Relaxed);
-        Ok(Pruned { examined: candidates.len() as u64, clients, is_round_done })
+        let consumers =
+            if is_round_done { consumers::drop_forgotten(&self.database, before).await? } else { 0 };
+        self.tally.pruned_clients.fetch_add(clients, Ordering::Relaxed);
+        Ok(Pruned { examined: candidates.len() as u64, clients, consumers, is_round_done })
     }
 
     async fn next_clients(&self) -> Result<Vec<(ClientRef, UnixTime)>, LedgerError> {

@@ -216,7 +216,27 @@ async fn a_lost_group_begins_behind_the_last_entry_that_was_applied(place: Place
     assert_eq!(ledger.resume_after().await.unwrap(), Some(last));
 }
 
+/// An operator may replay a letter while it is being applied: it comes again, under another id, to anybody.
+async fn l6_a_letter_that_was_moved_counts_once(place: Place) {
+    let world = simulate(18, SIZE);
+    let ledger = open(&place).await;
+    let (first, rest) = world.arrivals.split_first().unwrap();
+    apply(&ledger, "a", rest).await;
+    for (number, consumer) in ["b", "b", "c"].into_iter().enumerate() {
+        let letter = Arrival { id: EntryId { ms: 1, seq: number as u64 + 1 }, ..*first };
+        let from_dlq = Batch { lane: Lane::Dead, ..batch(consumer, std::slice::from_ref(&letter)) };
+        assert_eq!(ledger.apply(&from_dlq).await.unwrap(), []);
+    }
+    assert_eq!(ledger.counts().repeated, 2);
+    let (_place, expected) = in_order(&world).await;
+    assert_eq!(
+        everything(&ledger, SIZE.users, SIZE.torrents).await,
+        everything(&expected, SIZE.users, SIZE.torrents).await
+    );
+}
+
 on_every_database!(
+    l6_a_letter_that_was_moved_counts_once,
     any_order_and_many_consumers_at_once_give_the_same_books,
     l6_a_batch_whose_commit_nobody_heard_of_is_not_applied_again,
     l6_what_a_dead_consumer_had_applied_is_left_out_by_its_heir,

@@ -1,6 +1,7 @@
 //! What runs behind the tracker: the queue into the journal, the views, and whoever looks after them.
 
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,14 +23,19 @@ use crate::node::Node;
 use crate::roles::{Role, Roles};
 
 /// How often the ledger forgets clients that have been gone for long.
-const PRUNE_EVERY: Duration = Duration::from_secs(60);
+const PRUNE_EVERY: Duration = Duration::from_secs(5);
 /// How often the log tells what happened, if something did.
 const SUMMARY_EVERY: Duration = Duration::from_secs(300);
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What runs, and how to change and end it.
 pub struct Engine {
     queue: Arc<Queue>,
-    flusher: JoinHandle<()>,
+    flusher: Option<Flusher>,
+    flushing: Option<JoinHandle<()>>,
+    /// What runs once everything has been opened.
+    waiting: Vec<Task>,
     tasks: JoinSet<()>,
     stop: watch::Sender<bool>,
     ledger_settings: watch::Sender<ConsumerSettings>,
@@ -47,8 +53,9 @@ struct Parts<'a> {
 }
 
 impl Engine {
-    /// Opens the stores and starts the views of these roles.
-    pub async fn start(
+    /// Opens the stores of these roles. Nothing runs before [`Engine::begin`]: should something else fail to start,
+    /// nothing has happened.
+    pub async fn open(
         config: &Config,
         data: &Path,
         node: &Node,
@@ -61,7 +68,9 @@ impl Engine {
         let flusher = Flusher::new(Arc::clone(&queue), Arc::clone(&journal), node.process().to_string());
         let mut engine = Engine {
             queue,
-            flusher: tokio::spawn(flusher.run()),
+            flusher: Some(flusher),
+            flushing: None,
+            waiting: Vec::new(),
             tasks: JoinSet::new(),
             stop,
             ledger_settings: watch::Sender::new(config.ledger_consumer()),
@@ -70,13 +79,25 @@ impl Engine {
         };
         let parts = Parts { config, data, node, journal, stopped };
         if roles.include(Role::Ledger) {
-            engine.start_ledger(&parts, gate).await?;
+            engine.open_ledger(&parts, gate).await?;
         }
         if roles.include(Role::Activity) {
-            engine.start_activity(&parts).await?;
+            engine.open_activity(&parts).await?;
         }
-        engine.start_maintenance(parts);
+        engine.add_maintenance(parts);
         Ok(engine)
+    }
+
+    fn add(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.waiting.push(Box::pin(task));
+    }
+
+    /// Starts everything.
+    pub fn begin(&mut self) {
+        self.flushing = self.flusher.take().map(|flusher| tokio::spawn(flusher.run()));
+        for task in self.waiting.drain(..) {
+            self.tasks.spawn(task);
+        }
     }
 
     /// Where the tracker puts its events.
@@ -98,8 +119,10 @@ impl Engine {
     /// Stores what is queued, then ends everything, all within a time.
     pub async fn drain(mut self, patience: Duration) {
         self.queue.close();
-        if tokio::time::timeout(patience, &mut self.flusher).await.is_err() {
-            self.flusher.abort();
+        if let Some(flushing) = &mut self.flushing
+            && tokio::time::timeout(patience, &mut *flushing).await.is_err()
+        {
+            flushing.abort();
             let lost = self.queue.give_up();
             error!(
                 lost,
@@ -113,26 +136,26 @@ impl Engine {
         }
     }
 
-    async fn start_ledger(&mut self, parts: &Parts<'_>, gate: &Arc<Gate>) -> anyhow::Result<()> {
+    async fn open_ledger(&mut self, parts: &Parts<'_>, gate: &Arc<Gate>) -> anyhow::Result<()> {
         let directory = Arc::new(GateDirectory(Arc::clone(gate)));
         let risks = Arc::new(QueuedRisks::new(Arc::clone(&self.queue), parts.config.ceiling()));
         let ledger = Arc::new(backends::open_ledger(parts.config, parts.data, directory, risks).await?);
         let settings = self.ledger_settings.subscribe();
-        self.start_consumer(parts, Arc::clone(&ledger) as Arc<dyn View>, settings);
-        self.tasks.spawn(prune_now_and_then(ledger, parts.stopped.clone()));
+        self.add_consumer(parts, Arc::clone(&ledger) as Arc<dyn View>, settings);
+        self.add(prune_now_and_then(ledger, parts.stopped.clone()));
         Ok(())
     }
 
-    async fn start_activity(&mut self, parts: &Parts<'_>) -> anyhow::Result<()> {
+    async fn open_activity(&mut self, parts: &Parts<'_>) -> anyhow::Result<()> {
         let activity = backends::open_activity(parts.config, parts.data).await?;
         let settings = self.activity_settings.subscribe();
-        self.start_consumer(parts, Arc::new(activity.clone()), settings);
+        self.add_consumer(parts, Arc::new(activity.clone()), settings);
         let every = Duration::from_secs(parts.config.activity.sweep_interval_s.into());
-        self.tasks.spawn(sweep_now_and_then(activity, every, parts.stopped.clone()));
+        self.add(sweep_now_and_then(activity, every, parts.stopped.clone()));
         Ok(())
     }
 
-    fn start_consumer(
+    fn add_consumer(
         &mut self,
         parts: &Parts<'_>,
         view: Arc<dyn View>,
@@ -147,14 +170,14 @@ impl Engine {
             settings,
             parts.stopped.clone(),
         );
-        self.tasks.spawn(summarise_now_and_then(name, consumer.counters(), parts.stopped.clone()));
-        self.tasks.spawn(consumer.run());
+        self.add(summarise_now_and_then(name, consumer.counters(), parts.stopped.clone()));
+        self.add(consumer.run());
     }
 
-    fn start_maintenance(&mut self, parts: Parts<'_>) {
+    fn add_maintenance(&mut self, parts: Parts<'_>) {
         let counters = Arc::new(MaintenanceCounters::default());
         let settings = self.maintenance_settings.subscribe();
-        self.tasks.spawn(maintenance::run(parts.journal, system_clock(), settings, counters, parts.stopped));
+        self.add(maintenance::run(parts.journal, system_clock(), settings, counters, parts.stopped));
     }
 }
 

@@ -1,9 +1,12 @@
 //! The servers that tests start: each answers, keeps what it confirmed through SIGKILL, and ends with its owner.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use testkit::{Fsync, MariaDbServer, PostgresServer, RedisCluster, RedisSentinel, RedisServer};
+use testkit::{Fsync, MariaDbServer, PostgresServer, RedisCluster, RedisSentinel, RedisServer, eventually};
 
 fn is_alive(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
@@ -31,6 +34,43 @@ fn a_dropped_server_is_gone_with_its_folder() {
     assert!(is_alive(pid) && folder.exists());
     drop(redis);
     assert!(!is_alive(pid) && !folder.exists());
+}
+
+/// Set for the second run of this file below, which starts a server and waits to be killed.
+const START_AND_WAIT: &str = "TESTKIT_START_AND_WAIT";
+
+#[test]
+fn a_server_ends_with_its_test_process_even_if_that_is_killed() {
+    let name = "a_server_ends_with_its_test_process_even_if_that_is_killed";
+    if std::env::var_os(START_AND_WAIT).is_some() {
+        let redis = RedisServer::start();
+        println!("{} {}", redis.pid(), redis.folder().display());
+        loop {
+            std::thread::park();
+        }
+    }
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(START_AND_WAIT, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let (pid, folder) = lines
+        .find_map(|line| {
+            let (pid, folder) = line.rsplit_once(" /")?;
+            Some((pid.rsplit(' ').next()?.parse::<u32>().ok()?, format!("/{folder}")))
+        })
+        .unwrap();
+    assert!(is_alive(pid) && Path::new(&folder).exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually("the folder to be gone", Duration::from_secs(30), || {
+        (!Path::new(&folder).exists()).then_some(())
+    });
+    // Where nobody reaps orphans, it stays as a zombie: a process without memory.
+    let memory = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+    assert!(memory.is_empty() || memory.starts_with("0 "), "{memory}");
 }
 
 #[test]

@@ -51,7 +51,7 @@ async fn a1_other_programs_find_exactly_the_keys_and_contents_of_the_requirement
     assert_eq!(server.cli(&["ZREVRANGE", seed, "0", "-1"]), expected);
     let mut keys: Vec<_> = server.cli(&["KEYS", "*"]).lines().map(str::to_owned).collect();
     keys.sort();
-    let ours = ["tracker:user:clients:0000000000000001", seed, "tracker:user:seen:0000000000000001"];
+    let ours = ["tracker:user:clients:0000000000000001", seed, "tracker:user:stopped:0000000000000001"];
     assert_eq!(keys, [&ours[..], &["tracker:users:active"]].concat());
 }
 
@@ -93,10 +93,22 @@ async fn a5_the_recipe_of_other_programs_removes_and_reads_the_same() {
 }
 
 #[tokio::test]
+async fn a4_what_other_programs_remove_uncovers_a_second_client_all_the_same() {
+    let server = RedisServer::start();
+    let rig = rig_on(&server);
+    rig.hear(&[seeds(1, 1, -100).by(1), leeches(1, 1, 0).by(2), seeds(1, 2, 0), seeds(1, 3, -100)]).await;
+    rig.wait(THRESHOLD - 100);
+    let expired = (NOW.0 - 100).to_string();
+    assert_eq!(server.cli(&["ZREMRANGEBYSCORE", &key("seed", 1), "-inf", &expired]), "2");
+    assert_eq!((rig.seeding(1).await, rig.leeching(1).await), (vec![(2, shown(0))], vec![(1, shown(0))]));
+    assert_eq!(server.cli(&["HLEN", &key("clients", 1)]), "2", "nothing is left of what is gone");
+}
+
+#[tokio::test]
 async fn a_list_that_somebody_deleted_comes_back_with_the_next_announce() {
     let server = RedisServer::start();
     let rig = rig_on(&server);
-    for kind in ["seed", "seen", "clients"] {
+    for kind in ["seed", "clients"] {
         rig.hear(&[seeds(1, 1, -30), seeds(1, 2, -30)]).await;
         server.cli(&["DEL", &key(kind, 1)]);
         rig.hear(&[seeds(1, 1, -20), seeds(1, 2, -20)]).await;
@@ -112,12 +124,14 @@ async fn a_list_that_somebody_deleted_comes_back_with_the_next_announce() {
 
 #[tokio::test]
 async fn one_users_wrong_typed_key_rejects_that_users_entries_only() {
-    for kind in ["seed", "leech", "clients", "seen"] {
+    for kind in ["seed", "leech", "clients", "stopped"] {
         let server = RedisServer::start();
         let rig = rig_on(&server);
         server.cli(&["SET", &key(kind, 2), "something else"]);
-        let announces =
-            [seeds(1, 1, -30), seeds(2, 1, -30), leeches(2, 2, -30), leeches(3, 1, -30), seeds(2, 1, -20)];
+        // That key is touched by goodbyes only.
+        let second = if kind == "stopped" { stops } else { seeds };
+        let (bad, worse) = (second(2, 1, -30), second(2, 1, -20));
+        let announces = [seeds(1, 1, -30), bad, leeches(2, 2, -30), leeches(3, 1, -30), worse];
         for _ in 0..2 {
             let rejected = rig.offer(&announces).await.unwrap();
             let indices: Vec<_> = rejected.iter().map(|rejected| rejected.index).collect();
@@ -139,7 +153,7 @@ async fn one_users_wrong_typed_key_rejects_that_users_entries_only() {
 
 #[tokio::test]
 async fn entries_that_were_rejected_for_a_wrong_typed_key_can_be_replayed_once_it_is_gone() {
-    for kind in ["seed", "leech", "clients", "seen"] {
+    for kind in ["seed", "leech", "clients"] {
         let server = RedisServer::start();
         let rig = rig_on(&server);
         rig.hear(&[leeches(2, 1, -50), seeds(2, 2, -50)]).await;

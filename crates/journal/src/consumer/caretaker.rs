@@ -18,13 +18,16 @@ const BURIAL_EVERY: u32 = 4;
 
 /// Looks after the group until told to stop.
 pub(super) async fn run(shared: Arc<Shared>) {
-    let mut heir = Intake::new(Arc::clone(&shared), Lane::Traffic, "heir".to_owned());
-    let mut letters_heir = Desk(Intake::new(Arc::clone(&shared), Lane::Dead, "letters-heir".to_owned()));
+    let intake = |lane, role: &str| Intake::new(Arc::clone(&shared), lane, role.to_owned());
+    let mut heirs = [
+        Heir::OfEntries(intake(Lane::Traffic, "heir")),
+        Heir::OfLetters(Desk(intake(Lane::Dead, "letters-heir"))),
+    ];
     for round in 0_u32.. {
         look_for_pause(&shared).await;
         if round % BURIAL_EVERY == 0 && !shared.is_paused() {
-            for lane in [Lane::Traffic, Lane::Dead] {
-                if inherit(&shared, lane, &mut heir, &mut letters_heir).await == Ended::Stopped {
+            for heir in &mut heirs {
+                if heir.inherit(&shared).await == Ended::Stopped {
                     return;
                 }
             }
@@ -45,41 +48,74 @@ pub(super) async fn look_for_pause(shared: &Shared) {
     }
 }
 
-/// Takes over from every dead consumer of a lane.
-async fn inherit(shared: &Shared, lane: Lane, heir: &mut Intake, letters_heir: &mut Desk) -> Ended {
-    let group = shared.group();
-    let Ok(consumers) = shared.journal.consumers(lane, &group).await else {
-        return Ended::Done;
-    };
-    // First what the heir itself took over and never received.
-    let own_name = match lane {
-        Lane::Dead => letters_heir.0.name().to_owned(),
-        _ => heir.name().to_owned(),
-    };
-    let has_lost = match lane {
-        Lane::Dead => letters_heir.0.may_have_lost(),
-        _ => heir.may_have_lost(),
-    };
-    if has_lost && take_over_all(shared, lane, &own_name, heir, letters_heir).await == Ended::Stopped {
-        return Ended::Stopped;
+/// Takes over what dead consumers of a lane left behind.
+enum Heir {
+    OfEntries(Intake),
+    OfLetters(Desk),
+}
+
+impl Heir {
+    fn intake(&mut self) -> &mut Intake {
+        match self {
+            Heir::OfEntries(intake) => intake,
+            Heir::OfLetters(desk) => &mut desk.0,
+        }
     }
-    let dead_after = shared.settings.borrow().dead_after;
-    let dead = consumers.iter().filter(|consumer| is_dead(shared, consumer, dead_after));
-    for ConsumerInfo { name, pending, .. } in dead {
-        if *pending > 0 {
-            if let Err(error) = shared.view.fence(name).await {
-                warn!(view = shared.view.name(), reason = %error, "a dead consumer cannot be fenced yet");
+
+    /// Takes over from every dead consumer.
+    async fn inherit(&mut self, shared: &Shared) -> Ended {
+        let (lane, group) = (self.intake().lane, shared.group());
+        let Ok(consumers) = shared.journal.consumers(lane, &group).await else {
+            return Ended::Done;
+        };
+        if self.intake().may_have_lost() {
+            // First what it took over itself and never received.
+            let own_name = self.intake().name().to_owned();
+            if let ended @ (Ended::Stopped | Ended::Fenced) = self.take_over_all(shared, &own_name).await {
+                return ended;
+            }
+        }
+        let dead_after = shared.settings.borrow().dead_after;
+        let dead = consumers.iter().filter(|consumer| is_dead(shared, consumer, dead_after));
+        for ConsumerInfo { name, pending, .. } in dead {
+            if *pending > 0 {
+                if let Err(error) = shared.view.fence(name).await {
+                    warn!(view = shared.view.name(), reason = %error, "a dead consumer cannot be fenced yet");
+                    return Ended::Done;
+                }
+                warn!(
+                    view = shared.view.name(),
+                    consumer = name,
+                    pending,
+                    "taking over from a dead consumer"
+                );
+            }
+            match self.take_over_all(shared, name).await {
+                Ended::Done => forget(shared, lane, &group, name).await,
+                ended => return ended,
+            }
+        }
+        Ended::Done
+    }
+
+    async fn take_over_all(&mut self, shared: &Shared, from: &str) -> Ended {
+        let batch_max = shared.settings.borrow().batch_max;
+        loop {
+            // What is not answered is tried again the next time.
+            let Ok(entries) = self.intake().take_over(from, batch_max).await else { return Ended::Done };
+            if entries.is_empty() {
                 return Ended::Done;
             }
-            warn!(view = shared.view.name(), consumer = name, pending, "taking over from a dead consumer");
+            shared.counters.taken_over.fetch_add(entries.len() as u64, Ordering::Relaxed);
+            let ended = match self {
+                Heir::OfEntries(intake) => intake.take_in(&entries, Some(from)).await,
+                Heir::OfLetters(desk) => desk.answer(&entries).await,
+            };
+            if ended != Ended::Done {
+                return ended;
+            }
         }
-        match take_over_all(shared, lane, name, heir, letters_heir).await {
-            Ended::Done => {}
-            ended => return ended,
-        }
-        forget(shared, lane, &group, name).await;
     }
-    Ended::Done
 }
 
 /// Forgets a consumer of which nothing is pending; whatever fails is done the next time.
@@ -94,33 +130,4 @@ async fn forget(shared: &Shared, lane: Lane, group: &str, consumer: &str) {
 fn is_dead(shared: &Shared, consumer: &ConsumerInfo, dead_after: Duration) -> bool {
     let is_former_self = shared.process.was_ours(&consumer.name);
     is_former_self || !shared.process.is_ours(&consumer.name) && consumer.idle >= dead_after
-}
-
-async fn take_over_all(
-    shared: &Shared,
-    lane: Lane,
-    from: &str,
-    heir: &mut Intake,
-    letters_heir: &mut Desk,
-) -> Ended {
-    let batch_max = shared.settings.borrow().batch_max;
-    loop {
-        let own = match lane {
-            Lane::Dead => &mut letters_heir.0,
-            _ => &mut *heir,
-        };
-        // What is not answered is tried again the next time.
-        let Ok(entries) = own.take_over(from, batch_max).await else { return Ended::Done };
-        if entries.is_empty() {
-            return Ended::Done;
-        }
-        shared.counters.taken_over.fetch_add(entries.len() as u64, Ordering::Relaxed);
-        let ended = match lane {
-            Lane::Dead => letters_heir.answer(&entries).await,
-            _ => heir.take_in(&entries, Some(from)).await,
-        };
-        if ended != Ended::Done {
-            return ended;
-        }
-    }
 }

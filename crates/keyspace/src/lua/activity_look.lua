@@ -1,8 +1,8 @@
 -- Removes what is too old of one user (A4), then reads (A5).
 --
--- KEYS  seed, leech, clients, seen
+-- KEYS  seed, leech, stopped, clients
 -- ARGV  cutoff: what was said then, or before, counts no more
---       the most clients to be removed; the most clients of one user on one torrent
+--       the most torrents to be removed; the most clients of one user on one torrent
 --       seed or leech for a page of that list, or - for none; how many torrents
 --       the place behind which the page begins, as ts and infohash; ts -1 for the beginning
 -- Returns the name of a key that has another type, or an empty text; how many torrents had something too old; 1 if more
@@ -12,25 +12,48 @@
 local cutoff, remove_max, clients_max = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local list, limit, after_at, after_infohash = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
 
+-- Removes what is too old, of no more torrents than allowed. Returns of how many, and 1 if there may be more.
 local function remove_old(keys)
-  local old = redis.call('ZRANGEBYSCORE', keys.seen, '-inf', cutoff, 'LIMIT', 0, remove_max)
-  local done, torrents = {}, 0
-  for _, member in ipairs(old) do
-    local infohash = string.sub(member, 1, 40)
-    if not done[infohash] then
-      done[infohash] = true
-      torrents = torrents + 1
+  local torrents, has_more = 0, 0
+  for _, name in pairs(SETS) do
+    local room = remove_max - torrents
+    local old = redis.call('ZRANGEBYSCORE', keys[name], '-inf', cutoff, 'LIMIT', 0, room)
+    for _, infohash in ipairs(old) do
+      -- Whatever is known of it, or not: it goes, and if a client is left that is not too old, it comes back.
+      redis.call('ZREM', keys[name], infohash)
       update(keys, infohash, {}, cutoff, clients_max)
     end
-    -- Whatever the hash says of it, or does not: this is the end of it.
-    redis.call('ZREM', keys.seen, member)
+    torrents = torrents + #old
+    if #old == room then
+      has_more = 1
+    end
   end
-  if #old < remove_max then
-    -- What another program has put there.
-    redis.call('ZREMRANGEBYSCORE', keys.seed, '-inf', cutoff)
-    redis.call('ZREMRANGEBYSCORE', keys.leech, '-inf', cutoff)
+  return torrents, has_more
+end
+
+-- Other programs remove what is old from the sets by themselves (A4), and know nothing of the hash. Where it holds
+-- more than the sets do, each of its torrents is looked at.
+local function follow_others(keys)
+  local known, listed = redis.call('HLEN', keys.clients), 0
+  for _, name in pairs(SETS) do
+    listed = listed + redis.call('ZCARD', keys[name])
   end
-  return torrents, #old >= remove_max and 1 or 0
+  if known > listed then
+    for _, infohash in ipairs(redis.call('HKEYS', keys.clients)) do
+      update(keys, infohash, {}, cutoff, clients_max)
+    end
+  end
+end
+
+local function oldest_of(keys)
+  local oldest = nil
+  for _, name in pairs(SETS) do
+    local at = tonumber(redis.call('ZRANGE', keys[name], 0, 0, 'WITHSCORES')[2])
+    if at and (not oldest or at < oldest) then
+      oldest = at
+    end
+  end
+  return oldest
 end
 
 -- Whether infohash a comes before b in a list that begins with the greatest.
@@ -65,13 +88,11 @@ end
 
 local function look(keys)
   local torrents, has_more = remove_old(keys)
-  local oldest = redis.call('ZRANGE', keys.seen, 0, 0, 'WITHSCORES')[2]
-  -- Asking for the length first spares what is no hash, and so none of ours.
-  if redis.call('HLEN', keys.clients) > 0 and not oldest then
-    redis.call('DEL', keys.clients)
+  if has_more == 0 then
+    follow_others(keys)
   end
   local seeding, leeching = redis.call('ZCARD', keys.seed), redis.call('ZCARD', keys.leech)
-  local replies = { '', torrents, has_more, tonumber(oldest or -1), seeding, leeching }
+  local replies = { '', torrents, has_more, oldest_of(keys) or -1, seeding, leeching }
   if keys[list] then
     local first = rank_behind(keys[list])
     local page = redis.call('ZREVRANGE', keys[list], first, first + limit - 1, 'WITHSCORES')

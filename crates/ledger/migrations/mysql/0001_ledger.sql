@@ -99,6 +99,14 @@ CREATE TABLE IF NOT EXISTS ledger_consumers (
     PRIMARY KEY (name, lane)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4;
 
+-- Dead letters that were applied, by their origin: wherever they were moved since, they count once.
+CREATE TABLE IF NOT EXISTS ledger_letters (
+    origin_ms BIGINT NOT NULL,
+    origin_seq BIGINT NOT NULL,
+    applied_at BIGINT NOT NULL,
+    PRIMARY KEY (origin_ms, origin_seq)
+) ENGINE = InnoDB;
+
 -- Times in which bytes count more or less than they are. scope: site, torrent or user.
 CREATE TABLE IF NOT EXISTS ledger_multipliers (
     id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,

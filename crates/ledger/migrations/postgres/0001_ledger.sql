@@ -97,6 +97,14 @@ CREATE TABLE ledger_consumers (
     PRIMARY KEY (name, lane)
 ) WITH (fillfactor = 80);
 
+-- Dead letters that were applied, by their origin: wherever they were moved since, they count once.
+CREATE TABLE ledger_letters (
+    origin_ms BIGINT NOT NULL,
+    origin_seq BIGINT NOT NULL,
+    applied_at BIGINT NOT NULL,
+    PRIMARY KEY (origin_ms, origin_seq)
+) WITH (fillfactor = 80);
+
 -- Times in which bytes count more or less than they are. scope: site, torrent or user.
 CREATE TABLE ledger_multipliers (
     id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

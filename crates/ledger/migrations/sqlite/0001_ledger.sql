@@ -97,6 +97,14 @@ CREATE TABLE ledger_consumers (
     PRIMARY KEY (name, lane)
 );
 
+-- Dead letters that were applied, by their origin: wherever they were moved since, they count once.
+CREATE TABLE ledger_letters (
+    origin_ms INTEGER NOT NULL,
+    origin_seq INTEGER NOT NULL,
+    applied_at INTEGER NOT NULL,
+    PRIMARY KEY (origin_ms, origin_seq)
+);
+
 -- Times in which bytes count more or less than they are. scope: site, torrent or user.
 CREATE TABLE ledger_multipliers (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

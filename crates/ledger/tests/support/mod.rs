@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use database::Database;
 use domain::clock::ManualClock;
 use domain::{InfoHash, Passkey, RateCeiling, TorrentId, UnixTime, UserId};
-use journal::{Arrival, Batch, Lane, Rejected, View, ViewError};
+use journal::{Arrival, Batch, Lane, Rejected, View};
 use ledger::{Account, AccountKey, Directory, Figures, Ledger, LedgerSettings, RiskRecord, RiskSink};
 use testkit::servers::{MariaDbServer, PostgresServer};
 
@@ -27,11 +27,15 @@ impl Place {
     }
 
     pub fn postgres() -> Place {
-        Place { url: PostgresServer::shared().fresh_database(), _folder: None }
+        Place::at(PostgresServer::shared().fresh_database())
     }
 
     pub fn mariadb() -> Place {
-        Place { url: MariaDbServer::shared().fresh_database(), _folder: None }
+        Place::at(MariaDbServer::shared().fresh_database())
+    }
+
+    pub fn at(url: String) -> Place {
+        Place { url, _folder: None }
     }
 }
 
@@ -112,21 +116,6 @@ pub fn batch<'a>(consumer: &'a str, arrivals: &'a [Arrival]) -> Batch<'a> {
 
 pub async fn apply(ledger: &Ledger, consumer: &str, arrivals: &[Arrival]) -> Vec<Rejected> {
     ledger.apply(&batch(consumer, arrivals)).await.unwrap()
-}
-
-/// Tries again while waiting helps, as the consumer loop does.
-pub async fn apply_patiently(ledger: &Ledger, first: Batch<'_>) -> Vec<Rejected> {
-    let mut attempt = first;
-    loop {
-        match ledger.apply(&attempt).await {
-            Ok(rejected) => return rejected,
-            Err(ViewError::Transient { .. }) => {
-                attempt.is_retry = true;
-                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-            }
-            Err(error) => panic!("{error:?}"),
-        }
-    }
 }
 
 pub fn key(owner: u64, on: u64) -> AccountKey {

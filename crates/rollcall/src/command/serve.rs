@@ -36,11 +36,12 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
     let follower = access::load(store.clone(), Arc::clone(&gate))
         .await?
         .poll_every(Duration::from_millis(config.access.poll_interval_ms.into()));
-    let engine = Engine::start(&config, &data, &node, roles, &gate).await?;
+    let mut engine = Engine::open(&config, &data, &node, roles, &gate).await?;
     let running = match roles.include(Role::Tracker) {
         true => Some(start_tracker(&config, &gate, &engine)?),
         false => None,
     };
+    engine.begin();
     let tracker = running.as_ref().map(|running| Arc::clone(running.tracker()));
     let (stop_following, stopped) = oneshot::channel::<()>();
     let following = tokio::spawn(follower.run(move |change| apply(change, tracker.as_deref()), stopped));

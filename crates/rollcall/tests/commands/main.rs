@@ -4,6 +4,7 @@
 
 mod client;
 mod config;
+mod databases;
 mod passkey;
 mod torrent;
 mod usage;

@@ -12,9 +12,20 @@ fn a_new_user_gets_the_passkey_given_in_lower_case() {
     let passkey = PASSKEY.to_uppercase();
     let added = site.json(&["user", "add", "--id", "7", "--passkey", &passkey]);
     assert_eq!(added, json!({ "id": 7, "passkey": PASSKEY, "enabled": true }));
-    assert_eq!(site.json(&["user", "show", "7"]), added);
+    let shown = site.json(&["user", "show", "7"]);
+    let of_nobody_yet = json!({
+        "id": 7, "passkey": PASSKEY, "enabled": true,
+        "uploaded": "0", "downloaded": "0", "credited_uploaded": "0", "credited_downloaded": "0",
+        "seeding_s": 0, "leeching_s": 0, "completed": 0, "first_seen": null, "last_seen": null,
+        "seeding": 0, "leeching": 0,
+    });
+    assert_eq!(shown, of_nobody_yet);
     let shown = site.text(&["user", "show", "7"]);
-    assert_eq!(shown, format!("id       7\npasskey  {PASSKEY}\nenabled  yes\n"));
+    assert!(
+        shown.starts_with(&format!("id           7\npasskey      {PASSKEY}\nenabled      yes\n")),
+        "{shown}"
+    );
+    assert!(shown.contains("\nuploaded     0\n"), "{shown}");
 }
 
 #[test]

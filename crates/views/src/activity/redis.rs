@@ -3,9 +3,9 @@
 //! # How
 //!
 //! Per user two sorted sets that others read (`seed`, `leech`), and two keys of ours: which clients are on a torrent
-//! and what they do (`clients`), and when each of them last spoke (`seen`). One script works out what follows from a
-//! report. Most entries are heartbeats that change nothing but times; on a single Redis these are plain commands that
-//! only raise a time that is there already ([`apply`]).
+//! and what they do (`clients`), and the torrents of which only goodbyes are remembered (`stopped`). One script works
+//! out what follows from a report. Most entries are heartbeats that change nothing but a time; these are plain commands
+//! that raise it where it stands already ([`refresh`]).
 //!
 //! The index of users is a sorted set by when to look at a user next. A user is put into it before anything is stored,
 //! so that a crash at any moment leaves nobody outside; and again, as due, when there was nothing stored of it before,
@@ -16,12 +16,16 @@
 //!
 //! `KEYS` and `SCAN`. Expiry of keys: it would cost every entry a command.
 
+mod acquainted;
 mod apply;
+mod refresh;
 
 use async_trait::async_trait;
 use domain::{InfoHash, Passkey, UnixTime};
 use keyspace::{KeyNames, Redis, Reply, Trouble, read_reply, scripts};
+use parking_lot::Mutex;
 
+use self::acquainted::Acquainted;
 use super::fold::UserChanges;
 use super::record::{CLIENTS_MAX, Standing};
 use super::settings::Window;
@@ -42,14 +46,15 @@ const INDEX: &str = "tracker:users:active";
 pub(super) struct RedisActivity {
     redis: Redis,
     names: KeyNames,
+    acquainted: Mutex<Acquainted>,
 }
 
 /// The four keys of a user, in the order in which scripts take them.
 struct UserKeys {
     seed: String,
     leech: String,
+    stopped: String,
     clients: String,
-    seen: String,
 }
 
 impl UserKeys {
@@ -57,13 +62,13 @@ impl UserKeys {
         UserKeys {
             seed: names.user_seed(passkey),
             leech: names.user_leech(passkey),
+            stopped: names.user_stopped(passkey),
             clients: names.user_clients(passkey),
-            seen: names.user_seen(passkey),
         }
     }
 
     fn all(&self) -> [&str; 4] {
-        [&self.seed, &self.leech, &self.clients, &self.seen]
+        [&self.seed, &self.leech, &self.stopped, &self.clients]
     }
 }
 
@@ -85,7 +90,7 @@ enum Reading<'a> {
 
 impl RedisActivity {
     pub(super) fn new(redis: Redis, names: KeyNames) -> Self {
-        RedisActivity { redis, names }
+        RedisActivity { redis, names, acquainted: Mutex::default() }
     }
 
     /// Removes all that is too old of one user, then reads.
@@ -238,8 +243,8 @@ fn kind_of(name: &str) -> &'static str {
     match name {
         "seed" => "tracker:user:seed:<passkey>",
         "leech" => "tracker:user:leech:<passkey>",
-        "clients" => "tracker:user:clients:<passkey>",
-        _ => "tracker:user:seen:<passkey>",
+        "stopped" => "tracker:user:stopped:<passkey>",
+        _ => "tracker:user:clients:<passkey>",
     }
 }
 

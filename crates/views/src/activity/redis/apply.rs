@@ -1,21 +1,19 @@
 //! From changes to commands.
 //!
-//! 1. On a single Redis, heartbeats are tried as plain commands in transactions: `ZADD XX GT CH` on `seen` raises the
-//!    client's time only where this very client is known to do this very thing, the same on the list raises the
-//!    torrent's. Where not all times of a user were raised, all its changes go on to the script, which puts right
-//!    whatever was raised without reason; scripts never take a list's time for a client's.
+//! 1. Heartbeats that change nothing but a time are plain commands ([`refresh`]).
 //! 2. Whoever has changes left is put into the index.
-//! 3. The script takes them, many users in one call; on a cluster one user a call, heartbeats included, since the keys
-//!    of one call must share a slot.
+//! 3. The script takes them, many users in one call; on a cluster one user a call, since the keys of one call must
+//!    share a slot.
 //! 4. Users of whom nothing was stored are marked as due in the index, which undoes what a sweep may just have decided.
 //!
 //! A crash between any two steps leaves what the same entries, delivered again, put right.
+//!
+//! [`refresh`]: super::refresh
 
-use std::io::Write as _;
-
-use keyspace::{Mode, Reply, Trouble, read_reply, scripts};
+use keyspace::{Mode, Reply, read_reply, scripts};
 use redis::{Cmd, Pipeline};
 
+use super::refresh::digits_of;
 use super::{RedisActivity, UserKeys, kind_of, of_index, unexpected};
 use crate::activity::fold::{Change, UserChanges};
 use crate::activity::record::{CLIENTS_MAX, Standing};
@@ -23,8 +21,6 @@ use crate::activity::settings::Window;
 use crate::activity::store::{Applied, Refused};
 use crate::error::ViewsError;
 
-/// Users whose heartbeats are one transaction: long enough to be cheap, short enough to keep nobody waiting.
-const REFRESH_USERS: usize = 200;
 /// The most users of one call of the script.
 const CALL_USERS_MAX: usize = 64;
 /// The most changes of one call of the script.
@@ -33,15 +29,16 @@ const CALL_CHANGES_MAX: usize = 256;
 const INDEX_USERS: usize = 1000;
 
 /// What is left to do for a user.
-struct Task<'a> {
-    user: usize,
-    keys: &'a UserKeys,
-    changes: Vec<Change>,
+pub(super) struct Task {
+    /// Its position among the users.
+    pub(super) user: usize,
+    pub(super) keys: UserKeys,
+    pub(super) changes: Vec<Change>,
 }
 
 /// A call of the script, with the users it is about.
 struct Call<'a> {
-    tasks: Vec<(&'a Task<'a>, &'a [Change])>,
+    tasks: Vec<(&'a Task, &'a [Change])>,
 }
 
 /// How users are added to the index.
@@ -59,21 +56,17 @@ impl RedisActivity {
         users: &[UserChanges],
         window: &Window,
     ) -> Result<Applied, ViewsError> {
-        let keys: Vec<UserKeys> = users.iter().map(|user| UserKeys::of(&self.names, &user.passkey)).collect();
-        let is_cluster = self.redis.mode() == Mode::Cluster;
-        let tasks = match is_cluster {
-            true => all_tasks(users, &keys),
-            false => self.refresh(users, &keys).await?,
-        };
+        let tasks = self.refresh(users, window).await?;
         if tasks.is_empty() {
             return Ok(Applied::default());
         }
         let concerned: Vec<usize> = tasks.iter().map(|task| task.user).collect();
         self.index(users, &concerned, Indexing::IfMissing, window).await?;
-        let calls = calls_of(&tasks, if is_cluster { 1 } else { CALL_USERS_MAX });
+        let users_max = if self.redis.mode() == Mode::Cluster { 1 } else { CALL_USERS_MAX };
+        let calls = calls_of(&tasks, users_max);
         let mut pipeline = Pipeline::new();
         for call in &calls {
-            pipeline.add_command(call.command(window, is_cluster));
+            pipeline.add_command(call.command(window));
         }
         let mut applied = Applied::default();
         let mut new = Vec::new();
@@ -81,41 +74,19 @@ impl RedisActivity {
             call.read(reply, &mut applied, &mut new)?;
         }
         self.index(users, &new, Indexing::AsDue, window).await?;
+        self.note(users, &tasks, &applied);
         Ok(applied)
     }
 
-    /// Tries heartbeats as plain commands; returns what is left to do.
-    async fn refresh<'a>(
-        &self,
-        users: &[UserChanges],
-        keys: &'a [UserKeys],
-    ) -> Result<Vec<Task<'a>>, ViewsError> {
-        let mut tasks = Vec::new();
-        let all: Vec<(usize, &UserChanges)> = users.iter().enumerate().collect();
-        for some in all.chunks(REFRESH_USERS) {
-            let mut pipeline = Pipeline::new();
-            let expected: Vec<Vec<usize>> = some
-                .iter()
-                .map(|(user, changes)| add_refresh(&mut pipeline, &keys[*user], changes))
-                .collect();
-            let mut replies = match pipeline.is_empty() {
-                true => Vec::new(),
-                false => self.redis.transaction(&pipeline).await?,
-            }
-            .into_iter();
-            for ((user, changes), counts) in some.iter().zip(expected) {
-                let mut is_done = true;
-                for count in counts {
-                    is_done &= was_raised(replies.next(), count)?;
-                }
-                let left = changes.changes.iter().filter(|change| !is_done || !change.report.is_heartbeat());
-                let left: Vec<Change> = left.copied().collect();
-                if !left.is_empty() {
-                    tasks.push(Task { user: *user, keys: &keys[*user], changes: left });
-                }
-            }
+    /// Remembers whom Redis was told of.
+    fn note(&self, users: &[UserChanges], tasks: &[Task], applied: &Applied) {
+        let mut acquainted = self.acquainted.lock();
+        let is_refused = |user| applied.refused.binary_search_by_key(&user, |refused| refused.user).is_ok();
+        for task in tasks.iter().filter(|task| !is_refused(task.user)) {
+            // Who says goodbye comes back with an event, if at all.
+            let present = task.changes.iter().filter(|change| change.report.standing != Standing::Stopped);
+            present.for_each(|change| acquainted.note(&users[task.user].passkey, change));
         }
-        Ok(tasks)
     }
 
     async fn index(
@@ -140,74 +111,8 @@ impl RedisActivity {
     }
 }
 
-fn all_tasks<'a>(users: &[UserChanges], keys: &'a [UserKeys]) -> Vec<Task<'a>> {
-    let tasks = users.iter().enumerate();
-    tasks.map(|(user, changes)| Task { user, keys: &keys[user], changes: changes.changes.clone() }).collect()
-}
-
-/// Adds the commands for a user's heartbeats; returns how many times each of them should raise.
-fn add_refresh(pipeline: &mut Pipeline, keys: &UserKeys, user: &UserChanges) -> Vec<usize> {
-    let heartbeats = || user.changes.iter().filter(|change| change.report.is_heartbeat());
-    let mut expected = Vec::with_capacity(2);
-    let mut seen = raise(&keys.seen);
-    let mut count = 0;
-    for change in heartbeats() {
-        seen.arg(change.report.stamp.at.0).arg(member_of(change).as_slice());
-        count += 1;
-    }
-    if count == 0 {
-        return expected;
-    }
-    pipeline.add_command(seen);
-    expected.push(count);
-    for (standing, key) in [(Standing::Seeding, &keys.seed), (Standing::Leeching, &keys.leech)] {
-        let mut list = raise(key);
-        let mut count = 0;
-        for change in heartbeats().filter(|change| change.report.standing == standing) {
-            list.arg(change.report.stamp.at.0).arg(digits_of(change).as_slice());
-            count += 1;
-        }
-        if count > 0 {
-            pipeline.add_command(list);
-            expected.push(count);
-        }
-    }
-    expected
-}
-
-fn raise(key: &str) -> Cmd {
-    let mut command = Cmd::with_capacity(8, 160);
-    command.arg("ZADD").arg(key).arg("XX").arg("GT").arg("CH");
-    command
-}
-
-/// Whether a command raised as many times as it should. A key of another type is for the script to name.
-fn was_raised(reply: Option<Reply>, count: usize) -> Result<bool, ViewsError> {
-    match reply.map(read_reply::<usize>) {
-        Some(Ok(raised)) => Ok(raised == count),
-        Some(Err(Trouble::WrongType { .. })) | None => Ok(false),
-        Some(Err(trouble)) => Err(trouble.into()),
-    }
-}
-
-/// The infohash as it stands in the lists (A1).
-fn digits_of(change: &Change) -> [u8; 40] {
-    let mut digits = [0; 40];
-    write!(digits.as_mut_slice(), "{}", change.info_hash).expect("an infohash has forty digits");
-    digits
-}
-
-/// The member of `seen` that stands for a client doing this: infohash in digits, client, letter.
-fn member_of(change: &Change) -> [u8; 49] {
-    let mut member = [0; 49];
-    member[..40].copy_from_slice(&digits_of(change));
-    member[40..48].copy_from_slice(&change.report.client.0.to_be_bytes());
-    member[48] = change.report.standing.letter();
-    member
-}
-
 /// Packs tasks into as few calls as the bounds allow.
-fn calls_of<'a>(tasks: &'a [Task<'a>], users_max: usize) -> Vec<Call<'a>> {
+fn calls_of<'a>(tasks: &'a [Task], users_max: usize) -> Vec<Call<'a>> {
     let mut calls: Vec<Call<'a>> = Vec::new();
     let mut changes_in_last = 0;
     for task in tasks {
@@ -231,15 +136,14 @@ fn calls_of<'a>(tasks: &'a [Task<'a>], users_max: usize) -> Vec<Call<'a>> {
 }
 
 impl Call<'_> {
-    fn command(&self, window: &Window, is_trying_heartbeats: bool) -> Cmd {
+    fn command(&self, window: &Window) -> Cmd {
         let keys: Vec<&str> = self.tasks.iter().flat_map(|(task, _)| task.keys.all()).collect();
         let mut command = scripts::ACTIVITY_APPLY.call(&keys);
-        command.arg(window.cutoff().0).arg(CLIENTS_MAX).arg(u8::from(is_trying_heartbeats));
+        command.arg(window.cutoff().0).arg(CLIENTS_MAX);
         for (_, changes) in &self.tasks {
             command.arg(changes.len());
             for change in *changes {
-                command.arg(digits_of(change).as_slice());
-                command.arg(change.report.stamp.at.0).arg(change.report.to_bytes().as_slice());
+                command.arg(digits_of(change).as_slice()).arg(change.report.to_bytes().as_slice());
             }
         }
         command

@@ -1,0 +1,231 @@
+//! The consumer loop, on a journal in a real file, with a view that tests can make fail.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "consumer/rig.rs"]
+mod rig;
+
+use std::time::Duration;
+
+use journal::{Journal, Lane, Letter, ProcessName};
+use rig::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_reach_the_view_and_are_acknowledged() {
+    let rig = Rig::new().await;
+    rig.append(&(0..250).map(entry).collect::<Vec<_>>()).await;
+    let running = rig.start("a", |settings| settings.batch_max = 100);
+    rig.wait_lag_0().await;
+    assert_eq!(rig.view.applied_uploads(), (0..250).collect::<Vec<_>>());
+    assert_eq!(running.counters.applied(), 250);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn j5_a_bad_entry_goes_to_the_letters_and_blocks_nobody() {
+    let rig = Rig::new().await;
+    let mut entries: Vec<_> = (0..20).map(entry).collect();
+    entries[7] = fields_with(7, "du", "-1");
+    entries[11] = fields_with(11, "passkey", "unknown!");
+    rig.view.reject(13);
+    rig.append(&entries).await;
+    let running = rig.start("a", |settings| settings.retry_delay = domain::Seconds(3600));
+    rig.wait_lag_0().await;
+    let letters = rig.letters(Lane::Dead).await;
+    let reasons: Vec<&str> = letters.iter().map(|letter| letter.reason.as_str()).collect();
+    assert_eq!(letters.len(), 3, "{reasons:?}");
+    assert!(reasons.iter().any(|reason| reason.starts_with("du: expected")), "{reasons:?}");
+    assert!(reasons.iter().any(|reason| reason.starts_with("passkey: expected")), "{reasons:?}");
+    assert!(reasons.contains(&"the view says no"), "{reasons:?}");
+    assert!(letters.iter().all(|letter| letter.retry == 0 && letter.group == GROUP));
+    assert_eq!(rig.view.applied_uploads().len(), 17);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn j6_letters_are_tried_again_and_given_up_in_the_end() {
+    let rig = Rig::new().await;
+    rig.view.reject(3);
+    rig.append(&[entry(3), fields_with(4, "ts", "yesterday")]).await;
+    let running = rig.start("a", |settings| settings.retry_max = 3);
+    rig.wait_for("both to have failed", async || rig.letters(Lane::Failed).await.len() == 2).await;
+    let failed = rig.letters(Lane::Failed).await;
+    assert!(failed.iter().all(|letter| letter.retry == 3), "{failed:?}");
+    assert!(rig.letters(Lane::Dead).await.is_empty());
+    assert_eq!(rig.view.attempts_of(3), 4, "once, and three times more");
+    assert_eq!((running.counters.retried(), running.counters.failed()), (4, 2));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn j6_a_letter_that_is_taken_after_all_is_gone() {
+    let rig = Rig::new().await;
+    rig.view.reject(3);
+    rig.append(&[entry(3)]).await;
+    let running = rig.start("a", |settings| settings.retry_delay = domain::Seconds(1));
+    rig.wait_for("the letter", async || rig.letters(Lane::Dead).await.len() == 1).await;
+    rig.view.accept(3);
+    rig.wait_for("the letter to be taken", async || rig.letters(Lane::Dead).await.is_empty()).await;
+    assert_eq!(rig.view.applied_uploads(), [3]);
+    assert!(rig.letters(Lane::Failed).await.is_empty());
+    running.stop().await;
+}
+
+/// Of a group that nobody knows, as a foreign program may write them, or of another view.
+#[tokio::test(flavor = "multi_thread")]
+async fn letters_of_others_are_left_alone_and_those_of_nobody_are_taken() {
+    let rig = Rig::new().await;
+    let of_another = Letter { group: "another".to_owned(), ..letter_of(entry(8)) };
+    rig.append_to(Lane::Dead, &[of_another.to_fields(), entry(9)]).await;
+    let running = rig.start("a", |_| {});
+    rig.wait_for("the one of nobody", async || rig.view.applied_uploads() == [9]).await;
+    rig.wait_for("its letter to be gone", async || rig.letters(Lane::Dead).await.len() == 1).await;
+    assert_eq!(rig.letters(Lane::Dead).await[0].group, "another");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_down_stops_everything_and_buries_nothing() {
+    let rig = Rig::new().await;
+    rig.view.set_down(true);
+    rig.append(&(0..10).map(entry).collect::<Vec<_>>()).await;
+    let running = rig.start("a", |_| {});
+    rig.wait_for("several attempts", async || running.counters.waits() >= 3).await;
+    let status = rig.group_status().await;
+    assert_eq!((status.pending, rig.letters(Lane::Dead).await.len()), (10, 0));
+    assert!(rig.view.applied_uploads().is_empty());
+    rig.view.set_down(false);
+    rig.wait_lag_0().await;
+    assert_eq!(rig.view.applied_uploads(), (0..10).collect::<Vec<_>>());
+    assert!(rig.view.saw_retries(), "a batch that is tried again says so");
+    running.stop().await;
+}
+
+/// A view's store that chokes on one entry, without saying on which.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_that_upsets_the_store_is_found_among_many() {
+    let rig = Rig::new().await;
+    rig.view.upset_by(37);
+    rig.append(&(0..100).map(entry).collect::<Vec<_>>()).await;
+    let running = rig.start("a", |settings| settings.retry_delay = domain::Seconds(3600));
+    rig.wait_lag_0().await;
+    let letters = rig.letters(Lane::Dead).await;
+    assert_eq!(letters.iter().map(|letter| letter.reason.as_str()).collect::<Vec<_>>(), ["upset"]);
+    let expected: Vec<u64> = (0..100).filter(|number| *number != 37).collect();
+    assert_eq!(rig.view.applied_uploads(), expected);
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn j4_several_consumers_share_the_work() {
+    let rig = Rig::new().await;
+    let first = rig.start("a", |settings| (settings.consumers, settings.batch_max) = (3, 7));
+    let second = rig.start("b", |settings| settings.batch_max = 5);
+    for chunk in (0..600).collect::<Vec<u64>>().chunks(50) {
+        rig.append(&chunk.iter().copied().map(entry).collect::<Vec<_>>()).await;
+    }
+    rig.wait_lag_0().await;
+    assert_eq!(rig.view.applied_uploads(), (0..600).collect::<Vec<_>>());
+    assert!(rig.view.consumers_seen() > 1);
+    first.stop().await;
+    second.stop().await;
+}
+
+/// Killed while it held entries: another process takes them over once it has been silent for long, and fences it.
+#[tokio::test(flavor = "multi_thread")]
+async fn j4_what_a_dead_consumer_held_is_taken_over() {
+    let rig = Rig::new().await;
+    rig.ensure_groups().await;
+    rig.append(&(0..30).map(entry).collect::<Vec<_>>()).await;
+    let dead = ProcessName::new("dead", 1).consumer("reader-0", 0);
+    let held = rig.journal.read(Lane::Traffic, GROUP, &dead, 20, Duration::ZERO).await.unwrap();
+    assert_eq!(held.len(), 20);
+    rig.clock.advance(domain::Seconds(120));
+    let running = rig.start("living", |settings| settings.dead_after = Duration::from_secs(60));
+    rig.wait_lag_0().await;
+    assert_eq!(rig.view.applied_uploads(), (0..30).collect::<Vec<_>>());
+    assert_eq!((running.counters.taken_over(), rig.view.fenced()), (20, vec![dead.clone()]));
+    let names = rig.journal.consumers(Lane::Traffic, GROUP).await.unwrap();
+    assert!(names.iter().all(|consumer| consumer.name != dead), "forgotten");
+    running.stop().await;
+}
+
+/// Its own former self it takes for dead at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restarted_process_does_not_wait_for_its_former_self() {
+    let rig = Rig::new().await;
+    rig.ensure_groups().await;
+    rig.append(&(0..5).map(entry).collect::<Vec<_>>()).await;
+    let before = ProcessName::new("a", 1).consumer("reader-0", 0);
+    rig.journal.read(Lane::Traffic, GROUP, &before, 5, Duration::ZERO).await.unwrap();
+    let running = rig.start("a", |settings| settings.dead_after = Duration::from_secs(86_400));
+    rig.wait_lag_0().await;
+    assert_eq!(rig.view.applied_uploads(), (0..5).collect::<Vec<_>>());
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_that_was_taken_for_dead_goes_on_under_another_name() {
+    let rig = Rig::new().await;
+    let running = rig.start("a", |_| {});
+    rig.append(&[entry(1)]).await;
+    rig.wait_lag_0().await;
+    rig.view.fence_all();
+    rig.append(&[entry(2)]).await;
+    // Its entries are now somebody else's: here nobody's, until the process is found to be the former self of another.
+    rig.wait_for("another name", async || running.counters.fenced() >= 1).await;
+    rig.append(&[entry(3)]).await;
+    rig.wait_for("the next entry", async || rig.view.applied_uploads().contains(&3)).await;
+    running.stop().await;
+    let again = rig.start("a", |_| {});
+    rig.wait_lag_0().await;
+    assert_eq!(rig.view.applied_uploads(), [1, 2, 3]);
+    again.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn j9_a_paused_view_takes_nothing_until_it_is_resumed() {
+    let rig = Rig::new().await;
+    rig.journal.set_paused(VIEW, true).await.unwrap();
+    let running = rig.start("a", |_| {});
+    rig.wait_for("the pause", async || running.counters.is_paused_seen(&rig).await).await;
+    rig.append(&(0..5).map(entry).collect::<Vec<_>>()).await;
+    let status = rig.group_status().await;
+    assert_eq!((status.unread, rig.view.applied_uploads().len()), (5, 0));
+    rig.journal.set_paused(VIEW, false).await.unwrap();
+    rig.wait_lag_0().await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn j9_more_consumers_and_larger_batches_take_effect_at_once() {
+    let rig = Rig::new().await;
+    let running = rig.start("a", |settings| (settings.consumers, settings.batch_max) = (1, 1));
+    rig.append(&(0..20).map(entry).collect::<Vec<_>>()).await;
+    rig.wait_lag_0().await;
+    assert_eq!((rig.view.consumers_seen(), rig.view.largest_batch()), (1, 1));
+    running.change(|settings| (settings.consumers, settings.batch_max) = (4, 50));
+    rig.wait_for("more consumers with larger batches", async || {
+        rig.append(&(100..200).map(entry).collect::<Vec<_>>()).await;
+        rig.wait_lag_0().await;
+        rig.view.consumers_seen() >= 3 && rig.view.largest_batch() > 1
+    })
+    .await;
+    running.change(|settings| settings.consumers = 1);
+    rig.append(&[entry(999)]).await;
+    rig.wait_lag_0().await;
+    running.stop().await;
+}
+
+/// A group that is gone begins again behind what its view has.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_group_begins_where_its_view_ended() {
+    let rig = Rig::new().await;
+    rig.append(&(0..10).map(entry).collect::<Vec<_>>()).await;
+    let fifth = rig.journal.list(Lane::Traffic, journal::EntryId::ZERO, 5).await.unwrap()[4].id;
+    rig.view.resume_after(fifth);
+    let running = rig.start("a", |_| {});
+    rig.wait_for("the group", async || rig.has_group().await).await;
+    rig.wait_lag_0().await;
+    assert_eq!(rig.view.applied_uploads(), (5..10).collect::<Vec<_>>());
+    running.stop().await;
+}

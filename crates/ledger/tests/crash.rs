@@ -1,0 +1,117 @@
+//! L6 with the database killed under it: nothing is lost, nothing counts twice, and nothing is the entries' fault.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(dead_code, reason = "the support is shared")]
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use journal::{Arrival, Batch, View, ViewError};
+use ledger::Ledger;
+use testkit::servers::{MariaDbServer, PostgresServer};
+
+use support::simulator::{Size, World, simulate};
+use support::{Place, apply, batch, everything, figures, open};
+
+const SIZE: Size = Size { users: 4, torrents: 5, clients_per_account: 2, announces_per_client: 40 };
+const CONSUMERS: usize = 3;
+const KILLS: u32 = 4;
+/// Nothing takes this long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Applies all it is given, over and over again where it must, until the killing is over and everything is applied.
+async fn consume(ledger: Arc<Ledger>, name: String, share: Vec<Arrival>, pace: Duration) -> u64 {
+    let mut failures = 0;
+    for chunk in share.chunks(23) {
+        let mut is_retry = false;
+        loop {
+            match ledger.apply(&Batch { is_retry, ..batch(&name, chunk) }).await {
+                Ok(rejected) => {
+                    assert_eq!(rejected, []);
+                    break;
+                }
+                Err(ViewError::Transient { .. }) => failures += 1,
+                Err(error) => panic!("{error:?}"),
+            }
+            is_retry = true;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        // Slow enough that the killing meets work under way.
+        tokio::time::sleep(pace).await;
+    }
+    failures
+}
+
+async fn survive(place: Place, mut kill_and_restart: impl FnMut() + Send + 'static) {
+    let seed = 21;
+    let world = simulate(seed, SIZE);
+    let mut arrivals = world.arrivals.clone();
+    fastrand::Rng::with_seed(seed).shuffle(&mut arrivals);
+    let ledger = Arc::new(open(&place).await);
+    let killer = tokio::task::spawn_blocking(move || {
+        kill_often(&mut kill_and_restart);
+        // The server lives as long as this does.
+        kill_and_restart
+    });
+    let share = arrivals.len().div_ceil(CONSUMERS);
+    let consumers = arrivals.chunks(share).enumerate().map(|(number, share)| {
+        let name = format!("c{number}");
+        tokio::spawn(consume(Arc::clone(&ledger), name, share.to_vec(), Duration::from_millis(40)))
+    });
+    let mut failures = 0;
+    for consumer in consumers.collect::<Vec<_>>() {
+        failures += tokio::time::timeout(PATIENCE, consumer).await.unwrap().unwrap();
+    }
+    let _server = killer.await.unwrap();
+    assert!(failures > 0, "no kill met any work");
+    check(&ledger, &world).await;
+}
+
+/// Kills at moments that nobody plans.
+fn kill_often(kill_and_restart: &mut impl FnMut()) {
+    let mut random = fastrand::Rng::with_seed(21);
+    for _ in 0..KILLS {
+        std::thread::sleep(Duration::from_millis(random.u64(50..400)));
+        kill_and_restart();
+    }
+}
+
+async fn check(ledger: &Ledger, world: &World) {
+    for owner in 1..=SIZE.users {
+        let moved = figures(ledger, owner).await;
+        assert_eq!((moved.uploaded, moved.downloaded), world.credited_to_user(owner), "user {owner}");
+    }
+    let elsewhere = Place::sqlite();
+    let expected = open(&elsewhere).await;
+    for chunk in world.arrivals.chunks(500) {
+        apply(&expected, "only", chunk).await;
+    }
+    assert_eq!(
+        everything(ledger, SIZE.users, SIZE.torrents).await,
+        everything(&expected, SIZE.users, SIZE.torrents).await
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l6_postgres_may_be_killed_at_any_moment() {
+    let mut server = PostgresServer::start();
+    let place = Place::at(server.fresh_database());
+    survive(place, move || {
+        server.kill();
+        server.restart();
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l6_mariadb_may_be_killed_at_any_moment() {
+    let mut server = MariaDbServer::start();
+    let place = Place::at(server.fresh_database());
+    survive(place, move || {
+        server.kill();
+        server.restart();
+    })
+    .await;
+}

@@ -1,0 +1,83 @@
+//! Which clients this process knows to be remembered in Redis, so that their heartbeats need no question first.
+//!
+//! Who is not in here is asked about, so forgetting costs a little speed and nothing else.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+use domain::{Passkey, UnixTime};
+
+use crate::activity::fold::Change;
+
+/// The most clients in each of the two generations: some 40 bytes each.
+const GENERATION_MAX: usize = 500_000;
+
+/// Clients on torrents of users, doing what they do, with the last time they were told to Redis.
+///
+/// Two generations: when the younger one is full, the older one is forgotten.
+#[derive(Debug, Default)]
+pub(super) struct Acquainted {
+    hashes: RandomState,
+    younger: HashMap<u64, UnixTime>,
+    older: HashMap<u64, UnixTime>,
+}
+
+impl Acquainted {
+    /// Whether Redis remembers this client doing this, or something it did later: it was told, and what it was told
+    /// still counts.
+    pub(super) fn knows(&self, passkey: &Passkey, change: &Change, cutoff: UnixTime) -> bool {
+        let key = self.key(passkey, change);
+        let told = self.younger.get(&key).or_else(|| self.older.get(&key));
+        told.is_some_and(|told| *told > cutoff)
+    }
+
+    /// Notes that Redis was told.
+    pub(super) fn note(&mut self, passkey: &Passkey, change: &Change) {
+        let key = self.key(passkey, change);
+        if self.younger.len() >= GENERATION_MAX {
+            self.older = std::mem::take(&mut self.younger);
+        }
+        self.younger.insert(key, change.report.stamp.at);
+    }
+
+    fn key(&self, passkey: &Passkey, change: &Change) -> u64 {
+        let report = &change.report;
+        self.hashes.hash_one((passkey, change.info_hash, report.client, report.standing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::{ClientId, InfoHash};
+
+    use super::*;
+    use crate::activity::record::{Report, Stamp, Standing};
+
+    fn heartbeat(client: u64, at: u32) -> Change {
+        let stamp = Stamp::of_heartbeat(UnixTime(at), Standing::Seeding);
+        let report = Report { client: ClientId(client), standing: Standing::Seeding, stamp };
+        Change { info_hash: InfoHash([7; 20]), report }
+    }
+
+    #[test]
+    fn a_client_is_known_until_what_it_said_counts_no_more() {
+        let passkey = "0123456789abcdef".parse().unwrap();
+        let mut acquainted = Acquainted::default();
+        acquainted.note(&passkey, &heartbeat(1, 100));
+        assert!(acquainted.knows(&passkey, &heartbeat(1, 200), UnixTime(99)));
+        assert!(!acquainted.knows(&passkey, &heartbeat(1, 200), UnixTime(100)));
+        assert!(!acquainted.knows(&passkey, &heartbeat(2, 200), UnixTime(99)));
+    }
+
+    #[test]
+    fn the_memory_is_bounded() {
+        let passkey = "0123456789abcdef".parse().unwrap();
+        let mut acquainted = Acquainted::default();
+        for client in 0..2 * GENERATION_MAX as u64 + 10 {
+            acquainted.note(&passkey, &heartbeat(client, 100));
+        }
+        assert!(acquainted.younger.len() + acquainted.older.len() <= 2 * GENERATION_MAX);
+        assert!(!acquainted.knows(&passkey, &heartbeat(0, 100), UnixTime(0)));
+        assert!(acquainted.knows(&passkey, &heartbeat(2 * GENERATION_MAX as u64, 100), UnixTime(0)));
+    }
+}
