@@ -75,7 +75,7 @@ async fn look_after(
     counters.length.store(length, Ordering::Relaxed);
     let is_too_long = length > settings.length_alarm;
     let was_too_long = counters.is_too_long.swap(is_too_long, Ordering::Relaxed);
-    if is_too_long && (!was_too_long || round % ALARM_EVERY == 0) {
+    if is_too_long && (!was_too_long || round.is_multiple_of(ALARM_EVERY)) {
         let held_back_by = trimmed.held_back_by.as_deref().unwrap_or("nobody");
         let bound = settings.length_alarm;
         warn!(

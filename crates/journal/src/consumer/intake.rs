@@ -64,11 +64,16 @@ impl Intake {
         self.may_have_lost
     }
 
-    /// Goes on under another name, after being fenced.
-    fn begin_anew(&mut self) {
+    /// Goes on under another name.
+    pub(super) fn rename(&mut self) {
         self.life += 1;
         self.may_have_lost = false;
         self.name = self.shared.process.consumer(&self.role, self.life);
+    }
+
+    /// Goes on under another name, after being fenced.
+    fn begin_anew(&mut self) {
+        self.rename();
         self.shared.counters.fenced.fetch_add(1, Ordering::Relaxed);
         warn!(
             view = self.shared.view.name(),
@@ -177,7 +182,7 @@ impl Intake {
 
     fn note_transient(&self, failures: u32, reason: &str) {
         self.shared.counters.transient_failures.fetch_add(1, Ordering::Relaxed);
-        if failures == 1 || failures % 60 == 0 {
+        if failures == 1 || failures.is_multiple_of(60) {
             let view = self.shared.view.name();
             warn!(view, failures, reason, "the view waits; nothing is lost, nothing is acknowledged");
         }
