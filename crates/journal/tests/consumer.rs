@@ -6,6 +6,7 @@ mod rig;
 
 use std::time::Duration;
 
+use domain::{Seconds, UnixTime};
 use journal::{Journal, Lane, Letter, ProcessName};
 use rig::*;
 
@@ -16,7 +17,7 @@ async fn entries_reach_the_view_and_are_acknowledged() {
     let running = rig.start("a", |settings| settings.batch_max = 100);
     rig.wait_lag_0().await;
     assert_eq!(rig.view.applied_uploads(), (0..250).collect::<Vec<_>>());
-    assert_eq!(running.counters.applied(), 250);
+    rig.wait_for("all to be counted", async || running.counters.applied() == 250).await;
     running.stop().await;
 }
 
@@ -83,6 +84,35 @@ async fn letters_of_others_are_left_alone_and_those_of_nobody_are_taken() {
     running.stop().await;
 }
 
+/// What a dead consumer held is due in an hour, and so is what is new: neither keeps a due letter waiting, nor the dead
+/// consumers of the traffic lane from being found.
+#[tokio::test(flavor = "multi_thread")]
+async fn j7_letters_that_wait_hold_up_nothing_else() {
+    let rig = Rig::new().await;
+    rig.ensure_groups().await;
+    let later = |number| Letter { due_at: UnixTime(u32::MAX), ..letter_of(entry(number)) };
+    rig.append_to(Lane::Dead, &[later(1).to_fields()]).await;
+    let dead = ProcessName::new("dead", 1).consumer("letters", 0);
+    rig.journal.read(Lane::Dead, GROUP, &dead, 20, Duration::ZERO).await.unwrap();
+    rig.clock.advance(Seconds(120));
+    let running = rig.start("a", |settings| settings.dead_after = Duration::from_secs(60));
+    rig.wait_for("the letter to be taken over", async || running.counters.taken_over() == 1).await;
+    rig.append_to(Lane::Dead, &[later(2).to_fields()]).await;
+    rig.append_to(Lane::Dead, &[letter_of(entry(3)).to_fields()]).await;
+    rig.wait_for("the letter that is due", async || rig.view.applied_uploads() == [3]).await;
+
+    let dead = ProcessName::new("dead", 1).consumer("reader-0", 0);
+    rig.journal.set_paused(VIEW, true).await.unwrap();
+    rig.wait_for("the pause", async || running.counters.is_paused_seen(&rig).await).await;
+    rig.append(&[entry(4)]).await;
+    rig.journal.read(Lane::Traffic, GROUP, &dead, 1, Duration::ZERO).await.unwrap();
+    rig.clock.advance(Seconds(120));
+    rig.journal.set_paused(VIEW, false).await.unwrap();
+    rig.wait_for("the dead reader's entry", async || rig.view.applied_uploads() == [3, 4]).await;
+    assert_eq!(rig.letters(Lane::Dead).await.len(), 2);
+    running.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_is_down_stops_everything_and_buries_nothing() {
     let rig = Rig::new().await;
@@ -144,8 +174,11 @@ async fn j4_what_a_dead_consumer_held_is_taken_over() {
     rig.wait_lag_0().await;
     assert_eq!(rig.view.applied_uploads(), (0..30).collect::<Vec<_>>());
     assert_eq!((running.counters.taken_over(), rig.view.fenced()), (20, vec![dead.clone()]));
-    let names = rig.journal.consumers(Lane::Traffic, GROUP).await.unwrap();
-    assert!(names.iter().all(|consumer| consumer.name != dead), "forgotten");
+    rig.wait_for("the dead to be forgotten", async || {
+        let names = rig.journal.consumers(Lane::Traffic, GROUP).await.unwrap();
+        names.iter().all(|consumer| consumer.name != dead)
+    })
+    .await;
     running.stop().await;
 }
 

@@ -8,7 +8,7 @@ use tracing::{info, warn};
 
 use super::Shared;
 use super::intake::{Ended, Intake};
-use super::letters::Desk;
+use crate::error::JournalError;
 use crate::port::{ConsumerInfo, Lane};
 
 /// How often pauses are looked for.
@@ -18,19 +18,12 @@ const BURIAL_EVERY: u32 = 4;
 
 /// Looks after the group until told to stop.
 pub(super) async fn run(shared: Arc<Shared>) {
-    let intake = |lane, role: &str| Intake::new(Arc::clone(&shared), lane, role.to_owned());
-    let mut heirs = [
-        Heir::OfEntries(intake(Lane::Traffic, "heir")),
-        Heir::OfLetters(Desk(intake(Lane::Dead, "letters-heir"))),
-    ];
+    let mut heir = Intake::new(Arc::clone(&shared), Lane::Traffic, "heir".to_owned());
     for round in 0_u32.. {
         look_for_pause(&shared).await;
-        if round.is_multiple_of(BURIAL_EVERY) && !shared.is_paused() {
-            for heir in &mut heirs {
-                if heir.inherit(&shared).await == Ended::Stopped {
-                    return;
-                }
-            }
+        let is_time = round.is_multiple_of(BURIAL_EVERY) && !shared.is_paused();
+        if is_time && inherit(&shared, &mut heir).await == Ended::Stopped {
+            return;
         }
         if shared.sleep(ROUND).await {
             return;
@@ -48,83 +41,72 @@ pub(super) async fn look_for_pause(shared: &Shared) {
     }
 }
 
-/// Takes over what dead consumers of a lane left behind.
-enum Heir {
-    OfEntries(Intake),
-    OfLetters(Desk),
+/// Takes over the entries of every dead consumer.
+async fn inherit(shared: &Shared, heir: &mut Intake) -> Ended {
+    if heir.may_have_lost() {
+        // First what it took over itself and never received.
+        let own_name = heir.name().to_owned();
+        match take_over_all(shared, heir, &own_name).await {
+            Ok(Ended::Done) => {}
+            Ok(ended) => return ended,
+            // Whatever is not answered is tried again the next time.
+            Err(_) => return Ended::Done,
+        }
+    }
+    let Ok(dead) = find_dead(shared, Lane::Traffic).await else { return Ended::Done };
+    for name in dead {
+        match take_over_all(shared, heir, &name).await {
+            Ok(Ended::Done) => forget(shared, Lane::Traffic, &name).await,
+            Ok(ended) => return ended,
+            Err(_) => return Ended::Done,
+        }
+    }
+    Ended::Done
 }
 
-impl Heir {
-    fn intake(&mut self) -> &mut Intake {
-        match self {
-            Heir::OfEntries(intake) => intake,
-            Heir::OfLetters(desk) => &mut desk.0,
+async fn take_over_all(shared: &Shared, heir: &mut Intake, from: &str) -> Result<Ended, JournalError> {
+    let batch_max = shared.settings.borrow().batch_max;
+    loop {
+        let entries = heir.take_over(from, batch_max).await?;
+        if entries.is_empty() {
+            return Ok(Ended::Done);
+        }
+        shared.counters.taken_over.fetch_add(entries.len() as u64, Ordering::Relaxed);
+        let ended = heir.take_in(&entries, Some(from)).await;
+        if ended != Ended::Done {
+            return Ok(ended);
         }
     }
+}
 
-    /// Takes over from every dead consumer.
-    async fn inherit(&mut self, shared: &Shared) -> Ended {
-        let (lane, group) = (self.intake().lane, shared.group());
-        let Ok(consumers) = shared.journal.consumers(lane, &group).await else {
-            return Ended::Done;
-        };
-        if self.intake().may_have_lost() {
-            // First what it took over itself and never received.
-            let own_name = self.intake().name().to_owned();
-            if let ended @ (Ended::Stopped | Ended::Fenced) = self.take_over_all(shared, &own_name).await {
-                return ended;
+/// The dead consumers of a lane. None of them applies anything any more.
+pub(super) async fn find_dead(shared: &Shared, lane: Lane) -> Result<Vec<String>, JournalError> {
+    let consumers = shared.journal.consumers(lane, &shared.group()).await?;
+    let dead_after = shared.settings.borrow().dead_after;
+    let mut dead = Vec::new();
+    for ConsumerInfo { name, pending, .. } in
+        consumers.iter().filter(|consumer| is_dead(shared, consumer, dead_after))
+    {
+        if *pending > 0 {
+            let view = shared.view.name();
+            if let Err(error) = shared.view.fence(name).await {
+                warn!(view, reason = %error, "a dead consumer cannot be fenced yet");
+                continue;
             }
+            warn!(view, consumer = name, pending, "taking over from a dead consumer");
         }
-        let dead_after = shared.settings.borrow().dead_after;
-        let dead = consumers.iter().filter(|consumer| is_dead(shared, consumer, dead_after));
-        for ConsumerInfo { name, pending, .. } in dead {
-            if *pending > 0 {
-                if let Err(error) = shared.view.fence(name).await {
-                    warn!(view = shared.view.name(), reason = %error, "a dead consumer cannot be fenced yet");
-                    return Ended::Done;
-                }
-                warn!(
-                    view = shared.view.name(),
-                    consumer = name,
-                    pending,
-                    "taking over from a dead consumer"
-                );
-            }
-            match self.take_over_all(shared, name).await {
-                Ended::Done => forget(shared, lane, &group, name).await,
-                ended => return ended,
-            }
-        }
-        Ended::Done
+        dead.push(name.clone());
     }
-
-    async fn take_over_all(&mut self, shared: &Shared, from: &str) -> Ended {
-        let batch_max = shared.settings.borrow().batch_max;
-        loop {
-            // What is not answered is tried again the next time.
-            let Ok(entries) = self.intake().take_over(from, batch_max).await else { return Ended::Done };
-            if entries.is_empty() {
-                return Ended::Done;
-            }
-            shared.counters.taken_over.fetch_add(entries.len() as u64, Ordering::Relaxed);
-            let ended = match self {
-                Heir::OfEntries(intake) => intake.take_in(&entries, Some(from)).await,
-                Heir::OfLetters(desk) => desk.answer(&entries).await,
-            };
-            if ended != Ended::Done {
-                return ended;
-            }
-        }
-    }
+    Ok(dead)
 }
 
 /// Forgets a consumer of which nothing is pending; whatever fails is done the next time.
-async fn forget(shared: &Shared, lane: Lane, group: &str, consumer: &str) {
+pub(super) async fn forget(shared: &Shared, lane: Lane, consumer: &str) {
     if let Err(error) = shared.view.forget(consumer).await {
         warn!(view = shared.view.name(), reason = %error, "a dead consumer cannot be forgotten yet");
         return;
     }
-    let _ = shared.journal.forget_consumer(lane, group, consumer).await;
+    let _ = shared.journal.forget_consumer(lane, &shared.group(), consumer).await;
 }
 
 fn is_dead(shared: &Shared, consumer: &ConsumerInfo, dead_after: Duration) -> bool {

@@ -64,11 +64,16 @@ impl Intake {
         self.may_have_lost
     }
 
-    /// Goes on under another name, after being fenced.
-    fn begin_anew(&mut self) {
+    /// Goes on under another name.
+    pub(super) fn rename(&mut self) {
         self.life += 1;
         self.may_have_lost = false;
         self.name = self.shared.process.consumer(&self.role, self.life);
+    }
+
+    /// Goes on under another name, after being fenced.
+    fn begin_anew(&mut self) {
+        self.rename();
         self.shared.counters.fenced.fetch_add(1, Ordering::Relaxed);
         warn!(
             view = self.shared.view.name(),
