@@ -2,7 +2,7 @@
 
 use domain::InfoHash;
 use serde_json::Value as Json;
-use testkit::population::passkey_of;
+use testkit::population::{info_hash_of, passkey_of};
 use testkit::{eventually, eventually_equal};
 
 use crate::foreign_writer::{poison, site, write};
@@ -29,6 +29,13 @@ fn id(letter: &Json) -> &str {
 
 fn uploaded(site: &Site, user: u64) -> Json {
     site.server.cli(&["user", "show", &user.to_string()])["uploaded"].clone()
+}
+
+/// Adds the user whom some entries name too early, and waits until the server knows.
+fn add_late_user(site: &Site) {
+    site.server.cli(&["user", "add", "--id", "900", "--passkey", "feedfacefeedface"]);
+    let passkey = "feedfacefeedface".parse().unwrap();
+    eventually("the user to be known", PATIENCE, || site.server.try_scrape(&passkey, &info_hash_of(1)).ok());
 }
 
 #[test]
@@ -113,7 +120,7 @@ fn j7_a_replayed_letter_is_tried_at_once_though_others_wait() {
     let poison = poison();
     write(&site, poison.iter().map(|(entry, ..)| entry).chain([&entry]));
     let status = site.settle();
-    site.server.cli(&["user", "add", "--id", "900", "--passkey", "feedfacefeedface"]);
+    add_late_user(&site);
     let late = letters(&site, "dlq").into_iter().find(|letter| letter["fields"]["du"] == "12345").unwrap();
     assert_eq!(site.server.cli(&["dlq", "replay", id(&late)])["replayed"], 1);
     eventually_equal(Json::from("12345"), PATIENCE, || uploaded(&site, 900));
