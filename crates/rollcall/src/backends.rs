@@ -67,7 +67,6 @@ impl Config {
         LedgerSettings {
             ceiling: self.ceiling(),
             session_retention: Seconds(self.ledger.session_retention_days.saturating_mul(DAY_S)),
-            ..LedgerSettings::default()
         }
     }
 
