@@ -11,6 +11,7 @@
 //! - The queue never holds more than its capacity. A place is reserved first; who gets none is told so, and counted.
 //! - Whoever waits for an event is called once it is stored, and not before.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -64,7 +65,8 @@ pub const BYTES_PER_EVENT: usize = size_of::<Queued>();
 
 #[derive(Default)]
 struct Waiting {
-    events: Vec<Queued>,
+    /// A ring: taking a batch from the front of a long queue moves nothing of the rest.
+    events: VecDeque<Queued>,
     risks: Vec<RiskEvent>,
 }
 
@@ -127,7 +129,7 @@ impl Queue {
 
     /// Puts in an event for which a place was reserved.
     pub fn put(&self, event: &TrafficEvent, on_stored: Option<OnStored>) {
-        self.waiting.lock().events.push(Queued { event: *event, on_stored });
+        self.waiting.lock().events.push_back(Queued { event: *event, on_stored });
         self.wake();
     }
 
@@ -219,8 +221,7 @@ impl Queue {
         let events = if waiting.events.len() <= BATCH_MAX {
             std::mem::take(&mut waiting.events)
         } else {
-            let rest = waiting.events.split_off(BATCH_MAX);
-            std::mem::replace(&mut waiting.events, rest)
+            waiting.events.drain(..BATCH_MAX).collect()
         };
         Waiting { events, risks: std::mem::take(&mut waiting.risks) }
     }
@@ -257,7 +258,7 @@ impl Flusher {
         }
     }
 
-    async fn store_events(&mut self, events: Vec<Queued>) {
+    async fn store_events(&mut self, events: VecDeque<Queued>) {
         let batch: Vec<Fields> = events.iter().map(|queued| TrafficEntry::fields_of(&queued.event)).collect();
         self.traffic_number += 1;
         self.store(Lane::Traffic, &batch, self.traffic_number).await;

@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
 
-use domain::{AnnounceEvent, Seconds, UnixTime};
+use domain::{AnnounceEvent, RateCeiling, Seconds, UnixTime};
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use loadgen::load::http_requests::HttpRequests;
 use loadgen::population::{Population, Shape};
@@ -16,7 +16,12 @@ use swarm::{Announce, PeerLists, Rules, SwarmCounts, Swarms};
 use wire::http::{AnnounceQuery, AnnounceReply, parse_target};
 
 const NOW: UnixTime = UnixTime(1_800_000_000);
-const RULES: Rules = Rules { silence_max: Seconds(2_400), min_interval: Seconds(0), clients_per_user_max: 5 };
+const RULES: Rules = Rules {
+    silence_max: Seconds(2_400),
+    min_interval: Seconds(0),
+    clients_per_user_max: 5,
+    ceiling: RateCeiling::DEFAULT,
+};
 
 /// One swarm that every peer has joined, and the next heartbeat of one of them.
 struct Scene {

@@ -10,6 +10,7 @@ use crate::instructions::{self, InstructionCount};
 use crate::load::Waiting;
 use crate::load::http::HttpShape;
 use crate::load::udp::UdpShape;
+use crate::one_log::{self, Sizes};
 use crate::over_socket::{SocketBench, SocketPlan, SocketResult, Subject, Wire};
 use crate::population::{Population, Shape};
 use crate::process::Cores;
@@ -65,13 +66,16 @@ pub fn run(plan: &BenchPlan) -> Result<Report, LoadError> {
     cores.pin_load()?;
     let sockets = measure_sockets(plan, cores)?;
     let costs = if plan.wants("swarm") { measure_swarms(plan)? } else { Vec::new() };
+    let sizes = if plan.quick { Sizes::QUICK } else { Sizes::FULL };
+    let one_log = one_log::measure(&sizes, cores, |name| plan.wants(name))?;
     let mut rows = Vec::new();
     for result in &sockets {
         rows.extend(socket_rows(result, cores));
     }
+    rows.extend(one_log.rows().iter().cloned());
     rows.extend(swarm_rows(&costs));
     rows.extend(counts.iter().map(instruction_row));
-    let details = json!({ "sockets": sockets, "swarms": costs, "instructions": counts });
+    let details = json!({ "sockets": sockets, "one_log": one_log, "swarms": costs, "instructions": counts });
     Ok(Report { machine, rows, details })
 }
 

@@ -64,9 +64,17 @@ pub enum LoadError {
     /// The tracker's binary is not there.
     #[error("no tracker at {0}: build it with `cargo build --release -p rollcall`")]
     NoServer(PathBuf),
-    /// The tracker's database could not be filled.
-    #[error("filling the tracker's database: {0}")]
+    /// A database or Redis failed under way.
+    #[error("the store failed: {0}")]
     Database(String),
+    /// A server that is to be measured is not there.
+    #[error("{program} is not installed: apt-get install {package}")]
+    NotInstalled {
+        /// The program that was looked for.
+        program: &'static str,
+        /// The package that has it.
+        package: &'static str,
+    },
     /// The machine does not tell what the benchmark must know.
     #[error("cannot read {what}: {why}")]
     Unreadable {
@@ -82,5 +90,10 @@ impl LoadError {
     pub fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> LoadError {
         let doing = doing.into();
         move |source| LoadError::Io { doing, source }
+    }
+
+    /// What a database said.
+    pub fn sql(error: sqlx::Error) -> LoadError {
+        LoadError::Database(error.to_string())
     }
 }

@@ -41,11 +41,24 @@ impl Cores {
 
     /// Pins the calling thread, and the threads it starts from now on, to the load's core.
     pub fn pin_load(self) -> Result<(), LoadError> {
-        let mut set = CpuSet::new();
-        set.set(self.load)
-            .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
-            .map_err(|errno| LoadError::io(format!("pinning to core {}", self.load))(errno.into()))
+        pin(self.load)
     }
+
+    /// Starts something on the server's core: processes stay on the core of the thread that starts them. The calling
+    /// thread is on the load's core afterwards.
+    pub fn on_server<T>(self, start: impl FnOnce() -> T) -> Result<T, LoadError> {
+        pin(self.server)?;
+        let started = start();
+        pin(self.load)?;
+        Ok(started)
+    }
+}
+
+fn pin(core: usize) -> Result<(), LoadError> {
+    let mut set = CpuSet::new();
+    set.set(core)
+        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
+        .map_err(|errno| LoadError::io(format!("pinning to core {core}"))(errno.into()))
 }
 
 /// A server under measurement. Killed when dropped.

@@ -6,11 +6,11 @@ use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
 
 use domain::clock::Stopwatch;
-use domain::{Seconds, UnixTime};
+use domain::{RateCeiling, Seconds, UnixTime};
 use serde::Serialize;
 use swarm::{Announce, Families, PeerLists, Rules, Swarms};
-use tikv_jemalloc_ctl::{epoch, stats};
 
+use crate::allocator::allocated_bytes;
 use crate::error::LoadError;
 use crate::population::Population;
 use crate::rounds::median;
@@ -25,7 +25,12 @@ const START: UnixTime = UnixTime(1_800_000_000);
 /// Dependent random reads per measurement of memory latency.
 const LATENCY_READS: u32 = 2_000_000;
 
-const RULES: Rules = Rules { silence_max: Seconds(2_400), min_interval: Seconds(0), clients_per_user_max: 5 };
+const RULES: Rules = Rules {
+    silence_max: Seconds(2_400),
+    min_interval: Seconds(0),
+    clients_per_user_max: 5,
+    ceiling: RateCeiling::DEFAULT,
+};
 
 /// What the swarms cost with a given number of peers.
 #[derive(Clone, Debug, Serialize)]
@@ -143,16 +148,6 @@ pub fn announce_of(population: &Population, turn: Turn, now: UnixTime) -> Announ
         families: Families::Both,
         now,
     }
-}
-
-/// What the allocator has handed out, as it counts it: rounded up to its size classes.
-fn allocated_bytes() -> Result<usize, LoadError> {
-    let unreadable = |error: tikv_jemalloc_ctl::Error| LoadError::Unreadable {
-        what: "the allocator's statistics".to_owned(),
-        why: error.to_string(),
-    };
-    epoch::advance().map_err(unreadable)?;
-    stats::allocated::read().map_err(unreadable)
 }
 
 /// Follows a random cycle through `bytes` of memory, one cache line at a time.

@@ -5,33 +5,38 @@ use std::process::Command;
 
 /// Copies the template `name` to `destination`, and makes it with `make` where there is none yet.
 ///
-/// Templates lie beside the compiled tests, so that `cargo clean` removes them too. Owners and modes are kept.
+/// Templates lie in cargo's target folder, so that `cargo clean` removes them too. A program outside of any makes
+/// everything anew. Owners and modes are kept.
 pub(crate) fn copy(name: &str, destination: &Path, make: impl FnOnce(&Path)) {
-    let template = shelf().join(name);
-    if template.exists() {
-        copy_folder(&template, destination);
-        return;
+    let template = shelf().map(|shelf| shelf.join(name));
+    match template {
+        Some(template) if template.exists() => copy_folder(&template, destination),
+        Some(template) => {
+            make(destination);
+            keep(destination, &template);
+        }
+        None => make(destination),
     }
-    make(destination);
-    keep(destination, &template);
 }
 
 /// Several processes may keep the same template at once: the first wins, and none sees half of one.
 fn keep(made: &Path, template: &Path) {
     let half_done =
         template.with_extension(format!("half-done-{}-{}", std::process::id(), fastrand::u32(..)));
-    std::fs::create_dir_all(shelf()).expect("the folder of the compiled tests can be written");
+    let shelf = template.parent().expect("a template lies in a folder");
+    std::fs::create_dir_all(shelf).expect("the folder of the compiled tests can be written");
     copy_folder(made, &half_done);
     if std::fs::rename(&half_done, template).is_err() {
         let _ = std::fs::remove_dir_all(&half_done);
     }
 }
 
-fn shelf() -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows where it is");
-    // …/target/debug/deps/test
-    let target = test.ancestors().nth(3).expect("a test lies in a target folder");
-    target.join("server-templates")
+/// In the folder that cargo has marked as its own: `…/target`, for a test in `…/target/debug/deps` and for a program
+/// in `…/target/release`.
+fn shelf() -> Option<PathBuf> {
+    let program = std::env::current_exe().expect("a program knows where it is");
+    let target = program.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());
+    target.map(|target| target.join("server-templates"))
 }
 
 fn copy_folder(from: &Path, to: &Path) {

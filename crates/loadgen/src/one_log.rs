@@ -1,0 +1,136 @@
+//! The journal and its views in order: appending, the ledger, activity, and the queue's memory.
+
+use serde::Serialize;
+use testkit::Fsync;
+
+use crate::activity_rate::{self, ActivityPlan};
+use crate::contest::Contest;
+use crate::error::LoadError;
+use crate::journal_append::{self, AppendPlan};
+use crate::ledger_rate::{self, Kind, LedgerPlan};
+use crate::process::Cores;
+use crate::queue_memory::{self, QueueMemory};
+use crate::report::{Budget, Row};
+use crate::traffic::Mood;
+
+/// DESIGN: announce to entry in Redis, at least this share of pipelined XADD of the same entries.
+const JOURNAL_BUDGET: Budget = Budget::RatioAtLeast(0.8);
+/// DESIGN: at least this share of raw batched upserts of the rows the ledger must touch.
+const LEDGER_BUDGET: Budget = Budget::RatioAtLeast(0.6);
+/// DESIGN: at least this share of raw pipelined ZADD + ZREM pairs.
+const ACTIVITY_BUDGET: Budget = Budget::RatioAtLeast(0.7);
+
+const REDIS_NOTE: &str = "limit = prepared XADDs of the same entries, pipelined over one blocking socket; ours: from \
+    the queue's lock to the waiter who is told that the last entry is stored, queue, task and load on one core";
+const SQLITE_NOTE: &str = "limit = the same rows by one INSERT and one commit for each thousand";
+const LEDGER_NOTE: &str = "limit = upserts of exactly the rows a batch of a thousand entries touches (users, torrents, \
+    accounts, clients, runs, the consumer's note), in one transaction, written without having been read";
+const ACTIVITY_NOTE: &str = "limit = a prepared ZADD and ZREM for each entry, pipelined over one blocking socket";
+
+/// How much to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Rounds of each side.
+    pub rounds: u32,
+    /// Entries appended in a round.
+    pub entries: u64,
+    /// Entries appended in a round where each of them reaches the disk.
+    pub durable_entries: u64,
+    /// Users with a torrent that the ledger knows from the start.
+    pub pairs: u32,
+    /// Batches of a thousand entries that the ledger takes in a round.
+    pub batches: u32,
+    /// Users of whom activity knows; all of them announce in a round.
+    pub users: u32,
+    /// Events in a full queue.
+    pub queued: u32,
+}
+
+impl Sizes {
+    /// To see that it works, in about a minute.
+    pub const QUICK: Sizes = Sizes {
+        rounds: 5,
+        entries: 50_000,
+        durable_entries: 30_000,
+        pairs: 20_000,
+        batches: 5,
+        users: 30_000,
+        queued: 100_000,
+    };
+    /// To be believed.
+    pub const FULL: Sizes = Sizes {
+        rounds: 9,
+        entries: 100_000,
+        durable_entries: 50_000,
+        pairs: 100_000,
+        batches: 20,
+        users: 100_000,
+        queued: 100_000,
+    };
+}
+
+/// What came of it.
+#[derive(Debug, Default, Serialize)]
+pub struct OneLog {
+    /// Rounds of each comparison.
+    pub contests: Vec<Contest>,
+    /// The queue's memory.
+    pub queue: Option<QueueMemory>,
+    #[serde(skip)]
+    rows: Vec<Row>,
+}
+
+impl OneLog {
+    /// The lines of the table.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    fn add(&mut self, contest: Contest, budget: Option<Budget>, note: &str) {
+        self.rows.push(contest.row(budget, note));
+        self.contests.push(contest);
+    }
+}
+
+/// Measures what `wants` names: journal-redis, journal-aof, journal-sqlite, ledger-sqlite, ledger-postgresql,
+/// ledger-mariadb, activity, queue.
+pub fn measure(sizes: &Sizes, cores: Cores, wants: impl Fn(&str) -> bool) -> Result<OneLog, LoadError> {
+    let mut found = OneLog::default();
+    let plan = AppendPlan { cores, rounds: sizes.rounds, entries: sizes.entries };
+    let durable_plan = AppendPlan { entries: sizes.durable_entries, ..plan };
+    if wants("journal-redis") {
+        found.add(journal_append::on_redis(&plan, None)?, Some(JOURNAL_BUDGET), REDIS_NOTE);
+    }
+    if wants("journal-aof") {
+        let contest = journal_append::on_redis(&durable_plan, Some(Fsync::EverySecond))?;
+        found.add(contest, Some(JOURNAL_BUDGET), REDIS_NOTE);
+    }
+    if wants("journal-sqlite") {
+        found.add(journal_append::on_sqlite(&durable_plan)?, None, SQLITE_NOTE);
+    }
+    let plan = LedgerPlan { cores, rounds: sizes.rounds, batches: sizes.batches, pairs: sizes.pairs };
+    for kind in Kind::ALL {
+        if wants(&format!("ledger-{}", kind.name().to_lowercase())) {
+            found.add(ledger_rate::measure(&plan, kind)?, Some(LEDGER_BUDGET), LEDGER_NOTE);
+        }
+    }
+    if wants("activity") {
+        let plan = ActivityPlan { cores, rounds: sizes.rounds, users: sizes.users };
+        for mood in [Mood::Steady, Mood::Changing] {
+            found.add(activity_rate::measure(&plan, mood)?, Some(ACTIVITY_BUDGET), ACTIVITY_NOTE);
+        }
+    }
+    if wants("queue") {
+        let memory = queue_memory::measure(sizes.queued)?;
+        found.rows.push(memory_row(&memory));
+        found.queue = Some(memory);
+    }
+    Ok(found)
+}
+
+fn memory_row(memory: &QueueMemory) -> Row {
+    Row::plain("memory per queued entry", memory.allocated_per_event, "bytes").noting(format!(
+        "by the allocator's counters, with {} in the queue and room for more; an entry itself has {} bytes",
+        memory.events, memory.bytes_per_event
+    ))
+}
