@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use site::{DatabaseKind, Site, builder, durable_redis};
-use testkit::{Moved, Plan, Population, RedisServer, Truth};
+use testkit::{Moved, Plan, Population, RedisCluster, RedisServer, Truth};
 
 /// How many steps each client takes before the quiet moment, and again after it.
 const STEPS: u32 = 5;
@@ -34,7 +34,10 @@ enum Processes {
 }
 
 fn conserve(seed: u64, redis: Option<RedisServer>, kind: DatabaseKind, processes: Processes) {
-    let mut site = Site::start(builder(), redis, kind);
+    conserve_on(seed, Site::start(builder(), redis, kind), processes);
+}
+
+fn conserve_on(seed: u64, mut site: Site, processes: Processes) {
     if processes == Processes::ASecondReads {
         site.companion = Some(site.server.companion("second", "ledger,activity"));
     }
@@ -109,4 +112,13 @@ fn l6_every_byte_counts_once_on_redis_and_postgres_with_a_second_process() {
 #[test]
 fn l6_every_byte_counts_once_on_redis_and_mariadb() {
     conserve(14, Some(durable_redis()), DatabaseKind::MariaDb, Processes::One);
+}
+
+#[test]
+fn l6_every_byte_counts_once_on_a_redis_cluster() {
+    let cluster = RedisCluster::start();
+    let nodes: Vec<String> = cluster.urls().iter().map(|url| url.replace("redis://", "")).collect();
+    let url = format!("redis+cluster://{}", nodes.join(","));
+    let site = Site::start(builder().set("redis.url", site::quoted(&url)), None, DatabaseKind::Sqlite);
+    conserve_on(15, site, Processes::One);
 }
