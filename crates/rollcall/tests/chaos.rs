@@ -8,12 +8,15 @@
 
 mod site;
 
+use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use domain::clock::{Clock, SystemClock};
 use fastrand::Rng;
 use site::{DatabaseKind, Site, builder, durable_redis};
-use testkit::{Plan, Population, ServerBuilder};
+use testkit::population::{info_hash_of, passkey_of};
+use testkit::{Moved, Plan, Population, ServerBuilder, Truth};
 
 /// Kills over all tests, unless `CHAOS_KILLS` says otherwise.
 const KILLS_DEFAULT: u32 = 24;
@@ -61,12 +64,14 @@ impl Victim {
     }
 }
 
-/// Who is struck together. A process needs its database to start, so the database comes back first.
+/// Who is struck one after the other, before the first is back: a tracker whose queue is full of what Redis has not
+/// taken, consumers that wait for their database. A process needs its database to start, so that comes back first.
 const STRIKES: &[&[Victim]] = &[
     &[Victim::Tracker],
     &[Victim::Consumers],
     &[Victim::Redis],
     &[Victim::Database],
+    &[Victim::Redis, Victim::Tracker],
     &[Victim::Redis, Victim::Tracker],
     &[Victim::Database, Victim::Consumers],
 ];
@@ -105,6 +110,7 @@ fn survive(name: &str, mut site: Site, strikes: &[&[Victim]], promise: Promise) 
     site.register(&population);
     let destination = site.destination();
 
+    let mut foreign = Foreign::default();
     let is_on = AtomicBool::new(true);
     std::thread::scope(|scope| {
         let over = UntilDropped(&is_on);
@@ -112,6 +118,9 @@ fn survive(name: &str, mut site: Site, strikes: &[&[Victim]], promise: Promise) 
         let mut killed = 0;
         while killed < kills && !living.is_finished() {
             killed += strike(&mut site, strikes, &mut random);
+            if site.redis.is_some() {
+                foreign.write(&site, &mut random);
+            }
         }
         std::thread::sleep(pause(&mut random));
         drop(over);
@@ -128,24 +137,55 @@ fn survive(name: &str, mut site: Site, strikes: &[&[Victim]], promise: Promise) 
     let end = site.settle();
     site.assert_nothing_failed(&end);
     eprintln!("{name}: {} entries, with CHAOS_SEED={seed}", end["appended"]);
-    site.assert_books_equal(&population.truth());
+    site.assert_books_equal(&foreign.added_to(population.truth()));
     site.assert_listed(&population.standings(), 1, PLAN.torrents);
 }
 
 /// Kills someone after a while, and starts them again after another. Says how many were killed.
 fn strike(site: &mut Site, strikes: &[&[Victim]], random: &mut Rng) -> u32 {
     let victims = *random.choice(strikes).expect("someone can be struck");
-    let (before, down) = (pause(random), pause(random));
-    eprintln!("after {before:?}, for {down:?}: {victims:?}");
-    std::thread::sleep(before);
     for victim in victims {
+        let before = pause(random);
+        eprintln!("after {before:?}: {victim:?}");
+        std::thread::sleep(before);
         victim.kill(site);
     }
-    std::thread::sleep(down);
+    std::thread::sleep(pause(random));
     for victim in victims {
         victim.start_again(site);
     }
     victims.len() as u32
+}
+
+/// What another program wrote to the stream: credited by what each entry says, so that one that is applied twice shows.
+#[derive(Default)]
+struct Foreign(Vec<(u64, u64, Moved)>);
+
+impl Foreign {
+    /// Writes a few hundred entries of clients that are about to leave.
+    fn write(&mut self, site: &Site, random: &mut Rng) {
+        let mut commands = String::new();
+        for _ in 0..300 {
+            let (user, torrent) = (random.u64(1..=PLAN.users), random.u64(1..=PLAN.torrents));
+            let (du, dd) = (random.u64(..1_000_000_000), random.u64(..1_000_000_000));
+            let (passkey, info_hash, now) = (passkey_of(user), info_hash_of(torrent), SystemClock.now());
+            writeln!(
+                commands,
+                "XADD tracker:traffic * passkey {passkey} infohash {info_hash} peer_id {} port 6881 ip 192.0.2.1 \
+                 af IPv4 du {du} dd {dd} left 0 event stopped ts {now} dt 60 interval 60 min_interval 0",
+                "f0".repeat(20)
+            )
+            .unwrap();
+            self.0.push((user, torrent, Moved { uploaded: du.into(), downloaded: dd.into() }));
+        }
+        let replies = site.redis().cli_lines(&commands);
+        assert_eq!(replies.lines().filter(|line| line.contains('-')).count(), 300, "{replies}");
+    }
+
+    fn added_to(&self, mut truth: Truth) -> Truth {
+        self.0.iter().for_each(|(user, torrent, moved)| truth.add(*user, *torrent, *moved));
+        truth
+    }
 }
 
 /// Mostly short, so that kills meet each other's aftermath.
@@ -156,7 +196,8 @@ fn pause(random: &mut Rng) -> Duration {
 
 /// What clients moved while nobody could store it, they claim to have moved in no time.
 fn rate_unlimited() -> ServerBuilder {
-    builder().set("limits.peer_rate_max_mbit_per_s", 10_000_000)
+    // Small batches: the more of them, the more often a kill comes between two steps of one.
+    builder().set("limits.peer_rate_max_mbit_per_s", 10_000_000).set("ledger.batch_max", 50)
 }
 
 /// The tracker in one process, accounts and lists in another.

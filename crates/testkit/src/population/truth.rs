@@ -38,15 +38,20 @@ impl Truth {
     pub(super) fn of<'a>(clients: impl Iterator<Item = &'a Client>) -> Truth {
         let mut truth = Truth::default();
         for client in clients.filter(|client| client.has_announced()) {
-            let (user, torrent, moved) = (client.user(), client.torrent(), client.moved());
-            truth.users.entry(user).or_default().add(moved);
-            truth.torrents.entry(torrent).or_default().add(moved);
-            truth.accounts.entry((user, torrent)).or_default().add(moved);
+            let (user, torrent) = (client.user(), client.torrent());
+            truth.add(user, torrent, client.moved());
             if client.completions() > 0 {
                 *truth.completions.entry((user, torrent)).or_default() += client.completions();
             }
         }
         truth
+    }
+
+    /// Adds what somebody else moved for a user on a torrent.
+    pub fn add(&mut self, user: u64, torrent: u64, moved: Moved) {
+        self.users.entry(user).or_default().add(moved);
+        self.torrents.entry(torrent).or_default().add(moved);
+        self.accounts.entry((user, torrent)).or_default().add(moved);
     }
 }
 
