@@ -171,7 +171,9 @@ impl RunningStore {
         match outcome {
             Ok(Ok(true)) => {}
             Ok(_) => return Err(LoadError::Database("the journal gave up entries".to_owned())),
-            Err(_) => return Err(LoadError::Silent { silent_s: ROUND_S_MAX, in_flight: self.queue.occupied() }),
+            Err(_) => {
+                return Err(LoadError::Silent { silent_s: ROUND_S_MAX, in_flight: self.queue.occupied() });
+            }
         }
         tracker.join().map_err(|_| LoadError::Database("the thread of the events ended early".to_owned()))?;
         match self.queue.counters().failed_appends.load(Ordering::Relaxed) {

@@ -187,8 +187,7 @@ impl Place {
     fn start(kind: Kind, cores: Cores) -> Result<Place, LoadError> {
         match kind {
             Kind::Sqlite => {
-                let folder =
-                    TempDir::with_prefix("loadgen-").map_err(LoadError::io("making a folder"))?;
+                let folder = TempDir::with_prefix("loadgen-").map_err(LoadError::io("making a folder"))?;
                 let url = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
                 let (product_url, raw_url) = (url("ledger.db"), url("raw.db"));
                 Ok(Place { product_url, raw_url, _server: Server::Folder { _folder: folder } })

@@ -25,7 +25,8 @@ const REDIS_NOTE: &str = "limit = prepared XADDs of the same entries, pipelined 
 const SQLITE_NOTE: &str = "limit = the same rows by one INSERT and one commit for each thousand";
 const LEDGER_NOTE: &str = "limit = upserts of exactly the rows a batch of a thousand entries touches (users, torrents, \
     accounts, clients, runs, the consumer's note), in one transaction, written without having been read";
-const ACTIVITY_NOTE: &str = "limit = a prepared ZADD and ZREM for each entry, pipelined over one blocking socket";
+const ACTIVITY_NOTE: &str =
+    "limit = a prepared ZADD and ZREM for each entry, pipelined over one blocking socket";
 
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]

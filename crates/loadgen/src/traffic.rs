@@ -7,9 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
 
 use domain::clock::ManualClock;
-use domain::{
-    AnnounceEvent, Cause, ClientId, NodeId, RunId, Seconds, SessionId, TrafficEvent, UnixTime,
-};
+use domain::{AnnounceEvent, Cause, ClientId, NodeId, RunId, Seconds, SessionId, TrafficEvent, UnixTime};
 use journal::{Arrival, EntryId, TrafficEntry};
 
 use crate::error::LoadError;

@@ -26,7 +26,7 @@ macro_rules! for_every_case {
             rules::a2_a_seeding_client_hides_a_leeching_one_until_it_goes,
             rules::a2_a_replayed_entry_neither_revives_nor_removes,
             rules::a2_within_a_second_the_later_entry_decides,
-            rules::a2_within_a_second_an_event_counts_as_later_than_a_heartbeat,
+            rules::a2_within_a_second_the_later_entry_counts_in_any_order_of_arrival,
             rules::j3_fourteen_field_entries_work_and_know_their_client_by_peer_id,
             lists::a4_what_is_too_old_is_gone_before_it_is_read,
             lists::a4_a_seeder_that_fell_silent_uncovers_a_leecher,

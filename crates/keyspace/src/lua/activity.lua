@@ -3,8 +3,8 @@
 -- seed, leech  sorted sets of infohashes by the last announce: what other programs read
 -- stopped      the same of torrents that only clients that said goodbye are remembered of
 -- clients      hash: infohash -> 29 bytes for each client: its number (8), a letter (s seeds, l leeches, x stopped),
---              ts (4), origin (16); numbers with the greatest byte first. A plain heartbeat has no origin: 15 zeros,
---              then 1 if it seeds, else 0.
+--              ts (4), origin (16); numbers with the greatest byte first. A plain heartbeat that is its client's
+--              first entry of a second has no origin: 15 zeros, then 1 if it seeds, else 0.
 --
 -- A torrent is in the hash and in one of the sets, or in none. Where it has a single client, a heartbeat that changes
 -- nothing else raises the time in the set and not in the hash: the later of the two is when that client last spoke.

@@ -118,7 +118,8 @@ pub(super) const TABLES: [Table; 5] = [
 /// The rows of each table that a batch touches, in the order of their keys. Entries of our own tracker name their
 /// user, torrent and session; others would touch rows that nobody can tell beforehand, and are left out.
 pub(super) fn rows_of(batch: &[Arrival]) -> [Rows; 5] {
-    let named = batch.iter().filter_map(|arrival| Some((arrival.entry.user?, arrival.entry.torrent?, arrival)));
+    let named =
+        batch.iter().filter_map(|arrival| Some((arrival.entry.user?, arrival.entry.torrent?, arrival)));
     let by_pair: BTreeMap<(UserId, TorrentId), &Arrival> =
         named.map(|(user, torrent, arrival)| ((user, torrent), arrival)).collect();
     let users: BTreeMap<UserId, &Arrival> =
@@ -142,7 +143,17 @@ fn sums(entry: &TrafficEntry) -> [Value; 9] {
     let uploaded = entry.totals.map_or(0, |totals| totals.uploaded);
     let amount = |amount: u64| Value::Text(amount.to_string());
     let at = u64::from(entry.at.0);
-    [amount(uploaded), amount(0), amount(0), amount(0), number(at), number(0), number(0), number(at), number(at)]
+    [
+        amount(uploaded),
+        amount(0),
+        amount(0),
+        amount(0),
+        number(at),
+        number(0),
+        number(0),
+        number(at),
+        number(at),
+    ]
 }
 
 fn figures(id: u64, entry: &TrafficEntry) -> Vec<Value> {
@@ -186,7 +197,8 @@ fn run((user, torrent): (UserId, TorrentId), entry: &TrafficEntry) -> Vec<Value>
     let uploaded = entry.totals.map_or(0, |totals| totals.uploaded);
     let at = u64::from(entry.at.0);
     let node = entry.node.map_or(0, |node| node.0);
-    let mut row = vec![number(user.get()), number(torrent.get()), client_number(entry), number(1), number(node)];
+    let mut row =
+        vec![number(user.get()), number(torrent.get()), client_number(entry), number(1), number(node)];
     row.extend([1_000_000_000, uploaded, 0, 0, 1_800_000_000, at, 0].map(number));
     row
 }

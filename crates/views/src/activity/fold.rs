@@ -101,9 +101,10 @@ impl UserChanges {
 fn change_of(arrival: &Arrival) -> Change {
     let entry = &arrival.entry;
     let standing = standing_of(entry);
+    let is_first_of_second = entry.since_last.is_some_and(|since_last| since_last.0 > 0);
     let stamp = match entry.event {
-        AnnounceEvent::None => Stamp::of_heartbeat(entry.at, standing),
-        _ => Stamp::of_event(entry.at, arrival.origin),
+        AnnounceEvent::None if is_first_of_second => Stamp::of_heartbeat(entry.at, standing),
+        _ => Stamp::of_entry(entry.at, arrival.origin),
     };
     let report = Report { client: client_of(entry), standing, stamp };
     Change { info_hash: entry.info_hash, report }

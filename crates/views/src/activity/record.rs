@@ -48,27 +48,27 @@ impl Standing {
     }
 }
 
-/// When something was said. Of two entries in the same second the one with the greater origin is the later; but an
-/// entry with an event counts as later than a plain heartbeat, and a seeder's heartbeat as later than a leecher's.
+/// When something was said: of two entries in the same second the one with the greater origin is the later.
 ///
-/// So heartbeats need no origin, and one that changes nothing is a mere raising of times, which is what most entries
-/// are. The rule is as independent of the order of arrival as the origin is. It differs from it only where one client
-/// contradicts itself within a second, and then rather believes its goodbye.
+/// A heartbeat that comes a second or more after its client's last announce (`dt`) is the first entry of that client
+/// in its second. So it needs no origin: whatever else is said in the same second is later. One that changes nothing is
+/// then a mere raising of times, which is what most entries are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
     /// The entry's `ts`.
     pub at: UnixTime,
-    /// The entry's place in the traffic lane; of a heartbeat only whether it seeds.
+    /// The entry's place in the traffic lane; of the first heartbeat of a second only whether it seeds, so that a
+    /// producer that claims two of them still has one order.
     origin: EntryId,
 }
 
 impl Stamp {
-    /// Of an entry with an event.
-    pub const fn of_event(at: UnixTime, origin: EntryId) -> Self {
+    /// Of any entry.
+    pub const fn of_entry(at: UnixTime, origin: EntryId) -> Self {
         Stamp { at, origin }
     }
 
-    /// Of a plain heartbeat.
+    /// Of a plain heartbeat that is its client's first entry of the second.
     pub const fn of_heartbeat(at: UnixTime, standing: Standing) -> Self {
         let seq = matches!(standing, Standing::Seeding) as u64;
         Stamp { at, origin: EntryId { ms: 0, seq } }
@@ -87,7 +87,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether it is a plain heartbeat.
+    /// Whether it is a plain heartbeat, its client's first entry of the second.
     pub fn is_heartbeat(&self) -> bool {
         self.standing != Standing::Stopped && self.stamp == Stamp::of_heartbeat(self.stamp.at, self.standing)
     }
@@ -174,7 +174,7 @@ mod tests {
 
     fn report(client: u64, standing: Standing, at: u32) -> Report {
         let origin = EntryId { ms: u64::from(at) * 1000, seq: client };
-        Report { client: ClientId(client), standing, stamp: Stamp::of_event(UnixTime(at), origin) }
+        Report { client: ClientId(client), standing, stamp: Stamp::of_entry(UnixTime(at), origin) }
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn within_a_second_an_event_counts_as_later_than_a_heartbeat() {
+    fn the_first_heartbeat_of_a_second_is_older_than_all_else_in_it() {
         let leeching = Stamp::of_heartbeat(UnixTime(100), Standing::Leeching);
         let seeding = Stamp::of_heartbeat(UnixTime(100), Standing::Seeding);
         let event = report(1, Standing::Stopped, 100).stamp;

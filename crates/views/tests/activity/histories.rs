@@ -1,6 +1,6 @@
 //! Whole histories: in any order, any number of times, by any number of consumers, the lists end the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{AnnounceEvent, UnixTime};
 use fastrand::Rng;
@@ -17,7 +17,7 @@ const HISTORIES: u64 = 8;
 fn history(rng: &mut Rng, first_user: u32) -> Vec<Announce> {
     let events =
         [AnnounceEvent::None, AnnounceEvent::Started, AnnounceEvent::Completed, AnnounceEvent::Stopped];
-    (0..300)
+    let mut history: Vec<Announce> = (0..300)
         .map(|seq| Announce {
             user: first_user + rng.u32(..USERS),
             torrent: rng.u32(..TORRENTS),
@@ -26,9 +26,16 @@ fn history(rng: &mut Rng, first_user: u32) -> Vec<Announce> {
             left: Some(rng.u64(..2)),
             at: rng.i64(-24..120) * 60,
             seq,
+            since_last_s: 0,
             is_foreign: rng.u32(..4) == 0,
         })
-        .collect()
+        .collect();
+    let mut heard = BTreeSet::new();
+    for announce in &mut history {
+        let second = (announce.user, announce.torrent, announce.client, announce.is_foreign, announce.at);
+        announce.since_last_s = if heard.insert(second) { 60 } else { 0 };
+    }
+    history
 }
 
 /// What a list must hold at a moment, worked out from all entries at once: the latest of each client, then the
@@ -37,10 +44,7 @@ fn expected(history: &[Announce], user: u32, now: UnixTime) -> (Listed, Listed) 
     let mut latest = BTreeMap::new();
     for announce in history.iter().filter(|announce| announce.user == user) {
         let client = (announce.torrent, announce.client, announce.is_foreign);
-        let stamp = match announce.event {
-            AnnounceEvent::None => (announce.at, 0, u64::from(announce.left == Some(0))),
-            _ => (announce.at, 1, announce.seq),
-        };
+        let stamp = (announce.at, announce.seq);
         let known = latest.entry(client).or_insert((stamp, *announce));
         if known.0 <= stamp {
             *known = (stamp, *announce);

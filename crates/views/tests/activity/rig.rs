@@ -174,6 +174,8 @@ pub struct Announce {
     pub at: i64,
     /// Of two announces in the same second, the one with the greater number is the later.
     pub seq: u64,
+    /// How long after the client's last announce.
+    pub since_last_s: u32,
     /// Whether the entry has the fourteen fields only.
     pub is_foreign: bool,
 }
@@ -188,6 +190,7 @@ pub fn seeds(user: u32, torrent: u32, at: i64) -> Announce {
         left: Some(0),
         at,
         seq: 0,
+        since_last_s: 10,
         is_foreign: false,
     }
 }
@@ -209,6 +212,11 @@ impl Announce {
 
     pub fn seq(self, seq: u64) -> Self {
         Announce { seq, ..self }
+    }
+
+    /// In the same second as the client's last announce.
+    pub fn at_once(self) -> Self {
+        Announce { since_last_s: 0, ..self }
     }
 
     pub fn event(self, event: AnnounceEvent) -> Self {
@@ -244,7 +252,7 @@ impl Announce {
         fields.push("event", entry.event.name());
         fields.push_text("ts", entry.at);
         fields.push_text("left", entry.left.unwrap());
-        for (name, value) in [("port", 6881), ("du", 0), ("dd", 0), ("dt", 0)] {
+        for (name, value) in [("port", 6881), ("du", 0), ("dd", 0), ("dt", self.since_last_s)] {
             fields.push_text(name, value);
         }
         fields.push("interval", "1800");
@@ -267,7 +275,7 @@ impl Announce {
             left: self.left,
             event: self.event,
             at: self.time(),
-            since_last: Some(Seconds(0)),
+            since_last: Some(Seconds(self.since_last_s)),
             interval: Seconds(1800),
             min_interval: Seconds(900),
             user: None,
