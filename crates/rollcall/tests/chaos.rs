@@ -30,7 +30,7 @@ const PLAN: Plan = Plan {
     clients: 400,
     at_once: 8,
     crashes: false,
-    pause: Duration::from_millis(4),
+    pause: Duration::from_millis(12),
 };
 
 /// What can be killed.

@@ -6,6 +6,7 @@ pub mod lists;
 
 use std::time::Duration;
 
+use domain::clock::Stopwatch;
 use serde_json::Value as Json;
 use testkit::{
     Companion, Destination, Fsync, MariaDbServer, Population, PostgresServer, RedisServer, Server,
@@ -163,17 +164,25 @@ impl Site {
         self.server.cli(&["journal", "status"])
     }
 
-    /// Waits until every view shows everything, and gives the state then.
+    /// Waits until every view shows everything, and gives the state then. A backlog may take long, as long as it shrinks.
     #[track_caller]
     pub fn settle(&self) -> Json {
-        let mut seen = Json::Null;
-        let settled = eventually_or("every view to have everything", PATIENCE, || {
-            seen = self.status();
-            let groups = seen["groups"].as_array().expect("a list of groups");
-            let is_settled = groups.len() >= 2 && groups.iter().all(|group| group["lag"] == 0);
-            is_settled.then(|| seen.clone())
-        });
-        settled.unwrap_or_else(|| panic!("the views never had everything: {seen:#}\n{}", self.server.log()))
+        let mut least = u64::MAX;
+        let mut since_progress = Stopwatch::start();
+        loop {
+            let status = self.status();
+            let groups = status["groups"].as_array().expect("a list of groups");
+            let lag: u64 = groups.iter().filter_map(|group| group["lag"].as_u64()).sum();
+            if groups.len() >= 2 && lag == 0 {
+                return status;
+            }
+            if lag < least {
+                least = lag;
+                since_progress = Stopwatch::start();
+            }
+            let is_stuck = since_progress.elapsed() > PATIENCE;
+            assert!(!is_stuck, "the views do not get on: {status:#}\n{}", self.server.log());
+        }
     }
 
     /// Asserts that nothing lies where it should not.
@@ -191,20 +200,6 @@ impl Site {
             let log = self.server.log();
             log.lines().find(|line| parts.iter().all(|part| line.contains(part))).map(str::to_owned)
         })
-    }
-}
-
-/// Tries until there is a value; none once it took too long.
-fn eventually_or<T>(_what: &str, limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
-    let since_start = domain::clock::Stopwatch::start();
-    loop {
-        if let Some(value) = attempt() {
-            return Some(value);
-        }
-        if since_start.elapsed() > limit {
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(100));
     }
 }
 
