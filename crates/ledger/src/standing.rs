@@ -16,7 +16,7 @@ pub struct HitAndRunPolicy {
     pub downloaded_min: u64,
     /// Who has uploaded this much of what they downloaded owes nothing; zero means that it does not help.
     pub exempt_ratio_percent: u32,
-    /// Who was heard of within this time is not gone.
+    /// Who was heard of within this time is not gone. Not less than the announce interval and its grace.
     pub absence_grace: Seconds,
 }
 
@@ -57,7 +57,9 @@ pub fn standing(account: &Account, policy: &HitAndRunPolicy, now: UnixTime) -> S
         return Standing::Clear;
     }
     let last_seen = figures.last_seen.unwrap_or_default();
-    if account.is_seeding() || now.since(last_seen) <= policy.absence_grace {
+    // A client that vanished under a producer that reports no timeouts still counts as seeding: only having been heard
+    // of shows that somebody is there.
+    if now.since(last_seen) <= policy.absence_grace {
         return Standing::Owing { seeding_s_left };
     }
     Standing::HitAndRun { since: last_seen }
@@ -130,10 +132,11 @@ mod tests {
             Case {
                 what: "seeding",
                 seeding_s: 400,
-                seeding_clients: 1,
+                last_seen: 9990,
                 expected: Standing::Owing { seeding_s_left: 600 },
                 ..TAKEN_AND_GONE
             },
+            Case { what: "vanished without a word while seeding", seeding_clients: 1, ..TAKEN_AND_GONE },
             Case {
                 what: "away for as long as is granted",
                 last_seen: 9900,

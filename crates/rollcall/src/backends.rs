@@ -77,7 +77,8 @@ impl Config {
             seeding_min: Seconds(ledger.hit_and_run_seeding_s),
             downloaded_min: u64::from(ledger.hit_and_run_bytes_min_mib) << 20,
             exempt_ratio_percent: ledger.hit_and_run_ratio_percent,
-            absence_grace: Seconds(ledger.hit_and_run_absence_s),
+            // Whoever announces as often as asked is there.
+            absence_grace: Seconds(ledger.hit_and_run_absence_s).max(self.activity_settings().threshold),
         }
     }
 }

@@ -131,7 +131,10 @@ impl Drop for Process {
 /// Keeps settings in the environment of whoever runs the tests from a child.
 pub fn forget_settings(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("ROLLCALL_") {
+        let is_setting = ["ROLLCALL_", "REDIS_", "TRACKER_"]
+            .iter()
+            .any(|prefix| name.to_string_lossy().starts_with(prefix));
+        if is_setting {
             command.env_remove(name);
         }
     }

@@ -98,3 +98,29 @@ fn a_missing_file_is_named() {
         "cannot read the configuration file none.toml: No such file or directory (os error 2)"
     );
 }
+
+/// Names that sites know from elsewhere.
+#[test]
+fn w8_settings_have_the_names_of_the_integration_guide() {
+    let environment = [
+        ("TRACKER_STREAM_KEY", "site:traffic"),
+        ("TRACKER_DLQ_KEY", "site:dlq"),
+        ("TRACKER_FAILED_KEY", "site:failed"),
+        ("TRACKER_RETRY_MAX", "5"),
+        ("REDIS_HOST", "redis.example.org"),
+        ("REDIS_PORT", "6380"),
+        ("REDIS_PASSWORD", "hunter2"),
+        ("REDIS_DB", "2"),
+        ("ROLLCALL_REDIS__PORT", "6381"),
+    ];
+    let outcome = Site::new().run_with(&environment, &["config", "check"]);
+    for line in ["journal.stream_key", "journal.retry_max", "redis.host", "redis.db", "redis.password"] {
+        assert!(outcome.stdout.contains(line), "{line}: {}", outcome.stdout);
+    }
+    assert!(outcome.stdout.contains("6381"), "our own name overrides: {}", outcome.stdout);
+    assert!(!outcome.stdout.contains("hunter2"), "{}", outcome.stdout);
+    let refused = Site::new().run_with(&[("TRACKER_RETRY_MAX", "many")], &["config", "check"]);
+    assert!(refused.stderr.contains("TRACKER_RETRY_MAX"), "{}", refused.stderr);
+    let empty = Site::new().run_with(&[("REDIS_HOST", "")], &["config", "check"]);
+    assert!(!empty.stdout.contains("redis.host"), "an empty variable is none: {}", empty.stdout);
+}

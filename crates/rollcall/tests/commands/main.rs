@@ -50,11 +50,7 @@ impl Site {
     fn output(&self, environment: &[(&str, &str)], arguments: &[&str]) -> std::process::Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rollcall"));
         // Whatever the shell of whoever runs the tests has set must not decide them.
-        for (name, _) in
-            std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ROLLCALL_"))
-        {
-            command.env_remove(name);
-        }
+        testkit::process::forget_settings(&mut command);
         command.current_dir(self.folder.path()).envs(environment.iter().copied()).args(arguments);
         command.output().unwrap()
     }
