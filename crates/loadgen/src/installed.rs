@@ -30,8 +30,8 @@ fn folders_below(place: &str) -> Vec<PathBuf> {
 fn need(program: &'static str, package: &'static str, places: &[PathBuf]) -> Result<(), LoadError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_in = |folder: &Path| folder.join(program).is_file();
-    let is_there =
-        places.iter().any(|folder| is_in(folder)) || std::env::split_paths(&path).any(|folder| is_in(&folder));
+    let is_there = places.iter().any(|folder| is_in(folder))
+        || std::env::split_paths(&path).any(|folder| is_in(&folder));
     if is_there { Ok(()) } else { Err(LoadError::NotInstalled { program, package }) }
 }
 

@@ -106,7 +106,8 @@ impl RawTables {
     }
 
     async fn write_in(&self, way: usize, batch: Prepared) -> Result<(), sqlx::Error> {
-        let note = "UPDATE ledger_consumers SET applied = ?, applied_max_ms = applied_max_ms + 1 WHERE name = ?";
+        let note =
+            "UPDATE ledger_consumers SET applied = ?, applied_max_ms = applied_max_ms + 1 WHERE name = ?";
         let applied = vec![1_u8; APPLIED_BYTES];
         match (&self.database, batch) {
             (Database::Sqlite(file), Prepared::Sqlite(tables)) => {
@@ -268,7 +269,9 @@ fn push_values(out: &mut String, row: &[Value], quote: char, null: &str) {
 fn columns_of(table: &Table, rows: &Rows) -> Vec<Column> {
     let column_of = |(position, (_, holds)): (usize, &(&str, Holds))| match holds {
         Holds::Number => Column::Numbers(rows.iter().map(|row| number_of(&row[position])).collect()),
-        Holds::Amount | Holds::Text => Column::Texts(rows.iter().map(|row| text_of(&row[position])).collect()),
+        Holds::Amount | Holds::Text => {
+            Column::Texts(rows.iter().map(|row| text_of(&row[position])).collect())
+        }
     };
     table.columns.iter().enumerate().map(column_of).collect()
 }

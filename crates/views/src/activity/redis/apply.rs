@@ -1,9 +1,10 @@
 //! From changes to commands.
 //!
-//! 1. On a single Redis, heartbeats are tried as plain commands in transactions: `ZADD XX GT CH` on `seen` raises the
-//!    client's time only where this very client is known to do this very thing, the same on the list raises the
-//!    torrent's. Where not all times of a user were raised, all its changes go on to the script, which puts right
-//!    whatever was raised without reason; scripts never take a list's time for a client's.
+//! 1. On a single Redis, heartbeats are tried as plain commands: `ZADD XX GT CH` on `seen` raises the client's time
+//!    only where this very client is known to do this very thing, the same on the list raises the torrent's. Where not
+//!    all times of a user were raised, all its changes go on to the script, which puts right whatever was raised
+//!    without reason; scripts never take a list's time for a client's. So the two need not be one transaction: what
+//!    comes between them finds a client that has spoken, in a list that is about to say so.
 //! 2. Whoever has changes left is put into the index.
 //! 3. The script takes them, many users in one call; on a cluster one user a call, heartbeats included, since the keys
 //!    of one call must share a slot.
@@ -12,6 +13,7 @@
 //! A crash between any two steps leaves what the same entries, delivered again, put right.
 
 use std::io::Write as _;
+use std::ops::Range;
 
 use keyspace::{Mode, Reply, Trouble, read_reply, scripts};
 use redis::{Cmd, Pipeline};
@@ -23,7 +25,8 @@ use crate::activity::settings::Window;
 use crate::activity::store::{Applied, Refused};
 use crate::error::ViewsError;
 
-/// Users whose heartbeats are one transaction: long enough to be cheap, short enough to keep nobody waiting.
+/// Users whose heartbeats are sent at once: enough to be cheap, few enough that Redis has something to do while the
+/// next are put into words.
 const REFRESH_USERS: usize = 200;
 /// The most users of one call of the script.
 const CALL_USERS_MAX: usize = 64;
@@ -37,6 +40,47 @@ struct Task<'a> {
     user: usize,
     keys: &'a UserKeys,
     changes: Vec<Change>,
+}
+
+/// Heartbeats of some users as plain commands.
+struct Refresh {
+    users: Range<usize>,
+    pipeline: Pipeline,
+    /// For each user, how many times each of its commands should raise.
+    expected: Vec<Vec<usize>>,
+}
+
+impl Refresh {
+    fn new(range: Range<usize>, users: &[UserChanges], keys: &[UserKeys]) -> Self {
+        let mut pipeline = Pipeline::new();
+        let some = range.clone().map(|user| add_refresh(&mut pipeline, &keys[user], &users[user]));
+        let expected = some.collect();
+        Refresh { users: range, pipeline, expected }
+    }
+
+    /// Adds to `tasks` what is left to do.
+    fn read<'a>(
+        self,
+        replies: Vec<Reply>,
+        users: &[UserChanges],
+        keys: &'a [UserKeys],
+        tasks: &mut Vec<Task<'a>>,
+    ) -> Result<(), ViewsError> {
+        let mut replies = replies.into_iter();
+        for (user, counts) in self.users.zip(self.expected) {
+            let mut is_done = true;
+            for count in counts {
+                is_done &= was_raised(replies.next(), count)?;
+            }
+            let changes = users[user].changes.iter();
+            let left = changes.filter(|change| !is_done || !change.report.is_heartbeat());
+            let left: Vec<Change> = left.copied().collect();
+            if !left.is_empty() {
+                tasks.push(Task { user, keys: &keys[user], changes: left });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A call of the script, with the users it is about.
@@ -84,38 +128,36 @@ impl RedisActivity {
         Ok(applied)
     }
 
-    /// Tries heartbeats as plain commands; returns what is left to do.
+    /// Tries heartbeats as plain commands; returns what is left to do. While some are on their way, the next are put
+    /// into words, so that Redis does not wait for us.
     async fn refresh<'a>(
         &self,
         users: &[UserChanges],
         keys: &'a [UserKeys],
     ) -> Result<Vec<Task<'a>>, ViewsError> {
         let mut tasks = Vec::new();
-        let all: Vec<(usize, &UserChanges)> = users.iter().enumerate().collect();
-        for some in all.chunks(REFRESH_USERS) {
-            let mut pipeline = Pipeline::new();
-            let expected: Vec<Vec<usize>> = some
-                .iter()
-                .map(|(user, changes)| add_refresh(&mut pipeline, &keys[*user], changes))
-                .collect();
-            let mut replies = match pipeline.is_empty() {
-                true => Vec::new(),
-                false => self.redis.transaction(&pipeline).await?,
-            }
-            .into_iter();
-            for ((user, changes), counts) in some.iter().zip(expected) {
-                let mut is_done = true;
-                for count in counts {
-                    is_done &= was_raised(replies.next(), count)?;
-                }
-                let left = changes.changes.iter().filter(|change| !is_done || !change.report.is_heartbeat());
-                let left: Vec<Change> = left.copied().collect();
-                if !left.is_empty() {
-                    tasks.push(Task { user: *user, keys: &keys[*user], changes: left });
-                }
-            }
+        let firsts = (0..users.len()).step_by(REFRESH_USERS);
+        let mut pages =
+            firsts.map(|first| Refresh::new(first..users.len().min(first + REFRESH_USERS), users, keys));
+        let mut ready = pages.next();
+        while let Some(refresh) = ready {
+            let following = async {
+                // First the page before has to be on its way.
+                tokio::task::yield_now().await;
+                pages.next()
+            };
+            let (replies, next) = tokio::join!(self.send(&refresh.pipeline), following);
+            refresh.read(replies, users, keys, &mut tasks)?;
+            ready = next;
         }
         Ok(tasks)
+    }
+
+    async fn send(&self, pipeline: &Pipeline) -> Vec<Reply> {
+        match pipeline.is_empty() {
+            true => Vec::new(),
+            false => self.redis.pipeline(pipeline).await,
+        }
     }
 
     async fn index(
