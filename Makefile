@@ -31,7 +31,7 @@ lint: compiler ## check format and lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
-bench: compiler ## measure announces per second and bytes per peer (ARGS="--quick", ARGS="--json FILE")
+bench: compiler ## measure announces, journal and views against their limits (ARGS="--quick", ARGS="--json FILE")
 	./scripts/bench.sh $(ARGS)
 
 fuzz: compiler ## feed random bytes to every parser (FUZZ_SECONDS=60 for each)

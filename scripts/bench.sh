@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Measures this tree: announces per second, bytes per peer, cost and instructions of an announce.
+# Measures this tree: announces per second, bytes per peer, cost and instructions of an announce; entries per second
+# into the journal, the ledger and activity, on real servers of its own.
 # Arguments go to `loadgen bench`: --quick, --json FILE, --peers-10m, --seconds N; `--help` lists all.
 #
 # Instruction counts need valgrind and the runner of gungraun; both are installed if missing. Where that is not
@@ -52,6 +53,9 @@ wants_instructions() {
 for program in taskset setpriv; do
   command -v "$program" >/dev/null || { say "no $program here: install util-linux"; exit 1; }
 done
+
+# Redis, PostgreSQL and MariaDB; does nothing where they are there. What is missing after all, the program names.
+./scripts/install-test-needs.sh || say "not everything could be installed"
 
 say "building for speed"
 cargo build --quiet --release --package rollcall --package loadgen

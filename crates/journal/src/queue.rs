@@ -2,7 +2,8 @@
 //!
 //! Announces put events in without waiting; one task takes everything that is there, stores it in one batch, and takes
 //! the next as soon as the batch has been stored. So the batch grows with the load, and an idle tracker's event is
-//! stored at once.
+//! stored at once. Where a full batch waits already, it is put into words while the one before is on its way, so that
+//! the journal does not wait for us.
 //!
 //! # Guarantees
 //!
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use domain::{RiskEvent, TrafficEvent};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
@@ -33,6 +34,8 @@ pub type OnStored = Box<dyn FnOnce(bool) + Send>;
 
 /// Entries stored in one batch at most: enough that the round trip vanishes, few enough that Redis is not held up.
 const BATCH_MAX: usize = 1000;
+/// Entries put into words before the batch on its way gets its turn on the same thread.
+const ENCODED_AT_ONCE: usize = 50;
 /// Reports of risks that wait to be stored; more are dropped and counted.
 const RISKS_MAX: usize = 1000;
 /// How long someone who waits for a place sleeps at most before looking again.
@@ -216,14 +219,53 @@ impl Queue {
         }
     }
 
+    /// What waits, if it is enough for a full batch.
+    fn take_full(&self) -> Option<Waiting> {
+        let waiting = self.waiting.lock();
+        (waiting.events.len() >= BATCH_MAX).then(|| Queue::take_from(waiting))
+    }
+
     fn take(&self) -> Waiting {
-        let mut waiting = self.waiting.lock();
+        Queue::take_from(self.waiting.lock())
+    }
+
+    fn take_from(mut waiting: MutexGuard<'_, Waiting>) -> Waiting {
         let events = if waiting.events.len() <= BATCH_MAX {
             std::mem::take(&mut waiting.events)
         } else {
             waiting.events.drain(..BATCH_MAX).collect()
         };
         Waiting { events, risks: std::mem::take(&mut waiting.risks) }
+    }
+}
+
+/// Events that were taken from the queue and put into words.
+struct Ready {
+    events: VecDeque<Queued>,
+    batch: Vec<Fields>,
+    risks: Vec<RiskEvent>,
+}
+
+impl Ready {
+    async fn new(waiting: Waiting) -> Ready {
+        let Waiting { events, risks } = waiting;
+        let mut batch = Vec::with_capacity(events.len());
+        while batch.len() < events.len() {
+            let some = events.range(batch.len()..).take(ENCODED_AT_ONCE);
+            batch.extend(some.map(|queued| TrafficEntry::fields_of(&queued.event)));
+            tokio::task::yield_now().await;
+        }
+        Ready { events, batch, risks }
+    }
+
+    /// The next batch, if it is full already; what is less than that grows until the one before is stored.
+    async fn ahead(queue: &Queue) -> Option<Ready> {
+        // First the batch before has to be on its way.
+        tokio::task::yield_now().await;
+        match queue.take_full() {
+            Some(waiting) => Some(Ready::new(waiting).await),
+            None => None,
+        }
     }
 }
 
@@ -246,22 +288,34 @@ impl Flusher {
 
     /// Runs until the queue is closed and empty.
     pub async fn run(mut self) {
-        while let Some(waiting) = self.queue.next().await {
-            if !waiting.events.is_empty() {
-                self.store_events(waiting.events).await;
-            }
-            if !waiting.risks.is_empty() {
-                let batch: Vec<Fields> = waiting.risks.iter().map(risk::fields_of).collect();
-                self.risk_number += 1;
-                self.store(Lane::Risk, &batch, self.risk_number).await;
-            }
+        let mut ahead = None;
+        while let Some(ready) = self.next(ahead.take()).await {
+            ahead = self.store_ready(ready).await;
         }
     }
 
-    async fn store_events(&mut self, events: VecDeque<Queued>) {
-        let batch: Vec<Fields> = events.iter().map(|queued| TrafficEntry::fields_of(&queued.event)).collect();
+    async fn next(&self, ahead: Option<Ready>) -> Option<Ready> {
+        match ahead {
+            Some(ready) => Some(ready),
+            None => Some(Ready::new(self.queue.next().await?).await),
+        }
+    }
+
+    /// Stores what is ready, and gives what got ready meanwhile.
+    async fn store_ready(&mut self, ready: Ready) -> Option<Ready> {
+        let queue = Arc::clone(&self.queue);
+        let Ready { events, batch, risks } = ready;
+        let ((), ahead) = tokio::join!(self.store_events(events, &batch), Ready::ahead(&queue));
+        self.store_risks(&risks).await;
+        ahead
+    }
+
+    async fn store_events(&mut self, events: VecDeque<Queued>, batch: &[Fields]) {
+        if events.is_empty() {
+            return;
+        }
         self.traffic_number += 1;
-        self.store(Lane::Traffic, &batch, self.traffic_number).await;
+        self.store(Lane::Traffic, batch, self.traffic_number).await;
         let count = events.len();
         self.queue.counters.stored.fetch_add(count as u64, Ordering::Relaxed);
         self.queue.counters.batches.fetch_add(1, Ordering::Relaxed);
@@ -271,6 +325,15 @@ impl Flusher {
             }
         }
         self.queue.free(count);
+    }
+
+    async fn store_risks(&mut self, risks: &[RiskEvent]) {
+        if risks.is_empty() {
+            return;
+        }
+        let batch: Vec<Fields> = risks.iter().map(risk::fields_of).collect();
+        self.risk_number += 1;
+        self.store(Lane::Risk, &batch, self.risk_number).await;
     }
 
     /// Stores a batch, however long it takes.

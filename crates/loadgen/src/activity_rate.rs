@@ -6,14 +6,13 @@
 
 use std::sync::Arc;
 
-use domain::clock::Stopwatch;
 use domain::{AnnounceEvent, Seconds};
 use journal::{Arrival, Batch, Lane, TrafficEntry, View};
 use keyspace::{BaseNames, KeyNames, Mode, Redis, RedisSettings};
 use testkit::RedisServer;
 use views::{Activity, ActivitySettings};
 
-use crate::contest::Contest;
+use crate::contest::{Contest, LapWatch};
 use crate::error::LoadError;
 use crate::installed::need_redis;
 use crate::journal_append::new_runtime;
@@ -32,8 +31,8 @@ pub struct ActivityPlan {
     pub cores: Cores,
     /// Rounds of each side.
     pub rounds: u32,
-    /// Users, each with one torrent and one client; all of them announce in every round.
-    pub users: u32,
+    /// Clients of users on torrents; all of them announce in every round.
+    pub clients: u32,
 }
 
 /// Measures entries of one kind.
@@ -44,7 +43,7 @@ pub fn measure(plan: &ActivityPlan, mood: Mood) -> Result<Contest, LoadError> {
         Mood::Changing => "activity, every entry a change",
     };
     let server = plan.cores.on_server(RedisServer::start)?;
-    let traffic = Traffic::new(plan.users, mood);
+    let traffic = Traffic::new(plan.clients, mood);
     let clock = traffic.clock();
     let runtime = new_runtime()?;
     let activity = runtime.block_on(async {
@@ -61,13 +60,13 @@ pub fn measure(plan: &ActivityPlan, mood: Mood) -> Result<Contest, LoadError> {
         let first = u64::from(lap) * traffic.lap();
         let arrivals = traffic.arrivals(first..first + traffic.lap())?;
         let pieces: Vec<Piece> = arrivals.chunks(BATCH).map(raw_piece).collect();
-        let watch = Stopwatch::start();
+        let watch = LapWatch::start(Some(server.pid()))?;
         runtime.block_on(apply(&activity, &arrivals))?;
-        let product = watch.elapsed();
-        let watch = Stopwatch::start();
+        let product = watch.stop()?;
+        let watch = LapWatch::start(Some(server.pid()))?;
         raw.send(&pieces)?;
         if lap > 0 {
-            contest.add(arrivals.len(), product, watch.elapsed());
+            contest.add(arrivals.len(), product, watch.stop()?);
         }
         clock.advance(Seconds(1));
         stage.at(u64::from(lap));

@@ -5,8 +5,11 @@
 
 use std::time::Duration;
 
+use domain::clock::Stopwatch;
 use serde::Serialize;
 
+use crate::error::LoadError;
+use crate::process::CpuTime;
 use crate::report::{Budget, Row};
 use crate::rounds::median;
 
@@ -19,6 +22,55 @@ pub struct Contest {
     pub product: Vec<f64>,
     /// Of the raw limit; each belongs to the product's of the same position.
     pub raw: Vec<f64>,
+    /// Processor time that all rounds took.
+    pub cpu: ContestCpu,
+}
+
+/// Processor time of all rounds, which says where the time went even on a machine that is busy with other things.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct ContestCpu {
+    /// Entries of each side.
+    pub entries: usize,
+    /// The server's, for the product.
+    pub product_server: Duration,
+    /// This process's, for the product.
+    pub product_own: Duration,
+    /// The server's, for the raw limit.
+    pub raw_server: Duration,
+}
+
+/// What one side took in one round.
+#[derive(Clone, Copy, Debug)]
+pub struct Lap {
+    elapsed: Duration,
+    server: Duration,
+    own: Duration,
+}
+
+/// Measures one side in one round.
+#[derive(Debug)]
+pub struct LapWatch {
+    server_pid: Option<u32>,
+    server: CpuTime,
+    own: CpuTime,
+    watch: Stopwatch,
+}
+
+impl LapWatch {
+    /// Starts measuring; the server is a process on this machine, if there is one.
+    pub fn start(server_pid: Option<u32>) -> Result<Self, LoadError> {
+        let server = server_pid.map(CpuTime::of).transpose()?.unwrap_or_default();
+        let own = CpuTime::of(std::process::id())?;
+        Ok(LapWatch { server_pid, server, own, watch: Stopwatch::start() })
+    }
+
+    /// What was taken since.
+    pub fn stop(self) -> Result<Lap, LoadError> {
+        let elapsed = self.watch.elapsed();
+        let server = self.server_pid.map(CpuTime::of).transpose()?.unwrap_or_default();
+        let own = CpuTime::of(std::process::id())?;
+        Ok(Lap { elapsed, server: server.since(self.server).used(), own: own.since(self.own).used() })
+    }
 }
 
 impl Contest {
@@ -27,11 +79,15 @@ impl Contest {
         Contest { name: name.into(), ..Contest::default() }
     }
 
-    /// Adds a round in which both took as long for so many entries.
-    pub fn add(&mut self, entries: usize, product: Duration, raw: Duration) {
-        let rate = |elapsed: Duration| entries as f64 / elapsed.as_secs_f64().max(1e-9);
+    /// Adds a round of so many entries.
+    pub fn add(&mut self, entries: usize, product: Lap, raw: Lap) {
+        let rate = |lap: Lap| entries as f64 / lap.elapsed.as_secs_f64().max(1e-9);
         self.product.push(rate(product));
         self.raw.push(rate(raw));
+        self.cpu.entries += entries;
+        self.cpu.product_server += product.server;
+        self.cpu.product_own += product.own;
+        self.cpu.raw_server += raw.server;
     }
 
     /// The product's rate as a share of the raw one.
@@ -48,11 +104,27 @@ impl Contest {
     pub fn row(&self, budget: Option<Budget>, note: &str) -> Row {
         let rate = median(self.product.iter().copied());
         let limit = median(self.raw.iter().copied());
-        let row = Row::plain(self.name.clone(), rate, "/s").against(limit, self.ratio()).noting(note);
+        let row = Row::plain(self.name.clone(), rate, "/s").against(limit, self.ratio());
+        let row = row.noting(format!("{note}{}", self.cpu.note()));
         match budget {
             Some(budget) => row.judged_by(budget),
             None => row,
         }
+    }
+}
+
+impl ContestCpu {
+    fn note(&self) -> String {
+        let per_entry = |time: Duration| time.as_nanos() as f64 / self.entries.max(1) as f64;
+        if self.raw_server.is_zero() {
+            return String::new();
+        }
+        format!(
+            "; processor time per entry: the server's {:.0} ns for ours and {:.0} ns for the limit, our own {:.0} ns",
+            per_entry(self.product_server),
+            per_entry(self.raw_server),
+            per_entry(self.product_own)
+        )
     }
 }
 
@@ -63,7 +135,7 @@ mod tests {
     #[test]
     fn each_round_is_compared_with_its_neighbour_so_a_slow_spell_cancels_out() {
         let mut contest = Contest::new("x");
-        let ms = Duration::from_millis;
+        let ms = |ms| Lap { elapsed: Duration::from_millis(ms), server: Duration::ZERO, own: Duration::ZERO };
         contest.add(100, ms(125), ms(100));
         contest.add(100, ms(1_250), ms(1_000));
         contest.add(100, ms(250), ms(100));

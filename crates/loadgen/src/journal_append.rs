@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use database::{Durability, SqliteDatabase, SqliteOptions};
 use domain::TrafficEvent;
-use domain::clock::{Stopwatch, SystemClock};
+use domain::clock::SystemClock;
 use journal::{Fields, Flusher, Journal, Queue, RedisJournal, SqliteJournal, TrafficEntry};
 use keyspace::{BaseNames, KeyNames, Mode, Redis, RedisSettings};
 use sqlx::{QueryBuilder, Sqlite};
@@ -20,7 +20,7 @@ use testkit::{Fsync, RedisServer};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-use crate::contest::Contest;
+use crate::contest::{Contest, LapWatch};
 use crate::error::LoadError;
 use crate::installed::need_redis;
 use crate::process::Cores;
@@ -67,14 +67,16 @@ pub fn on_redis(plan: &AppendPlan, fsync: Option<Fsync>) -> Result<Contest, Load
     for round in 0..=plan.rounds {
         let events = round_of(&traffic, round);
         let pieces = xadds(&events);
-        let product = store.round(&runtime, events)?;
+        let watch = LapWatch::start(Some(server.pid()))?;
+        store.round(&runtime, events)?;
+        let product = watch.stop()?;
         raw.command(&["UNLINK", BaseNames::default().stream.as_str()])?;
-        let watch = Stopwatch::start();
+        let watch = LapWatch::start(Some(server.pid()))?;
         raw.send(&pieces)?;
-        let raw_elapsed = watch.elapsed();
+        let raw_lap = watch.stop()?;
         raw.command(&["UNLINK", RAW_STREAM])?;
         if round > 0 {
-            contest.add(plan.entries as usize, product, raw_elapsed);
+            contest.add(plan.entries as usize, product, raw_lap);
         }
         stage.at(u64::from(round));
     }
@@ -100,11 +102,13 @@ pub fn on_sqlite(plan: &AppendPlan) -> Result<Contest, LoadError> {
     for round in 0..=plan.rounds {
         let events = round_of(&traffic, round);
         let fields: Vec<Fields> = events.iter().map(TrafficEntry::fields_of).collect();
-        let product = store.round(&runtime, events)?;
-        let watch = Stopwatch::start();
+        let watch = LapWatch::start(None)?;
+        store.round(&runtime, events)?;
+        let product = watch.stop()?;
+        let watch = LapWatch::start(None)?;
         runtime.block_on(raw.insert(&fields))?;
         if round > 0 {
-            contest.add(plan.entries as usize, product, watch.elapsed());
+            contest.add(plan.entries as usize, product, watch.stop()?);
         }
         stage.at(u64::from(round));
     }
@@ -160,14 +164,12 @@ impl RunningStore {
     }
 
     /// From the first event put in until the last one is stored.
-    fn round(&self, runtime: &Runtime, events: Vec<TrafficEvent>) -> Result<Duration, LoadError> {
+    fn round(&self, runtime: &Runtime, events: Vec<TrafficEvent>) -> Result<(), LoadError> {
         let (told, stored) = oneshot::channel();
         let queue = Arc::clone(&self.queue);
-        let watch = Stopwatch::start();
         let tracker = std::thread::spawn(move || put_in(&queue, &events, told));
         let limit = Duration::from_secs(ROUND_S_MAX);
         let outcome = runtime.block_on(async { tokio::time::timeout(limit, stored).await });
-        let elapsed = watch.elapsed();
         match outcome {
             Ok(Ok(true)) => {}
             Ok(_) => return Err(LoadError::Database("the journal gave up entries".to_owned())),
@@ -177,7 +179,7 @@ impl RunningStore {
         }
         tracker.join().map_err(|_| LoadError::Database("the thread of the events ended early".to_owned()))?;
         match self.queue.counters().failed_appends.load(Ordering::Relaxed) {
-            0 => Ok(elapsed),
+            0 => Ok(()),
             failed => Err(LoadError::Database(format!("the journal refused {failed} batches"))),
         }
     }

@@ -9,10 +9,9 @@ mod raw;
 mod rows;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use database::Database;
-use domain::clock::{ManualClock, Stopwatch};
+use domain::clock::ManualClock;
 use domain::{InfoHash, Passkey, Seconds, TorrentId, UserId};
 use journal::Arrival;
 use ledger::{Directory, Ledger, LedgerSettings, LogRisks};
@@ -20,7 +19,7 @@ use tempfile::TempDir;
 use testkit::{MariaDbServer, PostgresServer};
 
 use crate::activity_rate::apply;
-use crate::contest::Contest;
+use crate::contest::{Contest, Lap, LapWatch};
 use crate::error::LoadError;
 use crate::installed::{need_mariadb, need_postgres};
 use crate::journal_append::new_runtime;
@@ -66,7 +65,7 @@ pub struct LedgerPlan {
     pub rounds: u32,
     /// Batches in a round.
     pub batches: u32,
-    /// Users, each with one torrent and one client, that the tables hold from the start.
+    /// Clients of users on torrents that the tables hold from the start.
     pub pairs: u32,
 }
 
@@ -151,17 +150,18 @@ impl Sides {
         })
     }
 
-    /// How long each side takes for the same entries.
-    async fn round(&mut self, arrivals: &[Arrival]) -> Result<(Duration, Duration), LoadError> {
-        let watch = Stopwatch::start();
+    /// What each side takes for the same entries.
+    async fn round(&mut self, arrivals: &[Arrival]) -> Result<(Lap, Lap), LoadError> {
+        // Where the server is many processes, their times are not summed up.
+        let watch = LapWatch::start(None)?;
         apply(&self.ledger, arrivals).await?;
-        let product = watch.elapsed();
+        let product = watch.stop()?;
         let prepared: Vec<_> = arrivals.chunks(BATCH).map(|batch| self.raw.prepare(batch)).collect();
-        let watch = Stopwatch::start();
+        let watch = LapWatch::start(None)?;
         for batch in prepared {
             self.raw.write(batch).await?;
         }
-        Ok((product, watch.elapsed()))
+        Ok((product, watch.stop()?))
     }
 
     async fn close(self) -> Result<(), LoadError> {

@@ -37,12 +37,12 @@ pub struct Sizes {
     pub entries: u64,
     /// Entries appended in a round where each of them reaches the disk.
     pub durable_entries: u64,
-    /// Users with a torrent that the ledger knows from the start.
+    /// Clients of users on torrents that the ledger knows from the start.
     pub pairs: u32,
     /// Batches of a thousand entries that the ledger takes in a round.
     pub batches: u32,
-    /// Users of whom activity knows; all of them announce in a round.
-    pub users: u32,
+    /// Clients of users on torrents that activity knows of; all of them announce in a round.
+    pub clients: u32,
     /// Events in a full queue.
     pub queued: u32,
 }
@@ -55,7 +55,7 @@ impl Sizes {
         durable_entries: 30_000,
         pairs: 20_000,
         batches: 5,
-        users: 30_000,
+        clients: 30_000,
         queued: 100_000,
     };
     /// To be believed.
@@ -65,7 +65,7 @@ impl Sizes {
         durable_entries: 50_000,
         pairs: 100_000,
         batches: 20,
-        users: 100_000,
+        clients: 100_000,
         queued: 100_000,
     };
 }
@@ -116,7 +116,7 @@ pub fn measure(sizes: &Sizes, cores: Cores, wants: impl Fn(&str) -> bool) -> Res
         }
     }
     if wants("activity") {
-        let plan = ActivityPlan { cores, rounds: sizes.rounds, users: sizes.users };
+        let plan = ActivityPlan { cores, rounds: sizes.rounds, clients: sizes.clients };
         for mood in [Mood::Steady, Mood::Changing] {
             found.add(activity_rate::measure(&plan, mood)?, Some(ACTIVITY_BUDGET), ACTIVITY_NOTE);
         }

@@ -145,7 +145,8 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    fn of(pid: u32) -> Result<Self, LoadError> {
+    /// Of a process that runs now.
+    pub fn of(pid: u32) -> Result<Self, LoadError> {
         let path = format!("/proc/{pid}/stat");
         let stat = fs::read_to_string(&path).map_err(LoadError::io(path.clone()))?;
         let (user, system) = ticks_of(&stat)

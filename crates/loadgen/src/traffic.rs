@@ -11,7 +11,7 @@ use domain::{AnnounceEvent, Cause, ClientId, NodeId, RunId, Seconds, SessionId, 
 use journal::{Arrival, EntryId, TrafficEntry};
 
 use crate::error::LoadError;
-use crate::population::{Population, Shape};
+use crate::population::{self, Population, Shape};
 
 /// When the first lap is. Any moment would do.
 const START: UnixTime = UnixTime(1_800_000_000);
@@ -27,6 +27,8 @@ const UPLOADED_PER_LAP: u64 = 16_384;
 const ENTRIES_PER_MS: u64 = 100;
 /// How many peers share a torrent, on average.
 const PEERS_PER_TORRENT: u32 = 10;
+/// How many clients a user runs, mostly on different torrents; those of private sites run more.
+const PEERS_PER_USER: u32 = 10;
 /// Seeds the order of announces.
 const SEED: u64 = 21;
 
@@ -48,7 +50,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// The announces of so many peers, each of another user.
+    /// The announces of so many peers, ten of each user.
     pub fn new(peers: u32, mood: Mood) -> Self {
         let shape = Shape { torrents: (peers / PEERS_PER_TORRENT).max(1), peers };
         let mut order: Vec<u32> = (0..peers).collect();
@@ -70,6 +72,9 @@ impl Traffic {
     pub fn event(&self, position: u64) -> TrafficEvent {
         let lap = (position / self.lap()).min(LAPS_MAX);
         let peer = self.population.peer(self.order[(position % self.lap()) as usize]);
+        // Neighbours share a torrent, so the clients of one user are taken from far apart.
+        let users = (self.population.peers() / PEERS_PER_USER).max(1);
+        let user = population::user_id(peer.number % users);
         let (event, left) = match (self.mood, lap % 3) {
             (Mood::Steady, _) if lap == 0 => (AnnounceEvent::Started, peer.left),
             (Mood::Steady, _) => (AnnounceEvent::None, peer.left),
@@ -78,8 +83,8 @@ impl Traffic {
             (Mood::Changing, _) => (AnnounceEvent::Stopped, 0),
         };
         TrafficEvent {
-            passkey: Some(peer.passkey),
-            user: peer.user,
+            passkey: Some(population::passkey(peer.number % users)),
+            user,
             torrent: Some(peer.torrent_id),
             info_hash: peer.info_hash,
             peer_id: peer.peer_id,
@@ -95,7 +100,7 @@ impl Traffic {
             min_interval: Seconds(900),
             node: NodeId(0x0123_4567_89ab_cdef),
             session: SessionId {
-                client: ClientId::derive(peer.user, &peer.info_hash, peer.key, &peer.peer_id),
+                client: ClientId::derive(user, &peer.info_hash, peer.key, &peer.peer_id),
                 run: RunId(1),
             },
             uploaded_total: FIRST_UPLOADED + lap * UPLOADED_PER_LAP,
@@ -136,7 +141,7 @@ mod tests {
         let first = traffic.arrivals(0..50).unwrap();
         let second = traffic.arrivals(50..100).unwrap();
         let users: std::collections::BTreeSet<_> = first.iter().map(|arrival| arrival.entry.user).collect();
-        assert_eq!(users.len(), 50);
+        assert_eq!(users.len(), 5);
         for (earlier, later) in first.iter().zip(&second) {
             assert_eq!(earlier.entry.user, later.entry.user);
             assert!(earlier.entry.at < later.entry.at && earlier.id < later.id);

@@ -122,6 +122,7 @@ pub(super) fn rows_of(batch: &[Arrival]) -> [Rows; 5] {
         batch.iter().filter_map(|arrival| Some((arrival.entry.user?, arrival.entry.torrent?, arrival)));
     let by_pair: BTreeMap<(UserId, TorrentId), &Arrival> =
         named.map(|(user, torrent, arrival)| ((user, torrent), arrival)).collect();
+    let by_client: BTreeMap<ClientKey, &Arrival> = batch.iter().filter_map(client_key).collect();
     let users: BTreeMap<UserId, &Arrival> =
         by_pair.iter().map(|((user, _), arrival)| (*user, *arrival)).collect();
     let torrents: BTreeMap<TorrentId, &Arrival> =
@@ -130,8 +131,8 @@ pub(super) fn rows_of(batch: &[Arrival]) -> [Rows; 5] {
         users.iter().map(|(user, arrival)| figures(user.get(), &arrival.entry)).collect(),
         torrents.iter().map(|(torrent, arrival)| figures(torrent.get(), &arrival.entry)).collect(),
         by_pair.iter().map(|(key, arrival)| account(*key, arrival)).collect(),
-        by_pair.iter().map(|(key, arrival)| client(*key, arrival)).collect(),
-        by_pair.iter().map(|(key, arrival)| run(*key, &arrival.entry)).collect(),
+        by_client.iter().map(|(key, arrival)| client(*key, arrival)).collect(),
+        by_client.iter().map(|(key, arrival)| run(*key, &arrival.entry)).collect(),
     ]
 }
 
@@ -180,27 +181,28 @@ fn account((user, torrent): (UserId, TorrentId), arrival: &Arrival) -> Vec<Value
     row
 }
 
-fn client_number(entry: &TrafficEntry) -> Value {
-    number(entry.totals.map_or(0, |totals| totals.session.client.0))
+type ClientKey = (UserId, TorrentId, u64);
+
+fn client_key(arrival: &Arrival) -> Option<(ClientKey, &Arrival)> {
+    let entry = &arrival.entry;
+    Some(((entry.user?, entry.torrent?, entry.totals?.session.client.0), arrival))
 }
 
-fn client((user, torrent): (UserId, TorrentId), arrival: &Arrival) -> Vec<Value> {
+fn client((user, torrent, client): ClientKey, arrival: &Arrival) -> Vec<Value> {
     let presence = if arrival.entry.is_complete() { 1 } else { 2 };
-    let mut row =
-        vec![number(user.get()), number(torrent.get()), client_number(&arrival.entry), number(presence)];
+    let mut row = [user.get(), torrent.get(), client, presence].map(number).to_vec();
     row.extend(stamp(arrival));
     row.push(number(0));
     row
 }
 
-fn run((user, torrent): (UserId, TorrentId), entry: &TrafficEntry) -> Vec<Value> {
+fn run((user, torrent, client): ClientKey, entry: &TrafficEntry) -> Vec<Value> {
     let uploaded = entry.totals.map_or(0, |totals| totals.uploaded);
     let at = u64::from(entry.at.0);
     let node = entry.node.map_or(0, |node| node.0);
-    let mut row =
-        vec![number(user.get()), number(torrent.get()), client_number(entry), number(1), number(node)];
-    row.extend([1_000_000_000, uploaded, 0, 0, 1_800_000_000, at, 0].map(number));
-    row
+    let key = [user.get(), torrent.get(), client, 1, node];
+    let figures = [1_000_000_000, uploaded, 0, 0, 1_800_000_000, at, 0];
+    key.into_iter().chain(figures).map(number).collect()
 }
 
 #[cfg(test)]
@@ -215,6 +217,8 @@ mod tests {
         for (table, rows) in TABLES.iter().zip(&rows) {
             assert!(rows.iter().all(|row| row.len() == table.columns.len()), "{}", table.name);
         }
-        assert_eq!(rows.each_ref().map(Vec::len), [100, 10, 100, 100, 100]);
+        let [users, torrents, accounts, clients, runs] = rows.map(|rows| rows.len());
+        assert_eq!((users, torrents, clients, runs), (10, 10, 100, 100));
+        assert!((users..=clients).contains(&accounts), "{accounts}");
     }
 }
