@@ -22,12 +22,14 @@ mod letters;
 pub mod name;
 mod reader;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use domain::Seconds;
 use domain::clock::Clock;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
@@ -93,6 +95,8 @@ struct Shared {
     settings: watch::Receiver<ConsumerSettings>,
     stop: watch::Receiver<bool>,
     is_paused: AtomicBool,
+    /// Names that consumers of this process have given up.
+    former_names: Mutex<HashSet<String>>,
     counters: Arc<ConsumerCounters>,
 }
 
@@ -111,9 +115,18 @@ impl Consumer {
         settings: watch::Receiver<ConsumerSettings>,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        let (is_paused, counters) = (AtomicBool::new(false), Arc::default());
         Consumer {
-            shared: Arc::new(Shared { journal, view, clock, process, settings, stop, is_paused, counters }),
+            shared: Arc::new(Shared {
+                journal,
+                view,
+                clock,
+                process,
+                settings,
+                stop,
+                is_paused: AtomicBool::new(false),
+                former_names: Mutex::default(),
+                counters: Arc::default(),
+            }),
         }
     }
 

@@ -10,7 +10,7 @@
 //! - [`consumer`]: the loop that brings entries into a view
 //! - [`queue`]: between the tracker and the journal: bounded, stored in batches
 //! - [`maintenance`]: removes what every view has, and raises the alarm
-//! - [`risk`]: risk events as entries
+//! - [`risk`]: risk events: which are reported, and as what
 //! - [`backoff`]: how long to wait before trying again
 //! - [`error`]: what can go wrong, and whether waiting helps
 

@@ -48,7 +48,7 @@ pub struct GlobalArgs {
     /// Read settings from this TOML file
     #[arg(long, global = true, value_name = "FILE", env = "ROLLCALL_CONFIG")]
     pub config: Option<PathBuf>,
-    /// Keep the database here
+    /// Keep the database, the journal and the lists here
     #[arg(long, global = true, value_name = "DIR", default_value = "./data", env = "ROLLCALL_DATA")]
     pub data: PathBuf,
     /// Override one setting, such as tracker.announce_interval_s=900 (repeatable)
@@ -68,6 +68,7 @@ Examples:
   rollcall serve
   rollcall serve --config rollcall.toml --data /var/lib/rollcall
   rollcall serve --set tracker.http_addr=0.0.0.0:6969 --set log.level=debug
+  rollcall serve --roles ledger,activity --set redis.url=redis://10.0.0.5
 
 SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the configuration again.")]
     Serve {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use access::Gate;
 use domain::{InfoHash, Passkey, RateCeiling, RiskEvent, Seconds, TorrentId, UserId};
 use journal::Queue;
+use journal::risk::RiskThrottle;
 use ledger::{Directory, RiskRecord, RiskSink};
 
 /// The gate knows everybody (L1).
@@ -24,17 +25,21 @@ impl Directory for GateDirectory {
 pub struct QueuedRisks {
     queue: Arc<Queue>,
     ceiling: RateCeiling,
+    throttle: RiskThrottle,
 }
 
 impl QueuedRisks {
     /// Into this queue.
     pub fn new(queue: Arc<Queue>, ceiling: RateCeiling) -> Self {
-        QueuedRisks { queue, ceiling }
+        QueuedRisks { queue, ceiling, throttle: RiskThrottle::default() }
     }
 }
 
 impl RiskSink for QueuedRisks {
     fn report(&self, record: &RiskRecord) {
+        let Some(unreported) = self.throttle.admit(record.user, record.at) else {
+            return;
+        };
         let bytes = |amount: u128| u64::try_from(amount).unwrap_or(u64::MAX);
         self.queue.report(&RiskEvent {
             user: record.user,
@@ -49,7 +54,7 @@ impl RiskSink for QueuedRisks {
             uploaded_credited: bytes(record.uploaded_credited),
             downloaded_credited: bytes(record.downloaded_credited),
             ceiling: self.ceiling,
-            unreported: 0,
+            unreported,
         });
     }
 }

@@ -94,6 +94,7 @@ impl Config {
             ("activity.group", self.activity.group != new.activity.group),
             ("activity.sweep_interval_s", self.activity.sweep_interval_s != new.activity.sweep_interval_s),
             ("activity.sweep_users_max", self.activity.sweep_users_max != new.activity.sweep_users_max),
+            ("limits.peer_rate_max_mbit_per_s", self.ceiling() != new.ceiling()),
             ("log.format", self.log.format != new.log.format),
         ]
         .into_iter()

@@ -12,7 +12,6 @@
 //! - [`limits`]: floods from one address, connections, addresses seen lately
 //! - [`housekeeping`]: a few times a second: expiry, evictions, certificates, a line in the log
 //! - [`traffic`]: where traffic events go, and what is promised about it
-//! - `risk`: which implausible announces are reported
 //! - [`counters`]: what is counted
 //! - [`settings`]: everything that can be set, as plain values
 //!
@@ -28,7 +27,6 @@ pub mod http;
 pub mod limits;
 pub mod pipeline;
 pub mod rejection;
-mod risk;
 pub mod server;
 pub mod settings;
 mod sockets;

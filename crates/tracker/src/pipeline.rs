@@ -10,6 +10,7 @@ use domain::{
     AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, Passkey, PeerId, RiskEvent, RunId, Seconds,
     TrafficEvent, UnixTime, UserId,
 };
+use journal::risk::RiskThrottle;
 use parking_lot::Mutex;
 use swarm::{Announce, Claim, Departure, Families, Outcome, PeerLists, Rules, SwarmCounts, Swarms};
 use wire::ScrapeEntry;
@@ -18,7 +19,6 @@ use crate::counters::Counters;
 use crate::eviction::{Eviction, Evictions};
 use crate::limits::{FloodLimiter, RecentAddresses, Sender};
 use crate::rejection::Rejection;
-use crate::risk::RiskThrottle;
 use crate::settings::{Acknowledge, LiveSettings};
 use crate::traffic::{self, Place, TrafficSink, Unwritten};
 

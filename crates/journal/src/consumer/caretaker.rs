@@ -106,10 +106,13 @@ pub(super) async fn forget(shared: &Shared, lane: Lane, consumer: &str) {
         warn!(view = shared.view.name(), reason = %error, "a dead consumer cannot be forgotten yet");
         return;
     }
-    let _ = shared.journal.forget_consumer(lane, &shared.group(), consumer).await;
+    if shared.journal.forget_consumer(lane, &shared.group(), consumer).await.is_ok() {
+        shared.former_names.lock().remove(consumer);
+    }
 }
 
 fn is_dead(shared: &Shared, consumer: &ConsumerInfo, dead_after: Duration) -> bool {
-    let is_former_self = shared.process.was_ours(&consumer.name);
+    let is_former_self =
+        shared.process.was_ours(&consumer.name) || shared.former_names.lock().contains(&consumer.name);
     is_former_self || !shared.process.is_ours(&consumer.name) && consumer.idle >= dead_after
 }

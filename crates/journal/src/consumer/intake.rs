@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::Seconds;
 use tracing::{info, warn};
 
-use super::Shared;
+use super::{PAUSE_POLL, Shared};
 use crate::backoff::Backoff;
 use crate::entry::TrafficEntry;
 use crate::error::JournalError;
@@ -48,12 +48,14 @@ pub(super) struct Intake {
     name: String,
     /// Whether entries may have been delivered to this consumer that never arrived.
     may_have_lost: bool,
+    /// How long it has rested since it last said that it lives.
+    rested: Duration,
 }
 
 impl Intake {
     pub(super) fn new(shared: Arc<Shared>, lane: Lane, role: String) -> Self {
         let name = shared.process.consumer(&role, 0);
-        Intake { shared, lane, role, life: 0, name, may_have_lost: false }
+        Intake { shared, lane, role, life: 0, name, may_have_lost: false, rested: Duration::ZERO }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -68,7 +70,20 @@ impl Intake {
     pub(super) fn rename(&mut self) {
         self.life += 1;
         self.may_have_lost = false;
-        self.name = self.shared.process.consumer(&self.role, self.life);
+        let name = self.shared.process.consumer(&self.role, self.life);
+        let former = std::mem::replace(&mut self.name, name);
+        // Should whoever took us for dead die in turn, what is left under that name is ours to take over.
+        self.shared.former_names.lock().insert(former);
+    }
+
+    /// Sleeps a little while the view is paused. True if it is the end.
+    pub(super) async fn rest(&mut self) -> bool {
+        self.rested += PAUSE_POLL;
+        if self.rested < KEEP_ALIVE_EVERY {
+            return self.shared.sleep(PAUSE_POLL).await;
+        }
+        self.rested = Duration::ZERO;
+        self.wait(PAUSE_POLL).await
     }
 
     /// Goes on under another name, after being fenced.

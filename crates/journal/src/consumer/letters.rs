@@ -12,7 +12,7 @@ use domain::{Seconds, UnixTime};
 use tracing::{info, warn};
 
 use super::intake::{Ended, Intake, Request, Trouble, delay_of};
-use super::{PAUSE_POLL, Shared, caretaker};
+use super::{Shared, caretaker};
 use crate::backoff::Backoff;
 use crate::entry::TrafficEntry;
 use crate::error::JournalError;
@@ -36,7 +36,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
     let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
     while !shared.is_stopping() {
         if shared.is_paused() {
-            if shared.sleep(PAUSE_POLL).await {
+            if desk.intake.rest().await {
                 break;
             }
             continue;

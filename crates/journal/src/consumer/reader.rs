@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tracing::warn;
 
+use super::Shared;
 use super::intake::{Ended, Intake};
-use super::{PAUSE_POLL, Shared};
 use crate::backoff::Backoff;
 use crate::error::JournalError;
 use crate::port::Lane;
@@ -22,7 +22,7 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
             break;
         }
         if shared.is_paused() {
-            if shared.sleep(PAUSE_POLL).await {
+            if intake.rest().await {
                 break;
             }
             continue;

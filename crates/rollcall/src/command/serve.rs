@@ -14,6 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 use tracker::pipeline::Secrets;
+use tracker::settings::LiveSettings;
 use tracker::traffic::TrafficSink;
 use tracker::{Addresses, Eviction, Running, Tracker, server};
 
@@ -107,7 +108,8 @@ fn reload(started_with: &Config, running: Option<&Running>, engine: &Engine, log
         error!(reason = crate::one_line(&error), "log.level stays as it was");
     }
     if let Some(running) = running {
-        running.reload(new.live_settings());
+        // Tracker and ledger judge by the same ceiling, which the ledger keeps from its start.
+        running.reload(LiveSettings { ceiling: started_with.ceiling(), ..new.live_settings() });
     }
     engine.reload(&new);
     info!("configuration reloaded");

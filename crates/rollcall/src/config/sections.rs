@@ -180,7 +180,7 @@ config_section! {
 }
 
 config_section! {
-    /// Where users, torrents and clients are kept.
+    /// Where users, torrents, clients and accounts are kept.
     Database as "database" {
         /// "sqlite:PATH", "postgres://USER:PASSWORD@HOST/NAME" or "mysql://USER:PASSWORD@HOST/NAME" (MariaDB as well).
         /// A server's database must exist, and hold nothing else. "" means the file rollcall.db in the data folder.

@@ -42,6 +42,19 @@ pub fn find_misfit(config: &Config) -> Option<Misfit> {
     .or_else(|| one_way_to_redis(config))
     .or_else(|| streams_are_distinct(config))
     .or_else(|| groups_are_distinct(config))
+    .or_else(|| readers_wake_up_in_time(config))
+}
+
+/// A reader that waits for entries says nothing meanwhile.
+fn readers_wake_up_in_time(config: &Config) -> Option<Misfit> {
+    let (wait_ms, dead_after_s) = (config.journal.read_wait_ms, config.journal.dead_after_s);
+    (u64::from(wait_ms) * 2 > u64::from(dead_after_s) * 1000).then(|| Misfit {
+        keys: vec!["journal.read_wait_ms", "journal.dead_after_s"],
+        problem: format!(
+            "journal.read_wait_ms = {wait_ms} is more than half of journal.dead_after_s = {dead_after_s}: readers that \
+             wait would be taken for dead; lower the first or raise the second"
+        ),
+    })
 }
 
 fn one_way_to_redis(config: &Config) -> Option<Misfit> {
