@@ -24,7 +24,7 @@ mod reader;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use domain::Seconds;
@@ -43,6 +43,9 @@ use crate::view::View;
 
 /// How long a reader sleeps while its view is paused, before it looks again.
 const PAUSE_POLL: Duration = Duration::from_millis(200);
+
+/// How long whoever makes a group again sleeps before it looks whether others are still busy.
+const BUSY_POLL: Duration = Duration::from_millis(5);
 
 /// What a consumer goes by. All of it may change while it runs, except the group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +103,20 @@ struct Shared {
     is_paused: AtomicBool,
     /// Names that consumers of this process have given up.
     former_names: Mutex<HashSet<String>>,
+    /// How many of our tasks read, or hold entries that they have yet to bring into the view.
+    busy: AtomicUsize,
+    /// Held by whoever makes groups again.
+    regrouping: tokio::sync::Mutex<()>,
     counters: Arc<ConsumerCounters>,
+}
+
+/// One of our tasks at work on entries.
+struct Busy<'a>(&'a AtomicUsize);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// Brings the journal's entries into one view.
@@ -128,6 +144,8 @@ impl Consumer {
                 stop,
                 is_paused: AtomicBool::new(false),
                 former_names: Mutex::default(),
+                busy: AtomicUsize::new(0),
+                regrouping: tokio::sync::Mutex::default(),
                 counters: Arc::default(),
             }),
         }
@@ -198,8 +216,15 @@ impl Shared {
         }
     }
 
-    /// Sees to it that the groups exist, however long the journal is away.
+    /// To be held from before entries are read until the view has them.
+    fn busy(&self) -> Busy<'_> {
+        self.busy.fetch_add(1, Ordering::AcqRel);
+        Busy(&self.busy)
+    }
+
+    /// Sees to it that the groups exist, however long the journal is away. Whoever calls this is not busy.
     async fn prepare_groups(&self) {
+        let _alone = self.regrouping.lock().await;
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         while let Err(reason) = self.ensure_groups().await {
             warn!(view = self.view.name(), reason, "the view cannot begin yet");
@@ -216,6 +241,12 @@ impl Shared {
         let group = self.group();
         let status = self.journal.status(Lane::Traffic).await.map_err(explain)?;
         if !status.groups.iter().any(|known| known.name == group) {
+            // What our tasks still hold would otherwise be delivered, and applied, again.
+            while self.busy.load(Ordering::Acquire) > 0 {
+                if self.sleep(BUSY_POLL).await {
+                    return Ok(());
+                }
+            }
             let resume_after = self.view.resume_after().await.map_err(|error| error.to_string())?;
             let start = resume_after.map_or(StartAt::Beginning, StartAt::After);
             if self.journal.ensure_group(Lane::Traffic, &group, start).await.map_err(explain)? {

@@ -66,6 +66,7 @@ async fn inherit(shared: &Shared, heir: &mut Intake) -> Ended {
 
 async fn take_over_all(shared: &Shared, heir: &mut Intake, from: &str) -> Result<Ended, JournalError> {
     let batch_max = shared.settings.borrow().batch_max;
+    let _busy = shared.busy();
     loop {
         let entries = heir.take_over(from, batch_max).await?;
         if entries.is_empty() {

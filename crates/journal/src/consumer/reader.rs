@@ -27,6 +27,7 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
             }
             continue;
         }
+        let busy = shared.busy();
         let reading = intake.read(settings.batch_max, settings.read_wait);
         // What is delivered while we stop listening stays pending and is taken over after the next start.
         let read = tokio::select! {
@@ -42,10 +43,12 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
                 }
             }
             Err(JournalError::NoGroup { group }) => {
+                drop(busy);
                 warn!(view = shared.view.name(), group, "the view's group is gone; it is made again");
                 shared.prepare_groups().await;
             }
             Err(error) => {
+                drop(busy);
                 warn!(view = shared.view.name(), reason = %error, "the journal cannot be read");
                 if intake.wait(backoff.pause()).await {
                     break;

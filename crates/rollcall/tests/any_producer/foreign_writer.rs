@@ -1,6 +1,7 @@
 //! Several thousand entries from `redis-cli`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use fastrand::Rng;
 use testkit::population::passkey_of;
@@ -15,7 +16,8 @@ pub fn site(retry_delay_s: u32, kind: DatabaseKind) -> (Site, Population) {
     let builder = builder()
         .set("journal.retry_delay_s", retry_delay_s)
         .set("limits.peer_rate_max_mbit_per_s", 10_000_000)
-        .set("ledger.batch_max", 100);
+        .set("ledger.consumers", 4)
+        .set("ledger.batch_max", 50);
     let site = Site::start(builder, Some(RedisServer::start()), kind);
     let plan = Plan {
         seed: 0,
@@ -24,7 +26,7 @@ pub fn site(retry_delay_s: u32, kind: DatabaseKind) -> (Site, Population) {
         clients: 0,
         at_once: 1,
         crashes: false,
-        pause: std::time::Duration::ZERO,
+        pause: Duration::ZERO,
     };
     let population = Population::new(plan);
     site.register(&population);
@@ -126,6 +128,24 @@ fn j3_thousands_of_foreign_entries_with_poison_among_them_count_exactly_on_postg
 #[test]
 fn j3_thousands_of_foreign_entries_with_poison_among_them_count_exactly_on_mariadb() {
     foreign_entries_count(DatabaseKind::MariaDb, 3, 3000);
+}
+
+#[test]
+fn groups_that_somebody_destroyed_amid_foreign_entries_lose_and_double_nothing() {
+    let (site, population) = site(3600, DatabaseKind::Sqlite);
+    let good = script::good_entries(6000, &mut Rng::with_seed(4));
+    let mut random = Rng::with_seed(5);
+    for part in good.chunks(1000) {
+        write(&site, part);
+        // Amid the work on them.
+        std::thread::sleep(Duration::from_millis(random.u64(..100)));
+        for group in ["ztorrent", "activity"] {
+            site.redis().cli(&["XGROUP", "DESTROY", "tracker:traffic", group]);
+        }
+    }
+    site.settle();
+    assert_same("(user, torrent)", &Outcome::of(&good).accounts, &accounts(&site));
+    assert_eq!(site.lists_in_redis(&population), Outcome::of(&good).standings());
 }
 
 #[test]

@@ -96,7 +96,8 @@ pub fn now() -> u64 {
 /// Good entries in no order at all.
 pub fn good_entries(count: usize, random: &mut Rng) -> Vec<Entry> {
     let now = now();
-    let one = |random: &mut Rng| {
+    let mut heard = BTreeSet::new();
+    let mut one = |random: &mut Rng| {
         let (user, torrent) = (random.u64(1..=USERS), random.u64(1..=TORRENTS));
         let event = random.choice(["none", "none", "none", "started", "completed", "stopped"]).unwrap();
         let left = if event == "completed" || random.bool() { 0 } else { random.u64(1..1_000_000) };
@@ -108,7 +109,10 @@ pub fn good_entries(count: usize, random: &mut Rng) -> Vec<Entry> {
             // Not long ago, or the lists would not show it any more.
             .with("ts", now - random.u64(..300))
             .with("dt", random.u64(..100));
+        let is_first_of_second = heard.insert((entry.get("peer_id").to_owned(), entry.get("ts").to_owned()));
         match random.u8(..20) {
+            // No time has passed since the client's last announce: the later one counts, by its place.
+            _ if !is_first_of_second => entry.with("dt", 0),
             0 => entry.without("dt"),
             _ => entry,
         }
