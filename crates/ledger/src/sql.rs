@@ -5,8 +5,8 @@
 //! - A [`Statement`] holds the text for each kind. Most are portable and written once; those that read or write many
 //!   rows are made from the description of their table ([`table`]).
 //! - Values go in as [`Cell`]s, rows come out as structs of plain numbers and texts ([`crate::rows`]).
-//! - Many rows take one round trip: arrays and `UNNEST` on PostgreSQL, one JSON text on MariaDB. SQLite reads that way
-//!   too, and writes row by row with one prepared statement, which is faster there.
+//! - Many rows take one round trip: arrays and `UNNEST` on PostgreSQL, one JSON text on SQLite and MariaDB. MariaDB
+//!   looks for each column of a JSON row from the row's beginning, so wide rows are written into the statement there.
 
 mod mysql;
 mod postgres;
@@ -18,6 +18,11 @@ use sqlx::mysql::MySqlRow;
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, MySql, Postgres, Sqlite, Transaction};
+
+/// Where SQLite is given many rows as one text.
+const ROWS_AS_JSON: &str = "json_each(?)";
+/// Where MariaDB is given many rows in the statement itself.
+const ROWS_AS_TEXT: &str = "/* rows */";
 
 /// A value on its way into a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,38 +85,48 @@ impl Rows {
 
     /// `[[1,"23"],[4,null]]`. Texts are digits and plain characters only, so nothing is to be escaped.
     fn to_json(&self) -> String {
-        let mut json = String::with_capacity(self.cells.len() * 12 + 2);
-        json.push('[');
+        format!("[{}]", self.to_text(["[", "]"], '"', "null"))
+    }
+
+    /// `(1,'23'),(4,NULL)`, likewise.
+    fn to_values(&self) -> String {
+        self.to_text(["(", ")"], '\'', "NULL")
+    }
+
+    fn to_text(&self, [open, close]: [&str; 2], quote: char, null: &str) -> String {
+        let mut out = String::with_capacity(self.cells.len() * 12);
         for (number, row) in self.iter().enumerate() {
-            json.push_str(if number == 0 { "[" } else { ",[" });
+            if number > 0 {
+                out.push(',');
+            }
+            out.push_str(open);
             for (position, cell) in row.iter().enumerate() {
                 if position > 0 {
-                    json.push(',');
+                    out.push(',');
                 }
-                push_json(&mut json, cell);
+                push_cell(&mut out, cell, quote, null);
             }
-            json.push(']');
+            out.push_str(close);
         }
-        json.push(']');
-        json
+        out
     }
 }
 
-fn push_json(json: &mut String, cell: &Cell) {
+fn push_cell(out: &mut String, cell: &Cell, quote: char, null: &str) {
     use std::fmt::Write as _;
     match cell {
-        Cell::Number(number) => write!(json, "{number}").expect("memory takes every write"),
-        Cell::Null | Cell::Bytes(_) => json.push_str("null"),
+        Cell::Number(number) => write!(out, "{number}").expect("memory takes every write"),
+        Cell::Null | Cell::Bytes(_) => out.push_str(null),
         Cell::Text(text) => {
-            json.push('"');
-            json.extend(text.chars().filter(|letter| is_plain(*letter)));
-            json.push('"');
+            out.push(quote);
+            out.extend(text.chars().filter(|letter| is_plain(*letter)));
+            out.push(quote);
         }
     }
 }
 
 fn is_plain(letter: char) -> bool {
-    letter.is_ascii_graphic() && letter != '"' && letter != '\\'
+    letter.is_ascii_graphic() && !matches!(letter, '"' | '\'' | '\\')
 }
 
 /// What is asked, in each database's words.
@@ -274,8 +289,9 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_written_as_json_that_nothing_can_break() {
-        let rows = Rows::new([[Cell::Number(-1), Cell::from("a\"b\\c\n")], [Cell::Null, Cell::from("")]]);
+    fn rows_are_written_as_text_that_nothing_can_break() {
+        let rows = Rows::new([[Cell::Number(-1), Cell::from("a\"b\\c'\n")], [Cell::Null, Cell::from("")]]);
         assert_eq!(rows.to_json(), r#"[[-1,"abc"],[null,""]]"#);
+        assert_eq!(rows.to_values(), "(-1,'abc'),(NULL,'')");
     }
 }

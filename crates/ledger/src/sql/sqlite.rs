@@ -4,7 +4,7 @@ use sqlx::query::{Query, QueryAs};
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 use sqlx::{Sqlite, query, query_as};
 
-use super::{AnyRow, Cell, Rows};
+use super::{AnyRow, Cell, ROWS_AS_JSON, Rows};
 
 pub(super) async fn read<T: AnyRow>(
     page: &mut SqliteConnection,
@@ -53,6 +53,10 @@ pub(super) async fn write_many(
     text: &'static str,
     rows: &Rows,
 ) -> Result<(), sqlx::Error> {
+    if text.contains(ROWS_AS_JSON) {
+        query(text).bind(rows.to_json()).execute(page).await?;
+        return Ok(());
+    }
     for row in rows.iter() {
         write(page, text, row).await?;
     }

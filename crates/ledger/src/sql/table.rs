@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::Statement;
+use super::{ROWS_AS_JSON, ROWS_AS_TEXT, Statement};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,7 +213,7 @@ impl Table {
         let columns = self.columns();
         let kinds: Vec<Kind> = columns.iter().map(|(_, kind)| *kind).collect();
         let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-        let places = vec!["?"; columns.len()].join(", ");
+        let values = (0..columns.len()).map(|n| format!("value ->> {n}")).collect::<Vec<_>>().join(", ");
         let (name, keys) = (self.name, self.keys.join(", "));
         let over = |new: fn(&str) -> String| {
             self.other_names().map(|name| format!("{name} = {}", new(name))).collect::<Vec<_>>().join(", ")
@@ -221,15 +221,17 @@ impl Table {
         let on_conflict =
             format!("ON CONFLICT ({keys}) DO UPDATE SET {}", over(|name| format!("excluded.{name}")));
         Statement {
-            sqlite: format!("INSERT INTO {name} ({names}) VALUES ({places}) {on_conflict}"),
+            // Without a WHERE, SQLite would take ON for that of a join.
+            sqlite: format!(
+                "INSERT INTO {name} ({names}) SELECT {values} FROM {ROWS_AS_JSON} WHERE true {on_conflict}"
+            ),
             postgres: format!(
                 "INSERT INTO {name} ({names}) SELECT {} FROM {} {on_conflict}",
                 cast(&kinds),
                 unnest(&kinds)
             ),
             mysql: format!(
-                "INSERT INTO {name} ({names}) SELECT * FROM {} ON DUPLICATE KEY UPDATE {}",
-                json_table(&kinds),
+                "INSERT INTO {name} ({names}) VALUES {ROWS_AS_TEXT} ON DUPLICATE KEY UPDATE {}",
                 over(|name| format!("VALUES({name})"))
             ),
         }
