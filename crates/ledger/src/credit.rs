@@ -69,7 +69,7 @@ pub(crate) struct Stretch {
     low: Counters,
     high: Counters,
     first: UnixTime,
-    last: UnixTime,
+    pub(crate) last: UnixTime,
     is_settled: bool,
     /// In the order of their beginning.
     pub(crate) runs: Vec<Run>,
@@ -79,6 +79,19 @@ impl Stretch {
     fn beginning_with(run: Run) -> Stretch {
         let Run { low, high, first, last, is_settled, .. } = run;
         Stretch { low, high, first, last, is_settled, runs: vec![run] }
+    }
+
+    /// Only where and when it ended, in one settled run.
+    pub(crate) fn ended(self) -> Stretch {
+        let run = Run {
+            low: self.high,
+            high: self.high,
+            first: self.last,
+            last: self.last,
+            is_settled: true,
+            ..self.runs[0]
+        };
+        Stretch::beginning_with(run)
     }
 
     /// Whether a run, which began no earlier, is these counters as well.

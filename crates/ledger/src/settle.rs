@@ -4,9 +4,11 @@
 //! than where their counters ended: one *settled* run stands for them. The price is that an entry of a run that was
 //! put away can no longer be told from a new one; such entries, which are as late as many runs, are rejected.
 
+use std::collections::VecDeque;
+
 use domain::{RateCeiling, UnixTime};
 
-use crate::credit::{Stretch, stretches};
+use crate::credit::stretches;
 use crate::run::Run;
 
 /// Runs of one client beyond which the oldest are put away.
@@ -15,52 +17,53 @@ pub const RUNS_MAX: usize = 64;
 const RUNS_KEPT: usize = 32;
 
 /// Puts the oldest runs away if there are more than [`RUNS_MAX`]. Says until when; none if nothing was done.
+///
+/// A stretch goes as a whole, or not at all: what is left of a part would be put together with later runs by other
+/// rules. The newest one stays, because further runs may belong to it; of one that is too long by itself, runs of the
+/// same node become one, as if that node had never forgotten the client.
 pub fn settle(runs: &mut Vec<Run>, ceiling: RateCeiling) -> Option<UnixTime> {
     if runs.len() <= RUNS_MAX {
         return None;
     }
-    let mut stretches = stretches(runs, ceiling);
-    let mut until = UnixTime(0);
-    let mut excess = runs.len() - RUNS_KEPT;
-    while excess > 0 {
-        until = until.max(put_one_away(&mut stretches));
-        excess -= 1;
+    let mut stretches = VecDeque::from(stretches(runs, ceiling));
+    let mut until = None;
+    let mut count = runs.len();
+    while count > RUNS_KEPT && stretches.len() > 1 {
+        let Some(oldest) = stretches.pop_front() else { break };
+        count -= oldest.runs.len();
+        until = until.max(Some(oldest.last));
+        if stretches.len() == 1 || count < RUNS_KEPT {
+            // Its end is all that the next one has to go on from.
+            stretches.push_front(oldest.ended());
+            count += 1;
+            break;
+        }
+        // The next one goes, too, and with it the question of what it went on from.
+    }
+    if let Some(newest) = stretches.back_mut() {
+        while count > RUNS_MAX
+            && let Some(gone_until) = join_two_of_a_node(&mut newest.runs)
+        {
+            count -= 1;
+            until = until.max(Some(gone_until));
+        }
     }
     *runs = stretches.into_iter().flat_map(|stretch| stretch.runs).collect();
-    Some(until)
+    until
 }
 
-/// Makes the runs one fewer. There are many: this is called with more than [`RUNS_KEPT`] of them.
-fn put_one_away(stretches: &mut Vec<Stretch>) -> UnixTime {
-    let has_settled = stretches[0].runs[0].is_settled;
-    let oldest = &mut stretches[usize::from(has_settled)];
-    if oldest.runs.len() > 1 {
-        return join_two_oldest(&mut oldest.runs);
-    }
-    // One run is left of the oldest stretch: its end is all that the next one has to go on from.
-    let end = &mut oldest.runs[0];
-    let until = end.last;
-    *end = Run { low: end.high, first: end.last, is_settled: true, ..*end };
-    if has_settled {
-        stretches.remove(0);
-        return until;
-    }
-    until.max(put_one_away(stretches))
-}
-
-/// Makes one of the two runs of a stretch that ended first. They are the same counters, so nothing is lost.
-fn join_two_oldest(runs: &mut Vec<Run>) -> UnixTime {
-    let oldest = position_of_oldest(runs);
+/// Makes one of the oldest two runs of the same node; none if each node has but one.
+fn join_two_of_a_node(runs: &mut Vec<Run>) -> Option<UnixTime> {
+    runs.sort_by_key(|run| (run.first, run.key));
+    let has_heir = |(position, run): &(usize, &Run)| {
+        runs[position + 1..].iter().any(|later| later.key.node == run.key.node)
+    };
+    let (oldest, _) = runs.iter().enumerate().find(has_heir)?;
     let gone = runs.remove(oldest);
-    let heir = position_of_oldest(runs);
-    let run = &mut runs[heir];
-    run.low = run.low.min(gone.low);
-    run.high = run.high.max(gone.high);
-    run.first = run.first.min(gone.first);
-    gone.last
-}
-
-fn position_of_oldest(runs: &[Run]) -> usize {
-    let oldest = runs.iter().enumerate().min_by_key(|(_, run)| (run.last, run.key));
-    oldest.map_or(0, |(position, _)| position)
+    let heir = runs[oldest..].iter_mut().find(|later| later.key.node == gone.key.node)?;
+    heir.low = heir.low.min(gone.low);
+    heir.high = heir.high.max(gone.high);
+    heir.first = heir.first.min(gone.first);
+    heir.last = heir.last.max(gone.last);
+    Some(gone.last)
 }

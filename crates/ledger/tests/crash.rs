@@ -15,7 +15,7 @@ use testkit::servers::{MariaDbServer, PostgresServer};
 use support::simulator::{Size, World, simulate};
 use support::{Place, apply, batch, everything, figures, open};
 
-const SIZE: Size = Size { users: 4, torrents: 5, clients_per_account: 2, announces_per_client: 40 };
+const SIZE: Size = Size { nodes: 2, users: 4, torrents: 5, clients_per_account: 2, announces_per_client: 40 };
 const CONSUMERS: usize = 3;
 const KILLS: u32 = 4;
 /// Nothing takes this long.

@@ -14,7 +14,7 @@ use ledger::Ledger;
 use support::simulator::{Size, World, simulate};
 use support::{Place, apply, batch, everything, figures, open};
 
-const SIZE: Size = Size { users: 4, torrents: 5, clients_per_account: 2, announces_per_client: 25 };
+const SIZE: Size = Size { nodes: 2, users: 4, torrents: 5, clients_per_account: 2, announces_per_client: 25 };
 
 fn shuffled(world: &World, seed: u64) -> Vec<Arrival> {
     let mut arrivals = world.arrivals.clone();

@@ -23,6 +23,8 @@ pub const SPAN_MAX: u32 = 20 * 24 * 60 * 60;
 /// How large a world is.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
+    /// How many nodes hear the clients: one or two.
+    pub nodes: u8,
     pub users: u64,
     pub torrents: u64,
     pub clients_per_account: u64,
@@ -84,7 +86,7 @@ pub fn simulate(seed: u64, size: Size) -> World {
                     let mut client = Foreign { random: &mut random, user: owner, torrent: on };
                     client.live(size.announces_per_client, &mut entries)
                 } else {
-                    let mut client = Life::begin(&mut random, owner, on);
+                    let mut client = Life::begin(&mut random, owner, on, size.nodes);
                     client.live(size.announces_per_client, &mut trackers, &mut entries)
                 };
                 *sum = (sum.0 + moved.0, sum.1 + moved.1);
@@ -204,11 +206,12 @@ struct Life<'a> {
 }
 
 impl<'a> Life<'a> {
-    fn begin(random: &'a mut fastrand::Rng, user: u64, torrent: u64) -> Life<'a> {
+    fn begin(random: &'a mut fastrand::Rng, user: u64, torrent: u64, nodes: u8) -> Life<'a> {
         let key = ClientKey(random.u32(1..));
         let at = BEGIN + random.u32(0..3600);
         let peer_id = peer_id(random);
-        let habit = [Habit::Any, Habit::One, Habit::Both][random.usize(0..3)];
+        let habits = [Habit::One, Habit::Any, Habit::Both];
+        let habit = habits[random.usize(0..if nodes > 1 { habits.len() } else { 1 })];
         Life {
             habit,
             random,
