@@ -64,8 +64,9 @@ pub struct ConsumerSettings {
     pub retry_max: u32,
     /// How long after its failure a letter is tried again; each further time it is six times as long.
     pub retry_delay: Seconds,
-    /// Whether letters that name no group are this view's.
-    pub takes_unnamed_letters: bool,
+    /// Whether entries that nobody can understand, and letters that name no group, are this view's to bury and to try
+    /// again. One view of a journal does so; else each would bury the same entry.
+    pub answers_for_all: bool,
 }
 
 /// What is counted.
@@ -75,6 +76,8 @@ pub struct ConsumerCounters {
     pub applied: AtomicU64,
     /// Entries that went to the dead letters.
     pub buried: AtomicU64,
+    /// Entries that cannot be understood, left to the view that answers for all.
+    pub skipped: AtomicU64,
     /// Letters that the view took in the end.
     pub revived: AtomicU64,
     /// Letters that failed once more.

@@ -42,6 +42,22 @@ async fn j5_a_bad_entry_goes_to_the_letters_and_blocks_nobody() {
     running.stop().await;
 }
 
+/// Else every view would bury the same entry.
+#[tokio::test(flavor = "multi_thread")]
+async fn j5_what_cannot_be_understood_is_buried_by_one_view_only() {
+    let rig = Rig::new().await;
+    rig.view.reject(2);
+    rig.append(&[entry(1), fields_with(9, "du", "-1"), entry(2)]).await;
+    let running = rig.start("a", |settings| {
+        (settings.answers_for_all, settings.retry_delay) = (false, domain::Seconds(3600));
+    });
+    rig.wait_lag_0().await;
+    let letters = rig.letters(Lane::Dead).await;
+    assert_eq!(letters.iter().map(|letter| letter.reason.as_str()).collect::<Vec<_>>(), ["the view says no"]);
+    assert_eq!(running.counters.skipped(), 1);
+    running.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn j6_letters_are_tried_again_and_given_up_in_the_end() {
     let rig = Rig::new().await;

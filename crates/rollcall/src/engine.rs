@@ -224,6 +224,7 @@ async fn summarise_now_and_then(
                 view,
                 applied,
                 buried,
+                skipped = count(&counters.skipped),
                 revived = count(&counters.revived),
                 failed,
                 taken_over = count(&counters.taken_over),
@@ -255,7 +256,7 @@ impl Config {
         group: &Name,
         consumers: u32,
         batch_max: u32,
-        takes_unnamed_letters: bool,
+        answers_for_all: bool,
     ) -> ConsumerSettings {
         let journal = &self.journal;
         ConsumerSettings {
@@ -266,7 +267,7 @@ impl Config {
             dead_after: Duration::from_secs(journal.dead_after_s.into()),
             retry_max: journal.retry_max,
             retry_delay: Seconds(journal.retry_delay_s),
-            takes_unnamed_letters,
+            answers_for_all,
         }
     }
 

@@ -131,7 +131,8 @@ impl Intake {
         let mut parts = vec![entries];
         while let Some(part) = parts.pop() {
             let (arrivals, mut malformed) = understand(part);
-            let verdicts = match self.apply(&arrivals, taken_from).await {
+            let left_to_others = self.leave_to_others(&mut malformed);
+            let mut verdicts = match self.apply(&arrivals, taken_from).await {
                 Ok(verdicts) => verdicts,
                 Err(Trouble::Ended(ended)) => return ended,
                 Err(Trouble::Upsets(reason)) if part.len() == 1 => {
@@ -143,16 +144,28 @@ impl Intake {
                     continue;
                 }
             };
-            malformed.extend(verdicts.refused);
+            malformed.append(&mut verdicts.refused);
             if let ended @ (Ended::Stopped | Ended::Fenced) = self.bury(part, malformed).await {
                 return ended;
             }
             if let ended @ (Ended::Stopped | Ended::Fenced) = self.acknowledge(&verdicts.taken).await {
                 return ended;
             }
+            if let ended @ (Ended::Stopped | Ended::Fenced) = self.acknowledge(&left_to_others).await {
+                return ended;
+            }
             self.shared.counters.applied.fetch_add(verdicts.taken.len() as u64, Ordering::Relaxed);
         }
         Ended::Done
+    }
+
+    /// Takes out what cannot be understood, where another view answers for that.
+    fn leave_to_others(&self, malformed: &mut Vec<(EntryId, String)>) -> Vec<EntryId> {
+        if self.shared.settings.borrow().answers_for_all {
+            return Vec::new();
+        }
+        self.shared.counters.skipped.fetch_add(malformed.len() as u64, Ordering::Relaxed);
+        malformed.drain(..).map(|(id, _)| id).collect()
     }
 
     /// Applies a batch, however long the view's store is away.

@@ -177,7 +177,7 @@ impl Desk {
             let settings = self.intake.shared.settings.borrow();
             for stored in stored {
                 let letter = Letter::from_fields(&stored.fields);
-                let is_unnamed = letter.group.is_empty() && settings.takes_unnamed_letters;
+                let is_unnamed = letter.group.is_empty() && settings.answers_for_all;
                 if letter.group == settings.group || is_unnamed {
                     self.held.insert((letter.due_at, stored.id));
                 } else {

@@ -204,7 +204,7 @@ macro_rules! count {
         }
     };
 }
-count!(applied: applied, retried: retried, failed: failed, taken_over: taken_over, waits: transient_failures, fenced: fenced);
+count!(applied: applied, skipped: skipped, retried: retried, failed: failed, taken_over: taken_over, waits: transient_failures, fenced: fenced);
 
 impl Rig {
     pub async fn new() -> Rig {
@@ -230,7 +230,7 @@ impl Rig {
             dead_after: Duration::from_secs(3600),
             retry_max: 3,
             retry_delay: Seconds(0),
-            takes_unnamed_letters: true,
+            answers_for_all: true,
         };
         change(&mut settings);
         let (settings, settings_seen) = watch::channel(settings);
