@@ -12,7 +12,7 @@ use site::{DatabaseKind, Site, builder, durable_redis};
 use testkit::{Moved, Plan, Population, RedisCluster, RedisServer, Truth};
 
 /// How many steps each client takes before the quiet moment, and again after it.
-const STEPS: u32 = 5;
+const STEPS: u32 = 4;
 
 const PLAN: Plan = Plan {
     seed: 0,
