@@ -353,7 +353,7 @@ impl Flusher {
 
     fn note_failure(&self, error: &JournalError, failures: u64) {
         self.queue.counters.failed_appends.fetch_add(1, Ordering::Relaxed);
-        if failures == 1 || failures % 60 == 0 {
+        if failures == 1 || failures.is_multiple_of(60) {
             let (occupied, capacity) = (self.queue.occupied(), self.queue.capacity);
             warn!(reason = %error, occupied, capacity, "entries wait: the journal does not take them");
         }
