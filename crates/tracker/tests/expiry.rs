@@ -189,15 +189,15 @@ fn the_peers_of_a_removed_user_leave_all_swarms() {
     assert_eq!(tracker.tracker().counters().peers_expired.get(), 0, "they did not fall silent");
 }
 
-/// A user who is gone for good has no passkey left to be written down.
+/// The lists go by passkey: whoever is removed must still leave them.
 #[test]
-fn the_departure_of_a_forgotten_user_has_no_passkey() {
+fn the_departure_of_a_removed_user_is_written_down_with_the_last_passkey() {
     let tracker = start();
     tracker.announce(1, &leecher(1));
     tracker.gate.remove_user(user(1));
     tracker.tracker().order_eviction(Eviction::User(user(1)));
     let event = departures(&tracker, 1)[0];
-    assert_eq!((event.passkey, event.user, event.cause), (None, user(1), Cause::Removal));
+    assert_eq!((event.passkey, event.user, event.cause), (Some(passkey(1)), user(1), Cause::Removal));
 }
 
 /// They come back when they were told to, and what they moved until then is credited.
