@@ -232,12 +232,16 @@ async fn a_server_that_is_killed_and_comes_back_is_followed_again() {
     poll(&mut follower).await;
     server.kill();
     // The process behind our connection outlives its parent for a moment.
-    let error = loop {
-        match follower.poll(&mut |_| panic!("nothing may change")).await {
-            Err(error) => break error,
-            Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
+    let noticing = async {
+        loop {
+            match follower.poll(&mut |_| panic!("nothing may change")).await {
+                Err(error) => break error,
+                Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
+            }
         }
     };
+    let patience = std::time::Duration::from_secs(30);
+    let error = tokio::time::timeout(patience, noticing).await.expect("a dead server is noticed");
     assert!(error.is_retryable(), "{error}");
     assert_eq!(gate.admit_user(&passkey(1)), Ok(user_id(1)));
     server.restart();
