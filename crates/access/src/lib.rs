@@ -10,15 +10,21 @@
 //!
 //! A [`Refusal`] is told to the client; an [`AccessError`] is for the operator and never reaches one.
 
+pub mod audit;
 pub mod clients;
 pub mod error;
 pub mod follow;
 pub mod gate;
 mod removed;
 pub mod store;
+pub mod vouching;
+pub mod whitelist;
 
+pub use audit::AuditSync;
 pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
 pub use follow::{Change, Follower, load};
 pub use gate::{Admission, Gate, Refusal, TorrentGrant};
 pub use store::{NewTorrent, NewUser, Store, Torrent, User, random_passkey};
+pub use vouching::OnVerifyFailure;
+pub use whitelist::{Refresh, Replaced, Whitelist};

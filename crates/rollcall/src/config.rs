@@ -4,7 +4,7 @@
 //!
 //! - `sections`: the keys, their types, defaults and the comments operators read
 //! - `section`: the macro and the trait behind a section
-//! - `value`, `kinds`, `names`: the types keys can have
+//! - `value`, `kinds`, `names`, `web`: the types keys can have
 //! - `load`: defaults < file < environment < flags
 //! - `validate`: relations between keys
 //! - `print`: annotated TOML
@@ -27,6 +27,7 @@ mod sections;
 mod tests;
 mod validate;
 mod value;
+mod web;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -38,7 +39,8 @@ pub use kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat};
 pub use load::Sources;
 pub use names::{Name, RedisUrl, Secret};
 use section::Section;
-pub use sections::{Access, Activity, Database, Journal, Ledger, Limits, Log, Redis, Tracker};
+pub use sections::{Access, Activity, Database, Journal, Ledger, Limits, Log, Redis, Site, Tracker};
+pub use web::{HttpUrl, WebOrigin};
 
 /// Everything an operator can set.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,6 +57,8 @@ pub struct Config {
     pub activity: Activity,
     /// Who may announce.
     pub access: Access,
+    /// The HTTP API, the verify endpoint, metrics and health.
+    pub site: Site,
     /// Where users, torrents and clients are kept.
     pub database: Database,
     /// What one server, and one address, may use up.
@@ -127,7 +131,7 @@ impl Config {
         differences
     }
 
-    fn sections(&self) -> [&dyn Section; 9] {
+    fn sections(&self) -> [&dyn Section; 10] {
         [
             &self.tracker,
             &self.journal,
@@ -135,13 +139,14 @@ impl Config {
             &self.ledger,
             &self.activity,
             &self.access,
+            &self.site,
             &self.database,
             &self.limits,
             &self.log,
         ]
     }
 
-    fn sections_mut(&mut self) -> [&mut dyn Section; 9] {
+    fn sections_mut(&mut self) -> [&mut dyn Section; 10] {
         [
             &mut self.tracker,
             &mut self.journal,
@@ -149,6 +154,7 @@ impl Config {
             &mut self.ledger,
             &mut self.activity,
             &mut self.access,
+            &mut self.site,
             &mut self.database,
             &mut self.limits,
             &mut self.log,

@@ -34,6 +34,7 @@ pub struct ServerBuilder {
     /// Section, then key, then the value as TOML writes it.
     settings: BTreeMap<String, BTreeMap<String, String>>,
     port: u16,
+    site_port: u16,
     launch: Launch,
 }
 
@@ -43,6 +44,7 @@ pub struct Server {
     launch: Launch,
     process: Process,
     port: u16,
+    site_port: u16,
     folder: TempDir,
 }
 
@@ -86,8 +88,8 @@ impl ServerBuilder {
         std::fs::write(folder.path().join("config.toml"), self.config())
             .expect("the folder can be written to");
         let process = self.launch.start(&self.binary, folder.path(), "server");
-        let ServerBuilder { binary, launch, port, .. } = self;
-        let mut server = Server { binary, launch, process, port, folder };
+        let ServerBuilder { binary, launch, port, site_port, .. } = self;
+        let mut server = Server { binary, launch, process, port, site_port, folder };
         server.wait_ready();
         server
     }
@@ -97,11 +99,12 @@ impl Server {
     /// A server to be, on a free port of loopback, both families, HTTP and UDP. `binary` is
     /// `env!("CARGO_BIN_EXE_rollcall")`, which only the tests of its own crate know.
     pub fn builder(binary: &str) -> ServerBuilder {
-        let port = free_port();
+        let (port, site_port) = (free_port(), free_port());
         let both = format!("\"127.0.0.1:{port},[::1]:{port}\"");
         let (settings, launch) = (BTreeMap::new(), Launch::default());
-        let builder = ServerBuilder { binary: binary.to_owned(), settings, port, launch };
-        builder.set("tracker.http_addr", &both).set("tracker.udp_addr", &both)
+        let builder = ServerBuilder { binary: binary.to_owned(), settings, port, site_port, launch };
+        let builder = builder.set("tracker.http_addr", &both).set("tracker.udp_addr", &both);
+        builder.set("site.addr", format!("\"127.0.0.1:{site_port}\""))
     }
 
     /// Where it listens, for HTTP and for UDP.
@@ -112,6 +115,11 @@ impl Server {
     /// The port it listens on.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Where its site listens: API, verify endpoint, metrics, health.
+    pub fn site_addr(&self) -> SocketAddr {
+        Family::V4.loopback_at(self.site_port)
     }
 
     /// Its data folder.
@@ -295,6 +303,7 @@ mod tests {
     fn settings_are_written_by_section() {
         let mut builder = Server::builder("rollcall").set("log.level", "\"debug\"");
         builder.settings.remove("tracker");
+        builder.settings.remove("site");
         let builder = builder.set("tracker.announce_interval_s", 5);
         assert_eq!(builder.config(), "[log]\nlevel = \"debug\"\n[tracker]\nannounce_interval_s = 5\n");
     }

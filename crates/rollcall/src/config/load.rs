@@ -18,7 +18,8 @@ const PREFIX: &str = "ROLLCALL_";
 const NOT_KEYS: [&str; 2] = ["ROLLCALL_CONFIG", "ROLLCALL_DATA"];
 
 /// Names that sites know from elsewhere (W8), and the keys they stand for. Ours override them.
-const ALIASES: [(&str, &str, &str); 8] = [
+const ALIASES: [(&str, &str, &str); 9] = [
+    ("TRACKER_API_KEY", "site", "tracker_api_key"),
     ("TRACKER_STREAM_KEY", "journal", "stream_key"),
     ("TRACKER_DLQ_KEY", "journal", "dlq_key"),
     ("TRACKER_FAILED_KEY", "journal", "failed_key"),

@@ -3,15 +3,22 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
+use access::{AuditSync, OnVerifyFailure};
 use ipnet::IpNet;
 use tracker::settings::Acknowledge;
 
 use super::kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat};
 use super::names::{Name, RedisUrl, Secret};
 use super::section::config_section;
+use super::web::{HttpUrl, WebOrigin};
 
 const DAY_S: u32 = 24 * 60 * 60;
 const WEEK_S: u32 = 7 * DAY_S;
+
+/// Where the site is until an operator opens it.
+fn loopback_8080() -> Vec<SocketAddr> {
+    vec![(Ipv4Addr::LOCALHOST, 8080).into(), (Ipv6Addr::LOCALHOST, 8080).into()]
+}
 
 /// The default port of trackers, on loopback until an operator opens it.
 fn loopback_6969() -> Vec<SocketAddr> {
@@ -44,6 +51,9 @@ config_section! {
         tls_cert_file: Option<PathBuf> = None,
         /// The private key for HTTPS, as PEM. Read again when it changes.
         tls_key_file: Option<PathBuf> = None,
+        /// Plain HTTP on other addresses than loopback, where everybody on the way can read the passkeys. Meant for a
+        /// proxy in front that speaks HTTPS.
+        allow_plaintext: bool = false,
         /// Threads that answer announces. 0 means one for each core.
         workers: u32 [0..=1024] = 0,
         /// How often clients are asked to announce.
@@ -172,10 +182,91 @@ config_section! {
 }
 
 config_section! {
-    /// Who may announce.
+    /// Who may announce: users in the database; then passkeys on the whitelist; then those for whom the site's verify
+    /// endpoint vouches.
     Access as "access" {
         /// How often changes to users, torrents and clients are looked for in the database.
         poll_interval_ms: u32 [10..=60_000] = 200,
+        /// The set of the whitelist in Redis. Without Redis the whitelist is a table of the database.
+        whitelist_key: Name = name("pt:passkeys"),
+        /// The site's verify endpoint, such as "https://pt.example.com/passkey/verify". It is asked about passkeys that
+        /// nobody here knows. "" asks nobody. Plain http:// only on loopback.
+        verify_url: HttpUrl = HttpUrl::default(),
+        /// What is sent as X-API-Key. "" means site.tracker_api_key.
+        verify_api_key: Secret = Secret::default(),
+        /// Certificates that the endpoint may be signed by, as PEM. "" means those of the system.
+        verify_ca_file: Option<PathBuf> = None,
+        /// How long the endpoint may take to answer.
+        verify_timeout_ms: u32 [50..=60_000] = 2000,
+        /// Calls a second, at the most; more strangers than that are told to come back.
+        verify_calls_per_s: u32 [1..=100_000] = 100,
+        /// Calls at the same time, at the most.
+        verify_calls_at_once_max: u32 [1..=1000] = 32,
+        /// Failures in a row after which the endpoint is left alone for a while.
+        verify_failures_max: u32 [1..=1000] = 5,
+        /// How long it is left alone before it is tried again.
+        verify_pause_s: u32 [1..=3600] = 10,
+        /// While the endpoint fails: "known-only" lets in who is on the whitelist or was vouched for before, "refuse"
+        /// lets in nobody but users in the database.
+        on_verify_failure: OnVerifyFailure = OnVerifyFailure::KnownOnly,
+        /// How long a passkey that was found good is not asked about again.
+        cache_valid_s: u32 [1..=DAY_S] = 300,
+        /// How long a passkey that was found wrong is not asked about again.
+        cache_invalid_s: u32 [1..=DAY_S] = 60,
+        /// Answers that are remembered, at the most.
+        cache_entries_max: u32 [100..=100_000_000] = 1_000_000,
+        /// Who announces with a passkey that is not a user's gets an account with a number from here on.
+        adopted_id_min: u32 [1..=4_000_000_000] = 1_000_000_000,
+        /// Where changes are recorded, in the data folder unless it begins with "/".
+        audit_file: PathBuf = PathBuf::from("logs/audit.log"),
+        /// When a record is brought to the disk: "always" (before the change is acknowledged), "every-second", or
+        /// "never" (when the system likes).
+        audit_sync: AuditSync = AuditSync::Always,
+        /// A file of records that has grown to this is put aside, and another one begun.
+        audit_file_mib_max: u32 [1..=1_000_000] = 64,
+        /// Files put aside that are kept, at the most. 0 keeps them all.
+        audit_files_max: u32 [0..=1_000_000] = 0,
+    }
+}
+
+config_section! {
+    /// The HTTP API, the verify endpoint, metrics and health.
+    Site as "site" {
+        /// Addresses of the site: one text with commas, or a list. "" turns it off. HTTPS once the two files below are
+        /// set; without them it stays on loopback, unless allow_plaintext is set.
+        addr: Vec<SocketAddr> = loopback_8080(),
+        /// The certificate chain, as PEM. Read again when it changes.
+        tls_cert_file: Option<PathBuf> = None,
+        /// The private key, as PEM. Read again when it changes.
+        tls_key_file: Option<PathBuf> = None,
+        /// Plain HTTP on other addresses than loopback, where everybody on the way can read the keys. Meant for a proxy
+        /// in front that speaks HTTPS.
+        allow_plaintext: bool = false,
+        /// Proxies whose word on a client's address is taken, as address ranges: ["10.0.0.0/8"]. None by default.
+        trusted_proxies: Vec<IpNet> = Vec::new(),
+        /// Headers in which trusted proxies pass on the client's address. The first one present counts.
+        forwarded_headers: Vec<HeaderName> = default_forwarded_headers(),
+        /// A key that may verify passkeys and nothing else (also TRACKER_API_KEY), besides those made with
+        /// "rollcall key create".
+        tracker_api_key: Secret = Secret::default(),
+        /// Pages of other sites whose scripts may use the API in a browser: ["https://pt.example.com"].
+        cors_origins: Vec<WebOrigin> = Vec::new(),
+        /// Lets everybody read /metrics. Otherwise it takes a key with the scope "read".
+        metrics_open: bool = false,
+        /// Of so many verify calls one is recorded in the audit trail. 0 records none.
+        verify_audit_every: u32 [0..=1_000_000_000] = 1000,
+        /// Requests a second with one key; ten seconds' worth may come at once. 0 means no limit.
+        requests_per_key_per_s: u32 [0..=1_000_000] = 500,
+        /// Requests a second from one address, likewise.
+        requests_per_address_per_s: u32 [0..=1_000_000] = 100,
+        /// Open connections.
+        connections_max: u32 [1..=1_000_000] = 2000,
+        /// How long an answer may take. Uploads may take longer, as long as they go on.
+        request_timeout_s: u32 [1..=3600] = 30,
+        /// The longest body of a request, but for a refresh of the whitelist.
+        body_kib_max: u32 [1..=1_000_000] = 1024,
+        /// The longest refresh of the whitelist; a passkey takes 33 bytes.
+        upload_mib_max: u32 [1..=1_000_000] = 1024,
     }
 }
 

@@ -171,6 +171,19 @@ impl Value for Option<PathBuf> {
     }
 }
 
+/// A file that there must be a path for.
+impl Value for PathBuf {
+    const EXPECTED: &'static str = "the path of a file";
+
+    fn read(raw: &Raw) -> Option<Self> {
+        raw.as_text().filter(|text| !text.is_empty()).map(PathBuf::from)
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.to_string_lossy())
+    }
+}
+
 /// Addresses to listen on: no names, so that nothing depends on a resolver at start.
 impl Value for Vec<SocketAddr> {
     const EXPECTED: &'static str =

@@ -1,0 +1,60 @@
+//! The whitelist (W1, W2): passkeys that may announce although no user of ours has them, kept by a site with users of
+//! its own. Anybody may ask it and write it: in Redis it is the set `pt:passkeys`, otherwise a table of the database.
+//!
+//! # Duties of every adapter
+//!
+//! - **A refresh shows at once, whole.** Until [`Refresh::commit`] every reader sees the set as it was, afterwards the
+//!   new one; nobody ever sees a part, or nothing.
+//! - **Refreshes do not mix.** Two at once build two sets; the one that commits last is what remains.
+//! - **One step back.** What a refresh replaced is kept until the next one: [`Whitelist::undo`].
+//! - **What is abandoned is cleared away**, also after a crash.
+//! - **Errors tell the truth** about whether waiting helps ([`AccessError::is_retryable`]).
+
+use async_trait::async_trait;
+use domain::Passkey;
+
+use crate::error::AccessError;
+
+/// What a refresh, or going back, did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// How many passkeys there were.
+    pub before: u64,
+    /// How many there are.
+    pub after: u64,
+}
+
+/// The whitelist.
+#[async_trait]
+pub trait Whitelist: Send + Sync + 'static {
+    /// Puts passkeys in. Tells how many were not there before.
+    async fn add(&self, passkeys: &[Passkey]) -> Result<u64, AccessError>;
+
+    /// Takes passkeys out. Tells how many were there.
+    async fn remove(&self, passkeys: &[Passkey]) -> Result<u64, AccessError>;
+
+    /// Whether each of these is in it, in the order asked.
+    async fn contains(&self, passkeys: &[Passkey]) -> Result<Vec<bool>, AccessError>;
+
+    /// How many passkeys there are.
+    async fn count(&self) -> Result<u64, AccessError>;
+
+    /// Begins to build another set aside.
+    async fn begin_refresh(&self) -> Result<Box<dyn Refresh>, AccessError>;
+
+    /// Exchanges the set and the one before the last refresh. None if there is no such set.
+    async fn undo(&self) -> Result<Option<Replaced>, AccessError>;
+}
+
+/// A set that is being built aside. Dropped without a commit, it is as if it had never been.
+#[async_trait]
+pub trait Refresh: Send {
+    /// Puts passkeys into the set that is being built. Twice is once.
+    async fn add(&mut self, passkeys: &[Passkey]) -> Result<(), AccessError>;
+
+    /// Makes it the whitelist.
+    async fn commit(self: Box<Self>) -> Result<Replaced, AccessError>;
+
+    /// Throws it away.
+    async fn abandon(self: Box<Self>) -> Result<(), AccessError>;
+}

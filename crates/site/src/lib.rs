@@ -1,0 +1,1 @@
+//! The site's side: an HTTP API over every view, passkey verification for other trackers, metrics and health.
