@@ -12,7 +12,7 @@
 //! - [`logging`]: what the server says about itself
 //! - [`output`]: what commands print
 //! - [`announce_url`]: what a user puts into a client
-//! - [`tracker_settings`]: the configuration as the tracker wants it
+//! - [`tracker_settings`], [`site_settings`]: the configuration as the tracker and the site want it
 //!
 //! Results go to standard output. Errors and logs go to standard error; an error is one line that says what to do.
 //! Exit codes: 0 done, 1 failed, 2 the command line was not understood.
@@ -28,6 +28,7 @@ pub mod logging;
 pub mod node;
 pub mod output;
 pub mod roles;
+pub mod site_settings;
 pub mod tracker_settings;
 
 use std::process::ExitCode;

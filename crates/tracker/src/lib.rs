@@ -29,7 +29,7 @@ pub mod pipeline;
 pub mod rejection;
 pub mod server;
 pub mod settings;
-mod sockets;
+pub mod sockets;
 pub mod traffic;
 pub mod udp;
 
