@@ -14,24 +14,54 @@ use crate::app::Routes;
 use crate::problem::Problem;
 use crate::site::Site;
 
+mod audit;
+mod clients;
 mod figures;
+mod journal;
+mod letters;
+mod multipliers;
+mod risks;
 mod stats;
 mod torrents;
 mod users;
+mod whitelist;
 
 /// What a key for `read` may ask.
 pub(crate) fn readable() -> Routes {
-    Routes::new().merge(users::readable()).merge(torrents::readable()).merge(stats::readable())
+    [
+        users::readable(),
+        torrents::readable(),
+        clients::readable(),
+        whitelist::readable(),
+        multipliers::readable(),
+        journal::readable(),
+        letters::readable(),
+        risks::readable(),
+        stats::readable(),
+    ]
+    .into_iter()
+    .fold(Routes::new(), Routes::merge)
 }
 
 /// What a key for `admin` may do.
 pub(crate) fn changeable() -> Routes {
-    Routes::new().merge(users::changeable()).merge(torrents::changeable())
+    [
+        users::changeable(),
+        torrents::changeable(),
+        clients::changeable(),
+        whitelist::changeable(),
+        multipliers::changeable(),
+        journal::changeable(),
+        letters::changeable(),
+        audit::routes(),
+    ]
+    .into_iter()
+    .fold(Routes::new(), Routes::merge)
 }
 
 /// What a key for `admin` may do, with bodies of any length.
 pub(crate) fn uploads() -> Routes {
-    Routes::new()
+    whitelist::uploads()
 }
 
 /// A page of a list.
@@ -123,8 +153,8 @@ impl From<views::ViewsError> for Problem {
     }
 }
 
-impl From<journal::JournalError> for Problem {
-    fn from(error: journal::JournalError) -> Problem {
+impl From<::journal::JournalError> for Problem {
+    fn from(error: ::journal::JournalError) -> Problem {
         match error.is_retryable() {
             true => Problem::unavailable("the journal", &error),
             false => Problem::internal("the journal", &error),

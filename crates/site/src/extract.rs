@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 use crate::problem::Problem;
 
 /// Items on a page if the caller does not say how many.
-const LIMIT_DEFAULT: u32 = 100;
+pub const LIMIT_DEFAULT: u32 = 100;
 /// Items on a page at the most.
 pub const LIMIT_MAX: u32 = 1000;
 /// The longest cursor that is looked at.
@@ -85,11 +85,7 @@ pub struct PageAsked {
 impl PageAsked {
     /// How many items.
     pub fn limit(&self) -> Result<u32, Problem> {
-        let limit = self.limit.unwrap_or(LIMIT_DEFAULT);
-        match limit {
-            1..=LIMIT_MAX => Ok(limit),
-            _ => Err(Problem::bad_request(format!("limit is {limit}: it must be from 1 to {LIMIT_MAX}"))),
-        }
+        page_limit(self.limit.unwrap_or(LIMIT_DEFAULT))
     }
 
     /// Where the page begins, as the list at hand reads its cursors.
@@ -101,5 +97,13 @@ impl PageAsked {
                 "cursor is not one of ours: send next_cursor of the page before, or leave it out",
             )
         })
+    }
+}
+
+/// How many items a page may have.
+pub fn page_limit(limit: u32) -> Result<u32, Problem> {
+    match limit {
+        1..=LIMIT_MAX => Ok(limit),
+        _ => Err(Problem::bad_request(format!("limit is {limit}: it must be from 1 to {LIMIT_MAX}"))),
     }
 }
