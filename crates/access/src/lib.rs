@@ -5,6 +5,7 @@
 //! - [`store`]: the truth, in SQLite, PostgreSQL or MariaDB; commands and the site write it while the tracker runs
 //! - [`gate`]: a copy in memory, which the announce path asks without taking a lock
 //! - [`follow`]: keeps the copy equal to the truth, within a second of any change
+//! - [`vouching`]: strangers, for whom the whitelist or the site's verify endpoint may vouch
 //! - [`clients`]: prefixes of peer ids and the rule that the longest one decides
 //! - [`error`]: what can go wrong with the database, and what to do about it
 //!
@@ -24,7 +25,7 @@ pub use audit::AuditSync;
 pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
 pub use follow::{Change, Follower, load};
-pub use gate::{Admission, Gate, Refusal, TorrentGrant};
-pub use store::{NewTorrent, NewUser, Store, Torrent, User, random_passkey};
-pub use vouching::OnVerifyFailure;
+pub use gate::{Admission, Denied, Gate, Refusal, TorrentGrant};
+pub use store::{Adopted, Adoption, AdoptionTerms, NewTorrent, NewUser, Store, Torrent, User, random_passkey};
+pub use vouching::{OnVerifyFailure, Strangers, Vouching, VouchingCounters, VouchingSettings};
 pub use whitelist::{Refresh, Replaced, Whitelist};
