@@ -29,6 +29,26 @@ pub enum AccessError {
     /// A new user cannot have the id of another.
     #[error("user {0} exists already: choose another id, or leave it out to get the next free one")]
     UserIdTaken(UserId),
+    /// A new user cannot have the id of somebody who was taken in.
+    #[error(
+        "user {0} was taken in because the site vouched for another passkey: use that passkey, which makes the user \
+         ours, or remove the user first (\"rollcall user remove {0}\"; the account stays)"
+    )]
+    UserIdAdopted(UserId),
+    /// Somebody was taken in with this passkey, under another id.
+    #[error(
+        "passkey {} belongs to user {holder}, who was taken in because the site vouched for it: add the user with \
+         --id {holder}, which keeps the account, or remove user {holder} first to begin a new one as {wanted}",
+        passkey.redacted()
+    )]
+    PasskeyAdopted {
+        /// The passkey; only its first digits are ever shown.
+        passkey: Passkey,
+        /// Who has it.
+        holder: UserId,
+        /// Who should have had it.
+        wanted: UserId,
+    },
     /// A new torrent cannot have the id of another.
     #[error("torrent {0} exists already: choose another id, or leave it out to get the next free one")]
     TorrentIdTaken(TorrentId),
@@ -91,6 +111,12 @@ pub enum AccessError {
         "the whitelist was changed, but trackers hear of it only when what they remember runs out ({0}): do the same once more"
     )]
     Untold(Box<AccessError>),
+    /// So many processes take people in at once that nobody gets a turn.
+    #[error("accounts for strangers could not be made: other processes make too many at once; try again")]
+    AdoptionContended,
+    /// How the verify endpoint is to be asked makes no sense.
+    #[error("the verify endpoint cannot be asked: {0}")]
+    VerifyEndpoint(String),
     /// The system gives no random numbers, so no passkey can be made.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
@@ -119,6 +145,7 @@ impl AccessError {
             AccessError::Database(error) => error.is_retryable(),
             AccessError::Redis(trouble) => trouble.is_retryable(),
             AccessError::Untold(error) => error.is_retryable(),
+            AccessError::AdoptionContended => true,
             _ => false,
         }
     }

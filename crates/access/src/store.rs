@@ -19,6 +19,7 @@ use domain::Passkey;
 
 use crate::error::AccessError;
 
+pub(crate) mod adopted;
 pub(crate) mod clients;
 pub(crate) mod mysql;
 mod occupied;
@@ -29,6 +30,7 @@ pub(crate) mod tables;
 pub(crate) mod torrents;
 pub(crate) mod users;
 
+pub use adopted::{Adopted, Adoption, AdoptionTerms};
 pub use torrents::{NewTorrent, Torrent};
 pub use users::{NewUser, User};
 

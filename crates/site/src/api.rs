@@ -127,7 +127,11 @@ impl From<AccessError> for Problem {
             | AccessError::TorrentIdTaken(_)
             | AccessError::PasskeyTaken { .. }
             | AccessError::InfoHashTaken { .. } => Problem::conflict("taken", error.to_string()),
-            AccessError::TooManyBytes(_) => Problem::bad_request(error.to_string()),
+            AccessError::TooManyBytes(_) | AccessError::List(_) | AccessError::EmptyRefresh => {
+                Problem::bad_request(error.to_string())
+            }
+            AccessError::RefreshLost => Problem::conflict("refresh_lost", error.to_string()),
+            AccessError::Redis(_) if error.is_retryable() => Problem::unavailable("Redis", &error),
             _ if error.is_retryable() => Problem::unavailable("the database", &error),
             _ => Problem::internal("the database", &error),
         }

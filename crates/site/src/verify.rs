@@ -6,13 +6,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use access::audit::{self, Record};
+use access::audit::{Record, Subject, actor_of_key};
 use access::keys::Authenticated;
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::Passkey;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
@@ -95,13 +94,9 @@ async fn sample(site: &Site, caller: &Authenticated, passkey: &Passkey, valid: b
     if every == 0 || number % every != 0 {
         return Ok(());
     }
-    let record = Record {
-        action: "passkey.verify".to_owned(),
-        actor: format!("key:{}", caller.key_id),
-        subject_type: "passkey".to_owned(),
-        subject_id: audit::passkey_subject(passkey),
-        result: if valid { "valid" } else { "invalid" }.to_owned(),
-        details: json!({ "one_of": every }),
-    };
-    site.parts.audit.record(record).await.map_err(|error| Problem::unavailable("the audit trail", &error))
+    let record = Record::ok("passkey.verify", actor_of_key(&caller.key_id), Subject::passkey(passkey))
+        .with("valid", valid)
+        .with("one_of", every);
+    let recorded = site.parts.audit.record(record).await;
+    recorded.map(|_| ()).map_err(|error| Problem::unavailable("the audit trail", &error))
 }

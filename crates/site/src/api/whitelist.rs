@@ -6,7 +6,6 @@ use std::time::Duration;
 use access::Replaced;
 use access::audit::Subject;
 use access::keys::Authenticated;
-use access::whitelist::lines::PasskeyLines;
 use axum::body::Body;
 use axum::extract::State;
 use axum::{Extension, Json};
@@ -234,42 +233,34 @@ async fn refresh(
 }
 
 async fn take_in(site: &Site, mut body: Body, allow_empty: bool) -> Result<Replaced, Problem> {
-    let mut refresh = site.parts.passkeys.begin_refresh().await?;
-    let mut lines = PasskeyLines::default();
-    let (mut bytes, mut passkeys) = (0_u64, 0_u64);
-    let outcome: Result<(), Problem> = async {
-        while let Some(frame) = next_frame(&mut body).await? {
-            bytes += frame.len() as u64;
+    let mut upload = site.parts.passkeys.upload().await?;
+    let mut bytes = 0;
+    loop {
+        let step: Result<bool, Problem> = async {
+            let Some(piece) = next_piece(&mut body).await? else { return Ok(true) };
+            bytes += piece.len() as u64;
             if bytes > site.settings.limits.upload_bytes_max {
-                let detail = "the upload is longer than site.upload_mib_max allows: raise it, or use rollcall passkey refresh";
+                let detail =
+                    "the upload is longer than site.upload_mib_max: raise it, or use rollcall passkey refresh";
                 return Err(Problem::new(http::StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail));
             }
-            let batch = lines.push(&frame).map_err(|error| Problem::bad_request(error.to_string()))?;
-            passkeys += batch.len() as u64;
-            refresh.add(&batch).await?;
+            upload.push(&piece).await?;
+            Ok(false)
         }
-        let batch = lines.finish().map_err(|error| Problem::bad_request(error.to_string()))?;
-        passkeys += batch.len() as u64;
-        refresh.add(&batch).await?;
-        if passkeys == 0 && !allow_empty {
-            let detail = "there is no passkey in the upload; to empty the whitelist, say ?allow_empty=true";
-            return Err(Problem::bad_request(detail));
-        }
-        Ok(())
-    }
-    .await;
-    match outcome {
-        Ok(()) => Ok(refresh.commit().await?),
-        Err(problem) => {
-            // Should that fail, it is cleared away later.
-            let _ = refresh.abandon().await;
-            Err(problem)
+        .await;
+        match step {
+            Ok(false) => {}
+            Ok(true) => return Ok(upload.finish(allow_empty).await?),
+            Err(problem) => {
+                upload.abandon().await;
+                return Err(problem);
+            }
         }
     }
 }
 
 /// The next piece of an upload; none at its end.
-async fn next_frame(body: &mut Body) -> Result<Option<axum::body::Bytes>, Problem> {
+async fn next_piece(body: &mut Body) -> Result<Option<axum::body::Bytes>, Problem> {
     loop {
         let frame = tokio::time::timeout(PAUSE_MAX, body.frame()).await.map_err(|_| {
             let detail = "the upload paused for too long: send it again";
