@@ -90,6 +90,12 @@ pub enum AccessError {
         /// What is wrong with it.
         reason: String,
     },
+    /// So many processes take people in at once that nobody gets a turn.
+    #[error("accounts for strangers could not be made: other processes make too many at once; try again")]
+    AdoptionContended,
+    /// How the verify endpoint is to be asked makes no sense.
+    #[error("the verify endpoint cannot be asked: {0}")]
+    VerifyEndpoint(String),
     /// Redis, where the whitelist is, does not do what was asked.
     #[error(transparent)]
     Redis(#[from] Trouble),
@@ -111,12 +117,6 @@ pub enum AccessError {
         "the whitelist was changed, but trackers hear of it only when what they remember runs out ({0}): do the same once more"
     )]
     Untold(Box<AccessError>),
-    /// So many processes take people in at once that nobody gets a turn.
-    #[error("accounts for strangers could not be made: other processes make too many at once; try again")]
-    AdoptionContended,
-    /// How the verify endpoint is to be asked makes no sense.
-    #[error("the verify endpoint cannot be asked: {0}")]
-    VerifyEndpoint(String),
     /// The system gives no random numbers, so no passkey can be made.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
@@ -143,9 +143,9 @@ impl AccessError {
     pub fn is_retryable(&self) -> bool {
         match self {
             AccessError::Database(error) => error.is_retryable(),
+            AccessError::AdoptionContended => true,
             AccessError::Redis(trouble) => trouble.is_retryable(),
             AccessError::Untold(error) => error.is_retryable(),
-            AccessError::AdoptionContended => true,
             _ => false,
         }
     }

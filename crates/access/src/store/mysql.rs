@@ -32,10 +32,11 @@ where
     }
 
     async fn user_by_passkey(&mut self, passkey: &Passkey) -> Result<Option<Read<User>>, sqlx::Error> {
-        let row = sqlx::query("SELECT id, passkey, enabled, vouched, created_at FROM users WHERE passkey = ?")
-            .bind(passkey.to_string())
-            .fetch_optional(&mut *self.0)
-            .await?;
+        let row =
+            sqlx::query("SELECT id, passkey, enabled, vouched, created_at FROM users WHERE passkey = ?")
+                .bind(passkey.to_string())
+                .fetch_optional(&mut *self.0)
+                .await?;
         Ok(row.as_ref().map(read_user))
     }
 

@@ -45,14 +45,6 @@ impl Breaker {
         matches!(self.state, State::Closed { .. })
     }
 
-    /// When the probe is due, if one is.
-    pub(super) fn probe_at(&self) -> Option<Duration> {
-        match self.state {
-            State::Open { until, .. } => Some(until),
-            _ => None,
-        }
-    }
-
     /// Begins the probe if it is due: whom to ask about.
     pub(super) fn begin_probe(&mut self, now: Duration) -> Option<Passkey> {
         match self.state {
@@ -114,12 +106,11 @@ mod tests {
         assert!(breaker.hear_failure(at(2), passkey(), false));
         assert!(!breaker.lets_call());
         assert!(!breaker.hear_failure(at(5), passkey(), false), "a late one does not prolong the pause");
-        assert_eq!(breaker.probe_at(), Some(at(12)));
         assert_eq!(breaker.begin_probe(at(11)), None);
         assert_eq!(breaker.begin_probe(at(12)), Some(passkey()));
         assert_eq!(breaker.begin_probe(at(12)), None, "one at a time");
         assert!(!breaker.hear_failure(at(13), passkey(), true), "it was left alone before");
-        assert_eq!(breaker.probe_at(), Some(at(23)));
+        assert_eq!(breaker.begin_probe(at(22)), None);
         assert_eq!(breaker.begin_probe(at(23)), Some(passkey()));
         breaker.hear_answer();
         assert!(breaker.lets_call());

@@ -89,7 +89,9 @@ fn explain_status(status: StatusCode) -> String {
         }
         StatusCode::NOT_FOUND => format!("it answers {status}: check access.verify_url"),
         _ if status.is_redirection() => {
-            format!("it answers {status}, and redirects are not followed: set access.verify_url to where it leads")
+            format!(
+                "it answers {status}, and redirects are not followed: set access.verify_url to where it leads"
+            )
         }
         _ => format!("it answers {status}"),
     }
@@ -129,8 +131,11 @@ impl VerifyEndpoint {
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(settings.timeout));
-        let connector =
-            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_MAX)

@@ -277,7 +277,8 @@ impl Vouching {
     }
 
     fn complain_of_whitelist(&mut self, error: &AccessError) {
-        if is_due(&mut self.complaints.whitelist, self.elapsed()) {
+        let now = self.elapsed();
+        if is_due(&mut self.complaints.whitelist, now) {
             tracing::warn!(%error, "the whitelist cannot be asked about strangers");
         }
     }

@@ -40,7 +40,8 @@ mod tests {
     #[test]
     fn w4_calls_are_limited_to_so_many_a_second() {
         let mut pace = Pace::new(10);
-        let taken = |pace: &mut Pace, ms: u64| (0..100).filter(|_| pace.take(Duration::from_millis(ms))).count();
+        let taken =
+            |pace: &mut Pace, ms: u64| (0..100).filter(|_| pace.take(Duration::from_millis(ms))).count();
         assert_eq!(taken(&mut pace, 0), 10, "a second's worth at once");
         assert_eq!(taken(&mut pace, 99), 0);
         assert_eq!(taken(&mut pace, 100), 1);

@@ -187,7 +187,8 @@ impl Vouching {
     }
 
     fn complain_of_adoption(&mut self, error: &AccessError) {
-        if is_due(&mut self.complaints.adoption, self.elapsed()) {
+        let now = self.elapsed();
+        if is_due(&mut self.complaints.adoption, now) {
             tracing::warn!(%error, "strangers who are vouched for cannot get an account");
         }
     }
