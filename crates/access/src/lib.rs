@@ -23,7 +23,7 @@ pub mod whitelist;
 pub use audit::AuditSync;
 pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
-pub use follow::{Change, Follower, load};
+pub use follow::{Change, FollowCounters, Follower, load};
 pub use gate::{Admission, Gate, Refusal, TorrentGrant};
 pub use store::{NewTorrent, NewUser, Store, Torrent, User, random_passkey};
 pub use vouching::OnVerifyFailure;

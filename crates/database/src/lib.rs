@@ -28,6 +28,22 @@ pub use sqlite::{Durability, SqliteDatabase, SqliteOptions};
 
 use address::Address;
 
+/// How many connections of a pool are in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolUsage {
+    /// Connections that are open.
+    pub open: u32,
+    /// Of these, those that nobody uses.
+    pub idle: u32,
+    /// Connections that may be open at the same time.
+    pub max: u32,
+}
+
+fn usage_of<D: sqlx::Database>(pool: &sqlx::Pool<D>) -> PoolUsage {
+    let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
+    PoolUsage { open: pool.size(), idle, max: pool.options().get_max_connections() }
+}
+
 /// An open database of any of the three kinds. Clones share its connections.
 #[derive(Clone, Debug)]
 pub enum Database {
@@ -58,6 +74,15 @@ impl Database {
             Database::Sqlite(database) => database.close().await,
             Database::Postgres(pool) => pool.close().await,
             Database::MySql(pool) => pool.close().await,
+        }
+    }
+
+    /// How many of its connections are in use.
+    pub fn usage(&self) -> PoolUsage {
+        match self {
+            Database::Sqlite(database) => database.usage(),
+            Database::Postgres(pool) => usage_of(pool),
+            Database::MySql(pool) => usage_of(pool),
         }
     }
 
