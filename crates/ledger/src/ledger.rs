@@ -133,6 +133,11 @@ impl Ledger {
         })
     }
 
+    /// The database it is kept in.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
     /// What it has done since it was opened.
     pub fn counts(&self) -> LedgerCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
