@@ -6,6 +6,7 @@
 //! - [`gate`]: a copy in memory, which the announce path asks without taking a lock
 //! - [`follow`]: keeps the copy equal to the truth, within a second of any change
 //! - [`clients`]: prefixes of peer ids and the rule that the longest one decides
+//! - [`audit`]: who changed what, in a file whose lines are chained
 //! - [`error`]: what can go wrong with the database, and what to do about it
 //!
 //! A [`Refusal`] is told to the client; an [`AccessError`] is for the operator and never reaches one.
@@ -20,7 +21,7 @@ pub mod store;
 pub mod vouching;
 pub mod whitelist;
 
-pub use audit::AuditSync;
+pub use audit::{Audit, AuditError, AuditSettings, AuditSync};
 pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
 pub use follow::{Change, FollowCounters, Follower, load};
