@@ -7,7 +7,6 @@
 //! - [`watch`]: what has to be asked of the journal, asked now and then
 //! - `announces`, `entries`, `stores`: one adapter for each thing that counts
 //! - [`process`]: memory, time, files and threads of this process
-//! - [`site`]: what the HTTP server counts
 //!
 //! # Guarantees
 //!
@@ -25,7 +24,6 @@ mod announces;
 mod entries;
 pub mod page;
 pub mod process;
-pub mod site;
 mod stores;
 pub mod watch;
 
