@@ -25,6 +25,6 @@ pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
 pub use follow::{Change, Follower, load};
 pub use gate::{Admission, Gate, Refusal, TorrentGrant};
-pub use store::{NewTorrent, NewUser, Store, Torrent, User, random_passkey};
+pub use store::{MIGRATIONS, NewTorrent, NewUser, Store, Torrent, User, random_passkey};
 pub use vouching::OnVerifyFailure;
 pub use whitelist::{Refresh, Replaced, Whitelist};
