@@ -2,10 +2,12 @@
 
 use database::DatabaseError;
 use domain::{InfoHash, Passkey, TorrentId, UserId};
+use keyspace::Trouble;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
 use crate::clients::ClientPrefix;
+use crate::whitelist::LineError;
 
 /// What SQLite reports for a row that breaks a rule of its table.
 const SQLITE_CONSTRAINT: i32 = 19;
@@ -68,6 +70,27 @@ pub enum AccessError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Redis, where the whitelist is, does not do what was asked.
+    #[error(transparent)]
+    Redis(#[from] Trouble),
+    /// A list of passkeys has something else in it. Nothing was changed.
+    #[error("{0}; nothing was changed")]
+    List(#[from] LineError),
+    /// Nobody on the whitelist could announce any more.
+    #[error(
+        "the list has no passkey in it, which would empty the whitelist: nothing was changed; if that is meant, say so (--allow-empty, or allow_empty=true in the API)"
+    )]
+    EmptyRefresh,
+    /// A set that was being built has lost a part, so it must not become the whitelist.
+    #[error(
+        "the new whitelist lost a part while it was being built (its builder was silent for more than ten minutes, or a batch failed): nothing was changed; begin the refresh again"
+    )]
+    RefreshLost,
+    /// The whitelist is changed, but trackers could not be told.
+    #[error(
+        "the whitelist was changed, but trackers hear of it only when what they remember runs out ({0}): do the same once more"
+    )]
+    Untold(Box<AccessError>),
     /// The system gives no random numbers, so no passkey can be made.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
@@ -92,6 +115,11 @@ pub(crate) fn is_constraint(error: &sqlx::Error) -> bool {
 impl AccessError {
     /// Whether the same call may well succeed a moment later, with nobody doing anything about it.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, AccessError::Database(error) if error.is_retryable())
+        match self {
+            AccessError::Database(error) => error.is_retryable(),
+            AccessError::Redis(trouble) => trouble.is_retryable(),
+            AccessError::Untold(error) => error.is_retryable(),
+            _ => false,
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! - [`store`]: the truth, in SQLite, PostgreSQL or MariaDB; commands and the site write it while the tracker runs
 //! - [`gate`]: a copy in memory, which the announce path asks without taking a lock
 //! - [`follow`]: keeps the copy equal to the truth, within a second of any change
+//! - [`whitelist`]: passkeys that may announce although no user has them, in Redis or in SQL, and its change feed
 //! - [`clients`]: prefixes of peer ids and the rule that the longest one decides
 //! - [`audit`]: who changed what, in a file whose lines are chained
 //! - [`error`]: what can go wrong with the database, and what to do about it
@@ -26,6 +27,9 @@ pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
 pub use follow::{Change, FollowCounters, Follower, load};
 pub use gate::{Admission, Gate, Refusal, TorrentGrant};
-pub use store::{NewTorrent, NewUser, Store, Torrent, User, random_passkey};
+pub use store::{MIGRATIONS, NewTorrent, NewUser, Store, Torrent, User, random_passkey};
 pub use vouching::OnVerifyFailure;
-pub use whitelist::{Refresh, Replaced, Whitelist};
+pub use whitelist::{
+    LineError, PasskeyChange, PasskeyFeed, PasskeyLines, Passkeys, RedisWhitelist, Refresh, Replaced,
+    SqlWhitelist, Upload, Whitelist,
+};

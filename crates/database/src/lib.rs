@@ -6,6 +6,7 @@
 //! - [`sqlite`]: one file, many processes, one writer at a time
 //! - [`server`]: pools of connections to PostgreSQL and to MariaDB or MySQL, whose sessions are all alike
 //! - [`migration`]: brings a crate's tables up to date, also when several processes start at once
+//! - [`inspect`]: looks at a database and changes nothing
 //! - [`error`]: what can go wrong, what to do about it, and whether waiting may help
 //!
 //! # Deliberately absent
@@ -15,6 +16,7 @@
 
 pub mod address;
 pub mod error;
+pub mod inspect;
 pub mod migration;
 pub mod server;
 pub mod sqlite;
@@ -23,6 +25,7 @@ use sqlx::{MySqlPool, PgPool};
 
 pub use address::{Kind, redacted};
 pub use error::{DatabaseError, is_retryable};
+pub use inspect::{Inspection, Schema, inspect, inspect_sqlite};
 pub use migration::{Migrations, migrate, migrate_sqlite};
 pub use sqlite::{Durability, SqliteDatabase, SqliteOptions};
 
