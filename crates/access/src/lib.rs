@@ -26,10 +26,10 @@ pub mod whitelist;
 pub use audit::{Audit, AuditError, AuditSettings, AuditSync};
 pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
-pub use follow::{Change, Follower, load};
+pub use follow::{Change, FollowCounters, Follower, load};
 pub use gate::{Admission, Denied, Gate, Refusal, TorrentGrant};
 pub use store::{
-    Adopted, Adoption, AdoptionTerms, NewTorrent, NewUser, Store, Torrent, User, random_passkey,
+    Adopted, Adoption, AdoptionTerms, MIGRATIONS, NewTorrent, NewUser, Store, Torrent, User, random_passkey,
 };
 pub use vouching::{OnVerifyFailure, Strangers, Vouching, VouchingCounters, VouchingSettings};
 pub use whitelist::{

@@ -146,6 +146,15 @@ pub struct LaneStatus {
     pub groups: Vec<GroupStatus>,
 }
 
+/// How often an adapter ran into its own bounds, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BoundsHit {
+    /// Letters that had too many fields to be moved whole.
+    pub letters_shortened: u64,
+    /// Good connections that were closed because enough were kept.
+    pub connections_dropped: u64,
+}
+
 /// The journal.
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
@@ -231,4 +240,9 @@ pub trait Journal: Send + Sync + 'static {
 
     /// The views that are paused.
     async fn paused(&self) -> Result<BTreeSet<String>, JournalError>;
+
+    /// How often the adapter ran into its own bounds.
+    fn bounds_hit(&self) -> BoundsHit {
+        BoundsHit::default()
+    }
 }

@@ -24,7 +24,9 @@ use keyspace::{KeyNames, Redis, Trouble, scripts};
 
 use crate::error::JournalError;
 use crate::id::EntryId;
-use crate::port::{AppendToken, ConsumerInfo, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed};
+use crate::port::{
+    AppendToken, BoundsHit, ConsumerInfo, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed,
+};
 use crate::{Fields, redis::append::Appenders, redis::read::Readers};
 
 mod append;
@@ -299,6 +301,13 @@ impl Journal for RedisJournal {
         let mut command = redis::cmd("HKEYS");
         command.arg(self.keys.control());
         self.redis.query(&command).await.map_err(self.explain_control())
+    }
+
+    fn bounds_hit(&self) -> BoundsHit {
+        BoundsHit {
+            letters_shortened: self.letters_shortened(),
+            connections_dropped: self.connections_dropped(),
+        }
     }
 }
 

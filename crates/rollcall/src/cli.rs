@@ -103,6 +103,17 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     /// Print and check settings
     #[command(subcommand, arg_required_else_help = true)]
     Config(ConfigCommand),
+    /// Check everything the server stands on, and say how to mend what is wrong
+    #[command(after_help = "\
+Looks at the settings, the data folder, Redis, the database, file limits, ports, certificates, the clock and the journal.
+Changes nothing, and can be used while the server runs. Run it as the user of the server, with its --config and --data.
+Exit code 0 if there is no problem (warnings may be), 1 if there is one.
+
+Examples:
+  rollcall doctor
+  rollcall doctor --config /etc/rollcall/rollcall.toml --data /var/lib/rollcall
+  rollcall doctor --json")]
+    Doctor,
 }
 
 /// `rollcall user …`

@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod client;
 pub mod config;
+pub mod doctor;
 pub mod journal;
 pub mod letters;
 pub mod multiplier;
@@ -65,6 +66,9 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         config::print(Output::new(cli.global.json))?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let Command::Doctor = cli.command {
+        return doctor::run(cli.global).await;
+    }
     let desk = Desk::set_up(cli.global)?;
     match cli.command {
         Command::Serve { roles } => serve::run(desk, &roles.unwrap_or_default()).await?,
@@ -77,6 +81,7 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Dlq(command) => letters::run(&desk, Lane::Dead, command).await?,
         Command::Failed(command) => letters::run(&desk, Lane::Failed, command).await?,
         Command::Config(_) => config::check(&desk)?,
+        Command::Doctor => unreachable!("it was run above, since it works without settings, too"),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,6 +11,7 @@
 //! - [`engine`], [`directory`]: what runs behind the tracker
 //! - [`logging`]: what the server says about itself
 //! - [`output`]: what commands print
+//! - [`redis_cli`]: how an operator types `redis-cli`
 //! - [`announce_url`]: what a user puts into a client
 //! - [`tracker_settings`], [`site_settings`]: the configuration as the tracker and the site want it
 //!
@@ -27,6 +28,7 @@ pub mod engine;
 pub mod logging;
 pub mod node;
 pub mod output;
+pub mod redis_cli;
 pub mod roles;
 pub mod site_settings;
 pub mod tracker_settings;

@@ -8,7 +8,7 @@
 //! - `verify`: `GET /passkey/verify` (W3)
 //! - `api`: `/api/v1`, one file for each kind of thing
 //! - `describe`: `/openapi.json` and `/docs`
-//! - `pages`, [`health`]: `/healthz`, `/readyz`, `/metrics`
+//! - `pages`, [`health`], [`metrics`]: `/healthz`, `/readyz`, `/metrics`
 //! - [`problem`], `extract`, `etag`, `cors`: what answers and questions have in common
 //! - [`site`]: the parts of the process that the site reads and changes
 //! - [`settings`], [`counters`]
@@ -32,6 +32,7 @@ mod describe;
 mod etag;
 mod extract;
 pub mod health;
+pub mod metrics;
 mod pages;
 pub mod problem;
 pub mod rate;

@@ -64,6 +64,8 @@ pub(crate) struct Shard {
     random: Rng,
     hasher: FixedState,
     runs: Arc<Runs>,
+    /// How many peers seed, in all swarms together.
+    seeders: usize,
 }
 
 impl Shard {
@@ -77,11 +79,20 @@ impl Shard {
             wheel: TimingWheel::new(now, WHEEL_HORIZON_S),
             random: Rng::with_seed(random_seed),
             hasher,
+            seeders: 0,
         }
     }
 
     pub(crate) fn peer_count(&self) -> usize {
         self.peers.len()
+    }
+
+    pub(crate) fn swarm_count(&self) -> usize {
+        self.swarms.len()
+    }
+
+    pub(crate) fn seeder_count(&self) -> usize {
+        self.seeders
     }
 
     pub(crate) fn announce(
@@ -345,8 +356,11 @@ impl Shard {
 
     fn set_seeder(&mut self, slot: u32, seeder: bool) {
         let peer = &self.peers[slot];
-        let moved = self.swarms[peer.swarm()].members.set_seeder(peer.position(), seeder);
-        self.note_moved(moved.into_iter().flatten());
+        let Some(moved) = self.swarms[peer.swarm()].members.set_seeder(peer.position(), seeder) else {
+            return;
+        };
+        self.seeders = if seeder { self.seeders + 1 } else { self.seeders - 1 };
+        self.note_moved(moved);
     }
 
     fn note_moved(&mut self, moved: impl IntoIterator<Item = Moved>) {

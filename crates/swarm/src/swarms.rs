@@ -26,8 +26,19 @@ pub struct Swarms {
 /// Sums over all swarms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwarmTotals {
+    /// Torrents that have, or had, peers since the start.
+    pub swarms: usize,
     /// Peers, seeding or leeching.
     pub peers: usize,
+    /// Of these, those that seed.
+    pub seeders: usize,
+}
+
+impl SwarmTotals {
+    /// Peers that do not seed.
+    pub fn leechers(&self) -> usize {
+        self.peers.saturating_sub(self.seeders)
+    }
 }
 
 impl Swarms {
@@ -95,9 +106,16 @@ impl Swarms {
         }
     }
 
-    /// Sums over all swarms.
+    /// Sums over all swarms. Costs the same however many there are.
     pub fn totals(&self) -> SwarmTotals {
-        SwarmTotals { peers: self.shards.iter().map(|shard| shard.lock().peer_count()).sum() }
+        let mut totals = SwarmTotals::default();
+        for shard in &self.shards {
+            let shard = shard.lock();
+            totals.swarms += shard.swarm_count();
+            totals.peers += shard.peer_count();
+            totals.seeders += shard.seeder_count();
+        }
+        totals
     }
 
     fn shard_of(&self, hash: u64) -> &Mutex<Shard> {

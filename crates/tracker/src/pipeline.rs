@@ -19,7 +19,7 @@ use wire::ScrapeEntry;
 
 use crate::counters::Counters;
 use crate::eviction::{Eviction, Evictions};
-use crate::limits::{FloodLimiter, RecentAddresses, Sender};
+use crate::limits::{Connections, FloodLimiter, RecentAddresses, Sender};
 use crate::rejection::Rejection;
 use crate::set_aside::SetAside;
 use crate::settings::{Acknowledge, LiveSettings};
@@ -149,6 +149,7 @@ pub struct Tracker {
     sink: Arc<dyn TrafficSink>,
     flood: FloodLimiter,
     announced_lately: RecentAddresses,
+    connections: Arc<Connections>,
     evictions: Evictions,
     promised: Mutex<PromisedSilence>,
     counters: Counters,
@@ -188,6 +189,7 @@ impl Tracker {
             sink,
             flood: FloodLimiter::new(secrets.pair(1)),
             announced_lately: RecentAddresses::new(secrets.pair(2)),
+            connections: Arc::default(),
             evictions: Evictions::default(),
             promised: Mutex::default(),
             counters: Counters::default(),
@@ -200,6 +202,31 @@ impl Tracker {
     /// What is counted.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// The HTTP connections that are open.
+    pub fn connections(&self) -> &Arc<Connections> {
+        &self.connections
+    }
+
+    /// The table of busy addresses.
+    pub fn flood_limiter(&self) -> &FloodLimiter {
+        &self.flood
+    }
+
+    /// The table of addresses that announced lately.
+    pub fn recent_addresses(&self) -> &RecentAddresses {
+        &self.announced_lately
+    }
+
+    /// Who was reported for claims that nobody can believe.
+    pub fn risk_throttle(&self) -> &RiskThrottle {
+        &self.risk_throttle
+    }
+
+    /// Orders to evict that have yet to be carried out.
+    pub fn evictions_pending(&self) -> usize {
+        self.evictions.pending()
     }
 
     /// The swarms.
@@ -273,7 +300,7 @@ impl Tracker {
             now,
         };
         let outcome = self.swarms.announce(&announce, &live.rules(), lists)?;
-        self.announced_lately.note(request.ip, now);
+        self.announced_lately.note(request.ip, now, live.rules().silence_max);
         let event = self.count(request, &admission, &outcome, now, &live);
         // Twice at once is not impatience: a hybrid torrent is announced under both its hashes, and a torrent may
         // list this tracker twice.
@@ -369,6 +396,7 @@ impl Tracker {
             };
             self.swarms.remove_peers(is_out, |departure| departed.push(departure));
         }
+        self.counters.peers_evicted.add(departed.len() as u64);
         self.write_down_departed(&departed, Cause::Removal);
     }
 

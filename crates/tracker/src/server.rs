@@ -13,7 +13,6 @@ use tracing::warn;
 use crate::housekeeping;
 use crate::http::tls::{Certificate, TlsError};
 use crate::http::{self, HttpServer, Listener};
-use crate::limits::Connections;
 use crate::pipeline::{Secrets, Tracker};
 use crate::settings::{LiveSettings, Settings};
 use crate::sockets;
@@ -100,7 +99,7 @@ pub fn start(settings: &Settings, tracker: Arc<Tracker>, secrets: &Secrets) -> R
     let (stop_http, http_stopped) = watch::channel(false);
     let http_server = HttpServer {
         tracker: Arc::clone(&tracker),
-        connections: Arc::new(Connections::default()),
+        connections: Arc::clone(tracker.connections()),
         stop: http_stopped,
         drain_timeout: settings.drain_timeout,
     };

@@ -3,8 +3,10 @@
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use domain::Passkey;
+use domain::clock::Stopwatch;
 use httparse::{EMPTY_HEADER, Header, Status as Parsed};
 use swarm::{Families, PeerLists};
 use tokio::sync::oneshot;
@@ -126,6 +128,7 @@ fn answer_parsed<'h>(
     }
     let Manner { after, has_body } = manner_of(&line, headers);
     let head = Head { line, headers, has_body };
+    let answering = Stopwatch::start();
     SCRATCH.with_borrow_mut(|scratch| {
         let (status, after) = match answer(&head, setting, scratch) {
             Ok(()) => (Status::Ok, after),
@@ -136,6 +139,7 @@ fn answer_parsed<'h>(
         };
         response::write(out, status, after, &scratch.body);
         let receipt = scratch.receipt.take();
+        tracker.counters().answers_http.record(answering.elapsed());
         // Nobody reads bodies here, so what follows is no request.
         if has_body { Progress::Refused } else { Progress::Answered { consumed, after, receipt } }
     })
@@ -328,9 +332,9 @@ fn announce(
     };
     let accepted = tracker.announce(&request, &mut scratch.lists);
     let Accepted { answer, unwritten } = accepted.map_err(|halt| Stop::of(halt, attempt))?;
-    tracker.counters().announces_http.increment();
+    tracker.counters().announces_http.count(request.event);
     if let Some(unwritten) = unwritten {
-        scratch.receipt = write_down(unwritten);
+        scratch.receipt = write_down(unwritten, tracker);
     }
     AnnounceReply {
         complete: answer.counts.seeders,
@@ -348,14 +352,18 @@ fn announce(
 }
 
 /// Writes the event down; a receipt where the answer has to wait for it.
-fn write_down(unwritten: Unwritten<'_>) -> Option<Receipt> {
+fn write_down(unwritten: Unwritten<'_>, tracker: &Tracker) -> Option<Receipt> {
     if !unwritten.is_awaited() {
         unwritten.write(None);
         return None;
     }
     let (stored, receipt) = oneshot::channel();
-    // Nobody waits any more if the client is gone.
+    let (waiting, waits) = (Stopwatch::start(), Arc::clone(&tracker.counters().journal_waits));
     unwritten.write(Some(Box::new(move |is_stored| {
+        if is_stored {
+            waits.record(waiting.elapsed());
+        }
+        // Nobody waits any more if the client is gone.
         let _ = stored.send(is_stored);
     })));
     Some(receipt)

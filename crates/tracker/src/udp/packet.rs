@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use access::Refusal;
 use access::vouching::{Asked, OnAnswer};
+use domain::clock::Stopwatch;
 use domain::{InfoHash, Passkey};
 use swarm::{Families, PeerLists};
 use wire::ScrapeEntry;
@@ -63,6 +64,7 @@ impl<'t> Answerer<'t> {
             Ok(udp::Request::Connect { transaction }) => self.connect(transaction, ip, reply),
             Ok(udp::Request::Announce(request)) => {
                 if self.is_genuine(request.connection, request.transaction, ip, reply) {
+                    let answering = Stopwatch::start();
                     let outcome = match self.announce(&request, from, reply) {
                         Err(Halt::Ask(passkey)) if self.attempt == Attempt::First => {
                             return self.set_aside(packet, from, passkey);
@@ -70,12 +72,15 @@ impl<'t> Answerer<'t> {
                         outcome => outcome.map_err(Halt::into_rejection),
                     };
                     self.conclude(outcome, request.transaction, reply);
+                    self.tracker.counters().answers_udp.record(answering.elapsed());
                 }
             }
             Ok(udp::Request::Scrape(request)) => {
                 if self.is_genuine(request.connection, request.transaction, ip, reply) {
+                    let answering = Stopwatch::start();
                     let outcome = self.scrape(&request, ip, reply);
                     self.conclude(outcome, request.transaction, reply);
+                    self.tracker.counters().answers_udp.record(answering.elapsed());
                 }
             }
             Err(error) => {
@@ -156,7 +161,7 @@ impl<'t> Answerer<'t> {
             },
             &mut self.lists,
         )?;
-        self.tracker.counters().announces_udp.increment();
+        self.tracker.counters().announces_udp.count(request.event);
         let peers = if ip.is_ipv6() { &self.lists.v6 } else { &self.lists.v4 };
         let counts = answer.counts;
         udp::write_announce_reply(
@@ -177,8 +182,10 @@ impl<'t> Answerer<'t> {
     /// Sends a reply once the event is stored. One that never is gets no answer: clients ask again.
     fn send_later(&self, reply: Vec<u8>, to: SocketAddr) -> OnStored {
         let socket = Arc::clone(&self.socket);
+        let (waiting, waits) = (Stopwatch::start(), Arc::clone(&self.tracker.counters().journal_waits));
         Box::new(move |is_stored| {
             if is_stored {
+                waits.record(waiting.elapsed());
                 // As with every reply: clients that do not get it ask again.
                 let _ = socket.send_to(&reply, to);
             }
