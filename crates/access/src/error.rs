@@ -6,6 +6,7 @@ use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
 use crate::clients::ClientPrefix;
+use crate::keys::KeyId;
 
 /// What SQLite reports for a row that breaks a rule of its table.
 const SQLITE_CONSTRAINT: i32 = 19;
@@ -68,7 +69,19 @@ pub enum AccessError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The system gives no random numbers, so no passkey can be made.
+    /// There is no such API key.
+    #[error("there is no key {0}: see rollcall key list")]
+    UnknownKey(KeyId),
+    /// A key must be good for something.
+    #[error("a key needs a scope: verify, read or admin")]
+    KeyWithoutScope,
+    /// People must be able to tell keys apart.
+    #[error("a key needs a name of 1 to 100 characters, such as the program that will use it")]
+    KeyName,
+    /// Every request is compared with the keys, and every process reads them all the time.
+    #[error("there are {0} keys already: revoke those that nobody uses (rollcall key list)")]
+    TooManyKeys(u32),
+    /// The system gives no random numbers, so no passkey and no key can be made.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
 }

@@ -27,7 +27,7 @@ pub(super) async fn check(database: &Database) -> Result<(), AccessError> {
 
 async fn postgres(pool: &PgPool) -> Result<Option<String>, sqlx::Error> {
     let occupied: Option<String> = sqlx::query_scalar(
-        "SELECT name FROM unnest(ARRAY['users', 'torrents', 'clients']) AS name
+        "SELECT name FROM unnest(ARRAY['users', 'torrents', 'clients', 'api_keys']) AS name
          WHERE to_regclass(name) IS NOT NULL LIMIT 1",
     )
     .fetch_optional(pool)
@@ -45,7 +45,7 @@ async fn postgres(pool: &PgPool) -> Result<Option<String>, sqlx::Error> {
 async fn mysql(pool: &MySqlPool) -> Result<Option<String>, sqlx::Error> {
     let occupied: Option<String> = sqlx::query_scalar(
         "SELECT table_name FROM information_schema.tables
-         WHERE table_schema = database() AND table_name IN ('users', 'torrents', 'clients') LIMIT 1",
+         WHERE table_schema = database() AND table_name IN ('users', 'torrents', 'clients', 'api_keys') LIMIT 1",
     )
     .fetch_optional(pool)
     .await?;
