@@ -9,6 +9,7 @@
 //! - [`whitelist`]: passkeys that may announce although no user has them, in Redis or in SQL, and its change feed
 //! - [`clients`]: prefixes of peer ids and the rule that the longest one decides
 //! - [`audit`]: who changed what, in a file whose lines are chained
+//! - [`keys`]: who may ask what of the site's API
 //! - [`error`]: what can go wrong with the database, and what to do about it
 //!
 //! A [`Refusal`] is told to the client; an [`AccessError`] is for the operator and never reaches one.
@@ -18,6 +19,7 @@ pub mod clients;
 pub mod error;
 pub mod follow;
 pub mod gate;
+pub mod keys;
 mod removed;
 pub mod store;
 pub mod vouching;
@@ -28,6 +30,7 @@ pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
 pub use follow::{Change, FollowCounters, Follower, load};
 pub use gate::{Admission, Denied, Gate, Refusal, TorrentGrant};
+pub use keys::{ApiKey, ApiKeys, Authenticated, KeyId, KeyRing, NewKey, Scope, Scopes};
 pub use store::{
     Adopted, Adoption, AdoptionTerms, MIGRATIONS, NewTorrent, NewUser, Store, Torrent, User, random_passkey,
 };

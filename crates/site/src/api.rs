@@ -84,7 +84,7 @@ pub(crate) async fn recorded<T, E: Into<Problem>>(
     let unrecorded = |error| Problem::unavailable("the audit trail", &error);
     // Trouble that is there already keeps the change from being made at all.
     audit.check().await.map_err(unrecorded)?;
-    let record = Record::ok(change.action, actor_of_key(&caller.key_id), change.subject);
+    let record = Record::ok(change.action, actor_of_key(caller.key_id.as_str()), change.subject);
     let record = change.details.into_iter().fold(record, |record, (name, value)| record.with(name, value));
     match doing.await.map_err(Into::into) {
         Ok(done) => {

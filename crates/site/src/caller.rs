@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use access::keys::{Authenticated, Scope};
+use access::keys::{Authenticated, KeyId, Scope};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -27,7 +27,7 @@ pub struct ClientAddress(pub IpAddr);
 #[derive(Debug)]
 pub struct Callers {
     /// By key.
-    pub by_key: RateLimit<Arc<str>>,
+    pub by_key: RateLimit<KeyId>,
     /// By address; an IPv6 network counts as one.
     pub by_address: RateLimit<IpAddr>,
 }
@@ -47,7 +47,7 @@ impl Callers {
         counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "from this address"))
     }
 
-    fn check_key(&self, key: &Arc<str>, now_ms: u64) -> Result<(), Problem> {
+    fn check_key(&self, key: &KeyId, now_ms: u64) -> Result<(), Problem> {
         let counted = self.by_key.check(key, now_ms);
         counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "with this key"))
     }

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,6 +15,7 @@ use utoipa_axum::routes;
 
 use crate::app::Routes;
 use crate::health::DependencyHealth;
+use crate::metrics;
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -21,7 +23,7 @@ pub(crate) fn routes() -> Routes {
     Routes::new()
         .routes(routes!(alive))
         .routes(routes!(ready))
-        .routes(routes!(metrics))
+        .routes(routes!(show_metrics))
         .route("/", get(|| async { Redirect::temporary("/docs") }))
 }
 
@@ -90,7 +92,7 @@ async fn ready(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
         (status = "default", description = "No valid key", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-async fn metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Result<Response, Problem> {
+async fn show_metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Result<Response, Problem> {
     if !site.settings.metrics_open {
         let caller = site.identify(&headers).ok_or_else(|| {
             site.counters.unauthorized.increment();
@@ -101,7 +103,7 @@ async fn metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Result<Re
             return Err(Problem::forbidden(Scope::Read.name()));
         }
     }
-    Ok(String::new().into_response())
+    Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], site.parts.metrics.render()).into_response())
 }
 
 fn may_read(site: &Site, headers: &HeaderMap) -> bool {

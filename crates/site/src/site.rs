@@ -15,6 +15,7 @@ use views::Activity;
 use crate::caller::Callers;
 use crate::counters::SiteCounters;
 use crate::health::Health;
+use crate::metrics::Metrics;
 use crate::settings::SiteSettings;
 
 /// The parts of the process that the site reads and changes.
@@ -46,6 +47,8 @@ pub struct Parts {
     pub tracker: Option<Arc<Tracker>>,
     /// How everything is.
     pub health: Arc<Health>,
+    /// What the metrics page shows.
+    pub metrics: Arc<Metrics>,
     /// With more entries than this the journal is too long.
     pub journal_length_alarm: u64,
 }
