@@ -94,8 +94,9 @@ fn admit(site: &Site, mut request: Request) -> Result<Request, Problem> {
     let Some(RemoteAddress(from)) = request.extensions().get().copied() else {
         return Err(Problem::internal("the listener", &"it gave no address"));
     };
-    let headers = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-    let client = proxy::client_address(from.ip(), headers, &site.settings.proxies)
+    let headers: Vec<(&str, &[u8])> =
+        request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+    let client = proxy::client_address(from.ip(), headers.iter().copied(), &site.settings.proxies)
         .map_err(|error| Problem::bad_request(error.to_string()))?;
     site.callers.check_address(client.ip, site.parts.clock.now_ms())?;
     request.extensions_mut().insert(ClientAddress(client.ip));

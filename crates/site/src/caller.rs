@@ -75,7 +75,7 @@ pub async fn require(
     })?;
     if !caller.scopes.allow(guard.needs) {
         site.counters.forbidden.increment();
-        return Err(Problem::forbidden(guard.needs.name()));
+        return Err(Problem::forbidden(guard.needs.as_str()));
     }
     site.callers.check_key(&caller.key_id, site.parts.clock.now_ms())?;
     request.extensions_mut().insert(caller);

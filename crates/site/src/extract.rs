@@ -58,17 +58,6 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Said<T> {
     }
 }
 
-/// Something that a layer before put there, if it did.
-pub struct Maybe<T>(pub Option<T>);
-
-impl<S: Send + Sync, T: Clone + Send + Sync + 'static> FromRequestParts<S> for Maybe<T> {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Ok(Maybe(parts.extensions.get().cloned()))
-    }
-}
-
 /// Which page of a list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]

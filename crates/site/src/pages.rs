@@ -100,7 +100,7 @@ async fn show_metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Resu
         })?;
         if !caller.scopes.allow(Scope::Read) {
             site.counters.forbidden.increment();
-            return Err(Problem::forbidden(Scope::Read.name()));
+            return Err(Problem::forbidden(Scope::Read.as_str()));
         }
     }
     Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], site.parts.metrics.render()).into_response())

@@ -285,9 +285,12 @@ where
     let mut connection =
         std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
     let mut stop = shared.stop.clone();
+    let draining = async {
+        let _ = stop.wait_for(|stopped| *stopped).await;
+    };
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        _ = stop.wait_for(|stopped| *stopped) => {
+        () = draining => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
