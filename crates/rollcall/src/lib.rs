@@ -12,6 +12,7 @@
 //! - [`logging`]: what the server says about itself
 //! - [`output`]: what commands print
 //! - [`announce_url`]: what a user puts into a client
+//! - [`vouching`]: who vouches for strangers
 //! - [`tracker_settings`]: the configuration as the tracker wants it
 //!
 //! Results go to standard output. Errors and logs go to standard error; an error is one line that says what to do.
@@ -29,6 +30,7 @@ pub mod node;
 pub mod output;
 pub mod roles;
 pub mod tracker_settings;
+pub mod vouching;
 
 use std::process::ExitCode;
 

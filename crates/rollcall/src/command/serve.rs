@@ -25,6 +25,7 @@ use crate::logging::{self, LogControl};
 use crate::node::Node;
 use crate::output::Output;
 use crate::roles::{Role, Roles};
+use crate::vouching;
 
 /// Starts the server and serves until it is told to end.
 pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
@@ -33,7 +34,8 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     let node = Node::take(&data, config.journal.node_name.as_ref().map(Name::as_str))?;
     let store = Store::open(&config.database_url(&data)).await?;
-    let gate = Arc::new(Gate::default());
+    let (gate, unopened) = vouching::gate(&config)?;
+    let gate = Arc::new(gate);
     let follower = access::load(store.clone(), Arc::clone(&gate))
         .await?
         .poll_every(Duration::from_millis(config.access.poll_interval_ms.into()));
@@ -43,6 +45,10 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
         false => None,
     };
     engine.begin();
+    let office = match &running {
+        Some(running) => Some(unopened.open(&config, &store, &gate, Arc::clone(running.tracker())).await?),
+        None => None,
+    };
     let tracker = running.as_ref().map(|running| Arc::clone(running.tracker()));
     let (stop_following, stopped) = oneshot::channel::<()>();
     let following = tokio::spawn(follower.run(move |change| apply(change, tracker.as_deref()), stopped));
@@ -59,6 +65,9 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
     drop(stop_following);
     if let Some(running) = running {
         tokio::task::spawn_blocking(move || running.drain()).await.context("draining failed")?;
+    }
+    if let Some(office) = office {
+        office.close().await;
     }
     engine.drain(Duration::from_secs(config.tracker.drain_timeout_s.into())).await;
     let _ = following.await;
