@@ -56,7 +56,7 @@ impl Desk {
 
     /// Opens the journal.
     pub async fn open_journal(&self) -> anyhow::Result<Arc<dyn Journal>> {
-        backends::open_journal(&self.config, &self.data).await
+        Ok(backends::open_journal(&self.config, &self.data).await?.store)
     }
 }
 
