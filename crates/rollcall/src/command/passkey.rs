@@ -2,9 +2,11 @@
 
 use std::process::ExitCode;
 
+use access::audit::Subject;
 use domain::Passkey;
 use serde_json::json;
 
+use super::recorded::record;
 use super::{Desk, user};
 use crate::cli::PasskeyCommand;
 
@@ -13,8 +15,12 @@ pub async fn run(desk: &Desk, command: PasskeyCommand) -> anyhow::Result<ExitCod
     let store = desk.open_store().await?;
     let exit_code = match command {
         PasskeyCommand::Rotate { user, passkey } => {
-            store.rotate_passkey(user, passkey).await?;
-            user::show(desk, &user::find(&store, user).await?)?;
+            let rotating = async {
+                store.rotate_passkey(user, passkey).await?;
+                user::find(&store, user).await
+            };
+            let record = record("passkey.rotate", Subject::user(Some(user)));
+            user::show(desk, &desk.recorded(record, rotating, user::tell_of).await?)?;
             ExitCode::SUCCESS
         }
         PasskeyCommand::Check { passkey } => {
