@@ -28,7 +28,15 @@ impl Site {
 fn w7_every_command_that_changes_something_leaves_a_record() {
     let site = Site::new();
     let torrent = ["torrent", "add", "--id", "12", "--infohash", INFO_HASH, "--name", "A name"];
-    let cases: [(&[&str], &str); 18] = [
+    let listed = format!("passkey {}", access::audit::passkey_subject_id(&PASSKEY.parse().unwrap()));
+    let (added, removed) = (format!("passkey.add {listed} ok"), format!("passkey.remove {listed} ok"));
+    let list = site.write("list.txt", "0123456789abcdef\n");
+    let cases: [(&[&str], &str); 23] = [
+        (&["passkey", "add", PASSKEY], &added),
+        (&["passkey", "add", PASSKEY, "89abcdef"], "passkey.add whitelist all ok"),
+        (&["passkey", "remove", PASSKEY], &removed),
+        (&["passkey", "refresh", crate::text_of(&list)], "passkey.refresh whitelist all ok"),
+        (&["passkey", "undo"], "passkey.undo whitelist all ok"),
         (&["user", "add", "--id", "7", "--passkey", PASSKEY], "user.add user 7 ok"),
         (&["user", "disable", "7"], "user.disable user 7 ok"),
         (&["user", "enable", "7"], "user.enable user 7 ok"),
@@ -59,13 +67,18 @@ fn w7_every_command_that_changes_something_leaves_a_record() {
     site.text(&["key", "revoke", id]);
     assert_eq!(site.newest_in_short(), format!("key.revoke key {id} ok"));
     // What only looks leaves none.
-    for looking in
-        [&["user", "list"][..], &["torrent", "list"], &["client", "list"], &["key", "list"], &["dlq", "list"]]
-    {
+    for looking in [
+        &["passkey", "count"][..],
+        &["user", "list"],
+        &["torrent", "list"],
+        &["client", "list"],
+        &["key", "list"],
+        &["dlq", "list"],
+    ] {
         site.text(looking);
     }
-    assert_eq!(site.newest()["seq"], 20);
-    assert_eq!(site.json(&["audit", "verify"])["records"], 20);
+    assert_eq!(site.newest()["seq"], 25);
+    assert_eq!(site.json(&["audit", "verify"])["records"], 25);
 }
 
 #[test]
