@@ -7,6 +7,7 @@ use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
 use crate::clients::ClientPrefix;
+use crate::keys::KeyId;
 use crate::whitelist::LineError;
 
 /// What SQLite reports for a row that breaks a rule of its table.
@@ -29,6 +30,26 @@ pub enum AccessError {
     /// A new user cannot have the id of another.
     #[error("user {0} exists already: choose another id, or leave it out to get the next free one")]
     UserIdTaken(UserId),
+    /// A new user cannot have the id of somebody who was taken in.
+    #[error(
+        "user {0} was taken in because the site vouched for another passkey: use that passkey, which makes the user \
+         ours, or remove the user first (\"rollcall user remove {0}\"; the account stays)"
+    )]
+    UserIdAdopted(UserId),
+    /// Somebody was taken in with this passkey, under another id.
+    #[error(
+        "passkey {} belongs to user {holder}, who was taken in because the site vouched for it: add the user with \
+         --id {holder}, which keeps the account, or remove user {holder} first to begin a new one as {wanted}",
+        passkey.redacted()
+    )]
+    PasskeyAdopted {
+        /// The passkey; only its first digits are ever shown.
+        passkey: Passkey,
+        /// Who has it.
+        holder: UserId,
+        /// Who should have had it.
+        wanted: UserId,
+    },
     /// A new torrent cannot have the id of another.
     #[error("torrent {0} exists already: choose another id, or leave it out to get the next free one")]
     TorrentIdTaken(TorrentId),
@@ -70,6 +91,12 @@ pub enum AccessError {
         /// What is wrong with it.
         reason: String,
     },
+    /// So many processes take people in at once that nobody gets a turn.
+    #[error("accounts for strangers could not be made: other processes make too many at once; try again")]
+    AdoptionContended,
+    /// How the verify endpoint is to be asked makes no sense.
+    #[error("the verify endpoint cannot be asked: {0}")]
+    VerifyEndpoint(String),
     /// Redis, where the whitelist is, does not do what was asked.
     #[error(transparent)]
     Redis(#[from] Trouble),
@@ -91,7 +118,19 @@ pub enum AccessError {
         "the whitelist was changed, but trackers hear of it only when what they remember runs out ({0}): do the same once more"
     )]
     Untold(Box<AccessError>),
-    /// The system gives no random numbers, so no passkey can be made.
+    /// There is no such API key.
+    #[error("there is no key {0}: see rollcall key list")]
+    UnknownKey(KeyId),
+    /// A key must be good for something.
+    #[error("a key needs a scope: verify, read or admin")]
+    KeyWithoutScope,
+    /// People must be able to tell keys apart.
+    #[error("a key needs a name of 1 to 100 characters, such as the program that will use it")]
+    KeyName,
+    /// Every request is compared with the keys, and every process reads them all the time.
+    #[error("there are {0} keys already: revoke those that nobody uses (rollcall key list)")]
+    TooManyKeys(u32),
+    /// The system gives no random numbers, so no passkey and no key can be made.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
 }
@@ -117,6 +156,7 @@ impl AccessError {
     pub fn is_retryable(&self) -> bool {
         match self {
             AccessError::Database(error) => error.is_retryable(),
+            AccessError::AdoptionContended => true,
             AccessError::Redis(trouble) => trouble.is_retryable(),
             AccessError::Untold(error) => error.is_retryable(),
             _ => false,

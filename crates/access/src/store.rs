@@ -20,6 +20,7 @@ use sqlx::migrate::Migrator;
 
 use crate::error::AccessError;
 
+pub(crate) mod adopted;
 pub(crate) mod clients;
 pub(crate) mod mysql;
 mod occupied;
@@ -30,6 +31,7 @@ pub(crate) mod tables;
 pub(crate) mod torrents;
 pub(crate) mod users;
 
+pub use adopted::{Adopted, Adoption, AdoptionTerms};
 pub use torrents::{NewTorrent, Torrent};
 pub use users::{NewUser, User};
 

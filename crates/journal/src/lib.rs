@@ -5,7 +5,7 @@
 //! - [`port`]: what a journal owes its users, whatever it is kept in
 //! - [`sqlite`], `redis`: the adapters
 //! - [`id`], [`fields`], [`entry`]: an entry: its place, its fields as written, its fields as understood
-//! - [`letter`]: entries that a view could not take, with the reason
+//! - [`letter`], [`letters`]: entries that a view could not take, with the reason, and what an operator does with them
 //! - [`view`]: what a view owes the journal
 //! - [`consumer`]: the loop that brings entries into a view
 //! - [`queue`]: between the tracker and the journal: bounded, stored in batches
@@ -21,6 +21,7 @@ pub mod error;
 pub mod fields;
 pub mod id;
 pub mod letter;
+pub mod letters;
 pub mod maintenance;
 pub mod port;
 pub mod queue;

@@ -213,8 +213,13 @@ pub trait Journal: Send + Sync + 'static {
     /// Up to `count` entries with ids greater than `after`, in order.
     async fn list(&self, lane: Lane, after: EntryId, count: usize) -> Result<Vec<Stored>, JournalError>;
 
-    /// Up to `count` of the newest entries, newest first.
-    async fn list_newest(&self, lane: Lane, count: usize) -> Result<Vec<Stored>, JournalError>;
+    /// Up to `count` of the newest entries with ids less than `before`, newest first.
+    async fn list_newest(
+        &self,
+        lane: Lane,
+        before: EntryId,
+        count: usize,
+    ) -> Result<Vec<Stored>, JournalError>;
 
     /// One entry.
     async fn get(&self, lane: Lane, id: EntryId) -> Result<Option<Stored>, JournalError>;

@@ -234,12 +234,21 @@ impl Journal for RedisJournal {
         self.redis.query(&command).await.and_then(reply::entries).map_err(self.explain(lane, ""))
     }
 
-    async fn list_newest(&self, lane: Lane, count: usize) -> Result<Vec<Stored>, JournalError> {
+    async fn list_newest(
+        &self,
+        lane: Lane,
+        before: EntryId,
+        count: usize,
+    ) -> Result<Vec<Stored>, JournalError> {
         if count == 0 {
             return Ok(Vec::new());
         }
+        // Redis refuses a range that excludes the least id there can be: nothing lies before it.
+        if before == EntryId::ZERO {
+            return Ok(Vec::new());
+        }
         let mut command = redis::cmd("XREVRANGE");
-        command.arg(self.key(lane)).arg("+").arg("-").arg("COUNT").arg(count);
+        command.arg(self.key(lane)).arg(format!("({before}")).arg("-").arg("COUNT").arg(count);
         self.redis.query(&command).await.and_then(reply::entries).map_err(self.explain(lane, ""))
     }
 

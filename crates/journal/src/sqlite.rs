@@ -266,8 +266,13 @@ impl Journal for SqliteJournal {
         self.list_after(lane, after, count).await
     }
 
-    async fn list_newest(&self, lane: Lane, count: usize) -> Result<Vec<Stored>, JournalError> {
-        self.list_last(lane, count).await
+    async fn list_newest(
+        &self,
+        lane: Lane,
+        before: EntryId,
+        count: usize,
+    ) -> Result<Vec<Stored>, JournalError> {
+        self.list_before(lane, before, count).await
     }
 
     async fn get(&self, lane: Lane, id: EntryId) -> Result<Option<Stored>, JournalError> {

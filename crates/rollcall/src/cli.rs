@@ -67,12 +67,12 @@ pub enum Command {
 Examples:
   rollcall serve
   rollcall serve --config rollcall.toml --data /var/lib/rollcall
-  rollcall serve --set tracker.http_addr=0.0.0.0:6969 --set log.level=debug
+  rollcall serve --set tracker.udp_addr=0.0.0.0:6969 --set log.level=debug
   rollcall serve --roles ledger,activity --set redis.url=redis://10.0.0.5
 
 SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the configuration again.")]
     Serve {
-        /// What this process does: any of tracker, ledger, activity; everything if left out
+        /// What this process does: any of tracker, ledger, activity, site; everything if left out
         #[arg(long, value_name = "ROLES")]
         roles: Option<Roles>,
     },

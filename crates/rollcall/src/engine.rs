@@ -31,6 +31,7 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What runs, and how to change and end it.
 pub struct Engine {
+    journal: Arc<dyn Journal>,
     queue: Arc<Queue>,
     flusher: Option<Flusher>,
     flushing: Option<JoinHandle<()>>,
@@ -41,6 +42,21 @@ pub struct Engine {
     ledger_settings: watch::Sender<ConsumerSettings>,
     activity_settings: watch::Sender<ConsumerSettings>,
     maintenance_settings: watch::Sender<MaintenanceSettings>,
+    /// What others may look at.
+    shown: Shown,
+}
+
+/// What runs in an engine, for the site and its metrics to look at.
+#[derive(Clone, Default)]
+pub struct Shown {
+    /// The accounts, if this process keeps them.
+    pub ledger: Option<Arc<Ledger>>,
+    /// The lists, if this process keeps them.
+    pub activity: Option<Activity>,
+    /// What each view has done.
+    pub views: Vec<(&'static str, Arc<ConsumerCounters>)>,
+    /// What the maintenance of the journal has done.
+    pub maintenance: Arc<MaintenanceCounters>,
 }
 
 /// Everything that is shared while the engine is put together.
@@ -67,6 +83,8 @@ impl Engine {
         let queue = Arc::new(Queue::new(config.journal.queue_max as usize));
         let flusher = Flusher::new(Arc::clone(&queue), Arc::clone(&journal), node.process().to_string());
         let mut engine = Engine {
+            journal: Arc::clone(&journal),
+            shown: Shown::default(),
             queue,
             flusher: Some(flusher),
             flushing: None,
@@ -103,6 +121,25 @@ impl Engine {
     /// Where the tracker puts its events.
     pub fn queue(&self) -> &Arc<Queue> {
         &self.queue
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        &self.journal
+    }
+
+    /// What runs.
+    pub fn shown(&self) -> &Shown {
+        &self.shown
+    }
+
+    /// Lets something else run until the end; it is told by the receiver.
+    pub fn add_until_stopped<F>(&mut self, task: impl FnOnce(watch::Receiver<bool>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let task = task(self.stop.subscribe());
+        self.add(task);
     }
 
     /// Takes over what may change while the server runs.
@@ -142,6 +179,7 @@ impl Engine {
         let ledger = Arc::new(backends::open_ledger(parts.config, parts.data, directory, risks).await?);
         let settings = self.ledger_settings.subscribe();
         self.add_consumer(parts, Arc::clone(&ledger) as Arc<dyn View>, settings);
+        self.shown.ledger = Some(Arc::clone(&ledger));
         self.add(prune_now_and_then(ledger, parts.stopped.clone()));
         Ok(())
     }
@@ -150,6 +188,7 @@ impl Engine {
         let activity = backends::open_activity(parts.config, parts.data).await?;
         let settings = self.activity_settings.subscribe();
         self.add_consumer(parts, Arc::new(activity.clone()), settings);
+        self.shown.activity = Some(activity.clone());
         let every = Duration::from_secs(parts.config.activity.sweep_interval_s.into());
         self.add(sweep_now_and_then(activity, every, parts.stopped.clone()));
         Ok(())
@@ -170,12 +209,13 @@ impl Engine {
             settings,
             parts.stopped.clone(),
         );
+        self.shown.views.push((name, consumer.counters()));
         self.add(summarise_now_and_then(name, consumer.counters(), parts.stopped.clone()));
         self.add(consumer.run());
     }
 
     fn add_maintenance(&mut self, parts: Parts<'_>) {
-        let counters = Arc::new(MaintenanceCounters::default());
+        let counters = Arc::clone(&self.shown.maintenance);
         let settings = self.maintenance_settings.subscribe();
         self.add(maintenance::run(parts.journal, system_clock(), settings, counters, parts.stopped));
     }

@@ -13,7 +13,7 @@
 //! - [`output`]: what commands print
 //! - [`redis_cli`]: how an operator types `redis-cli`
 //! - [`announce_url`]: what a user puts into a client
-//! - [`tracker_settings`]: the configuration as the tracker wants it
+//! - [`tracker_settings`], [`site_settings`]: the configuration as the tracker and the site want it
 //!
 //! Results go to standard output. Errors and logs go to standard error; an error is one line that says what to do.
 //! Exit codes: 0 done, 1 failed, 2 the command line was not understood.
@@ -30,6 +30,7 @@ pub mod node;
 pub mod output;
 pub mod redis_cli;
 pub mod roles;
+pub mod site_settings;
 pub mod tracker_settings;
 
 use std::process::ExitCode;

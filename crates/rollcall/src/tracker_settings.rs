@@ -103,10 +103,10 @@ impl Config {
     }
 }
 
-fn seconds(seconds: u32) -> Duration {
+pub(crate) fn seconds(seconds: u32) -> Duration {
     Duration::from_secs(seconds.into())
 }
 
-fn header_name(name: &HeaderName) -> String {
+pub(crate) fn header_name(name: &HeaderName) -> String {
     name.as_str().to_owned()
 }

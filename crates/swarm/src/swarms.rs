@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use crate::announce::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts};
 use crate::runs::Runs;
 use crate::shard::Shard;
+use crate::sight::PeerSight;
 
 /// Enough that threads rarely meet, few enough that a shard is worth having.
 const SHARDS: usize = 64;
@@ -71,6 +72,13 @@ impl Swarms {
     pub fn scrape(&self, info_hash: &InfoHash) -> SwarmCounts {
         let hash = self.hasher.hash_one(info_hash);
         self.shard_of(hash).lock().scrape(hash, info_hash)
+    }
+
+    /// All peers of one torrent, in no order. Copies them under the shard's lock: for people who look, not for every
+    /// announce.
+    pub fn peers_of(&self, info_hash: &InfoHash) -> Vec<PeerSight> {
+        let hash = self.hasher.hash_one(info_hash);
+        self.shard_of(hash).lock().sight(hash, info_hash)
     }
 
     /// Takes out every peer that has been silent for `rules.silence_max` (T3). Costs what is due.

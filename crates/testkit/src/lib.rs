@@ -21,6 +21,7 @@
 pub mod announce;
 pub mod bencode;
 pub mod clients;
+pub mod api;
 pub mod companion;
 pub mod http;
 pub mod population;
@@ -34,6 +35,7 @@ pub mod udp;
 pub mod wait;
 
 pub use announce::Announce;
+pub use api::{Api, ApiReply};
 pub use companion::Companion;
 pub use http::{HttpReply, RawHttp};
 pub use population::{Destination, Moved, Plan, Population, Standings, Truth};

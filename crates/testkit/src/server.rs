@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::Family;
 use crate::announce::{Announce, percent_encode};
+use crate::api::Api;
 use crate::companion::{Companion, Launch};
 use crate::http::{self, RawHttp};
 use crate::ports::free_port;
@@ -120,6 +121,23 @@ impl Server {
     /// Where its site listens: API, verify endpoint, metrics, health.
     pub fn site_addr(&self) -> SocketAddr {
         Family::V4.loopback_at(self.site_port)
+    }
+
+    /// A caller of its site without a key.
+    pub fn stranger(&self) -> Api {
+        Api::new(self.site_addr())
+    }
+
+    /// A caller of its site with a new key for these scopes, once the key works.
+    #[track_caller]
+    pub fn api(&self, scopes: &[&str]) -> Api {
+        let mut args = vec!["key", "create", "--name", "test"];
+        scopes.iter().for_each(|scope| args.extend(["--scope", scope]));
+        let made = self.cli(&args);
+        let api = self.stranger().with_key(made["key"].as_str().expect("a new key is shown"));
+        let target = if scopes == ["verify"] { "/passkey/verify" } else { "/api/v1/stats" };
+        eventually("a new key to work", CHANGE_LIMIT, || (api.get(target).status() != 401).then_some(()));
+        api
     }
 
     /// Its data folder.

@@ -59,6 +59,10 @@ pub struct Counters {
     pub packets: Counter,
     /// UDP replies that the system would not take.
     pub replies_unsent: Counter,
+    /// UDP packets that waited until somebody was asked about their passkey.
+    pub packets_set_aside: Counter,
+    /// UDP packets that could not, because too many did, or nobody could be asked. Clients ask again.
+    pub packets_not_set_aside: Counter,
     /// What was refused, by reason.
     pub refused: Refused,
     /// How long answers over HTTP and HTTPS took: from a whole head to an answer that can be sent, without any wait

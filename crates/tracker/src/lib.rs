@@ -17,7 +17,9 @@
 //!
 //! # Guarantees
 //!
-//! An announce never waits for the network or a database: the gate and the swarms are in memory. Whatever bytes
+//! An announce never waits for the network or a database: the gate and the swarms are in memory. The one exception is a
+//! stranger's first announce: its connection waits, within a limit, until somebody was asked about the passkey, while
+//! all others go on; over UDP the packet is set aside. Whatever bytes
 //! arrive, the answer is a reason a person can read, and state changes only once everything has been found good.
 
 pub mod counters;
@@ -28,8 +30,9 @@ pub mod limits;
 pub mod pipeline;
 pub mod rejection;
 pub mod server;
+mod set_aside;
 pub mod settings;
-mod sockets;
+pub mod sockets;
 pub mod traffic;
 pub mod udp;
 

@@ -2,8 +2,10 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use access::{Admission, Gate, Refusal};
+use access::vouching::{Asked, OnAnswer};
+use access::{Admission, Denied, Gate, Refusal};
 use arc_swap::ArcSwap;
 use domain::clock::Clock;
 use domain::{
@@ -19,6 +21,7 @@ use crate::counters::Counters;
 use crate::eviction::{Eviction, Evictions};
 use crate::limits::{Connections, FloodLimiter, RecentAddresses, Sender};
 use crate::rejection::Rejection;
+use crate::set_aside::SetAside;
 use crate::settings::{Acknowledge, LiveSettings};
 use crate::traffic::{self, Place, TrafficSink, Unwritten};
 
@@ -78,6 +81,39 @@ pub struct Accepted<'t> {
     pub unwritten: Option<Unwritten<'t>>,
 }
 
+/// Why a request has no answer of the kind it asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Halt {
+    /// It is refused.
+    Rejected(Rejection),
+    /// Nobody here knows this passkey: somebody has to be asked ([`Tracker::ask`]), and then the request is taken
+    /// again. A client never hears of it.
+    Ask(Passkey),
+}
+
+impl<R: Into<Rejection>> From<R> for Halt {
+    fn from(rejection: R) -> Self {
+        Halt::Rejected(rejection.into())
+    }
+}
+
+impl Halt {
+    fn of(denied: Denied, passkey: &Passkey) -> Self {
+        match denied {
+            Denied::Refused(refusal) => refusal.into(),
+            Denied::Ask => Halt::Ask(*passkey),
+        }
+    }
+
+    /// What a client is told whose passkey was asked about already: nobody asks twice for one request.
+    pub fn into_rejection(self) -> Rejection {
+        match self {
+            Halt::Rejected(rejection) => rejection,
+            Halt::Ask(_) => Refusal::CannotCheck.into(),
+        }
+    }
+}
+
 /// Secrets of a process, drawn at its start.
 #[derive(Clone, Copy)]
 pub struct Secrets {
@@ -118,6 +154,7 @@ pub struct Tracker {
     promised: Mutex<PromisedSilence>,
     counters: Counters,
     risk_throttle: RiskThrottle,
+    packets_aside: SetAside,
     node: NodeId,
 }
 
@@ -157,6 +194,7 @@ impl Tracker {
             promised: Mutex::default(),
             counters: Counters::default(),
             risk_throttle: RiskThrottle::default(),
+            packets_aside: SetAside::default(),
             node: NodeId(node),
         }
     }
@@ -233,19 +271,19 @@ impl Tracker {
     }
 
     /// Takes an announce. The peers it is given are written to `lists`.
-    pub fn announce(&self, request: &Request, lists: &mut PeerLists) -> Result<Accepted<'_>, Rejection> {
+    pub fn announce(&self, request: &Request, lists: &mut PeerLists) -> Result<Accepted<'_>, Halt> {
         let live = self.live.load();
-        let admission = match self.gate.admit(&request.passkey, &request.info_hash, &request.peer_id) {
+        let now = self.now();
+        let admission = match self.gate.admit(&request.passkey, &request.info_hash, &request.peer_id, now) {
             Ok(admission) => admission,
-            Err(refusal) if is_goodbye(request, refusal) => {
+            Err(Denied::Refused(refusal)) if is_goodbye(request, refusal) => {
                 lists.clear();
                 let answer = answer(SwarmCounts::default(), &live, None);
                 return Ok(Accepted { answer, unwritten: None });
             }
-            Err(refusal) => return Err(refusal.into()),
+            Err(denied) => return Err(Halt::of(denied, &request.passkey)),
         };
         let place = Place::reserve(&*self.sink).ok_or(Rejection::JournalFull)?;
-        let now = self.now();
         let announce = Announce {
             info_hash: admission.info_hash,
             user: admission.user,
@@ -279,8 +317,23 @@ impl Tracker {
     }
 
     /// Whether a passkey may scrape.
-    pub fn admit_scrape(&self, passkey: &Passkey) -> Result<UserId, Rejection> {
-        Ok(self.gate.admit_user(passkey)?)
+    pub fn admit_scrape(&self, passkey: &Passkey) -> Result<UserId, Halt> {
+        self.gate.admit_user(passkey, self.now()).map_err(|denied| Halt::of(denied, passkey))
+    }
+
+    /// Asks about somebody whom nobody here knows; see [`Halt::Ask`].
+    pub fn ask(&self, passkey: Passkey, on_answer: OnAnswer) -> Asked {
+        self.gate.strangers().map_or(Asked::Dropped, |strangers| strangers.ask(passkey, on_answer))
+    }
+
+    /// How long an answer may take.
+    pub fn ask_patience(&self) -> Duration {
+        self.gate.strangers().map_or(Duration::ZERO, |strangers| strangers.patience())
+    }
+
+    /// Packets that wait for an answer about their passkey.
+    pub(crate) fn packets_aside(&self) -> &SetAside {
+        &self.packets_aside
     }
 
     /// Whether an address may scrape without a passkey, as over UDP: it has an accepted announce behind it.
@@ -329,6 +382,7 @@ impl Tracker {
         let Some(ordered) = self.evictions.take_due() else {
             return;
         };
+        let now = self.now();
         let mut departed = Vec::new();
         for info_hash in &ordered.torrents {
             if !self.gate.torrent(info_hash).is_some_and(|torrent| torrent.enabled) {
@@ -337,7 +391,7 @@ impl Tracker {
         }
         if !ordered.users.is_empty() || ordered.clients {
             let is_out = |user, peer_id: &PeerId| {
-                ordered.users.contains(&user) && !self.gate.is_enabled(user)
+                ordered.users.contains(&user) && !self.gate.is_enabled(user, now)
                     || ordered.clients && !self.gate.allows_client(peer_id)
             };
             self.swarms.remove_peers(is_out, |departure| departed.push(departure));

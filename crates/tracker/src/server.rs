@@ -44,7 +44,8 @@ pub enum StartError {
     Thread(#[from] io::Error),
 }
 
-fn explain_bind(error: &io::Error) -> String {
+/// Why an address cannot be used, and what to do.
+pub fn explain_bind(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
             "the port is taken; stop whoever has it, or configure another one".to_owned()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::clock::{Clock, Stopwatch, SystemClock};
-use journal::{GroupStatus, Journal, Lane, LaneStatus};
+use journal::{EntryId, GroupStatus, Journal, Lane, LaneStatus};
 use serde_json::{Map, Value as Json, json};
 
 use super::Desk;
@@ -193,7 +193,7 @@ fn view_of(config: &Config, group: &str) -> Option<&'static str> {
 }
 
 async fn risks(desk: &Desk, journal: &dyn Journal, limit: u32) -> anyhow::Result<()> {
-    let stored = journal.list_newest(Lane::Risk, limit as usize).await?;
+    let stored = journal.list_newest(Lane::Risk, EntryId::MAX, limit as usize).await?;
     let mut table =
         Table::new(&["entry", "user", "seconds", "up claimed", "credited", "down claimed", "credited", "ip"]);
     let mut entries = Vec::new();

@@ -38,6 +38,8 @@ pub fn find_misfit(config: &Config) -> Option<Misfit> {
     .or_else(|| something_listens(config))
     .or_else(|| addresses_are_distinct(config))
     .or_else(|| https_has_its_files(config))
+    .or_else(|| site_files_go_together(config))
+    .or_else(|| nothing_secret_is_sent_in_the_clear(config))
     .or_else(|| proxies_are_named(config))
     .or_else(|| one_way_to_redis(config))
     .or_else(|| streams_are_distinct(config))
@@ -124,7 +126,11 @@ fn something_listens(config: &Config) -> Option<Misfit> {
 
 fn addresses_are_distinct(config: &Config) -> Option<Misfit> {
     let tracker = &config.tracker;
-    let over_tcp = [("tracker.http_addr", &tracker.http_addr), ("tracker.https_addr", &tracker.https_addr)];
+    let over_tcp = [
+        ("tracker.http_addr", &tracker.http_addr),
+        ("tracker.https_addr", &tracker.https_addr),
+        ("site.addr", &config.site.addr),
+    ];
     let over_udp = [("tracker.udp_addr", &tracker.udp_addr)];
     repeated_address(&over_tcp).or_else(|| repeated_address(&over_udp))
 }
@@ -161,6 +167,38 @@ fn https_has_its_files(config: &Config) -> Option<Misfit> {
     (!has_both && !has_neither).then(|| Misfit {
         keys,
         problem: "tracker.tls_cert_file and tracker.tls_key_file go together: set both or neither".to_owned(),
+    })
+}
+
+fn site_files_go_together(config: &Config) -> Option<Misfit> {
+    let site = &config.site;
+    (site.tls_cert_file.is_some() != site.tls_key_file.is_some()).then(|| Misfit {
+        keys: vec!["site.tls_cert_file", "site.tls_key_file"],
+        problem: "site.tls_cert_file and site.tls_key_file go together: set both or neither".to_owned(),
+    })
+}
+
+/// Passkeys and keys are read by whoever carries them, unless they are encrypted. UDP knows no encryption.
+fn nothing_secret_is_sent_in_the_clear(config: &Config) -> Option<Misfit> {
+    let (tracker, site) = (&config.tracker, &config.site);
+    let is_open = |address: &&SocketAddr| !address.ip().is_loopback();
+    if let Some(address) = tracker.http_addr.iter().find(is_open).filter(|_| !tracker.allow_plaintext) {
+        return Some(Misfit {
+            keys: vec!["tracker.http_addr", "tracker.allow_plaintext"],
+            problem: format!(
+                "tracker.http_addr has {address}, where passkeys would cross the network in plain text: use \
+                 tracker.https_addr with a certificate, or set tracker.allow_plaintext = true if a proxy in front \
+                 speaks HTTPS or you accept that they can be read"
+            ),
+        });
+    }
+    let is_plain = site.tls_cert_file.is_none() && !site.allow_plaintext;
+    site.addr.iter().find(is_open).filter(|_| is_plain).map(|address| Misfit {
+        keys: vec!["site.addr", "site.allow_plaintext"],
+        problem: format!(
+            "site.addr has {address}, where API keys would cross the network in plain text: set site.tls_cert_file \
+             and site.tls_key_file, or site.allow_plaintext = true if a proxy in front speaks HTTPS"
+        ),
     })
 }
 

@@ -128,7 +128,7 @@ impl Certificate {
     }
 
     /// What takes connections with this certificate.
-    pub(crate) fn acceptor(&self) -> TlsAcceptor {
+    pub fn acceptor(&self) -> TlsAcceptor {
         let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
             .expect("the provider supports the default protocol versions")
