@@ -10,6 +10,7 @@
 //! - [`population`]: simulated clients by the thousand, whose truth is known
 //! - [`torrent_file`]: random payloads and the private torrents that describe them
 //! - [`clients`]: Transmission, aria2 and libtorrent
+//! - [`verify_endpoint`]: a site's endpoint that can be slow, broken, lying or gone
 //! - [`process`], [`ports`], [`wait`]: children that never outlive their test, free ports, patience with a limit
 //! - [`bencode`]: a second reading of the format, so that tests do not trust the code they check
 //!
@@ -32,6 +33,7 @@ pub mod server;
 pub mod servers;
 pub mod torrent_file;
 pub mod udp;
+pub mod verify_endpoint;
 pub mod wait;
 
 pub use announce::Announce;
@@ -46,6 +48,7 @@ pub use servers::{
 };
 pub use torrent_file::TorrentFile;
 pub use udp::RawUdp;
+pub use verify_endpoint::{Behaviour, VerifyEndpoint};
 pub use wait::{eventually, eventually_equal};
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

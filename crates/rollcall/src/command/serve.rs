@@ -19,12 +19,14 @@ use tracker::traffic::TrafficSink;
 use tracker::{Addresses, Eviction, Running, Tracker, server};
 
 use super::Desk;
+use crate::backends;
 use crate::config::{Config, Name};
 use crate::engine::Engine;
 use crate::logging::{self, LogControl};
 use crate::node::Node;
 use crate::output::Output;
 use crate::roles::{Role, Roles};
+use crate::vouching;
 
 /// Starts the server and serves until it is told to end.
 pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
@@ -33,16 +35,22 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     let node = Node::take(&data, config.journal.node_name.as_ref().map(Name::as_str))?;
     let store = Store::open(&config.database_url(&data)).await?;
-    let gate = Arc::new(Gate::default());
+    let (gate, unopened) = vouching::gate(&config)?;
+    let gate = Arc::new(gate);
     let follower = access::load(store.clone(), Arc::clone(&gate))
         .await?
         .poll_every(Duration::from_millis(config.access.poll_interval_ms.into()));
     let mut engine = Engine::open(&config, &data, &node, roles, &gate).await?;
+    engine.keep_tidy(backends::open_whitelist(&config, &store)?);
     let running = match roles.include(Role::Tracker) {
         true => Some(start_tracker(&config, &gate, &engine)?),
         false => None,
     };
     engine.begin();
+    let office = match &running {
+        Some(running) => Some(unopened.open(&config, &store, &gate, Arc::clone(running.tracker())).await?),
+        None => None,
+    };
     let tracker = running.as_ref().map(|running| Arc::clone(running.tracker()));
     let (stop_following, stopped) = oneshot::channel::<()>();
     let following = tokio::spawn(follower.run(move |change| apply(change, tracker.as_deref()), stopped));
@@ -59,6 +67,9 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
     drop(stop_following);
     if let Some(running) = running {
         tokio::task::spawn_blocking(move || running.drain()).await.context("draining failed")?;
+    }
+    if let Some(office) = office {
+        office.close().await;
     }
     engine.drain(Duration::from_secs(config.tracker.drain_timeout_s.into())).await;
     let _ = following.await;

@@ -85,14 +85,16 @@ fn fields_of(user: &User) -> Fields {
         .with("id", user.id)
         .with("passkey", user.passkey)
         .with("enabled", yes_or_no(user.enabled))
+        .with("adopted", yes_or_no(user.vouched))
 }
 
 fn list(desk: &Desk, users: &[User], show_passkeys: bool) -> std::io::Result<()> {
-    let mut table = Table::new(&["id", "enabled", "passkey"]);
+    let mut table = Table::new(&["id", "enabled", "adopted", "passkey"]);
     for user in users {
         table.add(vec![
             user.id.to_string(),
             yes_or_no(user.enabled).to_owned(),
+            yes_or_no(user.vouched).to_owned(),
             passkey_of(user, show_passkeys),
         ]);
     }
@@ -112,6 +114,7 @@ fn json_of(user: &User, show_passkeys: bool) -> Json {
         "id": user.id.get(),
         "passkey": passkey_of(user, show_passkeys),
         "enabled": user.enabled,
+        "adopted": user.vouched,
         "created_at": user.created_at.0,
     })
 }

@@ -45,6 +45,19 @@ pub fn find_misfit(config: &Config) -> Option<Misfit> {
     .or_else(|| streams_are_distinct(config))
     .or_else(|| groups_are_distinct(config))
     .or_else(|| readers_wake_up_in_time(config))
+    .or_else(|| verify_call_has_a_key(config))
+}
+
+/// An endpoint that wants no key would tell anybody who has which passkey.
+fn verify_call_has_a_key(config: &Config) -> Option<Misfit> {
+    let access = &config.access;
+    let has_key = access.verify_api_key.reveal().or(config.site.tracker_api_key.reveal()).is_some();
+    (access.verify_url.as_str().is_some() && !has_key).then(|| Misfit {
+        keys: vec!["access.verify_url", "access.verify_api_key"],
+        problem: "access.verify_url needs a key to send: set access.verify_api_key to the one that the site expects, \
+                  or site.tracker_api_key (TRACKER_API_KEY)"
+            .to_owned(),
+    })
 }
 
 /// A reader that waits for entries says nothing meanwhile.
