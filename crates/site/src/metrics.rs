@@ -6,6 +6,7 @@
 //! - [`page`]: families of numbers and how they are written
 //! - [`watch`]: what has to be asked of the journal, asked now and then
 //! - `announces`, `entries`, `stores`: one adapter for each thing that counts
+//! - [`CertificateFigures`]: when certificates expire
 //! - [`process`]: memory, time, files and threads of this process
 //!
 //! # Guarantees
@@ -40,6 +41,7 @@ use tracker::Tracker;
 use views::Activity;
 
 pub use page::{Family, Page};
+pub use stores::CertificateFigures;
 pub use watch::JournalWatch;
 
 /// The type of the page, for whoever serves it.

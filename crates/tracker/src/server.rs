@@ -119,6 +119,11 @@ impl Running {
         &self.addresses
     }
 
+    /// The certificate that it shows over HTTPS.
+    pub fn certificate(&self) -> Option<&Arc<Certificate>> {
+        self.certificate.as_ref()
+    }
+
     /// The tracker itself.
     pub fn tracker(&self) -> &Arc<Tracker> {
         &self.tracker

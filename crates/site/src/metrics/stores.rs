@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use access::{FollowCounters, Gate};
+use access::{Audit, FollowCounters, Gate};
 use database::Database;
 use keyspace::Redis;
 use ledger::Ledger;
+use tracker::http::tls::Certificate;
 use views::Activity;
 
 use super::{Page, Source};
@@ -190,6 +191,51 @@ impl Source for DatabaseFigures {
                 "Connections to the database that may be open at the same time.",
             )
             .with(&[("use", purpose)], usage.max);
+        }
+    }
+}
+
+/// The audit trail.
+impl Source for Audit {
+    fn encode(&self, page: &mut Page) {
+        let figures = self.figures();
+        for (name, help, count) in [
+            ("rollcall_audit_records_total", "Records written to the audit trail.", figures.records),
+            ("rollcall_audit_written_bytes_total", "Bytes written to the audit trail.", figures.bytes),
+            (
+                "rollcall_audit_failures_total",
+                "Records that could not be written to the audit trail, and checks and syncs that failed.",
+                figures.failures,
+            ),
+            (
+                "rollcall_audit_rotations_total",
+                "Files of the audit trail that were put aside.",
+                figures.rotations,
+            ),
+            (
+                "rollcall_audit_repairs_total",
+                "Times that something else than a record was found at the end of the audit trail.",
+                figures.repairs,
+            ),
+        ] {
+            page.counter(name, help).is(count);
+        }
+    }
+}
+
+/// When certificates expire, by what listens with them, such as `tracker` and `site`.
+pub struct CertificateFigures(pub Vec<(&'static str, Arc<Certificate>)>);
+
+impl Source for CertificateFigures {
+    fn encode(&self, page: &mut Page) {
+        let family = page.gauge(
+            "rollcall_certificate_expiry_timestamp_seconds",
+            "When the certificate that a listener shows expires, in seconds since 1970.",
+        );
+        for (listener, certificate) in &self.0 {
+            if let Some(expires_at) = certificate.expires_at() {
+                family.with(&[("listener", listener)], expires_at.0);
+            }
         }
     }
 }

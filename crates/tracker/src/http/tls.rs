@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
+use domain::UnixTime;
 use parking_lot::Mutex;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
@@ -80,6 +81,18 @@ impl Certificate {
             shown: Arc::new(Shown(ArcSwap::from_pointee(key))),
             seen: Mutex::new(seen),
         })
+    }
+
+    /// When the certificate that is shown expires: the first of its chain to do so. None if one of them cannot be
+    /// read, which no client could either.
+    pub fn expires_at(&self) -> Option<UnixTime> {
+        let shown = self.shown.0.load();
+        let ends = shown.cert.iter().map(|certificate| {
+            let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
+            Some(parsed.validity().not_after.timestamp())
+        });
+        let first = ends.collect::<Option<Vec<i64>>>()?.into_iter().min()?;
+        Some(UnixTime(u32::try_from(first.max(0)).unwrap_or(u32::MAX)))
     }
 
     /// Reads the files again if they changed. Files that are not usable leave everything as it was.
