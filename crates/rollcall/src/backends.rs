@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::{Passkeys, RedisWhitelist, SqlWhitelist, Store, Whitelist};
 use anyhow::Context;
 use database::{Database, Durability, SqliteDatabase, SqliteOptions};
 use domain::Seconds;
@@ -86,12 +87,15 @@ impl Config {
 
 /// A connection to Redis that is made as soon as Redis is there, and the names of the keys in it.
 #[derive(Clone)]
-struct RedisBackend {
-    redis: Redis,
-    names: KeyNames,
+pub struct RedisBackend {
+    /// The connection.
+    pub redis: Redis,
+    /// The names.
+    pub names: KeyNames,
 }
 
-fn redis_backend(config: &Config) -> anyhow::Result<Option<RedisBackend>> {
+/// Redis, where it is configured.
+pub fn redis_backend(config: &Config) -> anyhow::Result<Option<RedisBackend>> {
     let Some(settings) = config.redis_settings()? else {
         return Ok(None);
     };
@@ -109,6 +113,15 @@ pub async fn open_journal(config: &Config, data: &Path) -> anyhow::Result<Arc<dy
         .await
         .with_context(|| format!("cannot open the journal {}", path.display()))?;
     Ok(Arc::new(journal))
+}
+
+/// Opens the whitelist. Redis need not be there yet.
+pub fn open_passkeys(config: &Config, store: &Store) -> anyhow::Result<Passkeys> {
+    let whitelist: Arc<dyn Whitelist> = match redis_backend(config)? {
+        Some(RedisBackend { redis, names }) => Arc::new(RedisWhitelist::new(redis, names)),
+        None => Arc::new(SqlWhitelist::new(store.clone())),
+    };
+    Ok(Passkeys::new(whitelist, store.clone()))
 }
 
 /// Opens the lists of who seeds and who leeches.

@@ -1,5 +1,7 @@
 //! The command line: what can be written, and the help operators read.
 
+mod sandbox;
+
 use std::path::PathBuf;
 
 use access::ClientPrefix;
@@ -11,6 +13,8 @@ use ledger::Percent;
 use crate::announce_url::BaseUrl;
 use crate::command::torrent::TorrentRef;
 use crate::roles::Roles;
+
+pub use sandbox::{SandboxArgs, SandboxCommand};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -114,6 +118,17 @@ Examples:
   rollcall doctor --config /etc/rollcall/rollcall.toml --data /var/lib/rollcall
   rollcall doctor --json")]
     Doctor,
+    /// Make test users, passkeys and sample torrents, and print commands to try them with
+    #[command(after_help = "\
+Users and torrents get numbers from 900000001 on, which are kept free for this; their files are in the folder sandbox/
+of the data folder. Made twice, it stays the same sandbox. The server may run meanwhile, and has to for most of what is
+printed.
+
+Examples:
+  rollcall sandbox
+  rollcall sandbox --users 5 --torrents 3 --json
+  rollcall sandbox clear")]
+    Sandbox(SandboxArgs),
 }
 
 /// `rollcall user …`

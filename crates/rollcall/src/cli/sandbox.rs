@@ -1,0 +1,34 @@
+//! `rollcall sandbox …`
+
+use clap::{Args, Subcommand};
+
+use crate::announce_url::BaseUrl;
+
+/// What `rollcall sandbox` takes.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct SandboxArgs {
+    /// What to do instead of making a sandbox.
+    #[command(subcommand)]
+    pub command: Option<SandboxCommand>,
+    /// How many users
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub users: u32,
+    /// How many torrents
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub torrents: u32,
+    /// How clients reach the tracker, if not by the addresses it listens on
+    #[arg(long, value_name = "URL")]
+    pub base: Option<BaseUrl>,
+}
+
+/// `rollcall sandbox clear`
+#[derive(Debug, Subcommand)]
+pub enum SandboxCommand {
+    /// Remove the sandbox: its users, torrents, passkeys and files
+    #[command(after_help = "\
+Removes the users 900000001 to 900000999 with their passkeys, the sample torrents, the consumer group \"sandbox\" in Redis,
+and the folder sandbox/ in the data folder with all that was downloaded there. What the test users moved stays in the
+accounts, as it does for everybody who leaves: entries that are still on their way would bring it back anyway.")]
+    Clear,
+}
