@@ -118,6 +118,11 @@ Examples:
   rollcall doctor --config /etc/rollcall/rollcall.toml --data /var/lib/rollcall
   rollcall doctor --json")]
     Doctor,
+    /// Ask the running server whether it is alive
+    #[command(after_help = "\
+Asks the addresses that the settings name, on this machine: the site for /healthz, or an announce listener.
+Exit code 0 if it is alive, 1 if not. For health checks; what is wrong says: rollcall doctor")]
+    Ping,
     /// Make test users, passkeys and sample torrents, and print commands to try them with
     #[command(after_help = "\
 Users and torrents get numbers from 900000001 on, which are kept free for this; their files are in the folder sandbox/

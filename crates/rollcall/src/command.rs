@@ -8,6 +8,7 @@ pub mod journal;
 pub mod letters;
 pub mod multiplier;
 pub mod passkey;
+pub mod ping;
 pub mod sandbox;
 pub mod serve;
 pub mod torrent;
@@ -82,6 +83,7 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Dlq(command) => letters::run(&desk, Lane::Dead, command).await?,
         Command::Failed(command) => letters::run(&desk, Lane::Failed, command).await?,
         Command::Config(_) => config::check(&desk)?,
+        Command::Ping => return ping::run(&desk),
         Command::Sandbox(args) => sandbox::run(&desk, args).await?,
         Command::Doctor => unreachable!("it was run above, since it works without settings, too"),
     }

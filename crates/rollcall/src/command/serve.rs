@@ -25,6 +25,7 @@ use crate::logging::{self, LogControl};
 use crate::node::Node;
 use crate::output::Output;
 use crate::roles::{Role, Roles};
+use crate::service_manager;
 
 /// Starts the server and serves until it is told to end.
 pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
@@ -50,11 +51,13 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
     let scene = Scene { config: &config, addresses, gate: &gate, store: &store, data: &data };
     scene.greet(output)?;
     info!(users = gate.user_count(), torrents = gate.torrent_count(), "ready");
+    service_manager::tell_ready();
 
     while signals.next().await == Told::Reload {
         reload(&config, running.as_ref(), &engine, &log_control);
     }
     info!("draining");
+    service_manager::tell_stopping();
     // The follower ends as soon as its sender is gone.
     drop(stop_following);
     if let Some(running) = running {
