@@ -182,7 +182,7 @@ fn serves_with_the_shipped_settings(root: &Root) {
     let ask = |words: &[&str]| {
         let mut command = Command::new(&binary);
         testkit::process::forget_settings(&mut command);
-        command.args(words).args(&common).output().unwrap()
+        command.args(&common).args(words).output().unwrap()
     };
     eventually("the installed server to be alive", PATIENCE, || {
         assert!(server.has_ended().is_none(), "it ended: {}", server.log());
