@@ -29,7 +29,7 @@ fn a_redis_as_it_should_be_is_well_and_gets_no_key() {
 
 #[test]
 fn nothing_changes_in_a_redis_that_is_in_use() {
-    let redis = durable().start();
+    let redis = durable().directive("enable-debug-command local").start();
     redis.cli(&["XADD", "tracker:traffic", "5-1", "a", "b"]);
     redis.cli(&["XGROUP", "CREATE", "tracker:traffic", "ztorrent", "0"]);
     redis.cli(&["SADD", "pt:passkeys", "0123456789abcdef"]);
@@ -88,7 +88,7 @@ fn eviction_and_full_memory_are_found() {
     report.has_problem("redis", &["allkeys-lru", "lose entries"], "maxmemory-policy noeviction");
     let unbounded = durable().directive("maxmemory-policy allkeys-lru").start();
     patient(&unbounded.url()).examine().has_warning("redis", &["allkeys-lru"], "noeviction");
-    let full = durable().memory_bytes_max(1 << 20).start();
+    let full = durable().memory_bytes_max(512 << 10).start();
     patient(&full.url()).examine().has_problem("redis", &["% of its maxmemory"], "maxmemory BYTES");
 }
 
