@@ -1,4 +1,4 @@
-//! Certificates, made with openssl.
+//! Certificates, made with openssl and rcgen.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,20 @@ fn certificate(folder: &Path, name: &str, days: i32) -> (PathBuf, PathBuf) {
     (certificate, key)
 }
 
+/// One of 2020: openssl makes none that is over.
+fn expired_certificate(folder: &Path) -> (PathBuf, PathBuf) {
+    let mut params = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+    params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+    params.not_after = rcgen::date_time_ymd(2020, 12, 31);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let (certificate_path, key_path) = (folder.join("over.pem"), folder.join("over.key"));
+    std::fs::write(&certificate_path, certificate.pem()).unwrap();
+    std::fs::write(&key_path, key.serialize_pem()).unwrap();
+    std::fs::set_permissions(&key_path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    (certificate_path, key_path)
+}
+
 fn patient_with(files: &(PathBuf, PathBuf)) -> Patient {
     Patient::new()
         .set("tracker.https_addr", format!("127.0.0.1:{}", free_port()))
@@ -38,7 +52,7 @@ fn a_certificate_is_judged_by_the_days_it_has_left() {
     patient_with(&good).examine().is_well("certificates");
     let soon = certificate(folder.path(), "soon", 10);
     patient_with(&soon).examine().has_warning("certificates", &["expires in"], "renew");
-    let over = certificate(folder.path(), "over", -3);
+    let over = expired_certificate(folder.path());
     patient_with(&over).examine().has_problem("certificates", &["expired"], "renew");
 }
 
