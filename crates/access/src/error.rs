@@ -7,6 +7,7 @@ use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
 use crate::clients::ClientPrefix;
+use crate::keys::KeyId;
 use crate::whitelist::LineError;
 
 /// What SQLite reports for a row that breaks a rule of its table.
@@ -91,7 +92,19 @@ pub enum AccessError {
         "the whitelist was changed, but trackers hear of it only when what they remember runs out ({0}): do the same once more"
     )]
     Untold(Box<AccessError>),
-    /// The system gives no random numbers, so no passkey can be made.
+    /// There is no such API key.
+    #[error("there is no key {0}: see rollcall key list")]
+    UnknownKey(KeyId),
+    /// A key must be good for something.
+    #[error("a key needs a scope: verify, read or admin")]
+    KeyWithoutScope,
+    /// People must be able to tell keys apart.
+    #[error("a key needs a name of 1 to 100 characters, such as the program that will use it")]
+    KeyName,
+    /// Every request is compared with the keys, and every process reads them all the time.
+    #[error("there are {0} keys already: revoke those that nobody uses (rollcall key list)")]
+    TooManyKeys(u32),
+    /// The system gives no random numbers, so no passkey and no key can be made.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
 }

@@ -7,6 +7,8 @@
 //! - [`follow`]: keeps the copy equal to the truth, within a second of any change
 //! - [`whitelist`]: passkeys that may announce although no user has them, in Redis or in SQL, and its change feed
 //! - [`clients`]: prefixes of peer ids and the rule that the longest one decides
+//! - [`audit`]: who changed what, in a file whose lines are chained
+//! - [`keys`]: who may ask what of the site's API
 //! - [`error`]: what can go wrong with the database, and what to do about it
 //!
 //! A [`Refusal`] is told to the client; an [`AccessError`] is for the operator and never reaches one.
@@ -16,16 +18,18 @@ pub mod clients;
 pub mod error;
 pub mod follow;
 pub mod gate;
+pub mod keys;
 mod removed;
 pub mod store;
 pub mod vouching;
 pub mod whitelist;
 
-pub use audit::AuditSync;
+pub use audit::{Audit, AuditError, AuditSettings, AuditSync};
 pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
 pub use follow::{Change, Follower, load};
 pub use gate::{Admission, Gate, Refusal, TorrentGrant};
+pub use keys::{ApiKey, ApiKeys, Authenticated, KeyId, KeyRing, NewKey, Scope, Scopes};
 pub use store::{MIGRATIONS, NewTorrent, NewUser, Store, Torrent, User, random_passkey};
 pub use vouching::OnVerifyFailure;
 pub use whitelist::{

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{Passkeys, RedisWhitelist, SqlWhitelist, Store, Whitelist};
+use access::{RedisWhitelist, SqlWhitelist, Store, Whitelist};
 use anyhow::Context;
 use database::{Database, Durability, SqliteDatabase, SqliteOptions};
 use domain::Seconds;
@@ -115,15 +115,6 @@ pub async fn open_journal(config: &Config, data: &Path) -> anyhow::Result<Arc<dy
     Ok(Arc::new(journal))
 }
 
-/// Opens the whitelist. Redis need not be there yet.
-pub fn open_passkeys(config: &Config, store: &Store) -> anyhow::Result<Passkeys> {
-    let whitelist: Arc<dyn Whitelist> = match redis_backend(config)? {
-        Some(RedisBackend { redis, names }) => Arc::new(RedisWhitelist::new(redis, names)),
-        None => Arc::new(SqlWhitelist::new(store.clone())),
-    };
-    Ok(Passkeys::new(whitelist, store.clone()))
-}
-
 /// Opens the lists of who seeds and who leeches.
 pub async fn open_activity(config: &Config, data: &Path) -> anyhow::Result<Activity> {
     let settings = config.activity_settings();
@@ -137,6 +128,14 @@ pub async fn open_activity(config: &Config, data: &Path) -> anyhow::Result<Activ
         .await
         .with_context(|| format!("cannot open the lists {}", path.display()))?;
     Ok(Activity::on_sqlite(database, settings, system_clock()).await?)
+}
+
+/// Opens the whitelist: the set in Redis, or a table of the database. Redis need not be there yet.
+pub fn open_whitelist(config: &Config, store: &Store) -> anyhow::Result<Arc<dyn Whitelist>> {
+    Ok(match redis_backend(config)? {
+        Some(RedisBackend { redis, names }) => Arc::new(RedisWhitelist::new(redis, names)),
+        None => Arc::new(SqlWhitelist::new(store.clone())),
+    })
 }
 
 /// Opens the accounts.

@@ -83,7 +83,7 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     /// Add, list and change users
     #[command(subcommand, arg_required_else_help = true)]
     User(UserCommand),
-    /// Change and check passkeys
+    /// Change and check passkeys; keep the whitelist of a site with users of its own
     #[command(subcommand, arg_required_else_help = true)]
     Passkey(PasskeyCommand),
     /// Add, list and change torrents; print announce URLs
@@ -213,13 +213,54 @@ pub enum PasskeyCommand {
         #[arg(long, value_name = "HEX")]
         passkey: Option<Passkey>,
     },
-    /// Say whether a passkey works, and whose it is
-    #[command(after_help = "Exit code 0 if it works, 1 if not.")]
+    /// Say whether a passkey works: whose it is, and whether it is on the whitelist
+    #[command(after_help = "\
+Exit code 0 if it works, 1 if not: a user who is not disabled has it, or nobody has it and it is on the whitelist.
+Whether your site's verify endpoint would vouch for it is not asked.")]
     Check {
         /// The passkey
         #[arg(value_name = "HEX")]
         passkey: Passkey,
     },
+    /// Put passkeys on the whitelist
+    #[command(after_help = "Example:\n  rollcall passkey add 0123456789abcdef0123456789abcdef")]
+    Add {
+        /// The passkeys
+        #[arg(value_name = "HEX", required = true)]
+        passkeys: Vec<Passkey>,
+    },
+    /// Take passkeys off the whitelist
+    #[command(after_help = "Example:\n  rollcall passkey remove 0123456789abcdef0123456789abcdef")]
+    Remove {
+        /// The passkeys
+        #[arg(value_name = "HEX", required = true)]
+        passkeys: Vec<Passkey>,
+    },
+    /// Say how many passkeys are on the whitelist
+    Count,
+    /// Replace the whole whitelist, at once
+    #[command(after_help = "\
+One passkey a line, of 8 to 64 hexadecimal digits; empty lines and lines that begin with # are passed over. Any other
+line is an error, and nothing changes. Announces go on meanwhile by the old list, and by the new one from one moment to
+the next. The old list is kept: \"rollcall passkey undo\" goes back.
+
+Examples:
+  rollcall passkey refresh passkeys.txt
+  mysql site -Ne \"SELECT passkey FROM users\" | rollcall passkey refresh")]
+    Refresh(RefreshArgs),
+    /// Go back to the whitelist before the last refresh; once more goes forth again
+    Undo,
+}
+
+/// `rollcall passkey refresh …`
+#[derive(Debug, Args)]
+pub struct RefreshArgs {
+    /// The list; standard input if left out or -
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Take a list without a single passkey, which empties the whitelist
+    #[arg(long)]
+    pub allow_empty: bool,
 }
 
 /// `rollcall torrent …`

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use access::Gate;
+use access::{Gate, Whitelist};
 use domain::Seconds;
 use journal::maintenance::{self, MaintenanceCounters, MaintenanceSettings};
 use journal::{Consumer, ConsumerCounters, ConsumerSettings, Flusher, Journal, Queue, View};
@@ -24,6 +24,10 @@ use crate::roles::{Role, Roles};
 
 /// How often the ledger forgets clients that have been gone for long.
 const PRUNE_EVERY: Duration = Duration::from_secs(5);
+/// How often old whitelists are looked for.
+const TIDY_EVERY: Duration = Duration::from_secs(60);
+/// How long others have the database to themselves between two steps of clearing one away.
+const TIDY_PAUSE: Duration = Duration::from_millis(50);
 /// How often the log tells what happened, if something did.
 const SUMMARY_EVERY: Duration = Duration::from_secs(300);
 
@@ -90,6 +94,11 @@ impl Engine {
 
     fn add(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         self.waiting.push(Box::pin(task));
+    }
+
+    /// Clears away, now and then, what refreshes of the whitelist left behind.
+    pub fn keep_tidy(&mut self, whitelist: Arc<dyn Whitelist>) {
+        self.add(tidy_now_and_then(whitelist, self.stop.subscribe()));
     }
 
     /// Starts everything.
@@ -195,6 +204,17 @@ async fn prune_now_and_then(ledger: Arc<Ledger>, mut stopped: watch::Receiver<bo
         if let Err(reason) = ledger.prune(system_clock().now()).await {
             warn!(%reason, "clients that left long ago could not be forgotten");
         }
+    }
+}
+
+async fn tidy_now_and_then(whitelist: Arc<dyn Whitelist>, mut stopped: watch::Receiver<bool>) {
+    let mut has_more = false;
+    // With a pause between steps, so that nobody waits for the database because of it.
+    while !sleep_or_stop(if has_more { TIDY_PAUSE } else { TIDY_EVERY }, &mut stopped).await {
+        has_more = whitelist.tidy().await.unwrap_or_else(|reason| {
+            warn!(%reason, "an old whitelist could not be cleared away");
+            false
+        });
     }
 }
 

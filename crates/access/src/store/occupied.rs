@@ -10,7 +10,7 @@ use super::MIGRATIONS_TABLE;
 use crate::error::AccessError;
 
 /// Tables of ours. Those of the first migration, and those that a later one would take for its own.
-const OURS: [&str; 7] = [
+const OURS: [&str; 8] = [
     "users",
     "torrents",
     "clients",
@@ -18,6 +18,7 @@ const OURS: [&str; 7] = [
     "whitelist_passkeys",
     "whitelist_state",
     "passkey_changes",
+    "api_keys",
 ];
 
 /// Fails where the database of a server has tables of our names that are not ours.

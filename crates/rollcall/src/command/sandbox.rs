@@ -27,7 +27,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use access::{AccessError, NewTorrent, NewUser, Store, Torrent, User};
+use access::{AccessError, NewTorrent, NewUser, Passkeys, Store, Torrent, User};
 use anyhow::{Context, bail};
 use domain::clock::{Clock, SystemClock};
 use domain::{Passkey, TorrentId, UserId};
@@ -78,7 +78,7 @@ async fn create(desk: &Desk, store: &Store, args: &SandboxArgs) -> anyhow::Resul
         testers.push(Tester { user, announce_url, folder });
     }
     let passkeys: Vec<Passkey> = testers.iter().map(|tester| tester.user.passkey).collect();
-    backends::open_passkeys(&desk.config, store)?.add(&passkeys).await?;
+    whitelist(desk, store)?.add(&passkeys).await?;
     let mut samples = Vec::new();
     for number in 1..=args.torrents {
         let sample = Sample::numbered(number);
@@ -89,6 +89,10 @@ async fn create(desk: &Desk, store: &Store, args: &SandboxArgs) -> anyhow::Resul
     let setting = Setting { desk, folder: &folder, testers: &testers, samples: &samples };
     let recipes = recipes::all(&setting)?;
     Ok(desk.output.show(&json_of(&setting, &recipes), &text_of(&setting, &recipes))?)
+}
+
+fn whitelist(desk: &Desk, store: &Store) -> anyhow::Result<Passkeys> {
+    Ok(Passkeys::new(backends::open_whitelist(&desk.config, store)?, store.clone()))
 }
 
 /// The folder of the sandbox, by a path that works from everywhere.
@@ -253,7 +257,7 @@ async fn clear(desk: &Desk, store: &Store) -> anyhow::Result<()> {
     let users = users_of_sandbox(store).await?;
     let passkeys: Vec<Passkey> = users.iter().map(|user| user.passkey).collect();
     if !passkeys.is_empty() {
-        backends::open_passkeys(&desk.config, store)?.remove(&passkeys).await?;
+        whitelist(desk, store)?.remove(&passkeys).await?;
     }
     for user in &users {
         forgive_absence(store.remove_user(user.id).await)?;

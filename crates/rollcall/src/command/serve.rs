@@ -19,6 +19,7 @@ use tracker::traffic::TrafficSink;
 use tracker::{Addresses, Eviction, Running, Tracker, server};
 
 use super::Desk;
+use crate::backends;
 use crate::config::{Config, Name};
 use crate::engine::Engine;
 use crate::logging::{self, LogControl};
@@ -39,6 +40,7 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
         .await?
         .poll_every(Duration::from_millis(config.access.poll_interval_ms.into()));
     let mut engine = Engine::open(&config, &data, &node, roles, &gate).await?;
+    engine.keep_tidy(backends::open_whitelist(&config, &store)?);
     let running = match roles.include(Role::Tracker) {
         true => Some(start_tracker(&config, &gate, &engine)?),
         false => None,

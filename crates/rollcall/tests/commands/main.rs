@@ -9,6 +9,7 @@ mod passkey;
 mod torrent;
 mod usage;
 mod user;
+mod whitelist;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
