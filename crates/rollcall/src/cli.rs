@@ -1,6 +1,7 @@
 //! The command line: what can be written, and the help operators read.
 
 pub mod audit;
+mod health;
 pub mod key;
 mod sandbox;
 
@@ -116,31 +117,13 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     #[command(subcommand, arg_required_else_help = true)]
     Config(ConfigCommand),
     /// Check everything the server stands on, and say how to mend what is wrong
-    #[command(after_help = "\
-Looks at the settings, the data folder, Redis, the database, file limits, ports, certificates, the clock and the journal.
-Changes nothing, and can be used while the server runs. Run it as the user of the server, with its --config and --data.
-Exit code 0 if there is no problem (warnings may be), 1 if there is one.
-
-Examples:
-  rollcall doctor
-  rollcall doctor --config /etc/rollcall/rollcall.toml --data /var/lib/rollcall
-  rollcall doctor --json")]
+    #[command(after_help = health::DOCTOR_HELP)]
     Doctor,
     /// Ask the running server whether it is alive
-    #[command(after_help = "\
-Asks the addresses that the settings name, on this machine: the site for /healthz, or an announce listener.
-Exit code 0 if it is alive, 1 if not. For health checks; what is wrong says: rollcall doctor")]
+    #[command(after_help = health::PING_HELP)]
     Ping,
     /// Make test users, passkeys and sample torrents, and print commands to try them with
-    #[command(after_help = "\
-Users and torrents get numbers from 900000001 on, which are kept free for this; their files are in the folder sandbox/
-of the data folder. Made twice, it stays the same sandbox. The server may run meanwhile, and has to for most of what is
-printed.
-
-Examples:
-  rollcall sandbox
-  rollcall sandbox --users 5 --torrents 3 --json
-  rollcall sandbox clear")]
+    #[command(after_help = sandbox::HELP)]
     Sandbox(SandboxArgs),
 }
 

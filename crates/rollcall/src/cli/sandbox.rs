@@ -4,6 +4,17 @@ use clap::{Args, Subcommand};
 
 use crate::announce_url::BaseUrl;
 
+/// Behind the help of `rollcall sandbox`.
+pub const HELP: &str = "\
+Users and torrents get numbers from 900000001 on, which are kept free for this; their files are in the folder sandbox/
+of the data folder. Made twice, it stays the same sandbox. The server may run meanwhile, and has to for most of what is
+printed.
+
+Examples:
+  rollcall sandbox
+  rollcall sandbox --users 5 --torrents 3 --json
+  rollcall sandbox clear";
+
 /// What `rollcall sandbox` takes.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

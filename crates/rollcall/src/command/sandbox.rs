@@ -27,12 +27,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use access::audit::{Record, Subject};
 use access::{AccessError, NewTorrent, NewUser, Passkeys, Store, Torrent, User};
 use anyhow::{Context, bail};
 use domain::clock::{Clock, SystemClock};
 use domain::{Passkey, TorrentId, UserId};
 use serde_json::{Value as Json, json};
 
+use super::recorded::record;
 use super::{Desk, PAGE_ROWS};
 use crate::announce_url::{AnnounceUrls, BaseUrl};
 use crate::backends;
@@ -72,17 +74,17 @@ async fn create(desk: &Desk, store: &Store, args: &SandboxArgs) -> anyhow::Resul
     let folder = folder_of(&desk.data)?;
     let mut testers = Vec::new();
     for number in 1..=args.users {
-        let user = ensure_user(store, number).await?;
+        let user = ensure_user(desk, store, number).await?;
         let announce_url = announce_url(&desk.config.tracker, args.base.as_ref(), user.passkey)?;
         let folder = folder.join(format!("user-{}", user.id));
         testers.push(Tester { user, announce_url, folder });
     }
     let passkeys: Vec<Passkey> = testers.iter().map(|tester| tester.user.passkey).collect();
-    whitelist(desk, store)?.add(&passkeys).await?;
+    ensure_listed(desk, store, &passkeys).await?;
     let mut samples = Vec::new();
     for number in 1..=args.torrents {
         let sample = Sample::numbered(number);
-        ensure_torrent(store, number, &sample).await?;
+        ensure_torrent(desk, store, number, &sample).await?;
         samples.push(sample);
     }
     write_files(&folder, &testers, &samples)?;
@@ -102,19 +104,33 @@ fn folder_of(data: &Path) -> anyhow::Result<PathBuf> {
     Ok(absolute.join("sandbox"))
 }
 
-async fn ensure_user(store: &Store, number: u32) -> anyhow::Result<User> {
+async fn ensure_user(desk: &Desk, store: &Store, number: u32) -> anyhow::Result<User> {
     let id = UserId::new(FIRST_ID - 1 + u64::from(number)).context("too many users")?;
     if let Some(user) = store.user(id).await? {
         return Ok(user);
     }
-    match store.add_user(NewUser { id: Some(id), passkey: None, created_at: SystemClock.now() }).await {
-        // Somebody else makes the same sandbox just now.
-        Err(AccessError::UserIdTaken(_)) => Ok(super::user::find(store, id).await?),
-        added => Ok(added?),
-    }
+    let adding = async {
+        match store.add_user(NewUser { id: Some(id), passkey: None, created_at: SystemClock.now() }).await {
+            // Somebody else makes the same sandbox just now.
+            Err(AccessError::UserIdTaken(_)) => super::user::find(store, id).await,
+            added => added,
+        }
+    };
+    desk.recorded(record("user.add", Subject::user(Some(id))), adding, super::user::tell_of).await
 }
 
-async fn ensure_torrent(store: &Store, number: u32, sample: &Sample) -> anyhow::Result<()> {
+/// The site asks the whitelist as well: there they are, too.
+async fn ensure_listed(desk: &Desk, store: &Store, passkeys: &[Passkey]) -> anyhow::Result<()> {
+    let whitelist = whitelist(desk, store)?;
+    if whitelist.contains(passkeys).await?.into_iter().all(|is_listed| is_listed) {
+        return Ok(());
+    }
+    let record = record("passkey.add", Subject::whitelist()).about_passkeys(passkeys);
+    desk.recorded(record, whitelist.add(passkeys), |record, added| record.with("added", *added)).await?;
+    Ok(())
+}
+
+async fn ensure_torrent(desk: &Desk, store: &Store, number: u32, sample: &Sample) -> anyhow::Result<()> {
     let id = torrent_id(number)?;
     if let Some(torrent) = store.torrent(id).await? {
         return match torrent.info_hash == sample.info_hash {
@@ -133,10 +149,16 @@ async fn ensure_torrent(store: &Store, number: u32, sample: &Sample) -> anyhow::
         total_bytes: sample.content.len() as u64,
         created_at: SystemClock.now(),
     };
-    match store.add_torrent(torrent).await {
-        Err(AccessError::TorrentIdTaken(_)) => Ok(()),
-        added => Ok(added.map(|_| ())?),
-    }
+    let adding = async {
+        match store.add_torrent(torrent).await {
+            Ok(_) | Err(AccessError::TorrentIdTaken(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    };
+    let record = record("torrent.add", Subject::torrent(Some(id)))
+        .with("infohash", sample.info_hash.to_string())
+        .with("name", &*sample.name);
+    desk.recorded(record, adding, |record, ()| record).await
 }
 
 fn torrent_id(number: u32) -> anyhow::Result<TorrentId> {
@@ -257,14 +279,21 @@ async fn clear(desk: &Desk, store: &Store) -> anyhow::Result<()> {
     let users = users_of_sandbox(store).await?;
     let passkeys: Vec<Passkey> = users.iter().map(|user| user.passkey).collect();
     if !passkeys.is_empty() {
-        whitelist(desk, store)?.remove(&passkeys).await?;
+        let whitelist = whitelist(desk, store)?;
+        let record = record("passkey.remove", Subject::whitelist()).about_passkeys(&passkeys);
+        let tell = |record: Record, removed: &u64| record.with("removed", *removed);
+        desk.recorded(record, whitelist.remove(&passkeys), tell).await?;
     }
     for user in &users {
-        forgive_absence(store.remove_user(user.id).await)?;
+        let removing = async { forgive_absence(store.remove_user(user.id).await) };
+        let record = record("user.remove", Subject::user(Some(user.id)));
+        desk.recorded(record, removing, |record, ()| record).await?;
     }
     let torrents = torrents_of_sandbox(store).await?;
     for torrent in &torrents {
-        forgive_absence(store.remove_torrent(torrent.id).await)?;
+        let removing = async { forgive_absence(store.remove_torrent(torrent.id).await) };
+        let record = record("torrent.remove", Subject::torrent(Some(torrent.id)));
+        desk.recorded(record, removing, |record, ()| record).await?;
     }
     destroy_group(desk).await?;
     let folder = folder_of(&desk.data)?;

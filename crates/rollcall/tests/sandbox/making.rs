@@ -38,6 +38,10 @@ fn w9_clearing_removes_what_was_made_and_nothing_else() {
     assert_eq!(torrents["torrents"][0]["id"], 900_000_050, "a torrent that is not ours stays");
     assert_eq!(torrents["torrents"].as_array().unwrap().len(), 1);
     assert!(!server.data_folder().join("sandbox").exists());
+    let trail = std::fs::read_to_string(server.data_folder().join("logs/audit.log")).unwrap();
+    for action in ["passkey.add", "passkey.remove", "torrent.remove"] {
+        assert!(trail.contains(&format!("\"action\":\"{action}\"")), "w7: {action}: {trail}");
+    }
     assert_eq!(server.cli(&["sandbox", "clear"]), json!({ "users": 0, "torrents": 0, "files": false }));
     let again = make(&server, &[]);
     assert_ne!(again["users"][0]["passkey"], sandbox["users"][0]["passkey"], "old passkeys stay dead");
