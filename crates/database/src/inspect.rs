@@ -2,7 +2,8 @@
 //!
 //! # Guarantees
 //!
-//! - Nothing is made and nothing is migrated: a missing SQLite file stays missing, an old one stays old.
+//! - Nothing is made and nothing is migrated: a missing SQLite file stays missing, an old one stays old. (SQLite may fold
+//!   a write-ahead log that nobody uses into its file; what is stored stays the same.)
 //! - What is found is plain data. What to think of it is decided by whoever asked.
 
 use std::path::Path;

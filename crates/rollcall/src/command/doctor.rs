@@ -7,7 +7,8 @@
 //!
 //! # Guarantees
 //!
-//! - It changes nothing: no file, no table and no key is made, written or brought up to date.
+//! - It changes nothing: no file, no table and no key is made, written or brought up to date. (SQLite may fold a log that
+//!   a killed server left behind into its file, as it does for every reader; what is stored stays the same.)
 //! - It works while the server runs and while it does not.
 //! - Every check has a deadline. What hangs is a finding, not a doctor that hangs.
 //! - No password, key or passkey is printed.

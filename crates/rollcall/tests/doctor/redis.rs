@@ -1,7 +1,7 @@
 //! Redis: away, frozen, forgetful, evicting, strict, a cluster.
 
 use testkit::ports::free_port;
-use testkit::{Fsync, RedisCluster, RedisServer};
+use testkit::{Fsync, RedisCluster, RedisSentinel, RedisServer};
 
 use crate::Patient;
 
@@ -131,4 +131,14 @@ fn every_master_of_a_cluster_is_looked_at_and_missing_slots_are_found() {
     }
     let report = patient(&url).examine();
     report.has_problem("redis", &["the cluster is not whole"], "--cluster fix");
+}
+
+#[test]
+fn the_master_behind_sentinels_is_looked_at() {
+    let sentinels = RedisSentinel::start();
+    let url = format!("redis+sentinel://127.0.0.1:{}/{}", sentinels.sentinel_port(), sentinels.master_name());
+    let report = patient(&url).examine();
+    report.has("redis", "ok", &["redis+sentinel://", "version 7.0"]);
+    report.has("redis", "ok", &["may do all that we do"]);
+    assert!(report.find("redis", "problem", &["is a"]).is_none(), "{report:#?}");
 }

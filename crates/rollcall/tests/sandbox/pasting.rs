@@ -1,7 +1,7 @@
 //! The commands for `curl` and `redis-cli`.
 
 use serde_json::Value as Json;
-use testkit::{Fsync, RedisCluster, RedisServer, Server, eventually, eventually_equal};
+use testkit::{Fsync, RedisCluster, RedisSentinel, RedisServer, Server, eventually, eventually_equal};
 
 use crate::{BINARY, PATIENCE, command, make, paste, pasted};
 
@@ -94,4 +94,14 @@ fn w9_the_same_works_on_a_cluster() {
     });
     server.cli(&["sandbox", "clear"]);
     assert_eq!(cluster.cli(&["SCARD", "pt:passkeys"]), "0");
+}
+
+#[test]
+fn w9_the_same_works_with_sentinels() {
+    let sentinels = RedisSentinel::start();
+    let url = format!("redis+sentinel://127.0.0.1:{}/{}", sentinels.sentinel_port(), sentinels.master_name());
+    let server = with_redis(&url);
+    let sandbox = make(&server, &[]);
+    assert_eq!(pasted(&sandbox, "sismember").trim(), "1");
+    pasted(&sandbox, "xadd");
 }

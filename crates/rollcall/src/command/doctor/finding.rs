@@ -156,7 +156,7 @@ mod tests {
             report.to_string(),
             "ok       redis  version 7.0.15\n\
              problem  redis  keys are evicted\n\
-             \x20              -> CONFIG SET maxmemory-policy noeviction\n\
+             \x20               -> CONFIG SET maxmemory-policy noeviction\n\
              \nproblems: 1, warnings: 0\n"
         );
         let json = report.to_json();
