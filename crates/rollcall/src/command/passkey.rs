@@ -56,11 +56,16 @@ async fn check(
 ) -> anyhow::Result<ExitCode> {
     let holder = store.user_by_passkey(&passkey).await?;
     let listed = passkeys.contains(&[passkey]).await.map(|answers| answers.contains(&true));
-    // Where a user has it, the answer does not depend on a Redis that is away.
-    let listed = if holder.is_some() { listed.ok() } else { Some(listed?) };
+    // Where a user of ours has it, the answer does not depend on a Redis that is away.
+    let listed = if holder.as_ref().is_some_and(decides) { listed.ok() } else { Some(listed?) };
     let verdict = Verdict { passkey, holder, listed };
     desk.output.show(&verdict.to_json(), &verdict.text())?;
     Ok(if verdict.is_valid() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether the user alone decides: one of ours, or one who is shut out. For others somebody has to vouch.
+fn decides(user: &User) -> bool {
+    !user.vouched || !user.enabled
 }
 
 /// What is known of a passkey.
@@ -72,13 +77,18 @@ struct Verdict {
 }
 
 impl Verdict {
-    /// A user of ours decides; the whitelist speaks for those whom we do not know.
+    /// The user who decides, if there is one.
+    fn judge(&self) -> Option<&User> {
+        self.holder.as_ref().filter(|user| decides(user))
+    }
+
+    /// A user of ours decides; the whitelist speaks for everybody else.
     fn is_valid(&self) -> bool {
-        self.holder.as_ref().map_or(self.listed == Some(true), |user| user.enabled)
+        self.judge().map_or(self.listed == Some(true), |user| user.enabled)
     }
 
     fn reason(&self) -> Option<&'static str> {
-        match &self.holder {
+        match self.judge() {
             _ if self.is_valid() => None,
             Some(_) => Some("disabled"),
             None => Some("unknown"),
@@ -97,12 +107,17 @@ impl Verdict {
     fn text(&self) -> String {
         let shown = self.passkey.redacted();
         let also = if self.listed == Some(true) { ", and it is on the whitelist" } else { "" };
-        match (&self.holder, self.is_valid()) {
+        match (self.judge(), self.is_valid()) {
             (Some(user), true) => format!("passkey {shown} works: user {}{also}\n", user.id),
             (Some(user), false) => {
                 format!("passkey {shown} does not work: user {} is disabled{also}\n", user.id)
             }
             (None, true) => format!("passkey {shown} works: it is on the whitelist\n"),
+            (None, false) if self.holder.is_some() => {
+                format!(
+                    "passkey {shown} is not on the whitelist any more; the site's verify endpoint may know it\n"
+                )
+            }
             (None, false) => {
                 format!("passkey {shown} does not work: nobody has it, and it is not on the whitelist\n")
             }
