@@ -94,9 +94,10 @@ async fn sample(site: &Site, caller: &Authenticated, passkey: &Passkey, valid: b
     if every == 0 || number % every != 0 {
         return Ok(());
     }
-    let record = Record::ok("passkey.verify", actor_of_key(caller.key_id.as_str()), Subject::passkey(passkey))
-        .with("valid", valid)
-        .with("one_of", every);
+    let record =
+        Record::ok("passkey.verify", actor_of_key(caller.key_id.as_str()), Subject::passkey(passkey))
+            .with("valid", valid)
+            .with("one_of", every);
     let recorded = site.parts.audit.record(record).await;
     recorded.map(|_| ()).map_err(|error| Problem::unavailable("the audit trail", &error))
 }

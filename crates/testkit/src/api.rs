@@ -84,8 +84,15 @@ impl Api {
 
     /// Sends any request, on a connection of its own.
     #[track_caller]
-    pub fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: Option<&[u8]>) -> ApiReply {
-        let mut head = format!("{method} {target} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.server);
+    pub fn send(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+    ) -> ApiReply {
+        let mut head =
+            format!("{method} {target} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.server);
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }

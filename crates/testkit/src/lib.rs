@@ -20,9 +20,9 @@
 //! Nothing here skips: a program that is missing fails the test and says how to install it.
 
 pub mod announce;
+pub mod api;
 pub mod bencode;
 pub mod clients;
-pub mod api;
 pub mod companion;
 pub mod http;
 pub mod population;

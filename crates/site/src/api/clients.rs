@@ -96,7 +96,9 @@ async fn put(
 ) -> Result<Json<ClientShown>, Problem> {
     let prefix = prefix_of(&prefix)?;
     if said.name.chars().count() > NAME_CHARS_MAX || said.name.contains('\0') {
-        return Err(Problem::bad_request(format!("name must be at most {NAME_CHARS_MAX} characters, without NUL")));
+        return Err(Problem::bad_request(format!(
+            "name must be at most {NAME_CHARS_MAX} characters, without NUL"
+        )));
     }
     let store = &site.parts.store;
     let action = if said.allowed { "client.allow" } else { "client.forbid" };

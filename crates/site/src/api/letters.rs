@@ -96,7 +96,8 @@ impl LettersSaid {
         match (self.all, self.ids.is_empty()) {
             (true, true) => Ok(Chosen::All),
             (false, false) if self.ids.len() <= IDS_MAX => {
-                let read = |id: &String| id.parse().map_err(|error| Problem::bad_request(format!("ids: {error}")));
+                let read =
+                    |id: &String| id.parse().map_err(|error| Problem::bad_request(format!("ids: {error}")));
                 Ok(Chosen::These(self.ids.iter().map(read).collect::<Result<Vec<EntryId>, _>>()?))
             }
             _ => Err(Problem::bad_request(format!("say either \"all\": true, or 1 to {IDS_MAX} \"ids\""))),
@@ -157,7 +158,8 @@ async fn show(
     Named((lane, id)): Named<(String, String)>,
 ) -> Result<Json<LetterShown>, Problem> {
     let lane = lane_of(&lane)?;
-    let id: EntryId = id.parse().map_err(|error: journal::id::NotAnEntryId| Problem::bad_request(error.to_string()))?;
+    let id: EntryId =
+        id.parse().map_err(|error: journal::id::NotAnEntryId| Problem::bad_request(error.to_string()))?;
     match site.parts.journal.get(lane, id).await? {
         Some(stored) => Ok(Json(LetterShown::of(&stored))),
         None => Err(Problem::not_found("unknown_letter", format!("there is no {} entry {id}", lane.name()))),

@@ -99,13 +99,16 @@ impl MultiplierSaid {
             let percent = Percent::new(percent.unwrap_or(100));
             percent.ok_or_else(|| Problem::bad_request(format!("{name} must be from 0 to 10000")))
         };
-        let scope = Scope::from_parts(&self.scope, self.subject).filter(|scope| scope.subject() == self.subject);
+        let scope =
+            Scope::from_parts(&self.scope, self.subject).filter(|scope| scope.subject() == self.subject);
         if self.note.contains('\0') {
             return Err(Problem::bad_request("note must be without NUL"));
         }
         Ok(NewMultiplier {
             scope: scope.ok_or_else(|| {
-                Problem::bad_request("scope must be \"site\", or \"torrent\" or \"user\" with its number as subject")
+                Problem::bad_request(
+                    "scope must be \"site\", or \"torrent\" or \"user\" with its number as subject",
+                )
             })?,
             upload: percent("upload_percent", self.upload_percent)?,
             download: percent("download_percent", self.download_percent)?,

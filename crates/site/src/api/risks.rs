@@ -56,7 +56,8 @@ struct Risk {
 
 impl Risk {
     fn of(stored: &Stored, with_address: bool) -> Risk {
-        let text = |name: &str| String::from_utf8_lossy(stored.fields.get(name).unwrap_or_default()).into_owned();
+        let text =
+            |name: &str| String::from_utf8_lossy(stored.fields.get(name).unwrap_or_default()).into_owned();
         Risk {
             id: stored.id.to_string(),
             user: text("user").parse().ok(),

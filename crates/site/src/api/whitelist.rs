@@ -57,7 +57,8 @@ struct WhitelistSaid {
 impl WhitelistSaid {
     fn read(&self) -> Result<Vec<Passkey>, Problem> {
         if self.passkeys.is_empty() || self.passkeys.len() > PASSKEYS_MAX {
-            let detail = format!("passkeys: say 1 to {PASSKEYS_MAX} of them; more go with PUT /api/v1/whitelist");
+            let detail =
+                format!("passkeys: say 1 to {PASSKEYS_MAX} of them; more go with PUT /api/v1/whitelist");
             return Err(Problem::bad_request(detail));
         }
         let read = |(position, text): (usize, &String)| {
@@ -190,7 +191,9 @@ async fn undo(
 ) -> Result<Json<WhitelistReplaced>, Problem> {
     let doing = async {
         let undone = site.parts.passkeys.undo().await?;
-        undone.ok_or_else(|| Problem::conflict("nothing_to_undo", "there was no refresh yet that could be undone"))
+        undone.ok_or_else(|| {
+            Problem::conflict("nothing_to_undo", "there was no refresh yet that could be undone")
+        })
     };
     let change = Change::new("passkey.undo", Subject::whitelist());
     Ok(Json(recorded(&site, &caller, change, doing).await?.into()))
