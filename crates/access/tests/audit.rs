@@ -4,9 +4,10 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use access::audit::verify::{verify_files, verify_trail};
 use access::audit::{AuditQuery, Entry, Expectations, LineHash, Record, Subject, Verdict};
@@ -309,6 +310,47 @@ fn many_threads_and_openers_write_one_chain() {
     numbers.sort_unstable();
     let expected: Vec<u64> = (0..8).flat_map(|thread| (0..50).map(move |n| thread * 1000 + n)).collect();
     assert_eq!(numbers, expected);
+}
+
+#[test]
+fn whoever_verifies_or_reads_while_others_write_sees_a_chain_that_holds() {
+    let scene = Scene::with_small_files();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let audit = scene.open();
+            scope.spawn(|| {
+                let audit = audit;
+                for number in 0..300 {
+                    // Opening checks whether there is room, for which the file grows for a moment.
+                    scene.open();
+                    audit.record_blocking(&record(number)).unwrap();
+                }
+                done.store(true, Ordering::SeqCst);
+            });
+        }
+        while !done.load(Ordering::SeqCst) {
+            assert_eq!(scene.verify().fault, None);
+            let seqs: Vec<u64> = newest(&scene, AuditQuery { before: None, limit: 30, action: None })
+                .entries
+                .iter()
+                .map(|entry| entry.seq)
+                .collect();
+            assert!(seqs.windows(2).all(|pair| pair[0] == pair[1] + 1), "{seqs:?}");
+        }
+    });
+    assert_eq!((scene.verify().records, scene.verify().fault), (600, None));
+}
+
+#[test]
+fn files_belong_to_whom_the_folder_belongs() {
+    let scene = Scene::new();
+    // Only root can give a folder away; for everybody else it is theirs already.
+    let _ = std::os::unix::fs::chown(scene.folder.path(), Some(65_534), None);
+    scene.write(1);
+    let owner = |path: &Path| fs::metadata(path).unwrap().uid();
+    let expected = owner(scene.folder.path());
+    assert_eq!((owner(scene.path().parent().unwrap()), owner(scene.path())), (expected, expected));
 }
 
 #[test]

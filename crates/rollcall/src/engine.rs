@@ -10,13 +10,14 @@ use access::{Gate, Whitelist};
 use domain::Seconds;
 use journal::maintenance::{self, MaintenanceCounters, MaintenanceSettings};
 use journal::{Consumer, ConsumerCounters, ConsumerSettings, Flusher, Journal, Queue, View};
+use keyspace::Redis;
 use ledger::Ledger;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::{error, info, warn};
 use views::Activity;
 
-use crate::backends::{self, system_clock};
+use crate::backends::{self, Opened, system_clock};
 use crate::config::{Config, Name};
 use crate::directory::{GateDirectory, QueuedRisks};
 use crate::node::Node;
@@ -59,6 +60,8 @@ pub struct Shown {
     pub activity: Option<Activity>,
     /// What each view has done.
     pub views: Vec<(&'static str, Arc<ConsumerCounters>)>,
+    /// Connections to Redis, each with what it is used for.
+    pub redis: Vec<(&'static str, Redis)>,
     /// What the maintenance of the journal has done.
     pub maintenance: Arc<MaintenanceCounters>,
 }
@@ -82,13 +85,16 @@ impl Engine {
         roles: &Roles,
         gate: &Arc<Gate>,
     ) -> anyhow::Result<Engine> {
-        let journal = backends::open_journal(config, data).await?;
+        let Opened { store: journal, redis } = backends::open_journal(config, data).await?;
         let (stop, stopped) = watch::channel(false);
         let queue = Arc::new(Queue::new(config.journal.queue_max as usize));
         let flusher = Flusher::new(Arc::clone(&queue), Arc::clone(&journal), node.process().to_string());
         let mut engine = Engine {
             journal: Arc::clone(&journal),
-            shown: Shown::default(),
+            shown: Shown {
+                redis: redis.map(|redis| ("journal", redis)).into_iter().collect(),
+                ..Shown::default()
+            },
             queue,
             flusher: Some(flusher),
             flushing: None,
@@ -194,7 +200,8 @@ impl Engine {
     }
 
     async fn open_activity(&mut self, parts: &Parts<'_>) -> anyhow::Result<()> {
-        let activity = backends::open_activity(parts.config, parts.data).await?;
+        let Opened { store: activity, redis } = backends::open_activity(parts.config, parts.data).await?;
+        self.shown.redis.extend(redis.map(|redis| ("activity", redis)));
         let settings = self.activity_settings.subscribe();
         self.add_consumer(parts, Arc::new(activity.clone()), settings);
         self.shown.activity = Some(activity.clone());

@@ -14,6 +14,7 @@
 //! - [`redis_cli`]: how an operator types `redis-cli`
 //! - [`announce_url`]: what a user puts into a client
 //! - [`vouching`]: who vouches for strangers
+//! - [`site_side`]: the site beside the tracker
 //! - [`tracker_settings`], [`site_settings`]: the configuration as the tracker and the site want it
 //!
 //! Results go to standard output. Errors and logs go to standard error; an error is one line that says what to do.
@@ -32,6 +33,7 @@ pub mod output;
 pub mod redis_cli;
 pub mod roles;
 pub mod site_settings;
+pub mod site_side;
 pub mod tracker_settings;
 pub mod vouching;
 

@@ -8,9 +8,12 @@ use access::audit::Audit;
 use access::keys::{ApiKeys, KeyRing, NewKey};
 use access::{Gate, Passkeys, Store};
 use anyhow::Context;
+use domain::Passkey;
+use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use site::metrics::{Metrics, MetricsSources, ViewSource};
 use site::{BoundSite, Dependency, Health, Parts, RunningSite, Site, SiteCounters, ViewGroup};
+use tokio::sync::watch;
 use tracing::warn;
 use tracker::Tracker;
 use views::Activity;
@@ -55,30 +58,26 @@ impl OpenSite {
         let clock = system_clock();
         let keys = ApiKeys::on(lent.store);
         let first_key = keys.first_key(clock.now()).await?;
-        let ring = KeyRing::open(keys, lent.config.site.tracker_api_key.reveal()).await?;
+        let ring = KeyRing::load(keys, lent.config.site.tracker_api_key.reveal(), system_clock()).await?;
         let ring = Arc::new(ring);
-        let polled = Arc::clone(&ring);
-        engine.add_until_stopped(|stopped| polled.run(system_clock(), stopped));
+        let followed = Arc::clone(&ring);
+        engine.add_until_stopped(|stopped| async move { followed.follow(end_of(stopped)).await });
         let audit = Audit::open(lent.config.audit_settings(lent.data), system_clock())?;
         let kept = audit.clone();
-        engine.add_until_stopped(|mut stopped| async move {
-            kept.keep_synced(async move {
-                let _ = stopped.wait_for(|stopped| *stopped).await;
-            })
-            .await;
-        });
+        engine.add_until_stopped(|stopped| kept.keep_synced(end_of(stopped)));
         let ledger = ledger_of(&lent, engine).await?;
         let activity = match &engine.shown().activity {
             Some(activity) => activity.clone(),
-            None => backends::open_activity(lent.config, lent.data).await?,
+            None => backends::open_activity(lent.config, lent.data).await?.store,
         };
         let whitelist = backends::open_whitelist(lent.config, lent.store)?;
-        let passkeys = Passkeys::new(whitelist, lent.store.clone());
+        let passkeys = Passkeys::new(whitelist.store, lent.store.clone());
         let health = Arc::new(Health::new(dependencies(&lent, engine, &passkeys, &activity), clock.now()));
         let asked = Arc::clone(&health);
         engine.add_until_stopped(|stopped| asked.run(system_clock(), stopped));
         let counters = Arc::new(SiteCounters::default());
-        let metrics = metrics_of(&lent, engine, &counters);
+        let redis = whitelist.redis.map(|redis| ("whitelist", redis));
+        let metrics = metrics_of(&lent, engine, redis, &counters);
         let watch = Arc::clone(metrics.watch());
         engine.add_until_stopped(|stopped| watch.run(stopped));
         let parts = Parts {
@@ -145,6 +144,11 @@ impl ServingSite {
     }
 }
 
+/// Ready once everything is to end.
+async fn end_of(mut stopped: watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
 /// The accounts: those of this process, or opened to be read.
 async fn ledger_of(lent: &Lent<'_>, engine: &Engine) -> anyhow::Result<Arc<Ledger>> {
     if let Some(ledger) = &engine.shown().ledger {
@@ -163,7 +167,12 @@ fn view_groups(config: &Config) -> Vec<ViewGroup> {
 }
 
 /// What the server cannot do without, each with a question that it must answer.
-fn dependencies(lent: &Lent<'_>, engine: &Engine, passkeys: &Passkeys, activity: &Activity) -> Vec<Dependency> {
+fn dependencies(
+    lent: &Lent<'_>,
+    engine: &Engine,
+    passkeys: &Passkeys,
+    activity: &Activity,
+) -> Vec<Dependency> {
     let store = lent.store.clone();
     let database = Dependency::new("database", move || {
         let store = store.clone();
@@ -185,7 +194,11 @@ fn dependencies(lent: &Lent<'_>, engine: &Engine, passkeys: &Passkeys, activity:
     let activity = activity.clone();
     let lists = Dependency::new("activity", move || {
         let activity = activity.clone();
-        async move { activity.check().await.map_err(|error| error.to_string()) }
+        // Nobody has this passkey; the question is whether there is an answer.
+        async move {
+            let nobody = Passkey::from_random_bytes([0; 16]);
+            activity.counts(&nobody).await.map(|_| ()).map_err(|error| error.to_string())
+        }
     });
     let queue = Arc::clone(engine.queue());
     let queue = Dependency::new("journal_queue", move || {
@@ -200,7 +213,12 @@ fn dependencies(lent: &Lent<'_>, engine: &Engine, passkeys: &Passkeys, activity:
     vec![database, journal, whitelist, lists, queue]
 }
 
-fn metrics_of(lent: &Lent<'_>, engine: &Engine, counters: &Arc<SiteCounters>) -> Metrics {
+fn metrics_of(
+    lent: &Lent<'_>,
+    engine: &Engine,
+    redis: Option<(&'static str, Redis)>,
+    counters: &Arc<SiteCounters>,
+) -> Metrics {
     let shown = engine.shown();
     let group_of = |view: &str| {
         let known = view_groups(lent.config).into_iter().find(|known| known.view == view);
@@ -224,7 +242,7 @@ fn metrics_of(lent: &Lent<'_>, engine: &Engine, counters: &Arc<SiteCounters>) ->
         gate: Arc::clone(lent.gate),
         follower: None,
         databases: vec![("access", lent.store.database().clone())],
-        redis: Vec::new(),
+        redis: shown.redis.iter().cloned().chain(redis).collect(),
     });
     let _ = (&mut metrics, counters);
     metrics

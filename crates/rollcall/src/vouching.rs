@@ -86,7 +86,7 @@ impl Unopened {
             questions: self.questions,
             gate: Arc::clone(gate),
             store: store.clone(),
-            whitelist: backends::open_whitelist(config, store)?,
+            whitelist: backends::open_whitelist(config, store)?.store,
             feed: PasskeyFeed::open(store).await?,
             endpoint: self.endpoint,
             clock: system_clock(),

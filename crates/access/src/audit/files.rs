@@ -137,10 +137,17 @@ pub(super) fn lock<'a>(file: &'a File, path: &Path) -> Result<Locked<'a>, AuditE
     Ok(Locked(file))
 }
 
-/// Takes the lock to read.
-pub(super) fn lock_shared<'a>(file: &'a File, path: &Path) -> Result<Locked<'a>, AuditError> {
+/// How long the file is while nobody writes. It may grow afterwards; it never becomes shorter than this, which it does
+/// while a writer takes back what it had no room for.
+pub(super) fn settled_length(file: &File, path: &Path) -> Result<u64, AuditError> {
     patiently(path, || file.try_lock_shared())?;
-    Ok(Locked(file))
+    let _locked = Locked(file);
+    let metadata = file.metadata();
+    metadata.map(|metadata| metadata.len()).map_err(|source| AuditError::File {
+        doing: "read",
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Waits, but not for ever: a process may be stopped while it holds the lock.

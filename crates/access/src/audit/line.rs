@@ -160,7 +160,7 @@ pub(super) fn encode(record: &Record, at: &str, before: Link) -> (Vec<u8>, Link)
         result: record.outcome,
         details: &record.details,
         at,
-        seq: before.seq + 1,
+        seq: before.seq.saturating_add(1),
         prev: before.hash,
     };
     let mut line = to_json(&unhashed);
@@ -176,7 +176,7 @@ pub(super) fn encode(record: &Record, at: &str, before: Link) -> (Vec<u8>, Link)
     line.extend_from_slice(hash.to_string().as_bytes());
     line.extend_from_slice(HASH_CLOSES);
     line.push(b'\n');
-    (line, Link { seq: before.seq + 1, hash })
+    (line, Link { seq: before.seq.saturating_add(1), hash })
 }
 
 fn to_json(unhashed: &Unhashed<'_>) -> Vec<u8> {

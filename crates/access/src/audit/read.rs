@@ -1,6 +1,6 @@
 //! The trail newest first, page by page, across its files.
 //!
-//! Reading takes no lock: a line that is being written has no end yet and is left for the next time. Memory is bounded by
+//! Reading holds up no writer: only how far to read is asked for under the file's lock. Memory is bounded by
 //! [`LIMIT_MAX`] lines, and the time by [`SCAN_BYTES_MAX`] where few lines fit the question. Lines that are no records are
 //! left out; finding fault with them is for [`super::verify`].
 
@@ -79,22 +79,25 @@ impl<'a> Reading<'a> {
     }
 
     fn finish(self) -> AuditPage {
-        let next = (self.is_full && self.before > 1).then_some(self.before);
+        let next = (self.is_full && self.before > 1 && self.before < u64::MAX).then_some(self.before);
         AuditPage { entries: self.entries, next }
     }
 
     fn take_file(&mut self, path: &Path) -> Result<(), AuditError> {
         let explain = |source| AuditError::File { doing: "read", path: path.to_owned(), source };
         match File::open(path) {
-            Ok(file) => self.take_lines(&file).map_err(explain),
+            Ok(file) => {
+                let length = files::settled_length(&file, path)?;
+                self.take_lines(&file, length).map_err(explain)
+            }
             // Not written yet, or too old to be kept.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(explain(error)),
         }
     }
 
-    fn take_lines(&mut self, file: &File) -> io::Result<()> {
-        let end = end_of_records_before(file, file.metadata()?.len(), self.before)?;
+    fn take_lines(&mut self, file: &File, length: u64) -> io::Result<()> {
+        let end = end_of_records_before(file, length, self.before)?;
         let mut lines = BackwardLines::before(file, end)?;
         while !self.is_full {
             let Some(piece) = lines.next()? else { return Ok(()) };

@@ -75,12 +75,12 @@ pub struct Verdict {
 
 /// Verifies the trail in this file and those put aside from it. What is appended meanwhile is left for the next time.
 pub fn verify_trail(path: &Path, expectations: Expectations) -> Result<Verdict, AuditError> {
-    // Opened first: should it be put aside meanwhile, it is met again under its number.
+    // Opened first: should it be put aside meanwhile, it is met again under its number, and what has a higher one is newer.
     let current = Source::open(path)?;
     let mut check = Check::new(expectations);
     for aside in files::list_aside(path)? {
         if current.as_ref().is_some_and(|current| files::is_named(&current.file, &aside.path)) {
-            continue;
+            break;
         }
         if let Some(source) = Source::open(&aside.path)? {
             check.take_file(source)?;
@@ -128,9 +128,7 @@ impl Source {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(cannot_read(path, error)),
         };
-        let locked = files::lock_shared(&file, path)?;
-        let length = file.metadata().map_err(|error| cannot_read(path, error))?.len();
-        drop(locked);
+        let length = files::settled_length(&file, path)?;
         Ok(Some(Source { path: path.to_owned(), file, length }))
     }
 
@@ -331,7 +329,7 @@ impl Check {
                 _ => Ok(()),
             };
         };
-        let expected = last.seq + 1;
+        let expected = last.seq.saturating_add(1);
         if entry.seq > expected {
             return Err(format!("records {expected} to {} are missing before it", entry.seq - 1));
         }

@@ -26,6 +26,7 @@ use crate::logging::{self, LogControl};
 use crate::node::Node;
 use crate::output::Output;
 use crate::roles::{Role, Roles};
+use crate::site_side::{Lent, OpenSite, ServingSite};
 use crate::vouching;
 
 /// Starts the server and serves until it is told to end.
@@ -46,6 +47,14 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
         true => Some(start_tracker(&config, &gate, &engine)?),
         false => None,
     };
+    let site = match roles.include(Role::Site) && !config.site.addr.is_empty() {
+        true => {
+            let tracker = running.as_ref().map(|running| Arc::clone(running.tracker()));
+            let lent = Lent { config: &config, data: &data, store: &store, gate: &gate, tracker };
+            Some(OpenSite::open(lent, &mut engine).await?)
+        }
+        false => None,
+    };
     engine.begin();
     let office = match &running {
         Some(running) => Some(unopened.open(&config, &store, &gate, Arc::clone(running.tracker())).await?),
@@ -55,14 +64,20 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
     let (stop_following, stopped) = oneshot::channel::<()>();
     let following = tokio::spawn(follower.run(move |change| apply(change, tracker.as_deref()), stopped));
     let addresses = running.as_ref().map(|running| running.addresses().clone()).unwrap_or_default();
-    let scene = Scene { config: &config, addresses, gate: &gate, store: &store, data: &data };
+    let site = site.map(OpenSite::serve);
+    let scene =
+        Scene { config: &config, addresses, site: site.as_ref(), gate: &gate, store: &store, data: &data };
     scene.greet(output)?;
     info!(users = gate.user_count(), torrents = gate.torrent_count(), "ready");
 
     while signals.next().await == Told::Reload {
         reload(&config, running.as_ref(), &engine, &log_control);
+        site.iter().for_each(ServingSite::reload);
     }
     info!("draining");
+    if let Some(site) = site {
+        site.drain().await;
+    }
     // The follower ends as soon as its sender is gone.
     drop(stop_following);
     if let Some(running) = running {
@@ -161,6 +176,7 @@ impl Signals {
 struct Scene<'a> {
     config: &'a Config,
     addresses: Addresses,
+    site: Option<&'a ServingSite>,
     gate: &'a Gate,
     store: &'a Store,
     data: &'a Path,
@@ -183,6 +199,8 @@ impl Scene<'_> {
             "http": texts(&self.addresses.http),
             "https": texts(&self.addresses.https),
             "udp": texts(&self.addresses.udp),
+            "site": self.site.map(ServingSite::urls).unwrap_or_default(),
+            "first_key": self.site.and_then(ServingSite::first_key),
             "database": self.store.shown(),
             "journal": self.journal(),
             "users": self.gate.user_count(),
@@ -211,10 +229,20 @@ impl Scene<'_> {
                 let _ = writeln!(text, "  announce  {scheme}://{host}/announce/<passkey>");
             }
         }
+        for url in self.site.iter().flat_map(|site| site.urls()) {
+            let _ = writeln!(text, "  site      {url}/docs");
+        }
         let (users, torrents) = (self.gate.user_count(), self.gate.torrent_count());
         let _ = writeln!(text, "  journal   {}", self.journal());
         let _ =
             writeln!(text, "  database  {}  (users: {users}, torrents: {torrents})\n", self.store.shown());
+        if let Some(key) = self.site.and_then(ServingSite::first_key) {
+            let _ = writeln!(
+                text,
+                "A key with all rights, shown only this once (rollcall key create makes others):"
+            );
+            let _ = writeln!(text, "  {key}\n");
+        }
         if users == 0 || torrents == 0 {
             text.push_str(&self.next_steps());
         }

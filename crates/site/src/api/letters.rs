@@ -22,6 +22,9 @@ use crate::site::Site;
 /// Entries that can be named in one request.
 const IDS_MAX: usize = 1000;
 
+/// Ids that a record names.
+const IDS_RECORDED_MAX: usize = 100;
+
 pub(super) fn readable() -> Routes {
     Routes::new().routes(routes!(list)).routes(routes!(show))
 }
@@ -104,9 +107,13 @@ impl LettersSaid {
         }
     }
 
-    fn change(&self, action: &'static str, lane: Lane) -> Change {
-        let change = Change::new(action, Subject::new("letters", lane.name()));
-        if self.all { change.with("all", true) } else { change.with("ids", self.ids.clone()) }
+    fn change(&self, lane: Lane, dead: &'static str, failed: &'static str) -> Change {
+        let action = if lane == Lane::Dead { dead } else { failed };
+        match self.all {
+            true => Change::new(action, Subject::new("letter", "all")),
+            false => Change::new(action, Subject::new("letter", self.ids.first().map_or("", String::as_str)))
+                .with("ids", self.ids.iter().take(IDS_RECORDED_MAX).cloned().collect::<Vec<_>>()),
+        }
     }
 }
 
@@ -185,7 +192,7 @@ async fn replay(
     let lane = lane_of(&lane)?;
     let chosen = said.chosen()?;
     let doing = letters::replay(&*site.parts.journal, lane, &chosen);
-    let count = recorded(&site, &caller, said.change("letters.replay", lane), doing).await?;
+    let count = recorded(&site, &caller, said.change(lane, "dlq.replay", "failed.replay"), doing).await?;
     Ok(Json(LettersDone { count }))
 }
 
@@ -208,6 +215,6 @@ async fn discard(
     let lane = lane_of(&lane)?;
     let chosen = said.chosen()?;
     let doing = letters::discard(&*site.parts.journal, lane, &chosen);
-    let count = recorded(&site, &caller, said.change("letters.drop", lane), doing).await?;
+    let count = recorded(&site, &caller, said.change(lane, "dlq.drop", "failed.drop"), doing).await?;
     Ok(Json(LettersDone { count }))
 }

@@ -31,7 +31,7 @@ pub(super) async fn check(patient: &Patient) -> Findings {
         }
     }
     let looked = async {
-        let journal = backends::open_journal(&patient.config, &patient.data).await?;
+        let journal = backends::open_journal(&patient.config, &patient.data).await?.store;
         look(&mut findings, patient, &*journal).await
     };
     if let Err(error) = looked.await {
