@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what `make test` needs and the machine lacks: real BitTorrent clients, Redis, PostgreSQL, MariaDB, SQLite's
-# shell, promtool (in Debian's package of Prometheus), a C compiler.
+# shell, promtool (in Debian's package of Prometheus), a C compiler, curl, and what builds and checks the files in deploy/.
 # Does nothing, and needs no rights, where all of it is there already.
 set -euo pipefail
 
@@ -8,6 +8,7 @@ set -euo pipefail
 PACKAGES=(
   transmission-cli transmission-daemon aria2 python3 python3-libtorrent
   redis-server redis-sentinel redis-tools postgresql mariadb-server sqlite3 prometheus build-essential
+  curl openssl fakeroot systemd python3-yaml
 )
 
 is_installed() {

@@ -98,12 +98,15 @@ impl Config {
 
 /// A connection to Redis that is made as soon as Redis is there, and the names of the keys in it.
 #[derive(Clone)]
-struct RedisBackend {
-    redis: Redis,
-    names: KeyNames,
+pub struct RedisBackend {
+    /// The connection.
+    pub redis: Redis,
+    /// The names.
+    pub names: KeyNames,
 }
 
-fn redis_backend(config: &Config) -> anyhow::Result<Option<RedisBackend>> {
+/// Redis, where it is configured.
+pub fn redis_backend(config: &Config) -> anyhow::Result<Option<RedisBackend>> {
     let Some(settings) = config.redis_settings()? else {
         return Ok(None);
     };

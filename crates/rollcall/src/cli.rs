@@ -1,7 +1,9 @@
 //! The command line: what can be written, and the help operators read.
 
 pub mod audit;
+mod health;
 pub mod key;
+mod sandbox;
 
 use std::path::PathBuf;
 
@@ -14,6 +16,8 @@ use ledger::Percent;
 use crate::announce_url::BaseUrl;
 use crate::command::torrent::TorrentRef;
 use crate::roles::Roles;
+
+pub use sandbox::{SandboxArgs, SandboxCommand};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -113,16 +117,14 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     #[command(subcommand, arg_required_else_help = true)]
     Config(ConfigCommand),
     /// Check everything the server stands on, and say how to mend what is wrong
-    #[command(after_help = "\
-Looks at the settings, the data folder, Redis, the database, file limits, ports, certificates, the clock and the journal.
-Changes nothing, and can be used while the server runs. Run it as the user of the server, with its --config and --data.
-Exit code 0 if there is no problem (warnings may be), 1 if there is one.
-
-Examples:
-  rollcall doctor
-  rollcall doctor --config /etc/rollcall/rollcall.toml --data /var/lib/rollcall
-  rollcall doctor --json")]
+    #[command(after_help = health::DOCTOR_HELP)]
     Doctor,
+    /// Ask the running server whether it is alive
+    #[command(after_help = health::PING_HELP)]
+    Ping,
+    /// Make test users, passkeys and sample torrents, and print commands to try them with
+    #[command(after_help = sandbox::HELP)]
+    Sandbox(SandboxArgs),
 }
 
 /// `rollcall user …`

@@ -10,7 +10,9 @@ pub mod key;
 pub mod letters;
 pub mod multiplier;
 pub mod passkey;
+pub mod ping;
 mod recorded;
+pub mod sandbox;
 pub mod serve;
 pub mod torrent;
 pub mod user;
@@ -86,6 +88,8 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Failed(command) => letters::run(&desk, Lane::Failed, command).await?,
         Command::Audit(command) => return audit::run(&desk, command),
         Command::Config(_) => config::check(&desk)?,
+        Command::Ping => return ping::run(&desk),
+        Command::Sandbox(args) => sandbox::run(&desk, args).await?,
         Command::Doctor => unreachable!("it was run above, since it works without settings, too"),
     }
     Ok(ExitCode::SUCCESS)

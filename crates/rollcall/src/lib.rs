@@ -10,6 +10,7 @@
 //! - [`backends`]: where everything is kept
 //! - [`engine`], [`directory`]: what runs behind the tracker
 //! - [`logging`]: what the server says about itself
+//! - [`service_manager`]: tells systemd when the server is ready
 //! - [`output`]: what commands print
 //! - [`redis_cli`]: how an operator types `redis-cli`
 //! - [`announce_url`]: what a user puts into a client
@@ -32,6 +33,7 @@ pub mod node;
 pub mod output;
 pub mod redis_cli;
 pub mod roles;
+pub mod service_manager;
 pub mod site_settings;
 pub mod site_side;
 pub mod tracker_settings;

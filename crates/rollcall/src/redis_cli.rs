@@ -11,7 +11,6 @@ use keyspace::{Mode, RedisSettings};
 pub struct RedisCli {
     command: String,
     place: String,
-    mode: Mode,
     needs_password: bool,
 }
 
@@ -47,22 +46,12 @@ impl RedisCli {
                 }
             }
         }
-        RedisCli {
-            command,
-            place,
-            mode: settings.mode,
-            needs_password: settings.credentials.password.is_some(),
-        }
+        RedisCli { command, place, needs_password: settings.credentials.password.is_some() }
     }
 
     /// `HOST:PORT` of the first server that is named.
     pub fn place(&self) -> &str {
         &self.place
-    }
-
-    /// Whether the settings speak of one server, not of a cluster or of sentinels.
-    pub fn is_for_one_server(&self) -> bool {
-        self.mode == Mode::Single
     }
 
     /// Whether `REDISCLI_AUTH` has to hold the password.

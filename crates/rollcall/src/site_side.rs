@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use access::audit::Audit;
-use access::keys::{ApiKeys, KeyRing, NewKey};
+use access::audit::{Audit, Record, Subject};
+use access::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing, NewKey};
 use access::{FollowCounters, Gate, Passkeys, Store};
 use anyhow::Context;
 use domain::Passkey;
@@ -61,13 +61,17 @@ impl OpenSite {
         let settings = lent.config.site_settings();
         let bound = site::bind(&settings)?;
         let clock = system_clock();
+        let audit = Audit::open(lent.config.audit_settings(lent.data), system_clock())?;
         let keys = ApiKeys::on(lent.store);
         let first_key = keys.first_key(clock.now()).await?;
+        if let Some(key) = &first_key {
+            let record = Record::ok("key.create", "rollcall", Subject::key(key.id)).with("name", FIRST_KEY_NAME);
+            audit.record(record).await.context("the first key could not be recorded")?;
+        }
         let ring = KeyRing::load(keys, lent.config.site.tracker_api_key.reveal(), system_clock()).await?;
         let ring = Arc::new(ring);
         let followed = Arc::clone(&ring);
         engine.add_until_stopped(|stopped| async move { followed.follow(end_of(stopped)).await });
-        let audit = Audit::open(lent.config.audit_settings(lent.data), system_clock())?;
         let kept = audit.clone();
         engine.add_until_stopped(|stopped| kept.keep_synced(end_of(stopped)));
         let ledger = ledger_of(&lent, engine).await?;

@@ -26,6 +26,7 @@ use crate::logging::{self, LogControl};
 use crate::node::Node;
 use crate::output::Output;
 use crate::roles::{Role, Roles};
+use crate::service_manager;
 use crate::site_side::{Lent, OpenSite, ServingSite};
 use crate::vouching;
 
@@ -77,12 +78,14 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
         Scene { config: &config, addresses, site: site.as_ref(), gate: &gate, store: &store, data: &data };
     scene.greet(output)?;
     info!(users = gate.user_count(), torrents = gate.torrent_count(), "ready");
+    service_manager::tell_ready();
 
     while signals.next().await == Told::Reload {
         reload(&config, running.as_ref(), &engine, &log_control);
         site.iter().for_each(ServingSite::reload);
     }
     info!("draining");
+    service_manager::tell_stopping();
     if let Some(site) = site {
         site.drain().await;
     }

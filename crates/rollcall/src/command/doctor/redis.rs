@@ -48,7 +48,7 @@ pub(super) async fn check(patient: &Patient) -> Findings {
 }
 
 async fn one(findings: &mut Findings, patient: &Patient, settings: RedisSettings) {
-    let Some(visit) = Visit::begin(findings, settings).await else { return };
+    let Some(visit) = Visit::begin(findings, settings, false).await else { return };
     server::check(findings, &visit).await;
     rights::check(findings, patient, &visit.redis).await;
 }
@@ -56,7 +56,7 @@ async fn one(findings: &mut Findings, patient: &Patient, settings: RedisSettings
 async fn all_masters(findings: &mut Findings, patient: &Patient, settings: &RedisSettings) {
     let Some(masters) = cluster::check(findings, settings).await else { return };
     for master in masters {
-        if let Some(visit) = Visit::begin(findings, alone(settings, master)).await {
+        if let Some(visit) = Visit::begin(findings, alone(settings, master), true).await {
             server::check(findings, &visit).await;
         }
     }
@@ -75,13 +75,19 @@ struct Visit {
     redis: Redis,
     /// How to talk to it by hand.
     cli: RedisCli,
+    /// Whether it was found in a cluster that the settings name.
+    is_cluster_known: bool,
 }
 
 impl Visit {
-    async fn begin(findings: &mut Findings, settings: RedisSettings) -> Option<Visit> {
+    async fn begin(
+        findings: &mut Findings,
+        settings: RedisSettings,
+        is_cluster_known: bool,
+    ) -> Option<Visit> {
         let cli = RedisCli::of(&settings);
         match Redis::connect(settings.clone()).await {
-            Ok(redis) => Some(Visit { redis, cli }),
+            Ok(redis) => Some(Visit { redis, cli, is_cluster_known }),
             Err(trouble) => {
                 findings.problem(
                     format!("{settings}: {trouble}"),

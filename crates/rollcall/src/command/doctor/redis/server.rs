@@ -95,7 +95,7 @@ fn role(findings: &mut Findings, visit: &Visit, facts: &Facts) {
         );
     }
     let is_cluster_node = facts.info("cluster_enabled") == "1";
-    if is_cluster_node && visit.cli.is_for_one_server() {
+    if is_cluster_node && !visit.is_cluster_known {
         findings.problem(
             format!("{name} is a node of a cluster"),
             "say so: redis.url = \"redis+cluster://HOST:PORT\"",
