@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use access::audit::{Audit, Record, Subject};
 use access::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing, NewKey};
-use access::{Gate, Passkeys, Store};
+use access::{FollowCounters, Gate, Passkeys, Store};
 use anyhow::Context;
 use domain::Passkey;
 use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
-use site::metrics::{Metrics, MetricsSources, ViewSource};
+use site::metrics::{Allocator, CertificateFigures, Metrics, MetricsSources, ViewSource};
 use site::{BoundSite, Dependency, Health, Parts, RunningSite, Site, SiteCounters, ViewGroup};
 use tokio::sync::watch;
 use tracing::warn;
 use tracker::Tracker;
+use tracker::http::tls::Certificate;
 use views::Activity;
 
 use crate::backends::{self, system_clock};
@@ -35,6 +36,10 @@ pub struct Lent<'a> {
     pub gate: &'a Arc<Gate>,
     /// The tracker, if this process is one.
     pub tracker: Option<Arc<Tracker>>,
+    /// The certificate of the tracker, if it has one.
+    pub certificate: Option<Arc<Certificate>>,
+    /// How the gate follows the database.
+    pub follower: Arc<FollowCounters>,
 }
 
 /// A site whose ports are taken and whose parts are open.
@@ -81,7 +86,11 @@ impl OpenSite {
         engine.add_until_stopped(|stopped| asked.run(system_clock(), stopped));
         let counters = Arc::new(SiteCounters::default());
         let redis = whitelist.redis.map(|redis| ("whitelist", redis));
-        let metrics = metrics_of(&lent, engine, redis, &counters);
+        let mut metrics = metrics_of(&lent, engine, redis);
+        metrics.add(audit.clone());
+        let of_tracker = lent.certificate.iter().map(|shown| ("tracker", Arc::clone(shown)));
+        let of_site = bound.certificate().map(|shown| ("site", Arc::clone(shown)));
+        metrics.add(CertificateFigures(of_tracker.chain(of_site).collect()));
         let watch = Arc::clone(metrics.watch());
         engine.add_until_stopped(|stopped| watch.run(stopped));
         let parts = Parts {
@@ -217,12 +226,7 @@ fn dependencies(
     vec![database, journal, whitelist, lists, queue]
 }
 
-fn metrics_of(
-    lent: &Lent<'_>,
-    engine: &Engine,
-    redis: Option<(&'static str, Redis)>,
-    counters: &Arc<SiteCounters>,
-) -> Metrics {
+fn metrics_of(lent: &Lent<'_>, engine: &Engine, redis: Option<(&'static str, Redis)>) -> Metrics {
     let shown = engine.shown();
     let group_of = |view: &str| {
         let known = view_groups(lent.config).into_iter().find(|known| known.view == view);
@@ -244,10 +248,10 @@ fn metrics_of(
         ledger: shown.ledger.clone(),
         activity: shown.activity.clone(),
         gate: Arc::clone(lent.gate),
-        follower: None,
+        follower: Some(Arc::clone(&lent.follower)),
         databases: vec![("access", lent.store.database().clone())],
         redis: shown.redis.iter().cloned().chain(redis).collect(),
     });
-    let _ = (&mut metrics, counters);
+    metrics.add(Allocator);
     metrics
 }

@@ -1,14 +1,12 @@
 //! What the site counts.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
+use domain::Histogram;
 use parking_lot::Mutex;
 use tracker::counters::{Counter, Refused};
-
-/// Upper ends of the classes into which durations fall, in microseconds. The last class has none.
-pub const DURATION_BOUNDS_US: [u64; 10] =
-    [500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 500_000, 2_000_000, 10_000_000];
 
 /// Everything the site counts.
 #[derive(Debug, Default)]
@@ -37,16 +35,13 @@ pub struct SiteCounters {
 #[derive(Debug, Default)]
 pub struct Requests {
     by_route: Mutex<BTreeMap<(String, u16), u64>>,
-    durations: [AtomicU64; DURATION_BOUNDS_US.len() + 1],
-    duration_sum_us: AtomicU64,
+    durations: Histogram,
 }
 
 impl Requests {
     /// Counts one answered request.
-    pub fn count(&self, route: &str, status: u16, took_us: u64) {
-        let class = DURATION_BOUNDS_US.iter().position(|bound| took_us <= *bound);
-        self.durations[class.unwrap_or(DURATION_BOUNDS_US.len())].fetch_add(1, Ordering::Relaxed);
-        self.duration_sum_us.fetch_add(took_us, Ordering::Relaxed);
+    pub fn count(&self, route: &str, status: u16, took: Duration) {
+        self.durations.record(took);
         *self.by_route.lock().entry((route.to_owned(), status)).or_default() += 1;
     }
 
@@ -55,13 +50,8 @@ impl Requests {
         self.by_route.lock().iter().map(|(key, count)| (key.clone(), *count)).collect()
     }
 
-    /// How many requests fell into each class of [`DURATION_BOUNDS_US`], the last one behind it.
-    pub fn durations(&self) -> Vec<u64> {
-        self.durations.iter().map(|class| class.load(Ordering::Relaxed)).collect()
-    }
-
-    /// All durations together, in microseconds.
-    pub fn duration_sum_us(&self) -> u64 {
-        self.duration_sum_us.load(Ordering::Relaxed)
+    /// How long requests took.
+    pub fn durations(&self) -> &Histogram {
+        &self.durations
     }
 }

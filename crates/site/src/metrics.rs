@@ -5,9 +5,9 @@
 //! - this file: the page's parts, put together
 //! - [`page`]: families of numbers and how they are written
 //! - [`watch`]: what has to be asked of the journal, asked now and then
-//! - `announces`, `entries`, `stores`: one adapter for each thing that counts
+//! - `announces`, `entries`, `stores`, `strangers`, `requests`: one adapter for each thing that counts
 //! - [`CertificateFigures`]: when certificates expire
-//! - [`process`]: memory, time, files and threads of this process
+//! - [`process`], [`Allocator`]: memory, time, files and threads of this process
 //!
 //! # Guarantees
 //!
@@ -21,11 +21,14 @@
 //! Anything by user, torrent or address: that belongs to the API. State of its own, global or otherwise: whoever wants
 //! to be on the page implements [`Source`].
 
+mod allocator;
 mod announces;
 mod entries;
 pub mod page;
 pub mod process;
+mod requests;
 mod stores;
+mod strangers;
 pub mod watch;
 
 use std::sync::Arc;
@@ -40,6 +43,7 @@ use ledger::Ledger;
 use tracker::Tracker;
 use views::Activity;
 
+pub use allocator::Allocator;
 pub use page::{Family, Page};
 pub use stores::CertificateFigures;
 pub use watch::JournalWatch;
@@ -148,8 +152,13 @@ impl Metrics {
 
     /// The page as it is now, of the type [`CONTENT_TYPE`].
     pub fn render(&self) -> String {
+        self.render_with(&[])
+    }
+
+    /// The page with some more on it: of whoever serves the page, and so cannot be part of it.
+    pub fn render_with(&self, more: &[&dyn Source]) -> String {
         let mut page = Page::default();
-        for source in &self.sources {
+        for source in self.sources.iter().map(|source| &**source).chain(more.iter().copied()) {
             source.encode(&mut page);
         }
         page.finish()

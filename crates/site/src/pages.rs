@@ -103,7 +103,8 @@ async fn show_metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Resu
             return Err(Problem::forbidden(Scope::Read.as_str()));
         }
     }
-    Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], site.parts.metrics.render()).into_response())
+    let page = site.parts.metrics.render_with(&[&*site.counters, &site.callers]);
+    Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], page).into_response())
 }
 
 fn may_read(site: &Site, headers: &HeaderMap) -> bool {

@@ -51,7 +51,15 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
     let site = match roles.include(Role::Site) && !config.site.addr.is_empty() {
         true => {
             let tracker = running.as_ref().map(|running| Arc::clone(running.tracker()));
-            let lent = Lent { config: &config, data: &data, store: &store, gate: &gate, tracker };
+            let lent = Lent {
+                config: &config,
+                data: &data,
+                store: &store,
+                gate: &gate,
+                tracker,
+                certificate: running.as_ref().and_then(Running::certificate).cloned(),
+                follower: follower.counters(),
+            };
             Some(OpenSite::open(lent, &mut engine).await?)
         }
         false => None,

@@ -118,6 +118,9 @@ impl Source for GateFigures {
             "Removed users whose last passkey was forgotten to make room for others; their peers leave without one.",
         )
         .is(gate.removed_users_forgotten());
+        if let Some(strangers) = gate.strangers() {
+            strangers.encode(page);
+        }
         let Some(follower) = &self.follower else { return };
         page.counter(
             "rollcall_access_polls_total",

@@ -10,11 +10,14 @@ use database::{SqliteDatabase, SqliteOptions};
 use domain::clock::{Clock, SystemClock};
 use domain::{InfoHash, Passkey, RateCeiling, Seconds, TorrentId, UserId};
 use journal::maintenance::{self, MaintenanceCounters, MaintenanceSettings};
-use journal::{Consumer, ConsumerSettings, Flusher, Journal, ProcessName, Queue, SqliteJournal, View};
+use journal::{
+    Consumer, ConsumerSettings, Flusher, Journal, ProcessName, Queue, RedisJournal, SqliteJournal, View,
+};
+use keyspace::{BaseNames, KeyNames, Redis, RedisSettings};
 use ledger::{Directory, Ledger, LedgerSettings, LogRisks};
 use site::metrics::{Metrics, MetricsSources, ViewSource};
 use tempfile::TempDir;
-use testkit::{Announce, AnnounceReply};
+use testkit::{Announce, AnnounceReply, RedisServer};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracker::pipeline::{Secrets, Tracker};
@@ -64,11 +67,7 @@ impl Scene {
     }
 
     /// One on any journal.
-    pub async fn on(
-        folder: TempDir,
-        journal: Arc<dyn Journal>,
-        redis: Vec<(&'static str, keyspace::Redis)>,
-    ) -> Scene {
+    pub async fn on(folder: TempDir, journal: Arc<dyn Journal>, redis: Vec<(&'static str, Redis)>) -> Scene {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let gate = Arc::new(Gate::default());
         for user in 1..=9 {
@@ -177,6 +176,15 @@ impl Scene {
         self.stop.send(true).unwrap();
         while self.tasks.join_next().await.is_some() {}
     }
+}
+
+/// One whose journal is in Redis.
+pub async fn on_redis(server: &RedisServer) -> Scene {
+    let settings = RedisSettings::from_url(&server.url()).unwrap();
+    let names = KeyNames::new(&BaseNames::default(), settings.mode).unwrap();
+    let redis = Redis::new(settings).unwrap();
+    let journal = Arc::new(RedisJournal::new(redis.clone(), names));
+    Scene::on(tempfile::tempdir().unwrap(), journal, vec![("journal", redis)]).await
 }
 
 /// The number behind a name with labels, as it stands on the page; panics if there is none.

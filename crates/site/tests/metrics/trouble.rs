@@ -4,21 +4,12 @@ use std::sync::Arc;
 
 use domain::AnnounceEvent;
 use domain::clock::SystemClock;
-use journal::{AppendToken, EntryId, Fields, Journal, Lane, RedisJournal, SqliteJournal, StartAt};
-use keyspace::{BaseNames, KeyNames, Redis, RedisSettings};
+use journal::{AppendToken, EntryId, Fields, Journal, Lane, SqliteJournal, StartAt};
 use site::metrics::{JournalWatch, Page, Source};
 use testkit::{Announce, RedisServer};
 
 use crate::promtool;
-use crate::scene::{Scene, TORRENT, number};
-
-async fn on_redis(server: &RedisServer) -> Scene {
-    let settings = RedisSettings::from_url(&server.url()).unwrap();
-    let names = KeyNames::new(&BaseNames::default(), settings.mode).unwrap();
-    let redis = Redis::new(settings).unwrap();
-    let journal = Arc::new(RedisJournal::new(redis.clone(), names));
-    Scene::on(tempfile::tempdir().unwrap(), journal, vec![("journal", redis)]).await
-}
+use crate::scene::{TORRENT, number, on_redis};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn j7_while_redis_is_away_a_scrape_shows_the_last_state_its_age_and_the_trouble() {
