@@ -1,7 +1,6 @@
 //! What every whitelist owes: the same cases on SQLite, PostgreSQL, MariaDB, a Redis and a cluster of three.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[allow(dead_code, reason = "other suites use the rest")]
 mod fixture;
 #[path = "whitelist/place.rs"]
 mod place;

@@ -1,7 +1,6 @@
 //! Changes through [`Passkeys`], and what readers of the feed hear of them, on every database.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[allow(dead_code, reason = "other suites use the rest")]
 mod fixture;
 #[path = "whitelist/place.rs"]
 #[allow(dead_code, reason = "other suites use the rest")]

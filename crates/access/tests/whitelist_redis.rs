@@ -1,7 +1,6 @@
 //! The whitelist in Redis as a site sees it, and what may go wrong there.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[allow(dead_code, reason = "other suites use the rest")]
 mod fixture;
 #[path = "whitelist/place.rs"]
 #[allow(dead_code, reason = "other suites use the rest")]

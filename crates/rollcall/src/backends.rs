@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{RedisWhitelist, SqlWhitelist, Store, Whitelist};
+use access::{AuditSettings, RedisWhitelist, SqlWhitelist, Store, Whitelist};
 use anyhow::Context;
 use database::{Database, Durability, SqliteDatabase, SqliteOptions};
 use domain::Seconds;
@@ -52,6 +52,17 @@ impl Config {
             dead: journal.dlq_key.as_str().to_owned(),
             failed: journal.failed_key.as_str().to_owned(),
             whitelist: self.access.whitelist_key.as_str().to_owned(),
+        }
+    }
+
+    /// How the audit trail is kept.
+    pub fn audit_settings(&self, data: &Path) -> AuditSettings {
+        let access = &self.access;
+        AuditSettings {
+            file: data.join(&access.audit_file),
+            sync: access.audit_sync,
+            file_bytes_max: u64::from(access.audit_file_mib_max) << 20,
+            files_max: access.audit_files_max,
         }
     }
 

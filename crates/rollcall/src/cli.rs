@@ -1,5 +1,8 @@
 //! The command line: what can be written, and the help operators read.
 
+pub mod audit;
+pub mod key;
+
 use std::path::PathBuf;
 
 use access::ClientPrefix;
@@ -88,6 +91,9 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     /// Say which BitTorrent clients may announce
     #[command(subcommand, arg_required_else_help = true)]
     Client(ClientCommand),
+    /// Make, list and revoke keys of the API
+    #[command(subcommand, arg_required_else_help = true)]
+    Key(key::KeyCommand),
     /// Let bytes count more or less than they are, for a while
     #[command(subcommand, arg_required_else_help = true)]
     Multiplier(MultiplierCommand),
@@ -100,6 +106,9 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     /// Look at failed entries: those that were given up
     #[command(subcommand, arg_required_else_help = true)]
     Failed(LettersCommand),
+    /// See who changed what, and check that nobody touched the account of it
+    #[command(subcommand, arg_required_else_help = true)]
+    Audit(audit::AuditCommand),
     /// Print and check settings
     #[command(subcommand, arg_required_else_help = true)]
     Config(ConfigCommand),

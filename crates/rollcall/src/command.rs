@@ -1,12 +1,15 @@
-//! The commands, one file each, all in the same steps: open, apply, print.
+//! The commands, one file each, all in the same steps: open, apply, record what was changed, print.
 
 pub mod accounts;
+pub mod audit;
 pub mod client;
 pub mod config;
 pub mod journal;
+pub mod key;
 pub mod letters;
 pub mod multiplier;
 pub mod passkey;
+mod recorded;
 pub mod serve;
 pub mod torrent;
 pub mod user;
@@ -72,10 +75,12 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Passkey(command) => return passkey::run(&desk, command).await,
         Command::Torrent(command) => torrent::run(&desk, command).await?,
         Command::Client(command) => client::run(&desk, command).await?,
+        Command::Key(command) => key::run(&desk, command).await?,
         Command::Multiplier(command) => multiplier::run(&desk, command).await?,
         Command::Journal(command) => journal::run(&desk, command).await?,
         Command::Dlq(command) => letters::run(&desk, Lane::Dead, command).await?,
         Command::Failed(command) => letters::run(&desk, Lane::Failed, command).await?,
+        Command::Audit(command) => return audit::run(&desk, command),
         Command::Config(_) => config::check(&desk)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -79,7 +79,7 @@ impl<'a> Reading<'a> {
     }
 
     fn finish(self) -> AuditPage {
-        let next = (self.is_full && self.before > 1).then_some(self.before);
+        let next = (self.is_full && self.before > 1 && self.before < u64::MAX).then_some(self.before);
         AuditPage { entries: self.entries, next }
     }
 

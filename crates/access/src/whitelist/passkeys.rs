@@ -11,6 +11,7 @@ use domain::Passkey;
 
 use super::feed::{self, Deed};
 use super::{PasskeyLines, Refresh, Replaced, Whitelist};
+use crate::audit::{self, Record, Subject};
 use crate::error::AccessError;
 use crate::store::Store;
 
@@ -171,6 +172,24 @@ impl Upload {
         let outcome = self.refresh.add(&self.batch).await;
         self.batch.clear();
         outcome
+    }
+}
+
+/// Passkeys that a record names; how many there were it says in any case.
+const RECORDED_MAX: usize = 100;
+
+/// Records of changes to the whitelist.
+impl Record {
+    /// The same about these passkeys, none of which can be told from what is recorded.
+    pub fn about_passkeys(self, passkeys: &[Passkey]) -> Self {
+        match passkeys {
+            [passkey] => self.about(Subject::passkey(passkey)),
+            _ => {
+                let named: Vec<String> =
+                    passkeys.iter().take(RECORDED_MAX).map(audit::passkey_subject_id).collect();
+                self.about(Subject::whitelist()).with("passkeys", named).with("count", passkeys.len())
+            }
+        }
     }
 }
 

@@ -187,7 +187,7 @@ impl Refresh for SqlRefresh {
     async fn add(&mut self, passkeys: &[Passkey]) -> Result<(), AccessError> {
         // In order, passkeys that lie side by side in the table are written together.
         let mut sorted = passkeys.to_vec();
-        sorted.sort_unstable_by_key(Passkey::to_string);
+        sorted.sort_unstable();
         let outcome = self.insert(&sorted).await;
         self.is_whole &= matches!(outcome, Ok(true));
         match outcome {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use access::{RedisWhitelist, Refresh, SqlWhitelist, Store, Whitelist};
+use access::{RedisWhitelist, Refresh, SqlWhitelist, Whitelist};
 use domain::Passkey;
 use keyspace::{BaseNames, KeyNames, Redis, RedisSettings};
 use testkit::{RedisCluster, RedisServer};
@@ -130,13 +130,4 @@ pub async fn build(whitelist: &dyn Whitelist, passkeys: &[Passkey], batch: usize
 /// Clears away all that can be.
 pub async fn tidy(whitelist: &dyn Whitelist) {
     while whitelist.tidy().await.unwrap() {}
-}
-
-/// A store of any kind, for what goes with a whitelist.
-#[allow(dead_code, reason = "each test file uses a part of it")]
-pub async fn store(place: &Place) -> Store {
-    match place {
-        Place::Sql(fixture) => fixture.store().await,
-        _ => panic!("Redis is no store"),
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::audit::{Record, Subject};
 use anyhow::bail;
 use domain::UnixTime;
 use domain::clock::{Clock, SystemClock};
@@ -9,11 +10,14 @@ use journal::{EntryId, Fields as EntryFields, Journal, Lane, Letter, Stored, Tra
 use serde_json::{Map, Value as Json, json};
 
 use super::Desk;
+use super::recorded::record;
 use crate::cli::{LettersCommand, WhichLetters};
 use crate::output::{Fields, Table};
 
 /// Letters fetched at a time.
 const PAGE: usize = 500;
+/// Ids that a record names; how many there were it says in any case.
+const IDS_RECORDED_MAX: usize = 100;
 
 /// Runs it on one of the two lanes.
 pub async fn run(desk: &Desk, lane: Lane, command: LettersCommand) -> anyhow::Result<()> {
@@ -25,15 +29,32 @@ pub async fn run(desk: &Desk, lane: Lane, command: LettersCommand) -> anyhow::Re
         }
         LettersCommand::Show { id } => show(desk, &find(&journal, lane, id).await?),
         LettersCommand::Replay(which) => {
-            let replayed = replay(&journal, lane, &which).await?;
+            let record = record_of(lane, "dlq.replay", "failed.replay", &which);
+            let replaying = replay(&journal, lane, &which);
+            let replayed =
+                desk.recorded(record, replaying, |record, count| record.with("count", *count)).await?;
             let text = format!("{replayed} will be tried again now\n");
             Ok(desk.output.show(&json!({ "replayed": replayed }), &text)?)
         }
         LettersCommand::Drop(which) => {
-            let dropped = drop_letters(&journal, lane, &which).await?;
+            let record = record_of(lane, "dlq.drop", "failed.drop", &which);
+            let dropping = drop_letters(&journal, lane, &which);
+            let dropped =
+                desk.recorded(record, dropping, |record, count| record.with("count", *count)).await?;
             Ok(desk.output.show(&json!({ "dropped": dropped }), &format!("dropped {dropped}\n"))?)
         }
     }
+}
+
+/// What a record says of letters: which, as long as the list is short.
+fn record_of(lane: Lane, dead: &'static str, failed: &'static str, which: &WhichLetters) -> Record {
+    let action = if lane == Lane::Dead { dead } else { failed };
+    let ids: Vec<String> = which.ids.iter().take(IDS_RECORDED_MAX).map(ToString::to_string).collect();
+    let subject = match which.all {
+        true => "all".to_owned(),
+        false => which.ids.first().map(ToString::to_string).unwrap_or_default(),
+    };
+    record(action, Subject::new("letter", subject)).with("ids", ids)
 }
 
 async fn find(journal: &Arc<dyn Journal>, lane: Lane, id: EntryId) -> anyhow::Result<Stored> {

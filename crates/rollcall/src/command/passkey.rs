@@ -5,11 +5,13 @@ mod refresh;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use access::audit::{Record, Subject};
 use access::{Passkeys, Replaced, Store, User};
-use anyhow::bail;
+use anyhow::Context;
 use domain::Passkey;
 use serde_json::{Value as Json, json};
 
+use super::recorded::record;
 use super::{Desk, user};
 use crate::backends;
 use crate::cli::PasskeyCommand;
@@ -26,8 +28,12 @@ async fn run_on(desk: &Desk, store: &Store, command: PasskeyCommand) -> anyhow::
     let passkeys = Passkeys::new(backends::open_whitelist(&desk.config, store)?, store.clone());
     match command {
         PasskeyCommand::Rotate { user, passkey } => {
-            store.rotate_passkey(user, passkey).await?;
-            user::show(desk, &user::find(store, user).await?)?;
+            let rotating = async {
+                store.rotate_passkey(user, passkey).await?;
+                user::find(store, user).await
+            };
+            let record = record("passkey.rotate", Subject::user(Some(user)));
+            user::show(desk, &desk.recorded(record, rotating, user::tell_of).await?)?;
         }
         PasskeyCommand::Check { passkey } => return check(desk, store, &passkeys, passkey).await,
         PasskeyCommand::Add { passkeys: given } => add(desk, &passkeys, given).await?,
@@ -121,7 +127,9 @@ impl Verdict {
 
 async fn add(desk: &Desk, passkeys: &Passkeys, given: Vec<Passkey>) -> anyhow::Result<()> {
     let given = without_repeats(given);
-    let added = passkeys.add(&given).await?;
+    let record = record("passkey.add", Subject::whitelist()).about_passkeys(&given);
+    let adding = passkeys.add(&given);
+    let added = desk.recorded(record, adding, |record, added| record.with("added", *added)).await?;
     let unchanged = given.len() as u64 - added;
     let text = match unchanged {
         0 => format!("added {added}\n"),
@@ -132,7 +140,9 @@ async fn add(desk: &Desk, passkeys: &Passkeys, given: Vec<Passkey>) -> anyhow::R
 
 async fn remove(desk: &Desk, passkeys: &Passkeys, given: Vec<Passkey>) -> anyhow::Result<()> {
     let given = without_repeats(given);
-    let removed = passkeys.remove(&given).await?;
+    let record = record("passkey.remove", Subject::whitelist()).about_passkeys(&given);
+    let removing = passkeys.remove(&given);
+    let removed = desk.recorded(record, removing, |record, removed| record.with("removed", *removed)).await?;
     let unchanged = given.len() as u64 - removed;
     let text = match unchanged {
         0 => format!("removed {removed}\n"),
@@ -142,10 +152,19 @@ async fn remove(desk: &Desk, passkeys: &Passkeys, given: Vec<Passkey>) -> anyhow
 }
 
 async fn undo(desk: &Desk, passkeys: &Passkeys) -> anyhow::Result<()> {
-    let Some(replaced) = passkeys.undo().await? else {
-        bail!("there is nothing to go back to: no refresh has replaced a whitelist with passkeys in it");
+    let going_back = async {
+        let nothing =
+            "there is nothing to go back to: no refresh has replaced a whitelist with passkeys in it";
+        passkeys.undo().await?.context(nothing)
     };
+    let record = record("passkey.undo", Subject::whitelist());
+    let replaced = desk.recorded(record, going_back, tell_of).await?;
     show_replaced(desk, replaced, "once more goes forth again")
+}
+
+/// What a record says of a whitelist that was replaced.
+fn tell_of(record: Record, replaced: &Replaced) -> Record {
+    record.with("before", replaced.before).with("after", replaced.after)
 }
 
 /// What the whitelist was and is, and what `rollcall passkey undo` would do.

@@ -1,11 +1,13 @@
 //! `rollcall user …`
 
+use access::audit::{Record, Subject, passkey_subject_id};
 use access::{AccessError, NewUser, Store, User};
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};
 use serde_json::{Value as Json, json};
 
 use super::accounts::{self, List};
+use super::recorded::record;
 use super::{Desk, PAGE_ROWS};
 use crate::cli::UserCommand;
 use crate::output::{Fields, Table, yes_or_no};
@@ -15,7 +17,8 @@ pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
     let store = desk.open_store().await?;
     match command {
         UserCommand::Add { id, passkey } => {
-            let user = store.add_user(NewUser { id, passkey, created_at: SystemClock.now() }).await?;
+            let adding = store.add_user(NewUser { id, passkey, created_at: SystemClock.now() });
+            let user = desk.recorded(record("user.add", Subject::user(id)), adding, tell_of).await?;
             show(desk, &user)?;
         }
         UserCommand::List { show_passkeys } => list(desk, &find_all(&store).await?, show_passkeys)?,
@@ -31,7 +34,8 @@ pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
         UserCommand::Torrents { id } => accounts::show_accounts(desk, id).await?,
         UserCommand::HitAndRuns { id } => accounts::show_hit_and_runs(desk, id).await?,
         UserCommand::Remove { id } => {
-            store.remove_user(id).await?;
+            let record = record("user.remove", Subject::user(Some(id)));
+            desk.recorded(record, store.remove_user(id), |record, ()| record).await?;
             desk.output.show(&json!({ "id": id.get(), "removed": true }), &format!("removed user {id}\n"))?;
         }
         UserCommand::Enable { id } => set_enabled(desk, &store, id, true).await?,
@@ -39,6 +43,11 @@ pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
     }
     store.close().await;
     Ok(())
+}
+
+/// What a record says of a user: the number, and a name for the passkey that does not tell it.
+pub fn tell_of(record: Record, user: &User) -> Record {
+    record.about(Subject::user(Some(user.id))).with("passkey", passkey_subject_id(&user.passkey))
 }
 
 /// The user with this number, or an error that says there is none.
@@ -103,7 +112,9 @@ fn list(desk: &Desk, users: &[User], show_passkeys: bool) -> std::io::Result<()>
 }
 
 async fn set_enabled(desk: &Desk, store: &Store, id: UserId, enabled: bool) -> anyhow::Result<()> {
-    store.set_user_enabled(id, enabled).await?;
+    let action = if enabled { "user.enable" } else { "user.disable" };
+    let record = record(action, Subject::user(Some(id)));
+    desk.recorded(record, store.set_user_enabled(id, enabled), |record, ()| record).await?;
     let text = format!("{} user {id}\n", if enabled { "enabled" } else { "disabled" });
     desk.output.show(&json!({ "id": id.get(), "enabled": enabled }), &text)?;
     Ok(())

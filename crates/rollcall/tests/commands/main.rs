@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
 
+mod audit;
 mod client;
 mod config;
 mod databases;
+mod key;
 mod passkey;
 mod torrent;
 mod usage;

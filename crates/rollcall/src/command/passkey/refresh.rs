@@ -7,12 +7,13 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+use access::audit::Subject;
 use access::{Passkeys, Replaced, Upload};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::mpsc;
 
-use super::{Desk, show_replaced};
+use super::{Desk, record, show_replaced, tell_of};
 use crate::cli::RefreshArgs;
 
 /// Bytes read at a time.
@@ -28,7 +29,9 @@ enum Source {
 
 /// Runs it.
 pub async fn run(desk: &Desk, passkeys: &Passkeys, args: &RefreshArgs) -> anyhow::Result<()> {
-    let replaced = refresh(passkeys, args).await?;
+    let source = Source::open(args.file.as_deref())?;
+    let record = record("passkey.refresh", Subject::whitelist()).with("source", source.name());
+    let replaced = desk.recorded(record, refresh(passkeys, source, args.allow_empty), tell_of).await?;
     show_replaced(desk, replaced, "goes back")?;
     // The list is in force; what is left of older ones can also be cleared away by the server.
     if let Err(error) = passkeys.tidy().await {
@@ -37,8 +40,7 @@ pub async fn run(desk: &Desk, passkeys: &Passkeys, args: &RefreshArgs) -> anyhow
     Ok(())
 }
 
-async fn refresh(passkeys: &Passkeys, args: &RefreshArgs) -> anyhow::Result<Replaced> {
-    let source = Source::open(args.file.as_deref())?;
+async fn refresh(passkeys: &Passkeys, source: Source, allow_empty: bool) -> anyhow::Result<Replaced> {
     let name = source.name();
     let bar = source.bar();
     let mut pieces = source.read_aside();
@@ -49,7 +51,7 @@ async fn refresh(passkeys: &Passkeys, args: &RefreshArgs) -> anyhow::Result<Repl
         upload.abandon().await;
         return Err(error.context(format!("{name} cannot be taken")));
     }
-    Ok(upload.finish(args.allow_empty).await?)
+    Ok(upload.finish(allow_empty).await?)
 }
 
 async fn take_in(
