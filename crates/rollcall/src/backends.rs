@@ -162,14 +162,6 @@ pub fn open_whitelist(config: &Config, store: &Store) -> anyhow::Result<Opened<A
     })
 }
 
-/// Opens the whitelist: the set in Redis, or a table of the database. Redis need not be there yet.
-pub fn open_whitelist(config: &Config, store: &Store) -> anyhow::Result<Arc<dyn Whitelist>> {
-    Ok(match redis_backend(config)? {
-        Some(RedisBackend { redis, names }) => Arc::new(RedisWhitelist::new(redis, names)),
-        None => Arc::new(SqlWhitelist::new(store.clone())),
-    })
-}
-
 /// Opens the accounts.
 pub async fn open_ledger(
     config: &Config,

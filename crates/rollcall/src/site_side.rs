@@ -65,7 +65,8 @@ impl OpenSite {
         let keys = ApiKeys::on(lent.store);
         let first_key = keys.first_key(clock.now()).await?;
         if let Some(key) = &first_key {
-            let record = Record::ok("key.create", "rollcall", Subject::key(key.id)).with("name", FIRST_KEY_NAME);
+            let record =
+                Record::ok("key.create", "rollcall", Subject::key(key.id)).with("name", FIRST_KEY_NAME);
             audit.record(record).await.context("the first key could not be recorded")?;
         }
         let ring = KeyRing::load(keys, lent.config.site.tracker_api_key.reveal(), system_clock()).await?;

@@ -25,7 +25,7 @@ pub async fn run(desk: &Desk, command: PasskeyCommand) -> anyhow::Result<ExitCod
 }
 
 async fn run_on(desk: &Desk, store: &Store, command: PasskeyCommand) -> anyhow::Result<ExitCode> {
-    let passkeys = Passkeys::new(backends::open_whitelist(&desk.config, store)?, store.clone());
+    let passkeys = Passkeys::new(backends::open_whitelist(&desk.config, store)?.store, store.clone());
     match command {
         PasskeyCommand::Rotate { user, passkey } => {
             let rotating = async {

@@ -94,7 +94,7 @@ async fn create(desk: &Desk, store: &Store, args: &SandboxArgs) -> anyhow::Resul
 }
 
 fn whitelist(desk: &Desk, store: &Store) -> anyhow::Result<Passkeys> {
-    Ok(Passkeys::new(backends::open_whitelist(&desk.config, store)?, store.clone()))
+    Ok(Passkeys::new(backends::open_whitelist(&desk.config, store)?.store, store.clone()))
 }
 
 /// The folder of the sandbox, by a path that works from everywhere.

@@ -43,7 +43,7 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
         .await?
         .poll_every(Duration::from_millis(config.access.poll_interval_ms.into()));
     let mut engine = Engine::open(&config, &data, &node, roles, &gate).await?;
-    engine.keep_tidy(backends::open_whitelist(&config, &store)?);
+    engine.keep_tidy(backends::open_whitelist(&config, &store)?.store);
     let running = match roles.include(Role::Tracker) {
         true => Some(start_tracker(&config, &gate, &engine)?),
         false => None,
