@@ -5,7 +5,7 @@
 //! - A route is public, or its group names the scope that it takes; the description at `/openapi.json` says the same,
 //!   and a test compares the two.
 //! - Every error is a [`Problem`]; every request is counted by route and status.
-//! - Nothing outlasts its time, and no body its bound.
+//! - No answer outlasts its time, and no body its bound. A change that has begun comes to its end all the same.
 
 use std::sync::Arc;
 
@@ -45,11 +45,14 @@ pub fn router(site: &Arc<Site>) -> Router {
         .layer(middleware::from_fn_with_state(Arc::clone(site), in_time))
         .layer(middleware::from_fn(etag::tag));
     let changes = guarded(api::changeable(), Scope::Admin)
+        .layer(middleware::from_fn(to_the_end))
         .layer(middleware::from_fn_with_state(Arc::clone(site), in_time));
     let verify = guarded(verify::routes(), Scope::Verify)
         .layer(middleware::from_fn_with_state(Arc::clone(site), in_time));
     // An upload takes as long as it takes, while it goes on.
-    let uploads = guarded(api::uploads(), Scope::Admin).layer(DefaultBodyLimit::disable());
+    let uploads = guarded(api::uploads(), Scope::Admin)
+        .layer(middleware::from_fn(to_the_end))
+        .layer(DefaultBodyLimit::disable());
     let described =
         describe::document().merge(verify).merge(read).merge(changes).merge(uploads).merge(pages::routes());
     let (routes, document) = described.split_for_parts();
@@ -114,6 +117,13 @@ fn add_headers(response: &mut Response) {
     for (name, value) in HEADERS {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
+}
+
+/// Lets a change come to its end, and into the audit trail, also if its caller has gone or its time is over: a future
+/// that is dropped half-way would leave a change that nobody recorded.
+async fn to_the_end(request: Request, next: Next) -> Result<Response, Problem> {
+    let changing = tokio::spawn(next.run(request));
+    changing.await.map_err(|error| Problem::internal("the change", &error))
 }
 
 /// Gives up on what takes too long.
