@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use crate::place::{INFOHASH, PATIENCE, Place, is_welcome, start};
-use testkit::eventually;
+use crate::place::{INFOHASH, Place, is_welcome, start};
 
 /// "Field list"
 const FIELDS: &str = "passkey infohash peer_id port ip af du dd left event ts dt interval min_interval";
@@ -19,7 +18,10 @@ pub fn xadd(passkey: &str, amounts: &str, event: &str, times: &str) -> String {
 
 #[track_caller]
 fn wait_user(place: &Place, number: u64, is_so: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
-    eventually("the account to be so", PATIENCE, || Some(place.user(number)).filter(&is_so))
+    let text = place.shell.wait(&format!("api \"$SITE/api/v1/users/{number}\""), |said| {
+        serde_json::from_str(said).is_ok_and(|user| is_so(&user))
+    });
+    serde_json::from_str(&text).unwrap()
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use domain::clock::Stopwatch;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 use testkit::ports::free_port;
@@ -36,7 +37,7 @@ pub type Variables = BTreeMap<String, String>;
 /// The site and the tracker.
 pub struct Place {
     pub site: Process,
-    pub tracker: Process,
+    _tracker: Process,
     pub shell: Shell,
     pub folder: TempDir,
 }
@@ -74,11 +75,16 @@ impl Shell {
     /// Runs a script until it prints what is expected.
     #[track_caller]
     pub fn wait(&self, script: &str, is_expected: impl Fn(&str) -> bool) -> String {
-        eventually(script, PATIENCE, || {
+        let watch = Stopwatch::start();
+        loop {
             let output = self.output(script);
             let printed = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-            (output.status.success() && is_expected(&printed)).then_some(printed)
-        })
+            if output.status.success() && is_expected(&printed) {
+                return printed;
+            }
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            assert!(watch.elapsed() < PATIENCE, "waited in vain: {script}\n{printed}\n{complaint}");
+        }
     }
 
     /// Sets a variable for all further scripts.
@@ -155,7 +161,7 @@ impl Place {
         shell.set("INFOHASH", INFOHASH);
         shell.set("ADMIN_KEY", &admin_key(&site));
         shell.set("TRACKER_ADMIN_KEY", &admin_key(&tracker));
-        let place = Place { site, tracker, shell, folder };
+        let place = Place { site, _tracker: tracker, shell, folder };
         place.make_torrent_known();
         place
     }
@@ -175,15 +181,18 @@ impl Place {
     #[track_caller]
     pub fn add_user(&self, number: u64) -> String {
         let passkey = format!("{:032x}", 0xabcd_ef00_0000_0000_u64 + number);
-        let user = format!(r#"{{"id": {number}, "passkey": "{passkey}"}}"#);
-        self.shell.run(&format!("api \"$SITE/api/v1/users\" -d '{user}'"));
+        self.add_user_with(number, &passkey);
         passkey
     }
 
-    /// What the site says about a user.
+    /// Adds a user to the site's own database, and waits until all of the site knows them.
     #[track_caller]
-    pub fn user(&self, number: u64) -> Json {
-        self.shell.json(&format!("api \"$SITE/api/v1/users/{number}\""))
+    pub fn add_user_with(&self, number: u64, passkey: &str) {
+        let user = format!(r#"{{"id": {number}, "passkey": "{passkey}"}}"#);
+        self.shell.run(&format!("api \"$SITE/api/v1/users\" -d '{user}'"));
+        let asked = format!(r#"{{"passkeys": ["{passkey}"]}}"#);
+        let is_known = |said: &str| said.contains(&format!("\"user\":{number}"));
+        self.shell.wait(&format!("api \"$SITE/api/v1/users/lookup\" -d '{asked}'"), is_known);
     }
 
     /// The site's figures, as Prometheus reads them.
