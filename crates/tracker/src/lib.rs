@@ -13,6 +13,7 @@
 //! - [`housekeeping`]: a few times a second: expiry, evictions, certificates, a line in the log
 //! - [`traffic`]: where traffic events go, and what is promised about it
 //! - [`counters`]: what is counted
+//! - [`secrets`]: keys of hashes, drawn at the start
 //! - [`settings`]: everything that can be set, as plain values
 //!
 //! # Guarantees
@@ -29,6 +30,7 @@ pub mod http;
 pub mod limits;
 pub mod pipeline;
 pub mod rejection;
+pub mod secrets;
 pub mod server;
 mod set_aside;
 pub mod settings;

@@ -21,6 +21,7 @@ use crate::counters::Counters;
 use crate::eviction::{Eviction, Evictions};
 use crate::limits::{Connections, FloodLimiter, RecentAddresses, Sender};
 use crate::rejection::Rejection;
+use crate::secrets::Secrets;
 use crate::set_aside::SetAside;
 use crate::settings::{Acknowledge, LiveSettings};
 use crate::traffic::{self, Place, TrafficSink, Unwritten};
@@ -111,32 +112,6 @@ impl Halt {
             Halt::Rejected(rejection) => rejection,
             Halt::Ask(_) => Refusal::CannotCheck.into(),
         }
-    }
-}
-
-/// Secrets of a process, drawn at its start.
-#[derive(Clone, Copy)]
-pub struct Secrets {
-    words: [u64; 8],
-}
-
-impl Secrets {
-    /// Draws new ones.
-    pub fn draw() -> Result<Self, getrandom::Error> {
-        let mut words = [0; 8];
-        for word in &mut words {
-            *word = getrandom::u64()?;
-        }
-        Ok(Secrets { words })
-    }
-
-    fn pair(&self, which: usize) -> [u64; 2] {
-        [self.words[2 * which], self.words[2 * which + 1]]
-    }
-
-    /// For connection ids.
-    pub(crate) fn for_connection_ids(&self) -> [u64; 2] {
-        self.pair(0)
     }
 }
 
