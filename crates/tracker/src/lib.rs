@@ -5,6 +5,7 @@
 //!
 //! - [`server`]: starts the listeners, reloads, drains
 //! - [`pipeline`]: the life of an announce, whatever wire it came over
+//! - [`halt`]: why a request has no answer, or not yet
 //! - [`rejection`]: the one type whose text a client is told
 //! - [`http`]: one single-threaded runtime per core; own request loop, TLS, proxies
 //! - [`udp`]: batches of packets, connection ids without state
@@ -25,6 +26,7 @@
 
 pub mod counters;
 pub mod eviction;
+pub mod halt;
 pub mod housekeeping;
 pub mod http;
 pub mod limits;

@@ -19,6 +19,7 @@ use wire::ScrapeEntry;
 
 use crate::counters::Counters;
 use crate::eviction::{Eviction, Evictions};
+use crate::halt::Halt;
 use crate::limits::{Connections, FloodLimiter, RecentAddresses, Sender};
 use crate::rejection::Rejection;
 use crate::secrets::Secrets;
@@ -80,39 +81,6 @@ pub struct Accepted<'t> {
     pub answer: Answer,
     /// What has to be written down; none for a goodbye that changed nothing.
     pub unwritten: Option<Unwritten<'t>>,
-}
-
-/// Why a request has no answer of the kind it asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Halt {
-    /// It is refused.
-    Rejected(Rejection),
-    /// Nobody here knows this passkey: somebody has to be asked ([`Tracker::ask`]), and then the request is taken
-    /// again. A client never hears of it.
-    Ask(Passkey),
-}
-
-impl<R: Into<Rejection>> From<R> for Halt {
-    fn from(rejection: R) -> Self {
-        Halt::Rejected(rejection.into())
-    }
-}
-
-impl Halt {
-    fn of(denied: Denied, passkey: &Passkey) -> Self {
-        match denied {
-            Denied::Refused(refusal) => refusal.into(),
-            Denied::Ask => Halt::Ask(*passkey),
-        }
-    }
-
-    /// What a client is told whose passkey was asked about already: nobody asks twice for one request.
-    pub fn into_rejection(self) -> Rejection {
-        match self {
-            Halt::Rejected(rejection) => rejection,
-            Halt::Ask(_) => Refusal::CannotCheck.into(),
-        }
-    }
 }
 
 /// What the tracker is made of. Shared by all its threads.
