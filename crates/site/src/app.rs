@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use access::keys::Scope;
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody, to_bytes};
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -125,6 +125,15 @@ fn add_headers(response: &mut Response) {
 async fn with_body(State(site): State<Arc<Site>>, request: Request, next: Next) -> Result<Response, Problem> {
     let limits = &site.settings.limits;
     let (parts, body) = request.into_parts();
+    let too_large = || {
+        let detail =
+            format!("the body is longer than {} bytes: see site.body_kib_max", limits.body_bytes_max);
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+    };
+    // What says that it is too long is not waited for.
+    if body.size_hint().lower() > limits.body_bytes_max as u64 {
+        return Err(too_large());
+    }
     let reading = to_bytes(body, limits.body_bytes_max);
     let read = tokio::time::timeout(limits.request_timeout, reading).await.map_err(|_| {
         site.counters.timeouts.increment();
@@ -133,11 +142,7 @@ async fn with_body(State(site): State<Arc<Site>>, request: Request, next: Next) 
         Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail)
     })?;
     let body = read.map_err(|error| match std::error::Error::source(&error) {
-        Some(source) if source.is::<LengthLimitError>() => {
-            let detail =
-                format!("the body is longer than {} bytes: see site.body_kib_max", limits.body_bytes_max);
-            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
-        }
+        Some(source) if source.is::<LengthLimitError>() => too_large(),
         _ => Problem::bad_request("the body ended too soon, or is not as its head says: send it again"),
     })?;
     Ok(next.run(Request::from_parts(parts, Body::from(body))).await)
