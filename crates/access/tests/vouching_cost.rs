@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fixture;
-#[allow(dead_code, reason = "each test file uses a part of it")]
 #[path = "vouching/rig.rs"]
 mod rig;
 

@@ -5,12 +5,14 @@
 //! - A route is public, or its group names the scope that it takes; the description at `/openapi.json` says the same,
 //!   and a test compares the two.
 //! - Every error is a [`Problem`]; every request is counted by route and status.
-//! - No answer outlasts its time, and no body its bound. A change that has begun comes to its end all the same.
+//! - Nothing outlasts its time, and no body its bound.
+//! - A change that has begun is finished and recorded, whether or not its caller still listens.
 
 use std::sync::Arc;
 
 use access::keys::Scope;
 use axum::Router;
+use axum::body::{Body, HttpBody, to_bytes};
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -20,6 +22,7 @@ use http::header::{
     X_FRAME_OPTIONS,
 };
 use http::{HeaderValue, StatusCode};
+use http_body_util::LengthLimitError;
 use tracker::http::proxy;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -41,18 +44,17 @@ pub fn router(site: &Arc<Site>) -> Router {
         let guard = Guard { site: Arc::clone(site), needs };
         routes.route_layer(middleware::from_fn_with_state(guard, caller::require))
     };
-    let read = guarded(api::readable(), Scope::Read)
-        .layer(middleware::from_fn_with_state(Arc::clone(site), in_time))
-        .layer(middleware::from_fn(etag::tag));
-    let changes = guarded(api::changeable(), Scope::Admin)
-        .layer(middleware::from_fn(to_the_end))
-        .layer(middleware::from_fn_with_state(Arc::clone(site), in_time));
-    let verify = guarded(verify::routes(), Scope::Verify)
-        .layer(middleware::from_fn_with_state(Arc::clone(site), in_time));
+    // From the inside out: the key is looked at first, then the body is read, then the work has its time.
+    let timed = |routes: Routes, needs: Scope| {
+        let routes = routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), in_time));
+        guarded(routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), with_body)), needs)
+    };
+    let lasting = |routes: Routes| routes.route_layer(middleware::from_fn(to_the_end));
+    let read = timed(api::readable(), Scope::Read).layer(middleware::from_fn(etag::tag));
+    let changes = timed(lasting(api::changeable()), Scope::Admin);
+    let verify = timed(verify::routes(), Scope::Verify);
     // An upload takes as long as it takes, while it goes on.
-    let uploads = guarded(api::uploads(), Scope::Admin)
-        .layer(middleware::from_fn(to_the_end))
-        .layer(DefaultBodyLimit::disable());
+    let uploads = guarded(lasting(api::uploads()), Scope::Admin).layer(DefaultBodyLimit::disable());
     let described =
         describe::document().merge(verify).merge(read).merge(changes).merge(uploads).merge(pages::routes());
     let (routes, document) = described.split_for_parts();
@@ -119,11 +121,39 @@ fn add_headers(response: &mut Response) {
     }
 }
 
-/// Lets a change come to its end, and into the audit trail, also if its caller has gone or its time is over: a future
-/// that is dropped half-way would leave a change that nobody recorded.
-async fn to_the_end(request: Request, next: Next) -> Result<Response, Problem> {
-    let changing = tokio::spawn(next.run(request));
-    changing.await.map_err(|error| Problem::internal("the change", &error))
+/// Reads the body, within its bound and its time, before the work begins.
+async fn with_body(State(site): State<Arc<Site>>, request: Request, next: Next) -> Result<Response, Problem> {
+    let limits = &site.settings.limits;
+    let (parts, body) = request.into_parts();
+    let too_large = || {
+        let detail =
+            format!("the body is longer than {} bytes: see site.body_kib_max", limits.body_bytes_max);
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+    };
+    // What says that it is too long is not waited for.
+    if body.size_hint().lower() > limits.body_bytes_max as u64 {
+        return Err(too_large());
+    }
+    let reading = to_bytes(body, limits.body_bytes_max);
+    let read = tokio::time::timeout(limits.request_timeout, reading).await.map_err(|_| {
+        site.counters.timeouts.increment();
+        let detail =
+            format!("the body took longer than {} s: send it again", limits.request_timeout.as_secs());
+        Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail)
+    })?;
+    let body = read.map_err(|error| match std::error::Error::source(&error) {
+        Some(source) if source.is::<LengthLimitError>() => too_large(),
+        _ => Problem::bad_request("the body ended too soon, or is not as its head says: send it again"),
+    })?;
+    Ok(next.run(Request::from_parts(parts, Body::from(body))).await)
+}
+
+/// A change goes on when its caller hangs up or is no longer waited for: otherwise it might be made and not recorded.
+async fn to_the_end(request: Request, next: Next) -> Response {
+    match tokio::spawn(next.run(request)).await {
+        Ok(response) => response,
+        Err(error) => Problem::internal("the change", &error).into_response(),
+    }
 }
 
 /// Gives up on what takes too long.

@@ -91,12 +91,12 @@ impl Site {
 
 /// The key that was sent. Two different ones are none.
 fn presented(headers: &HeaderMap) -> Option<&str> {
-    let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let bearer = bearer.and_then(|value| {
+    let bearers = headers.get_all(AUTHORIZATION).iter().filter_map(|value| {
+        let Ok(value) = value.to_str() else { return Some(None) };
         let (scheme, key) = value.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+        scheme.eq_ignore_ascii_case("bearer").then(|| Some(key.trim()))
     });
-    let mut keys = headers.get_all(API_KEY).iter().map(|value| value.to_str().ok()).chain(bearer.map(Some));
+    let mut keys = headers.get_all(API_KEY).iter().map(|value| value.to_str().ok()).chain(bearers);
     let first = keys.next()??;
     keys.all(|key| key == Some(first)).then_some(first)
 }
@@ -123,6 +123,7 @@ mod tests {
         );
         assert_eq!(presented_in(&[("authorization", "Bearer k1"), ("x-api-key", "k2")]), None);
         assert_eq!(presented_in(&[("x-api-key", "k1"), ("x-api-key", "k2")]), None);
+        assert_eq!(presented_in(&[("authorization", "Bearer k1"), ("authorization", "Bearer k2")]), None);
         assert_eq!(presented_in(&[("authorization", "Basic k1")]), None);
         assert_eq!(presented_in(&[]), None);
     }

@@ -22,6 +22,7 @@
 pub mod announce;
 pub mod api;
 pub mod bencode;
+pub mod certificates;
 pub mod clients;
 pub mod companion;
 pub mod http;
@@ -38,6 +39,7 @@ pub mod wait;
 
 pub use announce::Announce;
 pub use api::{Api, ApiReply};
+pub use certificates::Authority;
 pub use companion::Companion;
 pub use http::{HttpReply, RawHttp};
 pub use population::{Destination, Moved, Plan, Population, Standings, Truth};

@@ -46,6 +46,8 @@ pub struct Server {
     process: Process,
     port: u16,
     site_port: u16,
+    /// Whether the site is part of its work.
+    has_site: bool,
     folder: TempDir,
 }
 
@@ -82,15 +84,17 @@ impl ServerBuilder {
         text
     }
 
-    /// Starts it, and waits until it answers over HTTP and UDP.
+    /// Starts it, and waits until it answers over HTTP and UDP, and its site as well.
     #[track_caller]
     pub fn start(self) -> Server {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("config.toml"), self.config())
             .expect("the folder can be written to");
         let process = self.launch.start(&self.binary, folder.path(), "server");
+        let has_site = self.launch.roles.as_ref().is_none_or(|roles| roles.contains("site"))
+            && self.settings["site"]["addr"].contains(&self.site_port.to_string());
         let ServerBuilder { binary, launch, port, site_port, .. } = self;
-        let mut server = Server { binary, launch, process, port, site_port, folder };
+        let mut server = Server { binary, launch, process, port, site_port, has_site, folder };
         server.wait_ready();
         server
     }
@@ -300,6 +304,23 @@ impl Server {
             });
             RawUdp::new(addr).connect();
         }
+        if self.has_site {
+            self.wait_site();
+        }
+    }
+
+    /// The site comes last. One that speaks HTTPS answers this too, if only with a word of TLS.
+    #[track_caller]
+    fn wait_site(&mut self) {
+        let addr = self.site_addr();
+        eventually(&format!("the site to answer on {addr}"), START_LIMIT, || {
+            if let Some(status) = self.process.has_ended() {
+                panic!("the server ended instead of starting ({status}):\n{}", self.process.log());
+            }
+            let mut connection = RawHttp::try_connect(addr).ok()?;
+            connection.try_send(b"GET /healthz HTTP/1.1\r\nHost: ready\r\nConnection: close\r\n\r\n").ok()?;
+            Some(connection.read_to_close())
+        });
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use access::keys::Authenticated;
+use access::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
 use journal::letters;
@@ -58,12 +58,13 @@ struct LetterShown {
     failed_at: u32,
     /// When it is tried again.
     due_at: u32,
-    /// What it says; a passkey only by its first digits.
+    /// What it says; a passkey only by its first digits, an address only for keys with `admin`.
     fields: BTreeMap<String, String>,
 }
 
 impl LetterShown {
-    fn of(stored: &Stored) -> LetterShown {
+    fn of(stored: &Stored, caller: &Authenticated) -> LetterShown {
+        let with_address = caller.scopes.allow(Scope::Admin);
         let letter = Letter::from_fields(&stored.fields);
         LetterShown {
             id: stored.id.to_string(),
@@ -71,7 +72,7 @@ impl LetterShown {
             retry: letter.retry,
             failed_at: letter.failed_at.0,
             due_at: letter.due_at.0,
-            fields: letter.shown_fields().collect(),
+            fields: letter.shown_fields().filter(|(name, _)| with_address || name != "ip").collect(),
             group: letter.group,
             reason: letter.reason,
         }
@@ -97,6 +98,7 @@ struct LettersDone {
 )]
 async fn list(
     State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
     Named(lane): Named<String>,
     Asked(asked): Asked<PageAsked<EntryId>>,
 ) -> Result<Json<Page<LetterShown>>, Problem> {
@@ -105,7 +107,10 @@ async fn list(
     let after = asked.cursor()?.unwrap_or(EntryId::ZERO);
     let stored = site.parts.journal.list(lane, after, limit).await?;
     let next_cursor = stored.last().filter(|_| stored.len() == limit).map(|last| last.id.to_string());
-    Ok(Json(Page { items: stored.iter().map(LetterShown::of).collect(), next_cursor }))
+    Ok(Json(Page {
+        items: stored.iter().map(|stored| LetterShown::of(stored, &caller)).collect(),
+        next_cursor,
+    }))
 }
 
 /// One dead letter, or failed entry
@@ -123,13 +128,14 @@ async fn list(
 )]
 async fn show(
     State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
     Named((lane, id)): Named<(String, String)>,
 ) -> Result<Json<LetterShown>, Problem> {
     let lane = lane_of(&lane)?;
     let id: EntryId =
         id.parse().map_err(|error: journal::id::NotAnEntryId| Problem::bad_request(error.to_string()))?;
     match site.parts.journal.get(lane, id).await? {
-        Some(stored) => Ok(Json(LetterShown::of(&stored))),
+        Some(stored) => Ok(Json(LetterShown::of(&stored, &caller))),
         None => Err(Problem::not_found("unknown_letter", format!("there is no {} entry {id}", lane.name()))),
     }
 }

@@ -23,8 +23,6 @@ use crate::site::Site;
 
 /// Passkeys in one request, but for a refresh.
 const PASSKEYS_MAX: usize = 10_000;
-/// How long an upload may pause.
-const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 pub(super) fn readable() -> Routes {
     Routes::new().routes(routes!(count)).routes(routes!(check))
@@ -237,10 +235,11 @@ async fn refresh(
 
 async fn take_in(site: &Site, mut body: Body, allow_empty: bool) -> Result<Replaced, Problem> {
     let mut upload = site.parts.passkeys.upload().await?;
+    let pause_max = site.settings.limits.request_timeout;
     let mut bytes = 0;
     loop {
         let step: Result<bool, Problem> = async {
-            let Some(piece) = next_piece(&mut body).await? else { return Ok(true) };
+            let Some(piece) = next_piece(&mut body, pause_max).await? else { return Ok(true) };
             bytes += piece.len() as u64;
             if bytes > site.settings.limits.upload_bytes_max {
                 let detail =
@@ -263,9 +262,9 @@ async fn take_in(site: &Site, mut body: Body, allow_empty: bool) -> Result<Repla
 }
 
 /// The next piece of an upload; none at its end.
-async fn next_piece(body: &mut Body) -> Result<Option<axum::body::Bytes>, Problem> {
+async fn next_piece(body: &mut Body, pause_max: Duration) -> Result<Option<axum::body::Bytes>, Problem> {
     loop {
-        let frame = tokio::time::timeout(PAUSE_MAX, body.frame()).await.map_err(|_| {
+        let frame = tokio::time::timeout(pause_max, body.frame()).await.map_err(|_| {
             let detail = "the upload paused for too long: send it again";
             Problem::new(http::StatusCode::REQUEST_TIMEOUT, "too_slow", detail)
         })?;
