@@ -91,7 +91,7 @@ async fn is_valid(site: &Site, passkey: &Passkey) -> Result<bool, Problem> {
 async fn sample(site: &Site, caller: &Authenticated, passkey: &Passkey, valid: bool) -> Result<(), Problem> {
     let every = site.settings.verify_audit_every;
     let number = site.verify_calls.fetch_add(1, Ordering::Relaxed);
-    if every == 0 || number % every != 0 {
+    if every == 0 || !number.is_multiple_of(every) {
         return Ok(());
     }
     let record =
