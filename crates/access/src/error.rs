@@ -50,6 +50,12 @@ pub enum AccessError {
         /// Who should have had it.
         wanted: UserId,
     },
+    /// Whoever vouches for a passkey decides which one it is.
+    #[error(
+        "user {0} was taken in because the site vouches for the passkey: change it at the site, or make the user ours \
+         first (\"rollcall user add --id {0} --passkey HEX\" with the present passkey)"
+    )]
+    NotOurs(UserId),
     /// A new torrent cannot have the id of another.
     #[error("torrent {0} exists already: choose another id, or leave it out to get the next free one")]
     TorrentIdTaken(TorrentId),

@@ -58,7 +58,7 @@ pub enum Refusal {
     #[error("this client or its version is not allowed: see the site's list of clients")]
     ClientNotAllowed,
     /// Nobody here has this passkey, and whoever may vouch for it cannot be asked.
-    #[error("this passkey cannot be checked right now; your client will try again")]
+    #[error("this passkey cannot be checked right now: try again later")]
     CannotCheck,
 }
 

@@ -143,6 +143,8 @@ async fn a_number_or_passkey_of_a_stranger_cannot_be_torn_from_the_account(fixtu
     let error = store.add_user(other_passkey).await.unwrap_err();
     assert!(matches!(error, AccessError::UserIdAdopted(_)), "{error}");
     assert!(error.to_string().contains("user remove 1000000"), "{error}");
+    let error = store.rotate_passkey(TERMS.id_min, None).await.unwrap_err();
+    assert!(matches!(error, AccessError::NotOurs(_)), "{error}");
 }
 
 async fn many_users_added_at_once_take_over_accounts(fixture: Fixture) {

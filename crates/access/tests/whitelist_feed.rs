@@ -3,7 +3,6 @@
 
 mod fixture;
 #[path = "whitelist/place.rs"]
-#[allow(dead_code, reason = "other suites use the rest")]
 mod place;
 
 use std::collections::BTreeMap;

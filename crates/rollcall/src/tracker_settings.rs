@@ -78,7 +78,7 @@ impl Config {
             ("tracker.tls_key_file", old_tracker.tls_key_file != new_tracker.tls_key_file),
             ("tracker.workers", old_tracker.workers != new_tracker.workers),
             ("tracker.drain_timeout_s", old_tracker.drain_timeout_s != new_tracker.drain_timeout_s),
-            ("access.poll_interval_ms", self.access != new.access),
+            ("access", self.access != new.access),
             ("database.url", self.database != new.database),
             ("journal.queue_max", self.journal.queue_max != new.journal.queue_max),
             ("journal.stream_key", self.journal.stream_key != new.journal.stream_key),

@@ -38,7 +38,7 @@ fn check_by_promtool(page: &str) {
 }
 
 #[test]
-fn j7_the_program_shows_what_it_does_and_takes_a_key_for_it() {
+fn j7_the_program_shows_what_it_does() {
     let server = Server::builder(env!("CARGO_BIN_EXE_rollcall")).set("site.metrics_open", true).start();
     let passkey = server.add_user(7);
     let torrent = TorrentFile::random("a file", 50_000, 1);

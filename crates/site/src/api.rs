@@ -141,7 +141,9 @@ impl From<AccessError> for Problem {
 impl From<LedgerError> for Problem {
     fn from(error: LedgerError) -> Problem {
         match &error {
-            LedgerError::EndsBeforeItStarts => Problem::bad_request(error.to_string()),
+            LedgerError::EndsBeforeItStarts | LedgerError::NoteTooLong { .. } => {
+                Problem::bad_request(error.to_string())
+            }
             _ if error.is_retryable() => Problem::unavailable("the database", &error),
             _ => Problem::internal("the accounts", &error),
         }

@@ -28,7 +28,7 @@ pub(crate) fn routes() -> Routes {
 #[into_params(parameter_in = Query)]
 struct VerifyAsked {
     /// The passkey: 8 to 64 hexadecimal digits; upper case is taken as lower case.
-    #[param(min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
+    #[param(required = true, nullable = false, min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
     passkey: Option<String>,
 }
 

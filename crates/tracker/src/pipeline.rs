@@ -19,8 +19,10 @@ use wire::ScrapeEntry;
 
 use crate::counters::Counters;
 use crate::eviction::{Eviction, Evictions};
+use crate::halt::Halt;
 use crate::limits::{Connections, FloodLimiter, RecentAddresses, Sender};
 use crate::rejection::Rejection;
+use crate::secrets::Secrets;
 use crate::set_aside::SetAside;
 use crate::settings::{Acknowledge, LiveSettings};
 use crate::traffic::{self, Place, TrafficSink, Unwritten};
@@ -79,65 +81,6 @@ pub struct Accepted<'t> {
     pub answer: Answer,
     /// What has to be written down; none for a goodbye that changed nothing.
     pub unwritten: Option<Unwritten<'t>>,
-}
-
-/// Why a request has no answer of the kind it asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Halt {
-    /// It is refused.
-    Rejected(Rejection),
-    /// Nobody here knows this passkey: somebody has to be asked ([`Tracker::ask`]), and then the request is taken
-    /// again. A client never hears of it.
-    Ask(Passkey),
-}
-
-impl<R: Into<Rejection>> From<R> for Halt {
-    fn from(rejection: R) -> Self {
-        Halt::Rejected(rejection.into())
-    }
-}
-
-impl Halt {
-    fn of(denied: Denied, passkey: &Passkey) -> Self {
-        match denied {
-            Denied::Refused(refusal) => refusal.into(),
-            Denied::Ask => Halt::Ask(*passkey),
-        }
-    }
-
-    /// What a client is told whose passkey was asked about already: nobody asks twice for one request.
-    pub fn into_rejection(self) -> Rejection {
-        match self {
-            Halt::Rejected(rejection) => rejection,
-            Halt::Ask(_) => Refusal::CannotCheck.into(),
-        }
-    }
-}
-
-/// Secrets of a process, drawn at its start.
-#[derive(Clone, Copy)]
-pub struct Secrets {
-    words: [u64; 8],
-}
-
-impl Secrets {
-    /// Draws new ones.
-    pub fn draw() -> Result<Self, getrandom::Error> {
-        let mut words = [0; 8];
-        for word in &mut words {
-            *word = getrandom::u64()?;
-        }
-        Ok(Secrets { words })
-    }
-
-    fn pair(&self, which: usize) -> [u64; 2] {
-        [self.words[2 * which], self.words[2 * which + 1]]
-    }
-
-    /// For connection ids.
-    pub(crate) fn for_connection_ids(&self) -> [u64; 2] {
-        self.pair(0)
-    }
 }
 
 /// What the tracker is made of. Shared by all its threads.

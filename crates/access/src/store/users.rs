@@ -119,10 +119,14 @@ impl Store {
         }
     }
 
-    /// Gives a user a new passkey (none means a random one); the old one stops working. Tells the new one.
+    /// Gives a user of ours a new passkey (none means a random one); the old one stops working. Tells the new one.
     pub async fn rotate_passkey(&self, id: UserId, passkey: Option<Passkey>) -> Result<Passkey, AccessError> {
         let passkey = passkey.map_or_else(random_passkey, Ok)?;
         let mut transaction = self.begin().await?;
+        let present = transaction.user(sql_integer(id.get())).await.map_err(|error| self.explain(error))?;
+        if present.transpose()?.is_some_and(|user| user.vouched) {
+            return Err(AccessError::NotOurs(id));
+        }
         match transaction.set_passkey(sql_integer(id.get()), &passkey).await {
             Ok(0) => return Err(AccessError::UnknownUser(id)),
             Ok(_) => {}

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
-use tracker::pipeline::Secrets;
+use tracker::secrets::Secrets;
 use tracker::settings::LiveSettings;
 use tracker::traffic::TrafficSink;
 use tracker::{Addresses, Eviction, Running, Tracker, server};

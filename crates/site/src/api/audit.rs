@@ -15,6 +15,9 @@ use crate::extract::{Asked, LIMIT_DEFAULT, page_limit};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
+/// The longest action that is looked for.
+const ACTION_CHARS_MAX: usize = 100;
+
 /// For keys with `admin`: the trail tells what other keys did.
 pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(list))
@@ -29,6 +32,7 @@ struct AuditAsked {
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
     /// `next_cursor` of the page before; left out for the first page.
+    #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     cursor: Option<u64>,
     /// Only this action, such as `user.add`; with a dot at its end, all that begin with it.
     #[param(max_length = 100)]
@@ -97,6 +101,14 @@ async fn list(
     Asked(asked): Asked<AuditAsked>,
 ) -> Result<Json<Page<AuditRecord>>, Problem> {
     let limit = page_limit(asked.limit.unwrap_or(LIMIT_DEFAULT))? as usize;
+    if asked.cursor.is_some_and(|cursor| cursor > i64::MAX as u64) {
+        return Err(Problem::bad_request("cursor is not one of ours: send next_cursor of the page before"));
+    }
+    if asked.action.as_ref().is_some_and(|action| action.chars().count() > ACTION_CHARS_MAX) {
+        return Err(Problem::bad_request(format!(
+            "action: no action has more than {ACTION_CHARS_MAX} characters"
+        )));
+    }
     let query = AuditQuery { before: asked.cursor, limit, action: asked.action };
     let page = site.parts.audit.read_newest(query).await;
     let page = page.map_err(|error| Problem::internal("the audit trail", &error))?;

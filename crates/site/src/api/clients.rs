@@ -55,7 +55,7 @@ struct ClientSaid {
     allowed: bool,
     /// What they are called.
     #[serde(default)]
-    #[schema(max_length = 200)]
+    #[schema(max_length = 200, pattern = "^[^\\x00]*$")]
     name: String,
 }
 
@@ -81,7 +81,8 @@ async fn list(State(site): State<Arc<Site>>) -> Result<Json<Vec<ClientShown>>, P
 /// Allows or forbids programs
 #[utoipa::path(
     put, path = "/api/v1/clients/{prefix}", tag = "clients", request_body = ClientSaid,
-    params(("prefix" = String, Path, description = "The first characters of their peer ids, such as `-TR3`")),
+    params(("prefix" = String, Path, description = "The first characters of their peer ids, such as `-TR3`",
+        pattern = "^(hex:([0-9a-fA-F]{2}){1,20}|(?!hex:)[ -~]{1,20})$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "What holds now", body = ClientShown),
@@ -115,7 +116,8 @@ async fn put(
 /// Takes a prefix off the list
 #[utoipa::path(
     delete, path = "/api/v1/clients/{prefix}", tag = "clients",
-    params(("prefix" = String, Path, description = "The first characters of their peer ids, such as `-TR3`")),
+    params(("prefix" = String, Path, description = "The first characters of their peer ids, such as `-TR3`",
+        pattern = "^(hex:([0-9a-fA-F]{2}){1,20}|(?!hex:)[ -~]{1,20})$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 204, description = "Done"),

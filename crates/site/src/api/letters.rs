@@ -3,27 +3,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use access::audit::Subject;
 use access::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
-use journal::letters::{self, Chosen};
+use journal::letters;
 use journal::{EntryId, Lane, Letter, Stored};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::{Change, Page, recorded};
+use super::{Page, recorded};
 use crate::app::Routes;
 use crate::extract::{Asked, Named, PageAsked, Said};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-/// Entries that can be named in one request.
-const IDS_MAX: usize = 1000;
+mod said;
 
-/// Ids that a record names.
-const IDS_RECORDED_MAX: usize = 100;
+use said::LettersSaid;
 
 pub(super) fn readable() -> Routes {
     Routes::new().routes(routes!(list)).routes(routes!(show))
@@ -82,42 +79,6 @@ impl LetterShown {
     }
 }
 
-/// Which entries are meant: all, or some.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct LettersSaid {
-    /// The ids; up to 1000 of them.
-    #[serde(default)]
-    #[schema(max_items = 1000)]
-    ids: Vec<String>,
-    /// All that are there, instead of naming them.
-    #[serde(default)]
-    all: bool,
-}
-
-impl LettersSaid {
-    fn chosen(&self) -> Result<Chosen, Problem> {
-        match (self.all, self.ids.is_empty()) {
-            (true, true) => Ok(Chosen::All),
-            (false, false) if self.ids.len() <= IDS_MAX => {
-                let read =
-                    |id: &String| id.parse().map_err(|error| Problem::bad_request(format!("ids: {error}")));
-                Ok(Chosen::These(self.ids.iter().map(read).collect::<Result<Vec<EntryId>, _>>()?))
-            }
-            _ => Err(Problem::bad_request(format!("say either \"all\": true, or 1 to {IDS_MAX} \"ids\""))),
-        }
-    }
-
-    fn change(&self, lane: Lane, dead: &'static str, failed: &'static str) -> Change {
-        let action = if lane == Lane::Dead { dead } else { failed };
-        match self.all {
-            true => Change::new(action, Subject::new("letter", "all")),
-            false => Change::new(action, Subject::new("letter", self.ids.first().map_or("", String::as_str)))
-                .with("ids", self.ids.iter().take(IDS_RECORDED_MAX).cloned().collect::<Vec<_>>()),
-        }
-    }
-}
-
 /// How many there were.
 #[derive(Serialize, ToSchema)]
 struct LettersDone {
@@ -128,7 +89,7 @@ struct LettersDone {
 /// Dead letters, or failed entries
 #[utoipa::path(
     get, path = "/api/v1/letters/{lane}", tag = "journal",
-    params(("lane" = String, Path, description = "`dlq` (tried again) or `failed` (given up)"), PageAsked),
+    params(("lane" = String, Path, description = "`dlq` (tried again) or `failed` (given up)", pattern = "^(dlq|failed)$"), PageAsked<EntryId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, oldest first", body = Page<LetterShown>),
@@ -139,11 +100,11 @@ async fn list(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
     Named(lane): Named<String>,
-    Asked(asked): Asked<PageAsked>,
+    Asked(asked): Asked<PageAsked<EntryId>>,
 ) -> Result<Json<Page<LetterShown>>, Problem> {
     let lane = lane_of(&lane)?;
     let limit = asked.limit()? as usize;
-    let after = asked.cursor(|text| text.parse().ok())?.unwrap_or(EntryId::ZERO);
+    let after = asked.cursor()?.unwrap_or(EntryId::ZERO);
     let stored = site.parts.journal.list(lane, after, limit).await?;
     let next_cursor = stored.last().filter(|_| stored.len() == limit).map(|last| last.id.to_string());
     Ok(Json(Page {
@@ -156,8 +117,8 @@ async fn list(
 #[utoipa::path(
     get, path = "/api/v1/letters/{lane}/{id}", tag = "journal",
     params(
-        ("lane" = String, Path, description = "`dlq` (tried again) or `failed` (given up)"),
-        ("id" = String, Path, description = "Its id", pattern = "^[0-9]+-[0-9]+$"),
+        ("lane" = String, Path, description = "`dlq` (tried again) or `failed` (given up)", pattern = "^(dlq|failed)$"),
+        ("id" = String, Path, description = "Its id", pattern = "^[0-9]{1,19}-[0-9]{1,19}$"),
     ),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
@@ -182,7 +143,7 @@ async fn show(
 /// Tries entries again, now
 #[utoipa::path(
     post, path = "/api/v1/letters/{lane}/replay", tag = "journal", request_body = LettersSaid,
-    params(("lane" = String, Path, description = "`dlq` (tried again) or `failed` (given up)")),
+    params(("lane" = String, Path, description = "`dlq` (tried again) or `failed` (given up)", pattern = "^(dlq|failed)$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "How many", body = LettersDone),
@@ -205,7 +166,7 @@ async fn replay(
 /// Throws entries away
 #[utoipa::path(
     post, path = "/api/v1/letters/{lane}/drop", tag = "journal", request_body = LettersSaid,
-    params(("lane" = String, Path, description = "`dlq` (tried again) or `failed` (given up)")),
+    params(("lane" = String, Path, description = "`dlq` (tried again) or `failed` (given up)", pattern = "^(dlq|failed)$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "How many", body = LettersDone),

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 
 use super::{Change, recorded};
 use crate::app::Routes;
-use crate::extract::{Named, Said};
+use crate::extract::{Named, Said, whole};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -74,22 +74,28 @@ struct MultiplierSaid {
     #[schema(example = "torrent", pattern = "^(site|torrent|user)$")]
     scope: String,
     /// The number of the torrent or user; left out for the site.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
-    subject: u64,
+    subject: Option<u64>,
     /// How much of what is uploaded counts.
+    #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 10000, default = 100)]
     upload_percent: Option<u32>,
     /// How much of what is downloaded counts. 0 is freeleech.
+    #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 10000, default = 100)]
     download_percent: Option<u32>,
     /// From when on; now if left out.
+    #[serde(default, deserialize_with = "whole")]
+    #[schema(format = Int64, minimum = 0, maximum = 4294967295_u64)]
     starts_at: Option<u32>,
     /// Until when; until it is removed if left out.
+    #[serde(default, deserialize_with = "whole")]
+    #[schema(format = Int64, minimum = 0, maximum = 4294967295_u64)]
     ends_at: Option<u32>,
     /// Why.
     #[serde(default)]
-    #[schema(max_length = 500)]
+    #[schema(max_length = 500, pattern = "^[^\\x00]*$")]
     note: String,
 }
 
@@ -99,8 +105,8 @@ impl MultiplierSaid {
             let percent = Percent::new(percent.unwrap_or(100));
             percent.ok_or_else(|| Problem::bad_request(format!("{name} must be from 0 to 10000")))
         };
-        let scope =
-            Scope::from_parts(&self.scope, self.subject).filter(|scope| scope.subject() == self.subject);
+        let subject = self.subject.unwrap_or(0);
+        let scope = Scope::from_parts(&self.scope, subject).filter(|scope| scope.subject() == subject);
         if self.note.contains('\0') {
             return Err(Problem::bad_request("note must be without NUL"));
         }

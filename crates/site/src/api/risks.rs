@@ -79,7 +79,7 @@ impl Risk {
 
 /// Announces that claimed more than can be believed
 #[utoipa::path(
-    get, path = "/api/v1/risks", tag = "risks", params(PageAsked),
+    get, path = "/api/v1/risks", tag = "risks", params(PageAsked<EntryId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, newest first", body = Page<Risk>),
@@ -89,10 +89,10 @@ impl Risk {
 async fn list(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<PageAsked>,
+    Asked(asked): Asked<PageAsked<EntryId>>,
 ) -> Result<Json<Page<Risk>>, Problem> {
     let limit = asked.limit()? as usize;
-    let before = asked.cursor(|text| text.parse().ok())?.unwrap_or(EntryId::MAX);
+    let before = asked.cursor()?.unwrap_or(EntryId::MAX);
     let stored = site.parts.journal.list_newest(Lane::Risk, before, limit).await?;
     let next_cursor = stored.last().filter(|_| stored.len() == limit).map(|last| last.id.to_string());
     let with_address = caller.scopes.allow(Scope::Admin);

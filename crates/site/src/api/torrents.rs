@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 use super::figures::FiguresShown;
 use super::{Change, Page, recorded};
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, Said};
+use crate::extract::{Asked, Named, PageAsked, Place, Said, plain_number, whole};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -145,9 +145,10 @@ struct TorrentSaid {
     #[schema(min_length = 40, max_length = 40, pattern = "^[0-9a-fA-F]{40}$")]
     infohash: String,
     /// What people call it.
-    #[schema(max_length = 500)]
+    #[schema(max_length = 500, pattern = "^[^\\x00]*$")]
     name: String,
     /// Its number on your site; left out for the next free one.
+    #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 9223372036854775807_u64)]
     id: Option<u64>,
     /// The second name of a hybrid torrent: the first 40 digits of its v2 hash.
@@ -180,12 +181,16 @@ async fn find(site: &Site, named: &str) -> Result<Torrent, Problem> {
     let found = match named.len() {
         40 => site.parts.store.torrent_by_info_hash(&info_hash_of("infohash", named)?).await?,
         _ => {
-            let number = named.parse().map_err(|_| {
+            let number = plain_number(named).ok_or_else(|| {
                 Problem::bad_request(
                     "a torrent is named by its number, or by its infohash of 40 hexadecimal digits",
                 )
             })?;
-            site.parts.store.torrent(torrent_id(number)?).await?
+            // A number that no torrent can have is one that none has.
+            match TorrentId::new(number) {
+                Some(id) => site.parts.store.torrent(id).await?,
+                None => None,
+            }
         }
     };
     found.ok_or_else(|| {
@@ -198,7 +203,7 @@ async fn find(site: &Site, named: &str) -> Result<Torrent, Problem> {
 
 /// All torrents
 #[utoipa::path(
-    get, path = "/api/v1/torrents", tag = "torrents", params(PageAsked),
+    get, path = "/api/v1/torrents", tag = "torrents", params(PageAsked<TorrentId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page of torrents, by their numbers", body = Page<TorrentShown>),
@@ -207,10 +212,10 @@ async fn find(site: &Site, named: &str) -> Result<Torrent, Problem> {
 )]
 async fn list(
     State(site): State<Arc<Site>>,
-    Asked(asked): Asked<PageAsked>,
+    Asked(asked): Asked<PageAsked<TorrentId>>,
 ) -> Result<Json<Page<TorrentShown>>, Problem> {
     let limit = asked.limit()?;
-    let after = asked.cursor(|text| text.parse().ok().and_then(TorrentId::new))?;
+    let after = asked.cursor()?;
     let torrents = site.parts.store.list_torrents(after, limit).await?;
     let last = torrents.last().filter(|_| torrents.len() == limit as usize);
     let next_cursor = last.map(|torrent| torrent.id.to_string());
@@ -221,7 +226,7 @@ async fn list(
 /// A torrent, its swarm, and what was moved of it
 #[utoipa::path(
     get, path = "/api/v1/torrents/{id}", tag = "torrents",
-    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([0-9]{1,19}|[0-9a-fA-F]{40})$")),
+    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "The torrent", body = TorrentWithFigures),
@@ -244,8 +249,8 @@ async fn show(
 #[utoipa::path(
     get, path = "/api/v1/torrents/{id}/peers", tag = "torrents",
     params(
-        ("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([0-9]{1,19}|[0-9a-fA-F]{40})$"),
-        PageAsked,
+        ("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$"),
+        PageAsked<PeerPlace>,
     ),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
@@ -257,10 +262,10 @@ async fn peers(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
     Named(id): Named<String>,
-    Asked(asked): Asked<PageAsked>,
+    Asked(asked): Asked<PageAsked<PeerPlace>>,
 ) -> Result<Json<Page<PeerShown>>, Problem> {
     let limit = asked.limit()? as usize;
-    let after = asked.cursor(PeerPlace::read)?;
+    let after = asked.cursor()?;
     let torrent = find(&site, &id).await?;
     let Some(tracker) = &site.parts.tracker else {
         let detail = "this process has no swarms: ask one whose roles include \"tracker\"";
@@ -289,12 +294,16 @@ impl PeerPlace {
     fn of(peer: &PeerSight) -> PeerPlace {
         PeerPlace { user: peer.user.get(), peer_id: peer.peer_id.0 }
     }
+}
+
+impl Place for PeerPlace {
+    const PATTERN: &'static str = "^[1-9][0-9]{0,18}-[0-9a-f]{40}$";
 
     fn read(text: &str) -> Option<PeerPlace> {
         let (user, peer_id) = text.split_once('-')?;
         // An infohash is twenty bytes in hexadecimal digits, as is a peer id.
         let InfoHash(peer_id) = peer_id.parse().ok()?;
-        Some(PeerPlace { user: user.parse().ok()?, peer_id })
+        Some(PeerPlace { user: plain_number(user)?, peer_id })
     }
 }
 
@@ -347,7 +356,7 @@ async fn add(
 /// Closes a torrent, or opens it again
 #[utoipa::path(
     patch, path = "/api/v1/torrents/{id}", tag = "torrents", request_body = TorrentChange,
-    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([0-9]{1,19}|[0-9a-fA-F]{40})$")),
+    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "The torrent", body = TorrentShown),
@@ -370,7 +379,7 @@ async fn change(
 /// Removes a torrent; its accounts stay
 #[utoipa::path(
     delete, path = "/api/v1/torrents/{id}", tag = "torrents",
-    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([0-9]{1,19}|[0-9a-fA-F]{40})$")),
+    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 204, description = "Done"),

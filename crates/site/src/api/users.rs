@@ -17,7 +17,7 @@ use views::{Cursor, Page as ListPage};
 use super::figures::{AccountShown, FiguresShown, HitAndRun};
 use super::{Change, Page, recorded};
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, Said};
+use crate::extract::{Asked, Named, PageAsked, PasskeyText, Said, whole};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -84,7 +84,7 @@ struct UserWithAccounts {
 struct PasskeysSaid {
     /// Up to 1000 of them.
     #[schema(max_items = 1000)]
-    passkeys: Vec<String>,
+    passkeys: Vec<PasskeyText>,
 }
 
 /// Whose passkey it is.
@@ -122,6 +122,7 @@ struct ActivePage {
 #[serde(deny_unknown_fields)]
 struct UserSaid {
     /// Their number on your site; left out for the next free one.
+    #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 9223372036854775807_u64)]
     id: Option<u64>,
     /// Their passkey; left out for a random one.
@@ -166,7 +167,7 @@ async fn find(site: &Site, id: u64) -> Result<User, Problem> {
 
 /// All users
 #[utoipa::path(
-    get, path = "/api/v1/users", tag = "users", params(PageAsked),
+    get, path = "/api/v1/users", tag = "users", params(PageAsked<UserId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page of users, by their numbers", body = Page<UserShown>),
@@ -176,10 +177,10 @@ async fn find(site: &Site, id: u64) -> Result<User, Problem> {
 async fn list(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<PageAsked>,
+    Asked(asked): Asked<PageAsked<UserId>>,
 ) -> Result<Json<Page<UserShown>>, Problem> {
     let limit = asked.limit()?;
-    let after = asked.cursor(|text| text.parse().ok().and_then(UserId::new))?;
+    let after = asked.cursor()?;
     let users = site.parts.store.list_users(after, limit).await?;
     let last = users.last().filter(|_| users.len() == limit as usize);
     let next_cursor = last.map(|user| user.id.to_string());
@@ -203,9 +204,9 @@ async fn look_up(
     if said.passkeys.len() > 1000 {
         return Err(Problem::bad_request("passkeys: at most 1000 at a time"));
     }
-    let holder = |text: String| {
-        let user = passkey_of(&text).map(|passkey| site.parts.gate.user_of(&passkey).map(UserId::get))?;
-        Ok(PasskeyHolder { passkey: text, user })
+    let holder = |text: PasskeyText| {
+        let passkey = passkey_of(&text.0)?;
+        Ok(PasskeyHolder { passkey: text.0, user: site.parts.gate.user_of(&passkey).map(UserId::get) })
     };
     said.passkeys.into_iter().map(holder).collect::<Result<Vec<_>, Problem>>().map(Json)
 }
@@ -239,7 +240,7 @@ async fn show(
 /// A user's account on each torrent
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/torrents", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked),
+    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked<TorrentId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page of accounts, by the torrents' numbers", body = Page<AccountShown>),
@@ -249,9 +250,9 @@ async fn show(
 async fn torrents(
     State(site): State<Arc<Site>>,
     Named(id): Named<u64>,
-    Asked(asked): Asked<PageAsked>,
+    Asked(asked): Asked<PageAsked<TorrentId>>,
 ) -> Result<Json<Page<AccountShown>>, Problem> {
-    let after = asked.cursor(|text| text.parse().ok().and_then(TorrentId::new))?;
+    let after = asked.cursor()?;
     let limit = asked.limit()?;
     let user = find(&site, id).await?;
     let page = site.parts.ledger.accounts_of(user.id, after, limit).await?;
@@ -265,7 +266,7 @@ async fn torrents(
 /// What a user seeds right now
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/seeding", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked),
+    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked<Cursor>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "Newest announce first", body = ActivePage),
@@ -275,7 +276,7 @@ async fn torrents(
 async fn seeding(
     State(site): State<Arc<Site>>,
     Named(id): Named<u64>,
-    Asked(asked): Asked<PageAsked>,
+    Asked(asked): Asked<PageAsked<Cursor>>,
 ) -> Result<Json<ActivePage>, Problem> {
     active(&site, id, &asked, List::Seeding).await
 }
@@ -283,7 +284,7 @@ async fn seeding(
 /// What a user leeches right now
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/leeching", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked),
+    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked<Cursor>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "Newest announce first", body = ActivePage),
@@ -293,7 +294,7 @@ async fn seeding(
 async fn leeching(
     State(site): State<Arc<Site>>,
     Named(id): Named<u64>,
-    Asked(asked): Asked<PageAsked>,
+    Asked(asked): Asked<PageAsked<Cursor>>,
 ) -> Result<Json<ActivePage>, Problem> {
     active(&site, id, &asked, List::Leeching).await
 }
@@ -304,8 +305,13 @@ enum List {
     Leeching,
 }
 
-async fn active(site: &Site, id: u64, asked: &PageAsked, list: List) -> Result<Json<ActivePage>, Problem> {
-    let after = asked.cursor(|text| text.parse::<Cursor>().ok())?;
+async fn active(
+    site: &Site,
+    id: u64,
+    asked: &PageAsked<Cursor>,
+    list: List,
+) -> Result<Json<ActivePage>, Problem> {
+    let after = asked.cursor()?;
     let page = ListPage { after, limit: asked.limit()? as usize };
     let passkey = find(site, id).await?.passkey;
     let activity = &site.parts.activity;
@@ -331,7 +337,7 @@ async fn active(site: &Site, id: u64, asked: &PageAsked, list: List) -> Result<J
 /// Where a user owes seeding
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/hit-and-runs", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked),
+    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked<TorrentId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, by the torrents' numbers; it may be short, or empty, and still not be the last",
@@ -342,9 +348,9 @@ async fn active(site: &Site, id: u64, asked: &PageAsked, list: List) -> Result<J
 async fn hit_and_runs(
     State(site): State<Arc<Site>>,
     Named(id): Named<u64>,
-    Asked(asked): Asked<PageAsked>,
+    Asked(asked): Asked<PageAsked<TorrentId>>,
 ) -> Result<Json<Page<HitAndRun>>, Problem> {
-    let after = asked.cursor(|text| text.parse().ok().and_then(TorrentId::new))?;
+    let after = asked.cursor()?;
     let limit = asked.limit()?;
     let user = find(&site, id).await?;
     let now = site.parts.clock.now();

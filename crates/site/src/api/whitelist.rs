@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 
 use super::{Change, recorded};
 use crate::app::Routes;
-use crate::extract::{Asked, Said};
+use crate::extract::{Asked, PasskeyText, Said};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -49,7 +49,7 @@ struct WhitelistSize {
 struct WhitelistSaid {
     /// 1 to 10000 of them: 8 to 64 hexadecimal digits each; upper case is taken as lower case.
     #[schema(min_items = 1, max_items = 10000)]
-    passkeys: Vec<String>,
+    passkeys: Vec<PasskeyText>,
 }
 
 impl WhitelistSaid {
@@ -59,8 +59,8 @@ impl WhitelistSaid {
                 format!("passkeys: say 1 to {PASSKEYS_MAX} of them; more go with PUT /api/v1/whitelist");
             return Err(Problem::bad_request(detail));
         }
-        let read = |(position, text): (usize, &String)| {
-            text.parse().map_err(|error| Problem::bad_request(format!("passkeys[{position}]: {error}")))
+        let read = |(position, text): (usize, &PasskeyText)| {
+            text.read().map_err(|error| Problem::bad_request(format!("passkeys[{position}]: {error}")))
         };
         self.passkeys.iter().enumerate().map(read).collect()
     }
@@ -215,7 +215,7 @@ struct RefreshAsked {
 /// passkey, a body that ends too soon: nothing changes.
 #[utoipa::path(
     put, path = "/api/v1/whitelist", tag = "whitelist", params(RefreshAsked),
-    request_body(content = String, content_type = "text/plain", description = "One passkey a line"),
+    request_body(content = Option<String>, content_type = "text/plain", description = "One passkey a line"),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "What replaced what", body = WhitelistReplaced),

@@ -20,7 +20,8 @@ use tempfile::TempDir;
 use testkit::{Announce, AnnounceReply, RedisServer};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tracker::pipeline::{Secrets, Tracker};
+use tracker::pipeline::Tracker;
+use tracker::secrets::Secrets;
 use tracker::settings::{LiveSettings, Settings};
 use tracker::{Running, server};
 use views::{Activity, ActivitySettings};
@@ -159,7 +160,12 @@ impl Scene {
     /// Waits until a number is what it should be.
     pub async fn wait_for(&self, sample: &str, expected: f64) {
         let waited = tokio::time::timeout(PATIENCE, async {
-            while self.look_at(sample).await != expected {
+            loop {
+                self.metrics.watch().look().await;
+                // A group that has yet to be made has no number at all.
+                if find(&self.metrics.render(), sample) == Some(expected) {
+                    return;
+                }
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         });
@@ -187,11 +193,16 @@ pub async fn on_redis(server: &RedisServer) -> Scene {
     Scene::on(tempfile::tempdir().unwrap(), journal, vec![("journal", redis)]).await
 }
 
+/// The number behind a name with labels, as it stands on the page.
+fn find(page: &str, sample: &str) -> Option<f64> {
+    let line = page.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+    line.map(|number| number.parse().unwrap())
+}
+
 /// The number behind a name with labels, as it stands on the page; panics if there is none.
 #[track_caller]
 pub fn number(page: &str, sample: &str) -> f64 {
-    let line = page.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
-    line.unwrap_or_else(|| panic!("no {sample} on the page:\n{page}")).parse().unwrap()
+    find(page, sample).unwrap_or_else(|| panic!("no {sample} on the page:\n{page}"))
 }
 
 fn consumer_settings(group: &str, answers_for_all: bool) -> ConsumerSettings {

@@ -16,8 +16,9 @@ use wire::http::{AnnounceQuery, AnnounceReply, Failure, Route, ScrapeQuery, Targ
 use super::proxy::{self, ForwardedError};
 use super::request_line::{LineParsed, RequestLine};
 use super::response::{self, After, Status};
+use crate::halt::Halt;
 use crate::limits::Sender;
-use crate::pipeline::{Accepted, Halt, Request, Tracker};
+use crate::pipeline::{Accepted, Request, Tracker};
 use crate::rejection::Rejection;
 use crate::traffic::Unwritten;
 

@@ -13,8 +13,9 @@ use wire::ScrapeEntry;
 use wire::udp::{self, AnnounceRequest, ScrapeRequest, TransactionId};
 
 use super::ConnectionIds;
+use crate::halt::Halt;
 use crate::limits::Sender;
-use crate::pipeline::{Accepted, Halt, Request, Tracker};
+use crate::pipeline::{Accepted, Request, Tracker};
 use crate::rejection::Rejection;
 use crate::traffic::OnStored;
 
