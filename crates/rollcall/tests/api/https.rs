@@ -69,7 +69,6 @@ fn what_is_not_tls_or_too_slow_for_it_is_cut_off_and_counted() {
     });
     let mut head = authority.connect(server.site_addr()).unwrap();
     head.send(b"GET /healthz HTTP/1.1\r\n");
-    head.read_to_close();
     eventually("the slow head to be counted", PATIENCE, || {
         (refused(&authority, &server, "slow_head") >= 1.0).then_some(())
     });

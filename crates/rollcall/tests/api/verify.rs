@@ -59,7 +59,7 @@ fn w3_the_whitelist_is_asked_then_the_database() {
     assert_eq!((count("valid"), count("invalid")), (4.0, 4.0));
     let records = admin.get("/api/v1/audit?action=passkey.verify").ok();
     assert_eq!(items(&records).len(), 2, "W6: one of four of eight: {records}");
-    assert_eq!(items(&records)[1]["actorId"], "key:TRACKER_API_KEY");
+    assert_eq!(items(&records)[1]["actorId"], "key:tracker_api_key");
     assert!(!records.to_string().contains(USER), "{records}");
 
     // While Redis is away, the database's yes is one; its no is none, for Redis might say yes.
