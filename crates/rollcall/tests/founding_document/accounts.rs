@@ -98,6 +98,9 @@ fn l2_a_foreign_tracker_writes_and_the_site_keeps_the_accounts() {
     assert_eq!(sh.run(&format!("redis ZREVRANGE tracker:user:seed:{passkey} 0 -1")), INFOHASH);
     assert_eq!(sh.run(&format!("redis ZCARD tracker:user:seed:{passkey}")), "1");
     assert_eq!(sh.run(&format!("redis ZCARD tracker:user:leech:{passkey}")), "0");
+    // "Zombies: ZREMRANGEBYSCORE tracker:user:seed:<passkey> -inf <(now_ts - 2400)>": who is alive stays.
+    let sweep = format!("redis ZREMRANGEBYSCORE tracker:user:seed:{passkey} -inf $(($(date +%s) - 2400))");
+    assert_eq!(sh.run(&sweep), "0");
     let listed = sh.json(r#"api "$SITE/api/v1/users/1/seeding""#);
     assert_eq!((&listed["count"], &listed["items"][0]["infohash"]), (&json!(1), &json!(INFOHASH)));
     // "event=stopped -> isSeeding=false"; "from both sets"

@@ -1,7 +1,7 @@
 //! Where it happens: Redis, the site, the tracker, and a shell that has all their addresses.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
@@ -40,6 +40,7 @@ pub struct Place {
     _tracker: Process,
     pub shell: Shell,
     pub folder: TempDir,
+    site_launch: Launch,
 }
 
 /// A shell that knows where everything is.
@@ -116,8 +117,13 @@ pub fn of_redis(redis: &RedisServer, password: &str) -> Variables {
 
 /// A Redis with a password, and the place around it.
 pub fn start() -> (RedisServer, Place) {
+    start_with(&[])
+}
+
+/// The same with further settings.
+pub fn start_with(more: &[(&str, &str)]) -> (RedisServer, Place) {
     let redis = RedisServer::builder().password("geheim").start();
-    let mut place = Place::start(of_redis(&redis, "geheim"), &[]);
+    let mut place = Place::start(of_redis(&redis, "geheim"), more);
     place.shell.set("REDISCLI_AUTH", "geheim");
     (redis, place)
 }
@@ -147,11 +153,17 @@ impl Place {
             ("ROLLCALL_SITE__ADDR", format!("127.0.0.1:{tracker_site_port}")),
             ("ROLLCALL_ACCESS__VERIFY_URL", format!("https://127.0.0.1:{site_port}/passkey/verify")),
             ("ROLLCALL_ACCESS__VERIFY_CA_FILE", path("ca.pem")),
+            ("ROLLCALL_ACCESS__VERIFY_PAUSE_S", "1".to_owned()),
             ("ROLLCALL_ACCESS__CACHE_VALID_S", "1".to_owned()),
             ("ROLLCALL_ACCESS__CACHE_INVALID_S", "1".to_owned()),
         ];
-        let site = launch(folder.path(), "site", "site,ledger,activity", (&common, &site));
-        let tracker = launch(folder.path(), "tracker", "tracker,site", (&common, &tracker));
+        let with = |own: &[(&str, String)]| -> Variables {
+            let own = own.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+            common.clone().into_iter().chain(own).collect()
+        };
+        let site_launch = Launch::new(folder.path(), "site", "site,ledger,activity", with(&site));
+        let site = site_launch.start();
+        let tracker = Launch::new(folder.path(), "tracker", "tracker,site", with(&tracker)).start();
         let mut shell = Shell { variables };
         shell.set("REDIS_FLAGS", "");
         shell.set("CA", &path("ca.pem"));
@@ -161,12 +173,12 @@ impl Place {
         shell.set("INFOHASH", INFOHASH);
         shell.set("ADMIN_KEY", &admin_key(&site));
         shell.set("TRACKER_ADMIN_KEY", &admin_key(&tracker));
-        let place = Place { site, _tracker: tracker, shell, folder };
+        let place = Place { site, _tracker: tracker, shell, folder, site_launch };
         place.make_torrent_known();
         place
     }
 
-    /// Tells both of the torrent, and gives the site three users: their passkeys are `$U1` and so on.
+    /// Tells both of the torrent.
     fn make_torrent_known(&self) {
         let torrent = r#"{"infohash": "'$INFOHASH'", "name": "a sample"}"#;
         self.shell.wait(r#"curl -sf --cacert "$CA" "$SITE/healthz""#, |said| said.contains("alive"));
@@ -175,6 +187,11 @@ impl Place {
         self.shell.run(&format!(
             "ADMIN_KEY=$TRACKER_ADMIN_KEY api \"$TRACKER_SITE/api/v1/torrents\" -d '{torrent}'"
         ));
+    }
+
+    /// Starts the site again after it was killed.
+    pub fn start_site_again(&mut self) {
+        self.site = self.site_launch.start();
     }
 
     /// Adds a user to the site's own database, whose passkey ends with the number.
@@ -202,15 +219,25 @@ impl Place {
     }
 }
 
-/// Starts a process whose configuration is its environment.
-fn launch(folder: &Path, name: &str, roles: &str, (common, own): (&Variables, &[(&str, String)])) -> Process {
-    let mut args: Vec<String> = common.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    args.extend(own.iter().map(|(name, value)| format!("{name}={value}")));
-    let data = folder.join(name).display().to_string();
-    args.extend(
-        [env!("CARGO_BIN_EXE_rollcall"), "serve", "--roles", roles, "--data", &data].map(str::to_owned),
-    );
-    Process::start("env", args, &folder.join(format!("{name}.log")))
+/// A process whose configuration is its environment.
+struct Launch {
+    args: Vec<String>,
+    log_path: PathBuf,
+}
+
+impl Launch {
+    fn new(folder: &Path, name: &str, roles: &str, variables: Variables) -> Launch {
+        let mut args: Vec<String> =
+            variables.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let data = folder.join(name).display().to_string();
+        let command = [env!("CARGO_BIN_EXE_rollcall"), "serve", "--roles", roles, "--data", &data];
+        args.extend(command.map(str::to_owned));
+        Launch { args, log_path: folder.join(format!("{name}.log")) }
+    }
+
+    fn start(&self) -> Process {
+        Process::start("env", &self.args, &self.log_path)
+    }
 }
 
 /// The key that a first start prints, once.
