@@ -73,6 +73,22 @@ pub(crate) struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
+impl<T> Page<T> {
+    /// A page of what was found when one more was asked for than it may have: that one tells whether there is another
+    /// page.
+    pub(crate) fn of<F>(
+        mut found: Vec<F>,
+        limit: usize,
+        cursor: impl Fn(&F) -> String,
+        show: impl Fn(&F) -> T,
+    ) -> Page<T> {
+        let is_more = found.len() > limit;
+        found.truncate(limit);
+        let next_cursor = found.last().filter(|_| is_more).map(cursor);
+        Page { items: found.iter().map(show).collect(), next_cursor }
+    }
+}
+
 /// Makes a change and records it, whether it succeeds or not. It is acknowledged only once it is recorded.
 pub(crate) async fn recorded<T, E: Into<Problem>>(
     site: &Site,

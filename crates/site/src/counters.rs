@@ -15,7 +15,8 @@ pub struct SiteCounters {
     pub connections: Counter,
     /// Connections that are open.
     pub connections_open: AtomicU64,
-    /// Connections turned away or cut off, by reason: too many, a bad head, a slow head, a failed handshake.
+    /// Connections turned away or cut off, by reason: too many, a bad head, a slow head, a failed
+    /// handshake, an answer that is not read.
     pub connections_refused: Refused,
     /// Requests without a valid key where one is needed.
     pub unauthorized: Counter,

@@ -3,10 +3,12 @@
 //! # Guarantees
 //!
 //! - All sockets are bound before anything is served: a port that is taken leaves nothing half started.
-//! - A head that is slow, long or not HTTP ends its connection and is counted. So does a TLS handshake that is slow.
+//! - A head that is slow, long or not HTTP ends its connection and is counted. So does a TLS handshake that is slow,
+//!   and whoever does not read what they asked for.
 //! - The number of connections is bounded, in total and for each address.
 //! - Draining answers what is in flight, within a time.
 
+use std::error::Error;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
@@ -35,6 +37,10 @@ use tracker::sockets;
 
 use crate::counters::SiteCounters;
 use crate::settings::SiteSettings;
+
+mod stream;
+
+use stream::{Traffic, Watched};
 
 /// What hyper needs at the least to read a head into.
 const HEAD_BYTES_MIN: usize = 8192;
@@ -269,13 +275,21 @@ async fn serve<S>(stream: S, from: SocketAddr, shared: &Shared)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let limits = &shared.settings.limits;
+    let traffic = Arc::new(Traffic::default());
+    let stream = Watched::new(stream, Arc::clone(&traffic), limits.request_timeout);
     let app = shared.app.clone();
+    let answering = Arc::clone(&traffic);
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(RemoteAddress(from));
-        app.clone().oneshot(request)
+        let (answer, traffic) = (app.clone().oneshot(request), Arc::clone(&answering));
+        async move {
+            let answer = answer.await;
+            traffic.note_answer();
+            answer
+        }
     });
-    let limits = &shared.settings.limits;
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -296,19 +310,23 @@ where
         }
     };
     if let Err(error) = ended
-        && let Some(reason) = reason_of(&error)
+        && let Some(reason) = reason_of(&error, &traffic)
     {
         shared.counters.connections_refused.count(reason);
     }
 }
 
-/// What was wrong with a connection; none for one that merely went away.
-fn reason_of(error: &hyper::Error) -> Option<&'static str> {
+/// What was wrong with a connection; none for one that merely went away, or was kept open and not used.
+fn reason_of(error: &hyper::Error, traffic: &Traffic) -> Option<&'static str> {
     if error.is_timeout() {
-        return Some("slow_head");
+        return (!traffic.is_idle()).then_some("slow_head");
     }
     if error.is_parse_too_large() {
         return Some("head_too_large");
+    }
+    let cause = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    if cause.is_some_and(|cause| cause.kind() == io::ErrorKind::TimedOut) {
+        return Some("slow_reader");
     }
     error.is_parse().then_some("bad_http")
 }

@@ -36,6 +36,34 @@ fn a_slow_head_is_cut_off_and_counted() {
     assert_lives(&server);
 }
 
+/// Whoever asks and never reads holds no connection for good.
+#[test]
+fn an_answer_that_is_not_read_ends_its_connection() {
+    let server = builder().set("site.request_timeout_s", 1).start();
+    let read = server.api(&["read"]);
+    let mut greedy = RawHttp::connect(server.site_addr());
+    // Far more than fits the buffers of both systems.
+    greedy.send("GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(1000).as_bytes());
+    eventually_equal(1.0, PATIENCE, || refused(&read, "slow_reader"));
+    eventually_equal(1.0, PATIENCE, || metric(&read, "rollcall_site_connections_open"));
+}
+
+/// A connection that was used and is kept for later is no attack.
+#[test]
+fn a_connection_that_is_kept_open_and_not_used_is_closed_and_not_held_against_anybody() {
+    let server = builder().set("limits.header_timeout_s", 1).start();
+    let read = server.api(&["read"]);
+    let mut kept = RawHttp::connect(server.site_addr());
+    assert_eq!(kept.get("/healthz").status(), 200);
+    assert!(kept.read_to_close().is_empty());
+    assert_eq!(refused(&read, "slow_head"), 0.0);
+    let mut used = RawHttp::connect(server.site_addr());
+    assert_eq!(used.get("/healthz").status(), 200);
+    used.send(b"GET /");
+    assert!(used.read_to_close().is_empty());
+    eventually_equal(1.0, PATIENCE, || refused(&read, "slow_head"));
+}
+
 #[test]
 fn a_long_head_is_refused_with_431() {
     let server = builder().start();

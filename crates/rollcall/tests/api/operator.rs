@@ -31,7 +31,8 @@ fn greeting(data: &Path, port: u16, json: bool) -> (Process, String) {
     let (process, _stdin, stdout) = Process::start_dialogue(PROGRAM, args, &data.with_extension("log"));
     let mut lines = BufReader::new(stdout);
     let mut text = String::new();
-    while !text.contains("Ctrl-C") && !(json && text.ends_with("}\n")) {
+    let is_whole = |text: &str| text.contains("Ctrl-C") || (json && text.ends_with("}\n"));
+    while !is_whole(&text) {
         assert!(lines.read_line(&mut text).unwrap() > 0, "the greeting ends early: {text}");
     }
     (process, text)

@@ -139,6 +139,10 @@ fn an_upload_that_is_too_long_is_refused_and_changes_nothing() {
     let reply = ApiReply { reply: connection.read_reply() };
     assert_eq!(problem(&reply, 413), "too_large");
     assert!(detail(&reply).contains("upload_mib_max"));
+    // One that says so is refused before a byte of it is read.
+    let mut connection = RawHttp::connect(server.site_addr());
+    connection.send(head(&admin, "content-length: 1048577").as_bytes());
+    assert_eq!(connection.read_reply().status(), 413);
     // One that pauses for longer than an answer may take is given up.
     let mut connection = RawHttp::connect(server.site_addr());
     connection.send(head(&admin, "content-length: 1000").as_bytes());
@@ -146,5 +150,5 @@ fn an_upload_that_is_too_long_is_refused_and_changes_nothing() {
     let reply = ApiReply { reply: connection.read_reply() };
     assert_eq!(problem(&reply, 408), "too_slow");
     assert_eq!(count(&admin), 1);
-    assert_eq!((answered(&admin, PATH, 413), answered(&admin, PATH, 408)), (1.0, 1.0));
+    assert_eq!((answered(&admin, PATH, 413), answered(&admin, PATH, 408)), (2.0, 1.0));
 }

@@ -105,12 +105,9 @@ async fn list(
     let lane = lane_of(&lane)?;
     let limit = asked.limit()? as usize;
     let after = asked.cursor()?.unwrap_or(EntryId::ZERO);
-    let stored = site.parts.journal.list(lane, after, limit).await?;
-    let next_cursor = stored.last().filter(|_| stored.len() == limit).map(|last| last.id.to_string());
-    Ok(Json(Page {
-        items: stored.iter().map(|stored| LetterShown::of(stored, &caller)).collect(),
-        next_cursor,
-    }))
+    let stored = site.parts.journal.list(lane, after, limit + 1).await?;
+    let show = |stored: &Stored| LetterShown::of(stored, &caller);
+    Ok(Json(Page::of(stored, limit, |stored| stored.id.to_string(), show)))
 }
 
 /// One dead letter, or failed entry

@@ -93,8 +93,8 @@ async fn list(
 ) -> Result<Json<Page<Risk>>, Problem> {
     let limit = asked.limit()? as usize;
     let before = asked.cursor()?.unwrap_or(EntryId::MAX);
-    let stored = site.parts.journal.list_newest(Lane::Risk, before, limit).await?;
-    let next_cursor = stored.last().filter(|_| stored.len() == limit).map(|last| last.id.to_string());
+    let stored = site.parts.journal.list_newest(Lane::Risk, before, limit + 1).await?;
     let with_address = caller.scopes.allow(Scope::Admin);
-    Ok(Json(Page { items: stored.iter().map(|risk| Risk::of(risk, with_address)).collect(), next_cursor }))
+    let show = |stored: &Stored| Risk::of(stored, with_address);
+    Ok(Json(Page::of(stored, limit, |stored| stored.id.to_string(), show)))
 }

@@ -216,11 +216,9 @@ async fn list(
 ) -> Result<Json<Page<TorrentShown>>, Problem> {
     let limit = asked.limit()?;
     let after = asked.cursor()?;
-    let torrents = site.parts.store.list_torrents(after, limit).await?;
-    let last = torrents.last().filter(|_| torrents.len() == limit as usize);
-    let next_cursor = last.map(|torrent| torrent.id.to_string());
-    let items = torrents.iter().map(|torrent| TorrentShown::of(torrent, &site)).collect();
-    Ok(Json(Page { items, next_cursor }))
+    let torrents = site.parts.store.list_torrents(after, limit + 1).await?;
+    let show = |torrent: &Torrent| TorrentShown::of(torrent, &site);
+    Ok(Json(Page::of(torrents, limit as usize, |torrent| torrent.id.to_string(), show)))
 }
 
 /// A torrent, its swarm, and what was moved of it
@@ -273,14 +271,10 @@ async fn peers(
     };
     let mut peers = tracker.swarms().peers_of(&torrent.info_hash);
     peers.sort_by_key(PeerPlace::of);
-    let mut page: Vec<PeerSight> =
-        peers.into_iter().filter(|peer| after.is_none_or(|after| PeerPlace::of(peer) > after)).collect();
-    let is_more = page.len() > limit;
-    page.truncate(limit);
-    let next_cursor = page.last().filter(|_| is_more).map(|peer| PeerPlace::of(peer).to_string());
+    peers.retain(|peer| after.is_none_or(|after| PeerPlace::of(peer) > after));
     let with_addresses = caller.scopes.allow(Scope::Admin);
-    let items = page.iter().map(|peer| PeerShown::of(peer, with_addresses)).collect();
-    Ok(Json(Page { items, next_cursor }))
+    let show = |peer: &PeerSight| PeerShown::of(peer, with_addresses);
+    Ok(Json(Page::of(peers, limit, |peer| PeerPlace::of(peer).to_string(), show)))
 }
 
 /// A peer's place in the list of its swarm.

@@ -181,11 +181,9 @@ async fn list(
 ) -> Result<Json<Page<UserShown>>, Problem> {
     let limit = asked.limit()?;
     let after = asked.cursor()?;
-    let users = site.parts.store.list_users(after, limit).await?;
-    let last = users.last().filter(|_| users.len() == limit as usize);
-    let next_cursor = last.map(|user| user.id.to_string());
-    let items = users.iter().map(|user| UserShown::of(user, &caller)).collect();
-    Ok(Json(Page { items, next_cursor }))
+    let users = site.parts.store.list_users(after, limit + 1).await?;
+    let show = |user: &User| UserShown::of(user, &caller);
+    Ok(Json(Page::of(users, limit as usize, |user| user.id.to_string(), show)))
 }
 
 /// Whose passkeys these are

@@ -6,7 +6,7 @@ use std::time::Duration;
 use access::Replaced;
 use access::audit::Subject;
 use access::keys::Authenticated;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::Passkey;
@@ -234,17 +234,19 @@ async fn refresh(
 }
 
 async fn take_in(site: &Site, mut body: Body, allow_empty: bool) -> Result<Replaced, Problem> {
+    let limits = &site.settings.limits;
+    // What says that it is too long is not waited for.
+    if body.size_hint().lower() > limits.upload_bytes_max {
+        return Err(too_long());
+    }
     let mut upload = site.parts.passkeys.upload().await?;
-    let pause_max = site.settings.limits.request_timeout;
     let mut bytes = 0;
     loop {
         let step: Result<bool, Problem> = async {
-            let Some(piece) = next_piece(&mut body, pause_max).await? else { return Ok(true) };
+            let Some(piece) = next_piece(&mut body, limits.request_timeout).await? else { return Ok(true) };
             bytes += piece.len() as u64;
-            if bytes > site.settings.limits.upload_bytes_max {
-                let detail =
-                    "the upload is longer than site.upload_mib_max: raise it, or use rollcall passkey refresh";
-                return Err(Problem::new(http::StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail));
+            if bytes > limits.upload_bytes_max {
+                return Err(too_long());
             }
             upload.push(&piece).await?;
             Ok(false)
@@ -259,6 +261,11 @@ async fn take_in(site: &Site, mut body: Body, allow_empty: bool) -> Result<Repla
             }
         }
     }
+}
+
+fn too_long() -> Problem {
+    let detail = "the upload is longer than site.upload_mib_max: raise it, or use rollcall passkey refresh";
+    Problem::new(http::StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
 }
 
 /// The next piece of an upload; none at its end.
