@@ -27,20 +27,22 @@ pub async fn run(desk: &Desk, lane: Lane, command: LettersCommand) -> anyhow::Re
         }
         LettersCommand::Show { id } => show(desk, &find(&journal, lane, id).await?),
         LettersCommand::Replay(which) => {
-            check_all_are_there(&journal, lane, &which).await?;
             let record = record_of(lane, "dlq.replay", "failed.replay", &which);
-            let chosen = which.named();
-            let replaying = letters::replay(&*journal, lane, &chosen);
+            let replaying = async {
+                check_all_are_there(&journal, lane, &which).await?;
+                anyhow::Ok(letters::replay(&*journal, lane, &which.named()).await?)
+            };
             let replayed =
                 desk.recorded(record, replaying, |record, count| record.with("count", *count)).await?;
             let text = format!("{replayed} will be tried again now\n");
             Ok(desk.output.show(&json!({ "replayed": replayed }), &text)?)
         }
         LettersCommand::Drop(which) => {
-            check_all_are_there(&journal, lane, &which).await?;
             let record = record_of(lane, "dlq.drop", "failed.drop", &which);
-            let chosen = which.named();
-            let dropping = letters::discard(&*journal, lane, &chosen);
+            let dropping = async {
+                check_all_are_there(&journal, lane, &which).await?;
+                anyhow::Ok(letters::discard(&*journal, lane, &which.named()).await?)
+            };
             let dropped =
                 desk.recorded(record, dropping, |record, count| record.with("count", *count)).await?;
             Ok(desk.output.show(&json!({ "dropped": dropped }), &format!("dropped {dropped}\n"))?)

@@ -113,7 +113,14 @@ fn announce_urls_come_from_the_addresses_listened_on() {
          udp://127.0.0.1:6969/announce/0123abcd\n\
          udp://[::1]:6969/announce/0123abcd\n"
     );
-    let set = ["--set", "tracker.http_addr=203.0.113.5:80", "--set", "tracker.udp_addr="];
+    let set = [
+        "--set",
+        "tracker.http_addr=203.0.113.5:80",
+        "--set",
+        "tracker.allow_plaintext=true",
+        "--set",
+        "tracker.udp_addr=",
+    ];
     assert_eq!(
         site.json(&[&["torrent", "announce-url", "--user", "7"][..], &set].concat()),
         json!({ "user": 7, "https": [], "http": ["http://203.0.113.5:80/announce/0123abcd"], "udp": [] })

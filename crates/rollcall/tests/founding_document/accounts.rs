@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use crate::place::{INFOHASH, PATIENCE, Place, is_welcome, start};
-use testkit::eventually;
+use crate::place::{INFOHASH, Place, is_welcome, start};
 
 /// "Field list"
 const FIELDS: &str = "passkey infohash peer_id port ip af du dd left event ts dt interval min_interval";
@@ -19,7 +18,10 @@ pub fn xadd(passkey: &str, amounts: &str, event: &str, times: &str) -> String {
 
 #[track_caller]
 fn wait_user(place: &Place, number: u64, is_so: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
-    eventually("the account to be so", PATIENCE, || Some(place.user(number)).filter(&is_so))
+    let text = place.shell.wait(&format!("api \"$SITE/api/v1/users/{number}\""), |said| {
+        serde_json::from_str(said).is_ok_and(|user| is_so(&user))
+    });
+    serde_json::from_str(&text).unwrap()
 }
 
 #[test]
@@ -96,6 +98,9 @@ fn l2_a_foreign_tracker_writes_and_the_site_keeps_the_accounts() {
     assert_eq!(sh.run(&format!("redis ZREVRANGE tracker:user:seed:{passkey} 0 -1")), INFOHASH);
     assert_eq!(sh.run(&format!("redis ZCARD tracker:user:seed:{passkey}")), "1");
     assert_eq!(sh.run(&format!("redis ZCARD tracker:user:leech:{passkey}")), "0");
+    // "Zombies: ZREMRANGEBYSCORE tracker:user:seed:<passkey> -inf <(now_ts - 2400)>": who is alive stays.
+    let sweep = format!("redis ZREMRANGEBYSCORE tracker:user:seed:{passkey} -inf $(($(date +%s) - 2400))");
+    assert_eq!(sh.run(&sweep), "0");
     let listed = sh.json(r#"api "$SITE/api/v1/users/1/seeding""#);
     assert_eq!((&listed["count"], &listed["items"][0]["infohash"]), (&json!(1), &json!(INFOHASH)));
     // "event=stopped -> isSeeding=false"; "from both sets"

@@ -32,7 +32,7 @@ fn j6_an_entry_that_cannot_be_taken_is_retried_and_given_up() {
     }
 
     // The user turns up; the operator lets the entry be tried once more.
-    sh.run(&format!(r#"api "$SITE/api/v1/users" -d '{{"id": 2, "passkey": "{stranger}"}}'"#));
+    place.add_user_with(2, stranger);
     sh.run(r#"api "$SITE/api/v1/letters/failed/replay" -d '{"all": true}'"#);
     sh.wait(r#"api "$SITE/api/v1/users/2""#, |user| user.contains(r#""uploaded":"1""#));
     assert_eq!(sh.run("redis XLEN tracker:traffic:failed"), "0");

@@ -1,10 +1,11 @@
 //! Where it happens: Redis, the site, the tracker, and a shell that has all their addresses.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use domain::clock::Stopwatch;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 use testkit::ports::free_port;
@@ -36,9 +37,10 @@ pub type Variables = BTreeMap<String, String>;
 /// The site and the tracker.
 pub struct Place {
     pub site: Process,
-    pub tracker: Process,
+    _tracker: Process,
     pub shell: Shell,
     pub folder: TempDir,
+    site_launch: Launch,
 }
 
 /// A shell that knows where everything is.
@@ -74,11 +76,16 @@ impl Shell {
     /// Runs a script until it prints what is expected.
     #[track_caller]
     pub fn wait(&self, script: &str, is_expected: impl Fn(&str) -> bool) -> String {
-        eventually(script, PATIENCE, || {
+        let watch = Stopwatch::start();
+        loop {
             let output = self.output(script);
             let printed = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-            (output.status.success() && is_expected(&printed)).then_some(printed)
-        })
+            if output.status.success() && is_expected(&printed) {
+                return printed;
+            }
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            assert!(watch.elapsed() < PATIENCE, "waited in vain: {script}\n{printed}\n{complaint}");
+        }
     }
 
     /// Sets a variable for all further scripts.
@@ -110,8 +117,13 @@ pub fn of_redis(redis: &RedisServer, password: &str) -> Variables {
 
 /// A Redis with a password, and the place around it.
 pub fn start() -> (RedisServer, Place) {
+    start_with(&[])
+}
+
+/// The same with further settings.
+pub fn start_with(more: &[(&str, &str)]) -> (RedisServer, Place) {
     let redis = RedisServer::builder().password("geheim").start();
-    let mut place = Place::start(of_redis(&redis, "geheim"), &[]);
+    let mut place = Place::start(of_redis(&redis, "geheim"), more);
     place.shell.set("REDISCLI_AUTH", "geheim");
     (redis, place)
 }
@@ -141,11 +153,17 @@ impl Place {
             ("ROLLCALL_SITE__ADDR", format!("127.0.0.1:{tracker_site_port}")),
             ("ROLLCALL_ACCESS__VERIFY_URL", format!("https://127.0.0.1:{site_port}/passkey/verify")),
             ("ROLLCALL_ACCESS__VERIFY_CA_FILE", path("ca.pem")),
+            ("ROLLCALL_ACCESS__VERIFY_PAUSE_S", "1".to_owned()),
             ("ROLLCALL_ACCESS__CACHE_VALID_S", "1".to_owned()),
             ("ROLLCALL_ACCESS__CACHE_INVALID_S", "1".to_owned()),
         ];
-        let site = launch(folder.path(), "site", "site,ledger,activity", (&common, &site));
-        let tracker = launch(folder.path(), "tracker", "tracker,site", (&common, &tracker));
+        let with = |own: &[(&str, String)]| -> Variables {
+            let own = own.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+            common.clone().into_iter().chain(own).collect()
+        };
+        let site_launch = Launch::new(folder.path(), "site", "site,ledger,activity", with(&site));
+        let site = site_launch.start();
+        let tracker = Launch::new(folder.path(), "tracker", "tracker,site", with(&tracker)).start();
         let mut shell = Shell { variables };
         shell.set("REDIS_FLAGS", "");
         shell.set("CA", &path("ca.pem"));
@@ -155,12 +173,12 @@ impl Place {
         shell.set("INFOHASH", INFOHASH);
         shell.set("ADMIN_KEY", &admin_key(&site));
         shell.set("TRACKER_ADMIN_KEY", &admin_key(&tracker));
-        let place = Place { site, tracker, shell, folder };
+        let place = Place { site, _tracker: tracker, shell, folder, site_launch };
         place.make_torrent_known();
         place
     }
 
-    /// Tells both of the torrent, and gives the site three users: their passkeys are `$U1` and so on.
+    /// Tells both of the torrent.
     fn make_torrent_known(&self) {
         let torrent = r#"{"infohash": "'$INFOHASH'", "name": "a sample"}"#;
         self.shell.wait(r#"curl -sf --cacert "$CA" "$SITE/healthz""#, |said| said.contains("alive"));
@@ -171,19 +189,27 @@ impl Place {
         ));
     }
 
+    /// Starts the site again after it was killed.
+    pub fn start_site_again(&mut self) {
+        self.site = self.site_launch.start();
+    }
+
     /// Adds a user to the site's own database, whose passkey ends with the number.
     #[track_caller]
     pub fn add_user(&self, number: u64) -> String {
         let passkey = format!("{:032x}", 0xabcd_ef00_0000_0000_u64 + number);
-        let user = format!(r#"{{"id": {number}, "passkey": "{passkey}"}}"#);
-        self.shell.run(&format!("api \"$SITE/api/v1/users\" -d '{user}'"));
+        self.add_user_with(number, &passkey);
         passkey
     }
 
-    /// What the site says about a user.
+    /// Adds a user to the site's own database, and waits until all of the site knows them.
     #[track_caller]
-    pub fn user(&self, number: u64) -> Json {
-        self.shell.json(&format!("api \"$SITE/api/v1/users/{number}\""))
+    pub fn add_user_with(&self, number: u64, passkey: &str) {
+        let user = format!(r#"{{"id": {number}, "passkey": "{passkey}"}}"#);
+        self.shell.run(&format!("api \"$SITE/api/v1/users\" -d '{user}'"));
+        let asked = format!(r#"{{"passkeys": ["{passkey}"]}}"#);
+        let is_known = |said: &str| said.contains(&format!("\"user\":{number}"));
+        self.shell.wait(&format!("api \"$SITE/api/v1/users/lookup\" -d '{asked}'"), is_known);
     }
 
     /// The site's figures, as Prometheus reads them.
@@ -193,15 +219,25 @@ impl Place {
     }
 }
 
-/// Starts a process whose configuration is its environment.
-fn launch(folder: &Path, name: &str, roles: &str, (common, own): (&Variables, &[(&str, String)])) -> Process {
-    let mut args: Vec<String> = common.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    args.extend(own.iter().map(|(name, value)| format!("{name}={value}")));
-    let data = folder.join(name).display().to_string();
-    args.extend(
-        [env!("CARGO_BIN_EXE_rollcall"), "serve", "--roles", roles, "--data", &data].map(str::to_owned),
-    );
-    Process::start("env", args, &folder.join(format!("{name}.log")))
+/// A process whose configuration is its environment.
+struct Launch {
+    args: Vec<String>,
+    log_path: PathBuf,
+}
+
+impl Launch {
+    fn new(folder: &Path, name: &str, roles: &str, variables: Variables) -> Launch {
+        let mut args: Vec<String> =
+            variables.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let data = folder.join(name).display().to_string();
+        let command = [env!("CARGO_BIN_EXE_rollcall"), "serve", "--roles", roles, "--data", &data];
+        args.extend(command.map(str::to_owned));
+        Launch { args, log_path: folder.join(format!("{name}.log")) }
+    }
+
+    fn start(&self) -> Process {
+        Process::start("env", &self.args, &self.log_path)
+    }
 }
 
 /// The key that a first start prints, once.

@@ -1,6 +1,6 @@
 //! "The verify API (when Redis has no hit)".
 
-use crate::place::start;
+use crate::place::{start, start_with};
 
 #[test]
 fn w3_the_verify_endpoint_answers_as_the_document_says() {
@@ -45,6 +45,13 @@ fn w3_the_verify_endpoint_answers_as_the_document_says() {
     // "Audit": each call here, since one of one is recorded.
     let text = std::fs::read_to_string(place.folder.path().join("site/logs/audit.log")).unwrap();
     assert!(text.lines().any(|line| line.contains("\"passkey.verify\"")), "{text}");
-    // "Rate limiting and audit"
-    assert!(place.metrics().contains("verify"), "the calls are counted");
+}
+
+#[test]
+fn w6_the_verify_endpoint_is_limited_and_says_when_to_come_back() {
+    let (_redis, place) = start_with(&[("ROLLCALL_SITE__REQUESTS_PER_KEY_PER_S", "1")]);
+    // "Rate limiting: the verify endpoint should have it"
+    let call = r#"curl -s -i --cacert "$CA" -H "X-API-Key: ${TRACKER_API_KEY}" "$SITE/passkey/verify?passkey=abcdef012345""#;
+    let reply = place.shell.wait(call, |reply| reply.starts_with("HTTP/1.1 429")).to_ascii_lowercase();
+    assert!(reply.contains("retry-after: "), "{reply}");
 }

@@ -6,18 +6,21 @@ use access::audit::Subject;
 use access::keys::Authenticated;
 use axum::extract::State;
 use axum::{Extension, Json};
-use domain::UnixTime;
 use http::StatusCode;
-use ledger::{Multiplier, NewMultiplier, Percent, Scope};
-use serde::{Deserialize, Serialize};
+use ledger::Multiplier;
+use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::{Change, recorded};
 use crate::app::Routes;
-use crate::extract::{Named, Said, whole};
+use crate::extract::{Named, Said};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
+
+mod said;
+
+use said::{MultiplierForms, MultiplierSaid};
 
 pub(super) fn readable() -> Routes {
     Routes::new().routes(routes!(list))
@@ -66,65 +69,6 @@ impl MultiplierShown {
     }
 }
 
-/// A multiplier to be added.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct MultiplierSaid {
-    /// What it is for: `site`, `torrent` or `user`.
-    #[schema(example = "torrent", pattern = "^(site|torrent|user)$")]
-    scope: String,
-    /// The number of the torrent or user; left out for the site.
-    #[serde(default, deserialize_with = "whole")]
-    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
-    subject: Option<u64>,
-    /// How much of what is uploaded counts.
-    #[serde(default, deserialize_with = "whole")]
-    #[schema(minimum = 0, maximum = 10000, default = 100)]
-    upload_percent: Option<u32>,
-    /// How much of what is downloaded counts. 0 is freeleech.
-    #[serde(default, deserialize_with = "whole")]
-    #[schema(minimum = 0, maximum = 10000, default = 100)]
-    download_percent: Option<u32>,
-    /// From when on; now if left out.
-    #[serde(default, deserialize_with = "whole")]
-    #[schema(format = Int64, minimum = 0, maximum = 4294967295_u64)]
-    starts_at: Option<u32>,
-    /// Until when; until it is removed if left out.
-    #[serde(default, deserialize_with = "whole")]
-    #[schema(format = Int64, minimum = 0, maximum = 4294967295_u64)]
-    ends_at: Option<u32>,
-    /// Why.
-    #[serde(default)]
-    #[schema(max_length = 500, pattern = "^[^\\x00]*$")]
-    note: String,
-}
-
-impl MultiplierSaid {
-    fn terms(self, now: UnixTime) -> Result<NewMultiplier, Problem> {
-        let percent = |name: &str, percent: Option<u32>| {
-            let percent = Percent::new(percent.unwrap_or(100));
-            percent.ok_or_else(|| Problem::bad_request(format!("{name} must be from 0 to 10000")))
-        };
-        let subject = self.subject.unwrap_or(0);
-        let scope = Scope::from_parts(&self.scope, subject).filter(|scope| scope.subject() == subject);
-        if self.note.contains('\0') {
-            return Err(Problem::bad_request("note must be without NUL"));
-        }
-        Ok(NewMultiplier {
-            scope: scope.ok_or_else(|| {
-                Problem::bad_request(
-                    "scope must be \"site\", or \"torrent\" or \"user\" with its number as subject",
-                )
-            })?,
-            upload: percent("upload_percent", self.upload_percent)?,
-            download: percent("download_percent", self.download_percent)?,
-            starts_at: self.starts_at.map_or(now, UnixTime),
-            ends_at: self.ends_at.map(UnixTime),
-            note: self.note,
-        })
-    }
-}
-
 /// All multipliers, also those whose time is over or has not come
 #[utoipa::path(
     get, path = "/api/v1/multipliers", tag = "multipliers",
@@ -141,7 +85,7 @@ async fn list(State(site): State<Arc<Site>>) -> Result<Json<Vec<MultiplierShown>
 
 /// Lets bytes count more or less for a while
 #[utoipa::path(
-    post, path = "/api/v1/multipliers", tag = "multipliers", request_body = MultiplierSaid,
+    post, path = "/api/v1/multipliers", tag = "multipliers", request_body = MultiplierForms,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 201, description = "The multiplier", body = MultiplierShown),

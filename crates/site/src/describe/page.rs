@@ -150,11 +150,18 @@ fn write_responses(page: &mut String, said: &Json, document: &Json) {
     }
 }
 
-/// The fields of an object, one a row; those of its items where it is a list.
+/// The fields of an object, one a row; those of its items where it is a list; one table for each of several forms.
 fn write_schema(page: &mut String, schema: &Json, document: &Json) {
     let (name, schema) = resolve(schema, document);
     if let Some(name) = name {
         let _ = write!(page, "<h4>{}</h4>", escape(name));
+    }
+    if let Some(alternatives) = schema["oneOf"].as_array() {
+        for alternative in alternatives {
+            let _ = write!(page, "<h4>{}</h4>", escape(&text(alternative, "title")));
+            write_schema(page, alternative, document);
+        }
+        return;
     }
     let Some(fields) = schema["properties"].as_object() else {
         let _ = write!(page, "<p><code>{}</code></p>", escape(&kind_of(schema)));

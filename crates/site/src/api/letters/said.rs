@@ -68,17 +68,20 @@ impl PartialSchema for LettersSaid {
     fn schema() -> RefOr<Schema> {
         let ids = || {
             let id = ObjectBuilder::new().schema_type(Type::String).pattern(Some(EntryId::PATTERN));
-            ArrayBuilder::new().items(id.build())
+            ArrayBuilder::new().items(id.build()).description(Some("The ids; up to 1000 of them."))
         };
-        let all = |value: bool| ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([value]));
+        let all = |value: bool| {
+            let whether = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([value]));
+            whether.description(Some("All that are there, instead of naming them."))
+        };
         let some = ObjectBuilder::new()
-            .title(Some("Some"))
+            .title(Some("Some of them"))
             .property("ids", ids().min_items(Some(1)).max_items(Some(IDS_MAX)).build())
             .property("all", all(false).build())
             .required("ids")
             .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
         let every = ObjectBuilder::new()
-            .title(Some("All"))
+            .title(Some("All of them"))
             .property("all", all(true).build())
             .property("ids", ids().max_items(Some(0)).build())
             .required("all")
