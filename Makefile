@@ -9,7 +9,7 @@ CHAOS_KILLS ?= 300
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test chaos lint bench fuzz toolchain compiler
+.PHONY: help run test chaos lint bench fuzz deb toolchain compiler
 
 help: ## list what can be made
 	@echo "make TARGET"
@@ -36,6 +36,10 @@ bench: compiler ## measure announces, journal and views against their limits (AR
 
 fuzz: compiler ## feed random bytes to every parser (FUZZ_SECONDS=60 for each)
 	./scripts/fuzz.sh $(FUZZ_SECONDS)
+
+deb: compiler ## build the Debian package (in target/debian)
+	cargo build --release --package rollcall
+	./scripts/deb.sh --binary target/release/rollcall --out target/debian
 
 # `test` does without the second: it installs the compiler.
 toolchain:

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Installs what `make test` needs and the machine lacks: real BitTorrent clients, Redis, PostgreSQL, MariaDB, SQLite's
-# shell, a C compiler.
+# shell, promtool (in Debian's package of Prometheus), a C compiler, curl, Python with what Schemathesis is installed with
+# (the test that needs it does that), and what builds and checks the files in deploy/.
 # Does nothing, and needs no rights, where all of it is there already.
 set -euo pipefail
 
 # python3-libtorrent belongs to Debian's own Python: tests run it with /usr/bin/python3, never another one on the PATH.
 PACKAGES=(
-  transmission-cli transmission-daemon aria2 python3 python3-libtorrent
-  redis-server redis-sentinel redis-tools postgresql mariadb-server sqlite3 build-essential
+  transmission-cli transmission-daemon aria2 python3 python3-venv python3-libtorrent
+  redis-server redis-sentinel redis-tools postgresql mariadb-server sqlite3 prometheus build-essential
+  curl openssl fakeroot systemd python3-yaml
 )
 
 is_installed() {

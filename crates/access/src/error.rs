@@ -2,10 +2,13 @@
 
 use database::DatabaseError;
 use domain::{InfoHash, Passkey, TorrentId, UserId};
+use keyspace::Trouble;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
 use crate::clients::ClientPrefix;
+use crate::keys::KeyId;
+use crate::whitelist::LineError;
 
 /// What SQLite reports for a row that breaks a rule of its table.
 const SQLITE_CONSTRAINT: i32 = 19;
@@ -27,6 +30,32 @@ pub enum AccessError {
     /// A new user cannot have the id of another.
     #[error("user {0} exists already: choose another id, or leave it out to get the next free one")]
     UserIdTaken(UserId),
+    /// A new user cannot have the id of somebody who was taken in.
+    #[error(
+        "user {0} was taken in because the site vouched for another passkey: use that passkey, which makes the user \
+         ours, or remove the user first (\"rollcall user remove {0}\"; the account stays)"
+    )]
+    UserIdAdopted(UserId),
+    /// Somebody was taken in with this passkey, under another id.
+    #[error(
+        "passkey {} belongs to user {holder}, who was taken in because the site vouched for it: add the user with \
+         --id {holder}, which keeps the account, or remove user {holder} first to begin a new one as {wanted}",
+        passkey.redacted()
+    )]
+    PasskeyAdopted {
+        /// The passkey; only its first digits are ever shown.
+        passkey: Passkey,
+        /// Who has it.
+        holder: UserId,
+        /// Who should have had it.
+        wanted: UserId,
+    },
+    /// Whoever vouches for a passkey decides which one it is.
+    #[error(
+        "user {0} was taken in because the site vouches for the passkey: change it at the site, or make the user ours \
+         first (\"rollcall user add --id {0} --passkey HEX\" with the present passkey)"
+    )]
+    NotOurs(UserId),
     /// A new torrent cannot have the id of another.
     #[error("torrent {0} exists already: choose another id, or leave it out to get the next free one")]
     TorrentIdTaken(TorrentId),
@@ -68,7 +97,46 @@ pub enum AccessError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The system gives no random numbers, so no passkey can be made.
+    /// So many processes take people in at once that nobody gets a turn.
+    #[error("accounts for strangers could not be made: other processes make too many at once; try again")]
+    AdoptionContended,
+    /// How the verify endpoint is to be asked makes no sense.
+    #[error("the verify endpoint cannot be asked: {0}")]
+    VerifyEndpoint(String),
+    /// Redis, where the whitelist is, does not do what was asked.
+    #[error(transparent)]
+    Redis(#[from] Trouble),
+    /// A list of passkeys has something else in it. Nothing was changed.
+    #[error("{0}; nothing was changed")]
+    List(#[from] LineError),
+    /// Nobody on the whitelist could announce any more.
+    #[error(
+        "the list has no passkey in it, which would empty the whitelist: nothing was changed; if that is meant, say so (--allow-empty, or allow_empty=true in the API)"
+    )]
+    EmptyRefresh,
+    /// A set that was being built has lost a part, so it must not become the whitelist.
+    #[error(
+        "the new whitelist lost a part while it was being built (its builder was silent for more than ten minutes, or a batch failed): nothing was changed; begin the refresh again"
+    )]
+    RefreshLost,
+    /// The whitelist is changed, but trackers could not be told.
+    #[error(
+        "the whitelist was changed, but trackers hear of it only when what they remember runs out ({0}): do the same once more"
+    )]
+    Untold(Box<AccessError>),
+    /// There is no such API key.
+    #[error("there is no key {0}: see rollcall key list")]
+    UnknownKey(KeyId),
+    /// A key must be good for something.
+    #[error("a key needs a scope: verify, read or admin")]
+    KeyWithoutScope,
+    /// People must be able to tell keys apart.
+    #[error("a key needs a name of 1 to 100 characters, such as the program that will use it")]
+    KeyName,
+    /// Every request is compared with the keys, and every process reads them all the time.
+    #[error("there are {0} keys already: revoke those that nobody uses (rollcall key list)")]
+    TooManyKeys(u32),
+    /// The system gives no random numbers, so no passkey and no key can be made.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
 }
@@ -92,6 +160,12 @@ pub(crate) fn is_constraint(error: &sqlx::Error) -> bool {
 impl AccessError {
     /// Whether the same call may well succeed a moment later, with nobody doing anything about it.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, AccessError::Database(error) if error.is_retryable())
+        match self {
+            AccessError::Database(error) => error.is_retryable(),
+            AccessError::AdoptionContended => true,
+            AccessError::Redis(trouble) => trouble.is_retryable(),
+            AccessError::Untold(error) => error.is_retryable(),
+            _ => false,
+        }
     }
 }

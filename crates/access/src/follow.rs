@@ -14,6 +14,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use domain::{InfoHash, UserId};
@@ -53,6 +54,31 @@ pub enum Change {
     ClientsChanged,
 }
 
+/// What is counted.
+#[derive(Debug, Default)]
+pub struct FollowCounters {
+    /// Looks that found out what there was to find out.
+    pub polls: AtomicU64,
+    /// Looks that failed.
+    pub failures: AtomicU64,
+    /// Looks that failed in a row; zero while the database answers.
+    pub failures_in_a_row: AtomicU64,
+    /// Times that everything was read again, because the log did not reach back far enough.
+    pub reloads: AtomicU64,
+}
+
+impl FollowCounters {
+    fn note(&self, is_failure: bool) {
+        if is_failure {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+            self.failures_in_a_row.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.polls.fetch_add(1, Ordering::Relaxed);
+            self.failures_in_a_row.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Watches a database on behalf of a gate.
 pub struct Follower {
     store: Store,
@@ -63,6 +89,7 @@ pub struct Follower {
     log: Option<Box<dyn ChangeLog>>,
     poll_every: Duration,
     log_rows_max: u32,
+    counters: Arc<FollowCounters>,
 }
 
 impl fmt::Debug for Follower {
@@ -76,8 +103,15 @@ impl fmt::Debug for Follower {
 
 /// Fills the gate from the database.
 pub async fn load(store: Store, gate: Arc<Gate>) -> Result<Follower, AccessError> {
-    let mut follower =
-        Follower { store, gate, known: None, log: None, poll_every: POLL_EVERY, log_rows_max: LOG_ROWS_MAX };
+    let mut follower = Follower {
+        store,
+        gate,
+        known: None,
+        log: None,
+        poll_every: POLL_EVERY,
+        log_rows_max: LOG_ROWS_MAX,
+        counters: Arc::default(),
+    };
     follower.reload(&mut |_| ()).await?;
     Ok(follower)
 }
@@ -95,6 +129,11 @@ impl Follower {
         self
     }
 
+    /// What is counted.
+    pub fn counters(&self) -> Arc<FollowCounters> {
+        Arc::clone(&self.counters)
+    }
+
     /// Follows the database until `shutdown` is ready.
     pub async fn run(mut self, mut on_change: impl FnMut(Change), shutdown: impl Future) {
         let mut ticks = tokio::time::interval(self.poll_every);
@@ -104,6 +143,7 @@ impl Follower {
             loop {
                 ticks.tick().await;
                 let outcome = self.poll(&mut on_change).await;
+                self.counters.note(outcome.is_err());
                 complaints.hear(outcome.as_ref().err());
             }
         };
@@ -129,6 +169,7 @@ impl Follower {
                     tracing::info!(
                         "the log of changes does not reach back far enough, reading all users and torrents again"
                     );
+                    self.counters.reloads.fetch_add(1, Ordering::Relaxed);
                     self.reload(on_change).await?;
                 }
             }

@@ -7,6 +7,8 @@
 //!   old is taken out.
 //! - A passkey or infohash that moved from one owner to another belongs to the newer one, in whatever order the two
 //!   changes arrive.
+//! - A stranger, or somebody whom others vouch for, is let in only by a verdict that is fresh
+//!   ([`crate::vouching`]); where there is none, whoever asked is told to ask.
 //! - The last passkey of a removed user is known for a while longer: the goodbye of their peers is written under it.
 //!
 //! # Deliberately absent
@@ -14,13 +16,15 @@
 //! Where the data comes from ([`crate::follow`]) and what a refused client did wrong before (limits are the
 //! tracker's).
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use domain::{InfoHash, Passkey, PeerId, TorrentId, UserId};
+use domain::{InfoHash, Passkey, PeerId, TorrentId, UnixTime, UserId};
 
 use crate::clients::ClientRules;
 use crate::removed::Removed;
+use crate::vouching::Strangers;
+use crate::vouching::strangers::Standing;
 
 type Map<K, V> = papaya::HashMap<K, V, foldhash::fast::RandomState>;
 
@@ -53,16 +57,35 @@ pub enum Refusal {
     /// The program is not on the list, or is forbidden.
     #[error("this client or its version is not allowed: see the site's list of clients")]
     ClientNotAllowed,
+    /// Nobody here has this passkey, and whoever may vouch for it cannot be asked.
+    #[error("this passkey cannot be checked right now: try again later")]
+    CannotCheck,
+}
+
+/// Why nobody is let in yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// They are not, and are told so.
+    Refused(Refusal),
+    /// Nobody knows: it has to be asked ([`Gate::strangers`]), and then the gate again. Never told to a client.
+    Ask,
+}
+
+impl From<Refusal> for Denied {
+    fn from(refusal: Refusal) -> Self {
+        Denied::Refused(refusal)
+    }
 }
 
 impl Refusal {
     /// Every refusal, for tables of counters.
-    pub const ALL: [Refusal; 5] = [
+    pub const ALL: [Refusal; 6] = [
         Refusal::UnknownPasskey,
         Refusal::UserDisabled,
         Refusal::UnknownTorrent,
         Refusal::TorrentDisabled,
         Refusal::ClientNotAllowed,
+        Refusal::CannotCheck,
     ];
 
     /// Its name in counters and logs.
@@ -73,6 +96,7 @@ impl Refusal {
             Refusal::UnknownTorrent => "unknown_torrent",
             Refusal::TorrentDisabled => "torrent_disabled",
             Refusal::ClientNotAllowed => "client_not_allowed",
+            Refusal::CannotCheck => "cannot_check",
         }
     }
 }
@@ -90,9 +114,11 @@ pub struct TorrentGrant {
 
 /// Whom a passkey stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct UserGrant {
-    id: UserId,
-    enabled: bool,
+pub(crate) struct UserGrant {
+    pub(crate) id: UserId,
+    pub(crate) enabled: bool,
+    /// Not ours: counts only together with a verdict.
+    pub(crate) vouched: bool,
 }
 
 /// What the gate knows of a user.
@@ -100,6 +126,7 @@ struct UserGrant {
 struct UserRecord {
     passkey: Passkey,
     enabled: bool,
+    vouched: bool,
 }
 
 /// What the gate knows of a torrent.
@@ -125,8 +152,22 @@ pub struct Gate {
     torrents: Map<TorrentId, TorrentRecord>,
     clients: ArcSwap<ClientRules>,
     removed: Removed,
+    /// None where strangers are simply unknown.
+    strangers: Option<Arc<Strangers>>,
     /// Held by writers only: each changes two maps, which must not interleave.
     writing: Mutex<()>,
+}
+
+impl Gate {
+    /// An empty gate that lets strangers in whom somebody vouches for.
+    pub fn with_strangers(strangers: Arc<Strangers>) -> Self {
+        Gate { strangers: Some(strangers), ..Gate::default() }
+    }
+
+    /// Where to ask about strangers, if there is such a place.
+    pub fn strangers(&self) -> Option<&Arc<Strangers>> {
+        self.strangers.as_ref()
+    }
 }
 
 /// What the announce path asks.
@@ -139,25 +180,48 @@ impl Gate {
         passkey: &Passkey,
         info_hash: &InfoHash,
         peer_id: &PeerId,
-    ) -> Result<Admission, Refusal> {
-        let user = self.admit_user(passkey)?;
+        now: UnixTime,
+    ) -> Result<Admission, Denied> {
+        let user = self.admit_user(passkey, now)?;
         let torrent = self.torrent(info_hash).ok_or(Refusal::UnknownTorrent)?;
         if !torrent.enabled {
-            return Err(Refusal::TorrentDisabled);
+            return Err(Refusal::TorrentDisabled.into());
         }
         if !self.allows_client(peer_id) {
-            return Err(Refusal::ClientNotAllowed);
+            return Err(Refusal::ClientNotAllowed.into());
         }
         Ok(Admission { user, torrent: torrent.id, info_hash: torrent.info_hash })
     }
 
     /// Whose passkey this is; enough for a scrape.
-    pub fn admit_user(&self, passkey: &Passkey) -> Result<UserId, Refusal> {
-        match self.by_passkey.pin().get(passkey) {
-            None => Err(Refusal::UnknownPasskey),
-            Some(grant) if !grant.enabled => Err(Refusal::UserDisabled),
-            Some(grant) => Ok(grant.id),
+    pub fn admit_user(&self, passkey: &Passkey, now: UnixTime) -> Result<UserId, Denied> {
+        let standing = |strangers: &Arc<Strangers>| strangers.standing(passkey, now);
+        self.judge(self.holder(passkey), standing)
+    }
+
+    /// Whoever is ours is judged by the grant alone, everybody else by their standing as well.
+    fn judge(
+        &self,
+        grant: Option<UserGrant>,
+        standing: impl Fn(&Arc<Strangers>) -> Standing,
+    ) -> Result<UserId, Denied> {
+        match grant {
+            Some(grant) if !grant.enabled => return Err(Refusal::UserDisabled.into()),
+            Some(grant) if !grant.vouched => return Ok(grant.id),
+            _ => {}
         }
+        match self.strangers.as_ref().map(standing) {
+            // Where both are known the row counts: it may have been changed since.
+            Some(Standing::Vouched(user)) => Ok(grant.map_or(user, |grant| grant.id)),
+            Some(Standing::Unknown) | None => Err(Refusal::UnknownPasskey.into()),
+            Some(Standing::NotAsked) => Err(Denied::Ask),
+            Some(Standing::NotAsking) => Err(Refusal::CannotCheck.into()),
+        }
+    }
+
+    /// Who has this passkey, enabled or not, ours or not.
+    pub(crate) fn holder(&self, passkey: &Passkey) -> Option<UserGrant> {
+        self.by_passkey.pin().get(passkey).copied()
     }
 
     /// Whose passkey this is, enabled or not; for entries that were written a while ago.
@@ -192,10 +256,13 @@ impl Gate {
         self.removed.forgotten()
     }
 
-    /// Whether a user is known and enabled.
-    pub fn is_enabled(&self, user: UserId) -> bool {
+    /// Whether a user is known and let in.
+    pub fn is_enabled(&self, user: UserId, now: UnixTime) -> bool {
         let passkey = self.users.pin().get(&user).map(|record| record.passkey);
-        passkey.is_some_and(|passkey| self.admit_user(&passkey) == Ok(user))
+        passkey.is_some_and(|passkey| {
+            let standing = |strangers: &Arc<Strangers>| strangers.look(&passkey, now);
+            self.judge(self.holder(&passkey), standing) == Ok(user)
+        })
     }
 
     /// The one name of a torrent, enabled or not.
@@ -223,10 +290,19 @@ impl Gate {
 impl Gate {
     /// Takes in a user, new or changed. Tells whether that changed anything.
     pub fn put_user(&self, user: UserId, passkey: Passkey, enabled: bool) -> bool {
+        self.put_record(user, UserRecord { passkey, enabled, vouched: false })
+    }
+
+    /// Takes in a user who is not ours: they are let in as long as somebody vouches for them.
+    pub fn put_vouched_user(&self, user: UserId, passkey: Passkey, enabled: bool) -> bool {
+        self.put_record(user, UserRecord { passkey, enabled, vouched: true })
+    }
+
+    fn put_record(&self, user: UserId, record: UserRecord) -> bool {
         let _writing = self.lock_writers();
         let (by_passkey, users) = (self.by_passkey.pin(), self.users.pin());
-        let record = UserRecord { passkey, enabled };
-        let grant = UserGrant { id: user, enabled };
+        let UserRecord { passkey, enabled, vouched } = record;
+        let grant = UserGrant { id: user, enabled, vouched };
         let before = users.get(&user).copied();
         if before == Some(record) && by_passkey.get(&passkey) == Some(&grant) {
             return false;
@@ -315,6 +391,10 @@ impl Gate {
         let by_passkey = self.by_passkey.pin();
         if by_passkey.get(&passkey).is_some_and(|grant| grant.id == owner) {
             by_passkey.remove(&passkey);
+            // A verdict names the account, which is gone, too.
+            if let Some(strangers) = &self.strangers {
+                strangers.forget(&passkey);
+            }
         }
     }
 

@@ -5,7 +5,11 @@
 //! - [`store`]: the truth, in SQLite, PostgreSQL or MariaDB; commands and the site write it while the tracker runs
 //! - [`gate`]: a copy in memory, which the announce path asks without taking a lock
 //! - [`follow`]: keeps the copy equal to the truth, within a second of any change
+//! - [`vouching`]: strangers, for whom the whitelist or the site's verify endpoint may vouch
+//! - [`whitelist`]: passkeys that may announce although no user has them, in Redis or in SQL, and its change feed
 //! - [`clients`]: prefixes of peer ids and the rule that the longest one decides
+//! - [`audit`]: who changed what, in a file whose lines are chained
+//! - [`keys`]: who may ask what of the site's API
 //! - [`error`]: what can go wrong with the database, and what to do about it
 //!
 //! A [`Refusal`] is told to the client; an [`AccessError`] is for the operator and never reaches one.
@@ -15,16 +19,23 @@ pub mod clients;
 pub mod error;
 pub mod follow;
 pub mod gate;
+pub mod keys;
 mod removed;
 pub mod store;
 pub mod vouching;
 pub mod whitelist;
 
-pub use audit::AuditSync;
+pub use audit::{Audit, AuditError, AuditSettings, AuditSync};
 pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
-pub use follow::{Change, Follower, load};
-pub use gate::{Admission, Gate, Refusal, TorrentGrant};
-pub use store::{NewTorrent, NewUser, Store, Torrent, User, random_passkey};
-pub use vouching::OnVerifyFailure;
-pub use whitelist::{Refresh, Replaced, Whitelist};
+pub use follow::{Change, FollowCounters, Follower, load};
+pub use gate::{Admission, Denied, Gate, Refusal, TorrentGrant};
+pub use keys::{ApiKey, ApiKeys, Authenticated, KeyId, KeyRing, NewKey, Scope, Scopes};
+pub use store::{
+    Adopted, Adoption, AdoptionTerms, MIGRATIONS, NewTorrent, NewUser, Store, Torrent, User, random_passkey,
+};
+pub use vouching::{OnVerifyFailure, Strangers, Vouching, VouchingCounters, VouchingSettings};
+pub use whitelist::{
+    LineError, PasskeyChange, PasskeyFeed, PasskeyLines, Passkeys, RedisWhitelist, Refresh, Replaced,
+    SqlWhitelist, Upload, Whitelist,
+};

@@ -16,9 +16,11 @@
 
 use database::{Database, Migrations};
 use domain::Passkey;
+use sqlx::migrate::Migrator;
 
 use crate::error::AccessError;
 
+pub(crate) mod adopted;
 pub(crate) mod clients;
 pub(crate) mod mysql;
 mod occupied;
@@ -29,6 +31,7 @@ pub(crate) mod tables;
 pub(crate) mod torrents;
 pub(crate) mod users;
 
+pub use adopted::{Adopted, Adoption, AdoptionTerms};
 pub use torrents::{NewTorrent, Torrent};
 pub use users::{NewUser, User};
 
@@ -43,6 +46,12 @@ const BULK_ROWS: usize = 500;
 pub(crate) const PAGE_ROWS: u32 = 4096;
 /// Which migrations ran. A name of our own, since other crates keep theirs in the same database.
 const MIGRATIONS_TABLE: &str = "access_migrations";
+static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
+static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
+static MYSQL: Migrator = sqlx::migrate!("migrations/mysql");
+/// What makes the tables.
+pub static MIGRATIONS: Migrations<'static> =
+    Migrations { table: MIGRATIONS_TABLE, sqlite: &SQLITE, postgres: &POSTGRES, mysql: &MYSQL };
 
 /// The database. Clones share its connections.
 #[derive(Clone, Debug)]
@@ -61,13 +70,7 @@ impl Store {
     /// Uses a database that is open already; makes the tables where they are missing.
     pub async fn on(database: Database) -> Result<Store, AccessError> {
         occupied::check(&database).await?;
-        let migrations = Migrations {
-            table: MIGRATIONS_TABLE,
-            sqlite: &sqlx::migrate!("migrations/sqlite"),
-            postgres: &sqlx::migrate!("migrations/postgres"),
-            mysql: &sqlx::migrate!("migrations/mysql"),
-        };
-        database::migrate(&database, migrations).await?;
+        database::migrate(&database, MIGRATIONS).await?;
         Ok(Store { database })
     }
 

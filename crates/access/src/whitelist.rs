@@ -13,6 +13,19 @@
 use async_trait::async_trait;
 use domain::Passkey;
 
+pub mod feed;
+pub mod lines;
+mod passkeys;
+mod redis;
+mod sql;
+mod tables;
+
+pub use feed::{PasskeyChange, PasskeyFeed};
+pub use lines::{LineError, LineProblem, PasskeyLines};
+pub use passkeys::{Passkeys, Upload};
+pub use redis::RedisWhitelist;
+pub use sql::SqlWhitelist;
+
 use crate::error::AccessError;
 
 /// What a refresh, or going back, did.
@@ -42,11 +55,19 @@ pub trait Whitelist: Send + Sync + 'static {
     /// Begins to build another set aside.
     async fn begin_refresh(&self) -> Result<Box<dyn Refresh>, AccessError>;
 
-    /// Exchanges the set and the one before the last refresh. None if there is no such set.
+    /// Exchanges the set and the one before the last refresh. None if there is no such set, or it is empty: going back
+    /// never leaves nobody.
     async fn undo(&self) -> Result<Option<Replaced>, AccessError>;
+
+    /// Clears away a part of what earlier refreshes left behind, in a step that holds nobody up. True if there may be
+    /// more.
+    async fn tidy(&self) -> Result<bool, AccessError>;
 }
 
-/// A set that is being built aside. Dropped without a commit, it is as if it had never been.
+/// A set that is being built aside. What is added to the whitelist meanwhile is not in it.
+///
+/// Once an `add` has failed, a commit is refused: the set has a hole. A commit that fails because the answer got lost
+/// may have been made. Dropped without a commit, it is as if it had never been.
 #[async_trait]
 pub trait Refresh: Send {
     /// Puts passkeys into the set that is being built. Twice is once.

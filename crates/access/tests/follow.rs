@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use access::{Change, Follower, Gate, Refusal, Store, load};
 use fixture::{
-    Fixture, count, execute, info_hash, new_torrent, new_user, on_every_database, passkey, peer_id,
+    Fixture, NOW, count, execute, info_hash, new_torrent, new_user, on_every_database, passkey, peer_id,
     torrent_id, user_id,
 };
 use tokio::sync::{mpsc, oneshot};
@@ -63,7 +63,7 @@ async fn m1_m3_what_is_there_at_the_start_is_in_the_gate(fixture: Fixture) {
     store.allow_client("-TR".parse().unwrap(), "Transmission").await.unwrap();
     let (_, gate, _) = loaded(&fixture).await;
     assert_eq!((gate.user_count(), gate.torrent_count(), gate.client_count()), (5_000, 5_000, 1));
-    let admission = gate.admit(&passkey(4_999), &info_hash(4_998), &peer_id("-TR3000-")).unwrap();
+    let admission = gate.admit(&passkey(4_999), &info_hash(4_998), &peer_id("-TR3000-"), NOW).unwrap();
     assert_eq!((admission.user, admission.torrent), (user_id(4_999), torrent_id(4_998)));
 }
 
@@ -76,32 +76,35 @@ async fn changes_by_another_store_reach_the_gate_within_a_second(fixture: Fixtur
     running.hear(Change::UserAdmitted(user_id(7))).await;
     store.add_torrent(new_torrent(3)).await.unwrap();
     running.hear(Change::TorrentAdmitted(info_hash(3))).await;
-    assert!(running.gate.admit(&passkey(7), &info_hash(3), &client).is_ok());
+    assert!(running.gate.admit(&passkey(7), &info_hash(3), &client, NOW).is_ok());
 
     store.allow_client("-qB".parse().unwrap(), "qBittorrent").await.unwrap();
     running.hear(Change::ClientsChanged).await;
-    assert_eq!(running.gate.admit(&passkey(7), &info_hash(3), &client), Err(Refusal::ClientNotAllowed));
+    assert_eq!(
+        running.gate.admit(&passkey(7), &info_hash(3), &client, NOW),
+        Err(Refusal::ClientNotAllowed.into())
+    );
     store.remove_client("-qB".parse().unwrap()).await.unwrap();
     running.hear(Change::ClientsChanged).await;
 
     let new = store.rotate_passkey(user_id(7), None).await.unwrap();
     running.hear(Change::UserAdmitted(user_id(7))).await;
-    assert_eq!(running.gate.admit_user(&passkey(7)), Err(Refusal::UnknownPasskey));
-    assert_eq!(running.gate.admit_user(&new), Ok(user_id(7)));
+    assert_eq!(running.gate.admit_user(&passkey(7), NOW), Err(Refusal::UnknownPasskey.into()));
+    assert_eq!(running.gate.admit_user(&new, NOW), Ok(user_id(7)));
 
     store.set_torrent_enabled(torrent_id(3), false).await.unwrap();
     running.hear(Change::TorrentRemoved(info_hash(3))).await;
-    assert_eq!(running.gate.admit(&new, &info_hash(3), &client), Err(Refusal::TorrentDisabled));
+    assert_eq!(running.gate.admit(&new, &info_hash(3), &client, NOW), Err(Refusal::TorrentDisabled.into()));
     store.remove_torrent(torrent_id(3)).await.unwrap();
     running.hear(Change::TorrentRemoved(info_hash(3))).await;
-    assert_eq!(running.gate.admit(&new, &info_hash(3), &client), Err(Refusal::UnknownTorrent));
+    assert_eq!(running.gate.admit(&new, &info_hash(3), &client, NOW), Err(Refusal::UnknownTorrent.into()));
 
     store.set_user_enabled(user_id(7), false).await.unwrap();
     running.hear(Change::UserRemoved(user_id(7))).await;
-    assert_eq!(running.gate.admit_user(&new), Err(Refusal::UserDisabled));
+    assert_eq!(running.gate.admit_user(&new, NOW), Err(Refusal::UserDisabled.into()));
     store.remove_user(user_id(7)).await.unwrap();
     running.hear(Change::UserRemoved(user_id(7))).await;
-    assert_eq!(running.gate.admit_user(&new), Err(Refusal::UnknownPasskey));
+    assert_eq!(running.gate.admit_user(&new, NOW), Err(Refusal::UnknownPasskey.into()));
 
     running.stop.send(()).unwrap();
     tokio::time::timeout(Duration::from_secs(5), running.task).await.expect("the follower stops").unwrap();
@@ -123,12 +126,12 @@ async fn w1_changes_by_the_sites_own_sql_reach_the_gate_within_a_second(fixture:
     running.hear(Change::TorrentAdmitted(info_hash(6))).await;
     let by_v2 = "ee".repeat(20).parse().unwrap();
     let key = "abcdef0123456789".parse().unwrap();
-    let admission = running.gate.admit(&key, &by_v2, &peer_id("-TR3000-")).unwrap();
+    let admission = running.gate.admit(&key, &by_v2, &peer_id("-TR3000-"), NOW).unwrap();
     assert_eq!((admission.user, admission.info_hash), (user_id(5), info_hash(6)));
 
     execute(&mut raw, "UPDATE users SET id = 50 WHERE id = 5").await;
     running.hear(Change::UserRemoved(user_id(5))).await;
-    assert_eq!(running.gate.admit_user(&key), Ok(user_id(50)));
+    assert_eq!(running.gate.admit_user(&key, NOW), Ok(user_id(50)));
     execute(&mut raw, "DELETE FROM users; DELETE FROM torrents").await;
     running.hear(Change::TorrentRemoved(info_hash(6))).await;
     assert_eq!((running.gate.user_count(), running.gate.torrent_count()), (0, 0));
@@ -154,12 +157,16 @@ async fn a_transaction_that_commits_late_is_not_skipped(fixture: Fixture) {
     for _ in 0..20 {
         poll(&mut follower).await;
     }
-    assert_eq!(gate.admit_user(&passkey(1)), Err(Refusal::UnknownPasskey), "it is not committed yet");
+    assert_eq!(
+        gate.admit_user(&passkey(1), NOW),
+        Err(Refusal::UnknownPasskey.into()),
+        "it is not committed yet"
+    );
     execute(&mut late, "COMMIT").await;
     early.await.unwrap().unwrap();
     poll(&mut follower).await;
-    assert_eq!(gate.admit_user(&passkey(1)), Ok(user_id(1)));
-    assert_eq!(gate.admit_user(&passkey(2)), Ok(user_id(2)));
+    assert_eq!(gate.admit_user(&passkey(1), NOW), Ok(user_id(1)));
+    assert_eq!(gate.admit_user(&passkey(2), NOW), Ok(user_id(2)));
 }
 
 /// Many writers whose transactions overlap, some of which give up, while a follower polls all the time.
@@ -192,7 +199,7 @@ async fn overlapping_writers_are_all_heard_and_those_who_gave_up_are_not(fixture
     for writer in 0..4 {
         for step in 0..30 {
             let number = 1 + writer * 1_000 + step;
-            assert_eq!(gate.admit_user(&passkey(number)), Ok(user_id(number)));
+            assert_eq!(gate.admit_user(&passkey(number), NOW), Ok(user_id(number)));
         }
     }
 }
@@ -213,13 +220,13 @@ async fn what_postgres_and_mariadb_have_instead_of_replacing_is_heard_as_well() 
         let mut raw = fixture.raw().await;
         execute(&mut raw, upsert).await;
         assert_eq!(poll(&mut follower).await, [Change::UserAdmitted(user_id(1))]);
-        assert_eq!(gate.admit_user(&"abcdef0123456789".parse().unwrap()), Ok(user_id(1)));
+        assert_eq!(gate.admit_user(&"abcdef0123456789".parse().unwrap(), NOW), Ok(user_id(1)));
 
         // MariaDB fires no trigger when a table is truncated, as its migration says.
         let replace = format!("REPLACE INTO users (id, passkey) VALUES (9, '{}')", passkey(2));
         execute(&mut raw, fixture.pick("", "TRUNCATE users", &replace)).await;
         assert!(poll(&mut follower).await.contains(&Change::UserRemoved(user_id(2))));
-        assert_eq!(gate.admit_user(&passkey(2)).ok(), fixture.pick(None, None, Some(user_id(9))));
+        assert_eq!(gate.admit_user(&passkey(2), NOW).ok(), fixture.pick(None, None, Some(user_id(9))));
     }
 }
 
@@ -243,7 +250,7 @@ async fn a_server_that_is_killed_and_comes_back_is_followed_again() {
     let patience = std::time::Duration::from_secs(30);
     let error = tokio::time::timeout(patience, noticing).await.expect("a dead server is noticed");
     assert!(error.is_retryable(), "{error}");
-    assert_eq!(gate.admit_user(&passkey(1)), Ok(user_id(1)));
+    assert_eq!(gate.admit_user(&passkey(1), NOW), Ok(user_id(1)));
     server.restart();
     let mut raw = fixture.raw().await;
     execute(&mut raw, &format!("INSERT INTO users (id, passkey) VALUES (2, '{}')", passkey(2))).await;
@@ -281,7 +288,7 @@ async fn insert_or_replace_removes_whoever_was_in_the_way() {
         "torrent 9 has this name now: {changes:?}"
     );
     assert_eq!((gate.user_count(), gate.torrent_count()), (1, 1));
-    assert_eq!(gate.admit_user(&passkey(2)), Ok(user_id(9)));
+    assert_eq!(gate.admit_user(&passkey(2), NOW), Ok(user_id(9)));
     assert_eq!(gate.torrent_of(&info_hash(2)), Some(torrent_id(9)));
 }
 
@@ -294,9 +301,9 @@ async fn users_who_swap_passkeys_are_not_taken_for_removed(fixture: Fixture) {
     store.rotate_passkey(user_id(1), Some(passkey(2))).await.unwrap();
     let changes = poll(&mut follower).await;
     assert!(!changes.iter().any(|change| matches!(change, Change::UserRemoved(_))), "{changes:?}");
-    assert_eq!(gate.admit_user(&passkey(1)), Ok(user_id(2)));
-    assert_eq!(gate.admit_user(&passkey(2)), Ok(user_id(1)));
-    assert_eq!(gate.admit_user(&passkey(99)), Err(Refusal::UnknownPasskey));
+    assert_eq!(gate.admit_user(&passkey(1), NOW), Ok(user_id(2)));
+    assert_eq!(gate.admit_user(&passkey(2), NOW), Ok(user_id(1)));
+    assert_eq!(gate.admit_user(&passkey(99), NOW), Err(Refusal::UnknownPasskey.into()));
 }
 
 async fn a_torrent_under_a_new_infohash_gives_up_the_old_one(fixture: Fixture) {
@@ -326,7 +333,7 @@ async fn a_row_that_becomes_unreadable_shuts_its_user_out_and_harms_nobody_else(
          INSERT INTO clients (prefix) VALUES ('hex:nothex')";
     execute(&mut fixture.raw().await, &format!("{unguard}; {nonsense}")).await;
     assert_eq!(poll(&mut follower).await, [Change::UserRemoved(user_id(2))]);
-    assert_eq!(gate.admit_user(&passkey(3)), Ok(user_id(3)));
+    assert_eq!(gate.admit_user(&passkey(3), NOW), Ok(user_id(3)));
 
     let fresh = Arc::new(Gate::default());
     load(store, fresh.clone()).await.unwrap();
@@ -425,7 +432,7 @@ async fn a_failing_poll_keeps_what_is_known_and_the_next_one_catches_up(fixture:
     execute(&mut raw, "ALTER TABLE users RENAME TO users_away").await;
     store.add_torrent(new_torrent(1)).await.unwrap();
     assert!(follower.poll(&mut |_| panic!("nothing may change")).await.is_err());
-    assert_eq!(gate.admit_user(&passkey(1)), Ok(user_id(1)));
+    assert_eq!(gate.admit_user(&passkey(1), NOW), Ok(user_id(1)));
     assert_eq!(gate.torrent_count(), 0);
 
     execute(&mut raw, "ALTER TABLE users_away RENAME TO users").await;
@@ -457,7 +464,7 @@ async fn readers_never_see_an_empty_gate_during_a_reload(fixture: Fixture) {
             let mut reads = 0_u64;
             while !done.load(Ordering::Relaxed) {
                 let number = 1 + reads % 5_000;
-                gate.admit(&passkey(number), &info_hash(number), &peer_id("-TR3000-")).unwrap();
+                gate.admit(&passkey(number), &info_hash(number), &peer_id("-TR3000-"), NOW).unwrap();
                 reads += 1;
             }
             reads

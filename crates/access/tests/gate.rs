@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use access::{ClientPrefix, ClientRules, Gate, Refusal};
-use fixture::{info_hash, passkey, peer_id, torrent_id, user_id};
+use fixture::{NOW, info_hash, passkey, peer_id, torrent_id, user_id};
 
 fn gate_with_one_of_each() -> Gate {
     let gate = Gate::default();
@@ -25,12 +25,12 @@ fn prefix(text: &str) -> ClientPrefix {
 fn t2_everything_unknown_is_refused_by_name() {
     let gate = gate_with_one_of_each();
     let client = peer_id("-TR3000-");
-    let admission = gate.admit(&passkey(7), &info_hash(3), &client).unwrap();
+    let admission = gate.admit(&passkey(7), &info_hash(3), &client, NOW).unwrap();
     assert_eq!((admission.user, admission.torrent), (user_id(7), torrent_id(3)));
-    assert_eq!(gate.admit(&passkey(8), &info_hash(3), &client), Err(Refusal::UnknownPasskey));
-    assert_eq!(gate.admit(&passkey(7), &info_hash(4), &client), Err(Refusal::UnknownTorrent));
+    assert_eq!(gate.admit(&passkey(8), &info_hash(3), &client, NOW), Err(Refusal::UnknownPasskey.into()));
+    assert_eq!(gate.admit(&passkey(7), &info_hash(4), &client, NOW), Err(Refusal::UnknownTorrent.into()));
     gate.set_clients(ClientRules::new([(prefix("-qB"), true)]));
-    assert_eq!(gate.admit(&passkey(7), &info_hash(3), &client), Err(Refusal::ClientNotAllowed));
+    assert_eq!(gate.admit(&passkey(7), &info_hash(3), &client, NOW), Err(Refusal::ClientNotAllowed.into()));
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn t2_every_refusal_has_a_clear_text_and_a_label_of_its_own() {
     let texts: std::collections::HashSet<String> = Refusal::ALL.iter().map(ToString::to_string).collect();
     let labels: std::collections::HashSet<&str> =
         Refusal::ALL.iter().map(|refusal| refusal.label()).collect();
-    assert_eq!((texts.len(), labels.len()), (5, 5));
+    assert_eq!((texts.len(), labels.len()), (6, 6));
     assert!(texts.iter().all(|text| text.contains(": ") && text.len() < 120));
 }
 
@@ -46,7 +46,7 @@ fn t2_every_refusal_has_a_clear_text_and_a_label_of_its_own() {
 fn w1_a_passkey_in_upper_case_is_the_same_passkey() {
     let gate = Gate::default();
     gate.put_user(user_id(1), "ABCDEF0123456789".parse().unwrap(), true);
-    assert_eq!(gate.admit_user(&"abcdef0123456789".parse().unwrap()), Ok(user_id(1)));
+    assert_eq!(gate.admit_user(&"abcdef0123456789".parse().unwrap(), NOW), Ok(user_id(1)));
 }
 
 #[test]
@@ -54,16 +54,16 @@ fn a_disabled_user_or_torrent_is_told_so() {
     let gate = gate_with_one_of_each();
     let client = peer_id("-TR3000-");
     gate.put_torrent(torrent_id(3), info_hash(3), Some(info_hash(33)), false);
-    assert_eq!(gate.admit(&passkey(7), &info_hash(33), &client), Err(Refusal::TorrentDisabled));
+    assert_eq!(gate.admit(&passkey(7), &info_hash(33), &client, NOW), Err(Refusal::TorrentDisabled.into()));
     gate.put_user(user_id(7), passkey(7), false);
-    assert_eq!(gate.admit(&passkey(7), &info_hash(3), &client), Err(Refusal::UserDisabled));
+    assert_eq!(gate.admit(&passkey(7), &info_hash(3), &client, NOW), Err(Refusal::UserDisabled.into()));
     assert_eq!(gate.passkey_of(user_id(7)), Some(passkey(7)));
 }
 
 #[test]
 fn a_hybrid_torrent_has_one_name_whichever_hash_is_announced() {
     let gate = gate_with_one_of_each();
-    let by_v2 = gate.admit(&passkey(7), &info_hash(33), &peer_id("-TR3000-")).unwrap();
+    let by_v2 = gate.admit(&passkey(7), &info_hash(33), &peer_id("-TR3000-"), NOW).unwrap();
     assert_eq!((by_v2.torrent, by_v2.info_hash), (torrent_id(3), info_hash(3)));
     assert_eq!(gate.torrent_of(&info_hash(33)), Some(torrent_id(3)));
 
@@ -80,12 +80,12 @@ fn the_passkey_of_a_user_removed_a_moment_ago_is_still_known() {
     let gate = gate_with_one_of_each();
     assert!(gate.remove_user(user_id(7)));
     assert_eq!(gate.passkey_of(user_id(7)), Some(passkey(7)));
-    assert_eq!(gate.admit_user(&passkey(7)), Err(Refusal::UnknownPasskey));
-    assert!(!gate.is_enabled(user_id(7)));
+    assert_eq!(gate.admit_user(&passkey(7), NOW), Err(Refusal::UnknownPasskey.into()));
+    assert!(!gate.is_enabled(user_id(7), NOW));
     assert_eq!(gate.user_count(), 0);
 
     gate.put_user(user_id(8), passkey(7), true);
-    assert!(!gate.is_enabled(user_id(7)), "somebody else has the passkey now");
+    assert!(!gate.is_enabled(user_id(7), NOW), "somebody else has the passkey now");
     gate.put_user(user_id(7), passkey(70), true);
     assert_eq!(gate.passkey_of(user_id(7)), Some(passkey(70)), "the present one comes first");
     assert_eq!(gate.removed_users_forgotten(), 0);
@@ -95,8 +95,8 @@ fn the_passkey_of_a_user_removed_a_moment_ago_is_still_known() {
 fn a_rotated_passkey_stops_working_and_the_user_stays() {
     let gate = gate_with_one_of_each();
     assert!(gate.put_user(user_id(7), passkey(70), true));
-    assert_eq!(gate.admit_user(&passkey(7)), Err(Refusal::UnknownPasskey));
-    assert_eq!(gate.admit_user(&passkey(70)), Ok(user_id(7)));
+    assert_eq!(gate.admit_user(&passkey(7), NOW), Err(Refusal::UnknownPasskey.into()));
+    assert_eq!(gate.admit_user(&passkey(70), NOW), Ok(user_id(7)));
     assert_eq!(gate.passkey_of(user_id(7)), Some(passkey(70)));
     assert!(!gate.put_user(user_id(7), passkey(70), true), "nothing changed");
 }
@@ -115,11 +115,11 @@ fn a_passkey_that_changed_hands_belongs_to_the_new_owner_in_any_order() {
             part();
             give();
         }
-        assert_eq!(gate.admit_user(&passkey(7)), Ok(user_id(8)));
-        assert_eq!(gate.admit_user(&passkey(77)), Ok(user_id(7)));
-        assert_eq!(gate.admit_user(&passkey(8)), Err(Refusal::UnknownPasskey));
+        assert_eq!(gate.admit_user(&passkey(7), NOW), Ok(user_id(8)));
+        assert_eq!(gate.admit_user(&passkey(77), NOW), Ok(user_id(7)));
+        assert_eq!(gate.admit_user(&passkey(8), NOW), Err(Refusal::UnknownPasskey.into()));
         gate.remove_user(user_id(7));
-        assert_eq!(gate.admit_user(&passkey(7)), Ok(user_id(8)));
+        assert_eq!(gate.admit_user(&passkey(7), NOW), Ok(user_id(8)));
     }
 }
 
@@ -141,7 +141,7 @@ fn readers_always_find_a_user_and_torrent_that_keep_changing() {
             let (gate, done) = (gate.clone(), done.clone());
             std::thread::spawn(move || {
                 while !done.load(Ordering::Relaxed) {
-                    gate.admit(&passkey(7), &info_hash(3), &peer_id("-TR3000-")).unwrap();
+                    gate.admit(&passkey(7), &info_hash(3), &peer_id("-TR3000-"), NOW).unwrap();
                     assert!(gate.passkey_of(user_id(7)).is_some());
                 }
             })

@@ -6,6 +6,7 @@
 //! - [`sqlite`]: one file, many processes, one writer at a time
 //! - [`server`]: pools of connections to PostgreSQL and to MariaDB or MySQL, whose sessions are all alike
 //! - [`migration`]: brings a crate's tables up to date, also when several processes start at once
+//! - [`inspect`]: looks at a database and changes nothing
 //! - [`error`]: what can go wrong, what to do about it, and whether waiting may help
 //!
 //! # Deliberately absent
@@ -15,6 +16,7 @@
 
 pub mod address;
 pub mod error;
+pub mod inspect;
 pub mod migration;
 pub mod server;
 pub mod sqlite;
@@ -23,10 +25,27 @@ use sqlx::{MySqlPool, PgPool};
 
 pub use address::{Kind, redacted};
 pub use error::{DatabaseError, is_retryable};
+pub use inspect::{Inspection, Schema, inspect, inspect_sqlite};
 pub use migration::{Migrations, migrate, migrate_sqlite};
 pub use sqlite::{Durability, SqliteDatabase, SqliteOptions};
 
 use address::Address;
+
+/// How many connections of a pool are in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolUsage {
+    /// Connections that are open.
+    pub open: u32,
+    /// Of these, those that nobody uses.
+    pub idle: u32,
+    /// Connections that may be open at the same time.
+    pub max: u32,
+}
+
+fn usage_of<D: sqlx::Database>(pool: &sqlx::Pool<D>) -> PoolUsage {
+    let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
+    PoolUsage { open: pool.size(), idle, max: pool.options().get_max_connections() }
+}
 
 /// An open database of any of the three kinds. Clones share its connections.
 #[derive(Clone, Debug)]
@@ -58,6 +77,15 @@ impl Database {
             Database::Sqlite(database) => database.close().await,
             Database::Postgres(pool) => pool.close().await,
             Database::MySql(pool) => pool.close().await,
+        }
+    }
+
+    /// How many of its connections are in use.
+    pub fn usage(&self) -> PoolUsage {
+        match self {
+            Database::Sqlite(database) => database.usage(),
+            Database::Postgres(pool) => usage_of(pool),
+            Database::MySql(pool) => usage_of(pool),
         }
     }
 

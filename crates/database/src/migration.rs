@@ -126,7 +126,7 @@ fn named(migrator: &Migrator, table: &'static str) -> Migrator {
     named
 }
 
-fn newest_version(migrator: &Migrator) -> Option<i64> {
+pub(crate) fn newest_version(migrator: &Migrator) -> Option<i64> {
     migrator.iter().map(|migration| migration.version).max()
 }
 
@@ -135,7 +135,10 @@ fn newest_applied(table: &str) -> AssertSqlSafe<String> {
     AssertSqlSafe(format!("SELECT max(version) FROM {table} WHERE success"))
 }
 
-async fn sqlite_version(connection: &mut SqliteConnection, table: &str) -> Result<Option<i64>, sqlx::Error> {
+pub(crate) async fn sqlite_version(
+    connection: &mut SqliteConnection,
+    table: &str,
+) -> Result<Option<i64>, sqlx::Error> {
     let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = ?")
         .bind(table)
         .fetch_one(&mut *connection)
@@ -146,7 +149,10 @@ async fn sqlite_version(connection: &mut SqliteConnection, table: &str) -> Resul
     sqlx::query_scalar(newest_applied(table)).fetch_one(connection).await
 }
 
-async fn postgres_version(connection: &mut PgConnection, table: &str) -> Result<Option<i64>, sqlx::Error> {
+pub(crate) async fn postgres_version(
+    connection: &mut PgConnection,
+    table: &str,
+) -> Result<Option<i64>, sqlx::Error> {
     let is_there: bool = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL")
         .bind(table)
         .fetch_one(&mut *connection)
@@ -167,7 +173,10 @@ async fn mysql_table_exists(connection: &mut MySqlConnection, table: &str) -> Re
     Ok(tables > 0)
 }
 
-async fn mysql_version(connection: &mut MySqlConnection, table: &str) -> Result<Option<i64>, sqlx::Error> {
+pub(crate) async fn mysql_version(
+    connection: &mut MySqlConnection,
+    table: &str,
+) -> Result<Option<i64>, sqlx::Error> {
     if !mysql_table_exists(connection, table).await? {
         return Ok(None);
     }

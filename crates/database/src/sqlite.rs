@@ -104,6 +104,11 @@ impl SqliteDatabase {
         self.is_new
     }
 
+    /// How many of its connections are in use.
+    pub fn usage(&self) -> crate::PoolUsage {
+        crate::usage_of(&self.pool)
+    }
+
     /// The address, as it is shown.
     pub fn shown(&self) -> String {
         self.path.display().to_string()

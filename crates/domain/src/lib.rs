@@ -8,12 +8,14 @@
 //! - [`time`]: seconds as a type
 //! - [`clock`]: the one module that reads the clock
 //! - [`wheel`]: deadlines that heartbeats push back
+//! - [`histogram`]: how long things took
 //!
 //! Nothing here does I/O. Nothing but [`clock`] knows what time it is.
 
 pub mod clock;
 pub mod event;
 mod hex;
+pub mod histogram;
 pub mod ids;
 pub mod rate;
 pub mod risk;
@@ -21,6 +23,7 @@ pub mod time;
 pub mod wheel;
 
 pub use event::{AnnounceEvent, Cause, TrafficEvent};
+pub use histogram::Histogram;
 pub use ids::{
     ClientId, ClientKey, IdError, InfoHash, NodeId, Passkey, PeerId, RunId, SessionId, TorrentId, UserId,
 };

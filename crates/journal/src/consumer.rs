@@ -27,13 +27,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use domain::Seconds;
 use domain::clock::Clock;
+use domain::{Histogram, Seconds};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
+pub use letters::HELD_MAX as LETTERS_HELD_MAX;
 pub use name::ProcessName;
 
 use crate::backoff::Backoff;
@@ -90,7 +91,20 @@ pub struct ConsumerCounters {
     pub transient_failures: AtomicU64,
     /// Times that a consumer of ours was taken for dead.
     pub fenced: AtomicU64,
+    /// Batches in a row that had to wait, the present one included; zero while the view goes on.
+    pub failures_in_a_row: AtomicU64,
+    /// Letters that wait for their time; at most [`LETTERS_HELD_MAX`].
+    pub letters_held: AtomicU64,
+    /// Times that new letters were left where they are, because that many waited already.
+    pub letters_full: AtomicU64,
+    /// Letters that were tried again, by how often they had been tried before (J7). The last place has all the rest.
+    pub letters_tried: [AtomicU64; TRIES],
+    /// How long the view took to apply a batch, whatever came of it.
+    pub applies: Histogram,
 }
+
+/// How many tries of a letter are told apart.
+pub const TRIES: usize = 8;
 
 /// What the tasks of one consumer share.
 struct Shared {

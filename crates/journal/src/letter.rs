@@ -54,6 +54,18 @@ impl Letter {
         fields
     }
 
+    /// The entry's fields as text, for people; a passkey only by its first digits.
+    pub fn shown_fields(&self) -> impl Iterator<Item = (String, String)> {
+        self.original.iter().map(|(name, value)| {
+            let (name, value) = (String::from_utf8_lossy(name), String::from_utf8_lossy(value));
+            let shown = match &*name {
+                "passkey" => format!("{}…", value.chars().take(4).collect::<String>()),
+                _ => value.into_owned(),
+            };
+            (name.into_owned(), shown)
+        })
+    }
+
     /// Reads a letter. What another program put there without our fields is a letter of no group, due at once.
     pub fn from_fields(fields: &Fields) -> Letter {
         let text = |name| fields.get(name).map(|value| String::from_utf8_lossy(value).into_owned());

@@ -5,7 +5,7 @@
 //! - [`port`]: what a journal owes its users, whatever it is kept in
 //! - [`sqlite`], `redis`: the adapters
 //! - [`id`], [`fields`], [`entry`]: an entry: its place, its fields as written, its fields as understood
-//! - [`letter`]: entries that a view could not take, with the reason
+//! - [`letter`], [`letters`]: entries that a view could not take, with the reason, and what an operator does with them
 //! - [`view`]: what a view owes the journal
 //! - [`consumer`]: the loop that brings entries into a view
 //! - [`queue`]: between the tracker and the journal: bounded, stored in batches
@@ -21,6 +21,7 @@ pub mod error;
 pub mod fields;
 pub mod id;
 pub mod letter;
+pub mod letters;
 pub mod maintenance;
 pub mod port;
 pub mod queue;
@@ -36,7 +37,8 @@ pub use fields::Fields;
 pub use id::EntryId;
 pub use letter::Letter;
 pub use port::{
-    AppendToken, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed,
+    AppendToken, BoundsHit, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Transfer,
+    Trimmed,
 };
 pub use queue::{Flusher, Queue};
 pub use redis::RedisJournal;

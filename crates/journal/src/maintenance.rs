@@ -36,6 +36,10 @@ pub struct MaintenanceCounters {
     pub trimmed: AtomicU64,
     /// Entries in the traffic lane, when last looked at.
     pub length: AtomicU64,
+    /// How many entries there may be before there is an alarm.
+    pub length_alarm: AtomicU64,
+    /// Rounds that could not be finished, since the journal was away.
+    pub failures: AtomicU64,
     /// Whether that is more than the bound.
     pub is_too_long: AtomicBool,
 }
@@ -51,7 +55,9 @@ pub async fn run(
     for round in 0_u64.. {
         let settings_now = *settings.borrow();
         // A journal that is away is told of where entries wait for it.
-        let _ = look_after(&*journal, clock.now_ms(), settings_now, &counters, round).await;
+        if look_after(&*journal, clock.now_ms(), settings_now, &counters, round).await.is_err() {
+            counters.failures.fetch_add(1, Ordering::Relaxed);
+        }
         tokio::select! {
             biased;
             _ = stop.wait_for(|stopped| *stopped) => return,
@@ -73,6 +79,7 @@ async fn look_after(
     counters.trimmed.fetch_add(trimmed.removed, Ordering::Relaxed);
     let length = journal.status(Lane::Traffic).await?.length;
     counters.length.store(length, Ordering::Relaxed);
+    counters.length_alarm.store(settings.length_alarm, Ordering::Relaxed);
     let is_too_long = length > settings.length_alarm;
     let was_too_long = counters.is_too_long.swap(is_too_long, Ordering::Relaxed);
     if is_too_long && (!was_too_long || round.is_multiple_of(ALARM_EVERY)) {

@@ -146,6 +146,15 @@ pub struct LaneStatus {
     pub groups: Vec<GroupStatus>,
 }
 
+/// How often an adapter ran into its own bounds, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BoundsHit {
+    /// Letters that had too many fields to be moved whole.
+    pub letters_shortened: u64,
+    /// Good connections that were closed because enough were kept.
+    pub connections_dropped: u64,
+}
+
 /// The journal.
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
@@ -204,8 +213,13 @@ pub trait Journal: Send + Sync + 'static {
     /// Up to `count` entries with ids greater than `after`, in order.
     async fn list(&self, lane: Lane, after: EntryId, count: usize) -> Result<Vec<Stored>, JournalError>;
 
-    /// Up to `count` of the newest entries, newest first.
-    async fn list_newest(&self, lane: Lane, count: usize) -> Result<Vec<Stored>, JournalError>;
+    /// Up to `count` of the newest entries with ids less than `before`, newest first.
+    async fn list_newest(
+        &self,
+        lane: Lane,
+        before: EntryId,
+        count: usize,
+    ) -> Result<Vec<Stored>, JournalError>;
 
     /// One entry.
     async fn get(&self, lane: Lane, id: EntryId) -> Result<Option<Stored>, JournalError>;
@@ -226,4 +240,9 @@ pub trait Journal: Send + Sync + 'static {
 
     /// The views that are paused.
     async fn paused(&self) -> Result<BTreeSet<String>, JournalError>;
+
+    /// How often the adapter ran into its own bounds.
+    fn bounds_hit(&self) -> BoundsHit {
+        BoundsHit::default()
+    }
 }

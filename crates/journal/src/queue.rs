@@ -17,7 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use domain::{RiskEvent, TrafficEvent};
+use domain::clock::Stopwatch;
+use domain::{Histogram, RiskEvent, TrafficEvent};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tracing::{info, warn};
@@ -37,7 +38,7 @@ const BATCH_MAX: usize = 1000;
 /// Entries put into words before the batch on its way gets its turn on the same thread.
 const ENCODED_AT_ONCE: usize = 50;
 /// Reports of risks that wait to be stored; more are dropped and counted.
-const RISKS_MAX: usize = 1000;
+pub const RISKS_MAX: usize = 1000;
 /// How long someone who waits for a place sleeps at most before looking again.
 const PLACE_PAUSE: Duration = Duration::from_millis(50);
 
@@ -52,10 +53,16 @@ pub struct QueueCounters {
     pub failed_appends: AtomicU64,
     /// Times that there was no place.
     pub full: AtomicU64,
+    /// Reports of risks that were stored.
+    pub risks_stored: AtomicU64,
     /// Reports of risks that were dropped.
     pub risks_dropped: AtomicU64,
     /// Events that were given up at the end.
     pub lost: AtomicU64,
+    /// Attempts to store the present batch that failed; zero while the journal takes entries.
+    pub failures_in_a_row: AtomicU64,
+    /// How long attempts to store a batch took, whatever came of them.
+    pub appends: Histogram,
 }
 
 struct Queued {
@@ -171,6 +178,16 @@ impl Queue {
     /// What is counted.
     pub fn counters(&self) -> &QueueCounters {
         &self.counters
+    }
+
+    /// Places in all.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Reports of risks that wait; at most [`RISKS_MAX`].
+    pub fn risks_waiting(&self) -> usize {
+        self.waiting.lock().risks.len()
     }
 
     /// Places in use.
@@ -334,24 +351,39 @@ impl Flusher {
         let batch: Vec<Fields> = risks.iter().map(risk::fields_of).collect();
         self.risk_number += 1;
         self.store(Lane::Risk, &batch, self.risk_number).await;
+        self.queue.counters.risks_stored.fetch_add(risks.len() as u64, Ordering::Relaxed);
     }
 
     /// Stores a batch, however long it takes.
     async fn store(&mut self, lane: Lane, batch: &[Fields], number: u64) {
         let token = AppendToken { producer: self.producer.clone(), number };
         let mut failures: u64 = 0;
-        while let Err(error) = self.journal.append(lane, batch, &token).await {
+        while let Err(error) = self.try_append(lane, batch, &token).await {
             failures += 1;
             self.note_failure(&error, failures);
             tokio::time::sleep(self.backoff.pause()).await;
         }
         if failures > 0 {
             info!(failures, waiting = self.queue.occupied(), "the journal takes entries again");
+            self.queue.counters.failures_in_a_row.store(0, Ordering::Relaxed);
         }
         self.backoff.reset();
     }
 
+    async fn try_append(
+        &self,
+        lane: Lane,
+        batch: &[Fields],
+        token: &AppendToken,
+    ) -> Result<(), JournalError> {
+        let appending = Stopwatch::start();
+        let result = self.journal.append(lane, batch, token).await;
+        self.queue.counters.appends.record(appending.elapsed());
+        result
+    }
+
     fn note_failure(&self, error: &JournalError, failures: u64) {
+        self.queue.counters.failures_in_a_row.store(failures, Ordering::Relaxed);
         self.queue.counters.failed_appends.fetch_add(1, Ordering::Relaxed);
         if failures == 1 || failures.is_multiple_of(60) {
             let (occupied, capacity) = (self.queue.occupied(), self.queue.capacity);

@@ -24,7 +24,9 @@ use keyspace::{KeyNames, Redis, Trouble, scripts};
 
 use crate::error::JournalError;
 use crate::id::EntryId;
-use crate::port::{AppendToken, ConsumerInfo, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed};
+use crate::port::{
+    AppendToken, BoundsHit, ConsumerInfo, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed,
+};
 use crate::{Fields, redis::append::Appenders, redis::read::Readers};
 
 mod append;
@@ -232,12 +234,21 @@ impl Journal for RedisJournal {
         self.redis.query(&command).await.and_then(reply::entries).map_err(self.explain(lane, ""))
     }
 
-    async fn list_newest(&self, lane: Lane, count: usize) -> Result<Vec<Stored>, JournalError> {
+    async fn list_newest(
+        &self,
+        lane: Lane,
+        before: EntryId,
+        count: usize,
+    ) -> Result<Vec<Stored>, JournalError> {
         if count == 0 {
             return Ok(Vec::new());
         }
+        // Redis refuses a range that excludes the least id there can be: nothing lies before it.
+        if before == EntryId::ZERO {
+            return Ok(Vec::new());
+        }
         let mut command = redis::cmd("XREVRANGE");
-        command.arg(self.key(lane)).arg("+").arg("-").arg("COUNT").arg(count);
+        command.arg(self.key(lane)).arg(format!("({before}")).arg("-").arg("COUNT").arg(count);
         self.redis.query(&command).await.and_then(reply::entries).map_err(self.explain(lane, ""))
     }
 
@@ -290,6 +301,13 @@ impl Journal for RedisJournal {
         let mut command = redis::cmd("HKEYS");
         command.arg(self.keys.control());
         self.redis.query(&command).await.map_err(self.explain_control())
+    }
+
+    fn bounds_hit(&self) -> BoundsHit {
+        BoundsHit {
+            letters_shortened: self.letters_shortened(),
+            connections_dropped: self.connections_dropped(),
+        }
     }
 }
 

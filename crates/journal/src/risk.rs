@@ -3,6 +3,7 @@
 //! Not every implausible announce is worth a report: a broken client sends one every few minutes, for ever.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::{RiskEvent, Seconds, UnixTime, UserId};
 use parking_lot::Mutex;
@@ -35,11 +36,15 @@ pub fn fields_of(risk: &RiskEvent) -> Fields {
 const REPORT_EVERY: Seconds = Seconds(60);
 
 /// Users remembered at once; with more, those reported longest ago are forgotten first.
-const USERS_MAX: usize = 10_000;
+pub const USERS_MAX: usize = 10_000;
 
 /// Remembers who was reported, and how often not.
 #[derive(Debug, Default)]
-pub struct RiskThrottle(Mutex<HashMap<UserId, Reported>>);
+pub struct RiskThrottle {
+    reported: Mutex<HashMap<UserId, Reported>>,
+    unreported: AtomicU64,
+    unremembered: AtomicU64,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Reported {
@@ -50,10 +55,11 @@ struct Reported {
 impl RiskThrottle {
     /// Whether this one is to be reported: then how many went unreported before it.
     pub fn admit(&self, user: UserId, now: UnixTime) -> Option<u32> {
-        let mut reported = self.0.lock();
+        let mut reported = self.reported.lock();
         if let Some(known) = reported.get_mut(&user) {
             if now.since(known.at) < REPORT_EVERY {
                 known.unreported = known.unreported.saturating_add(1);
+                self.unreported.fetch_add(1, Ordering::Relaxed);
                 return None;
             }
             let unreported = known.unreported;
@@ -65,8 +71,25 @@ impl RiskThrottle {
         }
         if reported.len() < USERS_MAX {
             reported.insert(user, Reported { at: now, unreported: 0 });
+        } else {
+            self.unremembered.fetch_add(1, Ordering::Relaxed);
         }
         Some(0)
+    }
+
+    /// How many users are remembered; at most [`USERS_MAX`].
+    pub fn remembered(&self) -> usize {
+        self.reported.lock().len()
+    }
+
+    /// How many risks were not reported, because their user had been a moment before.
+    pub fn unreported(&self) -> u64 {
+        self.unreported.load(Ordering::Relaxed)
+    }
+
+    /// How many risks were reported of users for whom there was no room, and who may be reported again at once.
+    pub fn unremembered(&self) -> u64 {
+        self.unremembered.load(Ordering::Relaxed)
     }
 }
 
@@ -84,6 +107,7 @@ mod tests {
         assert_eq!(throttle.admit(UserId::new(8).unwrap(), UnixTime(1059)), Some(0));
         assert_eq!(throttle.admit(user, UnixTime(1060)), Some(2));
         assert_eq!(throttle.admit(user, UnixTime(1120)), Some(0));
+        assert_eq!(throttle.unreported(), 2);
     }
 
     #[test]
@@ -92,8 +116,9 @@ mod tests {
         for number in 1..=2 * USERS_MAX as u64 {
             throttle.admit(UserId::new(number).unwrap(), UnixTime(1000));
         }
-        assert!(throttle.0.lock().len() <= USERS_MAX);
+        assert!(throttle.remembered() <= USERS_MAX);
+        assert_eq!(throttle.unremembered(), USERS_MAX as u64);
         throttle.admit(UserId::new(u64::MAX >> 1).unwrap(), UnixTime(2000));
-        assert_eq!(throttle.0.lock().len(), 1);
+        assert_eq!(throttle.remembered(), 1);
     }
 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use database::{DatabaseError, Durability, SqliteDatabase, SqliteOptions};
+use database::{DatabaseError, Durability, Schema, SqliteDatabase, SqliteOptions};
 use domain::clock::Clock;
 use sqlx::migrate::Migrator;
 use sqlx::{Sqlite, Transaction};
@@ -46,6 +46,11 @@ mod trim;
 /// Which migrations ran.
 const MIGRATIONS_TABLE: &str = "journal_migrations";
 static MIGRATIONS: Migrator = sqlx::migrate!();
+
+/// The tables of the file, as this program wants them.
+pub fn schema() -> Schema {
+    Schema::of(MIGRATIONS_TABLE, &MIGRATIONS)
+}
 
 /// Rows that SQLite's thread hands over before it waits for us: a batch, so that the two threads do not take turns at
 /// every few rows.
@@ -261,8 +266,13 @@ impl Journal for SqliteJournal {
         self.list_after(lane, after, count).await
     }
 
-    async fn list_newest(&self, lane: Lane, count: usize) -> Result<Vec<Stored>, JournalError> {
-        self.list_last(lane, count).await
+    async fn list_newest(
+        &self,
+        lane: Lane,
+        before: EntryId,
+        count: usize,
+    ) -> Result<Vec<Stored>, JournalError> {
+        self.list_before(lane, before, count).await
     }
 
     async fn get(&self, lane: Lane, id: EntryId) -> Result<Option<Stored>, JournalError> {

@@ -31,6 +31,8 @@ pub struct Counters {
     pub connect_failures: AtomicU64,
     /// Commands that a node of a cluster sent elsewhere.
     pub redirected: AtomicU64,
+    /// Commands, or several sent together, that got no answer: the connection broke or the answer took too long.
+    pub unanswered: AtomicU64,
 }
 
 /// Knows how to get in.

@@ -19,6 +19,8 @@ pub struct BaseNames {
     pub dead: String,
     /// Entries that were tried as often as allowed (`TRACKER_FAILED_KEY`).
     pub failed: String,
+    /// The set of passkeys that may announce although no user has them.
+    pub whitelist: String,
 }
 
 impl Default for BaseNames {
@@ -27,6 +29,7 @@ impl Default for BaseNames {
             stream: "tracker:traffic".to_owned(),
             dead: "tracker:traffic:dlq".to_owned(),
             failed: "tracker:traffic:failed".to_owned(),
+            whitelist: "pt:passkeys".to_owned(),
         }
     }
 }
@@ -40,6 +43,10 @@ pub struct KeyNames {
     risk: String,
     control: String,
     producer: String,
+    whitelist: String,
+    whitelist_old: String,
+    whitelist_new: String,
+    whitelist_note: String,
     is_cluster: bool,
 }
 
@@ -51,7 +58,16 @@ impl KeyNames {
             Mode::Cluster => beside(&base.stream, name),
             Mode::Single | Mode::Sentinel => Ok(name.to_owned()),
         };
+        let whitelist = &base.whitelist;
+        let of_whitelist = |ending: &str| match mode {
+            Mode::Cluster => tagged(whitelist, ending),
+            Mode::Single | Mode::Sentinel => Ok(format!("{whitelist}{ending}")),
+        };
         Ok(KeyNames {
+            whitelist: whitelist.clone(),
+            whitelist_old: of_whitelist(":old")?,
+            whitelist_new: of_whitelist(":new")?,
+            whitelist_note: of_whitelist(":note")?,
             traffic: base.stream.clone(),
             dead: place(&base.dead)?,
             failed: place(&base.failed)?,
@@ -118,6 +134,26 @@ impl KeyNames {
         "tracker:users:active"
     }
 
+    /// Set: the passkeys that may announce although no user has them (W2).
+    pub fn whitelist(&self) -> &str {
+        &self.whitelist
+    }
+
+    /// Set: what the last refresh replaced, for one step back (W2).
+    pub fn whitelist_old(&self) -> &str {
+        &self.whitelist_old
+    }
+
+    /// Set: one that is being built, told from others by a token. It expires when its builder falls silent (W2).
+    pub fn whitelist_new(&self, token: &str) -> String {
+        format!("{}:{token}", self.whitelist_new)
+    }
+
+    /// Hash: what the last refresh or step back did, so that none is done twice (W2).
+    pub fn whitelist_note(&self) -> &str {
+        &self.whitelist_note
+    }
+
     fn of_user(&self, prefix: &str, passkey: &Passkey) -> String {
         match self.is_cluster {
             true => format!("{prefix}:{{{passkey}}}"),
@@ -127,7 +163,12 @@ impl KeyNames {
 }
 
 fn check_distinct(base: &BaseNames) -> Result<(), Trouble> {
-    let BaseNames { stream, dead, failed } = base;
+    let BaseNames { stream, dead, failed, whitelist } = base;
+    if whitelist.is_empty() || [stream, dead, failed].contains(&whitelist) {
+        return Err(Trouble::settings(format!(
+            "access.whitelist_key ({whitelist}) must be a name of its own: leave it out for pt:passkeys"
+        )));
+    }
     if [stream, dead, failed].iter().any(|name| name.is_empty()) {
         return Err(Trouble::settings(
             "TRACKER_STREAM_KEY, TRACKER_DLQ_KEY and TRACKER_FAILED_KEY must not be empty: leave them out for the \
@@ -156,6 +197,21 @@ fn beside(stream: &str, name: &str) -> Result<String, Trouble> {
             Trouble::settings(format!(
                 "on a Redis cluster, {name} must lie in the slot of {stream}, since entries move from one to the \
                  other: call it {{{stream}}}:dlq, or begin all three names with the same tag, such as {{pt}}:traffic"
+            ))
+        })
+}
+
+/// The name on a cluster of a key that belongs to a set: in its slot, by the set's own name as the tag, or by the tag
+/// that the name has already.
+fn tagged(set: &str, ending: &str) -> Result<String, Trouble> {
+    let slot = slot_of(set.as_bytes());
+    [format!("{{{set}}}{ending}"), format!("{set}{ending}")]
+        .into_iter()
+        .find(|candidate| slot_of(candidate.as_bytes()) == slot)
+        .ok_or_else(|| {
+            Trouble::settings(format!(
+                "on a Redis cluster, no name beside {set} lies in its slot: give access.whitelist_key a name without \
+                 braces, or with a tag such as {{pt}}:passkeys"
             ))
         })
 }
@@ -200,10 +256,12 @@ mod tests {
             stream: "{pt}:traffic".to_owned(),
             dead: "{pt}:dead".to_owned(),
             failed: "{pt}:traffic:failed".to_owned(),
+            whitelist: "{pt}:passkeys".to_owned(),
         };
         let keys = KeyNames::new(&own, Mode::Cluster).unwrap();
         assert_eq!((keys.dead(), keys.failed()), ("{pt}:dead", "{pt}:traffic:failed"));
         assert_eq!(keys.risk(), "{pt}:traffic:risk");
+        assert_eq!(keys.whitelist_old(), "{pt}:passkeys:old");
 
         let elsewhere = BaseNames { dead: "my:dead".to_owned(), ..BaseNames::default() };
         assert!(KeyNames::new(&elsewhere, Mode::Single).is_ok());
@@ -215,5 +273,22 @@ mod tests {
     fn two_lanes_cannot_be_one_key() {
         let same = BaseNames { dead: "tracker:traffic".to_owned(), ..BaseNames::default() };
         assert!(KeyNames::new(&same, Mode::Single).is_err());
+    }
+
+    #[test]
+    fn w2_the_sets_of_a_refresh_lie_beside_the_whitelist() {
+        let keys = KeyNames::new(&BaseNames::default(), Mode::Single).unwrap();
+        assert_eq!((keys.whitelist(), keys.whitelist_old()), ("pt:passkeys", "pt:passkeys:old"));
+        assert_eq!(keys.whitelist_new("1f"), "pt:passkeys:new:1f");
+        let keys = KeyNames::new(&BaseNames::default(), Mode::Cluster).unwrap();
+        assert_eq!((keys.whitelist(), keys.whitelist_old()), ("pt:passkeys", "{pt:passkeys}:old"));
+        assert_eq!(keys.whitelist_new("1f"), "{pt:passkeys}:new:1f");
+        for name in [keys.whitelist_old(), keys.whitelist_note(), &keys.whitelist_new("1f")] {
+            assert_eq!(slot_of(name.as_bytes()), slot_of(b"pt:passkeys"), "{name}");
+        }
+        let odd = BaseNames { whitelist: "{}x".to_owned(), ..BaseNames::default() };
+        assert!(KeyNames::new(&odd, Mode::Cluster).unwrap_err().to_string().contains("braces"));
+        let taken = BaseNames { whitelist: "tracker:traffic".to_owned(), ..BaseNames::default() };
+        assert!(KeyNames::new(&taken, Mode::Single).is_err());
     }
 }

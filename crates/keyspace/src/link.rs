@@ -199,6 +199,9 @@ impl Link {
                 None => true,
             },
         };
+        if result.as_ref().is_err_and(|error| error.clone().into_server_errors().is_none()) {
+            self.dialer.counters().unanswered.fetch_add(1, Ordering::Relaxed);
+        }
         if is_stale {
             let mut current = self.current.lock();
             if current.as_ref().is_some_and(|current| current.number == number) {

@@ -90,9 +90,19 @@ script!(
     ACTIVITY_SETTLE,
     "activity_settle"
 );
+script!(
+    /// Makes a set that was built aside the whitelist (W2).
+    WHITELIST_SWITCH,
+    "whitelist_switch"
+);
+script!(
+    /// Exchanges the whitelist and what the last refresh replaced (W2).
+    WHITELIST_UNDO,
+    "whitelist_undo"
+);
 
 /// Every script there is.
-pub static ALL: [&Script; 10] = [
+pub static ALL: [&Script; 12] = [
     &MARK_APPENDED,
     &TAKE_OVER,
     &FORGET_CONSUMER,
@@ -103,6 +113,8 @@ pub static ALL: [&Script; 10] = [
     &ACTIVITY_LOOK,
     &ACTIVITY_CLAIM,
     &ACTIVITY_SETTLE,
+    &WHITELIST_SWITCH,
+    &WHITELIST_UNDO,
 ];
 
 impl Script {

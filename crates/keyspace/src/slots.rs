@@ -44,7 +44,7 @@ const CRC_TABLE: [u16; 256] = {
 
 /// Whether a command changes nothing, so that it may be sent again.
 pub(crate) fn is_reading(command: &Cmd) -> bool {
-    const READING: [&[u8]; 22] = [
+    const READING: [&[u8]; 23] = [
         b"PING",
         b"GET",
         b"MGET",
@@ -65,6 +65,7 @@ pub(crate) fn is_reading(command: &Cmd) -> bool {
         b"ZRANGE",
         b"ZSCORE",
         b"SISMEMBER",
+        b"SMISMEMBER",
         b"SMEMBERS",
         b"SCARD",
     ];

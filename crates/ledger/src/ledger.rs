@@ -42,6 +42,9 @@ static MYSQL: Migrator = sqlx::migrate!("migrations/mysql");
 
 /// Which migrations ran. A name of our own, since other crates keep theirs in the same database.
 const MIGRATIONS_TABLE: &str = "ledger_migrations";
+/// What makes the tables.
+pub static MIGRATIONS: Migrations<'static> =
+    Migrations { table: MIGRATIONS_TABLE, sqlite: &SQLITE, postgres: &POSTGRES, mysql: &MYSQL };
 /// How often missing rows are added before giving up: once, unless somebody deletes them meanwhile.
 const ATTEMPTS_MAX: u32 = 4;
 
@@ -118,9 +121,7 @@ impl Ledger {
         clock: Arc<dyn Clock>,
         risk: Arc<dyn RiskSink>,
     ) -> Result<Ledger, LedgerError> {
-        let migrations =
-            Migrations { table: MIGRATIONS_TABLE, sqlite: &SQLITE, postgres: &POSTGRES, mysql: &MYSQL };
-        database::migrate(&database, migrations).await?;
+        database::migrate(&database, MIGRATIONS).await?;
         Ok(Ledger {
             database,
             settings,
@@ -131,6 +132,11 @@ impl Ledger {
             directory,
             risk,
         })
+    }
+
+    /// The database it is kept in.
+    pub fn database(&self) -> &Database {
+        &self.database
     }
 
     /// What it has done since it was opened.

@@ -48,7 +48,7 @@ pub use books::{Client, Presence};
 pub use credit::{Credit, credit};
 pub use error::LedgerError;
 pub use figures::{Account, AccountKey, Figures};
-pub use ledger::{Ledger, LedgerCounts, LedgerSettings};
+pub use ledger::{Ledger, LedgerCounts, LedgerSettings, MIGRATIONS};
 pub use multiplier::{Multiplier, NewMultiplier, Percent, Scope};
 pub use prune::Pruned;
 pub use reads::AccountPage;

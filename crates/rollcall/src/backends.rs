@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::{AuditSettings, RedisWhitelist, SqlWhitelist, Store, Whitelist};
 use anyhow::Context;
 use database::{Database, Durability, SqliteDatabase, SqliteOptions};
 use domain::Seconds;
@@ -50,6 +51,18 @@ impl Config {
             stream: journal.stream_key.as_str().to_owned(),
             dead: journal.dlq_key.as_str().to_owned(),
             failed: journal.failed_key.as_str().to_owned(),
+            whitelist: self.access.whitelist_key.as_str().to_owned(),
+        }
+    }
+
+    /// How the audit trail is kept.
+    pub fn audit_settings(&self, data: &Path) -> AuditSettings {
+        let access = &self.access;
+        AuditSettings {
+            file: data.join(&access.audit_file),
+            sync: access.audit_sync,
+            file_bytes_max: u64::from(access.audit_file_mib_max) << 20,
+            files_max: access.audit_files_max,
         }
     }
 
@@ -85,12 +98,15 @@ impl Config {
 
 /// A connection to Redis that is made as soon as Redis is there, and the names of the keys in it.
 #[derive(Clone)]
-struct RedisBackend {
-    redis: Redis,
-    names: KeyNames,
+pub struct RedisBackend {
+    /// The connection.
+    pub redis: Redis,
+    /// The names.
+    pub names: KeyNames,
 }
 
-fn redis_backend(config: &Config) -> anyhow::Result<Option<RedisBackend>> {
+/// Redis, where it is configured.
+pub fn redis_backend(config: &Config) -> anyhow::Result<Option<RedisBackend>> {
     let Some(settings) = config.redis_settings()? else {
         return Ok(None);
     };
@@ -98,23 +114,33 @@ fn redis_backend(config: &Config) -> anyhow::Result<Option<RedisBackend>> {
     Ok(Some(RedisBackend { redis: Redis::new(settings)?, names }))
 }
 
+/// Something that was opened, and the connection to Redis that it uses, if it does.
+pub struct Opened<T> {
+    /// What was opened.
+    pub store: T,
+    /// The connection, for whoever looks after connections.
+    pub redis: Option<Redis>,
+}
+
 /// Opens the journal. Redis need not be there yet.
-pub async fn open_journal(config: &Config, data: &Path) -> anyhow::Result<Arc<dyn Journal>> {
+pub async fn open_journal(config: &Config, data: &Path) -> anyhow::Result<Opened<Arc<dyn Journal>>> {
     if let Some(RedisBackend { redis, names }) = redis_backend(config)? {
-        return Ok(Arc::new(RedisJournal::new(redis, names)));
+        let journal = Arc::new(RedisJournal::new(redis.clone(), names));
+        return Ok(Opened { store: journal, redis: Some(redis) });
     }
     let path = data.join("journal.db");
     let journal = SqliteJournal::open(&path, system_clock())
         .await
         .with_context(|| format!("cannot open the journal {}", path.display()))?;
-    Ok(Arc::new(journal))
+    Ok(Opened { store: Arc::new(journal), redis: None })
 }
 
 /// Opens the lists of who seeds and who leeches.
-pub async fn open_activity(config: &Config, data: &Path) -> anyhow::Result<Activity> {
+pub async fn open_activity(config: &Config, data: &Path) -> anyhow::Result<Opened<Activity>> {
     let settings = config.activity_settings();
     if let Some(RedisBackend { redis, names }) = redis_backend(config)? {
-        return Ok(Activity::on_redis(redis, names, settings, system_clock()));
+        let activity = Activity::on_redis(redis.clone(), names, settings, system_clock());
+        return Ok(Opened { store: activity, redis: Some(redis) });
     }
     let path = data.join("activity.db");
     // Lost with the power: made again from the journal, and by the next announces.
@@ -122,7 +148,18 @@ pub async fn open_activity(config: &Config, data: &Path) -> anyhow::Result<Activ
     let database = SqliteDatabase::open(&path, options)
         .await
         .with_context(|| format!("cannot open the lists {}", path.display()))?;
-    Ok(Activity::on_sqlite(database, settings, system_clock()).await?)
+    let activity = Activity::on_sqlite(database, settings, system_clock()).await?;
+    Ok(Opened { store: activity, redis: None })
+}
+
+/// Opens the whitelist: the set in Redis, or a table of the database. Redis need not be there yet.
+pub fn open_whitelist(config: &Config, store: &Store) -> anyhow::Result<Opened<Arc<dyn Whitelist>>> {
+    Ok(match redis_backend(config)? {
+        Some(RedisBackend { redis, names }) => {
+            Opened { store: Arc::new(RedisWhitelist::new(redis.clone(), names)), redis: Some(redis) }
+        }
+        None => Opened { store: Arc::new(SqlWhitelist::new(store.clone())), redis: None },
+    })
 }
 
 /// Opens the accounts.

@@ -1,16 +1,24 @@
 //! The command line: what can be written, and the help operators read.
 
+pub mod audit;
+mod health;
+mod journal;
+pub mod key;
+mod sandbox;
+
 use std::path::PathBuf;
 
 use access::ClientPrefix;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use domain::{InfoHash, Passkey, TorrentId, UserId};
-use journal::EntryId;
 use ledger::Percent;
 
 use crate::announce_url::BaseUrl;
 use crate::command::torrent::TorrentRef;
 use crate::roles::Roles;
+
+pub use self::journal::{JournalCommand, LettersCommand, ViewName, WhichLetters};
+pub use sandbox::{SandboxArgs, SandboxCommand};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,19 +75,19 @@ pub enum Command {
 Examples:
   rollcall serve
   rollcall serve --config rollcall.toml --data /var/lib/rollcall
-  rollcall serve --set tracker.http_addr=0.0.0.0:6969 --set log.level=debug
+  rollcall serve --set tracker.udp_addr=0.0.0.0:6969 --set log.level=debug
   rollcall serve --roles ledger,activity --set redis.url=redis://10.0.0.5
 
 SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the configuration again.")]
     Serve {
-        /// What this process does: any of tracker, ledger, activity; everything if left out
+        /// What this process does: any of tracker, ledger, activity, site; everything if left out
         #[arg(long, value_name = "ROLES")]
         roles: Option<Roles>,
     },
     /// Add, list and change users
     #[command(subcommand, arg_required_else_help = true)]
     User(UserCommand),
-    /// Change and check passkeys
+    /// Change and check passkeys; keep the whitelist of a site with users of its own
     #[command(subcommand, arg_required_else_help = true)]
     Passkey(PasskeyCommand),
     /// Add, list and change torrents; print announce URLs
@@ -88,6 +96,9 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     /// Say which BitTorrent clients may announce
     #[command(subcommand, arg_required_else_help = true)]
     Client(ClientCommand),
+    /// Make, list and revoke keys of the API
+    #[command(subcommand, arg_required_else_help = true)]
+    Key(key::KeyCommand),
     /// Let bytes count more or less than they are, for a while
     #[command(subcommand, arg_required_else_help = true)]
     Multiplier(MultiplierCommand),
@@ -100,9 +111,21 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     /// Look at failed entries: those that were given up
     #[command(subcommand, arg_required_else_help = true)]
     Failed(LettersCommand),
+    /// See who changed what, and check that nobody touched the account of it
+    #[command(subcommand, arg_required_else_help = true)]
+    Audit(audit::AuditCommand),
     /// Print and check settings
     #[command(subcommand, arg_required_else_help = true)]
     Config(ConfigCommand),
+    /// Check everything the server stands on, and say how to mend what is wrong
+    #[command(after_help = health::DOCTOR_HELP)]
+    Doctor,
+    /// Ask the running server whether it is alive
+    #[command(after_help = health::PING_HELP)]
+    Ping,
+    /// Make test users, passkeys and sample torrents, and print commands to try them with
+    #[command(after_help = sandbox::HELP)]
+    Sandbox(SandboxArgs),
 }
 
 /// `rollcall user …`
@@ -182,13 +205,54 @@ pub enum PasskeyCommand {
         #[arg(long, value_name = "HEX")]
         passkey: Option<Passkey>,
     },
-    /// Say whether a passkey works, and whose it is
-    #[command(after_help = "Exit code 0 if it works, 1 if not.")]
+    /// Say whether a passkey works: whose it is, and whether it is on the whitelist
+    #[command(after_help = "\
+Exit code 0 if it works, 1 if not: a user who is not disabled has it, or nobody has it and it is on the whitelist.
+Whether your site's verify endpoint would vouch for it is not asked.")]
     Check {
         /// The passkey
         #[arg(value_name = "HEX")]
         passkey: Passkey,
     },
+    /// Put passkeys on the whitelist
+    #[command(after_help = "Example:\n  rollcall passkey add 0123456789abcdef0123456789abcdef")]
+    Add {
+        /// The passkeys
+        #[arg(value_name = "HEX", required = true)]
+        passkeys: Vec<Passkey>,
+    },
+    /// Take passkeys off the whitelist
+    #[command(after_help = "Example:\n  rollcall passkey remove 0123456789abcdef0123456789abcdef")]
+    Remove {
+        /// The passkeys
+        #[arg(value_name = "HEX", required = true)]
+        passkeys: Vec<Passkey>,
+    },
+    /// Say how many passkeys are on the whitelist
+    Count,
+    /// Replace the whole whitelist, at once
+    #[command(after_help = "\
+One passkey a line, of 8 to 64 hexadecimal digits; empty lines and lines that begin with # are passed over. Any other
+line is an error, and nothing changes. Announces go on meanwhile by the old list, and by the new one from one moment to
+the next. The old list is kept: \"rollcall passkey undo\" goes back.
+
+Examples:
+  rollcall passkey refresh passkeys.txt
+  mysql site -Ne \"SELECT passkey FROM users\" | rollcall passkey refresh")]
+    Refresh(RefreshArgs),
+    /// Go back to the whitelist before the last refresh; once more goes forth again
+    Undo,
+}
+
+/// `rollcall passkey refresh …`
+#[derive(Debug, Args)]
+pub struct RefreshArgs {
+    /// The list; standard input if left out or -
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Take a list without a single passkey, which empties the whitelist
+    #[arg(long)]
+    pub allow_empty: bool,
 }
 
 /// `rollcall torrent …`
@@ -360,81 +424,6 @@ pub struct MultiplierAddArgs {
     /// Why, for people
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub note: String,
-}
-
-/// `rollcall journal …`
-#[derive(Debug, Subcommand)]
-pub enum JournalCommand {
-    /// Show how long the journal is, how far each view is behind, and how fast both move
-    #[command(
-        after_help = "Measures for a second. A view that is behind and does not move is paused or waits for its \
-                            store: see the server's log."
-    )]
-    Status,
-    /// Stop a view from taking entries; they wait in the journal
-    #[command(after_help = "Example:\n  rollcall journal pause activity")]
-    Pause {
-        /// ledger or activity
-        #[arg(value_name = "VIEW")]
-        view: ViewName,
-    },
-    /// Let a view go on
-    Resume {
-        /// ledger or activity
-        #[arg(value_name = "VIEW")]
-        view: ViewName,
-    },
-    /// List announces that claimed more than can be believed, newest first
-    Risks {
-        /// At most this many
-        #[arg(long, value_name = "N", default_value_t = 100)]
-        limit: u32,
-    },
-}
-
-/// A view that can be paused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ViewName {
-    /// The accounts.
-    Ledger,
-    /// The lists of who seeds and who leeches.
-    Activity,
-}
-
-/// `rollcall dlq …` and `rollcall failed …`
-#[derive(Debug, Subcommand)]
-pub enum LettersCommand {
-    /// List them, oldest first
-    List {
-        /// At most this many
-        #[arg(long, value_name = "N", default_value_t = 100)]
-        limit: u32,
-        /// Begin behind this one
-        #[arg(long, value_name = "ENTRY")]
-        after: Option<EntryId>,
-    },
-    /// Show one with all its fields
-    Show {
-        /// The entry's id, such as 1794742234000-0
-        #[arg(value_name = "ENTRY")]
-        id: EntryId,
-    },
-    /// Try them again now, from the first try on
-    Replay(WhichLetters),
-    /// Delete them for good
-    Drop(WhichLetters),
-}
-
-/// Which letters are meant.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct WhichLetters {
-    /// The entries' ids
-    #[arg(value_name = "ENTRY")]
-    pub ids: Vec<EntryId>,
-    /// All of them
-    #[arg(long)]
-    pub all: bool,
 }
 
 /// `rollcall config …`

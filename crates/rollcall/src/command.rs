@@ -1,12 +1,18 @@
-//! The commands, one file each, all in the same steps: open, apply, print.
+//! The commands, one file each, all in the same steps: open, apply, record what was changed, print.
 
 pub mod accounts;
+pub mod audit;
 pub mod client;
 pub mod config;
+pub mod doctor;
 pub mod journal;
+pub mod key;
 pub mod letters;
 pub mod multiplier;
 pub mod passkey;
+pub mod ping;
+mod recorded;
+pub mod sandbox;
 pub mod serve;
 pub mod torrent;
 pub mod user;
@@ -55,7 +61,7 @@ impl Desk {
 
     /// Opens the journal.
     pub async fn open_journal(&self) -> anyhow::Result<Arc<dyn Journal>> {
-        backends::open_journal(&self.config, &self.data).await
+        Ok(backends::open_journal(&self.config, &self.data).await?.store)
     }
 }
 
@@ -65,6 +71,9 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         config::print(Output::new(cli.global.json))?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let Command::Doctor = cli.command {
+        return doctor::run(cli.global).await;
+    }
     let desk = Desk::set_up(cli.global)?;
     match cli.command {
         Command::Serve { roles } => serve::run(desk, &roles.unwrap_or_default()).await?,
@@ -72,11 +81,16 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Passkey(command) => return passkey::run(&desk, command).await,
         Command::Torrent(command) => torrent::run(&desk, command).await?,
         Command::Client(command) => client::run(&desk, command).await?,
+        Command::Key(command) => key::run(&desk, command).await?,
         Command::Multiplier(command) => multiplier::run(&desk, command).await?,
         Command::Journal(command) => journal::run(&desk, command).await?,
         Command::Dlq(command) => letters::run(&desk, Lane::Dead, command).await?,
         Command::Failed(command) => letters::run(&desk, Lane::Failed, command).await?,
+        Command::Audit(command) => return audit::run(&desk, command),
         Command::Config(_) => config::check(&desk)?,
+        Command::Ping => return ping::run(&desk),
+        Command::Sandbox(args) => sandbox::run(&desk, args).await?,
+        Command::Doctor => unreachable!("it was run above, since it works without settings, too"),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use access::Gate;
+use access::{Gate, Whitelist};
 use domain::Seconds;
 use journal::maintenance::{self, MaintenanceCounters, MaintenanceSettings};
 use journal::{Consumer, ConsumerCounters, ConsumerSettings, Flusher, Journal, Queue, View};
+use keyspace::Redis;
 use ledger::Ledger;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::{error, info, warn};
 use views::Activity;
 
-use crate::backends::{self, system_clock};
+use crate::backends::{self, Opened, system_clock};
 use crate::config::{Config, Name};
 use crate::directory::{GateDirectory, QueuedRisks};
 use crate::node::Node;
@@ -24,6 +25,10 @@ use crate::roles::{Role, Roles};
 
 /// How often the ledger forgets clients that have been gone for long.
 const PRUNE_EVERY: Duration = Duration::from_secs(5);
+/// How often old whitelists are looked for.
+const TIDY_EVERY: Duration = Duration::from_secs(60);
+/// How long others have the database to themselves between two steps of clearing one away.
+const TIDY_PAUSE: Duration = Duration::from_millis(50);
 /// How often the log tells what happened, if something did.
 const SUMMARY_EVERY: Duration = Duration::from_secs(300);
 
@@ -31,6 +36,7 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What runs, and how to change and end it.
 pub struct Engine {
+    journal: Arc<dyn Journal>,
     queue: Arc<Queue>,
     flusher: Option<Flusher>,
     flushing: Option<JoinHandle<()>>,
@@ -41,6 +47,23 @@ pub struct Engine {
     ledger_settings: watch::Sender<ConsumerSettings>,
     activity_settings: watch::Sender<ConsumerSettings>,
     maintenance_settings: watch::Sender<MaintenanceSettings>,
+    /// What others may look at.
+    shown: Shown,
+}
+
+/// What runs in an engine, for the site and its metrics to look at.
+#[derive(Clone, Default)]
+pub struct Shown {
+    /// The accounts, if this process keeps them.
+    pub ledger: Option<Arc<Ledger>>,
+    /// The lists, if this process keeps them.
+    pub activity: Option<Activity>,
+    /// What each view has done.
+    pub views: Vec<(&'static str, Arc<ConsumerCounters>)>,
+    /// Connections to Redis, each with what it is used for.
+    pub redis: Vec<(&'static str, Redis)>,
+    /// What the maintenance of the journal has done.
+    pub maintenance: Arc<MaintenanceCounters>,
 }
 
 /// Everything that is shared while the engine is put together.
@@ -62,11 +85,16 @@ impl Engine {
         roles: &Roles,
         gate: &Arc<Gate>,
     ) -> anyhow::Result<Engine> {
-        let journal = backends::open_journal(config, data).await?;
+        let Opened { store: journal, redis } = backends::open_journal(config, data).await?;
         let (stop, stopped) = watch::channel(false);
         let queue = Arc::new(Queue::new(config.journal.queue_max as usize));
         let flusher = Flusher::new(Arc::clone(&queue), Arc::clone(&journal), node.process().to_string());
         let mut engine = Engine {
+            journal: Arc::clone(&journal),
+            shown: Shown {
+                redis: redis.map(|redis| ("journal", redis)).into_iter().collect(),
+                ..Shown::default()
+            },
             queue,
             flusher: Some(flusher),
             flushing: None,
@@ -92,6 +120,11 @@ impl Engine {
         self.waiting.push(Box::pin(task));
     }
 
+    /// Clears away, now and then, what refreshes of the whitelist left behind.
+    pub fn keep_tidy(&mut self, whitelist: Arc<dyn Whitelist>) {
+        self.add(tidy_now_and_then(whitelist, self.stop.subscribe()));
+    }
+
     /// Starts everything.
     pub fn begin(&mut self) {
         self.flushing = self.flusher.take().map(|flusher| tokio::spawn(flusher.run()));
@@ -103,6 +136,25 @@ impl Engine {
     /// Where the tracker puts its events.
     pub fn queue(&self) -> &Arc<Queue> {
         &self.queue
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        &self.journal
+    }
+
+    /// What runs.
+    pub fn shown(&self) -> &Shown {
+        &self.shown
+    }
+
+    /// Lets something else run until the end; it is told by the receiver.
+    pub fn add_until_stopped<F>(&mut self, task: impl FnOnce(watch::Receiver<bool>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let task = task(self.stop.subscribe());
+        self.add(task);
     }
 
     /// Takes over what may change while the server runs.
@@ -142,14 +194,17 @@ impl Engine {
         let ledger = Arc::new(backends::open_ledger(parts.config, parts.data, directory, risks).await?);
         let settings = self.ledger_settings.subscribe();
         self.add_consumer(parts, Arc::clone(&ledger) as Arc<dyn View>, settings);
+        self.shown.ledger = Some(Arc::clone(&ledger));
         self.add(prune_now_and_then(ledger, parts.stopped.clone()));
         Ok(())
     }
 
     async fn open_activity(&mut self, parts: &Parts<'_>) -> anyhow::Result<()> {
-        let activity = backends::open_activity(parts.config, parts.data).await?;
+        let Opened { store: activity, redis } = backends::open_activity(parts.config, parts.data).await?;
+        self.shown.redis.extend(redis.map(|redis| ("activity", redis)));
         let settings = self.activity_settings.subscribe();
         self.add_consumer(parts, Arc::new(activity.clone()), settings);
+        self.shown.activity = Some(activity.clone());
         let every = Duration::from_secs(parts.config.activity.sweep_interval_s.into());
         self.add(sweep_now_and_then(activity, every, parts.stopped.clone()));
         Ok(())
@@ -170,12 +225,13 @@ impl Engine {
             settings,
             parts.stopped.clone(),
         );
+        self.shown.views.push((name, consumer.counters()));
         self.add(summarise_now_and_then(name, consumer.counters(), parts.stopped.clone()));
         self.add(consumer.run());
     }
 
     fn add_maintenance(&mut self, parts: Parts<'_>) {
-        let counters = Arc::new(MaintenanceCounters::default());
+        let counters = Arc::clone(&self.shown.maintenance);
         let settings = self.maintenance_settings.subscribe();
         self.add(maintenance::run(parts.journal, system_clock(), settings, counters, parts.stopped));
     }
@@ -195,6 +251,17 @@ async fn prune_now_and_then(ledger: Arc<Ledger>, mut stopped: watch::Receiver<bo
         if let Err(reason) = ledger.prune(system_clock().now()).await {
             warn!(%reason, "clients that left long ago could not be forgotten");
         }
+    }
+}
+
+async fn tidy_now_and_then(whitelist: Arc<dyn Whitelist>, mut stopped: watch::Receiver<bool>) {
+    let mut has_more = false;
+    // With a pause between steps, so that nobody waits for the database because of it.
+    while !sleep_or_stop(if has_more { TIDY_PAUSE } else { TIDY_EVERY }, &mut stopped).await {
+        has_more = whitelist.tidy().await.unwrap_or_else(|reason| {
+            warn!(%reason, "an old whitelist could not be cleared away");
+            false
+        });
     }
 }
 

@@ -10,9 +10,13 @@
 //! - [`backends`]: where everything is kept
 //! - [`engine`], [`directory`]: what runs behind the tracker
 //! - [`logging`]: what the server says about itself
+//! - [`service_manager`]: tells systemd when the server is ready
 //! - [`output`]: what commands print
+//! - [`redis_cli`]: how an operator types `redis-cli`
 //! - [`announce_url`]: what a user puts into a client
-//! - [`tracker_settings`]: the configuration as the tracker wants it
+//! - [`vouching`]: who vouches for strangers
+//! - [`site_side`]: the site beside the tracker
+//! - [`tracker_settings`], [`site_settings`]: the configuration as the tracker and the site want it
 //!
 //! Results go to standard output. Errors and logs go to standard error; an error is one line that says what to do.
 //! Exit codes: 0 done, 1 failed, 2 the command line was not understood.
@@ -27,8 +31,13 @@ pub mod engine;
 pub mod logging;
 pub mod node;
 pub mod output;
+pub mod redis_cli;
 pub mod roles;
+pub mod service_manager;
+pub mod site_settings;
+pub mod site_side;
 pub mod tracker_settings;
+pub mod vouching;
 
 use std::process::ExitCode;
 

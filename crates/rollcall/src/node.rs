@@ -51,6 +51,12 @@ impl Node {
     }
 }
 
+/// Whether a server holds this data folder right now. Makes nothing.
+pub fn is_taken(data: &Path) -> bool {
+    // Shared, and given back at once: a server that starts in this very moment would at worst take another name.
+    File::open(data.join(LOCK_FILE)).is_ok_and(|file| file.try_lock_shared().is_err())
+}
+
 /// The name in the data folder; made up if there is none.
 fn name_in(data: &Path) -> anyhow::Result<String> {
     let path = data.join(NAME_FILE);
@@ -82,11 +88,13 @@ mod tests {
     fn a_node_keeps_its_name_and_two_at_once_have_different_ones() {
         let data = tempfile::tempdir().unwrap();
         let first = Node::take(data.path(), None).unwrap();
+        assert!(is_taken(data.path()));
         let second = Node::take(data.path(), None).unwrap();
         let name = |node: &Node| node.process().to_string().split('.').next().unwrap().to_owned();
         let first_name = name(&first);
         assert_ne!(first_name, name(&second));
         drop((first, second));
+        assert!(!is_taken(data.path()));
         assert_eq!(name(&Node::take(data.path(), None).unwrap()), first_name);
         let named = Node::take(data.path(), Some("tracker-1")).unwrap();
         assert!(name(&named).starts_with("tracker-1"));

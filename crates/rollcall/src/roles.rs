@@ -13,6 +13,8 @@ pub enum Role {
     Ledger,
     /// Keeps the lists of who seeds and who leeches.
     Activity,
+    /// Serves the API, the verify endpoint, metrics and health.
+    Site,
 }
 
 /// The parts that a process does.
@@ -62,6 +64,6 @@ mod tests {
         );
         assert!(Roles::default().include(Role::Tracker));
         let error = "ledgre".parse::<Roles>().unwrap_err();
-        assert_eq!(error, "there is no role \"ledgre\"; the roles are tracker, ledger, activity");
+        assert_eq!(error, "there is no role \"ledgre\"; the roles are tracker, ledger, activity, site");
     }
 }

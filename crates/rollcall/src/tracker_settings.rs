@@ -78,7 +78,9 @@ impl Config {
             ("tracker.tls_key_file", old_tracker.tls_key_file != new_tracker.tls_key_file),
             ("tracker.workers", old_tracker.workers != new_tracker.workers),
             ("tracker.drain_timeout_s", old_tracker.drain_timeout_s != new_tracker.drain_timeout_s),
-            ("access.poll_interval_ms", self.access != new.access),
+            ("access", self.access != new.access),
+            ("site", self.site != new.site),
+            ("ledger.hit_and_run", self.hit_and_run_policy() != new.hit_and_run_policy()),
             ("database.url", self.database != new.database),
             ("journal.queue_max", self.journal.queue_max != new.journal.queue_max),
             ("journal.stream_key", self.journal.stream_key != new.journal.stream_key),
@@ -103,10 +105,10 @@ impl Config {
     }
 }
 
-fn seconds(seconds: u32) -> Duration {
+pub(crate) fn seconds(seconds: u32) -> Duration {
     Duration::from_secs(seconds.into())
 }
 
-fn header_name(name: &HeaderName) -> String {
+pub(crate) fn header_name(name: &HeaderName) -> String {
     name.as_str().to_owned()
 }

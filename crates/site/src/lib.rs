@@ -1,1 +1,48 @@
 //! The site's side: an HTTP API over every view, passkey verification for other trackers, metrics and health.
+//!
+//! # Layout
+//!
+//! - [`server`]: listens, gives each connection to the application, drains
+//! - [`app`]: every route with what its callers need, and what happens around each of them
+//! - [`caller`], [`rate`]: who asks, what their key may do, and how much
+//! - `verify`: `GET /passkey/verify` (W3)
+//! - `api`: `/api/v1`, one file for each kind of thing
+//! - `describe`: `/openapi.json` and `/docs`
+//! - `pages`, [`health`], [`metrics`]: `/healthz`, `/readyz`, `/metrics`
+//! - [`problem`], `extract`, `etag`, `cors`: what answers and questions have in common
+//! - [`site`]: the parts of the process that the site reads and changes
+//! - [`settings`], [`counters`]
+//!
+//! # Guarantees
+//!
+//! - What is not declared open takes a key, and the key's scope is declared with the route.
+//! - A change is in the audit trail before it is acknowledged.
+//! - Numbers of bytes are decimal texts (L2).
+//!
+//! # Deliberately absent
+//!
+//! Sessions and cookies; HTTP/2, which a proxy in front can speak; anything on the announce path.
+
+mod api;
+pub mod app;
+pub mod caller;
+mod cors;
+pub mod counters;
+mod describe;
+mod etag;
+mod extract;
+pub mod health;
+pub mod metrics;
+mod pages;
+pub mod problem;
+pub mod rate;
+pub mod server;
+pub mod settings;
+pub mod site;
+mod verify;
+
+pub use counters::SiteCounters;
+pub use health::{Dependency, Health};
+pub use server::{BoundSite, RunningSite, SiteError, bind};
+pub use settings::{SiteLimits, SiteSettings};
+pub use site::{Parts, Site, ViewGroup};

@@ -10,6 +10,7 @@
 //! - `runs`: numbers for the runs of clients
 //! - `members`: one swarm's addresses side by side, seeders first
 //! - `selection`: a uniform random choice of peers
+//! - [`sight`]: peers as an operator sees them
 //! - `slab`: records at stable slots, without slack
 //!
 //! # Guarantees
@@ -31,6 +32,7 @@ mod place;
 mod runs;
 mod selection;
 mod shard;
+pub mod sight;
 mod slab;
 pub mod swarms;
 
@@ -38,4 +40,5 @@ pub use announce::{
     Announce, AnnounceError, CLIENTS_PER_USER_MAX, Claim, Departure, Families, Outcome, PeerLists, Rules,
     SwarmCounts, WANTED_MAX,
 };
+pub use sight::PeerSight;
 pub use swarms::{SwarmTotals, Swarms};

@@ -55,16 +55,23 @@ impl Member {
 
     /// The IPv4 address, else the IPv6 address, else `0.0.0.0:0`.
     pub(crate) fn address(&self) -> SocketAddr {
-        if self.has_v4() {
-            let [a, b, c, d, port @ ..] = self.v4;
-            SocketAddr::new(IpAddr::V4(Ipv4Addr::new(a, b, c, d)), u16::from_be_bytes(port))
-        } else if self.has_v6() {
-            let (ip, port) = self.v6.split_at(16);
-            let octets: [u8; 16] = ip.try_into().expect("sixteen bytes were split off");
-            SocketAddr::new(IpAddr::V6(Ipv6Addr::from(octets)), u16::from_be_bytes([port[0], port[1]]))
-        } else {
-            NO_ADDRESS
-        }
+        self.address_v4().or_else(|| self.address_v6()).unwrap_or(NO_ADDRESS)
+    }
+
+    /// Where it can be reached over IPv4.
+    pub(crate) fn address_v4(&self) -> Option<SocketAddr> {
+        let [a, b, c, d, port @ ..] = self.v4;
+        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(a, b, c, d)), u16::from_be_bytes(port));
+        self.has_v4().then_some(address)
+    }
+
+    /// Where it can be reached over IPv6.
+    pub(crate) fn address_v6(&self) -> Option<SocketAddr> {
+        let (ip, port) = self.v6.split_at(16);
+        let octets: [u8; 16] = ip.try_into().expect("sixteen bytes were split off");
+        let address =
+            SocketAddr::new(IpAddr::V6(Ipv6Addr::from(octets)), u16::from_be_bytes([port[0], port[1]]));
+        self.has_v6().then_some(address)
     }
 
     /// Adds the addresses the asker can use to its lists; false if there is none.

@@ -19,6 +19,7 @@ use crate::peer::{Credit, Peer};
 use crate::place;
 use crate::runs::Runs;
 use crate::selection::{self, Asker};
+use crate::sight::PeerSight;
 use crate::slab::Slab;
 
 /// How far ahead the wheel sees without a second look: longer than the default interval + grace.
@@ -63,6 +64,8 @@ pub(crate) struct Shard {
     random: Rng,
     hasher: FixedState,
     runs: Arc<Runs>,
+    /// How many peers seed, in all swarms together.
+    seeders: usize,
 }
 
 impl Shard {
@@ -76,11 +79,20 @@ impl Shard {
             wheel: TimingWheel::new(now, WHEEL_HORIZON_S),
             random: Rng::with_seed(random_seed),
             hasher,
+            seeders: 0,
         }
     }
 
     pub(crate) fn peer_count(&self) -> usize {
         self.peers.len()
+    }
+
+    pub(crate) fn swarm_count(&self) -> usize {
+        self.swarms.len()
+    }
+
+    pub(crate) fn seeder_count(&self) -> usize {
+        self.seeders
     }
 
     pub(crate) fn announce(
@@ -126,6 +138,26 @@ impl Shard {
             Some(swarm) => self.swarms[swarm].counts(),
             None => SwarmCounts::default(),
         }
+    }
+
+    /// All peers of one torrent.
+    pub(crate) fn sight(&self, hash_of_torrent: u64, info_hash: &InfoHash) -> Vec<PeerSight> {
+        let Some(swarm) = self.find_swarm(hash_of_torrent, info_hash) else { return Vec::new() };
+        let members = &self.swarms[swarm].members;
+        let seen = |(position, member): (usize, &Member)| {
+            let peer = &self.peers[member.slot];
+            PeerSight {
+                user: peer.user,
+                peer_id: peer.peer_id,
+                is_seeding: members.is_seeder(position as u32),
+                v4: member.address_v4(),
+                v6: member.address_v6(),
+                uploaded: peer.uploaded,
+                downloaded: peer.downloaded,
+                last_announce: peer.last_announce,
+            }
+        };
+        members.all().iter().enumerate().map(seen).collect()
     }
 
     /// Takes out every peer that has been silent for too long.
@@ -324,8 +356,11 @@ impl Shard {
 
     fn set_seeder(&mut self, slot: u32, seeder: bool) {
         let peer = &self.peers[slot];
-        let moved = self.swarms[peer.swarm()].members.set_seeder(peer.position(), seeder);
-        self.note_moved(moved.into_iter().flatten());
+        let Some(moved) = self.swarms[peer.swarm()].members.set_seeder(peer.position(), seeder) else {
+            return;
+        };
+        self.seeders = if seeder { self.seeders + 1 } else { self.seeders - 1 };
+        self.note_moved(moved);
     }
 
     fn note_moved(&mut self, moved: impl IntoIterator<Item = Moved>) {

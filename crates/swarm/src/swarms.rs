@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use crate::announce::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts};
 use crate::runs::Runs;
 use crate::shard::Shard;
+use crate::sight::PeerSight;
 
 /// Enough that threads rarely meet, few enough that a shard is worth having.
 const SHARDS: usize = 64;
@@ -25,8 +26,19 @@ pub struct Swarms {
 /// Sums over all swarms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwarmTotals {
+    /// Torrents that have, or had, peers since the start.
+    pub swarms: usize,
     /// Peers, seeding or leeching.
     pub peers: usize,
+    /// Of these, those that seed.
+    pub seeders: usize,
+}
+
+impl SwarmTotals {
+    /// Peers that do not seed.
+    pub fn leechers(&self) -> usize {
+        self.peers.saturating_sub(self.seeders)
+    }
 }
 
 impl Swarms {
@@ -62,6 +74,13 @@ impl Swarms {
         self.shard_of(hash).lock().scrape(hash, info_hash)
     }
 
+    /// All peers of one torrent, in no order. Copies them under the shard's lock: for people who look, not for every
+    /// announce.
+    pub fn peers_of(&self, info_hash: &InfoHash) -> Vec<PeerSight> {
+        let hash = self.hasher.hash_one(info_hash);
+        self.shard_of(hash).lock().sight(hash, info_hash)
+    }
+
     /// Takes out every peer that has been silent for `rules.silence_max` (T3). Costs what is due.
     pub fn expire(&self, now: UnixTime, rules: &Rules, mut departed: impl FnMut(Departure)) {
         for shard in &self.shards {
@@ -87,9 +106,16 @@ impl Swarms {
         }
     }
 
-    /// Sums over all swarms.
+    /// Sums over all swarms. Costs the same however many there are.
     pub fn totals(&self) -> SwarmTotals {
-        SwarmTotals { peers: self.shards.iter().map(|shard| shard.lock().peer_count()).sum() }
+        let mut totals = SwarmTotals::default();
+        for shard in &self.shards {
+            let shard = shard.lock();
+            totals.swarms += shard.swarm_count();
+            totals.peers += shard.peer_count();
+            totals.seeders += shard.seeder_count();
+        }
+        totals
     }
 
     fn shard_of(&self, hash: u64) -> &Mutex<Shard> {

@@ -276,6 +276,9 @@ proptest! {
                 prop_assert!(given.is_empty());
             }
         }
-        prop_assert_eq!(swarms.totals().peers, model.len());
+        let totals = swarms.totals();
+        prop_assert_eq!(totals.peers, model.len());
+        prop_assert_eq!(totals.seeders, model.values().filter(|(seeder, _)| *seeder).count());
+        prop_assert_eq!(totals.leechers() + totals.seeders, totals.peers);
     }
 }

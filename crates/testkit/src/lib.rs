@@ -10,6 +10,7 @@
 //! - [`population`]: simulated clients by the thousand, whose truth is known
 //! - [`torrent_file`]: random payloads and the private torrents that describe them
 //! - [`clients`]: Transmission, aria2 and libtorrent
+//! - [`verify_endpoint`]: a site's endpoint that can be slow, broken, lying or gone
 //! - [`process`], [`ports`], [`wait`]: children that never outlive their test, free ports, patience with a limit
 //! - [`bencode`]: a second reading of the format, so that tests do not trust the code they check
 //!
@@ -19,7 +20,9 @@
 //! Nothing here skips: a program that is missing fails the test and says how to install it.
 
 pub mod announce;
+pub mod api;
 pub mod bencode;
+pub mod certificates;
 pub mod clients;
 pub mod companion;
 pub mod http;
@@ -31,9 +34,12 @@ pub mod server;
 pub mod servers;
 pub mod torrent_file;
 pub mod udp;
+pub mod verify_endpoint;
 pub mod wait;
 
 pub use announce::Announce;
+pub use api::{Api, ApiReply};
+pub use certificates::Authority;
 pub use companion::Companion;
 pub use http::{HttpReply, RawHttp};
 pub use population::{Destination, Moved, Plan, Population, Standings, Truth};
@@ -44,6 +50,7 @@ pub use servers::{
 };
 pub use torrent_file::TorrentFile;
 pub use udp::RawUdp;
+pub use verify_endpoint::{Behaviour, VerifyEndpoint};
 pub use wait::{eventually, eventually_equal};
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

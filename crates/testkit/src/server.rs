@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::Family;
 use crate::announce::{Announce, percent_encode};
+use crate::api::Api;
 use crate::companion::{Companion, Launch};
 use crate::http::{self, RawHttp};
 use crate::ports::free_port;
@@ -45,6 +46,8 @@ pub struct Server {
     process: Process,
     port: u16,
     site_port: u16,
+    /// Whether the site is part of its work.
+    has_site: bool,
     folder: TempDir,
 }
 
@@ -81,15 +84,17 @@ impl ServerBuilder {
         text
     }
 
-    /// Starts it, and waits until it answers over HTTP and UDP.
+    /// Starts it, and waits until it answers over HTTP and UDP, and its site as well.
     #[track_caller]
     pub fn start(self) -> Server {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("config.toml"), self.config())
             .expect("the folder can be written to");
         let process = self.launch.start(&self.binary, folder.path(), "server");
+        let has_site = self.launch.roles.as_ref().is_none_or(|roles| roles.contains("site"))
+            && self.settings["site"]["addr"].contains(&self.site_port.to_string());
         let ServerBuilder { binary, launch, port, site_port, .. } = self;
-        let mut server = Server { binary, launch, process, port, site_port, folder };
+        let mut server = Server { binary, launch, process, port, site_port, has_site, folder };
         server.wait_ready();
         server
     }
@@ -120,6 +125,23 @@ impl Server {
     /// Where its site listens: API, verify endpoint, metrics, health.
     pub fn site_addr(&self) -> SocketAddr {
         Family::V4.loopback_at(self.site_port)
+    }
+
+    /// A caller of its site without a key.
+    pub fn stranger(&self) -> Api {
+        Api::new(self.site_addr())
+    }
+
+    /// A caller of its site with a new key for these scopes, once the key works.
+    #[track_caller]
+    pub fn api(&self, scopes: &[&str]) -> Api {
+        let mut args = vec!["key", "create", "--name", "test"];
+        scopes.iter().for_each(|scope| args.extend(["--scope", scope]));
+        let made = self.cli(&args);
+        let api = self.stranger().with_key(made["key"].as_str().expect("a new key is shown"));
+        let target = if scopes == ["verify"] { "/passkey/verify" } else { "/api/v1/stats" };
+        eventually("a new key to work", CHANGE_LIMIT, || (api.get(target).status() != 401).then_some(()));
+        api
     }
 
     /// Its data folder.
@@ -282,6 +304,23 @@ impl Server {
             });
             RawUdp::new(addr).connect();
         }
+        if self.has_site {
+            self.wait_site();
+        }
+    }
+
+    /// The site comes last. One that speaks HTTPS answers this too, if only with a word of TLS.
+    #[track_caller]
+    fn wait_site(&mut self) {
+        let addr = self.site_addr();
+        eventually(&format!("the site to answer on {addr}"), START_LIMIT, || {
+            if let Some(status) = self.process.has_ended() {
+                panic!("the server ended instead of starting ({status}):\n{}", self.process.log());
+            }
+            let mut connection = RawHttp::try_connect(addr).ok()?;
+            connection.try_send(b"GET /healthz HTTP/1.1\r\nHost: ready\r\nConnection: close\r\n\r\n").ok()?;
+            Some(connection.read_to_close())
+        });
     }
 }
 

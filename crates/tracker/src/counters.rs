@@ -1,8 +1,10 @@
 //! What is counted: plain numbers that only grow, ready for a metrics page.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use domain::{AnnounceEvent, Histogram};
 use parking_lot::RwLock;
 use tracing::info;
 
@@ -34,9 +36,9 @@ impl Counter {
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Announces accepted over HTTP and HTTPS.
-    pub announces_http: Counter,
+    pub announces_http: ByEvent,
     /// Announces accepted over UDP.
-    pub announces_udp: Counter,
+    pub announces_udp: ByEvent,
     /// Torrents scraped, over any wire.
     pub scrapes: Counter,
     /// Announces that came sooner than they may.
@@ -45,6 +47,8 @@ pub struct Counters {
     pub implausible: Counter,
     /// Peers that fell silent.
     pub peers_expired: Counter,
+    /// Peers that had to leave because the site no longer lets them in.
+    pub peers_evicted: Counter,
     /// Bytes that clients uploaded, as credited.
     pub uploaded_bytes: Counter,
     /// Bytes that clients downloaded, as credited.
@@ -55,8 +59,51 @@ pub struct Counters {
     pub packets: Counter,
     /// UDP replies that the system would not take.
     pub replies_unsent: Counter,
+    /// UDP packets that waited until somebody was asked about their passkey.
+    pub packets_set_aside: Counter,
+    /// UDP packets that could not, because too many did, or nobody could be asked. Clients ask again.
+    pub packets_not_set_aside: Counter,
     /// What was refused, by reason.
     pub refused: Refused,
+    /// How long answers over HTTP and HTTPS took: from a whole head to an answer that can be sent, without any wait
+    /// for the journal.
+    pub answers_http: Histogram,
+    /// How long answers over UDP took, likewise; those to `connect` are not measured.
+    pub answers_udp: Histogram,
+    /// How long announces waited until they were stored, where the answer may be sent only then. Shared with those
+    /// who store.
+    pub journal_waits: Arc<Histogram>,
+}
+
+/// Announces, by the event they name.
+#[derive(Debug, Default)]
+pub struct ByEvent([Counter; 4]);
+
+impl ByEvent {
+    /// The events, in the order of the counters.
+    const EVENTS: [AnnounceEvent; 4] =
+        [AnnounceEvent::None, AnnounceEvent::Started, AnnounceEvent::Completed, AnnounceEvent::Stopped];
+
+    /// Counts one.
+    pub fn count(&self, event: AnnounceEvent) {
+        let place = match event {
+            AnnounceEvent::None => 0,
+            AnnounceEvent::Started => 1,
+            AnnounceEvent::Completed => 2,
+            AnnounceEvent::Stopped => 3,
+        };
+        self.0[place].increment();
+    }
+
+    /// All of them together.
+    pub fn get(&self) -> u64 {
+        self.0.iter().map(Counter::get).sum()
+    }
+
+    /// Every event, with its count.
+    pub fn all(&self) -> impl Iterator<Item = (AnnounceEvent, u64)> + '_ {
+        ByEvent::EVENTS.into_iter().zip(self.0.iter().map(Counter::get))
+    }
 }
 
 /// Counts by reason. Reasons are few and fixed, so the map does not grow.

@@ -54,6 +54,12 @@ impl Evictions {
         }
     }
 
+    /// How many orders have yet to be carried out.
+    pub(crate) fn pending(&self) -> usize {
+        let new = &self.0.lock().new;
+        new.users.len() + new.torrents.len() + usize::from(new.clients)
+    }
+
     /// What is to be carried out now: what is new, and what was new the time before. None if there is nothing.
     pub(crate) fn take_due(&self) -> Option<Ordered> {
         let mut pending = self.0.lock();
@@ -75,10 +81,12 @@ mod tests {
         let evictions = Evictions::default();
         let user = |number| UserId::new(number).unwrap();
         evictions.order(Eviction::User(user(1)));
+        assert_eq!(evictions.pending(), 1);
         assert_eq!(evictions.take_due().unwrap().users.len(), 1);
         evictions.order(Eviction::User(user(2)));
         assert_eq!(evictions.take_due().unwrap().users.len(), 2);
         assert!(evictions.take_due().unwrap().users.contains(&user(2)));
         assert!(evictions.take_due().is_none());
+        assert_eq!(evictions.pending(), 0);
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! - [`server`]: starts the listeners, reloads, drains
 //! - [`pipeline`]: the life of an announce, whatever wire it came over
+//! - [`halt`]: why a request has no answer, or not yet
 //! - [`rejection`]: the one type whose text a client is told
 //! - [`http`]: one single-threaded runtime per core; own request loop, TLS, proxies
 //! - [`udp`]: batches of packets, connection ids without state
@@ -13,23 +14,29 @@
 //! - [`housekeeping`]: a few times a second: expiry, evictions, certificates, a line in the log
 //! - [`traffic`]: where traffic events go, and what is promised about it
 //! - [`counters`]: what is counted
+//! - [`secrets`]: keys of hashes, drawn at the start
 //! - [`settings`]: everything that can be set, as plain values
 //!
 //! # Guarantees
 //!
-//! An announce never waits for the network or a database: the gate and the swarms are in memory. Whatever bytes
+//! An announce never waits for the network or a database: the gate and the swarms are in memory. The one exception is a
+//! stranger's first announce: its connection waits, within a limit, until somebody was asked about the passkey, while
+//! all others go on; over UDP the packet is set aside. Whatever bytes
 //! arrive, the answer is a reason a person can read, and state changes only once everything has been found good.
 
 pub mod counters;
 pub mod eviction;
+pub mod halt;
 pub mod housekeeping;
 pub mod http;
 pub mod limits;
 pub mod pipeline;
 pub mod rejection;
+pub mod secrets;
 pub mod server;
+mod set_aside;
 pub mod settings;
-mod sockets;
+pub mod sockets;
 pub mod traffic;
 pub mod udp;
 

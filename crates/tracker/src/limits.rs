@@ -40,7 +40,7 @@ impl AddressHasher {
 }
 
 /// What counts as one address. Of IPv6 that is one network (/64): a single customer has all of it.
-fn network_of(ip: IpAddr) -> IpAddr {
+pub fn network_of(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(_) => ip,
         IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),

@@ -2,8 +2,10 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use access::{Admission, Gate, Refusal};
+use access::vouching::{Asked, OnAnswer};
+use access::{Admission, Denied, Gate, Refusal};
 use arc_swap::ArcSwap;
 use domain::clock::Clock;
 use domain::{
@@ -17,8 +19,11 @@ use wire::ScrapeEntry;
 
 use crate::counters::Counters;
 use crate::eviction::{Eviction, Evictions};
-use crate::limits::{FloodLimiter, RecentAddresses, Sender};
+use crate::halt::Halt;
+use crate::limits::{Connections, FloodLimiter, RecentAddresses, Sender};
 use crate::rejection::Rejection;
+use crate::secrets::Secrets;
+use crate::set_aside::SetAside;
 use crate::settings::{Acknowledge, LiveSettings};
 use crate::traffic::{self, Place, TrafficSink, Unwritten};
 
@@ -78,32 +83,6 @@ pub struct Accepted<'t> {
     pub unwritten: Option<Unwritten<'t>>,
 }
 
-/// Secrets of a process, drawn at its start.
-#[derive(Clone, Copy)]
-pub struct Secrets {
-    words: [u64; 8],
-}
-
-impl Secrets {
-    /// Draws new ones.
-    pub fn draw() -> Result<Self, getrandom::Error> {
-        let mut words = [0; 8];
-        for word in &mut words {
-            *word = getrandom::u64()?;
-        }
-        Ok(Secrets { words })
-    }
-
-    fn pair(&self, which: usize) -> [u64; 2] {
-        [self.words[2 * which], self.words[2 * which + 1]]
-    }
-
-    /// For connection ids.
-    pub(crate) fn for_connection_ids(&self) -> [u64; 2] {
-        self.pair(0)
-    }
-}
-
 /// What the tracker is made of. Shared by all its threads.
 pub struct Tracker {
     gate: Arc<Gate>,
@@ -113,10 +92,12 @@ pub struct Tracker {
     sink: Arc<dyn TrafficSink>,
     flood: FloodLimiter,
     announced_lately: RecentAddresses,
+    connections: Arc<Connections>,
     evictions: Evictions,
     promised: Mutex<PromisedSilence>,
     counters: Counters,
     risk_throttle: RiskThrottle,
+    packets_aside: SetAside,
     node: NodeId,
 }
 
@@ -151,10 +132,12 @@ impl Tracker {
             sink,
             flood: FloodLimiter::new(secrets.pair(1)),
             announced_lately: RecentAddresses::new(secrets.pair(2)),
+            connections: Arc::default(),
             evictions: Evictions::default(),
             promised: Mutex::default(),
             counters: Counters::default(),
             risk_throttle: RiskThrottle::default(),
+            packets_aside: SetAside::default(),
             node: NodeId(node),
         }
     }
@@ -162,6 +145,31 @@ impl Tracker {
     /// What is counted.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// The HTTP connections that are open.
+    pub fn connections(&self) -> &Arc<Connections> {
+        &self.connections
+    }
+
+    /// The table of busy addresses.
+    pub fn flood_limiter(&self) -> &FloodLimiter {
+        &self.flood
+    }
+
+    /// The table of addresses that announced lately.
+    pub fn recent_addresses(&self) -> &RecentAddresses {
+        &self.announced_lately
+    }
+
+    /// Who was reported for claims that nobody can believe.
+    pub fn risk_throttle(&self) -> &RiskThrottle {
+        &self.risk_throttle
+    }
+
+    /// Orders to evict that have yet to be carried out.
+    pub fn evictions_pending(&self) -> usize {
+        self.evictions.pending()
     }
 
     /// The swarms.
@@ -206,19 +214,19 @@ impl Tracker {
     }
 
     /// Takes an announce. The peers it is given are written to `lists`.
-    pub fn announce(&self, request: &Request, lists: &mut PeerLists) -> Result<Accepted<'_>, Rejection> {
+    pub fn announce(&self, request: &Request, lists: &mut PeerLists) -> Result<Accepted<'_>, Halt> {
         let live = self.live.load();
-        let admission = match self.gate.admit(&request.passkey, &request.info_hash, &request.peer_id) {
+        let now = self.now();
+        let admission = match self.gate.admit(&request.passkey, &request.info_hash, &request.peer_id, now) {
             Ok(admission) => admission,
-            Err(refusal) if is_goodbye(request, refusal) => {
+            Err(Denied::Refused(refusal)) if is_goodbye(request, refusal) => {
                 lists.clear();
                 let answer = answer(SwarmCounts::default(), &live, None);
                 return Ok(Accepted { answer, unwritten: None });
             }
-            Err(refusal) => return Err(refusal.into()),
+            Err(denied) => return Err(Halt::of(denied, &request.passkey)),
         };
         let place = Place::reserve(&*self.sink).ok_or(Rejection::JournalFull)?;
-        let now = self.now();
         let announce = Announce {
             info_hash: admission.info_hash,
             user: admission.user,
@@ -235,7 +243,7 @@ impl Tracker {
             now,
         };
         let outcome = self.swarms.announce(&announce, &live.rules(), lists)?;
-        self.announced_lately.note(request.ip, now);
+        self.announced_lately.note(request.ip, now, live.rules().silence_max);
         let event = self.count(request, &admission, &outcome, now, &live);
         // Twice at once is not impatience: a hybrid torrent is announced under both its hashes, and a torrent may
         // list this tracker twice.
@@ -252,8 +260,23 @@ impl Tracker {
     }
 
     /// Whether a passkey may scrape.
-    pub fn admit_scrape(&self, passkey: &Passkey) -> Result<UserId, Rejection> {
-        Ok(self.gate.admit_user(passkey)?)
+    pub fn admit_scrape(&self, passkey: &Passkey) -> Result<UserId, Halt> {
+        self.gate.admit_user(passkey, self.now()).map_err(|denied| Halt::of(denied, passkey))
+    }
+
+    /// Asks about somebody whom nobody here knows; see [`Halt::Ask`].
+    pub fn ask(&self, passkey: Passkey, on_answer: OnAnswer) -> Asked {
+        self.gate.strangers().map_or(Asked::Dropped, |strangers| strangers.ask(passkey, on_answer))
+    }
+
+    /// How long an answer may take.
+    pub fn ask_patience(&self) -> Duration {
+        self.gate.strangers().map_or(Duration::ZERO, |strangers| strangers.patience())
+    }
+
+    /// Packets that wait for an answer about their passkey.
+    pub(crate) fn packets_aside(&self) -> &SetAside {
+        &self.packets_aside
     }
 
     /// Whether an address may scrape without a passkey, as over UDP: it has an accepted announce behind it.
@@ -302,6 +325,7 @@ impl Tracker {
         let Some(ordered) = self.evictions.take_due() else {
             return;
         };
+        let now = self.now();
         let mut departed = Vec::new();
         for info_hash in &ordered.torrents {
             if !self.gate.torrent(info_hash).is_some_and(|torrent| torrent.enabled) {
@@ -310,11 +334,12 @@ impl Tracker {
         }
         if !ordered.users.is_empty() || ordered.clients {
             let is_out = |user, peer_id: &PeerId| {
-                ordered.users.contains(&user) && !self.gate.is_enabled(user)
+                ordered.users.contains(&user) && !self.gate.is_enabled(user, now)
                     || ordered.clients && !self.gate.allows_client(peer_id)
             };
             self.swarms.remove_peers(is_out, |departure| departed.push(departure));
         }
+        self.counters.peers_evicted.add(departed.len() as u64);
         self.write_down_departed(&departed, Cause::Removal);
     }
 

@@ -65,6 +65,7 @@ impl Rejection {
             Rejection::Query(_) | Rejection::Packet(_) => None,
             Rejection::NoPasskey | Rejection::NoPasskeyOverUdp => Some(RetryIn::Never),
             Rejection::Access(Refusal::ClientNotAllowed) => Some(RetryIn::Never),
+            Rejection::Access(Refusal::CannotCheck) => Some(RetryIn::Minutes(1)),
             Rejection::Access(Refusal::UnknownTorrent) => Some(RetryIn::Minutes(5)),
             Rejection::Access(_) => Some(RetryIn::Minutes(30)),
             Rejection::Swarm(_) => Some(RetryIn::Minutes(10)),

@@ -13,8 +13,8 @@ use tracing::warn;
 use crate::housekeeping;
 use crate::http::tls::{Certificate, TlsError};
 use crate::http::{self, HttpServer, Listener};
-use crate::limits::Connections;
-use crate::pipeline::{Secrets, Tracker};
+use crate::pipeline::Tracker;
+use crate::secrets::Secrets;
 use crate::settings::{LiveSettings, Settings};
 use crate::sockets;
 use crate::udp::{self, ConnectionIds};
@@ -45,7 +45,8 @@ pub enum StartError {
     Thread(#[from] io::Error),
 }
 
-fn explain_bind(error: &io::Error) -> String {
+/// Why an address cannot be used, and what to do.
+pub fn explain_bind(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
             "the port is taken; stop whoever has it, or configure another one".to_owned()
@@ -99,7 +100,7 @@ pub fn start(settings: &Settings, tracker: Arc<Tracker>, secrets: &Secrets) -> R
     let (stop_http, http_stopped) = watch::channel(false);
     let http_server = HttpServer {
         tracker: Arc::clone(&tracker),
-        connections: Arc::new(Connections::default()),
+        connections: Arc::clone(tracker.connections()),
         stop: http_stopped,
         drain_timeout: settings.drain_timeout,
     };
@@ -117,6 +118,11 @@ impl Running {
     /// Where it listens.
     pub fn addresses(&self) -> &Addresses {
         &self.addresses
+    }
+
+    /// The certificate that it shows over HTTPS.
+    pub fn certificate(&self) -> Option<&Arc<Certificate>> {
+        self.certificate.as_ref()
     }
 
     /// The tracker itself.

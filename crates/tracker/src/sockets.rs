@@ -17,7 +17,7 @@ const UDP_WAKE_UP: Duration = Duration::from_millis(100);
 const NO_SUCH_FAMILY: i32 = libc::EAFNOSUPPORT;
 
 /// Whether an address cannot be had only because the machine has no IPv6 at all.
-pub(crate) fn is_missing_ipv6(address: SocketAddr, error: &io::Error) -> bool {
+pub fn is_missing_ipv6(address: SocketAddr, error: &io::Error) -> bool {
     let any_machine_has_it = address.ip().is_loopback() || address.ip().is_unspecified();
     let is_missing =
         error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(NO_SUCH_FAMILY);
@@ -25,7 +25,7 @@ pub(crate) fn is_missing_ipv6(address: SocketAddr, error: &io::Error) -> bool {
 }
 
 /// One TCP listener for each of `count` threads, all at the same address. Port 0 takes a free one.
-pub(crate) fn listen_tcp(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
+pub fn listen_tcp(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
     refuse_taken_port(address, Type::STREAM, Protocol::TCP)?;
     each_at_same_port(address, count, |address| {
         let socket = open(address, Type::STREAM, Protocol::TCP)?;
@@ -40,7 +40,7 @@ pub(crate) fn listen_tcp(address: SocketAddr, count: usize) -> io::Result<Vec<Tc
 }
 
 /// One UDP socket for each of `count` threads, all at the same address. Reads wake up now and then.
-pub(crate) fn listen_udp(address: SocketAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
+pub fn listen_udp(address: SocketAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
     refuse_taken_port(address, Type::DGRAM, Protocol::UDP)?;
     each_at_same_port(address, count, |address| {
         let socket = open(address, Type::DGRAM, Protocol::UDP)?;

@@ -44,7 +44,7 @@ pub(crate) fn start(
 }
 
 /// Answers packets until told to stop, then those that are queued by then.
-fn serve(socket: &Arc<UdpSocket>, tracker: &Tracker, ids: ConnectionIds, stop: &AtomicBool) {
+fn serve(socket: &Arc<UdpSocket>, tracker: &Arc<Tracker>, ids: ConnectionIds, stop: &AtomicBool) {
     let mut batch = Batch::new();
     let mut answerer = packet::Answerer::new(tracker, ids, Arc::clone(socket));
     while !stop.load(Ordering::Acquire) {

@@ -49,6 +49,7 @@ use store::ActivityStore;
 
 pub use counters::ActivityCounters;
 pub use settings::ActivitySettings;
+pub use sqlite::schema;
 pub use store::{ActiveTorrent, Counts, Cursor, Listing, Page, Swept};
 
 /// Who seeds, who leeches. Clones share one store.

@@ -62,7 +62,11 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
     }
 
     fn put_user(&mut self, user: &User) {
-        if self.gate.put_user(user.id, user.passkey, user.enabled) {
+        let is_news = match user.vouched {
+            true => self.gate.put_vouched_user(user.id, user.passkey, user.enabled),
+            false => self.gate.put_user(user.id, user.passkey, user.enabled),
+        };
+        if is_news {
             (self.on_change)(if user.enabled {
                 Change::UserAdmitted(user.id)
             } else {

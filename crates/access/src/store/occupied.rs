@@ -4,10 +4,22 @@
 //! would be worse than not to start.
 
 use database::Database;
-use sqlx::{MySqlPool, PgPool};
+use sqlx::{MySql, MySqlPool, PgPool, QueryBuilder};
 
 use super::MIGRATIONS_TABLE;
 use crate::error::AccessError;
+
+/// Tables of ours. Those of the first migration, and those that a later one would take for its own.
+const OURS: [&str; 8] = [
+    "users",
+    "torrents",
+    "clients",
+    "whitelist_generations",
+    "whitelist_passkeys",
+    "whitelist_state",
+    "passkey_changes",
+    "api_keys",
+];
 
 /// Fails where the database of a server has tables of our names that are not ours.
 ///
@@ -27,9 +39,9 @@ pub(super) async fn check(database: &Database) -> Result<(), AccessError> {
 
 async fn postgres(pool: &PgPool) -> Result<Option<String>, sqlx::Error> {
     let occupied: Option<String> = sqlx::query_scalar(
-        "SELECT name FROM unnest(ARRAY['users', 'torrents', 'clients']) AS name
-         WHERE to_regclass(name) IS NOT NULL LIMIT 1",
+        "SELECT name FROM unnest($1::TEXT[]) AS name WHERE to_regclass(name) IS NOT NULL LIMIT 1",
     )
+    .bind(OURS)
     .fetch_optional(pool)
     .await?;
     if occupied.is_none() {
@@ -43,12 +55,14 @@ async fn postgres(pool: &PgPool) -> Result<Option<String>, sqlx::Error> {
 }
 
 async fn mysql(pool: &MySqlPool) -> Result<Option<String>, sqlx::Error> {
-    let occupied: Option<String> = sqlx::query_scalar(
-        "SELECT table_name FROM information_schema.tables
-         WHERE table_schema = database() AND table_name IN ('users', 'torrents', 'clients') LIMIT 1",
-    )
-    .fetch_optional(pool)
-    .await?;
+    let mut look = QueryBuilder::<MySql>::new(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = database() AND table_name IN ",
+    );
+    look.push_tuples(OURS, |mut row, table| {
+        row.push_bind(table);
+    });
+    look.push(" LIMIT 1");
+    let occupied: Option<String> = look.build_query_scalar().fetch_optional(pool).await?;
     if occupied.is_none() {
         return Ok(None);
     }

@@ -25,7 +25,7 @@ where
     C: DerefMut<Target = PgConnection> + Send,
 {
     async fn user(&mut self, id: i64) -> Result<Option<Read<User>>, sqlx::Error> {
-        let row = sqlx::query("SELECT id, passkey, enabled, created_at FROM users WHERE id = $1")
+        let row = sqlx::query("SELECT id, passkey, enabled, vouched, created_at FROM users WHERE id = $1")
             .bind(id)
             .fetch_optional(&mut *self.0)
             .await?;
@@ -33,16 +33,18 @@ where
     }
 
     async fn user_by_passkey(&mut self, passkey: &Passkey) -> Result<Option<Read<User>>, sqlx::Error> {
-        let row = sqlx::query("SELECT id, passkey, enabled, created_at FROM users WHERE lower(passkey) = $1")
-            .bind(passkey.to_string())
-            .fetch_optional(&mut *self.0)
-            .await?;
+        let row = sqlx::query(
+            "SELECT id, passkey, enabled, vouched, created_at FROM users WHERE lower(passkey) = $1",
+        )
+        .bind(passkey.to_string())
+        .fetch_optional(&mut *self.0)
+        .await?;
         Ok(row.as_ref().map(read_user))
     }
 
     async fn user_page(&mut self, after: i64, limit: u32) -> Result<Page<User>, sqlx::Error> {
         let rows = sqlx::query(
-            "SELECT id, passkey, enabled, created_at FROM users WHERE id > $1 ORDER BY id LIMIT $2",
+            "SELECT id, passkey, enabled, vouched, created_at FROM users WHERE id > $1 ORDER BY id LIMIT $2",
         )
         .bind(after)
         .bind(i64::from(limit))
@@ -66,15 +68,21 @@ where
             .await
     }
 
-    async fn insert_user(&mut self, (user, passkey): &Keyed) -> Result<Read<User>, sqlx::Error> {
+    async fn insert_user(
+        &mut self,
+        (user, passkey): &Keyed,
+        vouched: bool,
+    ) -> Result<Read<User>, sqlx::Error> {
         let mut savepoint = Connection::begin(&mut *self.0).await?;
         let row = sqlx::query(
-            "INSERT INTO users (id, passkey, created_at) VALUES (coalesce($1, nextval('users_id_seq')), $2, $3)
-             RETURNING id, passkey, enabled, created_at",
+            "INSERT INTO users (id, passkey, created_at, vouched)
+             VALUES (coalesce($1, nextval('users_id_seq')), $2, $3, $4)
+             RETURNING id, passkey, enabled, vouched, created_at",
         )
         .bind(user.id.map(|id| sql_integer(id.get())))
         .bind(passkey.to_string())
         .bind(i64::from(user.created_at.0))
+        .bind(vouched)
         .fetch_one(&mut *savepoint)
         .await?;
         savepoint.commit().await?;
@@ -110,6 +118,11 @@ where
 
     async fn set_user_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error> {
         let set = sqlx::query("UPDATE users SET enabled = $1 WHERE id = $2").bind(enabled).bind(id);
+        Ok(set.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn make_own(&mut self, id: i64) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query("UPDATE users SET vouched = FALSE WHERE id = $1").bind(id);
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 

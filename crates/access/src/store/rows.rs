@@ -64,7 +64,7 @@ columns!(SqliteRow, Vec<u8>);
 columns!(PgRow, String);
 columns!(MySqlRow, Vec<u8>);
 
-/// Reads `id passkey enabled created_at`.
+/// Reads `id passkey enabled vouched created_at`.
 pub(crate) fn read_user(row: &impl Columns) -> Result<User, AccessError> {
     let number = column("a user", "id", row.number("id"))?;
     let subject = format!("user {number}");
@@ -74,6 +74,7 @@ pub(crate) fn read_user(row: &impl Columns) -> Result<User, AccessError> {
         id: id.ok_or_else(|| unreadable(&subject, "its id is not positive"))?,
         passkey: passkey.map_err(|error| unreadable(&subject, error))?,
         enabled: column(&subject, "enabled", row.flag("enabled"))?,
+        vouched: column(&subject, "vouched", row.flag("vouched"))?,
         created_at: moment(row, &subject)?,
     })
 }

@@ -22,7 +22,7 @@ where
     C: DerefMut<Target = SqliteConnection> + Send,
 {
     async fn user(&mut self, id: i64) -> Result<Option<Read<User>>, sqlx::Error> {
-        let row = sqlx::query("SELECT id, passkey, enabled, created_at FROM users WHERE id = ?")
+        let row = sqlx::query("SELECT id, passkey, enabled, vouched, created_at FROM users WHERE id = ?")
             .bind(id)
             .fetch_optional(&mut *self.0)
             .await?;
@@ -30,16 +30,17 @@ where
     }
 
     async fn user_by_passkey(&mut self, passkey: &Passkey) -> Result<Option<Read<User>>, sqlx::Error> {
-        let row = sqlx::query("SELECT id, passkey, enabled, created_at FROM users WHERE passkey = ?")
-            .bind(passkey.to_string())
-            .fetch_optional(&mut *self.0)
-            .await?;
+        let row =
+            sqlx::query("SELECT id, passkey, enabled, vouched, created_at FROM users WHERE passkey = ?")
+                .bind(passkey.to_string())
+                .fetch_optional(&mut *self.0)
+                .await?;
         Ok(row.as_ref().map(read_user))
     }
 
     async fn user_page(&mut self, after: i64, limit: u32) -> Result<Page<User>, sqlx::Error> {
         let rows = sqlx::query(
-            "SELECT id, passkey, enabled, created_at FROM users WHERE id > ? ORDER BY id LIMIT ?",
+            "SELECT id, passkey, enabled, vouched, created_at FROM users WHERE id > ? ORDER BY id LIMIT ?",
         )
         .bind(after)
         .bind(limit)
@@ -63,14 +64,19 @@ where
             .await
     }
 
-    async fn insert_user(&mut self, (user, passkey): &Keyed) -> Result<Read<User>, sqlx::Error> {
+    async fn insert_user(
+        &mut self,
+        (user, passkey): &Keyed,
+        vouched: bool,
+    ) -> Result<Read<User>, sqlx::Error> {
         let row = sqlx::query(
-            "INSERT INTO users (id, passkey, created_at) VALUES (?, ?, ?)
-             RETURNING id, passkey, enabled, created_at",
+            "INSERT INTO users (id, passkey, created_at, vouched) VALUES (?, ?, ?, ?)
+             RETURNING id, passkey, enabled, vouched, created_at",
         )
         .bind(user.id.map(|id| sql_integer(id.get())))
         .bind(passkey.to_string())
         .bind(user.created_at.0)
+        .bind(vouched)
         .fetch_one(&mut *self.0)
         .await?;
         Ok(read_user(&row))
@@ -93,6 +99,11 @@ where
 
     async fn set_user_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error> {
         let set = sqlx::query("UPDATE users SET enabled = ? WHERE id = ?").bind(enabled).bind(id);
+        Ok(set.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn make_own(&mut self, id: i64) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query("UPDATE users SET vouched = 0 WHERE id = ?").bind(id);
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 

@@ -40,10 +40,13 @@ pub(crate) trait Tables: Send {
     async fn count_users(&mut self) -> Result<i64, sqlx::Error>;
     /// The ids of those who have this id or this passkey.
     async fn user_holders(&mut self, id: Option<i64>, passkey: &Passkey) -> Result<Vec<i64>, sqlx::Error>;
-    async fn insert_user(&mut self, user: &Keyed) -> Result<Read<User>, sqlx::Error>;
+    /// Adds a user of our own, or one whom somebody else vouches for.
+    async fn insert_user(&mut self, user: &Keyed, vouched: bool) -> Result<Read<User>, sqlx::Error>;
     async fn insert_users(&mut self, batch: &[Keyed]) -> Result<(), sqlx::Error>;
     async fn set_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error>;
     async fn set_user_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error>;
+    /// Makes somebody who was vouched for a user of our own.
+    async fn make_own(&mut self, id: i64) -> Result<u64, sqlx::Error>;
     async fn delete_user(&mut self, id: i64) -> Result<u64, sqlx::Error>;
 
     async fn torrent(&mut self, id: i64) -> Result<Option<Read<Torrent>>, sqlx::Error>;

@@ -16,6 +16,8 @@ pub struct User {
     pub passkey: Passkey,
     /// Whether they may announce.
     pub enabled: bool,
+    /// Whether they are not ours: somebody else vouches for them, and is asked before they may announce.
+    pub vouched: bool,
     /// When they were added.
     pub created_at: UnixTime,
 }
@@ -33,7 +35,8 @@ pub struct NewUser {
 
 /// Users.
 impl Store {
-    /// Adds a user.
+    /// Adds a user. Who was taken in with this passkey before, because somebody vouched for them, becomes one of ours
+    /// and keeps their number, and with it their account.
     pub async fn add_user(&self, user: NewUser) -> Result<User, AccessError> {
         let mut transaction = self.begin().await?;
         let added = self.insert_user(&mut *transaction, with_passkey(user)?).await?;
@@ -116,10 +119,14 @@ impl Store {
         }
     }
 
-    /// Gives a user a new passkey (none means a random one); the old one stops working. Tells the new one.
+    /// Gives a user of ours a new passkey (none means a random one); the old one stops working. Tells the new one.
     pub async fn rotate_passkey(&self, id: UserId, passkey: Option<Passkey>) -> Result<Passkey, AccessError> {
         let passkey = passkey.map_or_else(random_passkey, Ok)?;
         let mut transaction = self.begin().await?;
+        let present = transaction.user(sql_integer(id.get())).await.map_err(|error| self.explain(error))?;
+        if present.transpose()?.is_some_and(|user| user.vouched) {
+            return Err(AccessError::NotOurs(id));
+        }
         match transaction.set_passkey(sql_integer(id.get()), &passkey).await {
             Ok(0) => return Err(AccessError::UnknownUser(id)),
             Ok(_) => {}
@@ -130,10 +137,32 @@ impl Store {
     }
 
     async fn insert_user(&self, transaction: &mut dyn Transaction, user: Keyed) -> Result<User, AccessError> {
-        match transaction.insert_user(&user).await {
-            Ok(read) => read,
-            Err(error) => Err(self.explain_user(transaction, error, user.0.id, &user.1).await),
+        let error = match transaction.insert_user(&user, false).await {
+            Ok(read) => return read,
+            Err(error) => error,
+        };
+        if is_constraint(&error)
+            && let Some(own) = self.take_over(transaction, &user).await?
+        {
+            return Ok(own);
         }
+        Err(self.explain_user(transaction, error, user.0.id, &user.1).await)
+    }
+
+    /// Makes somebody ours who was taken in with this passkey, under the number wanted or any.
+    async fn take_over(
+        &self,
+        transaction: &mut dyn Transaction,
+        (user, passkey): &Keyed,
+    ) -> Result<Option<User>, AccessError> {
+        let holder = transaction.user_by_passkey(passkey).await.map_err(|error| self.explain(error))?;
+        let Some(holder) = holder.transpose()?.filter(|holder| holder.vouched) else { return Ok(None) };
+        if let Some(wanted) = user.id.filter(|id| *id != holder.id) {
+            return Err(AccessError::PasskeyAdopted { passkey: *passkey, holder: holder.id, wanted });
+        }
+        let id = sql_integer(holder.id.get());
+        transaction.make_own(id).await.map_err(|error| self.explain(error))?;
+        Ok(Some(User { vouched: false, ..holder }))
     }
 
     async fn insert_users(
@@ -144,11 +173,11 @@ impl Store {
         match transaction.insert_users(batch).await {
             Ok(()) => Ok(()),
             Err(error) if is_constraint(&error) => {
-                // One of them is at fault: one at a time, it shows itself.
+                // One of them is at fault, or was taken in before: one at a time, it shows itself.
                 for user in batch {
                     self.insert_user(transaction, *user).await?;
                 }
-                Err(self.explain(error))
+                Ok(())
             }
             Err(error) => Err(self.explain(error)),
         }
@@ -168,9 +197,16 @@ impl Store {
         let holders = transaction.user_holders(id.map(|id| sql_integer(id.get())), passkey).await;
         let holders: Vec<UserId> = holders.unwrap_or_default().into_iter().filter_map(user_id).collect();
         match (id, holders.first()) {
-            (Some(id), Some(_)) if holders.contains(&id) => AccessError::UserIdTaken(id),
+            (Some(id), Some(_)) if holders.contains(&id) => self.explain_id(transaction, id).await,
             (_, Some(holder)) => AccessError::PasskeyTaken { passkey: *passkey, holder: *holder },
             _ => self.explain(error),
+        }
+    }
+
+    async fn explain_id(&self, transaction: &mut dyn Transaction, id: UserId) -> AccessError {
+        match transaction.user(sql_integer(id.get())).await {
+            Ok(Some(Ok(user))) if user.vouched => AccessError::UserIdAdopted(id),
+            _ => AccessError::UserIdTaken(id),
         }
     }
 }

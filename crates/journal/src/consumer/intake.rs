@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::Seconds;
+use domain::clock::Stopwatch;
 use tracing::{info, warn};
 
 use super::{PAUSE_POLL, Shared};
@@ -182,10 +183,14 @@ impl Intake {
             }
             let batch =
                 Batch { lane: self.lane, consumer: &self.name, taken_from, is_retry: failures > 0, arrivals };
-            let error = match self.shared.view.apply(&batch).await {
+            let applying = Stopwatch::start();
+            let applied = self.shared.view.apply(&batch).await;
+            self.shared.counters.applies.record(applying.elapsed());
+            let error = match applied {
                 Ok(rejected) => {
                     if failures > 0 {
                         info!(view = self.shared.view.name(), failures, "the view goes on");
+                        self.shared.counters.failures_in_a_row.store(0, Ordering::Relaxed);
                     }
                     return Ok(verdicts(arrivals, rejected));
                 }
@@ -199,6 +204,7 @@ impl Intake {
                 ViewError::Entry { reason } => return Err(Trouble::Upsets(reason)),
                 ViewError::Transient { reason } => {
                     failures += 1;
+                    self.shared.counters.failures_in_a_row.store(failures.into(), Ordering::Relaxed);
                     self.note_transient(failures, &reason);
                     if self.wait(backoff.pause()).await {
                         return Err(Trouble::Ended(Ended::Stopped));

@@ -12,7 +12,7 @@ use domain::{Seconds, UnixTime};
 use tracing::{info, warn};
 
 use super::intake::{Ended, Intake, Request, Trouble, delay_of};
-use super::{Shared, caretaker};
+use super::{Shared, TRIES, caretaker};
 use crate::backoff::Backoff;
 use crate::entry::TrafficEntry;
 use crate::error::JournalError;
@@ -24,7 +24,7 @@ use crate::view::Arrival;
 /// Letters read at once.
 const PAGE: usize = 100;
 /// Letters that wait for their time, at most. With more, what is new waits in the lane until some are answered.
-const HELD_MAX: usize = 10_000;
+pub const HELD_MAX: usize = 10_000;
 /// How long to rest while there are that many.
 const REST: Duration = Duration::from_secs(1);
 /// How often the dead are looked for.
@@ -79,9 +79,12 @@ impl Desk {
             // Whoever took us for dead has our letters.
             self.held.clear();
             self.bereft.clear();
+            self.tell_held();
             return Ok(ended);
         }
+        self.tell_held();
         if self.held.len() >= HELD_MAX {
+            self.intake.shared.counters.letters_full.fetch_add(1, Ordering::Relaxed);
             return Ok(if self.intake.wait(REST).await { Ended::Stopped } else { Ended::Done });
         }
         self.look_for_the_dead().await?;
@@ -92,7 +95,13 @@ impl Desk {
                 None => return Ok(Ended::Stopped),
             },
         };
-        Ok(self.hold(&stored).await)
+        let ended = self.hold(&stored).await;
+        self.tell_held();
+        Ok(ended)
+    }
+
+    fn tell_held(&self) {
+        self.intake.shared.counters.letters_held.store(self.held.len() as u64, Ordering::Relaxed);
     }
 
     /// Answers letters until the next one is not due.
@@ -190,6 +199,8 @@ impl Desk {
 
     async fn answer_one(&mut self, id: EntryId, letter: Letter) -> Ended {
         let origin = if letter.origin == EntryId::ZERO { id } else { letter.origin };
+        let tried_before = (letter.retry as usize).min(TRIES - 1);
+        self.intake.shared.counters.letters_tried[tried_before].fetch_add(1, Ordering::Relaxed);
         let outcome = match TrafficEntry::parse(&letter.original) {
             Ok(entry) => {
                 let arrival = Arrival { id, origin, entry };

@@ -57,12 +57,17 @@ impl SqliteJournal {
         self.all_stored(rows)
     }
 
-    pub(super) async fn list_last(&self, lane: Lane, count: usize) -> Result<Vec<Stored>, JournalError> {
+    pub(super) async fn list_before(
+        &self,
+        lane: Lane,
+        before: EntryId,
+        count: usize,
+    ) -> Result<Vec<Stored>, JournalError> {
         let rows = sqlx::query_as(
             "SELECT place, fields FROM entries WHERE place > ?1 AND place < ?2 ORDER BY place DESC LIMIT ?3",
         )
         .bind(place::start_of(lane))
-        .bind(place::end_of(lane))
+        .bind(place::at_least(lane, before))
         .bind(limit(count))
         .fetch_all(&self.database.pool)
         .await

@@ -9,7 +9,7 @@ pub async fn an_empty_lane_has_nothing_to_show<F: Fixture>() {
     let journal = fixture.open().await;
     for lane in Lane::ALL {
         assert_eq!(all(&journal, lane).await, []);
-        assert_eq!(journal.list_newest(lane, 10).await.unwrap(), []);
+        assert_eq!(journal.list_newest(lane, EntryId::MAX, 10).await.unwrap(), []);
         assert_eq!(journal.get(lane, EntryId { ms: 1, seq: 1 }).await.unwrap(), None);
         assert_eq!(journal.status(lane).await.unwrap(), LaneStatus::default());
         assert_eq!(journal.trim(lane, EntryId::MAX).await.unwrap().removed, 0);
@@ -38,9 +38,13 @@ pub async fn j7_entries_are_listed_page_by_page<F: Fixture>() {
 
 pub async fn j7_the_newest_entries_are_listed_newest_first<F: Fixture>() {
     let (_fixture, journal) = filled::<F>(Lane::Failed, 25).await;
-    assert_eq!(numbers(&journal.list_newest(Lane::Failed, 3).await.unwrap()), [25, 24, 23]);
-    assert_eq!(journal.list_newest(Lane::Failed, ALL).await.unwrap().len(), 25);
-    assert_eq!(journal.list_newest(Lane::Failed, 0).await.unwrap(), []);
+    let newest = async |before, count| journal.list_newest(Lane::Failed, before, count).await.unwrap();
+    let page = newest(EntryId::MAX, 3).await;
+    assert_eq!(numbers(&page), [25, 24, 23]);
+    assert_eq!(numbers(&newest(page[2].id, 2).await), [22, 21]);
+    assert_eq!(newest(EntryId::MAX, ALL).await.len(), 25);
+    assert_eq!(newest(EntryId::MAX, 0).await, []);
+    assert_eq!(newest(EntryId::ZERO, 10).await, []);
 }
 
 pub async fn j7_one_entry_is_found<F: Fixture>() {

@@ -34,7 +34,7 @@ impl Desk {
 
     /// Opens the lists of who seeds and who leeches.
     pub async fn open_activity(&self) -> anyhow::Result<Activity> {
-        backends::open_activity(&self.config, &self.data).await
+        Ok(backends::open_activity(&self.config, &self.data).await?.store)
     }
 }
 

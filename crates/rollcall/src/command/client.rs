@@ -1,9 +1,11 @@
 //! `rollcall client …`
 
+use access::audit::Subject;
 use access::{AccessError, ClientPrefix, ClientRule, Store};
 use serde_json::{Value as Json, json};
 
 use super::Desk;
+use super::recorded::record;
 use crate::cli::ClientCommand;
 use crate::output::{Table, yes_or_no};
 
@@ -14,7 +16,8 @@ pub async fn run(desk: &Desk, command: ClientCommand) -> anyhow::Result<()> {
         ClientCommand::Allow { prefix, name } => put(desk, &store, prefix, name, true).await?,
         ClientCommand::Forbid { prefix, name } => put(desk, &store, prefix, name, false).await?,
         ClientCommand::Remove { prefix } => {
-            store.remove_client(prefix).await?;
+            let record = record("client.remove", Subject::new("client", prefix));
+            desk.recorded(record, store.remove_client(prefix), |record, ()| record).await?;
             let json = json!({ "prefix": prefix.to_string(), "removed": true });
             desk.output.show(&json, &format!("removed client prefix {prefix}\n"))?;
         }
@@ -35,11 +38,15 @@ async fn put(
         Some(name) => name,
         None => present_name(store, prefix).await?,
     };
-    if allowed {
-        store.allow_client(prefix, &name).await?;
-    } else {
-        store.forbid_client(prefix, &name).await?;
-    }
+    let action = if allowed { "client.allow" } else { "client.forbid" };
+    let record = record(action, Subject::new("client", prefix)).with("name", &*name);
+    let putting = async {
+        match allowed {
+            true => store.allow_client(prefix, &name).await,
+            false => store.forbid_client(prefix, &name).await,
+        }
+    };
+    desk.recorded(record, putting, |record, ()| record).await?;
     let rule = ClientRule { prefix, name, allowed };
     let verb = if allowed { "allowed" } else { "forbade" };
     desk.output.show(&json_of(&rule), &format!("{verb} clients whose peer ids begin with {prefix}\n"))?;

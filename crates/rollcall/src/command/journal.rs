@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use access::audit::Subject;
 use domain::clock::{Clock, Stopwatch, SystemClock};
-use journal::{GroupStatus, Journal, Lane, LaneStatus};
+use journal::{EntryId, GroupStatus, Journal, Lane, LaneStatus};
 use serde_json::{Map, Value as Json, json};
 
 use super::Desk;
+use super::recorded::record;
 use crate::cli::{JournalCommand, ViewName};
 use crate::config::Config;
 use crate::output::{Fields, Table};
@@ -37,7 +39,9 @@ impl ViewName {
 }
 
 async fn set_paused(desk: &Desk, journal: &dyn Journal, view: ViewName, paused: bool) -> anyhow::Result<()> {
-    journal.set_paused(view.name(), paused).await?;
+    let action = if paused { "journal.pause" } else { "journal.resume" };
+    let record = record(action, Subject::new("view", view.name()));
+    desk.recorded(record, journal.set_paused(view.name(), paused), |record, ()| record).await?;
     let text = match paused {
         true => format!("{} is paused: its entries wait in the journal\n", view.name()),
         false => format!("{} goes on\n", view.name()),
@@ -193,7 +197,7 @@ fn view_of(config: &Config, group: &str) -> Option<&'static str> {
 }
 
 async fn risks(desk: &Desk, journal: &dyn Journal, limit: u32) -> anyhow::Result<()> {
-    let stored = journal.list_newest(Lane::Risk, limit as usize).await?;
+    let stored = journal.list_newest(Lane::Risk, EntryId::MAX, limit as usize).await?;
     let mut table =
         Table::new(&["entry", "user", "seconds", "up claimed", "credited", "down claimed", "credited", "ip"]);
     let mut entries = Vec::new();

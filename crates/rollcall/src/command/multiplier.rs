@@ -1,11 +1,13 @@
 //! `rollcall multiplier …`: times in which bytes count more or less than they are.
 
+use access::audit::Subject;
 use domain::UnixTime;
 use domain::clock::{Clock, SystemClock};
 use ledger::{Multiplier, NewMultiplier, Scope};
 use serde_json::{Value as Json, json};
 
 use super::Desk;
+use super::recorded::record;
 use crate::cli::{MultiplierAddArgs, MultiplierCommand};
 use crate::output::Table;
 
@@ -14,14 +16,27 @@ pub async fn run(desk: &Desk, command: MultiplierCommand) -> anyhow::Result<()> 
     let ledger = desk.open_ledger().await?;
     match command {
         MultiplierCommand::Add(args) => {
-            let multiplier = ledger.add_multiplier(terms_of(args)).await?;
+            let record = record("multiplier.add", Subject::new("multiplier", ""));
+            let adding = ledger.add_multiplier(terms_of(args));
+            let multiplier = desk
+                .recorded(record, adding, |record, added| {
+                    record.about(Subject::new("multiplier", added.id)).with("terms", json_of(added))
+                })
+                .await?;
             show(desk, &[multiplier])
         }
         MultiplierCommand::List => show(desk, &ledger.multipliers().await?),
         MultiplierCommand::Remove { id } => {
-            if !ledger.remove_multiplier(id).await? {
-                anyhow::bail!("there is no multiplier {id}: see rollcall multiplier list");
-            }
+            let removing = async {
+                match ledger.remove_multiplier(id).await? {
+                    true => Ok(()),
+                    false => {
+                        Err(anyhow::anyhow!("there is no multiplier {id}: see rollcall multiplier list"))
+                    }
+                }
+            };
+            let record = record("multiplier.remove", Subject::new("multiplier", id));
+            desk.recorded(record, removing, |record, ()| record).await?;
             let text = format!("removed multiplier {id}\n");
             Ok(desk.output.show(&json!({ "id": id, "removed": true }), &text)?)
         }

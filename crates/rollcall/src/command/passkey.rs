@@ -1,45 +1,180 @@
-//! `rollcall passkey …`
+//! `rollcall passkey …`: users' own passkeys, and the whitelist.
 
+mod refresh;
+
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use access::audit::{Record, Subject};
+use access::{Passkeys, Replaced, Store, User};
+use anyhow::Context;
 use domain::Passkey;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
+use super::recorded::record;
 use super::{Desk, user};
+use crate::backends;
 use crate::cli::PasskeyCommand;
 
 /// Runs it. The exit code of `check` is its answer.
 pub async fn run(desk: &Desk, command: PasskeyCommand) -> anyhow::Result<ExitCode> {
     let store = desk.open_store().await?;
-    let exit_code = match command {
-        PasskeyCommand::Rotate { user, passkey } => {
-            store.rotate_passkey(user, passkey).await?;
-            user::show(desk, &user::find(&store, user).await?)?;
-            ExitCode::SUCCESS
-        }
-        PasskeyCommand::Check { passkey } => {
-            let holder = store.user_by_passkey(&passkey).await?;
-            check(desk, passkey, holder)?
-        }
-    };
+    let exit_code = run_on(desk, &store, command).await;
     store.close().await;
-    Ok(exit_code)
+    exit_code
 }
 
-fn check(desk: &Desk, passkey: Passkey, holder: Option<access::User>) -> std::io::Result<ExitCode> {
-    let (valid, reason, text) = match &holder {
-        Some(user) if user.enabled => {
-            (true, None, format!("passkey {} works: user {}", passkey.redacted(), user.id))
+async fn run_on(desk: &Desk, store: &Store, command: PasskeyCommand) -> anyhow::Result<ExitCode> {
+    let passkeys = Passkeys::new(backends::open_whitelist(&desk.config, store)?.store, store.clone());
+    match command {
+        PasskeyCommand::Rotate { user, passkey } => {
+            let rotating = async {
+                store.rotate_passkey(user, passkey).await?;
+                user::find(store, user).await
+            };
+            let record = record("passkey.rotate", Subject::user(Some(user)));
+            user::show(desk, &desk.recorded(record, rotating, user::tell_of).await?)?;
         }
-        Some(user) => {
-            let text = format!("passkey {} does not work: user {} is disabled", passkey.redacted(), user.id);
-            (false, Some("disabled"), text)
+        PasskeyCommand::Check { passkey } => return check(desk, store, &passkeys, passkey).await,
+        PasskeyCommand::Add { passkeys: given } => add(desk, &passkeys, given).await?,
+        PasskeyCommand::Remove { passkeys: given } => remove(desk, &passkeys, given).await?,
+        PasskeyCommand::Count => {
+            let count = passkeys.count().await?;
+            desk.output.show(&json!({ "count": count }), &format!("{count}\n"))?;
         }
-        None => {
-            (false, Some("unknown"), format!("passkey {} does not work: nobody has it", passkey.redacted()))
+        PasskeyCommand::Refresh(args) => refresh::run(desk, &passkeys, &args).await?,
+        PasskeyCommand::Undo => undo(desk, &passkeys).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn check(
+    desk: &Desk,
+    store: &Store,
+    passkeys: &Passkeys,
+    passkey: Passkey,
+) -> anyhow::Result<ExitCode> {
+    let holder = store.user_by_passkey(&passkey).await?;
+    let listed = passkeys.contains(&[passkey]).await.map(|answers| answers.contains(&true));
+    // Where a user of ours has it, the answer does not depend on a Redis that is away.
+    let listed = if holder.as_ref().is_some_and(decides) { listed.ok() } else { Some(listed?) };
+    let verdict = Verdict { passkey, holder, listed };
+    desk.output.show(&verdict.to_json(), &verdict.text())?;
+    Ok(if verdict.is_valid() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether the user alone decides: one of ours, or one who is shut out. For others somebody has to vouch.
+fn decides(user: &User) -> bool {
+    !user.vouched || !user.enabled
+}
+
+/// What is known of a passkey.
+struct Verdict {
+    passkey: Passkey,
+    holder: Option<User>,
+    /// Whether it is on the whitelist; none if that cannot be found out.
+    listed: Option<bool>,
+}
+
+impl Verdict {
+    /// The user who decides, if there is one.
+    fn judge(&self) -> Option<&User> {
+        self.holder.as_ref().filter(|user| decides(user))
+    }
+
+    /// A user of ours decides; the whitelist speaks for everybody else.
+    fn is_valid(&self) -> bool {
+        self.judge().map_or(self.listed == Some(true), |user| user.enabled)
+    }
+
+    fn reason(&self) -> Option<&'static str> {
+        match self.judge() {
+            _ if self.is_valid() => None,
+            Some(_) => Some("disabled"),
+            None => Some("unknown"),
         }
+    }
+
+    fn to_json(&self) -> Json {
+        json!({
+            "valid": self.is_valid(),
+            "user": self.holder.as_ref().map(|user| user.id.get()),
+            "whitelisted": self.listed,
+            "reason": self.reason(),
+        })
+    }
+
+    fn text(&self) -> String {
+        let shown = self.passkey.redacted();
+        let also = if self.listed == Some(true) { ", and it is on the whitelist" } else { "" };
+        match (self.judge(), self.is_valid()) {
+            (Some(user), true) => format!("passkey {shown} works: user {}{also}\n", user.id),
+            (Some(user), false) => {
+                format!("passkey {shown} does not work: user {} is disabled{also}\n", user.id)
+            }
+            (None, true) => format!("passkey {shown} works: it is on the whitelist\n"),
+            (None, false) if self.holder.is_some() => {
+                format!(
+                    "passkey {shown} is not on the whitelist any more; the site's verify endpoint may know it\n"
+                )
+            }
+            (None, false) => {
+                format!("passkey {shown} does not work: nobody has it, and it is not on the whitelist\n")
+            }
+        }
+    }
+}
+
+async fn add(desk: &Desk, passkeys: &Passkeys, given: Vec<Passkey>) -> anyhow::Result<()> {
+    let given = without_repeats(given);
+    let record = record("passkey.add", Subject::whitelist()).about_passkeys(&given);
+    let adding = passkeys.add(&given);
+    let added = desk.recorded(record, adding, |record, added| record.with("added", *added)).await?;
+    let unchanged = given.len() as u64 - added;
+    let text = match unchanged {
+        0 => format!("added {added}\n"),
+        _ => format!("added {added}; {unchanged} on the whitelist already\n"),
     };
-    let user = holder.map(|user| user.id.get());
-    desk.output.show(&json!({ "valid": valid, "user": user, "reason": reason }), &format!("{text}\n"))?;
-    Ok(if valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(desk.output.show(&json!({ "added": added, "unchanged": unchanged }), &text)?)
+}
+
+async fn remove(desk: &Desk, passkeys: &Passkeys, given: Vec<Passkey>) -> anyhow::Result<()> {
+    let given = without_repeats(given);
+    let record = record("passkey.remove", Subject::whitelist()).about_passkeys(&given);
+    let removing = passkeys.remove(&given);
+    let removed = desk.recorded(record, removing, |record, removed| record.with("removed", *removed)).await?;
+    let unchanged = given.len() as u64 - removed;
+    let text = match unchanged {
+        0 => format!("removed {removed}\n"),
+        _ => format!("removed {removed}; {unchanged} not on the whitelist\n"),
+    };
+    Ok(desk.output.show(&json!({ "removed": removed, "unchanged": unchanged }), &text)?)
+}
+
+async fn undo(desk: &Desk, passkeys: &Passkeys) -> anyhow::Result<()> {
+    let going_back = async {
+        let nothing =
+            "there is nothing to go back to: no refresh has replaced a whitelist with passkeys in it";
+        passkeys.undo().await?.context(nothing)
+    };
+    let record = record("passkey.undo", Subject::whitelist());
+    let replaced = desk.recorded(record, going_back, tell_of).await?;
+    show_replaced(desk, replaced, "once more goes forth again")
+}
+
+/// What a record says of a whitelist that was replaced.
+fn tell_of(record: Record, replaced: &Replaced) -> Record {
+    record.with("before", replaced.before).with("after", replaced.after)
+}
+
+/// What the whitelist was and is, and what `rollcall passkey undo` would do.
+fn show_replaced(desk: &Desk, replaced: Replaced, undo: &str) -> anyhow::Result<()> {
+    let Replaced { before, after } = replaced;
+    let text =
+        format!("the whitelist has {after} passkeys, before {before} (rollcall passkey undo: {undo})\n");
+    Ok(desk.output.show(&json!({ "before": before, "after": after }), &text)?)
+}
+
+fn without_repeats(given: Vec<Passkey>) -> Vec<Passkey> {
+    given.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
 }

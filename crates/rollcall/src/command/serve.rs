@@ -13,18 +13,22 @@ use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
-use tracker::pipeline::Secrets;
+use tracker::secrets::Secrets;
 use tracker::settings::LiveSettings;
 use tracker::traffic::TrafficSink;
 use tracker::{Addresses, Eviction, Running, Tracker, server};
 
 use super::Desk;
+use crate::backends;
 use crate::config::{Config, Name};
 use crate::engine::Engine;
 use crate::logging::{self, LogControl};
 use crate::node::Node;
 use crate::output::Output;
 use crate::roles::{Role, Roles};
+use crate::service_manager;
+use crate::site_side::{Lent, OpenSite, ServingSite};
+use crate::vouching;
 
 /// Starts the server and serves until it is told to end.
 pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
@@ -33,32 +37,68 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     let node = Node::take(&data, config.journal.node_name.as_ref().map(Name::as_str))?;
     let store = Store::open(&config.database_url(&data)).await?;
-    let gate = Arc::new(Gate::default());
+    let (gate, unopened) = vouching::gate(&config)?;
+    let gate = Arc::new(gate);
     let follower = access::load(store.clone(), Arc::clone(&gate))
         .await?
         .poll_every(Duration::from_millis(config.access.poll_interval_ms.into()));
     let mut engine = Engine::open(&config, &data, &node, roles, &gate).await?;
+    engine.keep_tidy(backends::open_whitelist(&config, &store)?.store);
     let running = match roles.include(Role::Tracker) {
         true => Some(start_tracker(&config, &gate, &engine)?),
         false => None,
     };
+    let site = match roles.include(Role::Site) && !config.site.addr.is_empty() {
+        true => {
+            let tracker = running.as_ref().map(|running| Arc::clone(running.tracker()));
+            let lent = Lent {
+                config: &config,
+                data: &data,
+                store: &store,
+                gate: &gate,
+                tracker,
+                certificate: running.as_ref().and_then(Running::certificate).cloned(),
+                follower: follower.counters(),
+            };
+            Some(OpenSite::open(lent, &mut engine).await?)
+        }
+        false => None,
+    };
     engine.begin();
+    let office = match &running {
+        Some(running) => Some(unopened.open(&config, &store, &gate, Arc::clone(running.tracker())).await?),
+        None => None,
+    };
     let tracker = running.as_ref().map(|running| Arc::clone(running.tracker()));
     let (stop_following, stopped) = oneshot::channel::<()>();
     let following = tokio::spawn(follower.run(move |change| apply(change, tracker.as_deref()), stopped));
     let addresses = running.as_ref().map(|running| running.addresses().clone()).unwrap_or_default();
-    let scene = Scene { config: &config, addresses, gate: &gate, store: &store, data: &data };
+    let mut site = site.map(OpenSite::serve);
+    if let Some(site) = &mut site {
+        site.make_first_key().await?;
+    }
+    let scene =
+        Scene { config: &config, addresses, site: site.as_ref(), gate: &gate, store: &store, data: &data };
     scene.greet(output)?;
     info!(users = gate.user_count(), torrents = gate.torrent_count(), "ready");
+    service_manager::tell_ready();
 
     while signals.next().await == Told::Reload {
         reload(&config, running.as_ref(), &engine, &log_control);
+        site.iter().for_each(ServingSite::reload);
     }
     info!("draining");
+    service_manager::tell_stopping();
+    if let Some(site) = site {
+        site.drain().await;
+    }
     // The follower ends as soon as its sender is gone.
     drop(stop_following);
     if let Some(running) = running {
         tokio::task::spawn_blocking(move || running.drain()).await.context("draining failed")?;
+    }
+    if let Some(office) = office {
+        office.close().await;
     }
     engine.drain(Duration::from_secs(config.tracker.drain_timeout_s.into())).await;
     let _ = following.await;
@@ -69,6 +109,9 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
 
 fn start_tracker(config: &Config, gate: &Arc<Gate>, engine: &Engine) -> anyhow::Result<Running> {
     let settings = config.tracker_settings();
+    for address in settings.http_addresses.iter().filter(|address| !address.ip().is_loopback()) {
+        warn!(%address, "tracker.allow_plaintext: passkeys sent here can be read by whoever carries them");
+    }
     let secrets = Secrets::draw().context("the system gives no random numbers")?;
     let tracker = Arc::new(Tracker::new(
         Arc::clone(gate),
@@ -150,6 +193,7 @@ impl Signals {
 struct Scene<'a> {
     config: &'a Config,
     addresses: Addresses,
+    site: Option<&'a ServingSite>,
     gate: &'a Gate,
     store: &'a Store,
     data: &'a Path,
@@ -172,6 +216,8 @@ impl Scene<'_> {
             "http": texts(&self.addresses.http),
             "https": texts(&self.addresses.https),
             "udp": texts(&self.addresses.udp),
+            "site": self.site.map(ServingSite::urls).unwrap_or_default(),
+            "first_key": self.site.and_then(ServingSite::first_key),
             "database": self.store.shown(),
             "journal": self.journal(),
             "users": self.gate.user_count(),
@@ -200,10 +246,20 @@ impl Scene<'_> {
                 let _ = writeln!(text, "  announce  {scheme}://{host}/announce/<passkey>");
             }
         }
+        for url in self.site.iter().flat_map(|site| site.urls()) {
+            let _ = writeln!(text, "  site      {url}/docs");
+        }
         let (users, torrents) = (self.gate.user_count(), self.gate.torrent_count());
         let _ = writeln!(text, "  journal   {}", self.journal());
         let _ =
             writeln!(text, "  database  {}  (users: {users}, torrents: {torrents})\n", self.store.shown());
+        if let Some(key) = self.site.and_then(ServingSite::first_key) {
+            let _ = writeln!(
+                text,
+                "A key with all rights, shown only this once (rollcall key create makes others):"
+            );
+            let _ = writeln!(text, "  {key}\n");
+        }
         if users == 0 || torrents == 0 {
             text.push_str(&self.next_steps());
         }

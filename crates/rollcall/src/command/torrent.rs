@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
+use access::audit::{Record, Subject};
 use access::{AccessError, NewTorrent, Store, Torrent};
 use anyhow::{Context, bail};
 use domain::clock::{Clock, SystemClock};
@@ -12,6 +13,7 @@ use domain::{IdError, InfoHash, TorrentId, UserId};
 use serde_json::{Value as Json, json};
 use wire::metainfo::{MAX_METAINFO_BYTES, Metainfo};
 
+use super::recorded::record;
 use super::{Desk, PAGE_ROWS, accounts, user};
 use crate::announce_url::{AnnounceUrls, BaseUrl};
 use crate::cli::{TorrentAddArgs, TorrentCommand};
@@ -48,8 +50,13 @@ pub async fn run(desk: &Desk, command: TorrentCommand) -> anyhow::Result<()> {
     let store = desk.open_store().await?;
     match command {
         TorrentCommand::Add(args) => {
-            let torrent = store.add_torrent(read_new(args)?).await?;
-            show(desk, &torrent)?;
+            let new = read_new(args)?;
+            let record = record("torrent.add", Subject::torrent(new.id))
+                .with("infohash", new.info_hash.to_string())
+                .with("name", &*new.name);
+            let adding = store.add_torrent(new);
+            let tell = |record: Record, added: &Torrent| record.about(Subject::torrent(Some(added.id)));
+            show(desk, &desk.recorded(record, adding, tell).await?)?;
         }
         TorrentCommand::List => list(desk, &find_all(&store).await?)?,
         TorrentCommand::Show { torrent } => show_with_accounts(desk, &find(&store, torrent).await?).await?,
@@ -164,15 +171,26 @@ fn list(desk: &Desk, torrents: &[Torrent]) -> std::io::Result<()> {
 }
 
 async fn remove(desk: &Desk, store: &Store, torrent: TorrentRef) -> anyhow::Result<()> {
-    let Torrent { id, .. } = find(store, torrent).await?;
-    store.remove_torrent(id).await?;
+    let removing = async {
+        let Torrent { id, .. } = find(store, torrent).await?;
+        store.remove_torrent(id).await?;
+        anyhow::Ok(id)
+    };
+    let record = record("torrent.remove", Subject::new("torrent", torrent));
+    let id = desk.recorded(record, removing, |record, id| record.about(Subject::torrent(Some(*id)))).await?;
     desk.output.show(&json!({ "id": id.get(), "removed": true }), &format!("removed torrent {id}\n"))?;
     Ok(())
 }
 
 async fn set_enabled(desk: &Desk, store: &Store, torrent: TorrentRef, enabled: bool) -> anyhow::Result<()> {
-    let Torrent { id, .. } = find(store, torrent).await?;
-    store.set_torrent_enabled(id, enabled).await?;
+    let setting = async {
+        let Torrent { id, .. } = find(store, torrent).await?;
+        store.set_torrent_enabled(id, enabled).await?;
+        anyhow::Ok(id)
+    };
+    let action = if enabled { "torrent.enable" } else { "torrent.disable" };
+    let record = record(action, Subject::new("torrent", torrent));
+    let id = desk.recorded(record, setting, |record, id| record.about(Subject::torrent(Some(*id)))).await?;
     let text = format!("{} torrent {id}\n", if enabled { "enabled" } else { "disabled" });
     desk.output.show(&json!({ "id": id.get(), "enabled": enabled }), &text)?;
     Ok(())

@@ -1,11 +1,13 @@
 //! `rollcall user …`
 
+use access::audit::{Record, Subject, passkey_subject_id};
 use access::{AccessError, NewUser, Store, User};
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};
 use serde_json::{Value as Json, json};
 
 use super::accounts::{self, List};
+use super::recorded::record;
 use super::{Desk, PAGE_ROWS};
 use crate::cli::UserCommand;
 use crate::output::{Fields, Table, yes_or_no};
@@ -15,7 +17,8 @@ pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
     let store = desk.open_store().await?;
     match command {
         UserCommand::Add { id, passkey } => {
-            let user = store.add_user(NewUser { id, passkey, created_at: SystemClock.now() }).await?;
+            let adding = store.add_user(NewUser { id, passkey, created_at: SystemClock.now() });
+            let user = desk.recorded(record("user.add", Subject::user(id)), adding, tell_of).await?;
             show(desk, &user)?;
         }
         UserCommand::List { show_passkeys } => list(desk, &find_all(&store).await?, show_passkeys)?,
@@ -31,7 +34,8 @@ pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
         UserCommand::Torrents { id } => accounts::show_accounts(desk, id).await?,
         UserCommand::HitAndRuns { id } => accounts::show_hit_and_runs(desk, id).await?,
         UserCommand::Remove { id } => {
-            store.remove_user(id).await?;
+            let record = record("user.remove", Subject::user(Some(id)));
+            desk.recorded(record, store.remove_user(id), |record, ()| record).await?;
             desk.output.show(&json!({ "id": id.get(), "removed": true }), &format!("removed user {id}\n"))?;
         }
         UserCommand::Enable { id } => set_enabled(desk, &store, id, true).await?,
@@ -39,6 +43,11 @@ pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
     }
     store.close().await;
     Ok(())
+}
+
+/// What a record says of a user: the number, and a name for the passkey that does not tell it.
+pub fn tell_of(record: Record, user: &User) -> Record {
+    record.about(Subject::user(Some(user.id))).with("passkey", passkey_subject_id(&user.passkey))
 }
 
 /// The user with this number, or an error that says there is none.
@@ -85,14 +94,16 @@ fn fields_of(user: &User) -> Fields {
         .with("id", user.id)
         .with("passkey", user.passkey)
         .with("enabled", yes_or_no(user.enabled))
+        .with("adopted", yes_or_no(user.vouched))
 }
 
 fn list(desk: &Desk, users: &[User], show_passkeys: bool) -> std::io::Result<()> {
-    let mut table = Table::new(&["id", "enabled", "passkey"]);
+    let mut table = Table::new(&["id", "enabled", "adopted", "passkey"]);
     for user in users {
         table.add(vec![
             user.id.to_string(),
             yes_or_no(user.enabled).to_owned(),
+            yes_or_no(user.vouched).to_owned(),
             passkey_of(user, show_passkeys),
         ]);
     }
@@ -101,7 +112,9 @@ fn list(desk: &Desk, users: &[User], show_passkeys: bool) -> std::io::Result<()>
 }
 
 async fn set_enabled(desk: &Desk, store: &Store, id: UserId, enabled: bool) -> anyhow::Result<()> {
-    store.set_user_enabled(id, enabled).await?;
+    let action = if enabled { "user.enable" } else { "user.disable" };
+    let record = record(action, Subject::user(Some(id)));
+    desk.recorded(record, store.set_user_enabled(id, enabled), |record, ()| record).await?;
     let text = format!("{} user {id}\n", if enabled { "enabled" } else { "disabled" });
     desk.output.show(&json!({ "id": id.get(), "enabled": enabled }), &text)?;
     Ok(())
@@ -112,6 +125,7 @@ fn json_of(user: &User, show_passkeys: bool) -> Json {
         "id": user.id.get(),
         "passkey": passkey_of(user, show_passkeys),
         "enabled": user.enabled,
+        "adopted": user.vouched,
         "created_at": user.created_at.0,
     })
 }

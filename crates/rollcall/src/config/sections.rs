@@ -41,7 +41,7 @@ config_section! {
     /// Where announces are heard and how they are answered.
     Tracker as "tracker" {
         /// Addresses for announces over HTTP: one text with commas, or a list. "" turns HTTP off.
-        /// Loopback until you open it: "0.0.0.0:6969,[::]:6969" listens everywhere.
+        /// Loopback until you open it: "0.0.0.0:6969,[::]:6969" listens everywhere, and needs allow_plaintext.
         http_addr: Vec<SocketAddr> = loopback_6969(),
         /// Addresses for announces over UDP, written likewise. "" turns UDP off.
         udp_addr: Vec<SocketAddr> = loopback_6969(),

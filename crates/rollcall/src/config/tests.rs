@@ -56,6 +56,7 @@ fn what_is_changed_prints_and_parses_back() {
         r#"
         [tracker]
         http_addr = ["0.0.0.0:6969", "[::]:6969"]
+        allow_plaintext = true
         trusted_proxies = ["10.1.2.3/8", "2001:db8::1"]
         forwarded_headers = ["X-Real-IP"]
         tls_cert_file = 'C:\odd "path"'
@@ -213,6 +214,18 @@ fn values_that_do_not_fit_together_are_refused() {
         let refusal = refusal_of_file(file);
         assert!(refusal.starts_with(beginning), "{file}: {refusal}");
     }
+}
+
+#[test]
+fn nothing_secret_crosses_the_network_in_plain_text_unless_told_so() {
+    let refusal = refusal_of_file("[tracker]\nhttp_addr = \"0.0.0.0:6969\"");
+    assert!(refusal.contains("tracker.allow_plaintext") && refusal.contains("plain text"), "{refusal}");
+    let refusal = refusal_of_file("[site]\naddr = \"10.0.0.1:8080\"");
+    assert!(refusal.contains("site.allow_plaintext") && refusal.contains("10.0.0.1:8080"), "{refusal}");
+    load_file("[tracker]\nhttp_addr = \"0.0.0.0:6969\"\nallow_plaintext = true");
+    load_file("[site]\naddr = \"0.0.0.0:8080\"\nallow_plaintext = true");
+    load_file("[site]\naddr = \"0.0.0.0:8443\"\ntls_cert_file = \"a\"\ntls_key_file = \"b\"");
+    load_file("[tracker]\nudp_addr = \"0.0.0.0:6969\"");
 }
 
 #[test]

@@ -38,11 +38,26 @@ pub fn find_misfit(config: &Config) -> Option<Misfit> {
     .or_else(|| something_listens(config))
     .or_else(|| addresses_are_distinct(config))
     .or_else(|| https_has_its_files(config))
+    .or_else(|| site_files_go_together(config))
+    .or_else(|| nothing_secret_is_sent_in_the_clear(config))
     .or_else(|| proxies_are_named(config))
     .or_else(|| one_way_to_redis(config))
     .or_else(|| streams_are_distinct(config))
     .or_else(|| groups_are_distinct(config))
     .or_else(|| readers_wake_up_in_time(config))
+    .or_else(|| verify_call_has_a_key(config))
+}
+
+/// An endpoint that wants no key would tell anybody who has which passkey.
+fn verify_call_has_a_key(config: &Config) -> Option<Misfit> {
+    let access = &config.access;
+    let has_key = access.verify_api_key.reveal().or(config.site.tracker_api_key.reveal()).is_some();
+    (access.verify_url.as_str().is_some() && !has_key).then(|| Misfit {
+        keys: vec!["access.verify_url", "access.verify_api_key"],
+        problem: "access.verify_url needs a key to send: set access.verify_api_key to the one that the site expects, \
+                  or site.tracker_api_key (TRACKER_API_KEY)"
+            .to_owned(),
+    })
 }
 
 /// A reader that waits for entries says nothing meanwhile.
@@ -124,7 +139,11 @@ fn something_listens(config: &Config) -> Option<Misfit> {
 
 fn addresses_are_distinct(config: &Config) -> Option<Misfit> {
     let tracker = &config.tracker;
-    let over_tcp = [("tracker.http_addr", &tracker.http_addr), ("tracker.https_addr", &tracker.https_addr)];
+    let over_tcp = [
+        ("tracker.http_addr", &tracker.http_addr),
+        ("tracker.https_addr", &tracker.https_addr),
+        ("site.addr", &config.site.addr),
+    ];
     let over_udp = [("tracker.udp_addr", &tracker.udp_addr)];
     repeated_address(&over_tcp).or_else(|| repeated_address(&over_udp))
 }
@@ -161,6 +180,38 @@ fn https_has_its_files(config: &Config) -> Option<Misfit> {
     (!has_both && !has_neither).then(|| Misfit {
         keys,
         problem: "tracker.tls_cert_file and tracker.tls_key_file go together: set both or neither".to_owned(),
+    })
+}
+
+fn site_files_go_together(config: &Config) -> Option<Misfit> {
+    let site = &config.site;
+    (site.tls_cert_file.is_some() != site.tls_key_file.is_some()).then(|| Misfit {
+        keys: vec!["site.tls_cert_file", "site.tls_key_file"],
+        problem: "site.tls_cert_file and site.tls_key_file go together: set both or neither".to_owned(),
+    })
+}
+
+/// Passkeys and keys are read by whoever carries them, unless they are encrypted. UDP knows no encryption.
+fn nothing_secret_is_sent_in_the_clear(config: &Config) -> Option<Misfit> {
+    let (tracker, site) = (&config.tracker, &config.site);
+    let is_open = |address: &&SocketAddr| !address.ip().is_loopback();
+    if let Some(address) = tracker.http_addr.iter().find(is_open).filter(|_| !tracker.allow_plaintext) {
+        return Some(Misfit {
+            keys: vec!["tracker.http_addr", "tracker.allow_plaintext"],
+            problem: format!(
+                "tracker.http_addr has {address}, where passkeys would cross the network in plain text: use \
+                 tracker.https_addr with a certificate, or set tracker.allow_plaintext = true if a proxy in front \
+                 speaks HTTPS or you accept that they can be read"
+            ),
+        });
+    }
+    let is_plain = site.tls_cert_file.is_none() && !site.allow_plaintext;
+    site.addr.iter().find(is_open).filter(|_| is_plain).map(|address| Misfit {
+        keys: vec!["site.addr", "site.allow_plaintext"],
+        problem: format!(
+            "site.addr has {address}, where API keys would cross the network in plain text: set site.tls_cert_file \
+             and site.tls_key_file, or site.allow_plaintext = true if a proxy in front speaks HTTPS"
+        ),
     })
 }
 

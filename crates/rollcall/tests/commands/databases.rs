@@ -43,7 +43,7 @@ fn users_torrents_and_clients_are_kept_on_a_server() {
         };
         run(&["user", "add", "--id", "7", "--passkey", PASSKEY]);
         run(&["user", "disable", "7"]);
-        assert_eq!(run(&["user", "list"]), "id  enabled  passkey\n7   no       0123…\n");
+        assert_eq!(run(&["user", "list"]), "id  enabled  adopted  passkey\n7   no       no       0123…\n");
         let hash = "0123456789012345678901234567890123456789";
         run(&["torrent", "add", "--infohash", hash, "--name", "Łódź 🦀"]);
         assert!(run(&["torrent", "list"]).contains("Łódź 🦀"));

@@ -2,13 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
 
+mod audit;
 mod client;
 mod config;
 mod databases;
+mod key;
 mod passkey;
 mod torrent;
 mod usage;
 mod user;
+mod whitelist;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

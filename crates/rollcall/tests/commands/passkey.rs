@@ -12,8 +12,11 @@ fn a_rotated_passkey_stops_working() {
     let site = Site::new();
     site.text(&["user", "add", "--id", "7", "--passkey", OLD]);
     let rotated = site.json(&["passkey", "rotate", "--user", "7", "--passkey", NEW]);
-    assert_eq!(rotated, json!({ "id": 7, "passkey": NEW, "enabled": true }));
-    assert_eq!(site.json(&["passkey", "check", NEW]), json!({ "valid": true, "user": 7, "reason": null }));
+    assert_eq!(rotated, json!({ "id": 7, "passkey": NEW, "enabled": true, "adopted": false }));
+    assert_eq!(
+        site.json(&["passkey", "check", NEW]),
+        json!({ "valid": true, "user": 7, "whitelisted": false, "reason": null })
+    );
     assert_eq!(site.run(&["passkey", "check", OLD]).exit_code, 1);
     let random = site.json(&["passkey", "rotate", "--user", "7"]);
     assert_ne!(random["passkey"], NEW);
@@ -24,14 +27,15 @@ fn a_check_answers_by_exit_code_and_says_why() {
     let site = Site::new();
     let unknown = site.run(&["passkey", "check", OLD]);
     assert_eq!(unknown.exit_code, 1);
-    assert_eq!(unknown.stdout, "passkey 0000… does not work: nobody has it\n");
+    let text = "passkey 0000… does not work: nobody has it, and it is not on the whitelist\n";
+    assert_eq!(unknown.stdout, text);
     site.text(&["user", "add", "--id", "7", "--passkey", OLD]);
     assert_eq!(site.text(&["passkey", "check", OLD]), "passkey 0000… works: user 7\n");
     site.text(&["user", "disable", "7"]);
     let disabled = site.run(&["passkey", "check", OLD, "--json"]);
     assert_eq!(disabled.exit_code, 1);
     let answer: Json = serde_json::from_str(&disabled.stdout).unwrap();
-    assert_eq!(answer, json!({ "valid": false, "user": 7, "reason": "disabled" }));
+    assert_eq!(answer, json!({ "valid": false, "user": 7, "whitelisted": false, "reason": "disabled" }));
 }
 
 #[test]

@@ -113,7 +113,14 @@ fn announce_urls_come_from_the_addresses_listened_on() {
          udp://127.0.0.1:6969/announce/0123abcd\n\
          udp://[::1]:6969/announce/0123abcd\n"
     );
-    let set = ["--set", "tracker.http_addr=203.0.113.5:80", "--set", "tracker.udp_addr="];
+    let set = [
+        "--set",
+        "tracker.http_addr=203.0.113.5:80",
+        "--set",
+        "tracker.allow_plaintext=true",
+        "--set",
+        "tracker.udp_addr=",
+    ];
     assert_eq!(
         site.json(&[&["torrent", "announce-url", "--user", "7"][..], &set].concat()),
         json!({ "user": 7, "https": [], "http": ["http://203.0.113.5:80/announce/0123abcd"], "udp": [] })
@@ -134,7 +141,14 @@ fn announce_urls_can_have_another_base() {
         site.text(&[&base[..], &["--set", "tracker.udp_addr=0.0.0.0:6969"]].concat()),
         "https://tracker.example.org/announce/0123abcd\nudp://tracker.example.org:6969/announce/0123abcd\n"
     );
-    let everywhere = ["--set", "tracker.http_addr=0.0.0.0:6969", "--set", "tracker.udp_addr="];
+    let everywhere = [
+        "--set",
+        "tracker.http_addr=0.0.0.0:6969",
+        "--set",
+        "tracker.allow_plaintext=true",
+        "--set",
+        "tracker.udp_addr=",
+    ];
     let refusal = site.refusal(&[&["torrent", "announce-url", "--user", "7"][..], &everywhere].concat());
     assert!(refusal.contains("(0.0.0.0:6969)") && refusal.contains("add --base"), "{refusal}");
     assert!(site.refusal(&["torrent", "announce-url", "--user", "8"]).starts_with("there is no user 8"));

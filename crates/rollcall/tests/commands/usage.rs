@@ -11,6 +11,8 @@ fn help_shows_every_command_and_examples() {
         "passkey",
         "torrent",
         "client",
+        "key",
+        "audit",
         "config",
         "--config",
         "--data",
@@ -24,7 +26,16 @@ fn help_shows_every_command_and_examples() {
 #[test]
 fn every_command_has_help_with_the_flags_all_share() {
     let site = Site::new();
-    for command in ["serve", "user add", "passkey rotate", "torrent add", "client allow", "config check"] {
+    for command in [
+        "serve",
+        "user add",
+        "passkey rotate",
+        "torrent add",
+        "client allow",
+        "config check",
+        "key create",
+        "audit verify",
+    ] {
         let arguments: Vec<&str> = command.split(' ').chain(["--help"]).collect();
         let help = site.text(&arguments);
         assert!(help.contains("--config <FILE>") && help.contains("--json"), "{command}: {help}");

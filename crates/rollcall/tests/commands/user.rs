@@ -11,10 +11,10 @@ fn a_new_user_gets_the_passkey_given_in_lower_case() {
     let site = Site::new();
     let passkey = PASSKEY.to_uppercase();
     let added = site.json(&["user", "add", "--id", "7", "--passkey", &passkey]);
-    assert_eq!(added, json!({ "id": 7, "passkey": PASSKEY, "enabled": true }));
+    assert_eq!(added, json!({ "id": 7, "passkey": PASSKEY, "enabled": true, "adopted": false }));
     let shown = site.json(&["user", "show", "7"]);
     let of_nobody_yet = json!({
-        "id": 7, "passkey": PASSKEY, "enabled": true,
+        "id": 7, "passkey": PASSKEY, "enabled": true, "adopted": false,
         "uploaded": "0", "downloaded": "0", "credited_uploaded": "0", "credited_downloaded": "0",
         "seeding_s": 0, "leeching_s": 0, "completed": 0, "first_seen": null, "last_seen": null,
         "seeding": 0, "leeching": 0,
@@ -22,7 +22,9 @@ fn a_new_user_gets_the_passkey_given_in_lower_case() {
     assert_eq!(shown, of_nobody_yet);
     let shown = site.text(&["user", "show", "7"]);
     assert!(
-        shown.starts_with(&format!("id           7\npasskey      {PASSKEY}\nenabled      yes\n")),
+        shown.starts_with(&format!(
+            "id           7\npasskey      {PASSKEY}\nenabled      yes\nadopted      no\n"
+        )),
         "{shown}"
     );
     assert!(shown.contains("\nuploaded     0\n"), "{shown}");
@@ -43,10 +45,10 @@ fn lists_hide_passkeys_until_asked() {
     assert_eq!(site.text(&["user", "list"]), "none\n");
     assert_eq!(site.json(&["user", "list"]), json!({ "users": [] }));
     site.text(&["user", "add", "--id", "7", "--passkey", PASSKEY]);
-    assert_eq!(site.text(&["user", "list"]), "id  enabled  passkey\n7   yes      0123…\n");
-    let hidden = json!({ "users": [{ "id": 7, "passkey": "0123…", "enabled": true }] });
+    assert_eq!(site.text(&["user", "list"]), "id  enabled  adopted  passkey\n7   yes      no       0123…\n");
+    let hidden = json!({ "users": [{ "id": 7, "passkey": "0123…", "enabled": true, "adopted": false }] });
     assert_eq!(site.json(&["user", "list"]), hidden);
-    let shown = json!({ "users": [{ "id": 7, "passkey": PASSKEY, "enabled": true }] });
+    let shown = json!({ "users": [{ "id": 7, "passkey": PASSKEY, "enabled": true, "adopted": false }] });
     assert_eq!(site.json(&["user", "list", "--show-passkeys"]), shown);
 }
 

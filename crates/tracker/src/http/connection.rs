@@ -8,14 +8,17 @@ use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
+use access::vouching::Asked;
+use domain::Passkey;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::proxy;
 use super::proxy_protocol::{self, Parsed};
-use super::request::{self, Progress};
+use super::request::{self, Attempt, Progress, Setting};
 use super::response::{self, After, Status};
 use super::{HttpServer, last_call};
 
@@ -194,10 +197,12 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
         out.clear();
         let mut start = 0;
         let mut end = None;
+        let mut attempt = Attempt::First;
         while end.is_none() && start < self.received.len() {
-            let tracker = &self.server.tracker;
+            let setting = Setting { from: self.from, tracker: &self.server.tracker, attempt };
             let answers_before = out.len();
-            match request::answer_first(&self.received[start..], self.from, tracker, &mut out) {
+            attempt = Attempt::First;
+            match request::answer_first(&self.received[start..], setting, &mut out) {
                 Progress::Answered { consumed, after, receipt } => {
                     start += consumed;
                     if let Some(receipt) = receipt
@@ -209,6 +214,14 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
                     if after == After::Close {
                         end = Some(End::Closed);
                     }
+                }
+                Progress::Ask(passkey) => {
+                    // Answers to what came before need not wait for this one.
+                    if !out.is_empty() && self.write(&mut out).await.is_err() {
+                        end = Some(End::Stuck);
+                    }
+                    self.ask(passkey).await;
+                    attempt = Attempt::AfterAsking;
                 }
                 Progress::Incomplete => {
                     end = self.check_head_size(start, &mut out);
@@ -226,6 +239,19 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
         }
         WRITE_BUFFER.set(out);
         end
+    }
+
+    /// Waits until somebody was asked about a passkey, or nobody can be, or it takes too long; the gate knows which.
+    async fn ask(&self, passkey: Passkey) {
+        let tracker = &self.server.tracker;
+        let (answered, answer) = oneshot::channel();
+        // Nobody waits any more if the client is gone.
+        let on_answer = Box::new(move || {
+            let _ = answered.send(());
+        });
+        if tracker.ask(passkey, on_answer) == Asked::Taken {
+            let _ = timeout(tracker.ask_patience(), answer).await;
+        }
     }
 
     /// Waits until an announce is stored; false if it is not, in time.

@@ -21,17 +21,17 @@ pub struct Client {
 }
 
 /// An IPv4 address that came in as IPv6 is an IPv4 address.
-pub(crate) fn unmapped(address: SocketAddr) -> SocketAddr {
+pub fn unmapped(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 /// Whether what comes from here is a proxy's.
-pub(crate) fn is_trusted(ip: IpAddr, proxies: &ProxySettings) -> bool {
+pub fn is_trusted(ip: IpAddr, proxies: &ProxySettings) -> bool {
     proxies.trusted.iter().any(|range| range.contains(&ip))
 }
 
 /// Who asks, given where the connection came from and what the headers say.
-pub(crate) fn client_address<'h>(
+pub fn client_address<'h>(
     from: IpAddr,
     headers: impl Iterator<Item = (&'h str, &'h [u8])> + Clone,
     proxies: &ProxySettings,

@@ -3,7 +3,10 @@
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use domain::Passkey;
+use domain::clock::Stopwatch;
 use httparse::{EMPTY_HEADER, Header, Status as Parsed};
 use swarm::{Families, PeerLists};
 use tokio::sync::oneshot;
@@ -13,6 +16,7 @@ use wire::http::{AnnounceQuery, AnnounceReply, Failure, Route, ScrapeQuery, Targ
 use super::proxy::{self, ForwardedError};
 use super::request_line::{LineParsed, RequestLine};
 use super::response::{self, After, Status};
+use crate::halt::Halt;
 use crate::limits::Sender;
 use crate::pipeline::{Accepted, Request, Tracker};
 use crate::rejection::Rejection;
@@ -30,6 +34,8 @@ pub(super) type Receipt = oneshot::Receiver<bool>;
 pub(super) enum Progress {
     /// A request of this many bytes was answered.
     Answered { consumed: usize, after: After, receipt: Option<Receipt> },
+    /// Nothing was answered: somebody has to be asked about this passkey, and then the request is answered anew.
+    Ask(Passkey),
     /// More bytes are needed.
     Incomplete,
     /// The bytes, or those behind them, cannot be understood; the connection has been given its last words.
@@ -49,6 +55,22 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
+/// Which time it is that a request is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    First,
+    /// Somebody was asked about its passkey meanwhile. It counts as one request, and nobody is asked again.
+    AfterAsking,
+}
+
+/// Whose request it is, who answers it, and for which time.
+#[derive(Clone, Copy)]
+pub(super) struct Setting<'s> {
+    pub(super) from: SocketAddr,
+    pub(super) tracker: &'s Tracker,
+    pub(super) attempt: Attempt,
+}
+
 /// What of a head decides about the connection.
 struct Manner {
     after: After,
@@ -63,7 +85,8 @@ struct Head<'h> {
 }
 
 /// Answers the first request in `bytes`, if it is there whole; the answer is appended to `out`.
-pub(super) fn answer_first(bytes: &[u8], from: SocketAddr, tracker: &Tracker, out: &mut Vec<u8>) -> Progress {
+pub(super) fn answer_first(bytes: &[u8], setting: Setting<'_>, out: &mut Vec<u8>) -> Progress {
+    let tracker = setting.tracker;
     let line = match RequestLine::parse(bytes) {
         LineParsed::Complete(line) => line,
         LineParsed::Partial => return Progress::Incomplete,
@@ -78,19 +101,19 @@ pub(super) fn answer_first(bytes: &[u8], from: SocketAddr, tracker: &Tracker, ou
         Err(httparse::Error::TooManyHeaders) => {
             let mut many = [EMPTY_HEADER; HEADERS_MAX];
             let parsed = httparse::parse_headers(&bytes[line.length..], &mut many);
-            answer_parsed(line, parsed, from, tracker, out)
+            answer_parsed(line, parsed, setting, out)
         }
-        parsed => answer_parsed(line, parsed, from, tracker, out),
+        parsed => answer_parsed(line, parsed, setting, out),
     }
 }
 
 fn answer_parsed<'h>(
     line: RequestLine<'h>,
     parsed: httparse::Result<(usize, &'h [Header<'h>])>,
-    from: SocketAddr,
-    tracker: &Tracker,
+    setting: Setting<'_>,
     out: &mut Vec<u8>,
 ) -> Progress {
+    let tracker = setting.tracker;
     let (header_bytes, headers) = match parsed {
         Ok(Parsed::Complete(whole)) => whole,
         Ok(Parsed::Partial) => return Progress::Incomplete,
@@ -106,16 +129,21 @@ fn answer_parsed<'h>(
     }
     let Manner { after, has_body } = manner_of(&line, headers);
     let head = Head { line, headers, has_body };
-    let (after, receipt) = SCRATCH.with_borrow_mut(|scratch| {
-        let (status, after) = match answer(&head, from, tracker, scratch) {
+    let answering = Stopwatch::start();
+    SCRATCH.with_borrow_mut(|scratch| {
+        let (status, after) = match answer(&head, setting, scratch) {
             Ok(()) => (Status::Ok, after),
-            Err(problem) => (problem.status(), if problem.ends_connection() { After::Close } else { after }),
+            Err(Stop::Ask(passkey)) => return Progress::Ask(passkey),
+            Err(Stop::Problem(problem)) => {
+                (problem.status(), if problem.ends_connection() { After::Close } else { after })
+            }
         };
         response::write(out, status, after, &scratch.body);
-        (after, scratch.receipt.take())
-    });
-    // Nobody reads bodies here, so what follows is no request.
-    if has_body { Progress::Refused } else { Progress::Answered { consumed, after, receipt } }
+        let receipt = scratch.receipt.take();
+        tracker.counters().answers_http.record(answering.elapsed());
+        // Nobody reads bodies here, so what follows is no request.
+        if has_body { Progress::Refused } else { Progress::Answered { consumed, after, receipt } }
+    })
 }
 
 /// Appends the last words to a connection whose head is longer than allowed.
@@ -168,22 +196,19 @@ fn manner_of(line: &RequestLine<'_>, headers: &[Header<'_>]) -> Manner {
 }
 
 /// Writes the body of the answer, whichever it is.
-fn answer(
-    head: &Head<'_>,
-    from: SocketAddr,
-    tracker: &Tracker,
-    scratch: &mut Scratch,
-) -> Result<(), Problem> {
+fn answer(head: &Head<'_>, setting: Setting<'_>, scratch: &mut Scratch) -> Result<(), Stop> {
     scratch.body.clear();
-    answer_request(head, from, tracker, scratch).inspect_err(|problem| {
-        tracker.counters().refused.count(problem.label());
+    let outcome = answer_request(head, setting, scratch);
+    if let Err(Stop::Problem(problem)) = &outcome {
+        setting.tracker.counters().refused.count(problem.label());
         scratch.body.clear();
         // Whoever sends HEAD would take a body for the next answer.
         if head.line.method != b"HEAD" {
             let (reason, retry_in) = (problem.to_string(), problem.retry_in());
             Failure { reason: &reason, retry_in }.write(&mut scratch.body);
         }
-    })
+    }
+    outcome
 }
 
 /// Why a request that is HTTP is not answered with what it asked for.
@@ -197,6 +222,27 @@ enum Problem {
     Forwarded(#[from] ForwardedError),
     #[error(transparent)]
     Rejected(#[from] Rejection),
+}
+
+/// Why a request is not answered with what it asked for, or not yet.
+enum Stop {
+    Problem(Problem),
+    Ask(Passkey),
+}
+
+impl<P: Into<Problem>> From<P> for Stop {
+    fn from(problem: P) -> Self {
+        Stop::Problem(problem.into())
+    }
+}
+
+impl Stop {
+    fn of(halt: Halt, attempt: Attempt) -> Self {
+        match (halt, attempt) {
+            (Halt::Ask(passkey), Attempt::First) => Stop::Ask(passkey),
+            (halt, _) => halt.into_rejection().into(),
+        }
+    }
 }
 
 impl Problem {
@@ -238,37 +284,35 @@ impl From<wire::http::QueryError> for Problem {
     }
 }
 
-fn answer_request(
-    head: &Head<'_>,
-    from: SocketAddr,
-    tracker: &Tracker,
-    scratch: &mut Scratch,
-) -> Result<(), Problem> {
+fn answer_request(head: &Head<'_>, setting: Setting<'_>, scratch: &mut Scratch) -> Result<(), Stop> {
+    let Setting { from, tracker, attempt } = setting;
     let client = {
         let live = tracker.live();
         let headers = head.headers.iter().map(|header| (header.name, header.value));
         proxy::client_address(from.ip(), headers, &live.proxies)?
     };
-    tracker.check_flood(client.ip, Sender::Proven)?;
+    if attempt == Attempt::First {
+        tracker.check_flood(client.ip, Sender::Proven)?;
+    }
     if head.line.method != b"GET" {
-        return Err(Problem::Method);
+        return Err(Problem::Method.into());
     }
     if head.has_body {
-        return Err(Problem::Body);
+        return Err(Problem::Body.into());
     }
     let target = parse_target(head.line.target)?;
     match target.route {
-        Route::Announce => announce(&target, client, tracker, scratch),
-        Route::Scrape => scrape(&target, tracker, scratch),
+        Route::Announce => announce(&target, client, setting, scratch),
+        Route::Scrape => scrape(&target, setting, scratch),
     }
 }
 
 fn announce(
     target: &Target<'_>,
     client: proxy::Client,
-    tracker: &Tracker,
+    Setting { tracker, attempt, .. }: Setting<'_>,
     scratch: &mut Scratch,
-) -> Result<(), Problem> {
+) -> Result<(), Stop> {
     let query = AnnounceQuery::parse(target.query)?;
     let passkey = target.path_passkey()?.or(query.passkey).ok_or(Rejection::NoPasskey)?;
     // Only a trusted proxy may say that a client is elsewhere.
@@ -287,10 +331,11 @@ fn announce(
         numwant: query.numwant,
         families: Families::Both,
     };
-    let Accepted { answer, unwritten } = tracker.announce(&request, &mut scratch.lists)?;
-    tracker.counters().announces_http.increment();
+    let accepted = tracker.announce(&request, &mut scratch.lists);
+    let Accepted { answer, unwritten } = accepted.map_err(|halt| Stop::of(halt, attempt))?;
+    tracker.counters().announces_http.count(request.event);
     if let Some(unwritten) = unwritten {
-        scratch.receipt = write_down(unwritten);
+        scratch.receipt = write_down(unwritten, tracker);
     }
     AnnounceReply {
         complete: answer.counts.seeders,
@@ -308,23 +353,28 @@ fn announce(
 }
 
 /// Writes the event down; a receipt where the answer has to wait for it.
-fn write_down(unwritten: Unwritten<'_>) -> Option<Receipt> {
+fn write_down(unwritten: Unwritten<'_>, tracker: &Tracker) -> Option<Receipt> {
     if !unwritten.is_awaited() {
         unwritten.write(None);
         return None;
     }
     let (stored, receipt) = oneshot::channel();
-    // Nobody waits any more if the client is gone.
+    let (waiting, waits) = (Stopwatch::start(), Arc::clone(&tracker.counters().journal_waits));
     unwritten.write(Some(Box::new(move |is_stored| {
+        if is_stored {
+            waits.record(waiting.elapsed());
+        }
+        // Nobody waits any more if the client is gone.
         let _ = stored.send(is_stored);
     })));
     Some(receipt)
 }
 
-fn scrape(target: &Target<'_>, tracker: &Tracker, scratch: &mut Scratch) -> Result<(), Problem> {
+fn scrape(target: &Target<'_>, setting: Setting<'_>, scratch: &mut Scratch) -> Result<(), Stop> {
+    let Setting { tracker, attempt, .. } = setting;
     let query = ScrapeQuery::parse(target.query)?;
     let passkey = target.path_passkey()?.or(query.passkey).ok_or(Rejection::NoPasskey)?;
-    tracker.admit_scrape(&passkey)?;
+    tracker.admit_scrape(&passkey).map_err(|halt| Stop::of(halt, attempt))?;
     scratch.scraped.clear();
     scratch.scraped.extend(query.info_hashes.iter().filter_map(|info_hash| tracker.scrape(*info_hash)));
     let min_interval = tracker.live().min_announce_interval;

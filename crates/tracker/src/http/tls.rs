@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
+use domain::UnixTime;
 use parking_lot::Mutex;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
@@ -82,6 +83,18 @@ impl Certificate {
         })
     }
 
+    /// When the certificate that is shown expires: the first of its chain to do so. None if one of them cannot be
+    /// read, which no client could either.
+    pub fn expires_at(&self) -> Option<UnixTime> {
+        let shown = self.shown.0.load();
+        let ends = shown.cert.iter().map(|certificate| {
+            let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
+            Some(parsed.validity().not_after.timestamp())
+        });
+        let first = ends.collect::<Option<Vec<i64>>>()?.into_iter().min()?;
+        Some(UnixTime(u32::try_from(first.max(0)).unwrap_or(u32::MAX)))
+    }
+
     /// Reads the files again if they changed. Files that are not usable leave everything as it was.
     pub fn reload_if_changed(&self) {
         let mut seen = self.seen.lock();
@@ -115,7 +128,7 @@ impl Certificate {
     }
 
     /// What takes connections with this certificate.
-    pub(crate) fn acceptor(&self) -> TlsAcceptor {
+    pub fn acceptor(&self) -> TlsAcceptor {
         let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
             .expect("the provider supports the default protocol versions")

@@ -45,6 +45,16 @@ pub struct ConnectionPermit {
 }
 
 impl Connections {
+    /// How many are open.
+    pub fn count(&self) -> usize {
+        self.0.lock().total
+    }
+
+    /// How many addresses have one open.
+    pub fn address_count(&self) -> usize {
+        self.0.lock().by_address.len()
+    }
+
     /// Takes a place, if there is one. A per-address maximum of zero means no limit.
     pub fn open(
         self: &Arc<Self>,
@@ -93,6 +103,7 @@ mod tests {
         assert_eq!(connections.open(here, 3, 2).unwrap_err(), TooMany::FromAddress);
         let _third = connections.open(there, 3, 2).unwrap();
         assert_eq!(connections.open(there, 3, 2).unwrap_err(), TooMany::Connections);
+        assert_eq!((connections.count(), connections.address_count()), (3, 2));
         let in_one_network = |last: u16| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, last]);
         let others = Arc::new(Connections::default());
         let _held: Vec<_> = (0..2).map(|last| others.open(in_one_network(last), 9, 2).unwrap()).collect();

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use domain::UnixTime;
 
 use super::{AddressHasher, WAYS};
+use crate::counters::Counter;
 
 /// Groups of cells: room for 65,536 busy addresses in half a mebibyte.
 const GROUPS: usize = 16_384;
@@ -56,13 +57,24 @@ pub enum Sender {
 pub struct FloodLimiter {
     cells: Box<[[AtomicU64; WAYS]]>,
     hasher: AddressHasher,
+    displaced: Counter,
 }
 
 impl FloodLimiter {
     /// An empty table; the secret keeps strangers from aiming at another's cell.
     pub fn new(secret: [u64; 2]) -> Self {
         let cells = (0..GROUPS).map(|_| Default::default()).collect();
-        FloodLimiter { cells, hasher: AddressHasher::new(secret) }
+        FloodLimiter { cells, hasher: AddressHasher::new(secret), displaced: Counter::default() }
+    }
+
+    /// How many addresses it has room for.
+    pub fn capacity(&self) -> usize {
+        GROUPS * WAYS
+    }
+
+    /// How often a busy address was forgotten to make room for another: it may then send its burst once more.
+    pub fn displaced(&self) -> u64 {
+        self.displaced.get()
     }
 
     /// Counts one request; false if the address has used up its `burst` and more than `per_s` a second since. Zero
@@ -87,6 +99,10 @@ impl FloodLimiter {
                 if bucket.who == who && bucket.age_at(second) == 0 { bucket.second } else { second };
             let new = Bucket { who, second: written_at, level: level + 1 }.to_cell();
             if cell.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                let is_others = bucket.who != 0 && bucket.who != who;
+                if is_others && bucket.level_at(second, per_s) > 0 {
+                    self.displaced.increment();
+                }
                 return true;
             }
         }
@@ -172,5 +188,17 @@ mod tests {
         let limiter = FloodLimiter::new([1, 2]);
         assert!((0..10_000).all(|_| limiter.allows(IpAddr::from([1, 1, 1, 1]), Sender::Proven, NOW, 0, 5)));
         assert!((0..10_000).all(|_| limiter.allows(IpAddr::from([1, 1, 1, 1]), Sender::Proven, NOW, 5, 0)));
+    }
+
+    #[test]
+    fn busy_addresses_are_counted_when_they_have_to_go() {
+        let limiter = FloodLimiter::new([1, 2]);
+        let ask = |number: u32, at| limiter.allows(Ipv4Addr::from(number).into(), Sender::Proven, at, 10, 20);
+        let room = limiter.capacity() as u32;
+        assert!((0..2 * room).all(|number| ask(number, NOW)));
+        let displaced = limiter.displaced();
+        assert!(displaced >= u64::from(room) / 2, "twice as many as there is room for: {displaced}");
+        assert!((0..10).all(|number| ask(0x0b00_0000 + number, UnixTime(NOW.0 + 60))));
+        assert_eq!(limiter.displaced(), displaced, "whose bucket has run empty loses nothing");
     }
 }

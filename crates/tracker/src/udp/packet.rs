@@ -1,15 +1,19 @@
 //! One packet → the bytes of its answer. Nothing here waits: a reply that has to wait for storage is sent by whoever
-//! stores.
+//! stores, and a packet whose passkey has to be asked about is set aside and answered by whoever found out.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-use domain::InfoHash;
+use access::Refusal;
+use access::vouching::{Asked, OnAnswer};
+use domain::clock::Stopwatch;
+use domain::{InfoHash, Passkey};
 use swarm::{Families, PeerLists};
 use wire::ScrapeEntry;
 use wire::udp::{self, AnnounceRequest, ScrapeRequest, TransactionId};
 
 use super::ConnectionIds;
+use crate::halt::Halt;
 use crate::limits::Sender;
 use crate::pipeline::{Accepted, Request, Tracker};
 use crate::rejection::Rejection;
@@ -24,16 +28,34 @@ const STALE_ID: &str = "stale id";
 
 /// Answers packets, one at a time.
 pub(super) struct Answerer<'t> {
-    tracker: &'t Tracker,
+    tracker: &'t Arc<Tracker>,
     ids: ConnectionIds,
     lists: PeerLists,
     /// Over which replies are sent that had to wait.
     socket: Arc<UdpSocket>,
+    attempt: Attempt,
+}
+
+/// Which time it is that a packet is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    First,
+    /// Somebody was asked about its passkey meanwhile. It counts as one packet, and nobody is asked again.
+    AfterAsking,
+}
+
+/// A place for a packet that was set aside; given back however it ends.
+struct AsidePlace(Arc<Tracker>);
+
+impl Drop for AsidePlace {
+    fn drop(&mut self) {
+        self.0.packets_aside().give_back();
+    }
 }
 
 impl<'t> Answerer<'t> {
-    pub(super) fn new(tracker: &'t Tracker, ids: ConnectionIds, socket: Arc<UdpSocket>) -> Self {
-        Answerer { tracker, ids, lists: PeerLists::default(), socket }
+    pub(super) fn new(tracker: &'t Arc<Tracker>, ids: ConnectionIds, socket: Arc<UdpSocket>) -> Self {
+        Answerer { tracker, ids, lists: PeerLists::default(), socket, attempt: Attempt::First }
     }
 
     /// Appends the reply to a packet; leaves it empty where silence is the answer.
@@ -43,14 +65,23 @@ impl<'t> Answerer<'t> {
             Ok(udp::Request::Connect { transaction }) => self.connect(transaction, ip, reply),
             Ok(udp::Request::Announce(request)) => {
                 if self.is_genuine(request.connection, request.transaction, ip, reply) {
-                    let outcome = self.announce(&request, from, reply);
+                    let answering = Stopwatch::start();
+                    let outcome = match self.announce(&request, from, reply) {
+                        Err(Halt::Ask(passkey)) if self.attempt == Attempt::First => {
+                            return self.set_aside(packet, from, passkey);
+                        }
+                        outcome => outcome.map_err(Halt::into_rejection),
+                    };
                     self.conclude(outcome, request.transaction, reply);
+                    self.tracker.counters().answers_udp.record(answering.elapsed());
                 }
             }
             Ok(udp::Request::Scrape(request)) => {
                 if self.is_genuine(request.connection, request.transaction, ip, reply) {
+                    let answering = Stopwatch::start();
                     let outcome = self.scrape(&request, ip, reply);
                     self.conclude(outcome, request.transaction, reply);
+                    self.tracker.counters().answers_udp.record(answering.elapsed());
                 }
             }
             Err(error) => {
@@ -94,7 +125,8 @@ impl<'t> Answerer<'t> {
         if let Err(rejection) = outcome {
             self.tracker.counters().refused.count(rejection.label());
             reply.clear();
-            if rejection != Rejection::Flood {
+            // Whoever hears nothing asks again soon; whoever is told of an error waits for the next announce.
+            if !matches!(rejection, Rejection::Flood | Rejection::Access(Refusal::CannotCheck)) {
                 udp::write_error(reply, transaction, &rejection.to_string());
             }
         }
@@ -105,9 +137,11 @@ impl<'t> Answerer<'t> {
         request: &AnnounceRequest<'_>,
         from: SocketAddr,
         reply: &mut Vec<u8>,
-    ) -> Result<(), Rejection> {
+    ) -> Result<(), Halt> {
         let ip = from.ip().to_canonical();
-        self.tracker.check_flood(ip, Sender::Proven)?;
+        if self.attempt == Attempt::First {
+            self.tracker.check_flood(ip, Sender::Proven)?;
+        }
         let (families, bytes_per_peer) = if ip.is_ipv6() { (Families::V6, 18) } else { (Families::V4, 6) };
         let room = ((REPLY_BYTES_MAX - ANNOUNCE_HEAD_BYTES) / bytes_per_peer) as u32;
         let wanted = request.numwant.unwrap_or(self.tracker.live().numwant_default as u32);
@@ -128,7 +162,7 @@ impl<'t> Answerer<'t> {
             },
             &mut self.lists,
         )?;
-        self.tracker.counters().announces_udp.increment();
+        self.tracker.counters().announces_udp.count(request.event);
         let peers = if ip.is_ipv6() { &self.lists.v6 } else { &self.lists.v4 };
         let counts = answer.counts;
         udp::write_announce_reply(
@@ -149,12 +183,40 @@ impl<'t> Answerer<'t> {
     /// Sends a reply once the event is stored. One that never is gets no answer: clients ask again.
     fn send_later(&self, reply: Vec<u8>, to: SocketAddr) -> OnStored {
         let socket = Arc::clone(&self.socket);
+        let (waiting, waits) = (Stopwatch::start(), Arc::clone(&self.tracker.counters().journal_waits));
         Box::new(move |is_stored| {
             if is_stored {
+                waits.record(waiting.elapsed());
                 // As with every reply: clients that do not get it ask again.
                 let _ = socket.send_to(&reply, to);
             }
         })
+    }
+
+    /// Keeps a packet until somebody was asked about its passkey, and answers it then. Where that cannot be, silence is
+    /// the answer: clients ask again.
+    fn set_aside(&self, packet: &[u8], from: SocketAddr, passkey: Passkey) {
+        let counters = self.tracker.counters();
+        if !self.tracker.packets_aside().take_place() {
+            return counters.packets_not_set_aside.increment();
+        }
+        let place = AsidePlace(Arc::clone(self.tracker));
+        let (packet, ids, socket) = (packet.to_vec(), self.ids, Arc::clone(&self.socket));
+        let on_answer: OnAnswer = Box::new(move || {
+            let lists = PeerLists::default();
+            let (tracker, attempt) = (&place.0, Attempt::AfterAsking);
+            let mut answerer = Answerer { tracker, ids, lists, socket: Arc::clone(&socket), attempt };
+            let mut reply = Vec::new();
+            answerer.answer(&packet, from, &mut reply);
+            // As with every reply: clients that do not get it ask again.
+            if !reply.is_empty() && socket.send_to(&reply, from).is_err() {
+                tracker.counters().replies_unsent.increment();
+            }
+        });
+        match self.tracker.ask(passkey, on_answer) {
+            Asked::Taken => counters.packets_set_aside.increment(),
+            Asked::Dropped => counters.packets_not_set_aside.increment(),
+        }
     }
 
     fn scrape(&self, request: &ScrapeRequest<'_>, ip: IpAddr, reply: &mut Vec<u8>) -> Result<(), Rejection> {

@@ -16,7 +16,8 @@ use domain::{
 };
 use parking_lot::Mutex;
 use testkit::{Announce, AnnounceReply, HttpReply, RawHttp, RawUdp, SwarmCounts};
-use tracker::pipeline::{Secrets, Tracker};
+use tracker::pipeline::Tracker;
+use tracker::secrets::Secrets;
 use tracker::settings::{LiveSettings, Settings, TlsFiles};
 use tracker::traffic::{OnStored, TrafficSink};
 use tracker::{Running, StartError, server};

@@ -4,7 +4,7 @@
 //! ([`super::record`]) and writes it back. An index by time takes the place of Redis's index of users.
 
 use async_trait::async_trait;
-use database::{SqliteDatabase, migrate_sqlite};
+use database::{Schema, SqliteDatabase, migrate_sqlite};
 use domain::{InfoHash, Passkey, UnixTime};
 use sqlx::migrate::Migrator;
 use sqlx::{Sqlite, SqliteConnection, Transaction};
@@ -17,6 +17,11 @@ use crate::error::ViewsError;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/activity");
 const MIGRATIONS_TABLE: &str = "activity_migrations";
+
+/// The tables of the file, as this program wants them.
+pub fn schema() -> Schema {
+    Schema::of(MIGRATIONS_TABLE, &MIGRATIONS)
+}
 
 /// Before every torrent of a list.
 const FIRST: Cursor = Cursor { at: UnixTime(u32::MAX), info_hash: InfoHash([0xff; 20]) };

@@ -1,0 +1,171 @@
+//! How a key is spelled: `rck_<8 digits of its id>_<40 digits that are secret>`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::error::AccessError;
+
+/// What every key begins with, so that one that leaked is known for what it is.
+const PREFIX: &str = "rck_";
+const ID_DIGITS: usize = 8;
+const ID_BYTES: usize = ID_DIGITS / 2;
+const SECRET_BYTES: usize = 20;
+/// The longest id there is: that of the configured key.
+const ID_CHARS_MAX: usize = 15;
+
+/// A key's id. Not secret: logs and the audit trail name keys by it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId {
+    /// Zero behind the last character.
+    chars: [u8; ID_CHARS_MAX],
+    length: u8,
+}
+
+impl KeyId {
+    /// The id of the key that is configured as `site.tracker_api_key`. No key in the database can have it.
+    pub const CONFIGURED: KeyId = KeyId { chars: *b"tracker_api_key", length: ID_CHARS_MAX as u8 };
+
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.chars[..usize::from(self.length)]).expect("only ASCII is ever put in")
+    }
+
+    /// The id within a key's text, if that is spelled like one of ours.
+    pub(super) fn within(text: &str) -> Option<KeyId> {
+        let rest = text.strip_prefix(PREFIX)?;
+        let (id, secret) = rest.split_at_checked(ID_DIGITS)?;
+        secret.strip_prefix('_')?;
+        id.parse().ok()
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A text that is no key's id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a key's id has 8 digits, 0 to 9 and a to f: see rollcall key list")]
+pub struct NotAKeyId;
+
+impl FromStr for KeyId {
+    type Err = NotAKeyId;
+
+    fn from_str(text: &str) -> Result<Self, NotAKeyId> {
+        let digits = text.as_bytes();
+        if digits.len() != ID_DIGITS || !digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+        {
+            return Err(NotAKeyId);
+        }
+        let mut chars = [0; ID_CHARS_MAX];
+        chars[..ID_DIGITS].copy_from_slice(digits);
+        Ok(KeyId { chars, length: ID_DIGITS as u8 })
+    }
+}
+
+/// A key that was made just now.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NewKey {
+    /// Its id.
+    pub id: KeyId,
+    /// All of it: what whoever uses it must send. It cannot be found out again.
+    pub text: String,
+}
+
+impl fmt::Debug for NewKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewKey").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl NewKey {
+    /// A key nobody can guess.
+    pub(super) fn random() -> Result<NewKey, AccessError> {
+        let mut bytes = [0; ID_BYTES + SECRET_BYTES];
+        getrandom::fill(&mut bytes).map_err(AccessError::Random)?;
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let (id, secret) = hex.split_at(ID_DIGITS);
+        Ok(NewKey {
+            id: id.parse().expect("these are lowercase digits"),
+            text: format!("{PREFIX}{id}_{secret}"),
+        })
+    }
+}
+
+/// The SHA-256 of a key's text.
+#[derive(Clone, Copy)]
+pub(super) struct KeyHash([u8; 32]);
+
+impl KeyHash {
+    pub(super) fn of(text: &str) -> Self {
+        KeyHash(Sha256::digest(text.as_bytes()).into())
+    }
+
+    /// Lowercase digits.
+    pub(super) fn to_hex(self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// None for what is not 64 digits.
+    pub(super) fn from_hex(digits: &[u8]) -> Option<Self> {
+        let mut bytes = [0; 32];
+        if digits.len() != 2 * bytes.len() || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        Some(KeyHash(bytes))
+    }
+
+    /// Takes the same time wherever the two differ.
+    pub(super) fn equals(&self, other: &KeyHash) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_key_is_spelled_as_documented_and_never_twice_the_same() {
+        let (one, two) = (NewKey::random().unwrap(), NewKey::random().unwrap());
+        assert_ne!(one.text, two.text);
+        assert_eq!(one.text.len(), 4 + 8 + 1 + 40);
+        assert!(one.text.starts_with(&format!("rck_{}_", one.id)));
+        assert_eq!(KeyId::within(&one.text), Some(one.id));
+        assert!(!format!("{one:?}").contains(&one.text[13..]), "the secret is not shown");
+    }
+
+    #[test]
+    fn an_id_is_found_only_in_what_is_spelled_like_a_key() {
+        for text in
+            ["", "rck_", "rck_0123456", "rck_01234567", "rck_0123456g_00", "rck_0123456é_", "RCK_01234567_"]
+        {
+            assert_eq!(KeyId::within(text), None, "{text:?}");
+        }
+        assert_eq!(KeyId::within("rck_01234567_").unwrap().as_str(), "01234567");
+        assert!("tracker_api_key".parse::<KeyId>().is_err(), "nobody can make a key of that id");
+    }
+
+    #[test]
+    fn hashes_are_read_as_they_are_written() {
+        let hash = KeyHash::of("x");
+        assert!(KeyHash::from_hex(hash.to_hex().as_bytes()).unwrap().equals(&hash));
+        assert!(!KeyHash::of("y").equals(&hash));
+        assert!(KeyHash::from_hex(b"00").is_none());
+        assert!(KeyHash::from_hex(&[b'+'; 64]).is_none());
+    }
+}

@@ -1,0 +1,220 @@
+//! Changes through [`Passkeys`], and what readers of the feed hear of them, on every database.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod fixture;
+#[allow(dead_code, reason = "other suites use the rest")]
+#[path = "whitelist/place.rs"]
+mod place;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use access::PasskeyChange::{Added, Removed};
+use access::{AccessError, PasskeyChange, PasskeyFeed, Passkeys, Replaced, SqlWhitelist};
+use domain::Passkey;
+use fixture::{Fixture, on_every_database};
+use place::{on_redis, passkey, passkeys};
+use testkit::{PostgresServer, RedisServer};
+
+on_every_database!(
+    w2_every_change_is_told_in_order,
+    w2_who_repeats_a_call_tells_it_again,
+    w2_a_reader_that_is_far_behind_asks_anew_about_everything,
+    w2_nothing_is_missed_while_many_write,
+    w2_a_refresh_from_text_is_all_or_nothing,
+    w2_a_refresh_in_many_pieces,
+    w1_upper_case_is_stored_in_lower_case,
+    w2_a_restored_database_is_noticed,
+);
+
+async fn open(fixture: &Fixture) -> (Passkeys, PasskeyFeed) {
+    let store = fixture.store().await;
+    let feed = PasskeyFeed::open(&store).await.unwrap();
+    (Passkeys::new(Arc::new(SqlWhitelist::new(store.clone())), store), feed)
+}
+
+async fn refresh(passkeys: &Passkeys, pieces: &[&[u8]], allow_empty: bool) -> Result<Replaced, AccessError> {
+    let mut upload = passkeys.upload().await?;
+    for piece in pieces {
+        if let Err(error) = upload.push(piece).await {
+            upload.abandon().await;
+            return Err(error);
+        }
+    }
+    upload.finish(allow_empty).await
+}
+
+async fn w2_every_change_is_told_in_order(fixture: Fixture) {
+    let (whitelist, mut feed) = open(&fixture).await;
+    assert_eq!(feed.news().await.unwrap(), []);
+    whitelist.add(&passkeys(0..2)).await.unwrap();
+    whitelist.remove(&[passkey(0)]).await.unwrap();
+    let mut later = PasskeyFeed::open(&fixture.store().await).await.unwrap();
+    let expected = [Added(passkey(0)), Added(passkey(1)), Removed(passkey(0))];
+    assert_eq!(feed.news().await.unwrap(), expected);
+    assert_eq!(feed.news().await.unwrap(), []);
+    assert_eq!(later.news().await.unwrap(), [], "what was told before it was opened");
+    refresh(&whitelist, &[passkey(7).to_string().as_bytes()], false).await.unwrap();
+    whitelist.add(&[passkey(8)]).await.unwrap();
+    // A refresh may have changed anything, whatever came after it.
+    for feed in [&mut feed, &mut later] {
+        assert_eq!(feed.news().await.unwrap(), [PasskeyChange::Replaced]);
+        assert_eq!(feed.news().await.unwrap(), []);
+    }
+    whitelist.undo().await.unwrap().unwrap();
+    assert_eq!(feed.news().await.unwrap(), [PasskeyChange::Replaced]);
+    assert_eq!(whitelist.contains(&passkeys(0..2)).await.unwrap(), [false, true]);
+}
+
+async fn w2_who_repeats_a_call_tells_it_again(fixture: Fixture) {
+    let (whitelist, mut feed) = open(&fixture).await;
+    assert_eq!(whitelist.remove(&[passkey(1)]).await.unwrap(), 0);
+    assert_eq!(feed.news().await.unwrap(), [Removed(passkey(1))], "a process may have died before it told");
+    whitelist.add(&[]).await.unwrap();
+    assert_eq!(whitelist.undo().await.unwrap(), None);
+    assert_eq!(feed.news().await.unwrap(), []);
+}
+
+async fn w2_a_reader_that_is_far_behind_asks_anew_about_everything(fixture: Fixture) {
+    let (whitelist, mut feed) = open(&fixture).await;
+    let mut prompt = PasskeyFeed::open(&fixture.store().await).await.unwrap();
+    for round in 0..11 {
+        whitelist.add(&passkeys(round * 1000..(round + 1) * 1000)).await.unwrap();
+        assert_eq!(prompt.news().await.unwrap().len(), 1000);
+    }
+    assert_eq!(feed.news().await.unwrap(), [PasskeyChange::Replaced]);
+    assert_eq!(feed.news().await.unwrap(), []);
+    assert_eq!(fixture::count(&mut fixture.raw().await, "passkey_changes").await, 10_000, "it is bounded");
+    whitelist.remove(&passkeys(0..5000)).await.unwrap();
+    assert_eq!(feed.news().await.unwrap(), [PasskeyChange::Replaced], "too many to be named");
+    assert_eq!(fixture::count(&mut fixture.raw().await, "passkey_changes").await, 10_000);
+}
+
+async fn w2_nothing_is_missed_while_many_write(fixture: Fixture) {
+    const WRITERS: u64 = 4;
+    const EACH: u64 = 25;
+    let (_, mut feed) = open(&fixture).await;
+    let mut writers = tokio::task::JoinSet::new();
+    for writer in 0..WRITERS {
+        let (whitelist, _) = open(&fixture).await;
+        writers.spawn(async move {
+            for number in 0..EACH {
+                whitelist.add(&[passkey(writer * EACH + number)]).await.unwrap();
+            }
+        });
+    }
+    let mut heard: BTreeMap<Passkey, u32> = BTreeMap::new();
+    loop {
+        let is_over = writers.is_empty();
+        for change in feed.news().await.unwrap() {
+            match change {
+                Added(passkey) => *heard.entry(passkey).or_default() += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        if is_over {
+            break;
+        }
+        while let Some(ended) = writers.try_join_next() {
+            ended.unwrap();
+        }
+    }
+    assert_eq!(heard.len() as u64, WRITERS * EACH);
+    assert!(heard.values().all(|times| *times == 1), "each once: {heard:?}");
+}
+
+async fn w2_a_refresh_from_text_is_all_or_nothing(fixture: Fixture) {
+    let (whitelist, mut feed) = open(&fixture).await;
+    whitelist.add(&passkeys(0..3)).await.unwrap();
+    feed.news().await.unwrap();
+    let slip: [&[u8]; 2] = [b"0123456789abcdef\n# a comment\n", b"0123456789abcdeX\n"];
+    let error = refresh(&whitelist, &slip, false).await.unwrap_err();
+    assert!(error.to_string().starts_with("line 3 is not a passkey"), "{error}");
+    let error = refresh(&whitelist, &[b"0123456789abcdef\n0123"], false).await.unwrap_err();
+    assert!(
+        error.to_string().starts_with("line 2 is not a passkey"),
+        "the last line, without an end: {error}"
+    );
+    let error = refresh(&whitelist, &[b"# nobody\n", b"\n"], false).await.unwrap_err();
+    assert!(matches!(error, AccessError::EmptyRefresh), "{error}");
+    let mut after_an_error = whitelist.upload().await.unwrap();
+    after_an_error.push(b"no\n").await.unwrap_err();
+    after_an_error.push(b"0123456789abcdef\n").await.unwrap();
+    let error = after_an_error.finish(false).await.unwrap_err();
+    assert!(matches!(error, AccessError::RefreshLost), "{error}");
+    drop(whitelist.upload().await.unwrap());
+    assert_eq!(feed.news().await.unwrap(), []);
+    assert_eq!(whitelist.contains(&passkeys(0..3)).await.unwrap(), [true; 3]);
+    let empty = refresh(&whitelist, &[b"# nobody\n"], true).await.unwrap();
+    assert_eq!(empty, Replaced { before: 3, after: 0 });
+    whitelist.tidy().await.unwrap();
+    assert_eq!(fixture::count(&mut fixture.raw().await, "whitelist_passkeys").await, 3);
+}
+
+async fn w2_a_refresh_in_many_pieces(fixture: Fixture) {
+    let (whitelist, _) = open(&fixture).await;
+    let text: String = (0..70_000).map(|number| format!("{number:016X}\r\n")).collect();
+    let mut upload = whitelist.upload().await.unwrap();
+    let mut heard = 0;
+    for piece in text.as_bytes().chunks(100_003) {
+        let so_far = upload.push(piece).await.unwrap();
+        assert!(so_far > heard, "progress");
+        heard = so_far;
+    }
+    assert_eq!(upload.finish(false).await.unwrap(), Replaced { before: 0, after: 70_000 });
+    let asked =
+        ["0000000000000000", "000000000001116f", "0000000000011170"].map(|text| text.parse().unwrap());
+    assert_eq!(whitelist.contains(&asked).await.unwrap(), [true, true, false]);
+    assert_eq!(whitelist.count().await.unwrap(), 70_000);
+}
+
+async fn w1_upper_case_is_stored_in_lower_case(fixture: Fixture) {
+    let (whitelist, _) = open(&fixture).await;
+    whitelist.add(&["ABCDEF0123456789".parse().unwrap()]).await.unwrap();
+    let mut raw = fixture.raw().await;
+    let stored = "whitelist_passkeys WHERE passkey = 'abcdef0123456789'";
+    assert_eq!(fixture::count(&mut raw, stored).await, 1);
+    let wrong = "INSERT INTO whitelist_passkeys (generation, passkey) VALUES (1, 'ABCDEF99')";
+    assert!(fixture::try_execute(&mut raw, wrong).await.is_err());
+}
+
+async fn w2_a_restored_database_is_noticed(fixture: Fixture) {
+    let (whitelist, mut feed) = open(&fixture).await;
+    whitelist.add(&passkeys(0..20)).await.unwrap();
+    assert_eq!(feed.news().await.unwrap().len(), 20);
+    let mut raw = fixture.raw().await;
+    fixture::execute(&mut raw, "UPDATE whitelist_state SET newest_change = 3").await;
+    assert_eq!(feed.news().await.unwrap(), [PasskeyChange::Replaced]);
+    assert_eq!(feed.news().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn w2_a_set_in_redis_is_told_of_in_the_database() {
+    let (redis, fixture) = (RedisServer::start(), Fixture::sqlite());
+    let store = fixture.store().await;
+    let mut feed = PasskeyFeed::open(&store).await.unwrap();
+    let whitelist = Passkeys::new(Arc::new(on_redis(&redis.url(), "pt:passkeys")), store);
+    whitelist.add(&[passkey(1)]).await.unwrap();
+    assert_eq!(redis.cli(&["SISMEMBER", "pt:passkeys", &passkey(1).to_string()]), "1");
+    assert_eq!(feed.news().await.unwrap(), [Added(passkey(1))]);
+    refresh(&whitelist, &[b"00000000\n", b"11111111"], false).await.unwrap();
+    assert_eq!(redis.cli(&["SCARD", "pt:passkeys"]), "2");
+    assert_eq!(feed.news().await.unwrap(), [PasskeyChange::Replaced]);
+}
+
+#[tokio::test]
+async fn w2_a_change_that_could_not_be_told_says_so_and_can_be_repeated() {
+    let redis = RedisServer::start();
+    let fixture = Fixture::Postgres(PostgresServer::shared().fresh_database());
+    let store = fixture.store().await;
+    let whitelist = Passkeys::new(Arc::new(on_redis(&redis.url(), "pt:passkeys")), store.clone());
+    let mut raw = fixture.raw().await;
+    fixture::execute(&mut raw, "ALTER TABLE passkey_changes RENAME TO hidden").await;
+    let error = whitelist.remove(&[passkey(1)]).await.unwrap_err();
+    assert!(matches!(error, AccessError::Untold(_)), "{error}");
+    assert!(error.to_string().contains("do the same once more"), "{error}");
+    fixture::execute(&mut raw, "ALTER TABLE hidden RENAME TO passkey_changes").await;
+    let mut feed = PasskeyFeed::open(&store).await.unwrap();
+    whitelist.remove(&[passkey(1)]).await.unwrap();
+    assert_eq!(feed.news().await.unwrap(), [Removed(passkey(1))]);
+}

@@ -1,0 +1,102 @@
+//! What an operator does with letters (J7): tries them again, or throws them away.
+
+use domain::UnixTime;
+
+use crate::error::JournalError;
+use crate::id::EntryId;
+use crate::letter::Letter;
+use crate::port::{Journal, Lane, Stored, Transfer};
+
+/// Letters handled at a time.
+const PAGE: usize = 500;
+
+/// Which letters are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// All that are there now, not those that come meanwhile.
+    All,
+    /// These. Those that are not there, or not any more, are left out.
+    These(Vec<EntryId>),
+}
+
+/// Puts letters of a lane back among the dead ones, as if they had failed for the first time, and due at once. Tells how
+/// many.
+pub async fn replay(journal: &dyn Journal, lane: Lane, chosen: &Chosen) -> Result<u64, JournalError> {
+    let mut replayed = 0;
+    let mut pages = Pages::of(journal, lane, chosen).await?;
+    while let Some(page) = pages.next(journal).await? {
+        let transfers: Vec<Transfer> = page.iter().map(renewed).collect();
+        replayed += journal.transfer(lane, Lane::Dead, None, &transfers).await?;
+    }
+    Ok(replayed)
+}
+
+/// Throws letters of a lane away. Tells how many.
+pub async fn discard(journal: &dyn Journal, lane: Lane, chosen: &Chosen) -> Result<u64, JournalError> {
+    let mut discarded = 0;
+    let mut pages = Pages::of(journal, lane, chosen).await?;
+    while let Some(page) = pages.next(journal).await? {
+        let ids: Vec<EntryId> = page.iter().map(|stored| stored.id).collect();
+        discarded += journal.delete(lane, None, &ids).await?;
+    }
+    Ok(discarded)
+}
+
+fn renewed(stored: &Stored) -> Transfer {
+    let letter = Letter::from_fields(&stored.fields);
+    let origin = if letter.origin == EntryId::ZERO { stored.id } else { letter.origin };
+    let letter = Letter { retry: 0, due_at: UnixTime(0), origin, ..letter };
+    Transfer { id: stored.id, fields: letter.to_fields() }
+}
+
+/// The letters that are meant, a page at a time: there may be millions.
+struct Pages<'c> {
+    lane: Lane,
+    left: Left<'c>,
+}
+
+enum Left<'c> {
+    /// Those behind `after`, up to `newest`.
+    Through {
+        after: EntryId,
+        newest: EntryId,
+    },
+    Named(std::slice::Chunks<'c, EntryId>),
+}
+
+impl<'c> Pages<'c> {
+    async fn of(journal: &dyn Journal, lane: Lane, chosen: &'c Chosen) -> Result<Self, JournalError> {
+        let left = match chosen {
+            Chosen::These(ids) => Left::Named(ids.chunks(PAGE)),
+            Chosen::All => {
+                let newest = journal.list_newest(lane, EntryId::MAX, 1).await?;
+                let newest = newest.first().map_or(EntryId::ZERO, |stored| stored.id);
+                Left::Through { after: EntryId::ZERO, newest }
+            }
+        };
+        Ok(Pages { lane, left })
+    }
+
+    /// The next page; none behind the last.
+    async fn next(&mut self, journal: &dyn Journal) -> Result<Option<Vec<Stored>>, JournalError> {
+        match &mut self.left {
+            Left::Named(pages) => {
+                let Some(ids) = pages.next() else { return Ok(None) };
+                let mut found = Vec::new();
+                for id in ids {
+                    found.extend(journal.get(self.lane, *id).await?);
+                }
+                Ok(Some(found))
+            }
+            Left::Through { after, newest } => {
+                if *after >= *newest {
+                    return Ok(None);
+                }
+                let mut page = journal.list(self.lane, *after, PAGE).await?;
+                *after = page.last().map_or(*newest, |last| last.id);
+                page.retain(|stored| stored.id <= *newest);
+                Ok(Some(page))
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `rollcall audit …`: who changed what, and whether the account of it is whole.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use access::audit::verify::{Place, verify_files, verify_trail};
+use access::audit::{AuditQuery, Entry, Expectations, LineHash, Verdict, read};
+use serde_json::{Value as Json, json};
+
+use super::Desk;
+use crate::cli::audit::{AuditCommand, AuditListArgs};
+use crate::output::{Fields, Table};
+
+/// Runs it. The exit code of `verify` is its answer.
+pub fn run(desk: &Desk, command: AuditCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        AuditCommand::List(args) => {
+            list(desk, args)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        AuditCommand::Verify { files, expect_last } => verify(desk, &files, expect_last),
+    }
+}
+
+fn list(desk: &Desk, args: AuditListArgs) -> anyhow::Result<()> {
+    let path = desk.config.audit_settings(&desk.data).file;
+    let limit = args.limit as usize;
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut next = args.before;
+    loop {
+        let query = AuditQuery { before: next, limit: limit - entries.len(), action: args.action.clone() };
+        let page = read::newest(&path, &query)?;
+        entries.extend(page.entries);
+        next = page.next;
+        if next.is_none() || entries.len() >= limit {
+            break;
+        }
+    }
+    let mut table = Table::new(&["seq", "at", "actor", "action", "subject", "result", "details"]);
+    for entry in &entries {
+        table.add(vec![
+            entry.seq.to_string(),
+            entry.at.clone(),
+            entry.actor_id.clone(),
+            entry.action.clone(),
+            format!("{} {}", entry.subject_type, entry.subject_id),
+            entry.result.as_str().to_owned(),
+            details_of(entry),
+        ]);
+    }
+    Ok(desk.output.show(&json!({ "entries": entries, "next": next }), &table)?)
+}
+
+fn details_of(entry: &Entry) -> String {
+    let details = entry.details.iter().map(|(name, value)| match value {
+        Json::String(text) => format!("{name}={text}"),
+        other => format!("{name}={other}"),
+    });
+    details.collect::<Vec<_>>().join(" ")
+}
+
+fn verify(desk: &Desk, files: &[PathBuf], expect_last: Option<LineHash>) -> anyhow::Result<ExitCode> {
+    let settings = desk.config.audit_settings(&desk.data);
+    let verdict = if files.is_empty() {
+        // Where old files are deleted by intention, nobody can say that they are missing.
+        let expectations = Expectations { from_the_first: settings.files_max == 0, hash: expect_last };
+        verify_trail(&settings.file, expectations)?
+    } else {
+        verify_files(files, Expectations { from_the_first: false, hash: expect_last })?
+    };
+    desk.output.show(&json_of(&verdict), &text_of(&verdict))?;
+    Ok(if verdict.fault.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn json_of(verdict: &Verdict) -> Json {
+    let place = |place: &Place| json!({ "seq": place.seq, "at": place.at, "hash": place.hash });
+    let fault = verdict.fault.as_ref().map(|fault| {
+        json!({ "file": fault.file.display().to_string(), "line": fault.line, "reason": fault.reason })
+    });
+    json!({
+        "valid": verdict.fault.is_none(),
+        "records": verdict.records,
+        "torn": verdict.torn,
+        "first": verdict.first.as_ref().map(place),
+        "last": verdict.last.as_ref().map(place),
+        "fault": fault,
+    })
+}
+
+fn text_of(verdict: &Verdict) -> String {
+    let mut fields = Fields::default().with("records", verdict.records);
+    if verdict.torn > 0 {
+        fields = fields
+            .with("half-written lines", format!("{}, each told of by the record behind it", verdict.torn));
+    }
+    if let Some(first) = &verdict.first {
+        fields = fields.with("first", format!("{} at {}", first.seq, first.at));
+    }
+    if let Some(last) = &verdict.last {
+        fields = fields.with("last", format!("{} at {}", last.seq, last.at)).with("last hash", last.hash);
+    }
+    let answer = match &verdict.fault {
+        None => Fields::default().with("the chain holds", ""),
+        Some(fault) => Fields::default().with("THE CHAIN IS BROKEN", format!("in {fault}")),
+    };
+    format!("{fields}{answer}")
+}

@@ -1,0 +1,147 @@
+//! Certificates: readable, of one piece with their keys, not about to expire; keys that nobody else can read.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use domain::clock::{Clock, SystemClock};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+
+use super::Patient;
+use super::finding::Findings;
+
+const DAY_S: i64 = 24 * 60 * 60;
+/// Whoever renews by hand should begin now.
+const WARNING_DAYS: i64 = 30;
+
+const RENEW: &str = "renew it; the server takes up the new files by itself";
+
+/// Looks at every file that the settings name.
+pub(super) fn check(patient: &Patient) -> Findings {
+    let mut findings = Findings::of("certificates");
+    let config = &patient.config;
+    let (tracker, site) = (&config.tracker, &config.site);
+    let pairs = [
+        ("tracker", &tracker.tls_cert_file, &tracker.tls_key_file),
+        ("site", &site.tls_cert_file, &site.tls_key_file),
+    ];
+    for (section, certificate, key) in pairs {
+        if let (Some(certificate), Some(key)) = (certificate, key) {
+            pair(&mut findings, section, certificate, key);
+        }
+    }
+    let authorities = [
+        ("access.verify_ca_file", &config.access.verify_ca_file),
+        ("redis.tls_ca_file", &config.redis.tls_ca_file),
+    ];
+    for (setting, path) in authorities {
+        if let Some(path) = path {
+            authority(&mut findings, setting, path);
+        }
+    }
+    if findings.iter().next().is_none() {
+        findings.ok("the settings name none");
+    }
+    findings
+}
+
+fn pair(findings: &mut Findings, section: &str, certificate: &Path, key: &Path) {
+    let setting = format!("{section}.tls_cert_file");
+    let chain = read_chain(findings, &setting, certificate);
+    let private_key = read_key(findings, &format!("{section}.tls_key_file"), key);
+    let (Some(chain), Some(private_key)) = (chain, private_key) else { return };
+    expiry(findings, &setting, certificate, &chain);
+    if let Err(error) = CertifiedKey::from_der(chain, private_key, &aws_lc_rs::default_provider()) {
+        findings.problem(
+            format!("{} and {} do not belong together: {error}", certificate.display(), key.display()),
+            format!("name the key of this certificate in {section}.tls_key_file; the leaf comes first in the chain"),
+        );
+    }
+}
+
+fn authority(findings: &mut Findings, setting: &str, path: &Path) {
+    if let Some(chain) = read_chain(findings, setting, path) {
+        expiry(findings, setting, path, &chain);
+    }
+}
+
+fn read(findings: &mut Findings, setting: &str, path: &Path) -> Option<Vec<u8>> {
+    let outcome = fs::read(path);
+    outcome
+        .inspect_err(|error| {
+            findings.problem(
+                format!("{setting} {} cannot be read: {error}", path.display()),
+                format!(
+                    "correct {setting}, or let the server's user read the file: ls -l {}",
+                    path.display()
+                ),
+            );
+        })
+        .ok()
+}
+
+fn read_chain(findings: &mut Findings, setting: &str, path: &Path) -> Option<Vec<CertificateDer<'static>>> {
+    let bytes = read(findings, setting, path)?;
+    let chain = CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, _>>();
+    let reason = match chain {
+        Ok(chain) if !chain.is_empty() => return Some(chain),
+        Ok(_) => "it holds no certificate".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    findings.problem(
+        format!("{setting} {} is not usable: {reason}", path.display()),
+        "give a file in PEM, which begins with -----BEGIN CERTIFICATE-----",
+    );
+    None
+}
+
+fn read_key(findings: &mut Findings, setting: &str, path: &Path) -> Option<PrivateKeyDer<'static>> {
+    let bytes = read(findings, setting, path)?;
+    if fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o004 != 0) {
+        findings.problem(
+            format!("{setting} {} can be read by everybody on this machine", path.display()),
+            format!("chmod 640 {0}, and chgrp it to the group of the server", path.display()),
+        );
+    }
+    let key = PrivateKeyDer::from_pem_slice(&bytes);
+    key.inspect_err(|error| {
+        findings.problem(
+            format!("{setting} {} is not usable: {error}", path.display()),
+            "give an unencrypted key in PEM, which begins with -----BEGIN PRIVATE KEY-----",
+        );
+    })
+    .ok()
+}
+
+/// The first one of the chain to expire counts.
+fn expiry(findings: &mut Findings, setting: &str, path: &Path, chain: &[CertificateDer<'_>]) {
+    let now = i64::from(SystemClock.now().0);
+    let mut ends: Option<i64> = None;
+    for certificate in chain {
+        let Ok((_, parsed)) = x509_parser::parse_x509_certificate(certificate) else {
+            return findings.problem(
+                format!("{setting} {} holds something that is no certificate", path.display()),
+                format!("look at it with: openssl x509 -in {} -noout -text", path.display()),
+            );
+        };
+        let validity = parsed.validity();
+        if validity.not_before.timestamp() > now {
+            findings.problem(
+                format!("{setting} {} is not valid yet", path.display()),
+                "check the clock of this machine; else wait, or issue it again",
+            );
+        }
+        let end = validity.not_after.timestamp();
+        ends = Some(ends.map_or(end, |earliest| earliest.min(end)));
+    }
+    let left_days = (ends.unwrap_or(now) - now).div_euclid(DAY_S);
+    let shown = path.display();
+    match left_days {
+        ..0 => findings.problem(format!("{setting} {shown} expired {} days ago", -left_days), RENEW),
+        0..WARNING_DAYS => findings.warning(format!("{setting} {shown} expires in {left_days} days"), RENEW),
+        _ => findings.ok(format!("{setting} {shown} is valid for {left_days} more days")),
+    }
+}

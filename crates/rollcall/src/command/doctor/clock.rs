@@ -1,0 +1,89 @@
+//! The system's clock: plausible, and kept right by somebody.
+//!
+//! Clocks of Redis and of the database are compared where those are looked at.
+
+use std::process::{Command, Stdio};
+
+use domain::clock::{Clock, SystemClock};
+
+use super::Patient;
+use super::finding::{Findings, Grade};
+
+/// No machine that runs this program lives before 2025.
+const EARLIEST_S: u64 = 1_735_689_600;
+/// Differences up to here are the way there and back, and what NTP allows.
+pub(super) const SKEW_MS_WARNING: u64 = 2_000;
+/// From here on, seeding times and expiries are visibly wrong.
+pub(super) const SKEW_MS_PROBLEM: u64 = 30_000;
+
+const MEND: &str = "timedatectl set-ntp true, or install chrony";
+
+/// Looks at the year, and asks systemd whether NTP keeps the clock.
+pub(super) fn check(_patient: &Patient) -> Findings {
+    let mut findings = Findings::of("clock");
+    if SystemClock.now_ms() / 1000 < EARLIEST_S {
+        findings.problem("the clock of this machine stands before 2025", MEND);
+    }
+    match is_synchronised() {
+        Some(true) => findings.ok("the clock of this machine is kept right by NTP"),
+        Some(false) => findings.warning("nobody keeps the clock of this machine right", MEND),
+        None => {
+            findings.ok("no way here to tell whether NTP keeps the clock right (timedatectl does not say)")
+        }
+    }
+    findings
+}
+
+/// None where nobody knows, as in most containers.
+fn is_synchronised() -> Option<bool> {
+    let asked = Command::new("timedatectl")
+        .args(["show", "--property=NTPSynchronized", "--value"])
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    match String::from_utf8_lossy(&asked.stdout).trim() {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
+    }
+}
+
+/// Judges another machine's clock, read between two looks at ours (all in milliseconds since 1970).
+pub(super) fn compare(
+    findings: &mut Findings,
+    whose: &str,
+    theirs_ms: u64,
+    (before_ms, after_ms): (u64, u64),
+) {
+    let skew_ms =
+        if theirs_ms < before_ms { before_ms - theirs_ms } else { theirs_ms.saturating_sub(after_ms) };
+    let grade = match skew_ms {
+        ..SKEW_MS_WARNING => Grade::Ok,
+        SKEW_MS_WARNING..SKEW_MS_PROBLEM => Grade::Warning,
+        _ => Grade::Problem,
+    };
+    let found = match grade {
+        Grade::Ok => format!("the clock of {whose} agrees with ours"),
+        _ => format!("the clock of {whose} is {:.1} s away from ours", skew_ms as f64 / 1000.0),
+    };
+    findings.graded(grade, found, format!("on both machines: {MEND}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_compared_with_the_time_it_took_to_ask_in_mind() {
+        let grade = |theirs| {
+            let mut findings = Findings::of("clock");
+            compare(&mut findings, "Redis", theirs, (100_000, 103_000));
+            findings.iter().next().unwrap().grade
+        };
+        assert_eq!(grade(98_500), Grade::Ok);
+        assert_eq!(grade(103_000), Grade::Ok);
+        assert_eq!(grade(107_000), Grade::Warning);
+        assert_eq!(grade(90_000), Grade::Warning);
+        assert_eq!(grade(20_000), Grade::Problem);
+    }
+}

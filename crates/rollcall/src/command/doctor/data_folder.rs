@@ -1,0 +1,145 @@
+//! The data folder: there, writable, private, with room, on a disk that can lock files.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, StatVfs};
+
+use super::Patient;
+use super::finding::Findings;
+
+const MIB: u64 = 1 << 20;
+/// Below this a journal soon has no room.
+const FREE_MIB_PROBLEM: u64 = 64;
+/// Below this somebody should look at it.
+const FREE_MIB_WARNING: u64 = 1024;
+
+/// Numbers by which the kernel names file systems on which SQLite's locks, or its shared memory, cannot be relied on.
+const NETWORK_FILE_SYSTEMS: [(i64, &str); 5] =
+    [(0x6969, "NFS"), (0xff53_4d42, "CIFS"), (0xfe53_4d42, "SMB"), (0x517b, "SMB"), (0x0102_1997, "9p")];
+
+/// Looks at the folder and the files in it.
+pub(super) fn check(patient: &Patient) -> Findings {
+    let mut findings = Findings::of("data folder");
+    let data = &patient.data;
+    let shown = data.display();
+    match fs::metadata(data) {
+        Ok(folder) if folder.is_dir() => {}
+        Ok(_) => {
+            findings.problem(
+                format!("{shown} is a file"),
+                format!("mv {shown} {shown}.old, or give another folder with --data"),
+            );
+            return findings;
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            absent(&mut findings, data);
+            return findings;
+        }
+        Err(error) => {
+            findings.problem(format!("{shown} cannot be looked at: {error}"), format!("ls -ld {shown}"));
+            return findings;
+        }
+    }
+    writable(&mut findings, data);
+    room(&mut findings, data);
+    file_system(&mut findings, data);
+    private(&mut findings, data);
+    let state = if patient.is_running { "a server uses it right now" } else { "no server uses it right now" };
+    findings.ok(format!("{shown}: {state}"));
+    findings
+}
+
+/// The first start makes it, if it can.
+fn absent(findings: &mut Findings, data: &Path) {
+    let parent = data.ancestors().skip(1).find(|folder| folder.as_os_str().is_empty() || folder.exists());
+    let parent = match parent {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let shown = data.display();
+    if may_write(&parent) {
+        findings.ok(format!("{shown} is not there yet: the first start makes it"));
+        room(findings, &parent);
+    } else {
+        findings.problem(
+            format!("{shown} is not there, and {} may not be written", parent.display()),
+            format!("as root: install -d -m 700 -o $(id -un) {shown}; or give another folder with --data"),
+        );
+    }
+}
+
+fn may_write(path: &Path) -> bool {
+    rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+fn writable(findings: &mut Findings, data: &Path) {
+    if !may_write(data) {
+        let shown = data.display();
+        findings.problem(
+            format!("{shown} may not be written by this user"),
+            format!("run as the user of the server, or as root: chown -R $(id -un) {shown}"),
+        );
+    }
+}
+
+fn room(findings: &mut Findings, path: &Path) {
+    let Ok(StatVfs { f_frsize, f_bavail, f_favail, f_files, .. }) = rustix::fs::statvfs(path) else { return };
+    let free_mib = f_bavail.saturating_mul(f_frsize) / MIB;
+    let found = format!("{free_mib} MiB are free at {}", path.display());
+    let mend = "make room, or move the folder to a larger disk and give it with --data";
+    match free_mib {
+        ..FREE_MIB_PROBLEM => findings.problem(found, mend),
+        FREE_MIB_PROBLEM..FREE_MIB_WARNING => findings.warning(found, mend),
+        _ => findings.ok(found),
+    }
+    // Some file systems know no number of files; they say 0 of 0.
+    if f_files > 0 && f_favail < 100 {
+        findings.problem(format!("only {f_favail} more files can be made at {}", path.display()), mend);
+    }
+}
+
+fn file_system(findings: &mut Findings, data: &Path) {
+    let Ok(system) = rustix::fs::statfs(data) else { return };
+    // The kernel's number is 32 bits wide, whatever the type says.
+    let kind = i64::from(system.f_type as u32);
+    if let Some((_, name)) = NETWORK_FILE_SYSTEMS.iter().find(|(number, _)| *number == kind) {
+        findings.problem(
+            format!("{} lies on {name}, where files of SQLite get damaged", data.display()),
+            "give a folder on a local disk with --data; for several machines use redis.url and database.url",
+        );
+    }
+}
+
+/// Files with passkeys in them belong to their owner alone.
+fn private(findings: &mut Findings, data: &Path) {
+    let mut open_to_all: Vec<String> = Vec::new();
+    let mut owners: Vec<u32> = Vec::new();
+    for name in ["rollcall.db", "journal.db", "activity.db", "node", "logs/audit.log"] {
+        let path = data.join(name);
+        let Ok(file) = fs::metadata(&path) else { continue };
+        owners.push(file.uid());
+        if file.permissions().mode() & 0o077 != 0 {
+            open_to_all.push(path.display().to_string());
+        }
+    }
+    let folder_mode = fs::metadata(data).map_or(0o700, |folder| folder.permissions().mode());
+    if !open_to_all.is_empty() && folder_mode & 0o007 != 0 {
+        findings.warning(
+            format!("others than their owner may read {}", open_to_all.join(", ")),
+            format!("chmod 600 {}", open_to_all.join(" ")),
+        );
+    }
+    owners.dedup();
+    if owners.len() > 1 {
+        findings.problem(
+            format!(
+                "the files in {} belong to different users, so no server can use them all",
+                data.display()
+            ),
+            format!("as root: chown -R USER {}, where USER is whoever runs the server", data.display()),
+        );
+    }
+}

@@ -1,0 +1,114 @@
+//! The database: there, known to us, up to date, keeping what it confirmed; and the files beside it.
+
+use std::path::Path;
+
+use database::{Inspection, Kind, Schema};
+use domain::clock::{Clock, SystemClock};
+
+use super::Patient;
+use super::clock;
+use super::finding::Findings;
+
+/// Looks at it, and changes nothing.
+pub(super) async fn check(patient: &Patient) -> Findings {
+    let mut findings = Findings::of("database");
+    let url = patient.config.database_url(&patient.data);
+    let before_ms = SystemClock.now_ms();
+    let looked = database::inspect(&url, schemas).await;
+    let asked_ms = (before_ms, SystemClock.now_ms());
+    match looked {
+        Ok(Some(inspection)) => {
+            judge(&mut findings, &inspection);
+            if Kind::of(&url) != Some(Kind::Sqlite) {
+                let theirs_ms = u64::try_from(inspection.now_ms).unwrap_or(0);
+                clock::compare(&mut findings, "the database", theirs_ms, asked_ms);
+            }
+        }
+        Ok(None) => {
+            findings.ok(format!("{} is not there yet: the first start makes it", database::redacted(&url)))
+        }
+        Err(error) => findings.problem(
+            crate::one_line(&anyhow::Error::new(error)),
+            "see to that, or correct database.url; then run rollcall doctor again",
+        ),
+    }
+    if patient.config.redis_settings().is_ok_and(|settings| settings.is_none()) {
+        file(&mut findings, &patient.data.join("journal.db"), journal::sqlite::schema()).await;
+        file(&mut findings, &patient.data.join("activity.db"), views::activity::schema()).await;
+    }
+    findings
+}
+
+fn schemas(kind: Kind) -> Vec<Schema> {
+    vec![access::MIGRATIONS.schema(kind), ledger::MIGRATIONS.schema(kind)]
+}
+
+async fn file(findings: &mut Findings, path: &Path, schema: Schema) {
+    match database::inspect_sqlite(path, &[schema]).await {
+        Ok(Some(inspection)) => judge(findings, &inspection),
+        Ok(None) => {}
+        Err(error) => findings.problem(
+            crate::one_line(&anyhow::Error::new(error)),
+            format!("check its owner and its mode: ls -l {}*", path.display()),
+        ),
+    }
+}
+
+fn judge(findings: &mut Findings, inspection: &Inspection) {
+    let Inspection { shown, version, .. } = inspection;
+    for complaint in &inspection.complaints {
+        findings.problem(
+            format!("{shown} is damaged: {}", complaint.replace('\n', " ")),
+            format!("stop the server and restore a backup, or save what is left: sqlite3 {shown} .recover"),
+        );
+    }
+    for (name, value) in &inspection.settings {
+        setting(findings, shown, name, value);
+    }
+    let is_older =
+        |(schema, applied): &&(Schema, Option<i64>)| applied.is_some_and(|newest| newest < schema.newest);
+    let is_newer =
+        |(schema, applied): &&(Schema, Option<i64>)| applied.is_some_and(|newest| newest > schema.newest);
+    let applied = &inspection.applied;
+    if applied.iter().any(|entry| is_newer(&entry)) {
+        findings.problem(
+            format!("{shown} ({version}) was made by a newer rollcall"),
+            "use that version or a newer one, or restore a backup from before",
+        );
+    } else if applied.iter().any(|entry| is_older(&entry)) {
+        findings.warning(
+            format!("{shown} ({version}) was made by an older rollcall; the next start brings it up to date"),
+            "make a backup first; then restart the server",
+        );
+    } else if applied.iter().all(|(_, newest)| newest.is_none()) {
+        findings.ok(format!("{shown} ({version}) is empty: the first start makes the tables"));
+    } else {
+        findings.ok(format!("{shown} ({version}) can be reached and is up to date"));
+    }
+}
+
+/// What decides whether a commit survives.
+fn setting(findings: &mut Findings, shown: &str, name: &str, value: &str) {
+    match (name, value) {
+        // A file that was never used has not been switched yet.
+        ("journal_mode", mode) if mode != "wal" => findings.warning(
+            format!("{shown} has the journal mode {mode}, so that readers and writers wait for each other"),
+            "restart the server, which switches it to WAL; if it stays, the disk cannot share memory: move the folder",
+        ),
+        ("fsync", "off") => findings.problem(
+            format!("{shown}: fsync = off, so that a crash of its machine can damage everything"),
+            "ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();",
+        ),
+        ("synchronous_commit", "off") => findings.warning(
+            format!("{shown}: synchronous_commit = off, so that a crash can undo the last accounts"),
+            "ALTER SYSTEM SET synchronous_commit = on; SELECT pg_reload_conf();",
+        ),
+        ("innodb_flush_log_at_trx_commit", value) if value != "1" => findings.warning(
+            format!(
+                "{shown}: innodb_flush_log_at_trx_commit = {value}, so that a crash can undo the last second of accounts"
+            ),
+            "SET GLOBAL innodb_flush_log_at_trx_commit = 1; and the same in my.cnf",
+        ),
+        _ => {}
+    }
+}

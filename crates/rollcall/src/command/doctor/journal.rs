@@ -1,0 +1,106 @@
+//! The journal: how far the views are behind, and what they could not take.
+
+use std::time::Duration;
+
+use ::journal::{GroupStatus, Journal, Lane};
+use domain::clock::{Clock, SystemClock};
+
+use super::Patient;
+use super::finding::Findings;
+use crate::backends;
+
+/// A view that is this far behind is not just busy.
+const BEHIND_WARNING: Duration = Duration::from_secs(60);
+
+/// Looks at it. A journal that is not there, or not up to date, is not opened, since that would change it.
+pub(super) async fn check(patient: &Patient) -> Findings {
+    let mut findings = Findings::of("journal");
+    let is_on_redis = patient.config.redis_settings().is_ok_and(|settings| settings.is_some());
+    if !is_on_redis {
+        let path = patient.data.join("journal.db");
+        let schema = ::journal::sqlite::schema();
+        match database::inspect_sqlite(&path, &[schema]).await {
+            Ok(Some(seen))
+                if seen.complaints.is_empty() && seen.applied == [(schema, Some(schema.newest))] => {}
+            Ok(None) => {
+                findings.ok(format!("{} is not there yet: the first start makes it", path.display()));
+                return findings;
+            }
+            // What is wrong with the file is told beside the database.
+            _ => return findings,
+        }
+    }
+    let looked = async {
+        let journal = backends::open_journal(&patient.config, &patient.data).await?.store;
+        look(&mut findings, patient, &*journal).await
+    };
+    if let Err(error) = looked.await {
+        findings.problem(
+            format!("the journal cannot be read: {}", crate::one_line(&error)),
+            "see what is said of Redis or of the data folder, then run rollcall doctor again",
+        );
+    }
+    findings
+}
+
+async fn look(findings: &mut Findings, patient: &Patient, journal: &dyn Journal) -> anyhow::Result<()> {
+    let traffic = journal.status(Lane::Traffic).await?;
+    let paused = journal.paused().await?;
+    let bound = u64::from(patient.config.journal.length_alarm);
+    match traffic.length > bound {
+        true => findings.problem(
+            format!("{} entries are more than journal.length_alarm ({bound})", traffic.length),
+            "see which view is behind: rollcall journal status; a foreign group that nobody reads keeps entries, too",
+        ),
+        false => findings.ok(format!("{} entries, {} appended in all", traffic.length, traffic.appended)),
+    }
+    let first_ms = traffic.first.map_or(0, |id| id.ms);
+    for group in &traffic.groups {
+        behind(findings, patient, group, first_ms);
+    }
+    for view in &paused {
+        findings.warning(format!("the view {view} is paused"), format!("rollcall journal resume {view}"));
+    }
+    let dead = journal.status(Lane::Dead).await?.length;
+    if dead > 0 {
+        findings.warning(
+            format!("{dead} entries could not be taken and are tried again"),
+            "see why: rollcall dlq list; after mending: rollcall dlq replay --all",
+        );
+    }
+    let failed = journal.status(Lane::Failed).await?.length;
+    if failed > 0 {
+        findings.problem(
+            format!("{failed} entries were given up: what they say is not accounted for"),
+            "see why: rollcall failed list; after mending: rollcall failed replay --all",
+        );
+    }
+    Ok(())
+}
+
+fn behind(findings: &mut Findings, patient: &Patient, group: &GroupStatus, first_ms: u64) {
+    let config = &patient.config;
+    let is_ours =
+        [config.ledger.group.as_str(), config.activity.group.as_str()].contains(&group.name.as_str());
+    let oldest_ms = match (group.oldest_pending, group.unread) {
+        (Some(id), _) => id.ms,
+        (None, 0) => return findings.ok(format!("the group {} has everything", group.name)),
+        (None, _) => group.last_delivered.ms.max(first_ms),
+    };
+    let behind_s = SystemClock.now_ms().saturating_sub(oldest_ms) / 1000;
+    let found = format!("the group {} is {} entries and {behind_s} s behind", group.name, group.lag());
+    if behind_s < BEHIND_WARNING.as_secs() {
+        return findings.ok(found);
+    }
+    let mend = match (is_ours, patient.is_running) {
+        (true, true) => {
+            "see the server's log, and rollcall journal status; more consumers may help: ledger.consumers"
+        }
+        (true, false) => "start the server, or a process with the role of this view",
+        (false, _) => {
+            "its reader is gone or slow, and keeps entries from being removed; one that is not needed: \
+                       XGROUP DESTROY"
+        }
+    };
+    findings.warning(found, mend);
+}

@@ -1,0 +1,34 @@
+//! How many files the process may have open, against how many connections it may get.
+
+use rustix::process::{Resource, getrlimit};
+
+use super::Patient;
+use super::finding::Findings;
+
+/// Databases, logs, listeners on every core, connections to Redis and to the database.
+const FILES_BESIDES: u64 = 512;
+
+/// Compares the two.
+pub(super) fn check(patient: &Patient) -> Findings {
+    let mut findings = Findings::of("file limits");
+    let config = &patient.config;
+    let connections = u64::from(config.limits.connections_max) + u64::from(config.site.connections_max);
+    let needed = connections + FILES_BESIDES;
+    let limit = getrlimit(Resource::Nofile);
+    // The server raises nothing by itself: what counts is what it is given.
+    match limit.current {
+        Some(allowed) if allowed < needed => findings.warning(
+            format!(
+                "this shell may open {allowed} files; limits.connections_max and site.connections_max allow \
+                 {connections} connections, which takes {needed}"
+            ),
+            format!(
+                "ulimit -n {needed} before the start, or LimitNOFILE={needed} in the unit of systemd, or lower the \
+                 two settings"
+            ),
+        ),
+        Some(allowed) => findings.ok(format!("{allowed} open files are allowed, {needed} may be needed")),
+        None => findings.ok(format!("no limit on open files, {needed} may be needed")),
+    }
+    findings
+}

@@ -1,0 +1,76 @@
+//! Whether each address can be listened on, and who holds it if not.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::Patient;
+use super::finding::Findings;
+
+/// Tries every address for a moment, as the server does at its start. Nothing is listened on.
+pub(super) fn check(patient: &Patient) -> Findings {
+    let mut findings = Findings::of("ports");
+    let config = &patient.config;
+    let lists = [
+        ("tracker.http_addr", &config.tracker.http_addr, Type::STREAM, Protocol::TCP),
+        ("tracker.https_addr", &config.tracker.https_addr, Type::STREAM, Protocol::TCP),
+        ("tracker.udp_addr", &config.tracker.udp_addr, Type::DGRAM, Protocol::UDP),
+        ("site.addr", &config.site.addr, Type::STREAM, Protocol::TCP),
+    ];
+    for (key, addresses, kind, protocol) in lists {
+        for address in addresses.iter().filter(|address| address.port() != 0) {
+            judge(&mut findings, patient, (key, *address), try_out(*address, kind, protocol));
+        }
+    }
+    findings
+}
+
+fn try_out(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<()> {
+    let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    if kind == Type::STREAM {
+        socket.set_reuse_address(true)?;
+    }
+    socket.bind(&SockAddr::from(address))
+}
+
+fn judge(
+    findings: &mut Findings,
+    patient: &Patient,
+    (key, address): (&'static str, SocketAddr),
+    outcome: io::Result<()>,
+) {
+    let place = format!("{key} {address}");
+    let port = address.port();
+    match outcome {
+        Ok(()) if patient.is_running => findings.warning(
+            format!("{place} is free, though a server uses this data folder"),
+            "it was started with other settings, or without this role: restart it if that was not meant",
+        ),
+        Ok(()) => findings.ok(format!("{place} is free")),
+        Err(error) if error.kind() == ErrorKind::AddrInUse && patient.is_running => {
+            findings.ok(format!("{place} is held, as it should be while the server runs"));
+        }
+        Err(error) if error.kind() == ErrorKind::AddrInUse => findings.problem(
+            format!("{place} is held by another program"),
+            format!("find it with: ss -lntup 'sport = :{port}'; end it, or give {key} another port"),
+        ),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => findings.problem(
+            format!("{place} may not be listened on by this user"),
+            format!(
+                "a port above 1023 for {key}, or AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit of systemd"
+            ),
+        ),
+        Err(error) if address.ip().is_loopback() || address.ip().is_unspecified() => findings.warning(
+            format!("{place} cannot be listened on: {error}"),
+            format!("this machine seems to lack this kind of address: remove it from {key}"),
+        ),
+        Err(error) => findings.problem(
+            format!("{place} cannot be listened on: {error}"),
+            format!("see which addresses this machine has with: ip address; then correct {key}"),
+        ),
+    }
+}

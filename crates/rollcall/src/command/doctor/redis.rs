@@ -1,0 +1,106 @@
+//! Redis: every server that holds a part of what is ours.
+//!
+//! # Layout
+//!
+//! - [`server`]: one server: version, role, persistence, memory, clock
+//! - [`cluster`]: whether a cluster is whole, and who its masters are
+//! - [`rights`]: whether our user may do what we do
+
+mod cluster;
+mod rights;
+mod server;
+
+use std::time::Duration;
+
+use keyspace::{Mode, Node, Redis, RedisSettings};
+
+use super::Patient;
+use super::finding::Findings;
+use crate::redis_cli::RedisCli;
+
+/// How long one answer may take; the check as a whole has its own deadline.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Looks at Redis, if there is one.
+pub(super) async fn check(patient: &Patient) -> Findings {
+    let mut findings = Findings::of("redis");
+    let settings = match patient.config.redis_settings() {
+        Ok(Some(settings)) => settings,
+        Ok(None) => {
+            findings.ok("not configured: everything is kept in the data folder");
+            return findings;
+        }
+        Err(error) => {
+            findings.problem(crate::one_line(&error), "correct redis.url");
+            return findings;
+        }
+    };
+    let settings = RedisSettings {
+        response_timeout: settings.response_timeout.min(RESPONSE_TIMEOUT),
+        connect_timeout: settings.connect_timeout.min(RESPONSE_TIMEOUT),
+        ..settings
+    };
+    match settings.mode {
+        Mode::Single | Mode::Sentinel => one(&mut findings, patient, settings).await,
+        Mode::Cluster => all_masters(&mut findings, patient, &settings).await,
+    }
+    findings
+}
+
+async fn one(findings: &mut Findings, patient: &Patient, settings: RedisSettings) {
+    let Some(visit) = Visit::begin(findings, settings, false).await else { return };
+    server::check(findings, &visit).await;
+    rights::check(findings, patient, &visit.redis).await;
+}
+
+async fn all_masters(findings: &mut Findings, patient: &Patient, settings: &RedisSettings) {
+    let Some(masters) = cluster::check(findings, settings).await else { return };
+    for master in masters {
+        if let Some(visit) = Visit::begin(findings, alone(settings, master), true).await {
+            server::check(findings, &visit).await;
+        }
+    }
+    if let Ok(redis) = Redis::new(settings.clone()) {
+        rights::check(findings, patient, &redis).await;
+    }
+}
+
+/// The same way in, to one server alone.
+fn alone(settings: &RedisSettings, node: Node) -> RedisSettings {
+    RedisSettings { mode: Mode::Single, nodes: vec![node], ..settings.clone() }
+}
+
+/// A server that answers.
+struct Visit {
+    redis: Redis,
+    /// How to talk to it by hand.
+    cli: RedisCli,
+    /// Whether it was found in a cluster that the settings name.
+    is_cluster_known: bool,
+}
+
+impl Visit {
+    async fn begin(
+        findings: &mut Findings,
+        settings: RedisSettings,
+        is_cluster_known: bool,
+    ) -> Option<Visit> {
+        let cli = RedisCli::of(&settings);
+        match Redis::connect(settings.clone()).await {
+            Ok(redis) => Some(Visit { redis, cli, is_cluster_known }),
+            Err(trouble) => {
+                findings.problem(
+                    format!("{settings}: {trouble}"),
+                    format!(
+                        "try it by hand: {cli} PING; then start Redis, or correct redis.url and the password"
+                    ),
+                );
+                None
+            }
+        }
+    }
+
+    fn name(&self) -> String {
+        self.redis.settings().to_string()
+    }
+}

@@ -1,0 +1,80 @@
+//! Whether our user may do what we do.
+//!
+//! Every command is tried in a form that does nothing whatever is there: with an id that no stream takes, for a group
+//! that nobody has. Redis looks at the rights before it looks at any of that, so a refusal shows.
+
+use keyspace::Redis;
+use redis::Cmd;
+
+use crate::command::doctor::Patient;
+use crate::command::doctor::finding::Findings;
+
+/// A group that nobody has.
+const NO_GROUP: &str = "rollcall-doctor-asks";
+/// A member that nobody has: passkeys are not empty.
+const NO_MEMBER: &str = "";
+
+/// Tries them all.
+pub(super) async fn check(findings: &mut Findings, patient: &Patient, redis: &Redis) {
+    let mut refused: Vec<String> = Vec::new();
+    let mut keys: Vec<&str> = Vec::new();
+    let attempts = attempts(patient);
+    for (name, key, command) in &attempts {
+        match redis.query::<redis::Value>(command).await {
+            Err(trouble) if trouble.code() == "NOPERM" => {
+                refused.push((*name).to_owned());
+                keys.push(key);
+            }
+            _ => {}
+        }
+    }
+    keys.dedup();
+    let place = redis.settings();
+    if refused.is_empty() {
+        return findings.ok(format!("{place}: our user may do all that we do"));
+    }
+    let allowed: Vec<String> = refused.iter().map(|name| format!("+{}", name.to_lowercase())).collect();
+    findings.problem(
+        format!("{place}: our user may not use {} on {}", refused.join(", "), keys.join(", ")),
+        format!("ACL SETUSER NAME {} ~tracker:* ~pt:*; then ACL SAVE", allowed.join(" ")),
+    );
+}
+
+fn attempts(patient: &Patient) -> Vec<(&'static str, &str, Cmd)> {
+    let config = &patient.config;
+    let stream = config.journal.stream_key.as_str();
+    let whitelist = config.access.whitelist_key.as_str();
+    let command = |words: &[&str]| {
+        let mut command = Cmd::new();
+        for word in words {
+            command.arg(word);
+        }
+        command
+    };
+    let lists = "tracker:users:active";
+    vec![
+        ("XADD", stream, command(&["XADD", stream, "NOMKSTREAM", "0-0", "doctor", "asks"])),
+        ("XLEN", stream, command(&["XLEN", stream])),
+        ("XRANGE", stream, command(&["XRANGE", stream, "0-1", "0-1"])),
+        ("XREVRANGE", stream, command(&["XREVRANGE", stream, "0-1", "0-1"])),
+        (
+            "XREADGROUP",
+            stream,
+            command(&["XREADGROUP", "GROUP", NO_GROUP, "c", "COUNT", "1", "STREAMS", stream, ">"]),
+        ),
+        ("XACK", stream, command(&["XACK", stream, NO_GROUP, "0-1"])),
+        ("XCLAIM", stream, command(&["XCLAIM", stream, NO_GROUP, "c", "1", "0-1"])),
+        ("XDEL", stream, command(&["XDEL", stream, "0-1"])),
+        ("XTRIM", stream, command(&["XTRIM", stream, "MINID", "0"])),
+        ("XPENDING", stream, command(&["XPENDING", stream, NO_GROUP])),
+        ("XINFO", stream, command(&["XINFO", "GROUPS", stream])),
+        ("XGROUP", stream, command(&["XGROUP", "DELCONSUMER", stream, NO_GROUP, "c"])),
+        ("EVAL", stream, command(&["EVAL", "return 0", "1", stream])),
+        ("EVALSHA", stream, command(&["EVALSHA", "0000000000000000000000000000000000000000", "1", stream])),
+        ("ZADD", lists, command(&["ZADD", lists, "XX", "0", NO_MEMBER])),
+        ("ZREM", lists, command(&["ZREM", lists, NO_MEMBER])),
+        ("ZREVRANGE", lists, command(&["ZREVRANGE", lists, "0", "0"])),
+        ("SISMEMBER", whitelist, command(&["SISMEMBER", whitelist, NO_MEMBER])),
+        ("SREM", whitelist, command(&["SREM", whitelist, NO_MEMBER])),
+    ]
+}

@@ -1,0 +1,187 @@
+//! One server of Redis: version, role, persistence, memory, clock.
+
+use std::collections::HashMap;
+
+use domain::clock::{Clock, SystemClock};
+
+use super::Visit;
+use crate::command::doctor::clock;
+use crate::command::doctor::finding::Findings;
+
+/// Older ones lack commands that we use.
+const VERSION_MIN: (u32, u32) = (6, 2);
+const VERSION_TESTED: &str = "7.0";
+/// So much of its memory may be used, in percent.
+const MEMORY_PERCENT_WARNING: u64 = 80;
+const MEMORY_PERCENT_PROBLEM: u64 = 95;
+
+/// What a server tells of itself: `INFO` and, where we may ask, `CONFIG GET`.
+struct Facts {
+    info: HashMap<String, String>,
+    config: Option<HashMap<String, String>>,
+}
+
+impl Facts {
+    fn info(&self, name: &str) -> &str {
+        self.info.get(name).map_or("", String::as_str)
+    }
+
+    fn info_number(&self, name: &str) -> u64 {
+        self.info(name).parse().unwrap_or(0)
+    }
+
+    /// None where we may not ask.
+    fn config(&self, name: &str) -> Option<&str> {
+        self.config.as_ref()?.get(name).map(String::as_str)
+    }
+}
+
+/// Looks at one server.
+pub(super) async fn check(findings: &mut Findings, visit: &Visit) {
+    let info: String = match visit.redis.query(&redis::cmd("INFO")).await {
+        Ok(info) => info,
+        Err(trouble) => {
+            return findings.warning(
+                format!("{} does not tell about itself: {trouble}", visit.name()),
+                "let our user ask: ACL SETUSER NAME +info +config|get +time",
+            );
+        }
+    };
+    let facts = Facts { info: read_info(&info), config: ask_config(visit).await };
+    version(findings, visit, &facts);
+    role(findings, visit, &facts);
+    persistence(findings, visit, &facts);
+    memory(findings, visit, &facts);
+    notifications(findings, visit, &facts);
+    time(findings, visit).await;
+}
+
+fn read_info(text: &str) -> HashMap<String, String> {
+    let pair =
+        |line: &str| line.split_once(':').map(|(name, value)| (name.to_owned(), value.trim().to_owned()));
+    text.lines().filter_map(pair).collect()
+}
+
+async fn ask_config(visit: &Visit) -> Option<HashMap<String, String>> {
+    let mut all = HashMap::new();
+    for name in ["appendfsync", "save", "notify-keyspace-events"] {
+        let answer: HashMap<String, String> =
+            visit.redis.query(redis::cmd("CONFIG").arg("GET").arg(name)).await.ok()?;
+        all.extend(answer);
+    }
+    Some(all)
+}
+
+fn version(findings: &mut Findings, visit: &Visit, facts: &Facts) {
+    let version = facts.info("redis_version");
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    let number = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    let found = format!("{} is version {version}; we test with {VERSION_TESTED}", visit.name());
+    match number < VERSION_MIN {
+        true => findings.problem(
+            format!("{found}, and need {}.{}", VERSION_MIN.0, VERSION_MIN.1),
+            "install a newer Redis, such as Debian's redis-server",
+        ),
+        false => findings.ok(found),
+    }
+}
+
+fn role(findings: &mut Findings, visit: &Visit, facts: &Facts) {
+    let name = visit.name();
+    if facts.info("role") != "master" {
+        findings.problem(
+            format!("{name} is a {}, which takes no writes", facts.info("role")),
+            "name the master in redis.url, or let sentinels find it: redis+sentinel://…",
+        );
+    }
+    let is_cluster_node = facts.info("cluster_enabled") == "1";
+    if is_cluster_node && !visit.is_cluster_known {
+        findings.problem(
+            format!("{name} is a node of a cluster"),
+            "say so: redis.url = \"redis+cluster://HOST:PORT\"",
+        );
+    }
+    if facts.info("loading") == "1" {
+        findings.problem(format!("{name} is still loading its data"), "wait, then run rollcall doctor again");
+    }
+}
+
+/// What a crash would lose.
+fn persistence(findings: &mut Findings, visit: &Visit, facts: &Facts) {
+    let (name, cli) = (visit.name(), &visit.cli);
+    let turn_on = format!("{cli} CONFIG SET appendonly yes; {cli} CONFIG REWRITE");
+    if facts.info("aof_enabled") == "1" {
+        match facts.config("appendfsync") {
+            Some("no") => findings.warning(
+                format!("{name} keeps an append-only file, and a crash of its machine loses half a minute"),
+                format!("{cli} CONFIG SET appendfsync everysec; {cli} CONFIG REWRITE"),
+            ),
+            Some("always") => findings.ok(format!("{name} keeps an append-only file, which loses nothing")),
+            _ => findings.ok(format!(
+                "{name} keeps an append-only file; a crash of its machine loses up to two seconds"
+            )),
+        }
+    } else if facts.config("save").is_some_and(str::is_empty) {
+        findings.problem(format!("{name} keeps nothing on disk: a restart loses the whole journal"), turn_on);
+    } else {
+        findings.warning(
+            format!("{name} keeps snapshots only: a crash loses what came since the last one"),
+            turn_on,
+        );
+    }
+    let says_ok = |key: &str| matches!(facts.info(key), "ok" | "");
+    if !says_ok("aof_last_write_status") || !says_ok("rdb_last_bgsave_status") {
+        findings.problem(
+            format!("{name} could not write to its disk the last time"),
+            format!("make room there, and look into its log; then: {cli} BGSAVE"),
+        );
+    }
+}
+
+fn memory(findings: &mut Findings, visit: &Visit, facts: &Facts) {
+    let (name, cli) = (visit.name(), &visit.cli);
+    let (used, max) = (facts.info_number("used_memory"), facts.info_number("maxmemory"));
+    let policy = facts.info("maxmemory_policy");
+    let keep = format!("{cli} CONFIG SET maxmemory-policy noeviction; {cli} CONFIG REWRITE");
+    match (policy, max) {
+        ("noeviction", _) => findings.ok(format!("{name} never evicts keys")),
+        (_, 0) => findings.warning(
+            format!("{name} would evict keys ({policy}) once it had a maxmemory, and entries of the journal with them"),
+            keep,
+        ),
+        _ => findings.problem(
+            format!("{name} evicts keys ({policy}) when memory runs out: the journal can lose entries"),
+            keep,
+        ),
+    }
+    let Some(percent) = used.saturating_mul(100).checked_div(max) else { return };
+    let found = format!("{name} uses {percent} % of its maxmemory");
+    let mend =
+        format!("{cli} CONFIG SET maxmemory BYTES; see what keeps the journal long: rollcall journal status");
+    match percent {
+        MEMORY_PERCENT_PROBLEM.. => findings.problem(found, mend),
+        MEMORY_PERCENT_WARNING..MEMORY_PERCENT_PROBLEM => findings.warning(found, mend),
+        _ => findings.ok(found),
+    }
+}
+
+/// For information: nothing of ours needs it yet.
+fn notifications(findings: &mut Findings, visit: &Visit, facts: &Facts) {
+    let found = match facts.config("notify-keyspace-events") {
+        Some("") => {
+            "\"\" (needed by nothing that runs today; a mirror of peers would want \"Kx\")".to_owned()
+        }
+        Some(events) => format!("\"{events}\""),
+        None => "unknown: CONFIG GET is forbidden to us".to_owned(),
+    };
+    findings.ok(format!("{}: notify-keyspace-events is {found}", visit.name()));
+}
+
+async fn time(findings: &mut Findings, visit: &Visit) {
+    let before_ms = SystemClock.now_ms();
+    let asked: Result<(u64, u64), _> = visit.redis.query(&redis::cmd("TIME")).await;
+    if let Ok((seconds, micros)) = asked {
+        let asked_ms = (before_ms, SystemClock.now_ms());
+        clock::compare(findings, &visit.name(), seconds * 1000 + micros / 1000, asked_ms);
+    }
+}

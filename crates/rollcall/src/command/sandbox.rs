@@ -1,0 +1,351 @@
+//! `rollcall sandbox` (W9): test users, passkeys and sample torrents for trying an integration, and the commands to try
+//! it with.
+//!
+//! # Layout
+//!
+//! - [`sample`]: the sample torrents
+//! - [`recipes`]: the commands that are printed
+//!
+//! # Guarantees
+//!
+//! - Made twice, it is one sandbox: users keep their passkeys, torrents their infohashes.
+//! - What belongs to it is known by its number ([`FIRST_ID`] to [`LAST_ID`], which are kept free for it), so that it can
+//!   be cleared after a crash half-way, and by another machine.
+//! - `clear` removes users and torrents of these numbers, and a torrent only if it is one of our samples.
+//!
+//! # Deliberately absent
+//!
+//! Clearing the accounts: what test users moved stays there, as it does for everybody who leaves.
+
+pub mod recipes;
+pub mod sample;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use access::audit::{Record, Subject};
+use access::{AccessError, NewTorrent, NewUser, Passkeys, Store, Torrent, User};
+use anyhow::{Context, bail};
+use domain::clock::{Clock, SystemClock};
+use domain::{Passkey, TorrentId, UserId};
+use serde_json::{Value as Json, json};
+
+use super::recorded::record;
+use super::{Desk, PAGE_ROWS};
+use crate::announce_url::{AnnounceUrls, BaseUrl};
+use crate::backends;
+use crate::cli::{SandboxArgs, SandboxCommand};
+use crate::config::Tracker;
+use recipes::{Recipe, SANDBOX_GROUP, Setting};
+use sample::Sample;
+
+/// The first number of users and torrents in a sandbox.
+pub const FIRST_ID: u64 = 900_000_001;
+/// The last one.
+pub const LAST_ID: u64 = 900_000_999;
+
+/// A user of the sandbox.
+#[derive(Clone, Debug)]
+pub struct Tester {
+    /// Who.
+    pub user: User,
+    /// What they announce to.
+    pub announce_url: String,
+    /// Where their torrent files are.
+    pub folder: PathBuf,
+}
+
+/// Runs it.
+pub async fn run(desk: &Desk, args: SandboxArgs) -> anyhow::Result<()> {
+    let store = desk.open_store().await?;
+    match args.command {
+        Some(SandboxCommand::Clear) => clear(desk, &store).await?,
+        None => create(desk, &store, &args).await?,
+    }
+    store.close().await;
+    Ok(())
+}
+
+async fn create(desk: &Desk, store: &Store, args: &SandboxArgs) -> anyhow::Result<()> {
+    let folder = folder_of(&desk.data)?;
+    let mut testers = Vec::new();
+    for number in 1..=args.users {
+        let user = ensure_user(desk, store, number).await?;
+        let announce_url = announce_url(&desk.config.tracker, args.base.as_ref(), user.passkey)?;
+        let folder = folder.join(format!("user-{}", user.id));
+        testers.push(Tester { user, announce_url, folder });
+    }
+    let passkeys: Vec<Passkey> = testers.iter().map(|tester| tester.user.passkey).collect();
+    ensure_listed(desk, store, &passkeys).await?;
+    let mut samples = Vec::new();
+    for number in 1..=args.torrents {
+        let sample = Sample::numbered(number);
+        ensure_torrent(desk, store, number, &sample).await?;
+        samples.push(sample);
+    }
+    write_files(&folder, &testers, &samples)?;
+    let setting = Setting { desk, folder: &folder, testers: &testers, samples: &samples };
+    let recipes = recipes::all(&setting)?;
+    Ok(desk.output.show(&json_of(&setting, &recipes), &text_of(&setting, &recipes))?)
+}
+
+fn whitelist(desk: &Desk, store: &Store) -> anyhow::Result<Passkeys> {
+    Ok(Passkeys::new(backends::open_whitelist(&desk.config, store)?.store, store.clone()))
+}
+
+/// The folder of the sandbox, by a path that works from everywhere.
+fn folder_of(data: &Path) -> anyhow::Result<PathBuf> {
+    let absolute =
+        std::path::absolute(data).with_context(|| format!("cannot tell where {} is", data.display()))?;
+    Ok(absolute.join("sandbox"))
+}
+
+async fn ensure_user(desk: &Desk, store: &Store, number: u32) -> anyhow::Result<User> {
+    let id = UserId::new(FIRST_ID - 1 + u64::from(number)).context("too many users")?;
+    if let Some(user) = store.user(id).await? {
+        return Ok(user);
+    }
+    let adding = async {
+        match store.add_user(NewUser { id: Some(id), passkey: None, created_at: SystemClock.now() }).await {
+            // Somebody else makes the same sandbox just now.
+            Err(AccessError::UserIdTaken(_)) => super::user::find(store, id).await,
+            added => added,
+        }
+    };
+    desk.recorded(record("user.add", Subject::user(Some(id))), adding, super::user::tell_of).await
+}
+
+/// The site asks the whitelist as well: there they are, too.
+async fn ensure_listed(desk: &Desk, store: &Store, passkeys: &[Passkey]) -> anyhow::Result<()> {
+    let whitelist = whitelist(desk, store)?;
+    if whitelist.contains(passkeys).await?.into_iter().all(|is_listed| is_listed) {
+        return Ok(());
+    }
+    let record = record("passkey.add", Subject::whitelist()).about_passkeys(passkeys);
+    desk.recorded(record, whitelist.add(passkeys), |record, added| record.with("added", *added)).await?;
+    Ok(())
+}
+
+async fn ensure_torrent(desk: &Desk, store: &Store, number: u32, sample: &Sample) -> anyhow::Result<()> {
+    let id = torrent_id(number)?;
+    if let Some(torrent) = store.torrent(id).await? {
+        return match torrent.info_hash == sample.info_hash {
+            true => Ok(()),
+            false => bail!(
+                "torrent {id} ({}) is not one of ours, and its number is kept free for the sandbox: give it another number",
+                torrent.name
+            ),
+        };
+    }
+    let torrent = NewTorrent {
+        id: Some(id),
+        info_hash: sample.info_hash,
+        info_hash_v2: None,
+        name: sample.name.clone(),
+        total_bytes: sample.content.len() as u64,
+        created_at: SystemClock.now(),
+    };
+    let adding = async {
+        match store.add_torrent(torrent).await {
+            Ok(_) | Err(AccessError::TorrentIdTaken(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    };
+    let record = record("torrent.add", Subject::torrent(Some(id)))
+        .with("infohash", sample.info_hash.to_string())
+        .with("name", &*sample.name);
+    desk.recorded(record, adding, |record, ()| record).await
+}
+
+fn torrent_id(number: u32) -> anyhow::Result<TorrentId> {
+    TorrentId::new(FIRST_ID - 1 + u64::from(number)).context("too many torrents")
+}
+
+/// The one URL that every client understands: HTTP before HTTPS, since nobody else is on the way here, before UDP.
+fn announce_url(tracker: &Tracker, base: Option<&BaseUrl>, passkey: Passkey) -> anyhow::Result<String> {
+    let urls = match base {
+        Some(base) => AnnounceUrls::of_base(base, tracker, passkey),
+        None => AnnounceUrls::of_listeners(&seen_from_here(tracker), passkey)?,
+    };
+    let first = urls.http.iter().chain(&urls.https).chain(&urls.udp).next();
+    Ok(first.context("there is no announce URL")?.clone())
+}
+
+/// A server that listens on every address can be reached on loopback, where the commands are going to be typed.
+fn seen_from_here(tracker: &Tracker) -> Tracker {
+    let all_from_here = |list: &[SocketAddr]| list.iter().copied().map(from_here).collect();
+    Tracker {
+        http_addr: all_from_here(&tracker.http_addr),
+        https_addr: all_from_here(&tracker.https_addr),
+        udp_addr: all_from_here(&tracker.udp_addr),
+        ..tracker.clone()
+    }
+}
+
+/// An address as this machine can dial it.
+pub(crate) fn from_here(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// Everything in the folder can be written again: what is there already is replaced by the same.
+fn write_files(folder: &Path, testers: &[Tester], samples: &[Sample]) -> anyhow::Result<()> {
+    let content = folder.join("content");
+    make_private_folder(folder)?;
+    make_private_folder(&content)?;
+    make_private_folder(&folder.join("downloads"))?;
+    for sample in samples {
+        write_file(&content.join(&sample.name), &sample.content)?;
+    }
+    for tester in testers {
+        make_private_folder(&tester.folder)?;
+        for sample in samples {
+            write_file(&tester.folder.join(sample.torrent_name()), &sample.metainfo(&tester.announce_url))?;
+        }
+    }
+    Ok(())
+}
+
+/// Torrent files have passkeys in them.
+fn make_private_folder(path: &Path) -> anyhow::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .with_context(|| format!("cannot make the folder {}", path.display()))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+        .with_context(|| format!("cannot keep {} private", path.display()))
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn json_of(setting: &Setting<'_>, recipes: &[Recipe]) -> Json {
+    let user = |tester: &Tester| {
+        json!({
+            "id": tester.user.id.get(),
+            "passkey": tester.user.passkey.to_string(),
+            "announce_url": tester.announce_url,
+            "torrent_files": tester.folder,
+        })
+    };
+    let torrent = |(sample, number): (&Sample, u64)| {
+        json!({
+            "id": FIRST_ID + number,
+            "name": sample.name,
+            "infohash": sample.info_hash.to_string(),
+            "total_bytes": sample.content.len(),
+            "content": setting.folder.join("content").join(&sample.name),
+        })
+    };
+    let recipe =
+        |recipe: &Recipe| json!({ "name": recipe.name, "what": recipe.what, "command": recipe.command });
+    json!({
+        "folder": setting.folder,
+        "users": setting.testers.iter().map(user).collect::<Vec<_>>(),
+        "torrents": setting.samples.iter().zip(0..).map(torrent).collect::<Vec<_>>(),
+        "commands": recipes.iter().map(recipe).collect::<Vec<_>>(),
+    })
+}
+
+fn text_of(setting: &Setting<'_>, recipes: &[Recipe]) -> String {
+    let mut text =
+        "A sandbox to try an integration in. Remove it with: rollcall sandbox clear\n\n".to_owned();
+    for tester in setting.testers {
+        let _ = writeln!(text, "user {}     passkey {}", tester.user.id, tester.user.passkey);
+    }
+    for (sample, number) in setting.samples.iter().zip(0..) {
+        let _ =
+            writeln!(text, "torrent {}  infohash {}  {}", FIRST_ID + number, sample.info_hash, sample.name);
+    }
+    let _ = writeln!(text, "files in {}", setting.folder.display());
+    for recipe in recipes {
+        let _ = write!(text, "\n# {}\n{}\n", recipe.what, recipe.command);
+    }
+    text
+}
+
+/// Removes what [`create`] made. Passkeys leave the whitelist first, since only the users say which they are.
+async fn clear(desk: &Desk, store: &Store) -> anyhow::Result<()> {
+    let users = users_of_sandbox(store).await?;
+    let passkeys: Vec<Passkey> = users.iter().map(|user| user.passkey).collect();
+    if !passkeys.is_empty() {
+        let whitelist = whitelist(desk, store)?;
+        let record = record("passkey.remove", Subject::whitelist()).about_passkeys(&passkeys);
+        let tell = |record: Record, removed: &u64| record.with("removed", *removed);
+        desk.recorded(record, whitelist.remove(&passkeys), tell).await?;
+    }
+    for user in &users {
+        let removing = async { forgive_absence(store.remove_user(user.id).await) };
+        let record = record("user.remove", Subject::user(Some(user.id)));
+        desk.recorded(record, removing, |record, ()| record).await?;
+    }
+    let torrents = torrents_of_sandbox(store).await?;
+    for torrent in &torrents {
+        let removing = async { forgive_absence(store.remove_torrent(torrent.id).await) };
+        let record = record("torrent.remove", Subject::torrent(Some(torrent.id)));
+        desk.recorded(record, removing, |record, ()| record).await?;
+    }
+    destroy_group(desk).await?;
+    let folder = folder_of(&desk.data)?;
+    let had_files = match fs::remove_dir_all(&folder) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(error) => return Err(error).with_context(|| format!("cannot remove {}", folder.display())),
+    };
+    let json = json!({ "users": users.len(), "torrents": torrents.len(), "files": had_files });
+    let text = format!(
+        "removed: users: {}, torrents: {}, folder {}: {}\nWhat the users moved stays in the accounts.\n",
+        users.len(),
+        torrents.len(),
+        folder.display(),
+        if had_files { "yes" } else { "was not there" },
+    );
+    Ok(desk.output.show(&json, &text)?)
+}
+
+/// Somebody else may clear the same sandbox just now.
+fn forgive_absence(outcome: Result<(), AccessError>) -> Result<(), AccessError> {
+    match outcome {
+        Err(AccessError::UnknownUser(_) | AccessError::UnknownTorrent(_)) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+async fn users_of_sandbox(store: &Store) -> anyhow::Result<Vec<User>> {
+    let mut users = store.list_users(UserId::new(FIRST_ID - 1), PAGE_ROWS).await?;
+    users.retain(|user| user.id.get() <= LAST_ID);
+    Ok(users)
+}
+
+async fn torrents_of_sandbox(store: &Store) -> anyhow::Result<Vec<Torrent>> {
+    let mut torrents = store.list_torrents(TorrentId::new(FIRST_ID - 1), PAGE_ROWS).await?;
+    torrents.retain(|torrent| {
+        let number = u32::try_from(torrent.id.get().saturating_sub(FIRST_ID - 1)).unwrap_or(u32::MAX);
+        torrent.id.get() <= LAST_ID && Sample::numbered(number).info_hash == torrent.info_hash
+    });
+    Ok(torrents)
+}
+
+/// The group of the printed commands would keep entries from being removed for ever.
+async fn destroy_group(desk: &Desk) -> anyhow::Result<()> {
+    let Some(backends::RedisBackend { redis, names }) = backends::redis_backend(&desk.config)? else {
+        return Ok(());
+    };
+    let command = redis::cmd("XGROUP").arg("DESTROY").arg(names.traffic()).arg(SANDBOX_GROUP).to_owned();
+    match redis.query::<i64>(&command).await {
+        Ok(_) => Ok(()),
+        // There is no stream, so there is no group.
+        Err(trouble) if !trouble.is_retryable() => Ok(()),
+        Err(trouble) => Err(trouble.into()),
+    }
+}

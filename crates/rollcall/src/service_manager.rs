@@ -1,0 +1,62 @@
+//! Tells the service manager (systemd, `Type=notify`) when the server is ready and when it ends.
+//!
+//! One datagram to the socket that `$NOTIFY_SOCKET` names. Where there is none, nothing happens; where it cannot be
+//! reached, the log says so and the server goes on.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+use tracing::warn;
+
+/// Every listener answers.
+pub fn tell_ready() {
+    tell("READY=1\nSTATUS=answering announces\n");
+}
+
+/// The server has been told to end, and drains.
+pub fn tell_stopping() {
+    tell("STOPPING=1\nSTATUS=draining\n");
+}
+
+fn tell(message: &str) {
+    let Some(socket) = std::env::var_os("NOTIFY_SOCKET").filter(|socket| !socket.is_empty()) else { return };
+    if let Err(reason) = send(&socket, message) {
+        warn!(%reason, "the service manager cannot be told");
+    }
+}
+
+/// An `@` in front means a socket without a file.
+fn send(socket: &OsStr, message: &str) -> io::Result<()> {
+    let address = match socket.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(socket)?,
+    };
+    UnixDatagram::unbound()?.send_to_addr(message.as_bytes(), &address)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_reaches_a_socket_with_a_file_and_one_without() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let mut received = [0; 64];
+
+        let with_file = UnixDatagram::bind(&path).unwrap();
+        send(path.as_os_str(), "READY=1\n").unwrap();
+        assert_eq!(with_file.recv(&mut received).unwrap(), 8);
+
+        let name = format!("rollcall-test-notify-{}", std::process::id());
+        let without = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        send(OsStr::new(&format!("@{name}")), "STOPPING=1\n").unwrap();
+        assert_eq!(without.recv(&mut received).unwrap(), 11);
+
+        assert!(send(OsStr::new("/nowhere/notify"), "READY=1\n").is_err());
+    }
+}

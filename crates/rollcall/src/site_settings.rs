@@ -1,0 +1,44 @@
+//! The configuration as the site wants it.
+
+use site::{SiteLimits, SiteSettings};
+use tracker::settings::{ProxySettings, TlsFiles};
+
+use crate::config::{Config, WebOrigin};
+use crate::tracker_settings::{header_name, seconds};
+
+impl Config {
+    /// Everything the site goes by.
+    pub fn site_settings(&self) -> SiteSettings {
+        let site = &self.site;
+        let tls = site.tls_cert_file.clone().zip(site.tls_key_file.clone());
+        SiteSettings {
+            addresses: site.addr.clone(),
+            tls: tls.map(|(certificates, private_key)| TlsFiles { certificates, private_key }),
+            proxies: ProxySettings {
+                trusted: site.trusted_proxies.clone(),
+                forwarded_headers: site.forwarded_headers.iter().map(header_name).collect(),
+                proxy_protocol: false,
+            },
+            cors_origins: site.cors_origins.iter().map(WebOrigin::as_str).map(str::to_owned).collect(),
+            metrics_open: site.metrics_open,
+            verify_audit_every: site.verify_audit_every.into(),
+            limits: self.site_limits(),
+            drain_timeout: seconds(self.tracker.drain_timeout_s),
+        }
+    }
+
+    fn site_limits(&self) -> SiteLimits {
+        let (site, limits) = (&self.site, &self.limits);
+        SiteLimits {
+            requests_per_key_per_s: site.requests_per_key_per_s,
+            requests_per_address_per_s: site.requests_per_address_per_s,
+            connections_max: site.connections_max as usize,
+            connections_per_address_max: limits.connections_per_address_max,
+            header_bytes_max: limits.header_bytes_max as usize,
+            header_timeout: seconds(limits.header_timeout_s),
+            request_timeout: seconds(site.request_timeout_s),
+            body_bytes_max: site.body_kib_max as usize * 1024,
+            upload_bytes_max: u64::from(site.upload_mib_max) << 20,
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The site beside the tracker: what it is given, and how it is started.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use access::audit::{Audit, Record, Subject};
+use access::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing, NewKey};
+use access::{FollowCounters, Gate, Passkeys, Store};
+use anyhow::Context;
+use domain::Passkey;
+use keyspace::Redis;
+use ledger::{Ledger, LogRisks};
+use site::metrics::{Allocator, CertificateFigures, Metrics, MetricsSources, ViewSource};
+use site::{BoundSite, Dependency, Health, Parts, RunningSite, Site, SiteCounters, ViewGroup};
+use tokio::sync::watch;
+use tracing::{error, warn};
+use tracker::Tracker;
+use tracker::http::tls::Certificate;
+use views::Activity;
+
+use crate::backends::{self, system_clock};
+use crate::config::Config;
+use crate::directory::GateDirectory;
+use crate::engine::Engine;
+
+/// What the rest of the process lends to the site.
+pub struct Lent<'a> {
+    /// The settings.
+    pub config: &'a Config,
+    /// The data folder.
+    pub data: &'a Path,
+    /// Users, torrents, clients.
+    pub store: &'a Store,
+    /// What the tracker goes by.
+    pub gate: &'a Arc<Gate>,
+    /// The tracker, if this process is one.
+    pub tracker: Option<Arc<Tracker>>,
+    /// The certificate of the tracker, if it has one.
+    pub certificate: Option<Arc<Certificate>>,
+    /// How the gate follows the database.
+    pub follower: Arc<FollowCounters>,
+}
+
+/// A site whose ports are taken and whose parts are open.
+pub struct OpenSite {
+    bound: BoundSite,
+    site: Arc<Site>,
+}
+
+/// A site that serves.
+pub struct ServingSite {
+    running: RunningSite,
+    site: Arc<Site>,
+    first_key: Option<NewKey>,
+}
+
+impl OpenSite {
+    /// Takes the ports and opens what only the site needs; what it looks after begins with the engine.
+    pub async fn open(lent: Lent<'_>, engine: &mut Engine) -> anyhow::Result<OpenSite> {
+        let settings = lent.config.site_settings();
+        let bound = site::bind(&settings)?;
+        let clock = system_clock();
+        let audit = Audit::open(lent.config.audit_settings(lent.data), system_clock())?;
+        let ring =
+            KeyRing::load(ApiKeys::on(lent.store), lent.config.site.tracker_api_key.reveal(), system_clock())
+                .await?;
+        let ring = Arc::new(ring);
+        let followed = Arc::clone(&ring);
+        engine.add_until_stopped(|stopped| async move { followed.follow(end_of(stopped)).await });
+        let kept = audit.clone();
+        engine.add_until_stopped(|stopped| kept.keep_synced(end_of(stopped)));
+        let ledger = ledger_of(&lent, engine).await?;
+        let activity = match &engine.shown().activity {
+            Some(activity) => activity.clone(),
+            None => backends::open_activity(lent.config, lent.data).await?.store,
+        };
+        let whitelist = backends::open_whitelist(lent.config, lent.store)?;
+        let passkeys = Passkeys::new(whitelist.store, lent.store.clone());
+        let health = Arc::new(Health::new(dependencies(&lent, engine, &passkeys, &activity), clock.now()));
+        let asked = Arc::clone(&health);
+        engine.add_until_stopped(|stopped| asked.run(system_clock(), stopped));
+        let counters = Arc::new(SiteCounters::default());
+        let redis = whitelist.redis.map(|redis| ("whitelist", redis));
+        let mut metrics = metrics_of(&lent, engine, redis);
+        metrics.add(audit.clone());
+        let of_tracker = lent.certificate.iter().map(|shown| ("tracker", Arc::clone(shown)));
+        let of_site = bound.certificate().map(|shown| ("site", Arc::clone(shown)));
+        metrics.add(CertificateFigures(of_tracker.chain(of_site).collect()));
+        let watch = Arc::clone(metrics.watch());
+        engine.add_until_stopped(|stopped| watch.run(stopped));
+        let parts = Parts {
+            clock,
+            store: lent.store.clone(),
+            gate: Arc::clone(lent.gate),
+            passkeys,
+            keys: ring,
+            audit: Arc::new(audit),
+            journal: Arc::clone(engine.journal()),
+            views: view_groups(lent.config),
+            ledger,
+            activity,
+            hit_and_run: lent.config.hit_and_run_policy(),
+            tracker: lent.tracker,
+            health,
+            metrics: Arc::new(metrics),
+            journal_length_alarm: lent.config.journal.length_alarm.into(),
+        };
+        let site = Site::new(parts, settings, counters);
+        Ok(OpenSite { bound, site })
+    }
+
+    /// Begins to serve.
+    pub fn serve(self) -> ServingSite {
+        let settings = self.site.settings.clone();
+        let counters = Arc::clone(&self.site.counters);
+        let app = site::app::router(&self.site);
+        if self.bound.certificate().is_none() {
+            for address in self.bound.addresses().iter().filter(|address| !address.ip().is_loopback()) {
+                warn!(%address, "site.allow_plaintext: keys sent here can be read by whoever carries them");
+            }
+        }
+        let running = self.bound.serve(settings, app, counters);
+        ServingSite { running, site: self.site, first_key: None }
+    }
+}
+
+impl ServingSite {
+    /// Where it is, as people type it.
+    pub fn urls(&self) -> Vec<String> {
+        let scheme = if self.running.is_secure() { "https" } else { "http" };
+        let url = |address: &SocketAddr| match address.ip().is_unspecified() {
+            true => format!("{scheme}://<this machine>:{}", address.port()),
+            false => format!("{scheme}://{address}"),
+        };
+        let mut urls: Vec<String> = self.running.addresses().iter().map(url).collect();
+        urls.dedup();
+        urls
+    }
+
+    /// Makes a key with all rights if there has never been any. To be called when nothing else can fail before the
+    /// key is shown: it is made once, and shown once.
+    pub async fn make_first_key(&mut self) -> anyhow::Result<()> {
+        let parts = &self.site.parts;
+        let Some(key) = ApiKeys::on(&parts.store).first_key(parts.clock.now()).await? else {
+            return Ok(());
+        };
+        let record = Record::ok("key.create", "rollcall", Subject::key(key.id)).with("name", FIRST_KEY_NAME);
+        if let Err(error) = parts.audit.record(record).await {
+            error!(%error, "the first key could not be recorded in the audit trail");
+        }
+        if let Err(error) = parts.keys.reload().await {
+            warn!(%error, "the first key works a moment later");
+        }
+        self.first_key = Some(key);
+        Ok(())
+    }
+
+    /// The key that this start has made, if it is the first ever.
+    pub fn first_key(&self) -> Option<&str> {
+        self.first_key.as_ref().map(|key| key.text.as_str())
+    }
+
+    /// Reads the certificate again.
+    pub fn reload(&self) {
+        self.running.reload();
+    }
+
+    /// Answers what is in flight, lets every change come to its end, and ends.
+    pub async fn drain(self) {
+        self.running.drain().await;
+        let patience = self.site.settings.limits.request_timeout;
+        if tokio::time::timeout(patience, self.site.changes_made()).await.is_err() {
+            error!("a change was still under way; it may have been made without a record in the audit trail");
+        }
+    }
+}
+
+/// Ready once everything is to end.
+async fn end_of(mut stopped: watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
+/// The accounts: those of this process, or opened to be read.
+async fn ledger_of(lent: &Lent<'_>, engine: &Engine) -> anyhow::Result<Arc<Ledger>> {
+    if let Some(ledger) = &engine.shown().ledger {
+        return Ok(Arc::clone(ledger));
+    }
+    let directory = Arc::new(GateDirectory(Arc::clone(lent.gate)));
+    let ledger = backends::open_ledger(lent.config, lent.data, directory, Arc::new(LogRisks)).await;
+    Ok(Arc::new(ledger.context("cannot open the accounts for the site")?))
+}
+
+fn view_groups(config: &Config) -> Vec<ViewGroup> {
+    vec![
+        ViewGroup { view: "ledger", group: config.ledger.group.as_str().to_owned() },
+        ViewGroup { view: "activity", group: config.activity.group.as_str().to_owned() },
+    ]
+}
+
+/// A passkey that is nobody's: the question is whether there is an answer.
+fn nobody() -> Passkey {
+    Passkey::from_random_bytes([0; 16])
+}
+
+/// What the server cannot do without, each with a question that it must answer.
+fn dependencies(
+    lent: &Lent<'_>,
+    engine: &Engine,
+    passkeys: &Passkeys,
+    activity: &Activity,
+) -> Vec<Dependency> {
+    let store = lent.store.clone();
+    let database = Dependency::new("database", move || {
+        let store = store.clone();
+        async move { store.count_users().await.map(|_| ()).map_err(|error| error.to_string()) }
+    });
+    let journal = Arc::clone(engine.journal());
+    let journal = Dependency::new("journal", move || {
+        let journal = Arc::clone(&journal);
+        async move {
+            let status = journal.status(journal::Lane::Traffic).await;
+            status.map(|_| ()).map_err(|error| error.to_string())
+        }
+    });
+    let passkeys = passkeys.clone();
+    let whitelist = Dependency::new("whitelist", move || {
+        let passkeys = passkeys.clone();
+        async move { passkeys.contains(&[nobody()]).await.map(|_| ()).map_err(|error| error.to_string()) }
+    });
+    let activity = activity.clone();
+    let lists = Dependency::new("activity", move || {
+        let activity = activity.clone();
+        async move { activity.counts(&nobody()).await.map(|_| ()).map_err(|error| error.to_string()) }
+    });
+    let queue = Arc::clone(engine.queue());
+    let queue = Dependency::new("journal_queue", move || {
+        let (occupied, capacity) = (queue.occupied(), queue.capacity());
+        async move {
+            match occupied < capacity {
+                true => Ok(()),
+                false => Err(format!("{occupied} announces wait for the journal, which is all that may")),
+            }
+        }
+    });
+    vec![database, journal, whitelist, lists, queue]
+}
+
+fn metrics_of(lent: &Lent<'_>, engine: &Engine, redis: Option<(&'static str, Redis)>) -> Metrics {
+    let shown = engine.shown();
+    let group_of = |view: &str| {
+        let known = view_groups(lent.config).into_iter().find(|known| known.view == view);
+        known.map(|known| known.group).unwrap_or_default()
+    };
+    let views = shown.views.iter().map(|(view, counters)| ViewSource {
+        view,
+        group: group_of(view),
+        counters: Arc::clone(counters),
+    });
+    let mut metrics = Metrics::new(MetricsSources {
+        version: env!("CARGO_PKG_VERSION"),
+        clock: system_clock(),
+        tracker: lent.tracker.clone(),
+        queue: Arc::clone(engine.queue()),
+        journal: Arc::clone(engine.journal()),
+        maintenance: Arc::clone(&shown.maintenance),
+        views: views.collect(),
+        ledger: shown.ledger.clone(),
+        activity: shown.activity.clone(),
+        gate: Arc::clone(lent.gate),
+        follower: Some(Arc::clone(&lent.follower)),
+        databases: vec![("access", lent.store.database().clone())],
+        redis: shown.redis.iter().cloned().chain(redis).collect(),
+    });
+    metrics.add(Allocator);
+    metrics
+}

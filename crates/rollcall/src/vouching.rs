@@ -1,0 +1,108 @@
+//! Strangers: who vouches for them, as configured.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::vouching::{EndpointSettings, Parts, Questions, VerifyEndpoint};
+use access::{Gate, PasskeyFeed, Store, Strangers, Vouching, VouchingSettings};
+use anyhow::Context;
+use domain::{Seconds, UserId};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tracker::{Eviction, Tracker};
+
+use crate::backends::{self, system_clock};
+use crate::config::Config;
+
+impl Config {
+    /// How strangers are judged.
+    pub fn vouching_settings(&self) -> anyhow::Result<VouchingSettings> {
+        let access = &self.access;
+        Ok(VouchingSettings {
+            valid_for: Seconds(access.cache_valid_s),
+            invalid_for: Seconds(access.cache_invalid_s),
+            entries_max: access.cache_entries_max as usize,
+            call_timeout: Duration::from_millis(access.verify_timeout_ms.into()),
+            calls_per_s: access.verify_calls_per_s,
+            calls_at_once_max: access.verify_calls_at_once_max as usize,
+            failures_max: access.verify_failures_max,
+            pause: Duration::from_secs(access.verify_pause_s.into()),
+            on_failure: access.on_verify_failure,
+            feed_every: Duration::from_millis(access.poll_interval_ms.into()),
+            adopted_id_min: UserId::new(access.adopted_id_min.into())
+                .context("access.adopted_id_min must be positive")?,
+        })
+    }
+
+    fn verify_endpoint(&self) -> anyhow::Result<Option<VerifyEndpoint>> {
+        let access = &self.access;
+        let Some(url) = access.verify_url.as_str() else { return Ok(None) };
+        let api_key = access.verify_api_key.reveal().or(self.site.tracker_api_key.reveal());
+        let endpoint = VerifyEndpoint::new(&EndpointSettings {
+            url: url.to_owned(),
+            api_key: api_key.unwrap_or_default().to_owned(),
+            ca_file: access.verify_ca_file.clone(),
+            timeout: Duration::from_millis(access.verify_timeout_ms.into()),
+            connections_max: access.verify_calls_at_once_max as usize,
+        })?;
+        Ok(Some(endpoint))
+    }
+}
+
+/// Questions about strangers that nobody answers yet.
+pub struct Unopened {
+    strangers: Arc<Strangers>,
+    questions: Questions,
+    endpoint: Option<VerifyEndpoint>,
+    settings: VouchingSettings,
+}
+
+/// The task that answers them.
+pub struct Office {
+    stop: oneshot::Sender<()>,
+    running: JoinHandle<()>,
+}
+
+/// A gate that lets strangers in whom somebody vouches for.
+pub fn gate(config: &Config) -> anyhow::Result<(Gate, Unopened)> {
+    let settings = config.vouching_settings()?;
+    let endpoint = config.verify_endpoint()?;
+    let (strangers, questions) = Strangers::new(settings.patience());
+    let gate = Gate::with_strangers(Arc::clone(&strangers));
+    Ok((gate, Unopened { strangers, questions, endpoint, settings }))
+}
+
+impl Unopened {
+    /// Begins to answer.
+    pub async fn open(
+        self,
+        config: &Config,
+        store: &Store,
+        gate: &Arc<Gate>,
+        tracker: Arc<Tracker>,
+    ) -> anyhow::Result<Office> {
+        let parts = Parts {
+            strangers: self.strangers,
+            questions: self.questions,
+            gate: Arc::clone(gate),
+            store: store.clone(),
+            whitelist: backends::open_whitelist(config, store)?.store,
+            feed: PasskeyFeed::open(store).await?,
+            endpoint: self.endpoint,
+            clock: system_clock(),
+        };
+        let vouching = Vouching::new(parts, self.settings);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let turn_out = move |user| tracker.order_eviction(Eviction::User(user));
+        Ok(Office { stop, running: tokio::spawn(vouching.run(turn_out, stopped)) })
+    }
+}
+
+impl Office {
+    /// Answers nobody any more. Whoever still waits is told to come back.
+    pub async fn close(self) {
+        // It ends as soon as its sender is gone.
+        drop(self.stop);
+        let _ = self.running.await;
+    }
+}

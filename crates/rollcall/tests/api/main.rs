@@ -1,0 +1,131 @@
+//! The site's HTTP API through the real program: who may ask what, what each route does, what attacks meet, and the
+//! site as an operator meets it.
+//!
+//! Every test has a server of its own.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod attacks;
+mod audit;
+mod authorisation;
+mod bodies;
+mod https;
+mod letters;
+mod lists;
+mod operator;
+mod own_process;
+mod paging;
+mod torrents;
+mod users;
+mod verify;
+mod whitelist;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use domain::{InfoHash, Passkey};
+use serde_json::Value as Json;
+use testkit::{Announce, Api, ApiReply, Family, HttpReply, RawHttp, Server, ServerBuilder, eventually};
+
+/// Long enough for a machine that does much else, too.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server without limits that tests would meet, and with quick readers.
+fn builder() -> ServerBuilder {
+    Server::builder(env!("CARGO_BIN_EXE_rollcall"))
+        .set("site.requests_per_address_per_s", 0)
+        .set("site.requests_per_key_per_s", 0)
+        .set("tracker.min_announce_interval_s", 0)
+        .set("tracker.workers", 1)
+        .set("journal.read_wait_ms", 100)
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    format!("\"{text}\"")
+}
+
+/// A torrent made from a number.
+fn info_hash(number: u8) -> InfoHash {
+    InfoHash([number; 20])
+}
+
+/// Adds a torrent over the API, and waits until the tracker knows it.
+#[track_caller]
+fn add_torrent(server: &Server, admin: &Api, passkey: &Passkey, number: u8) -> InfoHash {
+    let hash = info_hash(number);
+    let said = serde_json::json!({ "infohash": hash.to_string(), "name": format!("torrent {number}") });
+    assert_eq!(admin.post("/api/v1/torrents", &said).status(), 201);
+    eventually("the torrent to be known", PATIENCE, || server.try_scrape(passkey, &hash).ok().flatten());
+    hash
+}
+
+/// An announce that is accepted.
+#[track_caller]
+fn announce(server: &Server, passkey: &Passkey, announce: &Announce) {
+    assert_eq!(server.announce(Family::V4, passkey, announce).failure_reason, None);
+}
+
+/// Asserts that a request was refused with this status, by a problem that says what to do, and gives its code.
+#[track_caller]
+fn problem(reply: &ApiReply, status: u16) -> String {
+    let body = String::from_utf8_lossy(&reply.reply.body).into_owned();
+    assert_eq!(reply.status(), status, "{body}");
+    assert_eq!(reply.reply.header("content-type"), Some("application/problem+json"), "{body}");
+    let json = reply.json();
+    assert_eq!(json["status"], status, "{body}");
+    assert!(json["title"].as_str().is_some_and(|title| !title.is_empty()), "{body}");
+    assert!(json["detail"].as_str().is_some_and(|detail| detail.len() > 10), "{body}");
+    json["code"].as_str().unwrap().to_owned()
+}
+
+/// What a problem says.
+#[track_caller]
+fn detail(reply: &ApiReply) -> String {
+    reply.json()["detail"].as_str().unwrap().to_owned()
+}
+
+/// Sends these bytes on a connection of their own, and reads one reply.
+#[track_caller]
+fn exchange(server: SocketAddr, bytes: &[u8]) -> HttpReply {
+    let mut connection = RawHttp::connect(server);
+    connection.send(bytes);
+    connection.read_reply()
+}
+
+/// A number on the metrics page; zero if it is not there.
+#[track_caller]
+fn metric(reader: &Api, sample: &str) -> f64 {
+    let page = reader.get("/metrics");
+    assert_eq!(page.status(), 200);
+    let page = String::from_utf8(page.reply.body).unwrap();
+    page.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' ')?.parse().ok()).unwrap_or(0.0)
+}
+
+/// Requests to a route that were answered with this status.
+#[track_caller]
+fn answered(reader: &Api, route: &str, status: u16) -> f64 {
+    metric(reader, &format!("rollcall_site_requests_total{{route=\"{route}\",status=\"{status}\"}}"))
+}
+
+/// The items of a page.
+#[track_caller]
+fn items(page: &Json) -> &Vec<Json> {
+    page["items"].as_array().unwrap_or_else(|| panic!("no page: {page}"))
+}
+
+/// All items of a list, page by page.
+#[track_caller]
+fn walk(api: &Api, target: &str, limit: u32) -> Vec<Json> {
+    let mut all = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = api.get(&format!("{target}?limit={limit}{cursor}")).ok();
+        assert!(items(&page).len() <= limit as usize, "{page}");
+        assert!(all.is_empty() || !items(&page).is_empty(), "there is no page behind the last: {target}");
+        all.extend(items(&page).iter().cloned());
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return all,
+        }
+    }
+}

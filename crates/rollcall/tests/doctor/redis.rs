@@ -1,0 +1,144 @@
+//! Redis: away, frozen, forgetful, evicting, strict, a cluster.
+
+use testkit::ports::free_port;
+use testkit::{Fsync, RedisCluster, RedisSentinel, RedisServer};
+
+use crate::Patient;
+
+fn patient(url: &str) -> Patient {
+    Patient::new().set("redis.url", url)
+}
+
+fn durable() -> testkit::RedisBuilder {
+    RedisServer::builder().append_only(Fsync::EverySecond)
+}
+
+#[test]
+fn a_redis_as_it_should_be_is_well_and_gets_no_key() {
+    let redis = durable().start();
+    let report = patient(&redis.url()).examine();
+    report.is_well("redis");
+    report.is_well("journal");
+    report.has("redis", "ok", &["version 7.0", "we test with 7.0"]);
+    report.has("redis", "ok", &["append-only file"]);
+    report.has("redis", "ok", &["notify-keyspace-events"]);
+    report.has("redis", "ok", &["clock", "agrees"]);
+    report.has("redis", "ok", &["may do all that we do"]);
+    assert_eq!(redis.cli(&["DBSIZE"]), "0", "the doctor changes nothing");
+}
+
+#[test]
+fn nothing_changes_in_a_redis_that_is_in_use() {
+    let redis = durable().directive("enable-debug-command local").start();
+    redis.cli(&["XADD", "tracker:traffic", "5-1", "a", "b"]);
+    redis.cli(&["XGROUP", "CREATE", "tracker:traffic", "ztorrent", "0"]);
+    redis.cli(&["SADD", "pt:passkeys", "0123456789abcdef"]);
+    redis.cli(&["ZADD", "tracker:users:active", "1", "0123456789abcdef"]);
+    let digest = redis.cli(&["DEBUG", "DIGEST"]);
+    patient(&redis.url()).examine();
+    assert_eq!(redis.cli(&["DEBUG", "DIGEST"]), digest);
+}
+
+#[test]
+fn a_redis_that_is_away_or_wants_a_password_is_found() {
+    let report = patient(&format!("redis://127.0.0.1:{}", free_port())).examine();
+    report.has_problem("redis", &["cannot be reached"], "redis-cli -h 127.0.0.1");
+    let redis = durable().password("geheim").start();
+    let report = patient(&format!("redis://:falsch@127.0.0.1:{}", redis.port())).examine();
+    report.has_problem("redis", &["password"], "PING");
+    assert!(!report.json.to_string().contains("falsch"));
+}
+
+/// It must not hang with it.
+#[test]
+fn a_redis_that_does_not_answer_is_found() {
+    let redis = durable().start();
+    redis.freeze();
+    let report = patient(&redis.url()).examine();
+    redis.thaw();
+    assert_eq!(report.exit_code, 1);
+    assert!(report.find("redis", "problem", &[]).is_some(), "{report:#?}");
+}
+
+#[test]
+fn what_a_crash_would_lose_is_told() {
+    let forgetful = RedisServer::start();
+    let report = patient(&forgetful.url()).examine();
+    report.has_problem("redis", &["keeps nothing on disk"], "CONFIG SET appendonly yes");
+    let snapshots = RedisServer::builder().directive("save 3600 1").start();
+    patient(&snapshots.url()).examine().has_warning(
+        "redis",
+        &["snapshots only"],
+        "CONFIG SET appendonly yes",
+    );
+    // The command that was advised mends it.
+    let report = patient(&forgetful.url()).examine();
+    let mend = report.has("redis", "problem", &["keeps nothing"])["mend"].as_str().unwrap().to_owned();
+    let output = std::process::Command::new("sh").args(["-c", &mend]).output().unwrap();
+    assert!(output.status.success(), "{mend}");
+    testkit::eventually("the append-only file to be written", std::time::Duration::from_secs(30), || {
+        patient(&forgetful.url()).examine().find("redis", "problem", &[]).is_none().then_some(())
+    });
+}
+
+#[test]
+fn eviction_and_full_memory_are_found() {
+    let evicting = durable().directive("maxmemory 64mb").directive("maxmemory-policy allkeys-lru").start();
+    let report = patient(&evicting.url()).examine();
+    report.has_problem("redis", &["allkeys-lru", "lose entries"], "maxmemory-policy noeviction");
+    let unbounded = durable().directive("maxmemory-policy allkeys-lru").start();
+    patient(&unbounded.url()).examine().has_warning("redis", &["allkeys-lru"], "noeviction");
+    let full = durable().memory_bytes_max(512 << 10).start();
+    patient(&full.url()).examine().has_problem("redis", &["% of its maxmemory"], "maxmemory BYTES");
+}
+
+#[test]
+fn a_user_without_the_rights_is_told_which() {
+    let rules = "~* &* +@all -xadd -xreadgroup -eval";
+    let redis = durable().user("site", "geheim", rules).start();
+    let report = patient(&redis.url()).examine();
+    report.has_problem("redis", &["XADD", "XREADGROUP", "EVAL"], "+xadd");
+    let elsewhere = durable().user("site", "geheim", "~other:* &* +@all").start();
+    let report = patient(&elsewhere.url()).examine();
+    report.has_problem("redis", &["pt:passkeys"], "~tracker:* ~pt:*");
+}
+
+#[test]
+fn a_replica_is_no_place_to_write() {
+    let master = durable().start();
+    let replica = durable().directive(&format!("replicaof 127.0.0.1 {}", master.port())).start();
+    patient(&replica.url()).examine().has_problem("redis", &["is a slave"], "master");
+}
+
+#[test]
+fn every_master_of_a_cluster_is_looked_at_and_missing_slots_are_found() {
+    let cluster = RedisCluster::start_with(&durable(), 0);
+    let ports: Vec<u16> = (0..3).map(|index| cluster.node(index).port()).collect();
+    let url = format!("redis+cluster://127.0.0.1:{}", ports[1]);
+    let report = patient(&url).examine();
+    report.has("redis", "ok", &["3 masters serve all 16384 slots"]);
+    report.has_warning("redis", &["no replica"], "add-node");
+    for port in &ports {
+        report.has("redis", "ok", &[&port.to_string(), "append-only file"]);
+    }
+    assert!(report.find("redis", "problem", &[]).is_none(), "{report:#?}");
+    cluster.node(2).cli(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    patient(&url).examine().has_warning("redis", &[&ports[2].to_string(), "allkeys-lru"], "noeviction");
+    let single = patient(&format!("redis://127.0.0.1:{}", ports[0])).examine();
+    single.has_problem("redis", &["a node of a cluster"], "redis+cluster://");
+    for index in 0..3 {
+        let _ = cluster.node(index).try_cli(&["CLUSTER", "DELSLOTS", "0"]);
+    }
+    let report = patient(&url).examine();
+    report.has_problem("redis", &["the cluster is not whole"], "--cluster fix");
+}
+
+#[test]
+fn the_master_behind_sentinels_is_looked_at() {
+    let sentinels = RedisSentinel::start();
+    let url = format!("redis+sentinel://127.0.0.1:{}/{}", sentinels.sentinel_port(), sentinels.master_name());
+    let report = patient(&url).examine();
+    report.has("redis", "ok", &["redis+sentinel://", "version 7.0"]);
+    report.has("redis", "ok", &["may do all that we do"]);
+    assert!(report.find("redis", "problem", &["is a"]).is_none(), "{report:#?}");
+}

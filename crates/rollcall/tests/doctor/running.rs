@@ -1,0 +1,84 @@
+//! Beside a server that runs: its ports, its journal.
+
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use testkit::{Announce, Family, Server, eventually};
+
+use crate::BINARY;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn examine(server: &Server) -> crate::Report {
+    let output = server.try_cli(&["doctor"]);
+    let json = serde_json::from_slice(&output.stdout).unwrap();
+    crate::Report { exit_code: output.status.code().unwrap(), json }
+}
+
+fn files(server: &Server) -> Vec<(String, u64)> {
+    let mut files: Vec<(String, u64)> = std::fs::read_dir(server.data_folder())
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.metadata().unwrap().len()))
+        .collect();
+    files.sort();
+    files
+}
+
+/// All that is in a file.
+fn dump(server: &Server, name: &str) -> String {
+    let path = server.data_folder().join(name);
+    let output = std::process::Command::new("sqlite3").arg(&path).arg(".dump").output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_running_server_is_not_mistaken_for_somebody_else() {
+    let server = Server::builder(BINARY).start();
+    let report = examine(&server);
+    report.has("ports", "ok", &["tracker.http_addr", "held, as it should be"]);
+    report.has("data folder", "ok", &["a server uses it right now"]);
+    assert!(report.find("ports", "problem", &[]).is_none(), "{report:#?}");
+    report.is_well("database");
+    report.is_well("journal");
+}
+
+#[test]
+fn what_a_server_left_behind_is_read_and_left_as_it_is() {
+    let mut server = Server::builder(BINARY).start();
+    let passkey = server.add_user(7);
+    let torrent = testkit::TorrentFile::random("payload", 40_000, 1);
+    server.add_torrent(&torrent, &passkey);
+    server.announce(Family::V4, &passkey, &Announce::seeder(torrent.info_hash(), 1));
+    server.cli(&["journal", "pause", "ledger"]);
+    assert!(server.stop().success());
+    // This also folds the write-ahead logs into the files, as the doctor would.
+    let dumps = || ["rollcall.db", "journal.db", "activity.db"].map(|name| dump(&server, name));
+    let before = (dumps(), files(&server));
+    let report = examine(&server);
+    report.has_warning("journal", &["ledger is paused"], "rollcall journal resume ledger");
+    report.has("ports", "ok", &["tracker.http_addr", "free"]);
+    report.is_well("database");
+    assert!((dumps(), files(&server)) == before, "the doctor changes nothing");
+}
+
+/// An entry that nobody can take: the doctor says where to look.
+#[test]
+fn dead_letters_and_failed_entries_are_found() {
+    let redis = testkit::RedisServer::builder().append_only(testkit::Fsync::EverySecond).start();
+    let server = Server::builder(BINARY)
+        .set("redis.url", format!("\"{}\"", redis.url()))
+        .set("journal.retry_max", 1)
+        .set("journal.retry_delay_s", 0)
+        .set("journal.read_wait_ms", 200)
+        .start();
+    redis.cli(&["XADD", "tracker:traffic", "*", "passkey", "nobody", "infohash", "nothing"]);
+    let failed = |status: &Json| status["failed"].as_u64().unwrap_or(0);
+    eventually("the entry to be given up", PATIENCE, || {
+        (failed(&server.cli(&["journal", "status"])) > 0).then_some(())
+    });
+    let report = examine(&server);
+    report.has_problem("journal", &["entries were given up"], "rollcall failed list");
+    report.is_well("redis");
+}

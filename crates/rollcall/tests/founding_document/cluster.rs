@@ -1,0 +1,47 @@
+//! The same on a Redis Cluster of three nodes, as far as the document applies: keys that change places together carry a
+//! hash tag there.
+
+use testkit::RedisCluster;
+
+use crate::accounts::xadd;
+use crate::place::{API_KEY, INFOHASH, Place, Variables, is_unknown, is_welcome};
+
+fn start(cluster: &RedisCluster) -> Place {
+    let nodes: Vec<String> = (0..3).map(|node| format!("127.0.0.1:{}", cluster.node(node).port())).collect();
+    let variables: Variables = [
+        ("TRACKER_API_KEY".to_owned(), API_KEY.to_owned()),
+        ("ROLLCALL_REDIS__URL".to_owned(), format!("redis+cluster://{}", nodes.join(","))),
+    ]
+    .into();
+    let mut place = Place::start(variables, &[]);
+    place.shell.set("REDIS_PORT", &cluster.node(0).port().to_string());
+    place.shell.set("REDIS_FLAGS", "-c");
+    place
+}
+
+#[test]
+fn w2_j3_a1_the_document_on_a_cluster() {
+    let cluster = RedisCluster::start();
+    let mut place = start(&cluster);
+    let passkey = place.add_user(1);
+    place.shell.set("P1", "aaaaaaaa00000001");
+    place.shell.set("P2", "aaaaaaaa00000002");
+    let sh = &place.shell;
+    sh.run("redis SADD pt:passkeys $P1");
+    sh.wait("announce $P1 1 'uploaded=0&downloaded=0&left=9'", is_welcome);
+    // The refresh by hand: the same two steps, with tags that keep the three sets on one node.
+    sh.run("redis SADD '{pt:passkeys}:new' $P2");
+    sh.run("redis RENAME pt:passkeys '{pt:passkeys}:old'\nredis RENAME '{pt:passkeys}:new' pt:passkeys");
+    sh.wait("announce $P2 2 'uploaded=0&downloaded=0&left=9'", is_welcome);
+    sh.wait("announce $P1 1 'uploaded=0&downloaded=0&left=9'", is_unknown);
+    sh.run("redis SREM pt:passkeys $P2");
+    sh.wait("announce $P2 2 'uploaded=0&downloaded=0&left=9'", is_unknown);
+
+    assert_eq!(sh.run("redis XGROUP CREATE tracker:traffic my-site '$'"), "OK");
+    sh.run(&xadd(&passkey, "du 123 dd 4 left 0", "none", "dt 60"));
+    let read =
+        sh.run("redis XREADGROUP GROUP my-site consumer-1 COUNT 100 BLOCK 5000 STREAMS tracker:traffic '>'");
+    assert!(read.contains(&passkey), "{read}");
+    sh.wait(r#"api "$SITE/api/v1/users/1""#, |user| user.contains(r#""uploaded":"123""#));
+    sh.wait(&format!("redis ZREVRANGE 'tracker:user:seed:{{{passkey}}}' 0 -1"), |listed| listed == INFOHASH);
+}

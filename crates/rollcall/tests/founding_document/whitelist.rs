@@ -1,0 +1,61 @@
+//! "Redis: the passkey whitelist set".
+
+use crate::place::{is_unknown, is_welcome, start};
+
+#[test]
+fn w2_the_whitelist_is_a_set_that_redis_cli_changes() {
+    let (_redis, mut place) = start();
+    place.shell.set("P1", "aaaaaaaa00000001");
+    place.shell.set("P2", "aaaaaaaa00000002");
+    place.shell.set("P3", "aaaaaaaa00000003");
+    let sh = &place.shell;
+    assert!(is_unknown(&sh.run("announce $P1 1 'uploaded=0&downloaded=0&left=9'")));
+
+    // "Add: SADD pt:passkeys <passkey>"
+    assert_eq!(sh.run("redis SADD pt:passkeys $P1"), "1");
+    sh.wait("announce $P1 1 'uploaded=0&downloaded=0&left=9'", is_welcome);
+    // "Check: SISMEMBER pt:passkeys <passkey> -> 1 is a hit"
+    assert_eq!(sh.run("redis SISMEMBER pt:passkeys $P1"), "1");
+    assert_eq!(sh.run("redis SISMEMBER pt:passkeys $P2"), "0");
+    // "passkeys are lowercase hexadecimal throughout"; "to avoid misjudgement by differences in case"
+    assert!(is_welcome(&sh.run("announce ${P1^^} 1 'uploaded=0&downloaded=0&left=9'")));
+    // "Delete: SREM pt:passkeys <passkey>": known within the TTL of the tracker's cache.
+    assert_eq!(sh.run("redis SREM pt:passkeys $P1"), "1");
+    sh.wait("announce $P1 1 'uploaded=0&downloaded=0&left=9'", is_unknown);
+
+    // "Atomic full refresh: build a new set: SADD pt:passkeys:new <passkey...>"
+    sh.run("redis SADD pt:passkeys $P2");
+    assert_eq!(sh.run("redis SADD pt:passkeys:new $P1 $P3"), "2");
+    assert!(is_welcome(&sh.run("announce $P2 2 'uploaded=0&downloaded=0&left=9'")));
+    // "Switch: RENAME pt:passkeys pt:passkeys:old -> RENAME pt:passkeys:new pt:passkeys"
+    sh.run("redis RENAME pt:passkeys pt:passkeys:old\nredis RENAME pt:passkeys:new pt:passkeys");
+    sh.wait("announce $P1 1 'uploaded=0&downloaded=0&left=9'", is_welcome);
+    sh.wait("announce $P3 3 'uploaded=0&downloaded=0&left=9'", is_welcome);
+    sh.wait("announce $P2 2 'uploaded=0&downloaded=0&left=9'", is_unknown);
+}
+
+#[test]
+fn w7_changes_to_the_whitelist_are_recorded_as_the_document_says() {
+    let (_redis, place) = start();
+    let sh = &place.shell;
+    sh.run(r#"api "$SITE/api/v1/whitelist/add" -d '{"passkeys": ["aaaaaaaa00000001"]}'"#);
+    sh.run(r#"api "$SITE/api/v1/whitelist/remove" -d '{"passkeys": ["aaaaaaaa00000001"]}'"#);
+    sh.run(r#"printf 'aaaaaaaa00000002\naaaaaaaa00000003\n' | api -X PUT "$SITE/api/v1/whitelist" --data-binary @- "#);
+    assert_eq!(sh.run("redis SMEMBERS pt:passkeys | sort | xargs"), "aaaaaaaa00000002 aaaaaaaa00000003");
+
+    // "Storage: appended to logs/audit.log (JSON Lines)"
+    let file = place.folder.path().join("site/logs/audit.log");
+    let text = std::fs::read_to_string(file).unwrap();
+    let records: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // "Recorded: additions to and removals from the whitelist, full refreshes"
+    for action in ["passkey.add", "passkey.remove", "passkey.refresh"] {
+        let record = records.iter().find(|record| record["action"] == action).unwrap();
+        // "Fields: action, actorId, subjectType, subjectId, result, details, at"
+        for field in ["action", "actorId", "subjectType", "subjectId", "result", "details", "at"] {
+            assert!(!record[field].is_null(), "{field} is missing: {record}");
+        }
+        assert_eq!(record["result"], "ok");
+    }
+    assert!(!text.contains("aaaaaaaa00000001"), "a passkey is a secret");
+}

@@ -1,0 +1,172 @@
+//! Strangers whom a site's verify endpoint vouches for, fails to, or lies about.
+
+use std::time::Duration;
+
+use testkit::{Behaviour, Family, RedisServer, RetryIn, ServerBuilder, VerifyEndpoint, eventually};
+
+use crate::{
+    PATIENCE, announce, builder, cannot_be_checked, is_unknown, leecher, on, refusal, start, stranger,
+    wait_uploaded,
+};
+
+const KEY: &str = "0123456789abcdef";
+
+fn asking(endpoint: &VerifyEndpoint, builder: ServerBuilder) -> ServerBuilder {
+    let builder = builder
+        .set("access.verify_url", format!("\"{}\"", endpoint.url()))
+        .set("access.verify_api_key", format!("\"{KEY}\""));
+    match endpoint.url().starts_with("https") {
+        true => builder.set("access.verify_ca_file", format!("\"{}\"", endpoint.ca_file().display())),
+        false => builder,
+    }
+}
+
+#[test]
+fn w4_the_endpoint_vouches_over_https_and_the_set_in_redis_learns_of_it() {
+    let redis = RedisServer::start();
+    let endpoint = VerifyEndpoint::tls(KEY);
+    endpoint.vouch_for_user(stranger(1), 4711);
+    endpoint.vouch_for(stranger(2));
+    let (server, _) = start(asking(&endpoint, on(&redis)));
+    let before = endpoint.calls();
+    let first = server.announce(Family::V4, &stranger(1), &leecher(1).with_totals(0, 0, 9));
+    assert_eq!(first.failure_reason, None);
+    server.udp(Family::V4).announce(&leecher(2), &format!("/{}/announce", stranger(2))).unwrap();
+    assert_eq!(endpoint.calls() - before, 2);
+    for number in [1, 2] {
+        eventually("the write-back", PATIENCE, || {
+            let member = redis.cli(&["SISMEMBER", "pt:passkeys", &stranger(number).to_string()]);
+            (member.trim() == "1").then_some(())
+        });
+    }
+    server.announce(Family::V4, &stranger(1), &leecher(1).with_totals(123, 0, 9));
+    wait_uploaded(&server, 4711, "123");
+    assert_eq!(endpoint.calls() - before, 2, "remembered");
+    assert_eq!(endpoint.unauthorised(), 0);
+}
+
+#[test]
+fn w4_a_hundred_announces_of_one_stranger_at_once_cause_one_call() {
+    let endpoint = VerifyEndpoint::plain(KEY);
+    endpoint.vouch_for(stranger(1));
+    let (server, _) = start(asking(&endpoint, builder()));
+    endpoint.behave(Behaviour::Slow(Duration::from_millis(500)));
+    let server = &server;
+    std::thread::scope(|scope| {
+        for client in 1..=50 {
+            scope.spawn(move || assert_eq!(refusal(server, &stranger(1), client % 5), None));
+        }
+        for client in 51..=100 {
+            scope.spawn(move || {
+                let path = format!("/announce/{}", stranger(1));
+                server.udp(Family::V6).announce(&leecher(client % 5), &path).unwrap();
+            });
+        }
+    });
+    assert_eq!(endpoint.calls_about(&stranger(1)), 1);
+}
+
+#[test]
+fn w5_whatever_the_endpoint_does_wrong_is_never_a_no() {
+    let endpoint = VerifyEndpoint::plain(KEY);
+    endpoint.vouch_for(stranger(1));
+    let builder = asking(&endpoint, builder()).set("access.verify_failures_max", 1000);
+    let (server, watcher) = start(builder.set("access.verify_timeout_ms", 300));
+    let failures = [
+        Behaviour::Status(500),
+        Behaviour::Body("garbage".to_owned()),
+        Behaviour::Redirects,
+        Behaviour::Huge,
+        Behaviour::Closes,
+        Behaviour::Slow(Duration::from_secs(2)),
+    ];
+    for failure in failures {
+        endpoint.behave(failure.clone());
+        let reply = announce(&server, &stranger(1), 1);
+        let reason = reply.failure_reason.clone().unwrap_or_default();
+        assert!(reason.contains("cannot be checked right now"), "{failure:?}: {reason}");
+        assert_eq!(reply.retry_in, Some(RetryIn::Minutes(1)), "{failure:?}");
+        assert_eq!(refusal(&server, &watcher, 2), None, "our own are let in");
+    }
+    let path = format!("/announce/{}", stranger(1));
+    let answer = server.udp(Family::V4).try_announce(&leecher(1), &path, Duration::from_secs(3));
+    assert!(answer.is_none(), "over UDP nothing is said, and clients ask again");
+    endpoint.behave(Behaviour::Answers);
+    assert_eq!(refusal(&server, &stranger(1), 1), None);
+}
+
+#[test]
+fn w5_known_only_goes_on_with_the_whitelist_while_the_endpoint_is_gone() {
+    let endpoint = VerifyEndpoint::plain(KEY);
+    let (server, _) = start(asking(&endpoint, builder()).set("access.verify_failures_max", 2));
+    server.cli(&["passkey", "add", &stranger(1).to_string()]);
+    drop(endpoint);
+    for number in 2..=6 {
+        assert!(cannot_be_checked(&server, &stranger(number), number as u32));
+    }
+    assert!(server.log().contains("left alone"), "{}", server.log());
+    assert_eq!(refusal(&server, &stranger(1), 1), None);
+}
+
+#[test]
+fn w5_refuse_shuts_strangers_out_while_the_endpoint_fails_and_lets_them_in_after() {
+    let endpoint = VerifyEndpoint::plain(KEY);
+    let builder = asking(&endpoint, builder()).set("access.on_verify_failure", "\"refuse\"");
+    let (server, watcher) =
+        start(builder.set("access.verify_failures_max", 2).set("access.verify_pause_s", 1));
+    server.cli(&["passkey", "add", &stranger(1).to_string()]);
+    assert_eq!(refusal(&server, &stranger(1), 1), None);
+    endpoint.behave(Behaviour::Status(502));
+    for number in 2..=4 {
+        assert!(cannot_be_checked(&server, &stranger(number), number as u32));
+    }
+    assert!(cannot_be_checked(&server, &stranger(1), 1), "listed, and refused all the same");
+    assert_eq!(refusal(&server, &watcher, 9), None);
+    endpoint.behave(Behaviour::Answers);
+    eventually("strangers to be let in again", PATIENCE, || {
+        refusal(&server, &stranger(1), 1).is_none().then_some(())
+    });
+    assert!(is_unknown(&server, &stranger(2), 2));
+}
+
+#[test]
+fn w4_a_no_is_asked_about_again_after_its_time() {
+    let endpoint = VerifyEndpoint::plain(KEY);
+    let (server, _) = start(asking(&endpoint, builder()).set("access.cache_invalid_s", 1));
+    assert!(is_unknown(&server, &stranger(1), 1));
+    endpoint.vouch_for(stranger(1));
+    eventually("the stranger to be let in", PATIENCE, || {
+        refusal(&server, &stranger(1), 1).is_none().then_some(())
+    });
+}
+
+#[test]
+fn a_server_that_ends_does_not_wait_for_a_slow_endpoint() {
+    let endpoint = VerifyEndpoint::plain(KEY);
+    let (mut server, _) = start(asking(&endpoint, builder()).set("access.verify_timeout_ms", 2000));
+    endpoint.behave(Behaviour::Slow(Duration::from_secs(60)));
+    let before = endpoint.calls();
+    let mut waiting = server.http(Family::V4);
+    let target = leecher(1).target(&stranger(1));
+    waiting.send(format!("GET {target} HTTP/1.1\r\nHost: tracker\r\n\r\n").as_bytes());
+    eventually("the call", PATIENCE, || (endpoint.calls() > before).then_some(()));
+    assert!(server.stop().success());
+    let reply = waiting.read_reply();
+    assert!(String::from_utf8_lossy(&reply.body).contains("cannot be checked right now"));
+}
+
+#[test]
+fn an_endpoint_without_a_key_is_refused_at_the_start() {
+    let endpoint = VerifyEndpoint::plain(KEY);
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.toml");
+    std::fs::write(&config, format!("[access]\nverify_url = \"{}\"\n", endpoint.url())).unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_rollcall"))
+        .args(["config", "check", "--config"])
+        .arg(&config)
+        .env_remove("TRACKER_API_KEY")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("access.verify_api_key"), "{said}");
+}

@@ -1,0 +1,201 @@
+//! The API, `/api/v1`: one file for each kind of thing, and what they share.
+//!
+//! A handler reads what was asked, asks one part, and writes what it said. Changes go through [`recorded`], which puts
+//! them into the audit trail before they are acknowledged.
+
+use access::AccessError;
+use access::audit::{Record, Subject, actor_of_key};
+use access::keys::Authenticated;
+use ledger::LedgerError;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::app::Routes;
+use crate::problem::Problem;
+use crate::site::Site;
+
+mod audit;
+mod clients;
+mod figures;
+mod journal;
+mod letters;
+mod multipliers;
+mod risks;
+mod stats;
+mod torrents;
+mod users;
+mod whitelist;
+
+/// What a key for `read` may ask.
+pub(crate) fn readable() -> Routes {
+    [
+        users::readable(),
+        torrents::readable(),
+        clients::readable(),
+        whitelist::readable(),
+        multipliers::readable(),
+        journal::readable(),
+        letters::readable(),
+        risks::readable(),
+        stats::readable(),
+    ]
+    .into_iter()
+    .fold(Routes::new(), Routes::merge)
+}
+
+/// What a key for `admin` may do.
+pub(crate) fn changeable() -> Routes {
+    [
+        users::changeable(),
+        torrents::changeable(),
+        clients::changeable(),
+        whitelist::changeable(),
+        multipliers::changeable(),
+        journal::changeable(),
+        letters::changeable(),
+        audit::routes(),
+    ]
+    .into_iter()
+    .fold(Routes::new(), Routes::merge)
+}
+
+/// What a key for `admin` may do, with bodies of any length.
+pub(crate) fn uploads() -> Routes {
+    whitelist::uploads()
+}
+
+/// A page of a list.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Page<T> {
+    /// What is on it.
+    pub items: Vec<T>,
+    /// Where the next page begins; null if this is the last.
+    pub next_cursor: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// A page of what was found when one more was asked for than it may have: that one tells whether there is another
+    /// page.
+    pub(crate) fn of<F>(
+        mut found: Vec<F>,
+        limit: usize,
+        cursor: impl Fn(&F) -> String,
+        show: impl Fn(&F) -> T,
+    ) -> Page<T> {
+        let is_more = found.len() > limit;
+        found.truncate(limit);
+        let next_cursor = found.last().filter(|_| is_more).map(cursor);
+        Page { items: found.iter().map(show).collect(), next_cursor }
+    }
+}
+
+/// Makes a change and records it, whether it succeeds or not. It is acknowledged only once it is recorded.
+pub(crate) async fn recorded<T, E: Into<Problem>>(
+    site: &Site,
+    caller: &Authenticated,
+    change: Change,
+    doing: impl Future<Output = Result<T, E>>,
+) -> Result<T, Problem> {
+    recorded_with(site, caller, change, doing, |record, _| record).await
+}
+
+/// Likewise; `tell` adds what is known only once the change was made.
+pub(crate) async fn recorded_with<T, E: Into<Problem>>(
+    site: &Site,
+    caller: &Authenticated,
+    change: Change,
+    doing: impl Future<Output = Result<T, E>>,
+    tell: impl FnOnce(Record, &T) -> Record,
+) -> Result<T, Problem> {
+    let audit = &site.parts.audit;
+    let unrecorded = |error| Problem::unavailable("the audit trail", &error);
+    // Trouble that is there already keeps the change from being made at all.
+    audit.check().await.map_err(unrecorded)?;
+    let record = Record::ok(change.action, actor_of_key(caller.key_id.as_str()), change.subject);
+    let record = change.details.into_iter().fold(record, |record, (name, value)| record.with(name, value));
+    match doing.await.map_err(Into::into) {
+        Ok(done) => {
+            let written = audit.record(tell(record, &done)).await;
+            written.map_err(|error| Problem::made_not_recorded(&error))?;
+            Ok(done)
+        }
+        Err(problem) => {
+            let recorded = audit.record(record.failed(problem.detail())).await;
+            recorded.map_err(unrecorded)?;
+            Err(problem)
+        }
+    }
+}
+
+/// What is about to be changed, as the audit trail names it.
+pub(crate) struct Change {
+    pub action: &'static str,
+    pub subject: Subject,
+    pub details: Vec<(&'static str, serde_json::Value)>,
+}
+
+impl Change {
+    pub(crate) fn new(action: &'static str, subject: Subject) -> Change {
+        Change { action, subject, details: Vec::new() }
+    }
+
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<serde_json::Value>) -> Change {
+        self.details.push((name, value.into()));
+        self
+    }
+}
+
+impl From<AccessError> for Problem {
+    fn from(error: AccessError) -> Problem {
+        match &error {
+            AccessError::UnknownUser(_) => Problem::not_found("unknown_user", error.to_string()),
+            AccessError::UnknownTorrent(_) => Problem::not_found("unknown_torrent", error.to_string()),
+            AccessError::UnknownClient(_) => Problem::not_found("unknown_client", error.to_string()),
+            AccessError::UserIdTaken(_)
+            | AccessError::TorrentIdTaken(_)
+            | AccessError::PasskeyTaken { .. }
+            | AccessError::InfoHashTaken { .. } => Problem::conflict("taken", error.to_string()),
+            AccessError::TooManyBytes(_) | AccessError::List(_) | AccessError::EmptyRefresh => {
+                Problem::bad_request(error.to_string())
+            }
+            AccessError::NotOurs(_)
+            | AccessError::UserIdAdopted { .. }
+            | AccessError::PasskeyAdopted { .. } => Problem::conflict("adopted", error.to_string()),
+            AccessError::Untold(_) => Problem::changed_not_told(&error),
+            AccessError::RefreshLost => Problem::conflict("refresh_lost", error.to_string()),
+            AccessError::Redis(_) if error.is_retryable() => Problem::unavailable("Redis", &error),
+            _ if error.is_retryable() => Problem::unavailable("the database", &error),
+            _ => Problem::internal("the database", &error),
+        }
+    }
+}
+
+impl From<LedgerError> for Problem {
+    fn from(error: LedgerError) -> Problem {
+        match &error {
+            LedgerError::EndsBeforeItStarts | LedgerError::NoteTooLong { .. } => {
+                Problem::bad_request(error.to_string())
+            }
+            _ if error.is_retryable() => Problem::unavailable("the database", &error),
+            _ => Problem::internal("the accounts", &error),
+        }
+    }
+}
+
+impl From<views::ViewsError> for Problem {
+    fn from(error: views::ViewsError) -> Problem {
+        match error.is_retryable() {
+            true => Problem::unavailable("the store of the lists", &error),
+            false => Problem::internal("the lists", &error),
+        }
+    }
+}
+
+impl From<::journal::JournalError> for Problem {
+    fn from(error: ::journal::JournalError) -> Problem {
+        match error.is_retryable() {
+            true => Problem::unavailable("the journal", &error),
+            false => Problem::internal("the journal", &error),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Amounts, as they are written: bytes as decimal texts (L2).
+
+use domain::UnixTime;
+use ledger::{Account, AccountKey, Figures, Standing};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What was moved, and how long.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Figures)]
+pub(crate) struct FiguresShown {
+    /// Bytes uploaded, as they are, in decimal digits.
+    #[schema(example = "1099511627776", pattern = "^[0-9]+$")]
+    pub uploaded: String,
+    /// Bytes downloaded, as they are.
+    #[schema(example = "549755813888", pattern = "^[0-9]+$")]
+    pub downloaded: String,
+    /// Bytes uploaded, with what multipliers add.
+    #[schema(pattern = "^[0-9]+$")]
+    pub credited_uploaded: String,
+    /// Bytes downloaded, with what multipliers add or take.
+    #[schema(pattern = "^[0-9]+$")]
+    pub credited_downloaded: String,
+    /// Seconds spent seeding.
+    pub seeding_s: u64,
+    /// Seconds spent leeching.
+    pub leeching_s: u64,
+    /// How often something was completed.
+    pub completed: u64,
+    /// When first heard of.
+    pub first_seen: Option<u32>,
+    /// When last heard of.
+    pub last_seen: Option<u32>,
+}
+
+impl FiguresShown {
+    pub(crate) fn of(figures: &Figures) -> FiguresShown {
+        let seconds = |at: Option<UnixTime>| at.map(|at| at.0);
+        FiguresShown {
+            uploaded: figures.uploaded.to_string(),
+            downloaded: figures.downloaded.to_string(),
+            credited_uploaded: figures.credited_uploaded().to_string(),
+            credited_downloaded: figures.credited_downloaded().to_string(),
+            seeding_s: figures.seeding_s,
+            leeching_s: figures.leeching_s,
+            completed: figures.completed_count,
+            first_seen: seconds(figures.first_seen),
+            last_seen: seconds(figures.last_seen),
+        }
+    }
+}
+
+/// A user on a torrent.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Account)]
+pub(crate) struct AccountShown {
+    /// The torrent's number.
+    pub torrent: u64,
+    /// Its infohash; null if it was removed.
+    pub infohash: Option<String>,
+    /// Bytes still wanted, by the latest announce; null if the client did not say.
+    #[schema(pattern = "^[0-9]+$")]
+    pub left: Option<String>,
+    /// Whether the user seeds it right now.
+    pub seeding: bool,
+    /// Whether the user leeches it right now.
+    pub leeching: bool,
+    /// When it was first completed.
+    pub completed_at: Option<u32>,
+    /// The program that announced it last, such as `-TR3000-`.
+    pub client: String,
+    /// The amounts.
+    pub figures: FiguresShown,
+}
+
+impl AccountShown {
+    pub(crate) fn of(key: &AccountKey, account: &Account, infohash: Option<String>) -> AccountShown {
+        AccountShown {
+            torrent: key.torrent.get(),
+            infohash,
+            left: account.left.map(|left| left.to_string()),
+            seeding: account.is_seeding(),
+            leeching: account.is_leeching(),
+            completed_at: account.completed_at.map(|at| at.0),
+            client: account.client(),
+            figures: FiguresShown::of(&account.figures),
+        }
+    }
+}
+
+/// Where a user owes seeding.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct HitAndRun {
+    /// `owing` (still time to seed) or `hit_and_run` (gone without having seeded enough).
+    #[schema(example = "owing")]
+    pub standing: String,
+    /// How many seconds of seeding are owed; null once it is a hit and run.
+    pub seeding_s_left: Option<u64>,
+    /// Since when they are gone; null while they are there.
+    pub gone_since: Option<u32>,
+    /// The account.
+    pub account: AccountShown,
+}
+
+impl HitAndRun {
+    /// None where nothing is owed.
+    pub(crate) fn of(account: AccountShown, standing: &Standing) -> Option<HitAndRun> {
+        let (name, seeding_s_left, gone_since) = match standing {
+            Standing::Clear => return None,
+            Standing::Owing { seeding_s_left } => ("owing", Some(*seeding_s_left), None),
+            Standing::HitAndRun { since } => ("hit_and_run", None, Some(since.0)),
+        };
+        Some(HitAndRun { standing: name.to_owned(), seeding_s_left, gone_since, account })
+    }
+}

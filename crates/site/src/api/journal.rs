@@ -1,0 +1,161 @@
+//! The journal: how far its views are (J7), and pausing them (J9).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use access::audit::Subject;
+use access::keys::Authenticated;
+use axum::extract::State;
+use axum::{Extension, Json};
+use journal::{GroupStatus, Lane, LaneStatus};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use super::{Change, recorded};
+use crate::app::Routes;
+use crate::extract::{Named, Said};
+use crate::problem::{Problem, ProblemBody};
+use crate::site::Site;
+
+pub(super) fn readable() -> Routes {
+    Routes::new().routes(routes!(status))
+}
+
+pub(super) fn changeable() -> Routes {
+    Routes::new().routes(routes!(change))
+}
+
+/// How the journal is.
+#[derive(Serialize, ToSchema)]
+struct JournalStatus {
+    /// Entries it holds.
+    entries: u64,
+    /// Whether that is more than `journal.length_alarm`.
+    too_long: bool,
+    /// Entries ever appended.
+    appended: u64,
+    /// Dead letters, which are tried again.
+    dlq: u64,
+    /// Entries that were given up.
+    failed: u64,
+    /// Reports of implausible announces.
+    risks: u64,
+    /// Whoever reads it, by group.
+    groups: Vec<GroupShown>,
+}
+
+/// A consumer group of the journal.
+#[derive(Serialize, ToSchema)]
+#[schema(as = JournalGroup)]
+struct GroupShown {
+    /// The view; null for readers of other programs.
+    view: Option<String>,
+    /// The group.
+    group: String,
+    /// Entries that the view does not show yet.
+    lag: u64,
+    /// Of these: not given to it yet.
+    unread: u64,
+    /// Of these: given and not finished.
+    pending: u64,
+    /// How old the oldest of them is, in seconds.
+    behind_s: f64,
+    /// How many consumers it has.
+    consumers: u64,
+    /// Whether an operator has paused it.
+    paused: bool,
+}
+
+/// How old the oldest entry is that a group has not finished.
+fn behind_s(group: &GroupStatus, traffic: &LaneStatus, now_ms: u64) -> f64 {
+    let oldest_ms = match (group.oldest_pending, group.unread) {
+        (Some(id), _) => id.ms,
+        (None, 0) => return 0.0,
+        (None, _) => group.last_delivered.ms.max(traffic.first.map_or(0, |id| id.ms)),
+    };
+    now_ms.saturating_sub(oldest_ms) as f64 / 1000.0
+}
+
+/// How far each view is
+#[utoipa::path(
+    get, path = "/api/v1/journal", tag = "journal",
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "The journal and its readers", body = JournalStatus),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn status(State(site): State<Arc<Site>>) -> Result<Json<JournalStatus>, Problem> {
+    let journal = &site.parts.journal;
+    let traffic = journal.status(Lane::Traffic).await?;
+    let paused: BTreeSet<String> = journal.paused().await?;
+    let now_ms = site.parts.clock.now_ms();
+    let shown = |group: &GroupStatus| {
+        let view = site.parts.views.iter().find(|known| known.group == group.name).map(|known| known.view);
+        GroupShown {
+            view: view.map(str::to_owned),
+            group: group.name.clone(),
+            lag: group.lag(),
+            unread: group.unread,
+            pending: group.pending,
+            behind_s: behind_s(group, &traffic, now_ms),
+            consumers: group.consumers,
+            paused: view.is_some_and(|view| paused.contains(view)),
+        }
+    };
+    Ok(Json(JournalStatus {
+        entries: traffic.length,
+        too_long: traffic.length > site.parts.journal_length_alarm,
+        appended: traffic.appended,
+        dlq: journal.status(Lane::Dead).await?.length,
+        failed: journal.status(Lane::Failed).await?.length,
+        risks: journal.status(Lane::Risk).await?.length,
+        groups: traffic.groups.iter().map(shown).collect(),
+    }))
+}
+
+/// What to change about a view.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ViewChange {
+    /// Whether its entries wait in the journal.
+    paused: bool,
+}
+
+/// What a view does.
+#[derive(Serialize, ToSchema)]
+#[schema(as = View)]
+struct ViewShown {
+    /// The view.
+    view: String,
+    /// Whether its entries wait in the journal.
+    paused: bool,
+}
+
+/// Pauses a view, or lets it go on
+#[utoipa::path(
+    patch, path = "/api/v1/journal/views/{view}", tag = "journal", request_body = ViewChange,
+    params(("view" = String, Path, description = "`ledger` or `activity`")),
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 200, description = "What it does now", body = ViewShown),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn change(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Named(named): Named<String>,
+    Said(said): Said<ViewChange>,
+) -> Result<Json<ViewShown>, Problem> {
+    let Some(view) = site.parts.views.iter().map(|known| known.view).find(|view| *view == named) else {
+        let known: Vec<&str> = site.parts.views.iter().map(|known| known.view).collect();
+        let detail = format!("there is no such view: the views are {}", known.join(", "));
+        return Err(Problem::not_found("unknown_view", detail));
+    };
+    let action = if said.paused { "view.pause" } else { "view.resume" };
+    let doing = site.parts.journal.set_paused(view, said.paused);
+    recorded(&site, &caller, Change::new(action, Subject::new("view", view)), doing).await?;
+    Ok(Json(ViewShown { view: view.to_owned(), paused: said.paused }))
+}

@@ -1,0 +1,396 @@
+//! Torrents, and the swarms on them.
+
+use std::sync::Arc;
+
+use access::audit::Subject;
+use access::keys::{Authenticated, Scope};
+use access::{NewTorrent, Torrent};
+use axum::extract::State;
+use axum::{Extension, Json};
+use domain::{InfoHash, TorrentId};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use swarm::{PeerSight, SwarmCounts};
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use super::figures::FiguresShown;
+use super::{Change, Page, recorded, recorded_with};
+use crate::app::Routes;
+use crate::extract::{Asked, Named, PageAsked, Place, Said, plain_number, whole};
+use crate::problem::{Problem, ProblemBody};
+use crate::site::Site;
+
+/// The longest name that is taken.
+const NAME_CHARS_MAX: usize = 500;
+
+pub(super) fn readable() -> Routes {
+    Routes::new().routes(routes!(list)).routes(routes!(show)).routes(routes!(peers))
+}
+
+pub(super) fn changeable() -> Routes {
+    Routes::new().routes(routes!(add)).routes(routes!(change, remove))
+}
+
+/// A torrent.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Torrent)]
+struct TorrentShown {
+    /// Its number.
+    id: u64,
+    /// Its one name.
+    #[schema(example = "0123456789abcdef0123456789abcdef01234567")]
+    infohash: String,
+    /// The second name of a hybrid torrent.
+    infohash_v2: Option<String>,
+    /// What people call it.
+    name: String,
+    /// The size of its content; `"0"` where it is not known.
+    #[schema(pattern = "^[0-9]+$")]
+    total_bytes: String,
+    /// Whether it may be announced.
+    enabled: bool,
+    /// When it was added.
+    created_at: u32,
+    /// Its swarm; null if this process has no tracker.
+    swarm: Option<SwarmShown>,
+}
+
+/// How many are on a torrent.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Swarm)]
+struct SwarmShown {
+    /// Peers that have everything.
+    seeders: u32,
+    /// Peers that do not.
+    leechers: u32,
+    /// How often it was completed since this process started.
+    snatches: u32,
+}
+
+impl From<SwarmCounts> for SwarmShown {
+    fn from(counts: SwarmCounts) -> SwarmShown {
+        SwarmShown { seeders: counts.seeders, leechers: counts.leechers, snatches: counts.snatches }
+    }
+}
+
+impl TorrentShown {
+    fn of(torrent: &Torrent, site: &Site) -> TorrentShown {
+        let tracker = site.parts.tracker.as_ref();
+        TorrentShown {
+            id: torrent.id.get(),
+            infohash: torrent.info_hash.to_string(),
+            infohash_v2: torrent.info_hash_v2.map(|hash| hash.to_string()),
+            name: torrent.name.clone(),
+            total_bytes: torrent.total_bytes.to_string(),
+            enabled: torrent.enabled,
+            created_at: torrent.created_at.0,
+            swarm: tracker.map(|tracker| tracker.swarms().scrape(&torrent.info_hash).into()),
+        }
+    }
+}
+
+/// A torrent, and what was moved of it.
+#[derive(Serialize, ToSchema)]
+struct TorrentWithFigures {
+    /// The torrent.
+    torrent: TorrentShown,
+    /// What was moved of it; null if it was never announced.
+    figures: Option<FiguresShown>,
+}
+
+/// A peer of a swarm.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Peer)]
+struct PeerShown {
+    /// Whose it is.
+    user: u64,
+    /// The client's id, in hexadecimal digits.
+    peer_id: String,
+    /// Whether it has everything.
+    seeding: bool,
+    /// Its running total.
+    #[schema(pattern = "^[0-9]+$")]
+    uploaded: String,
+    /// Its running total.
+    #[schema(pattern = "^[0-9]+$")]
+    downloaded: String,
+    /// When it last announced.
+    last_announce: u32,
+    /// Where it can be reached; only for keys with `admin`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    addresses: Option<Vec<String>>,
+}
+
+impl PeerShown {
+    fn of(peer: &PeerSight, with_addresses: bool) -> PeerShown {
+        let addresses = || [peer.v4, peer.v6].iter().flatten().map(ToString::to_string).collect();
+        PeerShown {
+            user: peer.user.get(),
+            peer_id: peer.peer_id.to_string(),
+            seeding: peer.is_seeding,
+            uploaded: peer.uploaded.to_string(),
+            downloaded: peer.downloaded.to_string(),
+            last_announce: peer.last_announce.0,
+            addresses: with_addresses.then(addresses),
+        }
+    }
+}
+
+/// A torrent to be added.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct TorrentSaid {
+    /// Its infohash: 40 hexadecimal digits.
+    #[schema(min_length = 40, max_length = 40, pattern = "^[0-9a-fA-F]{40}$")]
+    infohash: String,
+    /// What people call it.
+    #[schema(max_length = 500, pattern = "^[^\\x00]*$")]
+    name: String,
+    /// Its number on your site; left out for the next free one.
+    #[serde(default, deserialize_with = "whole")]
+    #[schema(minimum = 1, maximum = 9223372036854775807_u64)]
+    id: Option<u64>,
+    /// The second name of a hybrid torrent: the first 40 digits of its v2 hash.
+    #[schema(min_length = 40, max_length = 40, pattern = "^[0-9a-fA-F]{40}$")]
+    infohash_v2: Option<String>,
+    /// The size of its content, in decimal digits.
+    #[schema(pattern = "^[0-9]{1,19}$")]
+    total_bytes: Option<String>,
+}
+
+/// What to change about a torrent.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct TorrentChange {
+    /// Whether it may be announced.
+    enabled: bool,
+}
+
+fn torrent_id(number: u64) -> Result<TorrentId, Problem> {
+    TorrentId::new(number)
+        .ok_or_else(|| Problem::bad_request("a torrent id is a number from 1 to 9223372036854775807"))
+}
+
+fn info_hash_of(name: &str, text: &str) -> Result<InfoHash, Problem> {
+    text.parse().map_err(|_| Problem::bad_request(format!("{name} must be 40 hexadecimal digits")))
+}
+
+/// The torrent with this number or infohash.
+async fn find(site: &Site, named: &str) -> Result<Torrent, Problem> {
+    let found = match named.len() {
+        40 => site.parts.store.torrent_by_info_hash(&info_hash_of("infohash", named)?).await?,
+        _ => {
+            let number = plain_number(named).ok_or_else(|| {
+                Problem::bad_request(
+                    "a torrent is named by its number, or by its infohash of 40 hexadecimal digits",
+                )
+            })?;
+            // A number that no torrent can have is one that none has.
+            match TorrentId::new(number) {
+                Some(id) => site.parts.store.torrent(id).await?,
+                None => None,
+            }
+        }
+    };
+    found.ok_or_else(|| {
+        Problem::not_found(
+            "unknown_torrent",
+            format!("there is no torrent {named}: see GET /api/v1/torrents"),
+        )
+    })
+}
+
+/// All torrents
+#[utoipa::path(
+    get, path = "/api/v1/torrents", tag = "torrents", params(PageAsked<TorrentId>),
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "A page of torrents, by their numbers", body = Page<TorrentShown>),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn list(
+    State(site): State<Arc<Site>>,
+    Asked(asked): Asked<PageAsked<TorrentId>>,
+) -> Result<Json<Page<TorrentShown>>, Problem> {
+    let limit = asked.limit()?;
+    let after = asked.cursor()?;
+    let torrents = site.parts.store.list_torrents(after, limit + 1).await?;
+    let show = |torrent: &Torrent| TorrentShown::of(torrent, &site);
+    Ok(Json(Page::of(torrents, limit as usize, |torrent| torrent.id.to_string(), show)))
+}
+
+/// A torrent, its swarm, and what was moved of it
+#[utoipa::path(
+    get, path = "/api/v1/torrents/{id}", tag = "torrents",
+    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "The torrent", body = TorrentWithFigures),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn show(
+    State(site): State<Arc<Site>>,
+    Named(id): Named<String>,
+) -> Result<Json<TorrentWithFigures>, Problem> {
+    let torrent = find(&site, &id).await?;
+    let figures = site.parts.ledger.torrent(torrent.id).await?;
+    Ok(Json(TorrentWithFigures {
+        torrent: TorrentShown::of(&torrent, &site),
+        figures: figures.as_ref().map(FiguresShown::of),
+    }))
+}
+
+/// Who is on a torrent right now
+#[utoipa::path(
+    get, path = "/api/v1/torrents/{id}/peers", tag = "torrents",
+    params(
+        ("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$"),
+        PageAsked<PeerPlace>,
+    ),
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "A page of peers, by user; with addresses for keys with `admin`", body = Page<PeerShown>),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn peers(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Named(id): Named<String>,
+    Asked(asked): Asked<PageAsked<PeerPlace>>,
+) -> Result<Json<Page<PeerShown>>, Problem> {
+    let limit = asked.limit()? as usize;
+    let after = asked.cursor()?;
+    let torrent = find(&site, &id).await?;
+    let Some(tracker) = &site.parts.tracker else {
+        let detail = "this process has no swarms: ask one whose roles include \"tracker\"";
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_tracker", detail));
+    };
+    let mut peers = tracker.swarms().peers_of(&torrent.info_hash);
+    peers.sort_by_key(PeerPlace::of);
+    peers.retain(|peer| after.is_none_or(|after| PeerPlace::of(peer) > after));
+    let with_addresses = caller.scopes.allow(Scope::Admin);
+    let show = |peer: &PeerSight| PeerShown::of(peer, with_addresses);
+    Ok(Json(Page::of(peers, limit, |peer| PeerPlace::of(peer).to_string(), show)))
+}
+
+/// A peer's place in the list of its swarm.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct PeerPlace {
+    user: u64,
+    peer_id: [u8; 20],
+}
+
+impl PeerPlace {
+    fn of(peer: &PeerSight) -> PeerPlace {
+        PeerPlace { user: peer.user.get(), peer_id: peer.peer_id.0 }
+    }
+}
+
+impl Place for PeerPlace {
+    const PATTERN: &'static str = "^[1-9][0-9]{0,18}-[0-9a-f]{40}$";
+
+    fn read(text: &str) -> Option<PeerPlace> {
+        let (user, peer_id) = text.split_once('-')?;
+        // An infohash is twenty bytes in hexadecimal digits, as is a peer id.
+        let InfoHash(peer_id) = peer_id.parse().ok()?;
+        Some(PeerPlace { user: plain_number(user)?, peer_id })
+    }
+}
+
+impl std::fmt::Display for PeerPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.user, InfoHash(self.peer_id))
+    }
+}
+
+/// Lets a torrent be announced
+#[utoipa::path(
+    post, path = "/api/v1/torrents", tag = "torrents", request_body = TorrentSaid,
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 201, description = "The torrent", body = TorrentShown),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn add(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Said(said): Said<TorrentSaid>,
+) -> Result<(StatusCode, Json<TorrentShown>), Problem> {
+    if said.name.chars().count() > NAME_CHARS_MAX || said.name.contains('\0') {
+        return Err(Problem::bad_request(format!(
+            "name must be at most {NAME_CHARS_MAX} characters, without NUL"
+        )));
+    }
+    let total_bytes = said.total_bytes.as_deref().unwrap_or("0").parse();
+    let new = NewTorrent {
+        id: said.id.map(torrent_id).transpose()?,
+        info_hash: info_hash_of("infohash", &said.infohash)?,
+        info_hash_v2: said
+            .infohash_v2
+            .as_deref()
+            .map(|text| info_hash_of("infohash_v2", text))
+            .transpose()?,
+        name: said.name,
+        total_bytes: total_bytes.map_err(|_| {
+            Problem::bad_request("total_bytes must be decimal digits, at most 9223372036854775807")
+        })?,
+        created_at: site.parts.clock.now(),
+    };
+    let change =
+        Change::new("torrent.add", Subject::torrent(new.id)).with("infohash", new.info_hash.to_string());
+    let adding = site.parts.store.add_torrent(new);
+    let torrent = recorded_with(&site, &caller, change, adding, |record, torrent| {
+        record.about(Subject::torrent(Some(torrent.id)))
+    })
+    .await?;
+    Ok((StatusCode::CREATED, Json(TorrentShown::of(&torrent, &site))))
+}
+
+/// Closes a torrent, or opens it again
+#[utoipa::path(
+    patch, path = "/api/v1/torrents/{id}", tag = "torrents", request_body = TorrentChange,
+    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 200, description = "The torrent", body = TorrentShown),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn change(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Named(id): Named<String>,
+    Said(said): Said<TorrentChange>,
+) -> Result<Json<TorrentShown>, Problem> {
+    let torrent = find(&site, &id).await?;
+    let action = if said.enabled { "torrent.enable" } else { "torrent.disable" };
+    let doing = site.parts.store.set_torrent_enabled(torrent.id, said.enabled);
+    recorded(&site, &caller, Change::new(action, Subject::torrent(Some(torrent.id))), doing).await?;
+    Ok(Json(TorrentShown::of(&find(&site, &id).await?, &site)))
+}
+
+/// Removes a torrent; its accounts stay
+#[utoipa::path(
+    delete, path = "/api/v1/torrents/{id}", tag = "torrents",
+    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 204, description = "Done"),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn remove(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Named(id): Named<String>,
+) -> Result<StatusCode, Problem> {
+    let torrent = find(&site, &id).await?;
+    let change = Change::new("torrent.remove", Subject::torrent(Some(torrent.id)));
+    recorded(&site, &caller, change, site.parts.store.remove_torrent(torrent.id)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

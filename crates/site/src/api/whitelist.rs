@@ -1,0 +1,289 @@
+//! The whitelist (W2): passkeys of users in a database of the site's own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::Replaced;
+use access::audit::{Record, Subject};
+use access::keys::Authenticated;
+use axum::body::{Body, HttpBody};
+use axum::extract::State;
+use axum::{Extension, Json};
+use domain::Passkey;
+use http_body_util::BodyExt;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::routes;
+
+use super::{Change, recorded_with};
+use crate::app::Routes;
+use crate::extract::{Asked, PasskeyText, Said};
+use crate::problem::{Problem, ProblemBody};
+use crate::site::Site;
+
+/// Passkeys in one request, but for a refresh.
+const PASSKEYS_MAX: usize = 10_000;
+
+pub(super) fn readable() -> Routes {
+    Routes::new().routes(routes!(count)).routes(routes!(check))
+}
+
+pub(super) fn changeable() -> Routes {
+    Routes::new().routes(routes!(add)).routes(routes!(remove)).routes(routes!(undo))
+}
+
+pub(super) fn uploads() -> Routes {
+    Routes::new().routes(routes!(refresh))
+}
+
+/// How long the whitelist is.
+#[derive(Serialize, ToSchema)]
+struct WhitelistSize {
+    /// How many passkeys it has.
+    count: u64,
+}
+
+/// Some passkeys.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct WhitelistSaid {
+    /// 1 to 10000 of them: 8 to 64 hexadecimal digits each; upper case is taken as lower case.
+    #[schema(min_items = 1, max_items = 10000)]
+    passkeys: Vec<PasskeyText>,
+}
+
+impl WhitelistSaid {
+    fn read(&self) -> Result<Vec<Passkey>, Problem> {
+        if self.passkeys.is_empty() || self.passkeys.len() > PASSKEYS_MAX {
+            let detail =
+                format!("passkeys: say 1 to {PASSKEYS_MAX} of them; more go with PUT /api/v1/whitelist");
+            return Err(Problem::bad_request(detail));
+        }
+        let read = |(position, text): (usize, &PasskeyText)| {
+            text.read().map_err(|error| Problem::bad_request(format!("passkeys[{position}]: {error}")))
+        };
+        self.passkeys.iter().enumerate().map(read).collect()
+    }
+}
+
+/// What became of passkeys.
+#[derive(Serialize, ToSchema)]
+struct WhitelistChanged {
+    /// How many of them were not as asked before.
+    changed: u64,
+}
+
+/// Which passkeys are on the whitelist.
+#[derive(Serialize, ToSchema)]
+struct WhitelistChecked {
+    /// Whether each is, in the order asked.
+    listed: Vec<bool>,
+}
+
+/// What replaced what.
+#[derive(Serialize, ToSchema)]
+struct WhitelistReplaced {
+    /// How many passkeys there were.
+    before: u64,
+    /// How many there are.
+    after: u64,
+}
+
+impl From<Replaced> for WhitelistReplaced {
+    fn from(replaced: Replaced) -> WhitelistReplaced {
+        WhitelistReplaced { before: replaced.before, after: replaced.after }
+    }
+}
+
+/// How long the whitelist is
+#[utoipa::path(
+    get, path = "/api/v1/whitelist", tag = "whitelist",
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "Its length", body = WhitelistSize),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn count(State(site): State<Arc<Site>>) -> Result<Json<WhitelistSize>, Problem> {
+    Ok(Json(WhitelistSize { count: site.parts.passkeys.count().await? }))
+}
+
+/// Which passkeys are on the whitelist
+#[utoipa::path(
+    post, path = "/api/v1/whitelist/check", tag = "whitelist", request_body = WhitelistSaid,
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "In the order asked", body = WhitelistChecked),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn check(
+    State(site): State<Arc<Site>>,
+    Said(said): Said<WhitelistSaid>,
+) -> Result<Json<WhitelistChecked>, Problem> {
+    Ok(Json(WhitelistChecked { listed: site.parts.passkeys.contains(&said.read()?).await? }))
+}
+
+/// Puts passkeys on the whitelist
+#[utoipa::path(
+    post, path = "/api/v1/whitelist/add", tag = "whitelist", request_body = WhitelistSaid,
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 200, description = "How many are new", body = WhitelistChanged),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn add(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Said(said): Said<WhitelistSaid>,
+) -> Result<Json<WhitelistChanged>, Problem> {
+    let passkeys = said.read()?;
+    let doing = site.parts.passkeys.add(&passkeys);
+    let change = Change::new("passkey.add", Subject::whitelist());
+    let tell = |record: Record, _: &u64| record.about_passkeys(&passkeys);
+    let changed = recorded_with(&site, &caller, change, doing, tell).await?;
+    Ok(Json(WhitelistChanged { changed }))
+}
+
+/// Takes passkeys off the whitelist
+///
+/// Every tracker knows within a second, and their peers leave the swarms.
+#[utoipa::path(
+    post, path = "/api/v1/whitelist/remove", tag = "whitelist", request_body = WhitelistSaid,
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 200, description = "How many were there", body = WhitelistChanged),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn remove(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Said(said): Said<WhitelistSaid>,
+) -> Result<Json<WhitelistChanged>, Problem> {
+    let passkeys = said.read()?;
+    let doing = site.parts.passkeys.remove(&passkeys);
+    let change = Change::new("passkey.remove", Subject::whitelist());
+    let tell = |record: Record, _: &u64| record.about_passkeys(&passkeys);
+    let changed = recorded_with(&site, &caller, change, doing, tell).await?;
+    Ok(Json(WhitelistChanged { changed }))
+}
+
+/// Goes back to what the last refresh replaced
+#[utoipa::path(
+    post, path = "/api/v1/whitelist/undo", tag = "whitelist",
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 200, description = "What replaced what", body = WhitelistReplaced),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn undo(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+) -> Result<Json<WhitelistReplaced>, Problem> {
+    let doing = async {
+        let undone = site.parts.passkeys.undo().await?;
+        undone.ok_or_else(|| {
+            Problem::conflict("nothing_to_undo", "there was no refresh yet that could be undone")
+        })
+    };
+    let change = Change::new("passkey.undo", Subject::whitelist());
+    Ok(Json(recorded_with(&site, &caller, change, doing, told).await?.into()))
+}
+
+/// What a record says of a list that was replaced.
+fn told(record: Record, replaced: &Replaced) -> Record {
+    record.with("before", replaced.before).with("after", replaced.after)
+}
+
+/// How to refresh.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct RefreshAsked {
+    /// Whether an upload without a single passkey may empty the whitelist.
+    #[serde(default)]
+    #[param(default = false)]
+    allow_empty: bool,
+}
+
+/// Replaces the whitelist
+///
+/// The body has one passkey a line; empty lines and those that begin with `#` are left out. It is built aside while it
+/// comes in and takes the place of the old one at once, at its end: nobody ever sees a part of it. A line that is no
+/// passkey, a body that ends too soon: nothing changes.
+#[utoipa::path(
+    put, path = "/api/v1/whitelist", tag = "whitelist", params(RefreshAsked),
+    request_body(content = Option<String>, content_type = "text/plain", description = "One passkey a line"),
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 200, description = "What replaced what", body = WhitelistReplaced),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn refresh(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Asked(asked): Asked<RefreshAsked>,
+    body: Body,
+) -> Result<Json<WhitelistReplaced>, Problem> {
+    let doing = take_in(&site, body, asked.allow_empty);
+    let change = Change::new("passkey.refresh", Subject::whitelist());
+    Ok(Json(recorded_with(&site, &caller, change, doing, told).await?.into()))
+}
+
+async fn take_in(site: &Site, mut body: Body, allow_empty: bool) -> Result<Replaced, Problem> {
+    let limits = &site.settings.limits;
+    // What says that it is too long is not waited for.
+    if body.size_hint().lower() > limits.upload_bytes_max {
+        return Err(too_long());
+    }
+    let mut upload = site.parts.passkeys.upload().await?;
+    let mut bytes = 0;
+    loop {
+        let step: Result<bool, Problem> = async {
+            let Some(piece) = next_piece(&mut body, limits.request_timeout).await? else { return Ok(true) };
+            bytes += piece.len() as u64;
+            if bytes > limits.upload_bytes_max {
+                return Err(too_long());
+            }
+            upload.push(&piece).await?;
+            Ok(false)
+        }
+        .await;
+        match step {
+            Ok(false) => {}
+            Ok(true) => return Ok(upload.finish(allow_empty).await?),
+            Err(problem) => {
+                upload.abandon().await;
+                return Err(problem);
+            }
+        }
+    }
+}
+
+fn too_long() -> Problem {
+    let detail = "the upload is longer than site.upload_mib_max: raise it, or use rollcall passkey refresh";
+    Problem::new(http::StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+}
+
+/// The next piece of an upload; none at its end.
+async fn next_piece(body: &mut Body, pause_max: Duration) -> Result<Option<axum::body::Bytes>, Problem> {
+    loop {
+        let frame = tokio::time::timeout(pause_max, body.frame()).await.map_err(|_| {
+            let detail = "the upload paused for too long: send it again";
+            Problem::new(http::StatusCode::REQUEST_TIMEOUT, "too_slow", detail)
+        })?;
+        match frame {
+            None => return Ok(None),
+            Some(Err(_)) => return Err(Problem::bad_request("the upload ended too soon: send it again")),
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+}

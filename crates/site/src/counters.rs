@@ -1,0 +1,58 @@
+//! What the site counts.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use domain::Histogram;
+use parking_lot::Mutex;
+use tracker::counters::{Counter, Refused};
+
+/// Everything the site counts.
+#[derive(Debug, Default)]
+pub struct SiteCounters {
+    /// Connections accepted.
+    pub connections: Counter,
+    /// Connections that are open.
+    pub connections_open: AtomicU64,
+    /// Connections turned away or cut off, by reason: too many, a bad head, a slow head, a failed
+    /// handshake, an answer that is not read.
+    pub connections_refused: Refused,
+    /// Requests without a valid key where one is needed.
+    pub unauthorized: Counter,
+    /// Requests with a key that may not do what was asked.
+    pub forbidden: Counter,
+    /// Verify calls answered with valid.
+    pub verified_valid: Counter,
+    /// Verify calls answered with invalid.
+    pub verified_invalid: Counter,
+    /// Requests that took too long.
+    pub timeouts: Counter,
+    /// Requests by route and status.
+    pub requests: Requests,
+}
+
+/// Requests by route and status. Routes and statuses are few and fixed, so the map does not grow.
+#[derive(Debug, Default)]
+pub struct Requests {
+    by_route: Mutex<BTreeMap<(String, u16), u64>>,
+    durations: Histogram,
+}
+
+impl Requests {
+    /// Counts one answered request.
+    pub fn count(&self, route: &str, status: u16, took: Duration) {
+        self.durations.record(took);
+        *self.by_route.lock().entry((route.to_owned(), status)).or_default() += 1;
+    }
+
+    /// Every route and status so far, with its count.
+    pub fn by_route(&self) -> Vec<((String, u16), u64)> {
+        self.by_route.lock().iter().map(|(key, count)| (key.clone(), *count)).collect()
+    }
+
+    /// How long requests took.
+    pub fn durations(&self) -> &Histogram {
+        &self.durations
+    }
+}

@@ -1,0 +1,84 @@
+//! The API describes itself: OpenAPI 3.1 at `/openapi.json`, and the same for people at `/docs`.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::response::{Html, IntoResponse};
+use axum::routing::get;
+use http::HeaderValue;
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use utoipa::openapi::OpenApi as Document;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+use crate::app::Routes;
+use crate::site::Site;
+
+mod page;
+
+/// What stands before the routes.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Rollcall",
+        description = "Who is here right now, and what did they move?\n\n\
+            Send a key as `X-API-Key`, or as `Authorization: Bearer`. `rollcall key create` makes one; its scopes are \
+            `verify` (ask whether a passkey may announce), `read` (see everything but addresses, passkeys and the audit \
+            trail) and `admin` (everything).\n\n\
+            Numbers of bytes are texts of decimal digits, because they outgrow what many programs hold exactly. Times \
+            are seconds since 1970. Lists come in pages: send `next_cursor` as `cursor` to get the next one. Errors are \
+            `application/problem+json`; `detail` says what to do.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    modifiers(&Schemes),
+    tags(
+        (name = "verify", description = "For other trackers: may this passkey announce?"),
+        (name = "users", description = "Who may announce, what they moved, what they seed and leech"),
+        (name = "torrents", description = "What may be announced, and who is on it"),
+        (name = "whitelist", description = "Passkeys of users in a database of your own"),
+        (name = "clients", description = "Which BitTorrent programs may announce"),
+        (name = "multipliers", description = "Times in which bytes count more or less"),
+        (name = "journal", description = "The log of every announce: how far its views are, and what they could not take"),
+        (name = "risks", description = "Announces that claim more than can be believed"),
+        (name = "audit", description = "Who changed what"),
+        (name = "health", description = "How the server is"),
+    )
+)]
+struct Description;
+
+/// How keys are sent.
+struct Schemes;
+
+impl Modify for Schemes {
+    fn modify(&self, document: &mut Document) {
+        let components = document.components.get_or_insert_with(Default::default);
+        let header = SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("X-API-Key")));
+        let bearer = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
+        components.add_security_scheme("api_key", header);
+        components.add_security_scheme("bearer", bearer);
+    }
+}
+
+/// A description without routes yet.
+pub(crate) fn document() -> Routes {
+    Routes::with_openapi(Description::openapi())
+}
+
+/// The two pages that show it. They are made once: what they say does not change while the server runs.
+pub(crate) fn routes(document: &Document) -> Router<Arc<Site>> {
+    let json = document.to_json().unwrap_or_default();
+    let html = page::render(document);
+    let describe = move || async move {
+        ([(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "public, max-age=300")], json).into_response()
+    };
+    let explain = move || async move {
+        let mut response = Html(html).into_response();
+        // The page has styles of its own and nothing else.
+        let policy =
+            HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+        response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
+        response
+    };
+    Router::new().route("/openapi.json", get(describe)).route("/docs", get(explain))
+}

@@ -1,0 +1,115 @@
+//! JSON as its own standard means it, where serde is laxer or stricter: an object is no list, and `5.0` is the integer 5.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use domain::Passkey;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use utoipa::ToSchema;
+
+/// What an object says. Serde would take a list of its values as well.
+pub(super) struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
+/// Floating-point numbers up to here are exact.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// Reads a field that is a whole number or null: `#[serde(default, deserialize_with = "whole")]`.
+pub fn whole<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let said = Option::<Whole>::deserialize(deserializer)?;
+    said.map(|Whole(number)| T::try_from(number).map_err(|_| D::Error::custom("the number is too large")))
+        .transpose()
+}
+
+struct Whole(u64);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_u64(WholeVisitor)
+    }
+}
+
+struct WholeVisitor;
+
+impl Visitor<'_> for WholeVisitor {
+    type Value = Whole;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number, not below zero")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Whole, E> {
+        Ok(Whole(number))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Whole, E> {
+        if number.fract() == 0.0 && (0.0..=EXACT_MAX).contains(&number) {
+            return Ok(Whole(number as u64));
+        }
+        Err(E::invalid_type(serde::de::Unexpected::Float(number), &self))
+    }
+}
+
+/// A passkey as a caller writes it: 8 to 64 hexadecimal digits; upper case is taken as lower case.
+#[derive(Deserialize, ToSchema)]
+#[schema(min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
+pub struct PasskeyText(pub String);
+
+impl PasskeyText {
+    /// The passkey; otherwise what is wrong with it.
+    pub fn read(&self) -> Result<Passkey, domain::IdError> {
+        self.0.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Thing {
+        #[serde(default, deserialize_with = "whole")]
+        number: Option<u32>,
+    }
+
+    fn read(text: &str) -> Result<Option<u32>, String> {
+        let read = serde_json::from_str::<Object<Thing>>(text);
+        read.map(|Object(thing)| thing.number).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_integer_may_be_written_with_a_point_and_an_object_is_no_list() {
+        assert_eq!(read("{}"), Ok(None));
+        assert_eq!(read(r#"{"number": null}"#), Ok(None));
+        assert_eq!(read(r#"{"number": 5}"#), Ok(Some(5)));
+        assert_eq!(read(r#"{"number": 5.0}"#), Ok(Some(5)));
+        assert_eq!(read(r#"{"number": 1e3}"#), Ok(Some(1000)));
+        for text in ["[5]", "5", r#"{"number": -1}"#, r#"{"number": 5.5}"#, r#"{"number": "5"}"#] {
+            assert!(read(text).is_err(), "{text}");
+        }
+        assert!(read(r#"{"number": 4294967296}"#).unwrap_err().contains("too large"));
+        assert!(read(r#"{"number": 1, "number": 2}"#).unwrap_err().contains("duplicate"));
+    }
+}

@@ -1,0 +1,248 @@
+//! The page: families of numbers, written as Prometheus reads them (text format 0.0.4).
+//!
+//! # Guarantees
+//!
+//! - Whatever the labels hold, the text can be parsed.
+//! - A family stands in one place, however many sources write to it, and a combination of labels once: the last one
+//!   counts. Both are ordered by name, so that two pages can be compared.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use domain::histogram::{BOUNDS_US, Snapshot};
+
+/// A page that is being written.
+#[derive(Debug, Default)]
+pub struct Page {
+    families: BTreeMap<&'static str, Family>,
+}
+
+/// Numbers of one name, told apart by their labels.
+#[derive(Debug)]
+pub struct Family {
+    name: &'static str,
+    help: &'static str,
+    kind: Kind,
+    /// Lines, by their labels as written.
+    samples: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        }
+    }
+}
+
+/// A number on the page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// Written exactly.
+    Whole(u64),
+    /// Written as short as it can be read back.
+    Real(f64),
+}
+
+impl From<u64> for Number {
+    fn from(number: u64) -> Number {
+        Number::Whole(number)
+    }
+}
+
+impl From<u32> for Number {
+    fn from(number: u32) -> Number {
+        Number::Whole(number.into())
+    }
+}
+
+impl From<usize> for Number {
+    fn from(number: usize) -> Number {
+        Number::Whole(number as u64)
+    }
+}
+
+impl From<bool> for Number {
+    fn from(yes: bool) -> Number {
+        Number::Whole(yes.into())
+    }
+}
+
+impl From<f64> for Number {
+    fn from(number: f64) -> Number {
+        Number::Real(number)
+    }
+}
+
+/// A label and its value.
+pub type Label<'a> = (&'a str, &'a str);
+
+impl Page {
+    /// A family of numbers that only grow. Its name ends in `_total`.
+    pub fn counter(&mut self, name: &'static str, help: &'static str) -> &mut Family {
+        self.family(name, help, Kind::Counter)
+    }
+
+    /// A family of numbers that go up and down.
+    pub fn gauge(&mut self, name: &'static str, help: &'static str) -> &mut Family {
+        self.family(name, help, Kind::Gauge)
+    }
+
+    /// A family of histograms. Its name ends in `_seconds`.
+    pub fn histogram(&mut self, name: &'static str, help: &'static str) -> &mut Family {
+        self.family(name, help, Kind::Histogram)
+    }
+
+    fn family(&mut self, name: &'static str, help: &'static str, kind: Kind) -> &mut Family {
+        let family =
+            self.families.entry(name).or_insert(Family { name, help, kind, samples: BTreeMap::new() });
+        debug_assert_eq!(family.kind, kind, "{name} is of one kind");
+        family
+    }
+
+    /// The text.
+    pub fn finish(self) -> String {
+        let mut text = String::with_capacity(64 << 10);
+        for Family { name, help, kind, samples } in self.families.values() {
+            text.push_str("# HELP ");
+            text.push_str(name);
+            text.push(' ');
+            push_escaped(&mut text, help, false);
+            // Writing to a text cannot fail.
+            let _ = writeln!(text, "\n# TYPE {name} {}", kind.name());
+            samples.values().for_each(|lines| text.push_str(lines));
+        }
+        text
+    }
+}
+
+impl Family {
+    /// The number without labels.
+    pub fn is(&mut self, number: impl Into<Number>) {
+        self.with(&[], number);
+    }
+
+    /// The number with these labels.
+    pub fn with(&mut self, labels: &[Label<'_>], number: impl Into<Number>) -> &mut Family {
+        let labels = written(labels);
+        let mut line = String::new();
+        push_line(&mut line, (self.name, ""), &labels, number.into());
+        self.samples.insert(labels, line);
+        self
+    }
+
+    /// The histogram with these labels.
+    pub fn measured(&mut self, labels: &[Label<'_>], snapshot: &Snapshot) -> &mut Family {
+        let plain = written(labels);
+        let mut lines = String::new();
+        let mut so_far = 0;
+        let bounds = BOUNDS_US.iter().map(|bound| (*bound as f64 / 1e6).to_string());
+        for (bound, count) in bounds.chain(["+Inf".to_owned()]).zip(snapshot.buckets) {
+            so_far += count;
+            let bounded = written(&[labels, &[("le", bound.as_str())]].concat());
+            push_line(&mut lines, (self.name, "_bucket"), &bounded, so_far.into());
+        }
+        push_line(&mut lines, (self.name, "_sum"), &plain, snapshot.sum.as_secs_f64().into());
+        push_line(&mut lines, (self.name, "_count"), &plain, so_far.into());
+        self.samples.insert(plain, lines);
+        self
+    }
+}
+
+fn push_line(text: &mut String, (name, suffix): (&str, &str), labels: &str, number: Number) {
+    // Writing to a text cannot fail.
+    let _ = match number {
+        Number::Whole(number) => writeln!(text, "{name}{suffix}{labels} {number}"),
+        Number::Real(number) if number == f64::INFINITY => writeln!(text, "{name}{suffix}{labels} +Inf"),
+        Number::Real(number) => writeln!(text, "{name}{suffix}{labels} {number}"),
+    };
+}
+
+/// Labels as they stand behind a name; nothing where there are none.
+fn written(labels: &[Label<'_>]) -> String {
+    if labels.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("{");
+    for (position, (name, value)) in labels.iter().enumerate() {
+        if position > 0 {
+            text.push(',');
+        }
+        text.push_str(name);
+        text.push_str("=\"");
+        push_escaped(&mut text, value, true);
+        text.push('"');
+    }
+    text.push('}');
+    text
+}
+
+fn push_escaped(text: &mut String, value: &str, quoted: bool) {
+    for character in value.chars() {
+        match character {
+            '\\' => text.push_str("\\\\"),
+            '\n' => text.push_str("\\n"),
+            '"' if quoted => text.push_str("\\\""),
+            other => text.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use domain::Histogram;
+
+    use super::*;
+
+    #[test]
+    fn a_family_is_written_once_with_all_its_labels_in_order() {
+        let mut page = Page::default();
+        page.gauge("rollcall_b", "Second.").is(1.5);
+        page.counter("rollcall_a_total", "First.").with(&[("wire", "udp")], 7_u64);
+        page.counter("rollcall_a_total", "First.").with(&[("wire", "http")], u64::MAX);
+        page.counter("rollcall_a_total", "First.").with(&[("wire", "udp")], 8_u64);
+        assert_eq!(
+            page.finish(),
+            "# HELP rollcall_a_total First.\n# TYPE rollcall_a_total counter\n\
+             rollcall_a_total{wire=\"http\"} 18446744073709551615\nrollcall_a_total{wire=\"udp\"} 8\n\
+             # HELP rollcall_b Second.\n# TYPE rollcall_b gauge\nrollcall_b 1.5\n"
+        );
+    }
+
+    #[test]
+    fn whatever_a_label_holds_stays_inside_its_quotes() {
+        let mut page = Page::default();
+        page.gauge("rollcall_a", "Back\\slash.").with(&[("group", "a\"b\\c\nd}")], true);
+        assert_eq!(
+            page.finish(),
+            "# HELP rollcall_a Back\\\\slash.\n# TYPE rollcall_a gauge\n\
+             rollcall_a{group=\"a\\\"b\\\\c\\nd}\"} 1\n"
+        );
+    }
+
+    #[test]
+    fn a_histogram_counts_up_to_each_bound() {
+        let histogram = Histogram::default();
+        [5, 20, 20, 30_000_000].into_iter().for_each(|us| histogram.record(Duration::from_micros(us)));
+        let mut page = Page::default();
+        page.histogram("rollcall_a_seconds", "Times.").measured(&[("wire", "udp")], &histogram.snapshot());
+        let text = page.finish();
+        assert!(text.contains("rollcall_a_seconds_bucket{wire=\"udp\",le=\"0.00001\"} 1\n"), "{text}");
+        assert!(text.contains("rollcall_a_seconds_bucket{wire=\"udp\",le=\"0.000025\"} 3\n"), "{text}");
+        assert!(text.contains("rollcall_a_seconds_bucket{wire=\"udp\",le=\"10\"} 3\n"), "{text}");
+        assert!(text.contains("rollcall_a_seconds_bucket{wire=\"udp\",le=\"+Inf\"} 4\n"), "{text}");
+        assert!(text.contains("rollcall_a_seconds_sum{wire=\"udp\"} 30.000045\n"), "{text}");
+        assert!(text.contains("rollcall_a_seconds_count{wire=\"udp\"} 4\n"), "{text}");
+    }
+}

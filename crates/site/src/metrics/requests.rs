@@ -1,0 +1,73 @@
+//! The site's own HTTP server on the page.
+
+use std::sync::atomic::Ordering;
+
+use super::{Page, Source};
+use crate::caller::Callers;
+use crate::counters::SiteCounters;
+
+impl Source for SiteCounters {
+    fn encode(&self, page: &mut Page) {
+        let family = page.counter(
+            "rollcall_site_requests_total",
+            "Requests to the site that were answered, by route and HTTP status.",
+        );
+        for ((route, status), count) in self.requests.by_route() {
+            family.with(&[("route", &route), ("status", &status.to_string())], count);
+        }
+        page.histogram(
+            "rollcall_site_request_seconds",
+            "Time that the site took for a request, until its answer could be sent.",
+        )
+        .measured(&[], &self.requests.durations().snapshot());
+        let family = page.counter(
+            "rollcall_site_connections_refused_total",
+            "Connections to the site that were turned away or cut off, by reason.",
+        );
+        for (reason, count) in self.connections_refused.all() {
+            family.with(&[("reason", reason)], count);
+        }
+        page.gauge("rollcall_site_connections_open", "Connections to the site that are open now.")
+            .is(self.connections_open.load(Ordering::Relaxed));
+        page.counter("rollcall_site_verified_total", "Verify calls that the site answered, by its answer.")
+            .with(&[("answer", "valid")], self.verified_valid.get())
+            .with(&[("answer", "invalid")], self.verified_invalid.get());
+        for (name, help, counter) in [
+            (
+                "rollcall_site_connections_total",
+                "Connections to the site that were accepted.",
+                &self.connections,
+            ),
+            (
+                "rollcall_site_unauthorized_total",
+                "Requests to the site without a valid key where one is needed.",
+                &self.unauthorized,
+            ),
+            (
+                "rollcall_site_forbidden_total",
+                "Requests to the site with a key that may not do what was asked.",
+                &self.forbidden,
+            ),
+            ("rollcall_site_timeouts_total", "Requests to the site that took too long.", &self.timeouts),
+        ] {
+            page.counter(name, help).is(counter.get());
+        }
+    }
+}
+
+impl Source for Callers {
+    fn encode(&self, page: &mut Page) {
+        page.counter(
+            "rollcall_site_rate_limited_total",
+            "Requests to the site that came too often and were answered with 429, by what they were counted by.",
+        )
+        .with(&[("by", "key")], self.by_key.refused())
+        .with(&[("by", "address")], self.by_address.refused());
+        page.counter(
+            "rollcall_site_callers_forgotten_total",
+            "Callers whose requests were no longer counted, to make room for others.",
+        )
+        .with(&[("by", "key")], self.by_key.forgotten())
+        .with(&[("by", "address")], self.by_address.forgotten());
+    }
+}

@@ -1,0 +1,208 @@
+//! What has to be asked of the journal: lengths, lags, pauses. Asked now and then, so that no scrape waits for it.
+//!
+//! # Guarantees
+//!
+//! - The journal is asked by one task, one look at a time, each with a deadline.
+//! - A look that fails changes nothing but its counter: the last good answer stays, and its age shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use domain::clock::Clock;
+use journal::{EntryId, GroupStatus, Journal, JournalError, Lane, LaneStatus};
+use tokio::sync::watch;
+
+use super::{Page, Source};
+
+/// How often the journal is looked at.
+const ROUND: Duration = Duration::from_secs(5);
+/// How long a look may take.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// Groups that are shown. Any program may read the journal under a group of its own.
+const GROUPS_MAX: usize = 50;
+
+/// Looks at the journal now and then, and shows what it saw.
+pub struct JournalWatch {
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+    /// Which view reads under which group.
+    views: BTreeMap<String, &'static str>,
+    seen: ArcSwapOption<Seen>,
+    looks: AtomicU64,
+    failures: AtomicU64,
+}
+
+/// What a look saw.
+struct Seen {
+    at_ms: u64,
+    lanes: Vec<(Lane, LaneStatus)>,
+    /// Of each group of the traffic lane, the oldest entry that its view does not show yet.
+    oldest: BTreeMap<String, EntryId>,
+    paused: BTreeSet<String>,
+}
+
+impl JournalWatch {
+    /// A watch that has seen nothing yet. `views` says which view reads under which group.
+    pub fn new(
+        journal: Arc<dyn Journal>,
+        clock: Arc<dyn Clock>,
+        views: BTreeMap<String, &'static str>,
+    ) -> JournalWatch {
+        JournalWatch {
+            journal,
+            clock,
+            views,
+            seen: ArcSwapOption::empty(),
+            looks: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+        }
+    }
+
+    /// Looks every few seconds until told to stop.
+    pub async fn run(self: Arc<Self>, mut stopped: watch::Receiver<bool>) {
+        loop {
+            tokio::select! {
+                biased;
+                _ = stopped.wait_for(|stopped| *stopped) => return,
+                () = self.look() => {}
+            }
+            tokio::select! {
+                biased;
+                _ = stopped.wait_for(|stopped| *stopped) => return,
+                () = tokio::time::sleep(ROUND) => {}
+            }
+        }
+    }
+
+    /// Looks once. A journal that does not answer leaves everything as it was.
+    pub async fn look(&self) {
+        let counter = match tokio::time::timeout(DEADLINE, self.see()).await {
+            Ok(Ok(seen)) => {
+                self.seen.store(Some(Arc::new(seen)));
+                &self.looks
+            }
+            // Whoever writes to the journal, or reads it, says in the log what is wrong with it.
+            Ok(Err(_)) | Err(_) => &self.failures,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    async fn see(&self) -> Result<Seen, JournalError> {
+        let mut lanes = Vec::with_capacity(Lane::ALL.len());
+        let mut oldest = BTreeMap::new();
+        for lane in Lane::ALL {
+            let mut status = self.journal.status(lane).await?;
+            if lane == Lane::Traffic {
+                // Ours first, then others in the order of their names.
+                status.groups.sort_by_key(|group| !self.views.contains_key(&group.name));
+                for group in status.groups.iter().take(GROUPS_MAX) {
+                    if let Some(id) = self.oldest_unapplied(group).await? {
+                        oldest.insert(group.name.clone(), id);
+                    }
+                }
+            }
+            lanes.push((lane, status));
+        }
+        let paused = self.journal.paused().await?;
+        Ok(Seen { at_ms: self.clock.now_ms(), lanes, oldest, paused })
+    }
+
+    /// The oldest entry that a group was not given, or has not acknowledged.
+    async fn oldest_unapplied(&self, group: &GroupStatus) -> Result<Option<EntryId>, JournalError> {
+        if group.oldest_pending.is_some() || group.unread == 0 {
+            return Ok(group.oldest_pending);
+        }
+        let unread = self.journal.list(Lane::Traffic, group.last_delivered, 1).await?;
+        Ok(unread.first().map(|stored| stored.id))
+    }
+
+    fn show_lanes(&self, seen: &Seen, page: &mut Page) {
+        for (lane, status) in &seen.lanes {
+            let labels = [("lane", lane.name())];
+            page.gauge(
+                "rollcall_journal_entries",
+                "Entries in a lane of the journal: traffic, dead letters to be tried again (dlq), those given up (failed), risks.",
+            )
+            .with(&labels, status.length);
+            page.counter(
+                "rollcall_journal_appended_total",
+                "Entries that were ever appended to a lane of the journal.",
+            )
+            .with(&labels, status.appended);
+        }
+        let newest_ms = seen.lanes.iter().filter_map(|(_, status)| status.last).map(|id| id.ms).max();
+        page.gauge(
+            "rollcall_journal_clock_ahead_seconds",
+            "How far the newest entry of the journal lies in the future, by this machine's clock: that much the clocks differ at the least.",
+        )
+        .is(seconds(newest_ms.unwrap_or(0).saturating_sub(seen.at_ms)));
+    }
+
+    fn show_groups(&self, seen: &Seen, page: &mut Page) {
+        let traffic = seen.lanes.iter().find(|(lane, _)| *lane == Lane::Traffic);
+        let groups = traffic.map_or(&[][..], |(_, status)| status.groups.as_slice());
+        page.gauge("rollcall_journal_groups", "Groups that read the journal; at most 50 of them are shown.")
+            .is(groups.len());
+        for group in groups.iter().take(GROUPS_MAX) {
+            let view = self.views.get(&group.name).copied().unwrap_or_default();
+            let labels = [("group", group.name.as_str()), ("view", view)];
+            let age = |id: &EntryId| seconds(seen.at_ms.saturating_sub(id.ms));
+            page.gauge(
+                "rollcall_view_lag_entries",
+                "Entries that a group was not given yet, or has not acknowledged: what its view does not show.",
+            )
+            .with(&labels, group.lag());
+            page.gauge(
+                "rollcall_view_lag_seconds",
+                "Age of the oldest entry that a group's view does not show yet. Zero if it shows everything.",
+            )
+            .with(&labels, seen.oldest.get(&group.name).map_or(0.0, age));
+            page.gauge(
+                "rollcall_view_pending_entries",
+                "Entries that a group was given and has not acknowledged.",
+            )
+            .with(&labels, group.pending);
+            page.gauge(
+                "rollcall_view_oldest_pending_seconds",
+                "Age of the oldest entry that a group was given and has not acknowledged. Zero if there is none.",
+            )
+            .with(&labels, group.oldest_pending.as_ref().map_or(0.0, age));
+            page.gauge("rollcall_view_consumers", "Consumers of a group, alive or not yet found dead.")
+                .with(&labels, group.consumers);
+        }
+    }
+
+    fn show_pauses(&self, seen: &Seen, page: &mut Page) {
+        let family = page.gauge("rollcall_view_paused", "Whether an operator has paused the view: 1 if so.");
+        for view in self.views.values() {
+            family.with(&[("view", view)], seen.paused.contains(*view));
+        }
+    }
+}
+
+impl Source for JournalWatch {
+    fn encode(&self, page: &mut Page) {
+        page.counter(
+            "rollcall_journal_looks_total",
+            "Looks at the state of the journal for this page, by outcome.",
+        )
+        .with(&[("outcome", "ok")], self.looks.load(Ordering::Relaxed))
+        .with(&[("outcome", "failed")], self.failures.load(Ordering::Relaxed));
+        let Some(seen) = self.seen.load_full() else { return };
+        page.gauge(
+            "rollcall_journal_look_age_seconds",
+            "How long ago the state of the journal shown here was read. It is read every 5 seconds.",
+        )
+        .is(seconds(self.clock.now_ms().saturating_sub(seen.at_ms)));
+        self.show_lanes(&seen, page);
+        self.show_groups(&seen, page);
+        self.show_pauses(&seen, page);
+    }
+}
+
+fn seconds(ms: u64) -> f64 {
+    ms as f64 / 1000.0
+}

@@ -1,0 +1,112 @@
+//! Pages that are not of the API: health, metrics, and where to go from `/`.
+
+use std::sync::Arc;
+
+use access::keys::Scope;
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, StatusCode};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use crate::app::Routes;
+use crate::health::DependencyHealth;
+use crate::metrics;
+use crate::problem::{Problem, ProblemBody};
+use crate::site::Site;
+
+pub(crate) fn routes() -> Routes {
+    Routes::new()
+        .routes(routes!(alive))
+        .routes(routes!(ready))
+        .routes(routes!(show_metrics))
+        .route("/", get(|| async { Redirect::temporary("/docs") }))
+}
+
+/// That the server lives.
+#[derive(Serialize, ToSchema)]
+struct Alive {
+    /// Always `alive`.
+    #[schema(example = "alive")]
+    state: String,
+    /// Which version it is.
+    version: String,
+}
+
+/// Whether the server lives
+///
+/// Asks nothing of anybody: a server that does not answer this should be restarted.
+#[utoipa::path(
+    get, path = "/healthz", tag = "health",
+    responses(
+        (status = 200, description = "It does", body = Alive),
+        (status = "default", description = "Too many requests", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn alive() -> Json<Alive> {
+    Json(Alive { state: "alive".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() })
+}
+
+/// How everything is that the server depends on.
+#[derive(Serialize, ToSchema)]
+struct Readiness {
+    /// Whether all of it is well.
+    ready: bool,
+    /// One by one.
+    dependencies: Vec<DependencyHealth>,
+}
+
+/// Whether everything works that the server depends on
+///
+/// Each dependency with its state and since when; with a key for `read`, also what is wrong. Announces are answered
+/// from memory whatever this says.
+#[utoipa::path(
+    get, path = "/readyz", tag = "health",
+    security((), ("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "Everything is well", body = Readiness),
+        (status = 503, description = "Something is not", body = Readiness),
+        (status = "default", description = "Too many requests", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn ready(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
+    let health = &site.parts.health;
+    let is_ready = health.is_ready();
+    let dependencies = health.report(may_read(&site, &headers));
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(Readiness { ready: is_ready, dependencies })).into_response()
+}
+
+/// Figures for Prometheus
+///
+/// Takes a key for `read`, unless `site.metrics_open` is set.
+#[utoipa::path(
+    get, path = "/metrics", tag = "health",
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "In the format that Prometheus reads", body = String, content_type = "text/plain"),
+        (status = "default", description = "No valid key", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn show_metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Result<Response, Problem> {
+    if !site.settings.metrics_open {
+        let caller = site.identify(&headers).ok_or_else(|| {
+            site.counters.unauthorized.increment();
+            Problem::unauthorized()
+        })?;
+        if !caller.scopes.allow(Scope::Read) {
+            site.counters.forbidden.increment();
+            return Err(Problem::forbidden(Scope::Read.as_str()));
+        }
+    }
+    let page = site.parts.metrics.render_with(&[&*site.counters, &site.callers]);
+    Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], page).into_response())
+}
+
+fn may_read(site: &Site, headers: &HeaderMap) -> bool {
+    site.identify(headers).is_some_and(|caller| caller.scopes.allow(Scope::Read))
+}

@@ -1,0 +1,332 @@
+//! Listens, gives each connection to the application, drains.
+//!
+//! # Guarantees
+//!
+//! - All sockets are bound before anything is served: a port that is taken leaves nothing half started.
+//! - A head that is slow, long or not HTTP ends its connection and is counted. So does a TLS handshake that is slow,
+//!   and whoever does not read what they asked for.
+//! - The number of connections is bounded, in total and for each address.
+//! - Draining answers what is in flight, within a time.
+
+use std::error::Error;
+use std::io;
+use std::net::{SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt;
+use tracing::{error, warn};
+use tracker::http::proxy;
+use tracker::http::tls::{Certificate, TlsError};
+use tracker::limits::Connections;
+use tracker::limits::connections::ConnectionPermit;
+use tracker::sockets;
+
+use crate::counters::SiteCounters;
+use crate::settings::SiteSettings;
+
+mod stream;
+
+use stream::{Traffic, Watched};
+
+/// What hyper needs at the least to read a head into.
+const HEAD_BYTES_MIN: usize = 8192;
+const HEADERS_MAX: usize = 100;
+/// How long to wait when the system gives no more connections.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How often certificates are looked at.
+const CERTIFICATE_EVERY: Duration = Duration::from_secs(5);
+
+/// Why the site does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// An address is taken, or not ours.
+    #[error("cannot listen on {address} (site): {}", tracker::server::explain_bind(.reason))]
+    Bind {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        reason: io::Error,
+    },
+    /// The certificate cannot be used.
+    #[error("site.tls_cert_file, site.tls_key_file: {0}")]
+    Tls(#[from] TlsError),
+}
+
+/// Where a connection came from.
+#[derive(Clone, Copy, Debug)]
+pub struct RemoteAddress(pub SocketAddr);
+
+/// Sockets that are bound, and nothing more.
+pub struct BoundSite {
+    listeners: Vec<StdListener>,
+    addresses: Vec<SocketAddr>,
+    certificate: Option<Arc<Certificate>>,
+}
+
+/// A site that runs.
+pub struct RunningSite {
+    addresses: Vec<SocketAddr>,
+    certificate: Option<Arc<Certificate>>,
+    stop: watch::Sender<bool>,
+    accepting: JoinSet<()>,
+    drain_timeout: Duration,
+}
+
+/// What all connections share.
+#[derive(Clone)]
+struct Shared {
+    app: Router,
+    tls: Option<TlsAcceptor>,
+    counters: Arc<SiteCounters>,
+    connections: Arc<Connections>,
+    settings: Arc<SiteSettings>,
+    stop: watch::Receiver<bool>,
+}
+
+/// Takes the addresses and reads the certificate.
+pub fn bind(settings: &SiteSettings) -> Result<BoundSite, SiteError> {
+    let certificate = settings.tls.as_ref().map(Certificate::load).transpose()?.map(Arc::new);
+    let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
+    for address in &settings.addresses {
+        let address = *address;
+        let bound = sockets::listen_tcp(address, 1).and_then(|bound| {
+            let resolved = bound.iter().map(StdListener::local_addr).collect::<io::Result<Vec<_>>>()?;
+            Ok((bound, resolved))
+        });
+        match bound {
+            Ok((bound, resolved)) => {
+                listeners.extend(bound);
+                addresses.extend(resolved);
+            }
+            Err(reason) if sockets::is_missing_ipv6(address, &reason) && settings.addresses.len() > 1 => {
+                warn!(%address, "this machine has no IPv6; the site does without");
+            }
+            Err(reason) => return Err(SiteError::Bind { address, reason }),
+        }
+    }
+    Ok(BoundSite { listeners, addresses, certificate })
+}
+
+impl BoundSite {
+    /// Where it will listen, port 0 resolved.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The certificate it will show, if any.
+    pub fn certificate(&self) -> Option<&Arc<Certificate>> {
+        self.certificate.as_ref()
+    }
+
+    /// Begins to serve.
+    pub fn serve(self, settings: SiteSettings, app: Router, counters: Arc<SiteCounters>) -> RunningSite {
+        let (stop, stopped) = watch::channel(false);
+        let drain_timeout = settings.drain_timeout;
+        let shared = Shared {
+            app,
+            tls: self.certificate.as_ref().map(|certificate| certificate.acceptor()),
+            counters,
+            connections: Arc::default(),
+            settings: Arc::new(settings),
+            stop: stopped.clone(),
+        };
+        let mut accepting = JoinSet::new();
+        for listener in self.listeners {
+            accepting.spawn(accept(listener, shared.clone()));
+        }
+        if let Some(certificate) = &self.certificate {
+            accepting.spawn(renew(Arc::clone(certificate), stopped));
+        }
+        RunningSite {
+            addresses: self.addresses,
+            certificate: self.certificate,
+            stop,
+            accepting,
+            drain_timeout,
+        }
+    }
+}
+
+impl RunningSite {
+    /// Where it listens.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Whether it speaks HTTPS.
+    pub fn is_secure(&self) -> bool {
+        self.certificate.is_some()
+    }
+
+    /// Reads the certificate again.
+    pub fn reload(&self) {
+        if let Some(certificate) = &self.certificate {
+            certificate.reload();
+        }
+    }
+
+    /// Accepts nobody any more, answers what is in flight, ends.
+    pub async fn drain(mut self) {
+        let _ = self.stop.send(true);
+        let ending = async { while self.accepting.join_next().await.is_some() {} };
+        if tokio::time::timeout(self.drain_timeout, ending).await.is_err() {
+            warn!("not every request to the site was answered in time");
+        }
+    }
+}
+
+/// Looks at the files now and then.
+async fn renew(certificate: Arc<Certificate>, mut stop: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            _ = stop.wait_for(|stopped| *stopped) => return,
+            () = tokio::time::sleep(CERTIFICATE_EVERY) => certificate.reload_if_changed(),
+        }
+    }
+}
+
+async fn accept(listener: StdListener, shared: Shared) {
+    let socket = match TcpListener::from_std(listener) {
+        Ok(socket) => socket,
+        Err(reason) => return error!(%reason, "a listener of the site could not be used"),
+    };
+    let mut open = JoinSet::new();
+    let mut stop = shared.stop.clone();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            _ = stop.wait_for(|stopped| *stopped) => break,
+            accepted = socket.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, from)) => welcome(stream, proxy::unmapped(from), &shared, &mut open),
+            Err(reason) if reason.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(reason) => {
+                shared.counters.connections_refused.count("accept_failed");
+                warn!(%reason, "a connection to the site could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+        while open.try_join_next().is_some() {}
+    }
+    drop(socket);
+    while open.join_next().await.is_some() {}
+}
+
+/// Gives a new connection its place, or turns it away.
+fn welcome(stream: TcpStream, from: SocketAddr, shared: &Shared, open: &mut JoinSet<()>) {
+    let limits = &shared.settings.limits;
+    // A trusted proxy brings everyone's connections.
+    let per_address_max = match proxy::is_trusted(from.ip(), &shared.settings.proxies) {
+        true => 0,
+        false => limits.connections_per_address_max,
+    };
+    match shared.connections.open(from.ip(), limits.connections_max, per_address_max) {
+        Ok(permit) => {
+            shared.counters.connections.increment();
+            open.spawn(connection(stream, from, shared.clone(), permit));
+        }
+        Err(reason) => {
+            shared.counters.connections_refused.count(reason.label());
+            if shared.tls.is_none() {
+                // Best effort: whoever has too many connections gets no buffer of ours to wait in.
+                let _ = stream.try_write(
+                    b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+                );
+            }
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, from: SocketAddr, shared: Shared, _permit: ConnectionPermit) {
+    let open = &shared.counters.connections_open;
+    open.fetch_add(1, Ordering::Relaxed);
+    let _ = stream.set_nodelay(true);
+    match &shared.tls {
+        None => serve(stream, from, &shared).await,
+        Some(acceptor) => {
+            let handshake = acceptor.accept(stream);
+            match tokio::time::timeout(shared.settings.limits.header_timeout, handshake).await {
+                Ok(Ok(stream)) => serve(stream, from, &shared).await,
+                Ok(Err(_)) => shared.counters.connections_refused.count("handshake_failed"),
+                Err(_) => shared.counters.connections_refused.count("handshake_slow"),
+            }
+        }
+    }
+    open.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// Answers the requests of one connection until it ends.
+async fn serve<S>(stream: S, from: SocketAddr, shared: &Shared)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let limits = &shared.settings.limits;
+    let traffic = Arc::new(Traffic::default());
+    let stream = Watched::new(stream, Arc::clone(&traffic), limits.request_timeout);
+    let app = shared.app.clone();
+    let answering = Arc::clone(&traffic);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(RemoteAddress(from));
+        let (answer, traffic) = (app.clone().oneshot(request), Arc::clone(&answering));
+        async move {
+            let answer = answer.await;
+            traffic.note_answer();
+            answer
+        }
+    });
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_timeout)
+        .max_buf_size(limits.header_bytes_max.max(HEAD_BYTES_MIN))
+        .max_headers(HEADERS_MAX);
+    let mut connection =
+        std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
+    let mut stop = shared.stop.clone();
+    let draining = async {
+        let _ = stop.wait_for(|stopped| *stopped).await;
+    };
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = draining => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended
+        && let Some(reason) = reason_of(&error, &traffic)
+    {
+        shared.counters.connections_refused.count(reason);
+    }
+}
+
+/// What was wrong with a connection; none for one that merely went away, or was kept open and not used.
+fn reason_of(error: &hyper::Error, traffic: &Traffic) -> Option<&'static str> {
+    if error.is_timeout() {
+        return (!traffic.is_idle()).then_some("slow_head");
+    }
+    if error.is_parse_too_large() {
+        return Some("head_too_large");
+    }
+    let cause = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    if cause.is_some_and(|cause| cause.kind() == io::ErrorKind::TimedOut) {
+        return Some("slow_reader");
+    }
+    error.is_parse().then_some("bad_http")
+}

@@ -1,0 +1,114 @@
+//! A connection as hyper sees it: it tells what came since the last answer, and gives up on whoever does not read.
+//!
+//! hyper has a time for heads and none for answers: whoever asks and never reads would hold a connection for good.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
+
+/// What came over a connection.
+#[derive(Debug, Default)]
+pub(super) struct Traffic {
+    read_bytes: AtomicU64,
+    read_bytes_at_answer: AtomicU64,
+}
+
+impl Traffic {
+    /// A request was answered.
+    pub(super) fn note_answer(&self) {
+        let read_bytes = self.read_bytes.load(Ordering::Relaxed);
+        self.read_bytes_at_answer.store(read_bytes, Ordering::Relaxed);
+    }
+
+    /// Whether there was a request, and silence since.
+    pub(super) fn is_idle(&self) -> bool {
+        let at_answer = self.read_bytes_at_answer.load(Ordering::Relaxed);
+        at_answer > 0 && at_answer == self.read_bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// A connection that is watched.
+pub(super) struct Watched<S> {
+    inner: S,
+    traffic: Arc<Traffic>,
+    stall_max: Duration,
+    /// Runs while the peer takes nothing.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Watched<S> {
+    /// Watches a connection; whoever takes nothing for so long is given up.
+    pub(super) fn new(inner: S, traffic: Arc<Traffic>, stall_max: Duration) -> Self {
+        Watched { inner, traffic, stall_max, stalled: None }
+    }
+
+    /// Goes on with what was written, or waits for the peer a while longer.
+    fn unless_stalled<T>(
+        &mut self,
+        written: Poll<io::Result<T>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let stall_max = self.stall_max;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(stall_max)));
+        ready!(stalled.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer does not read")))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
+        let count = buffer.filled().len() - before;
+        self.traffic.read_bytes.fetch_add(count as u64, Ordering::Relaxed);
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write(context, bytes);
+        self.unless_stalled(written, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write_vectored(context, bytes);
+        self.unless_stalled(written, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.inner).poll_flush(context);
+        self.unless_stalled(flushed, context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let closed = Pin::new(&mut self.inner).poll_shutdown(context);
+        self.unless_stalled(closed, context)
+    }
+}

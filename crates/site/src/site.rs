@@ -1,0 +1,117 @@
+//! What the site knows: handles to every part of the process, given at its start.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use access::audit::Audit;
+use access::keys::KeyRing;
+use access::{Gate, Passkeys, Store};
+use domain::clock::Clock;
+use journal::Journal;
+use ledger::{HitAndRunPolicy, Ledger};
+use tokio::sync::watch;
+use tracker::Tracker;
+use views::Activity;
+
+use crate::caller::Callers;
+use crate::counters::SiteCounters;
+use crate::health::Health;
+use crate::metrics::Metrics;
+use crate::settings::SiteSettings;
+
+/// The parts of the process that the site reads and changes.
+#[derive(Clone)]
+pub struct Parts {
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Users, torrents, clients.
+    pub store: Store,
+    /// What the tracker goes by.
+    pub gate: Arc<Gate>,
+    /// The whitelist.
+    pub passkeys: Passkeys,
+    /// Who may use the API.
+    pub keys: Arc<KeyRing>,
+    /// Where changes are recorded.
+    pub audit: Arc<Audit>,
+    /// The log of every announce.
+    pub journal: Arc<dyn Journal>,
+    /// The views and the groups in which they read the journal.
+    pub views: Vec<ViewGroup>,
+    /// Accounts.
+    pub ledger: Arc<Ledger>,
+    /// Who seeds and who leeches.
+    pub activity: Activity,
+    /// What is asked of those who download.
+    pub hit_and_run: HitAndRunPolicy,
+    /// The swarms, if this process has them.
+    pub tracker: Option<Arc<Tracker>>,
+    /// How everything is.
+    pub health: Arc<Health>,
+    /// What the metrics page shows.
+    pub metrics: Arc<Metrics>,
+    /// With more entries than this the journal is too long.
+    pub journal_length_alarm: u64,
+}
+
+/// A view and its group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewGroup {
+    /// The view.
+    pub view: &'static str,
+    /// The consumer group in which it reads the journal.
+    pub group: String,
+}
+
+/// The state of the application: the parts, and what the site itself keeps.
+pub struct Site {
+    /// The parts.
+    pub parts: Parts,
+    /// Settings.
+    pub settings: SiteSettings,
+    /// What is counted.
+    pub counters: Arc<SiteCounters>,
+    /// How much each caller may ask.
+    pub callers: Callers,
+    /// Verify calls so far, of which some are recorded.
+    pub(crate) verify_calls: AtomicU64,
+    /// How many changes are under way, also those whose callers have gone.
+    changes: watch::Sender<usize>,
+}
+
+/// A change that is under way; it is over when this is dropped.
+pub(crate) struct UnderWay(Arc<Site>);
+
+impl UnderWay {
+    pub(crate) fn begin(site: &Arc<Site>) -> UnderWay {
+        site.changes.send_modify(|count| *count += 1);
+        UnderWay(Arc::clone(site))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.changes.send_modify(|count| *count -= 1);
+    }
+}
+
+impl Site {
+    /// A site that shows these parts.
+    pub fn new(parts: Parts, settings: SiteSettings, counters: Arc<SiteCounters>) -> Arc<Site> {
+        let callers = Callers::new(&settings.limits);
+        Arc::new(Site {
+            parts,
+            settings,
+            counters,
+            callers,
+            verify_calls: AtomicU64::new(0),
+            changes: watch::Sender::new(0),
+        })
+    }
+
+    /// Waits until no change is under way.
+    pub async fn changes_made(&self) {
+        // The sender is ours, so it cannot be gone.
+        let _ = self.changes.subscribe().wait_for(|count| *count == 0).await;
+    }
+}

@@ -1,0 +1,110 @@
+//! `GET /passkey/verify` (W3, W6): whether a passkey may announce, for other trackers.
+//!
+//! The whitelist is asked first, then the database. If the whitelist cannot be asked, the database may still say yes;
+//! its no is then no answer, because the whitelist might have said yes.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use access::audit::{Record, Subject, actor_of_key};
+use access::keys::Authenticated;
+use access::{Denied, Refusal};
+use axum::extract::State;
+use axum::{Extension, Json};
+use domain::Passkey;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::routes;
+
+use crate::app::Routes;
+use crate::extract::Asked;
+use crate::problem::{Problem, ProblemBody};
+use crate::site::Site;
+
+pub(crate) fn routes() -> Routes {
+    Routes::new().routes(routes!(verify))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct VerifyAsked {
+    /// The passkey: 8 to 64 hexadecimal digits; upper case is taken as lower case.
+    #[param(required = true, nullable = false, min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
+    passkey: Option<String>,
+}
+
+/// Whether a passkey may announce.
+#[derive(Serialize, ToSchema)]
+struct Verdict {
+    /// Whether it may.
+    valid: bool,
+}
+
+/// Whether a passkey may announce
+///
+/// For trackers of other makes: they ask when their own copy of the whitelist does not know a passkey.
+#[utoipa::path(
+    get,
+    path = "/passkey/verify",
+    tag = "verify",
+    params(VerifyAsked),
+    security(("api_key" = ["verify"]), ("bearer" = ["verify"])),
+    responses(
+        (status = 200, description = "The answer", body = Verdict),
+        (status = 400, description = "No passkey, or not one", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 401, description = "No valid key", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Something else is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn verify(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Asked(asked): Asked<VerifyAsked>,
+) -> Result<Json<Verdict>, Problem> {
+    let passkey: Passkey = match asked.passkey.as_deref().map(str::parse) {
+        Some(Ok(passkey)) => passkey,
+        Some(Err(_)) => return Err(Problem::bad_request("passkey must be 8 to 64 hexadecimal digits")),
+        None => return Err(Problem::bad_request("passkey is missing: /passkey/verify?passkey=...")),
+    };
+    let valid = is_valid(&site, &passkey).await?;
+    let counter = if valid { &site.counters.verified_valid } else { &site.counters.verified_invalid };
+    counter.increment();
+    sample(&site, &caller, &passkey, valid).await?;
+    Ok(Json(Verdict { valid }))
+}
+
+async fn is_valid(site: &Site, passkey: &Passkey) -> Result<bool, Problem> {
+    let listed = site.parts.passkeys.contains(&[*passkey]).await;
+    let is_listed = listed.as_ref().is_ok_and(|found| found.first() == Some(&true));
+    let user = site.parts.store.user_by_passkey(passkey).await;
+    // While the database is away, the gate still knows who is shut out.
+    let is_shut_out = || {
+        let standing = site.parts.gate.admit_user(passkey, site.parts.clock.now());
+        matches!(standing, Err(Denied::Refused(Refusal::UserDisabled)))
+    };
+    match (&user, &listed) {
+        // Somebody who is shut out stays out, whatever list has their passkey.
+        (Ok(Some(user)), _) if !user.enabled => Ok(false),
+        (Err(_), _) if is_shut_out() => Ok(false),
+        (_, Ok(_)) if is_listed => Ok(true),
+        (Ok(Some(user)), _) if !user.vouched => Ok(true),
+        (Ok(_), Ok(_)) => Ok(false),
+        (Err(error), _) => Err(Problem::unavailable("the database", error)),
+        (_, Err(error)) => Err(Problem::unavailable("the whitelist", error)),
+    }
+}
+
+/// Records one of many calls (W6).
+async fn sample(site: &Site, caller: &Authenticated, passkey: &Passkey, valid: bool) -> Result<(), Problem> {
+    let every = site.settings.verify_audit_every;
+    let number = site.verify_calls.fetch_add(1, Ordering::Relaxed);
+    if every == 0 || !number.is_multiple_of(every) {
+        return Ok(());
+    }
+    let record =
+        Record::ok("passkey.verify", actor_of_key(caller.key_id.as_str()), Subject::passkey(passkey))
+            .with("valid", valid)
+            .with("one_of", every);
+    let recorded = site.parts.audit.record(record).await;
+    recorded.map(|_| ()).map_err(|error| Problem::unavailable("the audit trail", &error))
+}

@@ -1,0 +1,159 @@
+//! The files that operators install: alerts, the example of a configuration, the dashboard.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::{Audit, AuditSettings, AuditSync, Strangers};
+use domain::clock::SystemClock;
+use serde_json::Value;
+use site::SiteCounters;
+use site::caller::Callers;
+use site::metrics::{Allocator, CertificateFigures, Source};
+use site::rate::RateLimit;
+use testkit::RedisServer;
+use tracker::http::tls::Certificate;
+use tracker::settings::TlsFiles;
+
+use crate::promtool::{self, deploy_folder};
+use crate::scene::{self, number};
+
+/// What is on the page and has no panel: it says nothing over time, or is the bound of something that does.
+const NOT_ON_THE_DASHBOARD: [&str; 3] =
+    ["process_start_time_seconds", "process_virtual_memory_bytes", "rollcall_tracker_table_addresses_max"];
+
+/// Every name of a metric of ours in an expression.
+fn names_in(text: &str) -> BTreeSet<&str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| word.starts_with("rollcall_") || word.starts_with("process_"))
+        .collect()
+}
+
+/// Every name that the page has, and those that a histogram is made of.
+fn names_on(page: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for line in page.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let (name, kind) = line.split_once(' ').unwrap();
+        names.insert(name.to_owned());
+        if kind == "histogram" {
+            names.extend(["_bucket", "_sum", "_count"].map(|suffix| format!("{name}{suffix}")));
+        }
+    }
+    names
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(deploy_folder().join(path)).unwrap()
+}
+
+/// The expressions of all panels.
+fn expressions(dashboard: &Value) -> Vec<String> {
+    let panels = dashboard["panels"].as_array().unwrap();
+    let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
+    targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_that_matter_are_shown() {
+    let server = RedisServer::start();
+    let scene = scene::on_redis(&server).await;
+    scene.wait_for("rollcall_view_lag_entries{group=\"ledger\",view=\"ledger\"}", 0.0).await;
+    let audit = Audit::open(
+        AuditSettings {
+            file: scene.folder.path().join("audit.log"),
+            sync: AuditSync::Never,
+            file_bytes_max: 1 << 20,
+            files_max: 1,
+        },
+        Arc::new(SystemClock),
+    )
+    .unwrap();
+    let (strangers, _questions) = Strangers::new(Duration::from_secs(1));
+    let more: [&dyn Source; 6] = [
+        &audit,
+        &*strangers,
+        &CertificateFigures(vec![("site", a_certificate(scene.folder.path()))]),
+        &SiteCounters::default(),
+        &Callers { by_key: RateLimit::new(1), by_address: RateLimit::new(1) },
+        &Allocator,
+    ];
+    let page = scene.metrics.render_with(&more);
+    assert_eq!(promtool::run(scene.folder.path(), &["check", "metrics"], &page), "");
+    assert!(number(&page, "rollcall_certificate_expiry_timestamp_seconds{listener=\"site\"}") > 1.8e9);
+    let (alerts, dashboard) = (read("prometheus/alerts.yml"), read("grafana/rollcall.json"));
+    let on_page = names_on(&page);
+    for (file, text) in [("alerts", &alerts), ("dashboard", &dashboard)] {
+        let missing: Vec<&str> = names_in(text).into_iter().filter(|name| !on_page.contains(*name)).collect();
+        assert!(missing.is_empty(), "the {file} ask for what is not on the page: {missing:?}");
+    }
+    let shown = names_in(&dashboard);
+    let families = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    let is_shown =
+        |name: &str| shown.iter().any(|shown| shown.strip_suffix("_bucket").unwrap_or(shown) == name);
+    let unshown: Vec<&str> =
+        families.filter(|name| !is_shown(name) && !NOT_ON_THE_DASHBOARD.contains(name)).collect();
+    assert!(unshown.is_empty(), "the dashboard does not show {unshown:?}");
+    scene.end().await;
+}
+
+fn a_certificate(folder: &Path) -> Arc<Certificate> {
+    let files =
+        TlsFiles { certificates: folder.join("certificate.pem"), private_key: folder.join("key.pem") };
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    std::fs::write(&files.certificates, made.cert.pem()).unwrap();
+    std::fs::write(&files.private_key, made.signing_key.serialize_pem()).unwrap();
+    Arc::new(Certificate::load(&files).unwrap())
+}
+
+#[test]
+fn alerts_are_valid_and_fire_when_they_should_and_only_then() {
+    let folder = deploy_folder().join("prometheus");
+    promtool::run(&folder, &["check", "rules", "alerts.yml"], "");
+    promtool::run(&folder, &["test", "rules", "alerts_test.yml"], "");
+    promtool::run(&folder, &["check", "config", "--syntax-only", "prometheus.yml"], "");
+}
+
+#[test]
+fn every_alert_says_what_is_wrong_and_what_to_do_and_is_tried_out() {
+    let (alerts, tests) = (read("prometheus/alerts.yml"), read("prometheus/alerts_test.yml"));
+    let count = |what: &str| alerts.lines().filter(|line| line.trim_start().starts_with(what)).count();
+    let names: Vec<&str> = alerts.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    assert!(names.len() > 30);
+    for what in ["labels: {severity: ", "summary: ", "description: "] {
+        assert_eq!(count(what), names.len(), "each alert has one {what}");
+    }
+    for name in names {
+        assert!(tests.contains(&format!("alertname=\"{name}\"")), "no test fires {name}");
+    }
+}
+
+#[test]
+fn the_dashboard_is_valid_and_its_data_source_can_be_chosen() {
+    let dashboard: Value = serde_json::from_str(&read("grafana/rollcall.json")).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let ids: BTreeSet<u64> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids.len(), panels.len(), "panels have ids of their own");
+    for panel in panels.iter().filter(|panel| panel["type"] != "row") {
+        assert_eq!(panel["datasource"]["uid"], "${datasource}", "{}", panel["title"]);
+        assert_ne!(panel["description"].as_str().unwrap(), "", "{}", panel["title"]);
+        let place = &panel["gridPos"];
+        assert!(place["x"].as_u64().unwrap() + place["w"].as_u64().unwrap() <= 24, "{}", panel["title"]);
+    }
+    let variables = dashboard["templating"]["list"].as_array().unwrap();
+    assert!(variables.iter().any(|variable| variable["type"] == "datasource"));
+}
+
+#[test]
+fn every_expression_of_the_dashboard_can_be_evaluated() {
+    let dashboard: Value = serde_json::from_str(&read("grafana/rollcall.json")).unwrap();
+    let mut rules = String::from("groups:\n  - name: dashboard\n    rules:\n");
+    for (number, expression) in expressions(&dashboard).iter().enumerate() {
+        let expression = expression.replace("$__rate_interval", "5m");
+        let quoted = serde_json::to_string(&expression).unwrap();
+        rules.push_str(&format!("      - record: dashboard:expression{number}\n        expr: {quoted}\n"));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("rules.yml"), rules).unwrap();
+    promtool::run(folder.path(), &["check", "rules", "rules.yml"], "");
+}

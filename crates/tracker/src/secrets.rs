@@ -1,0 +1,27 @@
+//! Secrets of a process: keys of hashes that strangers must not foresee.
+
+/// Secrets of a process, drawn at its start.
+#[derive(Clone, Copy)]
+pub struct Secrets {
+    words: [u64; 8],
+}
+
+impl Secrets {
+    /// Draws new ones.
+    pub fn draw() -> Result<Self, getrandom::Error> {
+        let mut words = [0; 8];
+        for word in &mut words {
+            *word = getrandom::u64()?;
+        }
+        Ok(Secrets { words })
+    }
+
+    pub(crate) fn pair(&self, which: usize) -> [u64; 2] {
+        [self.words[2 * which], self.words[2 * which + 1]]
+    }
+
+    /// For connection ids.
+    pub(crate) fn for_connection_ids(&self) -> [u64; 2] {
+        self.pair(0)
+    }
+}
