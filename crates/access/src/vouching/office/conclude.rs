@@ -1,4 +1,4 @@
-//! What follows from answers: verdicts, accounts, write-backs.
+//! What follows from answers: verdicts and accounts.
 
 use std::time::Duration;
 
@@ -15,12 +15,6 @@ use crate::vouching::verdicts::Voucher;
 const ADOPTIONS_AT_ONCE: usize = 100;
 /// How long that may take. Whoever waits no longer finds the account when they come back.
 const ADOPTION_TIMEOUT: Duration = Duration::from_secs(10);
-/// Passkeys that may wait to be written to the whitelist.
-const WRITE_BACKS_MAX: usize = 10_000;
-/// Passkeys written to it at a time.
-const WRITE_BACKS_AT_ONCE: usize = 500;
-/// How long that may take.
-const WRITE_BACK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Somebody who is vouched for.
 #[derive(Clone, Copy, Debug)]
@@ -191,41 +185,5 @@ impl Vouching {
         if is_due(&mut self.complaints.adoption, now) {
             tracing::warn!(%error, "strangers who are vouched for cannot get an account");
         }
-    }
-
-    /// Sees to it that the whitelist knows next time.
-    fn write_back(&mut self, passkey: Passkey) {
-        if self.write_backs.len() >= WRITE_BACKS_MAX {
-            return self.counters().write_backs_dropped.increment();
-        }
-        self.write_backs.push_back(passkey);
-        self.write_back_next();
-    }
-
-    fn write_back_next(&mut self) {
-        if self.writing_back || self.write_backs.is_empty() {
-            return;
-        }
-        self.writing_back = true;
-        let count = self.write_backs.len().min(WRITE_BACKS_AT_ONCE);
-        let passkeys: Vec<Passkey> = self.write_backs.drain(..count).collect();
-        let whitelist = std::sync::Arc::clone(&self.whitelist);
-        self.work.spawn(async move {
-            let outcome = within(WRITE_BACK_TIMEOUT, whitelist.add(&passkeys)).await;
-            Done::WroteBack(count, outcome.map(|_| ()))
-        });
-    }
-
-    /// What could not be written is not tried again: the endpoint is asked again before long, and then it is.
-    pub(super) fn take_write_back(&mut self, count: usize, outcome: Result<(), AccessError>) {
-        self.writing_back = false;
-        match outcome {
-            Ok(()) => self.counters().write_backs.add(count as u64),
-            Err(error) => {
-                self.counters().write_backs_failed.add(count as u64);
-                self.complain_of_whitelist(&error);
-            }
-        }
-        self.write_back_next();
     }
 }
