@@ -317,6 +317,8 @@ impl Vouching {
         });
     }
 
+    /// A probe tells about the endpoint and decides nothing about its passkey: nobody may be asking about it, and the
+    /// whitelist was not asked first.
     fn take_call(&mut self, passkey: Passkey, is_probe: bool, outcome: Result<Answer, CallFailure>) {
         self.calls.end();
         match outcome {
@@ -326,9 +328,17 @@ impl Vouching {
                 }
                 self.calls.breaker.hear_answer();
                 self.show_breaker();
-                self.take_answer(passkey, answer);
+                self.count_answer(answer);
+                if !is_probe {
+                    self.take_answer(passkey, answer);
+                }
             }
-            Err(failure) => self.take_failure(passkey, is_probe, &failure),
+            Err(failure) => {
+                self.take_failure(passkey, is_probe, &failure);
+                if !is_probe {
+                    self.not_checkable(passkey);
+                }
+            }
         }
         while let Some(next) = self.calls.next() {
             self.call(next, false);
@@ -336,14 +346,16 @@ impl Vouching {
         self.give_up_calls();
     }
 
-    fn take_answer(&mut self, passkey: Passkey, answer: Answer) {
+    fn count_answer(&self, answer: Answer) {
         let calls = &self.counters().calls;
+        if answer.valid { calls.valid.increment() } else { calls.invalid.increment() }
+    }
+
+    fn take_answer(&mut self, passkey: Passkey, answer: Answer) {
         if answer.valid {
-            calls.valid.increment();
             self.vouched(Vouched::by_endpoint(passkey, answer.user));
         } else {
-            calls.invalid.increment();
-            self.unknown(passkey);
+            self.denied_by_endpoint(passkey);
         }
     }
 
@@ -368,7 +380,6 @@ impl Vouching {
             );
         }
         self.show_breaker();
-        self.not_checkable(passkey);
     }
 
     /// Calls that waited for too long, or can no longer be made, are not made.

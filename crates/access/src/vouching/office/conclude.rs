@@ -71,20 +71,41 @@ impl Vouching {
         self.finish(&passkey);
     }
 
+    /// The endpoint does not vouch for a passkey. That is a no only if the whitelist could be asked as well.
+    pub(super) fn denied_by_endpoint(&mut self, passkey: Passkey) {
+        if self.whitelist_failed(&passkey) {
+            self.keep_if_vouched_by(&[Voucher::Whitelist], passkey);
+            self.finish(&passkey);
+        } else {
+            self.unknown(passkey);
+        }
+    }
+
     /// Nobody can say: the endpoint, or the whitelist where there is no endpoint, could not be asked.
     pub(super) fn not_checkable(&mut self, passkey: Passkey) {
-        let whitelist_failed =
-            self.inquiries.get_mut(&passkey).is_some_and(|inquiry| inquiry.whitelist_failed);
+        if self.whitelist_failed(&passkey) {
+            self.keep_if_vouched_by(&[Voucher::Whitelist, Voucher::Endpoint], passkey);
+        } else {
+            self.keep_if_vouched_by(&[Voucher::Endpoint], passkey);
+        }
+        self.finish(&passkey);
+    }
+
+    fn whitelist_failed(&mut self, passkey: &Passkey) -> bool {
+        self.inquiries.get_mut(passkey).is_some_and(|inquiry| inquiry.whitelist_failed)
+    }
+
+    /// Lets a verdict outlive its time if it came from one of those who cannot be asked now. Anybody else who vouched
+    /// before has taken it back.
+    fn keep_if_vouched_by(&mut self, unasked: &[Voucher], passkey: Passkey) {
         let before = self.book.get(&passkey).and_then(|verdict| verdict.vouched);
-        // Who vouched before and could be asked now has taken it back.
-        let kept = before.filter(|(_, by)| whitelist_failed || *by == Voucher::Endpoint);
+        let kept = before.filter(|(_, by)| unasked.contains(by));
         if let Some(vouched) = kept.filter(|_| self.settings.on_failure == OnVerifyFailure::KnownOnly) {
             let pause = u32::try_from(self.settings.pause.as_secs()).unwrap_or(u32::MAX).max(1);
             let until = self.now() + Seconds(pause).min(self.settings.valid_for);
             self.book.write(passkey, Some(vouched), until);
             self.counters().stale_kept.increment();
         }
-        self.finish(&passkey);
     }
 
     /// Lets everybody go on who waited for this passkey.

@@ -101,10 +101,15 @@ impl Vouching {
         if known.vouched.is_some() == is_in || self.book.get(&passkey) != Some(known) {
             return;
         }
-        self.book.forget(&passkey);
-        // With an endpoint the next announce asks it; without one nobody is left who could vouch.
-        if let Some((user, _)) = known.vouched.filter(|_| self.endpoint.is_none()) {
-            self.shut_out(user);
+        match known.vouched {
+            // The next announce asks the endpoint, whose no turns the user's peers out.
+            Some(_) if self.endpoint.is_some() => self.book.expire(&passkey, self.now()),
+            // Nobody is left who could vouch.
+            Some((user, _)) => {
+                self.book.forget(&passkey);
+                self.shut_out(user);
+            }
+            None => drop(self.book.forget(&passkey)),
         }
     }
 }
