@@ -11,7 +11,7 @@ use std::time::Duration;
 use access::vouching::BreakerState;
 use access::{Passkeys, Refusal, SqlWhitelist, VouchingSettings};
 use domain::Seconds;
-use fixture::passkey;
+use fixture::{passkey, user_id};
 use rig::{KEY, Rig, Wishes, settings, until};
 use testkit::{Behaviour, RedisServer, VerifyEndpoint};
 
@@ -150,4 +150,35 @@ async fn w4_after_a_refresh_a_no_of_the_endpoint_turns_peers_out() {
     assert_eq!(rig.judge(passkey(2)).await, Ok(users[1]), "the endpoint vouches");
     assert_eq!(rig.judge(passkey(3)).await, Ok(users[2]), "listed");
     assert_eq!(rig.shut_out(), users[..1]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn w4_a_ban_goes_on_when_the_site_gives_somebody_another_passkey() {
+    let redis = RedisServer::start();
+    let endpoint = VerifyEndpoint::plain(KEY);
+    endpoint.vouch_for_user(passkey(1), 77);
+    endpoint.vouch_for_user(passkey(2), 78);
+    let rig = Rig::new(Wishes { redis: Some(&redis), ..Wishes::with(&endpoint) }).await;
+    assert_eq!(rig.judge(passkey(1)).await, Ok(user_id(77)));
+    assert_eq!(rig.judge(passkey(2)).await, Ok(user_id(78)));
+    until("the write-backs", async || rig.counters().write_backs.get() == 2).await;
+    rig.store.set_user_enabled(user_id(77), false).await.unwrap();
+    until("the ban", async || rig.judge(passkey(1)).await == Err(Refusal::UserDisabled)).await;
+    for number in [1, 2] {
+        endpoint.disown(&passkey(number));
+    }
+    endpoint.vouch_for_user(passkey(11), 77);
+    endpoint.vouch_for_user(passkey(12), 78);
+    assert!(rig.judge(passkey(11)).await.is_err(), "the ban goes on");
+    assert_eq!(rig.judge(passkey(12)).await, Ok(user_id(78)), "and so does the account");
+    until("the ban to be known", async || rig.judge(passkey(11)).await == Err(Refusal::UserDisabled)).await;
+    for number in [1, 2] {
+        until("the old passkey to be unknown", async || {
+            rig.judge(passkey(number)).await == Err(Refusal::UnknownPasskey)
+        })
+        .await;
+        assert!(!rig.is_listed(passkey(number)).await);
+    }
+    assert_eq!(rig.judge(passkey(12)).await, Ok(user_id(78)));
+    assert_eq!(rig.store.count_users().await.unwrap(), 2, "nobody got a second account");
 }

@@ -191,6 +191,12 @@ impl Vouching {
         if adopted.is_new {
             self.counters().adoptions.increment();
         }
+        if let Some(old) = adopted.old_passkey {
+            // On the whitelist it would be taken for somebody new, whom no ban concerns.
+            self.book.forget(&old);
+            self.inquiries.outdate(&old);
+            self.take_back(old);
+        }
         // What was heard of the whitelist meanwhile counts, too.
         if self.ask_again(&one.passkey) {
             return;
