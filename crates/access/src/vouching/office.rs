@@ -263,11 +263,11 @@ impl Vouching {
         }
         for (index, passkey) in passkeys.iter().enumerate() {
             match found.as_ref().ok().and_then(|found| found.get(index)) {
-                Some(true) => {
+                Some(true) if !self.write_backs.is_leaving(passkey) => {
                     self.counters().whitelist_hits.increment();
                     self.vouched(Vouched::by_whitelist(*passkey));
                 }
-                Some(false) => {
+                Some(_) => {
                     self.counters().whitelist_misses.increment();
                     self.ask_further(*passkey, false);
                 }

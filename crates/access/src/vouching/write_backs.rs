@@ -107,8 +107,7 @@ impl WriteBacks {
         if self.to_remove.remove(passkey) {
             return;
         }
-        let removes_it = matches!(&self.under_way, Some(Errand::Remove(going)) if going.contains(passkey));
-        if self.removed.remove(passkey).is_some() || removes_it {
+        if self.removed.remove(passkey).is_some() || self.is_leaving(passkey) {
             self.add(*passkey);
         }
     }
@@ -127,6 +126,12 @@ impl WriteBacks {
         let is_young = |when: &Duration| *when + WATCHED_FOR >= moment;
         self.added.retain(|_, when| is_young(when));
         self.removed.retain(|_, when| is_young(when));
+    }
+
+    /// Whether a passkey is about to be taken out: that it is still in means nothing.
+    pub(super) fn is_leaving(&self, passkey: &Passkey) -> bool {
+        let leaves_now = matches!(&self.under_way, Some(Errand::Remove(going)) if going.contains(passkey));
+        leaves_now || self.to_remove.contains(passkey)
     }
 
     /// What is being written.
@@ -169,9 +174,12 @@ mod tests {
             assert!(write_backs.hear_removal(&passkey(number)), "told twice is told once");
         }
         assert_eq!(write_backs.next(), None, "one errand at a time");
+        assert!(write_backs.is_leaving(&passkey(1)) && !write_backs.is_leaving(&passkey(3)));
         write_backs.end(at(2));
         assert_eq!(write_backs.next(), Some(Errand::Remove(vec![passkey(1), passkey(2)])));
+        assert!(write_backs.is_leaving(&passkey(1)));
         write_backs.end(at(3));
+        assert!(!write_backs.is_leaving(&passkey(1)));
         assert_eq!(write_backs.next(), None);
     }
 

@@ -70,6 +70,10 @@ impl Vouching {
             (Some(Errand::Remove(passkeys)), Err(_)) => counters.take_backs_failed.add(passkeys.len() as u64),
             (None, _) => {}
         }
+        if let Some(Errand::Remove(passkeys)) = &ended {
+            // Whoever asked the whitelist meanwhile may have found them still there.
+            passkeys.iter().for_each(|passkey| self.inquiries.outdate(passkey));
+        }
         if let Err(error) = outcome {
             self.complain_of_whitelist(&error);
         }
