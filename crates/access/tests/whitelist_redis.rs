@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fixture;
+#[allow(dead_code, reason = "other suites use the rest")]
 #[path = "whitelist/place.rs"]
 mod place;
 

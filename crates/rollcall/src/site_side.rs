@@ -14,7 +14,7 @@ use ledger::{Ledger, LogRisks};
 use site::metrics::{Allocator, CertificateFigures, Metrics, MetricsSources, ViewSource};
 use site::{BoundSite, Dependency, Health, Parts, RunningSite, Site, SiteCounters, ViewGroup};
 use tokio::sync::watch;
-use tracing::warn;
+use tracing::{error, warn};
 use tracker::Tracker;
 use tracker::http::tls::Certificate;
 use views::Activity;
@@ -46,12 +46,12 @@ pub struct Lent<'a> {
 pub struct OpenSite {
     bound: BoundSite,
     site: Arc<Site>,
-    first_key: Option<NewKey>,
 }
 
 /// A site that serves.
 pub struct ServingSite {
     running: RunningSite,
+    site: Arc<Site>,
     first_key: Option<NewKey>,
 }
 
@@ -62,14 +62,9 @@ impl OpenSite {
         let bound = site::bind(&settings)?;
         let clock = system_clock();
         let audit = Audit::open(lent.config.audit_settings(lent.data), system_clock())?;
-        let keys = ApiKeys::on(lent.store);
-        let first_key = keys.first_key(clock.now()).await?;
-        if let Some(key) = &first_key {
-            let record =
-                Record::ok("key.create", "rollcall", Subject::key(key.id)).with("name", FIRST_KEY_NAME);
-            audit.record(record).await.context("the first key could not be recorded")?;
-        }
-        let ring = KeyRing::load(keys, lent.config.site.tracker_api_key.reveal(), system_clock()).await?;
+        let ring =
+            KeyRing::load(ApiKeys::on(lent.store), lent.config.site.tracker_api_key.reveal(), system_clock())
+                .await?;
         let ring = Arc::new(ring);
         let followed = Arc::clone(&ring);
         engine.add_until_stopped(|stopped| async move { followed.follow(end_of(stopped)).await });
@@ -112,7 +107,7 @@ impl OpenSite {
             journal_length_alarm: lent.config.journal.length_alarm.into(),
         };
         let site = Site::new(parts, settings, counters);
-        Ok(OpenSite { bound, site, first_key })
+        Ok(OpenSite { bound, site })
     }
 
     /// Begins to serve.
@@ -125,7 +120,8 @@ impl OpenSite {
                 warn!(%address, "site.allow_plaintext: keys sent here can be read by whoever carries them");
             }
         }
-        ServingSite { running: self.bound.serve(settings, app, counters), first_key: self.first_key }
+        let running = self.bound.serve(settings, app, counters);
+        ServingSite { running, site: self.site, first_key: None }
     }
 }
 
@@ -142,6 +138,24 @@ impl ServingSite {
         urls
     }
 
+    /// Makes a key with all rights if there has never been any. To be called when nothing else can fail before the
+    /// key is shown: it is made once, and shown once.
+    pub async fn make_first_key(&mut self) -> anyhow::Result<()> {
+        let parts = &self.site.parts;
+        let Some(key) = ApiKeys::on(&parts.store).first_key(parts.clock.now()).await? else {
+            return Ok(());
+        };
+        let record = Record::ok("key.create", "rollcall", Subject::key(key.id)).with("name", FIRST_KEY_NAME);
+        if let Err(error) = parts.audit.record(record).await {
+            error!(%error, "the first key could not be recorded in the audit trail");
+        }
+        if let Err(error) = parts.keys.reload().await {
+            warn!(%error, "the first key works a moment later");
+        }
+        self.first_key = Some(key);
+        Ok(())
+    }
+
     /// The key that this start has made, if it is the first ever.
     pub fn first_key(&self) -> Option<&str> {
         self.first_key.as_ref().map(|key| key.text.as_str())
@@ -152,9 +166,13 @@ impl ServingSite {
         self.running.reload();
     }
 
-    /// Answers what is in flight and ends.
+    /// Answers what is in flight, lets every change come to its end, and ends.
     pub async fn drain(self) {
         self.running.drain().await;
+        let patience = self.site.settings.limits.request_timeout;
+        if tokio::time::timeout(patience, self.site.changes_made()).await.is_err() {
+            error!("a change was still under way; it may have been made without a record in the audit trail");
+        }
     }
 }
 
@@ -180,6 +198,11 @@ fn view_groups(config: &Config) -> Vec<ViewGroup> {
     ]
 }
 
+/// A passkey that is nobody's: the question is whether there is an answer.
+fn nobody() -> Passkey {
+    Passkey::from_random_bytes([0; 16])
+}
+
 /// What the server cannot do without, each with a question that it must answer.
 fn dependencies(
     lent: &Lent<'_>,
@@ -203,16 +226,12 @@ fn dependencies(
     let passkeys = passkeys.clone();
     let whitelist = Dependency::new("whitelist", move || {
         let passkeys = passkeys.clone();
-        async move { passkeys.contains(&[]).await.map(|_| ()).map_err(|error| error.to_string()) }
+        async move { passkeys.contains(&[nobody()]).await.map(|_| ()).map_err(|error| error.to_string()) }
     });
     let activity = activity.clone();
     let lists = Dependency::new("activity", move || {
         let activity = activity.clone();
-        // Nobody has this passkey; the question is whether there is an answer.
-        async move {
-            let nobody = Passkey::from_random_bytes([0; 16]);
-            activity.counts(&nobody).await.map(|_| ()).map_err(|error| error.to_string())
-        }
+        async move { activity.counts(&nobody()).await.map(|_| ()).map_err(|error| error.to_string()) }
     });
     let queue = Arc::clone(engine.queue());
     let queue = Dependency::new("journal_queue", move || {

@@ -96,6 +96,17 @@ pub(crate) async fn recorded<T, E: Into<Problem>>(
     change: Change,
     doing: impl Future<Output = Result<T, E>>,
 ) -> Result<T, Problem> {
+    recorded_with(site, caller, change, doing, |record, _| record).await
+}
+
+/// Likewise; `tell` adds what is known only once the change was made.
+pub(crate) async fn recorded_with<T, E: Into<Problem>>(
+    site: &Site,
+    caller: &Authenticated,
+    change: Change,
+    doing: impl Future<Output = Result<T, E>>,
+    tell: impl FnOnce(Record, &T) -> Record,
+) -> Result<T, Problem> {
     let audit = &site.parts.audit;
     let unrecorded = |error| Problem::unavailable("the audit trail", &error);
     // Trouble that is there already keeps the change from being made at all.
@@ -104,7 +115,8 @@ pub(crate) async fn recorded<T, E: Into<Problem>>(
     let record = change.details.into_iter().fold(record, |record, (name, value)| record.with(name, value));
     match doing.await.map_err(Into::into) {
         Ok(done) => {
-            audit.record(record).await.map_err(unrecorded)?;
+            let written = audit.record(tell(record, &done)).await;
+            written.map_err(|error| Problem::made_not_recorded(&error))?;
             Ok(done)
         }
         Err(problem) => {
@@ -146,6 +158,10 @@ impl From<AccessError> for Problem {
             AccessError::TooManyBytes(_) | AccessError::List(_) | AccessError::EmptyRefresh => {
                 Problem::bad_request(error.to_string())
             }
+            AccessError::NotOurs(_)
+            | AccessError::UserIdAdopted { .. }
+            | AccessError::PasskeyAdopted { .. } => Problem::conflict("adopted", error.to_string()),
+            AccessError::Untold(_) => Problem::changed_not_told(&error),
             AccessError::RefreshLost => Problem::conflict("refresh_lost", error.to_string()),
             AccessError::Redis(_) if error.is_retryable() => Problem::unavailable("Redis", &error),
             _ if error.is_retryable() => Problem::unavailable("the database", &error),

@@ -29,7 +29,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::caller::{self, ClientAddress, Guard};
 use crate::problem::Problem;
 use crate::server::RemoteAddress;
-use crate::site::Site;
+use crate::site::{Site, UnderWay};
 use crate::{api, cors, describe, etag, pages, verify};
 
 /// Routes of which the site is the state.
@@ -45,16 +45,21 @@ pub fn router(site: &Arc<Site>) -> Router {
         routes.route_layer(middleware::from_fn_with_state(guard, caller::require))
     };
     // From the inside out: the key is looked at first, then the body is read, then the work has its time.
-    let timed = |routes: Routes, needs: Scope| {
-        let routes = routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), in_time));
-        guarded(routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), with_body)), needs)
+    let with_body = |routes: Routes, needs: Scope| {
+        guarded(routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), take_body)), needs)
     };
-    let lasting = |routes: Routes| routes.route_layer(middleware::from_fn(to_the_end));
+    let timed = |routes: Routes, needs: Scope| {
+        with_body(routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), in_time)), needs)
+    };
     let read = timed(api::readable(), Scope::Read).layer(middleware::from_fn(etag::tag));
-    let changes = timed(lasting(api::changeable()), Scope::Admin);
     let verify = timed(verify::routes(), Scope::Verify);
+    let changes = api::changeable()
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), to_the_end))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), answered_in_time));
+    let changes = with_body(changes, Scope::Admin);
     // An upload takes as long as it takes, while it goes on.
-    let uploads = guarded(lasting(api::uploads()), Scope::Admin).layer(DefaultBodyLimit::disable());
+    let uploads = api::uploads().route_layer(middleware::from_fn_with_state(Arc::clone(site), to_the_end));
+    let uploads = guarded(uploads, Scope::Admin).layer(DefaultBodyLimit::disable());
     let described =
         describe::document().merge(verify).merge(read).merge(changes).merge(uploads).merge(pages::routes());
     let (routes, document) = described.split_for_parts();
@@ -122,7 +127,7 @@ fn add_headers(response: &mut Response) {
 }
 
 /// Reads the body, within its bound and its time, before the work begins.
-async fn with_body(State(site): State<Arc<Site>>, request: Request, next: Next) -> Result<Response, Problem> {
+async fn take_body(State(site): State<Arc<Site>>, request: Request, next: Next) -> Result<Response, Problem> {
     let limits = &site.settings.limits;
     let (parts, body) = request.into_parts();
     let too_large = || {
@@ -149,11 +154,34 @@ async fn with_body(State(site): State<Arc<Site>>, request: Request, next: Next) 
 }
 
 /// A change goes on when its caller hangs up or is no longer waited for: otherwise it might be made and not recorded.
-async fn to_the_end(request: Request, next: Next) -> Response {
-    match tokio::spawn(next.run(request)).await {
+async fn to_the_end(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+    let under_way = UnderWay::begin(&site);
+    let changing = async move {
+        let response = next.run(request).await;
+        drop(under_way);
+        response
+    };
+    match tokio::spawn(changing).await {
         Ok(response) => response,
         Err(error) => Problem::internal("the change", &error).into_response(),
     }
+}
+
+/// Gives up waiting for a change that takes too long. It goes on, so its caller must look before they repeat it.
+async fn answered_in_time(
+    State(site): State<Arc<Site>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let limit = site.settings.limits.request_timeout;
+    tokio::time::timeout(limit, next.run(request)).await.map_err(|_| {
+        site.counters.timeouts.increment();
+        let detail = format!(
+            "the change takes longer than {} s and goes on: look whether it was made before you repeat it",
+            limit.as_secs()
+        );
+        Problem::new(StatusCode::GATEWAY_TIMEOUT, "still_under_way", detail)
+    })
 }
 
 /// Gives up on what takes too long.

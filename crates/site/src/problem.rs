@@ -90,6 +90,20 @@ impl Problem {
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail).after(5)
     }
 
+    /// A change was made, but the audit trail does not have it.
+    pub fn made_not_recorded(error: &dyn Display) -> Problem {
+        error!(reason = %error, "a change was made that could not be recorded");
+        let detail = "the change was made, but could not be recorded in the audit trail: the server's log says why; \
+                      look at what is there before you repeat it";
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "made_not_recorded", detail)
+    }
+
+    /// The whitelist was changed, but trackers could not be told.
+    pub fn changed_not_told(error: &dyn Display) -> Problem {
+        warn!(reason = %error, "trackers could not be told of a change of the whitelist");
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "changed_not_told", error.to_string()).after(5)
+    }
+
     /// Something is wrong with us.
     pub fn internal(what: &str, error: &dyn Display) -> Problem {
         error!(what, reason = %error, "a request failed");

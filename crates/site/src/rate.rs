@@ -44,7 +44,9 @@ impl<K: Hash + Eq + Clone> RateLimit<K> {
         let cost_us = (1_000_000 / self.per_s).max(1);
         let horizon_us = now_us + BURST_S * 1_000_000;
         let mut callers = self.empty_at_us.lock();
-        let empty_at_us = callers.get(caller).copied().unwrap_or(0).max(now_us) + cost_us;
+        // What lies further ahead than a burst was noted before the clock was set back.
+        let noted_us = callers.get(caller).copied().filter(|noted_us| *noted_us <= horizon_us);
+        let empty_at_us = noted_us.unwrap_or(0).max(now_us) + cost_us;
         if empty_at_us > horizon_us {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Err((empty_at_us - horizon_us).div_ceil(1_000_000).max(1));
@@ -90,6 +92,13 @@ mod tests {
         assert_eq!(allowed(1_003_000), 6);
         assert_eq!(limit.check(&"other", 1_003_000), Ok(()));
         assert_eq!(limit.refused(), 3);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_locks_nobody_out() {
+        let limit = RateLimit::new(2);
+        while limit.check(&"k", 9_000_000).is_ok() {}
+        assert_eq!(limit.check(&"k", 1_000_000), Ok(()));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use access::{Gate, Passkeys, Store};
 use domain::clock::Clock;
 use journal::Journal;
 use ledger::{HitAndRunPolicy, Ledger};
+use tokio::sync::watch;
 use tracker::Tracker;
 use views::Activity;
 
@@ -74,12 +75,43 @@ pub struct Site {
     pub callers: Callers,
     /// Verify calls so far, of which some are recorded.
     pub(crate) verify_calls: AtomicU64,
+    /// How many changes are under way, also those whose callers have gone.
+    changes: watch::Sender<usize>,
+}
+
+/// A change that is under way; it is over when this is dropped.
+pub(crate) struct UnderWay(Arc<Site>);
+
+impl UnderWay {
+    pub(crate) fn begin(site: &Arc<Site>) -> UnderWay {
+        site.changes.send_modify(|count| *count += 1);
+        UnderWay(Arc::clone(site))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.changes.send_modify(|count| *count -= 1);
+    }
 }
 
 impl Site {
     /// A site that shows these parts.
     pub fn new(parts: Parts, settings: SiteSettings, counters: Arc<SiteCounters>) -> Arc<Site> {
         let callers = Callers::new(&settings.limits);
-        Arc::new(Site { parts, settings, counters, callers, verify_calls: AtomicU64::new(0) })
+        Arc::new(Site {
+            parts,
+            settings,
+            counters,
+            callers,
+            verify_calls: AtomicU64::new(0),
+            changes: watch::Sender::new(0),
+        })
+    }
+
+    /// Waits until no change is under way.
+    pub async fn changes_made(&self) {
+        // The sender is ours, so it cannot be gone.
+        let _ = self.changes.subscribe().wait_for(|count| *count == 0).await;
     }
 }

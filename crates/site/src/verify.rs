@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use access::audit::{Record, Subject, actor_of_key};
 use access::keys::Authenticated;
+use access::{Denied, Refusal};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::Passkey;
@@ -76,9 +77,15 @@ async fn is_valid(site: &Site, passkey: &Passkey) -> Result<bool, Problem> {
     let listed = site.parts.passkeys.contains(&[*passkey]).await;
     let is_listed = listed.as_ref().is_ok_and(|found| found.first() == Some(&true));
     let user = site.parts.store.user_by_passkey(passkey).await;
+    // While the database is away, the gate still knows who is shut out.
+    let is_shut_out = || {
+        let standing = site.parts.gate.admit_user(passkey, site.parts.clock.now());
+        matches!(standing, Err(Denied::Refused(Refusal::UserDisabled)))
+    };
     match (&user, &listed) {
         // Somebody who is shut out stays out, whatever list has their passkey.
         (Ok(Some(user)), _) if !user.enabled => Ok(false),
+        (Err(_), _) if is_shut_out() => Ok(false),
         (_, Ok(_)) if is_listed => Ok(true),
         (Ok(Some(user)), _) if !user.vouched => Ok(true),
         (Ok(_), Ok(_)) => Ok(false),

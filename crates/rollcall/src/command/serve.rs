@@ -73,7 +73,10 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
     let (stop_following, stopped) = oneshot::channel::<()>();
     let following = tokio::spawn(follower.run(move |change| apply(change, tracker.as_deref()), stopped));
     let addresses = running.as_ref().map(|running| running.addresses().clone()).unwrap_or_default();
-    let site = site.map(OpenSite::serve);
+    let mut site = site.map(OpenSite::serve);
+    if let Some(site) = &mut site {
+        site.make_first_key().await?;
+    }
     let scene =
         Scene { config: &config, addresses, site: site.as_ref(), gate: &gate, store: &store, data: &data };
     scene.greet(output)?;
@@ -106,6 +109,9 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
 
 fn start_tracker(config: &Config, gate: &Arc<Gate>, engine: &Engine) -> anyhow::Result<Running> {
     let settings = config.tracker_settings();
+    for address in settings.http_addresses.iter().filter(|address| !address.ip().is_loopback()) {
+        warn!(%address, "tracker.allow_plaintext: passkeys sent here can be read by whoever carries them");
+    }
     let secrets = Secrets::draw().context("the system gives no random numbers")?;
     let tracker = Arc::new(Tracker::new(
         Arc::clone(gate),

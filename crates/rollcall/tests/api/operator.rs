@@ -1,6 +1,6 @@
 //! The site as an operator meets it: the first key, refusals to start, limits, other origins, the end.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -217,12 +217,16 @@ fn the_end_answers_what_is_in_flight_and_accepts_nobody() {
     half_sent.send(
         format!(
             "POST /api/v1/users HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\n\r\n",
+             content-length: {}\r\nexpect: 100-continue\r\n\r\n",
             admin.key().unwrap(),
             body.len()
         )
         .as_bytes(),
     );
+    // The server asks for the body: it has begun with the request.
+    let mut go_on = [0; b"HTTP/1.1 100 Continue\r\n\r\n".len()];
+    half_sent.stream().read_exact(&mut go_on).unwrap();
+    assert_eq!(&go_on, b"HTTP/1.1 100 Continue\r\n\r\n");
     std::thread::scope(|scope| {
         let stopping = scope.spawn(|| server.stop());
         assert!(idle.read_to_close().is_empty());

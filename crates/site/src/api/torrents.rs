@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::figures::FiguresShown;
-use super::{Change, Page, recorded};
+use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
 use crate::extract::{Asked, Named, PageAsked, Place, Said, plain_number, whole};
 use crate::problem::{Problem, ProblemBody};
@@ -343,7 +343,11 @@ async fn add(
     };
     let change =
         Change::new("torrent.add", Subject::torrent(new.id)).with("infohash", new.info_hash.to_string());
-    let torrent = recorded(&site, &caller, change, site.parts.store.add_torrent(new)).await?;
+    let adding = site.parts.store.add_torrent(new);
+    let torrent = recorded_with(&site, &caller, change, adding, |record, torrent| {
+        record.about(Subject::torrent(Some(torrent.id)))
+    })
+    .await?;
     Ok((StatusCode::CREATED, Json(TorrentShown::of(&torrent, &site))))
 }
 

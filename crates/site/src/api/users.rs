@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use views::{Cursor, Page as ListPage};
 
 use super::figures::{AccountShown, FiguresShown, HitAndRun};
-use super::{Change, Page, recorded};
+use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
 use crate::extract::{Asked, Named, PageAsked, PasskeyText, Said, whole};
 use crate::problem::{Problem, ProblemBody};
@@ -382,7 +382,11 @@ async fn add(
         created_at: site.parts.clock.now(),
     };
     let change = Change::new("user.add", Subject::user(new.id));
-    let user = recorded(&site, &caller, change, site.parts.store.add_user(new)).await?;
+    let adding = site.parts.store.add_user(new);
+    let user = recorded_with(&site, &caller, change, adding, |record, user| {
+        record.about(Subject::user(Some(user.id)))
+    })
+    .await?;
     Ok((StatusCode::CREATED, Json(UserShown::of(&user, &caller))))
 }
 

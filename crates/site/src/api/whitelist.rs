@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Replaced;
-use access::audit::Subject;
+use access::audit::{Record, Subject};
 use access::keys::Authenticated;
 use axum::body::{Body, HttpBody};
 use axum::extract::State;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
-use super::{Change, recorded};
+use super::{Change, recorded_with};
 use crate::app::Routes;
 use crate::extract::{Asked, PasskeyText, Said};
 use crate::problem::{Problem, ProblemBody};
@@ -124,14 +124,6 @@ async fn check(
     Ok(Json(WhitelistChecked { listed: site.parts.passkeys.contains(&said.read()?).await? }))
 }
 
-/// A change to some passkeys, as the audit trail has it: one by itself, many by their number.
-fn change_to(action: &'static str, passkeys: &[Passkey]) -> Change {
-    match passkeys {
-        [one] => Change::new(action, Subject::passkey(one)),
-        many => Change::new(action, Subject::whitelist()).with("count", many.len()),
-    }
-}
-
 /// Puts passkeys on the whitelist
 #[utoipa::path(
     post, path = "/api/v1/whitelist/add", tag = "whitelist", request_body = WhitelistSaid,
@@ -148,7 +140,9 @@ async fn add(
 ) -> Result<Json<WhitelistChanged>, Problem> {
     let passkeys = said.read()?;
     let doing = site.parts.passkeys.add(&passkeys);
-    let changed = recorded(&site, &caller, change_to("passkey.add", &passkeys), doing).await?;
+    let change = Change::new("passkey.add", Subject::whitelist());
+    let tell = |record: Record, _: &u64| record.about_passkeys(&passkeys);
+    let changed = recorded_with(&site, &caller, change, doing, tell).await?;
     Ok(Json(WhitelistChanged { changed }))
 }
 
@@ -170,7 +164,9 @@ async fn remove(
 ) -> Result<Json<WhitelistChanged>, Problem> {
     let passkeys = said.read()?;
     let doing = site.parts.passkeys.remove(&passkeys);
-    let changed = recorded(&site, &caller, change_to("passkey.remove", &passkeys), doing).await?;
+    let change = Change::new("passkey.remove", Subject::whitelist());
+    let tell = |record: Record, _: &u64| record.about_passkeys(&passkeys);
+    let changed = recorded_with(&site, &caller, change, doing, tell).await?;
     Ok(Json(WhitelistChanged { changed }))
 }
 
@@ -194,7 +190,12 @@ async fn undo(
         })
     };
     let change = Change::new("passkey.undo", Subject::whitelist());
-    Ok(Json(recorded(&site, &caller, change, doing).await?.into()))
+    Ok(Json(recorded_with(&site, &caller, change, doing, told).await?.into()))
+}
+
+/// What a record says of a list that was replaced.
+fn told(record: Record, replaced: &Replaced) -> Record {
+    record.with("before", replaced.before).with("after", replaced.after)
 }
 
 /// How to refresh.
@@ -230,7 +231,7 @@ async fn refresh(
 ) -> Result<Json<WhitelistReplaced>, Problem> {
     let doing = take_in(&site, body, asked.allow_empty);
     let change = Change::new("passkey.refresh", Subject::whitelist());
-    Ok(Json(recorded(&site, &caller, change, doing).await?.into()))
+    Ok(Json(recorded_with(&site, &caller, change, doing, told).await?.into()))
 }
 
 async fn take_in(site: &Site, mut body: Body, allow_empty: bool) -> Result<Replaced, Problem> {

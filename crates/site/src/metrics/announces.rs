@@ -38,6 +38,13 @@ impl TrackerFigures {
         for (reason, count) in counters.refused.all() {
             family.with(&[("reason", reason)], count);
         }
+        page.counter(
+            "rollcall_tracker_packets_set_aside_total",
+            "UDP packets with a passkey that somebody had to be asked about: those that waited for the answer, and those \
+             that were dropped because too many waited or nobody could be asked.",
+        )
+        .with(&[("outcome", "waited")], counters.packets_set_aside.get())
+        .with(&[("outcome", "dropped")], counters.packets_not_set_aside.get());
         for (name, help, count) in [
             (
                 "rollcall_tracker_scrapes_total",
