@@ -10,6 +10,7 @@
 //! - [`endpoint`]: the call to the site
 //! - `calls`: how fast and how many at once, and when the endpoint is left alone (`breaker`, `pace`)
 //! - `recheck`: remembered answers compared with a whitelist that was replaced
+//! - `write_backs`: what the whitelist is told of answers, and what of that is taken back
 //! - [`counters`]: what is counted
 //!
 //! # Guarantees
@@ -18,7 +19,8 @@
 //! - Any failure of the endpoint is a failure and never a "no": nobody is shut out by a broken site.
 //! - A verdict outlives its time only with [`OnVerifyFailure::KnownOnly`], and only while whoever gave it cannot be
 //!   asked.
-//! - An answer that was on its way while the whitelist changed is not believed: it is asked for again.
+//! - An answer that was on its way while the whitelist changed is not believed: it is asked for again. Nor does what
+//!   was being written to the whitelist survive a removal that it raced with.
 //! - Everything is bounded, and every bound has a counter.
 //!
 //! # Deliberately absent
@@ -39,6 +41,7 @@ mod pace;
 mod recheck;
 pub mod strangers;
 mod verdicts;
+mod write_backs;
 
 pub use counters::{BreakerState, VouchingCounters};
 pub use endpoint::{EndpointSettings, VerifyEndpoint};

@@ -6,7 +6,9 @@ mod fixture;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use access::{AccessError, Adopted, Adoption, AdoptionTerms, Gate, NewUser, Store};
+use access::{
+    AccessError, Adopted, Adoption, AdoptionTerms, Denied, Gate, NewUser, Refusal, Store, Strangers,
+};
 use domain::UserId;
 use fixture::{Fixture, NOW, execute, new_user, on_every_database, passkey, user_id};
 
@@ -15,6 +17,8 @@ const TERMS: AdoptionTerms = AdoptionTerms { id_min: UserId::new(1_000_000).unwr
 on_every_database!(
     w4_numbers_of_strangers_begin_where_configured,
     w4_the_sites_number_is_used_where_it_is_free,
+    w4_whoever_comes_with_another_passkey_keeps_account_and_ban,
+    w4_a_passkey_is_given_to_nobody_but_a_stranger_whom_the_site_numbers,
     w4_nobody_is_taken_in_twice,
     w4_trackers_that_take_in_the_same_strangers_agree,
     a_number_is_not_given_again_after_a_removal,
@@ -54,7 +58,47 @@ async fn w4_the_sites_number_is_used_where_it_is_free(fixture: Fixture) {
     store.add_user(new_user(7)).await.unwrap();
     let wanting = |number, wanted| Adoption { wanted: Some(user_id(wanted)), ..stranger(number) };
     let adopted = adopt(&store, &[wanting(101, 7), wanting(102, 8), wanting(103, 8)]).await;
-    assert_eq!(ids(&adopted), [1_000_000, 8, 1_000_001]);
+    assert_eq!(ids(&adopted), [1_000_000, 8, 8], "a user of ours keeps theirs, a stranger is the same one");
+}
+
+async fn w4_whoever_comes_with_another_passkey_keeps_account_and_ban(fixture: Fixture) {
+    let store = fixture.store().await;
+    let wanting = |number, wanted| Adoption { wanted: Some(user_id(wanted)), ..stranger(number) };
+    adopt(&store, &[wanting(101, 8), wanting(102, 9)]).await;
+    store.set_user_enabled(user_id(8), false).await.unwrap();
+    let strangers = Strangers::new(std::time::Duration::from_secs(1)).0;
+    let gate = Arc::new(Gate::with_strangers(strangers));
+    let mut follower = access::load(store.clone(), Arc::clone(&gate)).await.unwrap();
+
+    let again = adopt(&store, &[wanting(201, 8), wanting(202, 9), wanting(101, 8), wanting(301, 8)]).await;
+    assert_eq!(ids(&again), [8, 9, 8, 8]);
+    let old: Vec<_> = again.iter().map(|one| one.old_passkey).collect();
+    assert_eq!(old, [101, 102, 201, 101].map(|number| Some(passkey(number))));
+    assert!(again.iter().all(|one| one.user.vouched && !one.is_new));
+    assert_eq!([again[0].user.enabled, again[1].user.enabled], [false, true], "a ban goes on");
+    assert_eq!(store.count_users().await.unwrap(), 2);
+    let row = store.user(user_id(8)).await.unwrap().unwrap();
+    assert_eq!(row, again[3].user);
+    assert_eq!((row.passkey, row.enabled), (passkey(301), false));
+
+    follower.poll(&mut |_| ()).await.unwrap();
+    let known = [101, 102, 201, 202, 301].map(|number| gate.user_of(&passkey(number)));
+    assert_eq!(known, [None, None, None, Some(user_id(9)), Some(user_id(8))]);
+    let refused = gate.admit_user(&passkey(301), NOW);
+    assert_eq!(refused, Err(Denied::Refused(Refusal::UserDisabled)));
+}
+
+async fn w4_a_passkey_is_given_to_nobody_but_a_stranger_whom_the_site_numbers(fixture: Fixture) {
+    let store = fixture.store().await;
+    store.add_user(new_user(7)).await.unwrap();
+    let numbered = adopt(&store, &[stranger(101)]).await;
+    assert_eq!(ids(&numbered), [1_000_000]);
+    let wanting = |number, wanted| Adoption { wanted: Some(user_id(wanted)), ..stranger(number) };
+    let others = adopt(&store, &[wanting(201, 7), wanting(202, 1_000_000)]).await;
+    assert_eq!(ids(&others), [1_000_001, 1_000_002], "neither ours nor a number that we gave");
+    assert!(others.iter().all(|one| one.is_new && one.old_passkey.is_none()));
+    assert_eq!(store.user(user_id(7)).await.unwrap().unwrap().passkey, passkey(7));
+    assert_eq!(store.user(user_id(1_000_000)).await.unwrap().unwrap(), numbered[0].user);
 }
 
 async fn w4_nobody_is_taken_in_twice(fixture: Fixture) {

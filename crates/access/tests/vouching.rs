@@ -54,11 +54,12 @@ async fn w4_the_endpoint_vouches_and_the_whitelist_learns_of_it() {
     let endpoint = VerifyEndpoint::tls(KEY);
     endpoint.vouch_for(passkey(1));
     endpoint.vouch_for_user(passkey(2), 77);
-    endpoint.vouch_for_user(passkey(3), 77);
+    endpoint.vouch_for_user(passkey(3), 7);
     let rig = Rig::new(Wishes { redis: Some(&redis), ..Wishes::with(&endpoint) }).await;
+    rig.store.add_user(new_user(7)).await.unwrap();
     assert_eq!(rig.judge(passkey(1)).await, Ok(user_id(1_000_000)));
     assert_eq!(rig.judge(passkey(2)).await, Ok(user_id(77)), "the site's number");
-    assert_eq!(rig.judge(passkey(3)).await, Ok(user_id(1_000_001)), "that number is taken");
+    assert_eq!(rig.judge(passkey(3)).await, Ok(user_id(1_000_001)), "that number is one of ours");
     assert_eq!(rig.judge(passkey(4)).await, Err(Refusal::UnknownPasskey));
     assert_eq!((endpoint.calls(), endpoint.connections(), endpoint.unauthorised()), (4, 1, 0));
     until("three write-backs", async || rig.counters().write_backs.get() == 3).await;

@@ -4,7 +4,9 @@
 //!
 //! - Taken in twice is taken in once: a passkey has one row, however many trackers take it in at the same time.
 //! - A number is never given twice, even after a removal, unless the site itself names it again.
-//! - Nobody who has a row already is changed: not a user of ours, not one who is disabled.
+//! - Nobody who has a row already is changed: not a user of ours, not one who is disabled. But one whom the site numbers
+//!   and who comes with another passkey is the same one: the row gets that passkey, and with it the account and a ban go
+//!   on. Numbers that we may have given ourselves name nobody of the site's.
 
 use domain::{Passkey, UnixTime, UserId};
 
@@ -21,7 +23,7 @@ const ATTEMPTS_MAX: usize = 8;
 pub struct Adoption {
     /// Their passkey.
     pub passkey: Passkey,
-    /// The number that the site knows them by; used if it is free.
+    /// The number that the site knows them by; used if it is free or theirs.
     pub wanted: Option<UserId>,
 }
 
@@ -41,6 +43,8 @@ pub struct Adopted {
     pub user: User,
     /// Whether it was made just now.
     pub is_new: bool,
+    /// The passkey that it had until now, if the site gave its owner another.
+    pub old_passkey: Option<Passkey>,
 }
 
 /// How taking somebody in ended.
@@ -98,12 +102,16 @@ async fn adopt_one(
     terms: AdoptionTerms,
 ) -> Result<Outcome, sqlx::Error> {
     if let Some(present) = transaction.user_by_passkey(&adoption.passkey).await? {
-        return Ok(Outcome::Done(present.map(|user| Adopted { user, is_new: false })));
+        return Ok(Outcome::Done(present.map(|user| Adopted { user, is_new: false, old_passkey: None })));
     }
-    if let Some(wanted) = adoption.wanted
-        && transaction.user(sql_integer(wanted.get())).await?.is_none()
-    {
-        return insert(transaction, adoption, Some(wanted), terms).await;
+    if let Some(wanted) = adoption.wanted {
+        match transaction.user(sql_integer(wanted.get())).await? {
+            None => return insert(transaction, adoption, Some(wanted), terms).await,
+            Some(Ok(present)) if present.vouched && wanted < terms.id_min => {
+                return give_passkey(transaction, present, adoption.passkey).await;
+            }
+            Some(_) => {}
+        }
     }
     let outcome = insert(transaction, adoption, None, terms).await?;
     let Outcome::Done(Ok(Adopted { user, .. })) = &outcome else { return Ok(outcome) };
@@ -115,6 +123,25 @@ async fn adopt_one(
     insert(transaction, adoption, Some(terms.id_min), terms).await
 }
 
+/// Somebody whom we know by their number comes with another passkey.
+async fn give_passkey(
+    transaction: &mut dyn Transaction,
+    present: User,
+    passkey: Passkey,
+) -> Result<Outcome, sqlx::Error> {
+    match transaction.set_vouched_passkey(sql_integer(present.id.get()), &passkey).await {
+        // Gone, or one of ours by now.
+        Ok(0) => Ok(Outcome::Overtaken),
+        Ok(_) => {
+            let old_passkey = Some(present.passkey);
+            let user = User { passkey, ..present };
+            Ok(Outcome::Done(Ok(Adopted { user, is_new: false, old_passkey })))
+        }
+        Err(error) if is_constraint(&error) => Ok(Outcome::Overtaken),
+        Err(error) => Err(error),
+    }
+}
+
 async fn insert(
     transaction: &mut dyn Transaction,
     adoption: &Adoption,
@@ -123,7 +150,7 @@ async fn insert(
 ) -> Result<Outcome, sqlx::Error> {
     let user = NewUser { id, passkey: Some(adoption.passkey), created_at: terms.now };
     match transaction.insert_user(&(user, adoption.passkey), true).await {
-        Ok(read) => Ok(Outcome::Done(read.map(|user| Adopted { user, is_new: true }))),
+        Ok(read) => Ok(Outcome::Done(read.map(|user| Adopted { user, is_new: true, old_passkey: None }))),
         Err(error) if is_constraint(&error) => Ok(Outcome::Overtaken),
         Err(error) => Err(error),
     }

@@ -98,6 +98,13 @@ where
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
+    async fn set_vouched_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query("UPDATE users SET passkey = ? WHERE id = ? AND vouched")
+            .bind(passkey.to_string())
+            .bind(id);
+        Ok(set.execute(&mut *self.0).await?.rows_affected())
+    }
+
     async fn set_user_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error> {
         let set = sqlx::query("UPDATE users SET enabled = ? WHERE id = ?").bind(enabled).bind(id);
         Ok(set.execute(&mut *self.0).await?.rows_affected())

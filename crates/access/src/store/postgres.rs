@@ -116,6 +116,16 @@ where
         Ok(found)
     }
 
+    async fn set_vouched_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
+        let mut savepoint = Connection::begin(&mut *self.0).await?;
+        let set = sqlx::query("UPDATE users SET passkey = $1 WHERE id = $2 AND vouched")
+            .bind(passkey.to_string())
+            .bind(id);
+        let found = set.execute(&mut *savepoint).await?.rows_affected();
+        savepoint.commit().await?;
+        Ok(found)
+    }
+
     async fn set_user_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error> {
         let set = sqlx::query("UPDATE users SET enabled = $1 WHERE id = $2").bind(enabled).bind(id);
         Ok(set.execute(&mut *self.0).await?.rows_affected())

@@ -44,6 +44,8 @@ pub(crate) trait Tables: Send {
     async fn insert_user(&mut self, user: &Keyed, vouched: bool) -> Result<Read<User>, sqlx::Error>;
     async fn insert_users(&mut self, batch: &[Keyed]) -> Result<(), sqlx::Error>;
     async fn set_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error>;
+    /// Gives another passkey to somebody whom others vouch for; to a user of our own it does nothing.
+    async fn set_vouched_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error>;
     async fn set_user_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error>;
     /// Makes somebody who was vouched for a user of our own.
     async fn make_own(&mut self, id: i64) -> Result<u64, sqlx::Error>;

@@ -122,10 +122,15 @@ pub struct VouchingCounters {
     pub asked_again: Counter,
     /// Passkeys written to the whitelist after the endpoint vouched for them.
     pub write_backs: Counter,
-    /// Passkeys that were not, because too many waited.
+    /// Passkeys that were not, because too many waited or were watched.
     pub write_backs_dropped: Counter,
     /// Passkeys that were not, because the whitelist failed.
     pub write_backs_failed: Counter,
+    /// Passkeys taken out of the whitelist again, because it had changed while they were written, or because the site
+    /// gave their owner another.
+    pub take_backs: Counter,
+    /// Passkeys that were not, because the whitelist failed or too many waited.
+    pub take_backs_failed: Counter,
     /// Strangers who got an account.
     pub adoptions: Counter,
     /// Strangers who got none, because the database failed.

@@ -2,7 +2,8 @@
 //! tasks that report back to it, so that nothing here waits.
 //!
 //! - here: questions come in, the whitelist is asked, the endpoint is called
-//! - `conclude`: what follows from the answers: verdicts, accounts, write-backs
+//! - `conclude`: what follows from the answers: verdicts, accounts
+//! - `write_back`: what the whitelist is told of them
 //! - `news`: what follows from changes of the whitelist
 
 use std::collections::VecDeque;
@@ -23,6 +24,7 @@ use super::inquiries::{Inquiries, Joined};
 use super::recheck::{Part, Recheck};
 use super::strangers::{Question, Questions, Strangers};
 use super::verdicts::VerdictBook;
+use super::write_backs::WriteBacks;
 use super::{OnVerifyFailure, STEP_TIMEOUT, VouchingSettings};
 use crate::error::AccessError;
 use crate::gate::Gate;
@@ -33,6 +35,7 @@ use crate::whitelist::feed::{PasskeyChange, PasskeyFeed};
 
 mod conclude;
 mod news;
+mod write_back;
 
 use conclude::Vouched;
 
@@ -84,11 +87,12 @@ pub struct Vouching {
     calls: Calls,
     adoptions: VecDeque<Vouched>,
     adopting: bool,
-    write_backs: VecDeque<Passkey>,
-    writing_back: bool,
+    write_backs: WriteBacks,
     recheck: Recheck,
     /// None while it is being looked at.
     feed: Option<PasskeyFeed>,
+    /// When it was last begun to be looked at.
+    feed_begun: Duration,
     feed_due: Duration,
     /// Whose peers must go; told at the end of each turn.
     shut_out: Vec<UserId>,
@@ -102,7 +106,7 @@ enum Done {
     Looked(Vec<Passkey>, Result<Vec<bool>, AccessError>),
     Called { passkey: Passkey, is_probe: bool, outcome: Result<Answer, CallFailure> },
     Adopted(Vec<Vouched>, Result<Vec<Result<Adopted, AccessError>>, AccessError>),
-    WroteBack(usize, Result<(), AccessError>),
+    RanErrand(Result<(), AccessError>),
     Rechecked(Part, Result<Vec<bool>, AccessError>),
     News(PasskeyFeed, Result<Vec<PasskeyChange>, AccessError>),
 }
@@ -143,10 +147,10 @@ impl Vouching {
             looking: 0,
             adoptions: VecDeque::new(),
             adopting: false,
-            write_backs: VecDeque::new(),
-            writing_back: false,
+            write_backs: WriteBacks::default(),
             recheck: Recheck::default(),
             feed: Some(parts.feed),
+            feed_begun: Duration::ZERO,
             feed_due: Duration::ZERO,
             shut_out: Vec::new(),
             complaints: Complaints::default(),
@@ -202,7 +206,7 @@ impl Vouching {
             Done::Looked(passkeys, found) => self.take_lookup(passkeys, found),
             Done::Called { passkey, is_probe, outcome } => self.take_call(passkey, is_probe, outcome),
             Done::Adopted(vouched, outcome) => self.take_adoption(vouched, outcome),
-            Done::WroteBack(count, outcome) => self.take_write_back(count, outcome),
+            Done::RanErrand(outcome) => self.take_errand(outcome),
             Done::Rechecked(part, found) => self.take_recheck(part, found),
             Done::News(feed, news) => self.take_news(feed, news),
         }
@@ -259,11 +263,11 @@ impl Vouching {
         }
         for (index, passkey) in passkeys.iter().enumerate() {
             match found.as_ref().ok().and_then(|found| found.get(index)) {
-                Some(true) => {
+                Some(true) if !self.write_backs.is_leaving(passkey) => {
                     self.counters().whitelist_hits.increment();
                     self.vouched(Vouched::by_whitelist(*passkey));
                 }
-                Some(false) => {
+                Some(_) => {
                     self.counters().whitelist_misses.increment();
                     self.ask_further(*passkey, false);
                 }
@@ -313,6 +317,8 @@ impl Vouching {
         });
     }
 
+    /// A probe tells about the endpoint and decides nothing about its passkey: nobody may be asking about it, and the
+    /// whitelist was not asked first.
     fn take_call(&mut self, passkey: Passkey, is_probe: bool, outcome: Result<Answer, CallFailure>) {
         self.calls.end();
         match outcome {
@@ -322,9 +328,17 @@ impl Vouching {
                 }
                 self.calls.breaker.hear_answer();
                 self.show_breaker();
-                self.take_answer(passkey, answer);
+                self.count_answer(answer);
+                if !is_probe {
+                    self.take_answer(passkey, answer);
+                }
             }
-            Err(failure) => self.take_failure(passkey, is_probe, &failure),
+            Err(failure) => {
+                self.take_failure(passkey, is_probe, &failure);
+                if !is_probe {
+                    self.not_checkable(passkey);
+                }
+            }
         }
         while let Some(next) = self.calls.next() {
             self.call(next, false);
@@ -332,14 +346,16 @@ impl Vouching {
         self.give_up_calls();
     }
 
-    fn take_answer(&mut self, passkey: Passkey, answer: Answer) {
+    fn count_answer(&self, answer: Answer) {
         let calls = &self.counters().calls;
+        if answer.valid { calls.valid.increment() } else { calls.invalid.increment() }
+    }
+
+    fn take_answer(&mut self, passkey: Passkey, answer: Answer) {
         if answer.valid {
-            calls.valid.increment();
             self.vouched(Vouched::by_endpoint(passkey, answer.user));
         } else {
-            calls.invalid.increment();
-            self.unknown(passkey);
+            self.denied_by_endpoint(passkey);
         }
     }
 
@@ -364,7 +380,6 @@ impl Vouching {
             );
         }
         self.show_breaker();
-        self.not_checkable(passkey);
     }
 
     /// Calls that waited for too long, or can no longer be made, are not made.

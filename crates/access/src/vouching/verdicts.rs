@@ -111,6 +111,14 @@ impl VerdictBook {
         self.strangers.counters().cache_entries.set(self.verdicts().len());
     }
 
+    /// Lets a good answer be asked for again, without forgetting whom it was about.
+    pub(super) fn expire(&mut self, passkey: &Passkey, now: UnixTime) {
+        let Some(verdict) = self.get(passkey).filter(|verdict| verdict.is_fresh(now)) else { return };
+        if verdict.vouched.is_some() {
+            self.write(*passkey, verdict.vouched, now);
+        }
+    }
+
     /// Forgets an answer, and tells which.
     pub(super) fn forget(&mut self, passkey: &Passkey) -> Option<Verdict> {
         let forgotten = self.verdicts().forget(passkey);

@@ -215,7 +215,9 @@ config_section! {
         cache_invalid_s: u32 [1..=DAY_S] = 60,
         /// Answers that are remembered, at the most.
         cache_entries_max: u32 [100..=100_000_000] = 1_000_000,
-        /// Who announces with a passkey that is not a user's gets an account with a number from here on.
+        /// Who announces with a passkey that is not a user's gets an account with a number from here on. Keep it above
+        /// every number of the site's own: below it, whoever comes with another passkey and the same number is the
+        /// same user, who keeps account and ban.
         adopted_id_min: u32 [1..=4_000_000_000] = 1_000_000_000,
         /// Where changes are recorded, in the data folder unless it begins with "/".
         audit_file: PathBuf = PathBuf::from("logs/audit.log"),

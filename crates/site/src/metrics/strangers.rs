@@ -72,11 +72,14 @@ fn questions(strangers: &Strangers, page: &mut Page) {
     .with(&[("outcome", "failed")], counters.whitelist_failures.get());
     page.counter(
         "rollcall_access_write_backs_total",
-        "Passkeys that the verify endpoint vouched for, by whether they were written to the whitelist.",
+        "Passkeys that the verify endpoint vouched for, by whether they were written to the whitelist, and those \
+         that were taken out of it again.",
     )
     .with(&[("outcome", "written")], counters.write_backs.get())
     .with(&[("outcome", "dropped")], counters.write_backs_dropped.get())
-    .with(&[("outcome", "failed")], counters.write_backs_failed.get());
+    .with(&[("outcome", "failed")], counters.write_backs_failed.get())
+    .with(&[("outcome", "taken_back")], counters.take_backs.get())
+    .with(&[("outcome", "taking_back_failed")], counters.take_backs_failed.get());
     for (name, help, counter) in [
         (
             "rollcall_access_questions_joined_total",

@@ -1,4 +1,4 @@
-//! What follows from answers: verdicts, accounts, write-backs.
+//! What follows from answers: verdicts and accounts.
 
 use std::time::Duration;
 
@@ -15,12 +15,6 @@ use crate::vouching::verdicts::Voucher;
 const ADOPTIONS_AT_ONCE: usize = 100;
 /// How long that may take. Whoever waits no longer finds the account when they come back.
 const ADOPTION_TIMEOUT: Duration = Duration::from_secs(10);
-/// Passkeys that may wait to be written to the whitelist.
-const WRITE_BACKS_MAX: usize = 10_000;
-/// Passkeys written to it at a time.
-const WRITE_BACKS_AT_ONCE: usize = 500;
-/// How long that may take.
-const WRITE_BACK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Somebody who is vouched for.
 #[derive(Clone, Copy, Debug)]
@@ -77,20 +71,41 @@ impl Vouching {
         self.finish(&passkey);
     }
 
+    /// The endpoint does not vouch for a passkey. That is a no only if the whitelist could be asked as well.
+    pub(super) fn denied_by_endpoint(&mut self, passkey: Passkey) {
+        if self.whitelist_failed(&passkey) {
+            self.keep_if_vouched_by(&[Voucher::Whitelist], passkey);
+            self.finish(&passkey);
+        } else {
+            self.unknown(passkey);
+        }
+    }
+
     /// Nobody can say: the endpoint, or the whitelist where there is no endpoint, could not be asked.
     pub(super) fn not_checkable(&mut self, passkey: Passkey) {
-        let whitelist_failed =
-            self.inquiries.get_mut(&passkey).is_some_and(|inquiry| inquiry.whitelist_failed);
+        if self.whitelist_failed(&passkey) {
+            self.keep_if_vouched_by(&[Voucher::Whitelist, Voucher::Endpoint], passkey);
+        } else {
+            self.keep_if_vouched_by(&[Voucher::Endpoint], passkey);
+        }
+        self.finish(&passkey);
+    }
+
+    fn whitelist_failed(&mut self, passkey: &Passkey) -> bool {
+        self.inquiries.get_mut(passkey).is_some_and(|inquiry| inquiry.whitelist_failed)
+    }
+
+    /// Lets a verdict outlive its time if it came from one of those who cannot be asked now. Anybody else who vouched
+    /// before has taken it back.
+    fn keep_if_vouched_by(&mut self, unasked: &[Voucher], passkey: Passkey) {
         let before = self.book.get(&passkey).and_then(|verdict| verdict.vouched);
-        // Who vouched before and could be asked now has taken it back.
-        let kept = before.filter(|(_, by)| whitelist_failed || *by == Voucher::Endpoint);
+        let kept = before.filter(|(_, by)| unasked.contains(by));
         if let Some(vouched) = kept.filter(|_| self.settings.on_failure == OnVerifyFailure::KnownOnly) {
             let pause = u32::try_from(self.settings.pause.as_secs()).unwrap_or(u32::MAX).max(1);
             let until = self.now() + Seconds(pause).min(self.settings.valid_for);
             self.book.write(passkey, Some(vouched), until);
             self.counters().stale_kept.increment();
         }
-        self.finish(&passkey);
     }
 
     /// Lets everybody go on who waited for this passkey.
@@ -176,6 +191,12 @@ impl Vouching {
         if adopted.is_new {
             self.counters().adoptions.increment();
         }
+        if let Some(old) = adopted.old_passkey {
+            // On the whitelist it would be taken for somebody new, whom no ban concerns.
+            self.book.forget(&old);
+            self.inquiries.outdate(&old);
+            self.take_back(old);
+        }
         // What was heard of the whitelist meanwhile counts, too.
         if self.ask_again(&one.passkey) {
             return;
@@ -191,41 +212,5 @@ impl Vouching {
         if is_due(&mut self.complaints.adoption, now) {
             tracing::warn!(%error, "strangers who are vouched for cannot get an account");
         }
-    }
-
-    /// Sees to it that the whitelist knows next time.
-    fn write_back(&mut self, passkey: Passkey) {
-        if self.write_backs.len() >= WRITE_BACKS_MAX {
-            return self.counters().write_backs_dropped.increment();
-        }
-        self.write_backs.push_back(passkey);
-        self.write_back_next();
-    }
-
-    fn write_back_next(&mut self) {
-        if self.writing_back || self.write_backs.is_empty() {
-            return;
-        }
-        self.writing_back = true;
-        let count = self.write_backs.len().min(WRITE_BACKS_AT_ONCE);
-        let passkeys: Vec<Passkey> = self.write_backs.drain(..count).collect();
-        let whitelist = std::sync::Arc::clone(&self.whitelist);
-        self.work.spawn(async move {
-            let outcome = within(WRITE_BACK_TIMEOUT, whitelist.add(&passkeys)).await;
-            Done::WroteBack(count, outcome.map(|_| ()))
-        });
-    }
-
-    /// What could not be written is not tried again: the endpoint is asked again before long, and then it is.
-    pub(super) fn take_write_back(&mut self, count: usize, outcome: Result<(), AccessError>) {
-        self.writing_back = false;
-        match outcome {
-            Ok(()) => self.counters().write_backs.add(count as u64),
-            Err(error) => {
-                self.counters().write_backs_failed.add(count as u64);
-                self.complain_of_whitelist(&error);
-            }
-        }
-        self.write_back_next();
     }
 }

@@ -20,6 +20,7 @@ impl Vouching {
             return;
         }
         let Some(mut feed) = self.feed.take() else { return };
+        self.feed_begun = now;
         self.feed_due = now + self.settings.feed_every;
         self.work.spawn(async move {
             let news = feed.news().await;
@@ -30,7 +31,10 @@ impl Vouching {
     pub(super) fn take_news(&mut self, feed: PasskeyFeed, news: Result<Vec<PasskeyChange>, AccessError>) {
         self.feed = Some(feed);
         match news {
-            Ok(changes) => changes.into_iter().for_each(|change| self.hear(change)),
+            Ok(changes) => {
+                changes.into_iter().for_each(|change| self.hear(change));
+                self.write_backs.know_news_until(self.feed_begun);
+            }
             Err(error) => self.complain_of_whitelist(&error),
         }
     }
@@ -39,6 +43,8 @@ impl Vouching {
         match change {
             PasskeyChange::Added(passkey) => {
                 self.inquiries.outdate(&passkey);
+                self.write_backs.hear_addition(&passkey);
+                self.run_errand();
                 if self.book.get(&passkey).is_some_and(|verdict| verdict.vouched.is_none()) {
                     self.book.forget(&passkey);
                 }
@@ -46,6 +52,7 @@ impl Vouching {
             PasskeyChange::Removed(passkey) => self.hear_removal(&passkey),
             PasskeyChange::Replaced => {
                 self.inquiries.outdate_all();
+                self.hear_replacement_of_written();
                 self.recheck.begin(self.strangers.verdicts());
                 self.go_on_rechecking();
             }
@@ -54,8 +61,7 @@ impl Vouching {
 
     fn hear_removal(&mut self, passkey: &Passkey) {
         self.inquiries.outdate(passkey);
-        // Or it would be put in again right away.
-        self.write_backs.retain(|waiting| waiting != passkey);
+        self.hear_removal_of_written(passkey);
         let verdict = self.book.forget(passkey);
         if let Some((user, _)) = verdict.and_then(|verdict| verdict.vouched) {
             self.shut_out(user);
@@ -95,10 +101,15 @@ impl Vouching {
         if known.vouched.is_some() == is_in || self.book.get(&passkey) != Some(known) {
             return;
         }
-        self.book.forget(&passkey);
-        // With an endpoint the next announce asks it; without one nobody is left who could vouch.
-        if let Some((user, _)) = known.vouched.filter(|_| self.endpoint.is_none()) {
-            self.shut_out(user);
+        match known.vouched {
+            // The next announce asks the endpoint, whose no turns the user's peers out.
+            Some(_) if self.endpoint.is_some() => self.book.expire(&passkey, self.now()),
+            // Nobody is left who could vouch.
+            Some((user, _)) => {
+                self.book.forget(&passkey);
+                self.shut_out(user);
+            }
+            None => drop(self.book.forget(&passkey)),
         }
     }
 }
