@@ -128,7 +128,7 @@ fn write_parameters(page: &mut String, said: &Json) {
             escape(&text(parameter, "name")),
             escape(&text(parameter, "in")),
             escape(&kind_of(&parameter["schema"])),
-            escape(&text(parameter, "description")),
+            with_code(&escape(&text(parameter, "description"))),
         );
     }
     page.push_str("</table>");
@@ -165,6 +165,7 @@ fn write_schema(page: &mut String, schema: &Json, document: &Json) {
     }
     let Some(fields) = schema["properties"].as_object() else {
         let _ = write!(page, "<p><code>{}</code></p>", escape(&kind_of(schema)));
+        write_within(page, schema, document);
         return;
     };
     page.push_str("<table><tr><th>field</th><th>type</th><th></th></tr>");
@@ -174,16 +175,22 @@ fn write_schema(page: &mut String, schema: &Json, document: &Json) {
             "<tr><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",
             escape(field),
             escape(&kind_of(kind)),
-            escape(&text(kind, "description")),
+            with_code(&escape(&text(kind, "description"))),
         );
     }
     page.push_str("</table>");
-    // One level down: the items of lists, which is what most answers are.
-    for kind in fields.values() {
-        if let Some(reference) = reference_of(kind).or_else(|| reference_of(&kind["items"])) {
-            let named = serde_json::json!({ "$ref": reference });
-            write_schema(page, &named, document);
-        }
+    fields.values().for_each(|kind| write_within(page, kind, document));
+}
+
+/// One level down: the object that a field holds, or the items of a list, which is what most answers are.
+fn write_within(page: &mut String, kind: &Json, document: &Json) {
+    let items = &kind["items"];
+    if let Some(reference) = reference_of(kind).or_else(|| reference_of(items)) {
+        let named = serde_json::json!({ "$ref": reference });
+        write_schema(page, &named, document);
+    } else if items["properties"].is_object() {
+        page.push_str("<h4>each of them</h4>");
+        write_schema(page, items, document);
     }
 }
 

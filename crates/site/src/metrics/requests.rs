@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use super::{Page, Source};
 use crate::caller::Callers;
 use crate::counters::SiteCounters;
+use crate::settings::SiteLimits;
 
 impl Source for SiteCounters {
     fn encode(&self, page: &mut Page) {
@@ -52,6 +53,16 @@ impl Source for SiteCounters {
         ] {
             page.counter(name, help).is(counter.get());
         }
+    }
+}
+
+impl Source for SiteLimits {
+    fn encode(&self, page: &mut Page) {
+        page.gauge(
+            "rollcall_site_connections_max",
+            "Connections to the site that may be open at the same time (site.connections_max).",
+        )
+        .is(self.connections_max as u64);
     }
 }
 

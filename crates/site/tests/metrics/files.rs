@@ -9,6 +9,7 @@ use access::{Audit, AuditSettings, AuditSync, Strangers};
 use domain::clock::SystemClock;
 use serde_json::Value;
 use site::SiteCounters;
+use site::SiteLimits;
 use site::caller::Callers;
 use site::metrics::{Allocator, CertificateFigures, Source};
 use site::rate::RateLimit;
@@ -70,12 +71,13 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     )
     .unwrap();
     let (strangers, _questions) = Strangers::new(Duration::from_secs(1));
-    let more: [&dyn Source; 6] = [
+    let more: [&dyn Source; 7] = [
         &audit,
         &*strangers,
         &CertificateFigures(vec![("site", a_certificate(scene.folder.path()))]),
         &SiteCounters::default(),
         &Callers { by_key: RateLimit::new(1), by_address: RateLimit::new(1) },
+        &some_limits(),
         &Allocator,
     ];
     let page = scene.metrics.render_with(&more);
@@ -156,4 +158,19 @@ fn every_expression_of_the_dashboard_can_be_evaluated() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("rules.yml"), rules).unwrap();
     promtool::run(folder.path(), &["check", "rules", "rules.yml"], "");
+}
+
+fn some_limits() -> SiteLimits {
+    let time = Duration::from_secs(1);
+    SiteLimits {
+        requests_per_key_per_s: 1,
+        requests_per_address_per_s: 1,
+        connections_max: 1,
+        connections_per_address_max: 1,
+        header_bytes_max: 8192,
+        header_timeout: time,
+        request_timeout: time,
+        body_bytes_max: 1,
+        upload_bytes_max: 1,
+    }
 }
