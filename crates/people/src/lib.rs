@@ -1,0 +1,1 @@
+//! Friendships, privacy, and what was last known of each person, in SQL.
