@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use domain::{UnixTime, UserId};
-use presence::{DeviceView, Sight, Status, View};
+use presence::{DeviceView, LastKnown, Sight, Status, View};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
@@ -125,11 +125,6 @@ impl PublicText {
         }
     }
 
-    /// Whether it still says what there is to say.
-    pub fn is_good(&self, version: u64, now: UnixTime) -> bool {
-        self.version == version && (!self.is_here || now.since(self.at).0 < Self::LAST_SEEN_BEHIND_MAX_S)
-    }
-
     /// What somebody with this sight is given.
     pub fn seen(&mut self, view: &View, sight: Sight) -> FeedUser {
         if !sight.status {
@@ -142,6 +137,15 @@ impl PublicText {
         };
         FeedUser { id: view.user, version: self.version, json }
     }
+
+    /// The same later on, if it still says what there is to say. Whoever changes the view drops this text.
+    pub fn seen_again(&self, user: UserId, sight: Sight, now: UnixTime) -> Option<FeedUser> {
+        if self.is_here && now.since(self.at).0 >= Self::LAST_SEEN_BEHIND_MAX_S {
+            return None;
+        }
+        let json = if sight.last_seen { Some(&self.with_last_seen) } else { self.without.as_ref() };
+        json.filter(|_| sight.status).map(|json| FeedUser { id: user, version: self.version, json: json.clone() })
+    }
 }
 
 /// The channel of a person's feed.
@@ -149,7 +153,7 @@ pub fn channel(user: UserId) -> String {
     format!("feed:#{user}")
 }
 
-/// A publication in a person's feed that is neither snapshot nor change.
-pub fn publication(to: UserId, data: &serde_json::Value) -> String {
-    json!({"push": {"channel": channel(to), "pub": {"data": data}}}).to_string()
+/// What is shown of somebody who is not here.
+pub fn absent(user: UserId, last: &LastKnown) -> View {
+    View { last_seen: last.last_seen, version: last.public_version, ..View::unknown(user) }
 }

@@ -19,10 +19,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::UserId;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use parking_lot::Mutex;
 use people::{Occurrence, People, PeopleError};
-use presence::Remembered;
+use presence::{LastKnown, Remembered};
 use tokio::sync::{Notify, watch};
 
 use crate::counters::GatewayCounters;
@@ -41,7 +41,7 @@ const PEOPLE_WAITING_MAX: usize = 2_000_000;
 struct Waiting {
     people: HashMap<UserId, Remembered, foldhash::fast::RandomState>,
     /// Of the batch that is being written right now.
-    in_flight: HashSet<UserId, foldhash::fast::RandomState>,
+    in_flight: HashMap<UserId, Remembered, foldhash::fast::RandomState>,
     history: VecDeque<Occurrence>,
 }
 
@@ -52,8 +52,9 @@ impl Waiting {
 
     fn take_people(&mut self) -> Vec<Remembered> {
         let users: Vec<UserId> = self.people.keys().copied().take(BATCH_ROWS_MAX).collect();
-        self.in_flight.extend(&users);
-        users.iter().filter_map(|user| self.people.remove(user)).collect()
+        let batch: Vec<Remembered> = users.iter().filter_map(|user| self.people.remove(user)).collect();
+        self.in_flight.extend(batch.iter().map(|remembered| (remembered.user, remembered.clone())));
+        batch
     }
 
     fn take_history(&mut self) -> Vec<Occurrence> {
@@ -109,10 +110,18 @@ impl Keeper {
         self.wake(&waiting);
     }
 
-    /// Whether the database does not know the last state of this person yet.
-    pub(crate) fn holds(&self, user: UserId) -> bool {
+    /// What is known of a person: what the database said, unless something newer waits to be written.
+    pub(crate) fn newest(&self, user: UserId, read: LastKnown) -> LastKnown {
         let waiting = self.waiting.lock();
-        waiting.people.contains_key(&user) || waiting.in_flight.contains(&user)
+        match waiting.people.get(&user).or_else(|| waiting.in_flight.get(&user)) {
+            None => read,
+            Some(newer) => LastKnown {
+                last_seen: newer.last_seen,
+                public_version: newer.public_version,
+                own_version: newer.own_version,
+                declaration: newer.declaration.clone(),
+            },
+        }
     }
 
     fn wake(&self, waiting: &Waiting) {

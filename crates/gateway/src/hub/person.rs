@@ -1,4 +1,6 @@
 //! What the hub keeps of a person beside what `presence` keeps: connections, watchers, and what they may see.
+//!
+//! There is one for everybody who has a connection or is watched by somebody who has.
 
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use crate::feed::PublicText;
 use crate::outbox::Outbox;
 use crate::rooms::RoomName;
 
-/// A person in memory: here, or watched by somebody who is.
+/// A person with a connection, or watched by somebody who has one.
 #[derive(Default)]
 pub(crate) struct Person {
     pub(crate) connections: Vec<Connection>,
@@ -20,8 +22,6 @@ pub(crate) struct Person {
     pub(crate) circle: Option<Box<Circle>>,
     /// What watchers were last given.
     pub(crate) text: Option<Box<PublicText>>,
-    /// Whether they are in their shard's queue of those nobody needs any more.
-    pub(crate) lingers: bool,
 }
 
 /// Whom a person knows, and who may see them.

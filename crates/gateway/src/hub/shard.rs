@@ -3,19 +3,21 @@
 //! # Guarantees
 //!
 //! - Watchers' outboxes are filled under the lock, so what they hear of one person is in order.
-//! - Somebody whom nobody needs any more stays for a while: until the database surely knows their last state, and
-//!   whoever is reading it right now has read it.
+//! - What the database does not know yet of somebody is never replaced by what it does know.
+//!
+//! # Deliberately absent
+//!
+//! A bound on people in memory: they are those who are here, and their friends and whom they track, both bounded.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::{Seconds, UnixTime, UserId};
+use domain::UserId;
 use hashbrown::HashMap;
 use parking_lot::RwLock;
 use people::{Happening, Occurrence};
 use presence::{
-    CloseCause, ConnId, Effect, Input, LastKnown, Moment, Policy, Privacy, Refused, Remembered, Roster, Sight,
+    CloseCause, ConnId, Effect, Input, LastKnown, Moment, Policy, Privacy, Refused, Roster, Sight,
     Status,
 };
 
@@ -24,12 +26,10 @@ use super::table::ConnTable;
 use crate::counters::GatewayCounters;
 use crate::feed::{self, PublicText};
 use crate::keeper::Keeper;
-use crate::outbox::{CloseCode, FeedUser, Outbox};
+use crate::outbox::{FeedUser, Outbox};
+use crate::protocol::CloseCode;
 use crate::rooms::RoomName;
 use crate::traffic;
-
-/// How long somebody stays in memory whom nobody needs. Longer than any reading of the database may take.
-const LINGER: Seconds = Seconds(60);
 
 /// Whom a shard tells what it decides.
 pub(crate) struct Outside {
@@ -54,7 +54,6 @@ pub(crate) struct After {
 pub(crate) struct Shard {
     pub(crate) roster: Roster,
     pub(crate) people: HashMap<UserId, Person, foldhash::fast::RandomState>,
-    lingering: VecDeque<(UnixTime, UserId)>,
     effects: Vec<Effect>,
 }
 
@@ -63,27 +62,41 @@ impl Shard {
         Shard {
             roster: Roster::new(policy, now, seed),
             people: HashMap::default(),
-            lingering: VecDeque::new(),
             effects: Vec::new(),
         }
     }
 
-    /// Brings somebody into memory, with what was last known of them.
-    pub(crate) fn know(&mut self, now: Moment, user: UserId, last: LastKnown, outside: &Outside) -> &mut Person {
-        if !self.people.contains_key(&user) {
-            self.roster.know(now, user, last);
-            // Asked for soon: nobody has to wait for it.
-            outside.counters.hub.traffic_dropped.add(outside.traffic.add([user]));
-        }
-        self.people.entry(user).or_default()
+    /// Somebody is about to come: brings what was last known of them into memory, unless more is known already.
+    pub(crate) fn recall(&mut self, now: Moment, user: UserId, last: LastKnown, outside: &Outside) {
+        self.roster.recall(now, user, outside.keeper.newest(user, last));
     }
 
-    /// Brings back somebody who was here before a restart.
-    pub(crate) fn restore(&mut self, now: Moment, remembered: Remembered, outside: &Outside) {
-        let user = remembered.user;
-        self.roster.restore(now, remembered);
-        self.people.entry(user).or_default();
-        outside.counters.hub.traffic_dropped.add(outside.traffic.add([user]));
+    /// Somebody is watched, here or not. Likewise.
+    pub(crate) fn watch(&mut self, now: Moment, user: UserId, last: LastKnown, outside: &Outside) -> &mut Person {
+        self.roster.know(now, user, outside.keeper.newest(user, last));
+        self.person(user, outside)
+    }
+
+    /// A person who is watched or has a connection.
+    pub(crate) fn person(&mut self, user: UserId, outside: &Outside) -> &mut Person {
+        self.people.entry(user).or_insert_with(|| {
+            // Asked for soon: nobody has to wait for it.
+            outside.counters.hub.traffic_dropped.add(outside.traffic.add([user]));
+            Person::default()
+        })
+    }
+
+    /// Whether the roster knows this person.
+    pub(crate) fn knows(&self, user: UserId) -> bool {
+        self.roster.remembered(user).is_some()
+    }
+
+    /// Lets somebody go whom nobody watches and who has no connection. The roster keeps them as long as it needs to.
+    pub(crate) fn release(&mut self, user: UserId) {
+        if self.people.get(&user).is_some_and(Person::is_idle) {
+            self.people.remove(&user);
+            self.roster.forget(user);
+        }
     }
 
     /// Something happened to somebody in memory.
@@ -104,9 +117,7 @@ impl Shard {
     pub(crate) fn tick(&mut self, now: Moment, outside: &Outside) -> After {
         let mut effects = std::mem::take(&mut self.effects);
         self.roster.tick(now, &mut effects);
-        let after = self.carry_out(now, effects, outside);
-        self.forget_those_nobody_needs(now.seconds(), outside);
-        after
+        self.carry_out(now, effects, outside)
     }
 
     fn carry_out(&mut self, now: Moment, mut effects: Vec<Effect>, outside: &Outside) -> After {
@@ -129,7 +140,6 @@ impl Shard {
                 }
                 Effect::Left { user, .. } => {
                     outside.record(now, user, Happening::Left);
-                    self.let_linger(user, now.seconds());
                 }
                 Effect::Transition { user, from, to, cause, device } => {
                     outside.counters.hub.transitions.count(cause.name());
@@ -232,36 +242,6 @@ impl Shard {
         }
         after
     }
-
-    /// Nobody may need this person any more.
-    pub(crate) fn let_linger(&mut self, user: UserId, now: UnixTime) {
-        if let Some(person) = self.people.get_mut(&user)
-            && person.is_idle()
-            && !person.lingers
-        {
-            person.lingers = true;
-            self.lingering.push_back((now + LINGER, user));
-        }
-    }
-
-    fn forget_those_nobody_needs(&mut self, now: UnixTime, outside: &Outside) {
-        while let Some((_, user)) = self.lingering.pop_front_if(|(until, _)| *until <= now) {
-            let Some(person) = self.people.get_mut(&user) else { continue };
-            person.lingers = false;
-            if !person.is_idle() {
-                continue;
-            }
-            if outside.keeper.holds(user) {
-                person.lingers = true;
-                self.lingering.push_back((now + LINGER, user));
-                continue;
-            }
-            // Somebody who is here without a connection stays; they come back when they have left.
-            if self.roster.forget(user) {
-                self.people.remove(&user);
-            }
-        }
-    }
 }
 
 impl Outside {
@@ -292,7 +272,7 @@ fn rooms_of(person: &Person) -> Vec<RoomName> {
 
 fn close_code(cause: CloseCause) -> CloseCode {
     match cause {
-        CloseCause::NoPong => CloseCode::NO_PONG,
-        CloseCause::SignedOut => CloseCode::FORCE_NO_RECONNECT,
+        CloseCause::NoPong => CloseCode::NoPong,
+        CloseCause::SignedOut => CloseCode::ForceNoReconnect,
     }
 }

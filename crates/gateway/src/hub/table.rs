@@ -5,21 +5,24 @@
 //! - A number is given again only after its connection was taken out everywhere.
 //! - A random connection is found without going through all of them (P13, P14).
 
+use std::sync::Arc;
+
 use domain::UserId;
 use presence::ConnId;
 
 use super::ConnRef;
+use crate::outbox::Outbox;
 
 /// Whose each connection is. A slot is a number.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct ConnTable {
-    slots: Vec<Option<UserId>>,
+    slots: Vec<Option<(UserId, Arc<Outbox>)>>,
     free: Vec<u32>,
 }
 
 impl ConnTable {
     /// A number for a new connection; none when there are no more.
-    pub(crate) fn take(&mut self, user: UserId) -> Option<ConnRef> {
+    pub(crate) fn take(&mut self, user: UserId, outbox: Arc<Outbox>) -> Option<ConnRef> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
@@ -28,14 +31,14 @@ impl ConnTable {
                 slot
             }
         };
-        self.slots[slot as usize] = Some(user);
+        self.slots[slot as usize] = Some((user, outbox));
         Some(ConnRef { user, conn: ConnId(slot) })
     }
 
     /// The connection is no more.
     pub(crate) fn release(&mut self, conn: ConnRef) {
         if let Some(slot) = self.slots.get_mut(conn.conn.0 as usize)
-            && *slot == Some(conn.user)
+            && slot.as_ref().is_some_and(|(user, _)| *user == conn.user)
         {
             *slot = None;
             self.free.push(conn.conn.0);
@@ -71,38 +74,48 @@ impl ConnTable {
         (found, (end < self.slots.len()).then_some(end))
     }
 
+    /// The outbox of a connection.
+    pub(crate) fn outbox(&self, conn: ConnId) -> Option<&Arc<Outbox>> {
+        self.slots.get(conn.0 as usize)?.as_ref().map(|(_, outbox)| outbox)
+    }
+
     fn at(&self, slot: u32) -> Option<ConnRef> {
-        let user = (*self.slots.get(slot as usize)?)?;
-        Some(ConnRef { user, conn: ConnId(slot) })
+        let (user, _) = self.slots.get(slot as usize)?.as_ref()?;
+        Some(ConnRef { user: *user, conn: ConnId(slot) })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::ConnectionSettings;
 
     fn user(number: u64) -> UserId {
         UserId::new(number).unwrap()
     }
 
+    fn take(table: &mut ConnTable, number: u64) -> ConnRef {
+        table.take(user(number), Outbox::new(&ConnectionSettings::default(), Arc::default())).unwrap()
+    }
+
     #[test]
     fn a_number_is_used_again_only_after_its_release() {
         let mut table = ConnTable::default();
-        let first = table.take(user(1)).unwrap();
-        let second = table.take(user(2)).unwrap();
+        let first = take(&mut table, 1);
+        let second = take(&mut table, 2);
         assert_ne!(first.conn, second.conn);
         table.release(first);
         table.release(first);
-        let third = table.take(user(3)).unwrap();
+        let third = take(&mut table, 3);
         assert_eq!(third.conn, first.conn);
-        assert_ne!(table.take(user(4)).unwrap().conn, third.conn);
+        assert_ne!(take(&mut table, 4).conn, third.conn);
         assert_eq!(table.len(), 3);
     }
 
     #[test]
     fn p14_a_sample_has_nobody_twice_and_nobody_who_left() {
         let mut table = ConnTable::default();
-        let all: Vec<ConnRef> = (1..=100).map(|number| table.take(user(number)).unwrap()).collect();
+        let all: Vec<ConnRef> = (1..=100).map(|number| take(&mut table, number)).collect();
         for conn in &all[..50] {
             table.release(*conn);
         }
