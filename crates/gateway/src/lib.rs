@@ -2,8 +2,11 @@
 //!
 //! # Layout
 //!
+//! - [`counters`]: what is counted
 //! - [`settings`]
 
+pub mod counters;
 pub mod settings;
 
+pub use counters::GatewayCounters;
 pub use settings::RoomAccess;
