@@ -321,7 +321,8 @@ impl Hub {
         let ended = {
             let mut shard = self.shard(conn.user);
             let mut after = After::default();
-            let is_there = shard.people.get(&conn.user).is_some_and(|person| person.connection(conn.conn).is_some());
+            let is_there =
+                shard.people.get(&conn.user).is_some_and(|person| person.connection(conn.conn).is_some());
             // The own devices that stay are told by this; the one that went is not there to be told.
             let dropped = shard.drop_connection(conn, &self.outside);
             if is_there && !self.is_stopping() {
@@ -339,7 +340,8 @@ impl Hub {
         for room in &connection.seat.rooms {
             self.rooms.leave(room, conn.user, conn.conn);
         }
-        let is_gone = !self.shard(conn.user).people.get(&conn.user).is_some_and(|person| person.circle.is_some());
+        let is_gone =
+            !self.shard(conn.user).people.get(&conn.user).is_some_and(|person| person.circle.is_some());
         if is_gone {
             self.typing.silence(conn.user);
         }
@@ -397,4 +399,12 @@ impl Hub {
 /// JSON that was made here.
 pub(crate) fn raw(json: String) -> Result<Box<RawValue>, CommandError> {
     RawValue::from_string(json).map_err(|_| CommandError::Internal)
+}
+
+/// A write to the database, as a future whose being `Send` is settled here: what a task awaits further down the compiler
+/// looks at with all lifetimes forgotten, and then cannot tell (rust-lang/rust#110338).
+pub(crate) fn boxed<'a, T>(
+    write: impl Future<Output = T> + Send + 'a,
+) -> std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>> {
+    Box::pin(write)
 }

@@ -17,7 +17,7 @@ use tokio::time::MissedTickBehavior;
 use super::sampler::Sampler;
 use super::shard::{Outside, Shard};
 use super::table::ConnTable;
-use super::{Hub, HubSettings, SHARDS};
+use super::{Hub, HubSettings, SHARDS, boxed};
 use crate::counters::GatewayCounters;
 use crate::keeper::Keeper;
 use crate::protocol::CloseCode;
@@ -88,7 +88,8 @@ impl Hub {
         let HubParts { people, clock, settings, counters, traffic, seed } = parts;
         let now = Moment(clock.now_ms());
         let (requests, waiting) = mpsc::channel(watching::WAITING_MAX);
-        let shard = |number: usize| Mutex::new(Shard::new(settings.policy.clone(), now, seed ^ number as u64));
+        let shard =
+            |number: usize| Mutex::new(Shard::new(settings.policy.clone(), now, seed ^ number as u64));
         let outside = Outside {
             keeper: Keeper::new(people.clone(), counters.clone()),
             counters: counters.clone(),
@@ -269,7 +270,7 @@ impl Hub {
             let days = self.outside.history_days.load(Ordering::Relaxed);
             let before_ms = self.now().0.saturating_sub(days * 24 * 60 * 60 * 1_000);
             loop {
-                match self.people.prune_history(before_ms, PRUNE_ROWS).await {
+                match boxed(self.people.prune_history(before_ms, PRUNE_ROWS)).await {
                     Ok(pruned) if pruned >= PRUNE_ROWS.into() => {}
                     Ok(_) => break,
                     Err(error) => {
