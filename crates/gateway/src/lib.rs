@@ -3,9 +3,11 @@
 //! # Layout
 //!
 //! - [`counters`]: what is counted
+//! - [`mint`]: makes tokens, to try things out
 //! - [`settings`]
 
 pub mod counters;
+pub mod mint;
 pub mod settings;
 
 pub use counters::GatewayCounters;
