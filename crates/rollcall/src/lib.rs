@@ -15,6 +15,7 @@
 //! - [`redis_cli`]: how an operator types `redis-cli`
 //! - [`announce_url`]: what a user puts into a client
 //! - [`vouching`]: who vouches for strangers
+//! - [`gateway_secret`]: with what the tokens of people are signed
 //! - [`site_side`]: the site beside the tracker
 //! - [`tracker_settings`], [`site_settings`]: the configuration as the tracker and the site want it
 //!
@@ -28,6 +29,7 @@ pub mod command;
 pub mod config;
 pub mod directory;
 pub mod engine;
+pub mod gateway_secret;
 pub mod logging;
 pub mod node;
 pub mod output;
