@@ -2,13 +2,16 @@
 //!
 //! # Layout
 //!
+//! - [`protocol`]: the Centrifuge client protocol
+//! - [`outbox`]: what waits to be written to one connection
 //! - [`counters`]: what is counted
-//! - [`mint`]: makes tokens, to try things out
 //! - [`settings`]
 
 pub mod counters;
-pub mod mint;
+pub mod outbox;
+pub mod protocol;
 pub mod settings;
 
 pub use counters::GatewayCounters;
-pub use settings::RoomAccess;
+pub use outbox::{FeedUser, Outbox};
+pub use settings::{GatewaySettings, RoomAccess};
