@@ -2,8 +2,16 @@
 //!
 //! # Layout
 //!
+//! - [`protocol`]: the Centrifuge client protocol
+//! - [`outbox`]: what waits to be written to one connection
+//! - [`counters`]: what is counted
 //! - [`settings`]
 
+pub mod counters;
+pub mod outbox;
+pub mod protocol;
 pub mod settings;
 
-pub use settings::RoomAccess;
+pub use counters::GatewayCounters;
+pub use outbox::{FeedUser, Outbox};
+pub use settings::{GatewaySettings, RoomAccess};
