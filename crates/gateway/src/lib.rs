@@ -2,16 +2,35 @@
 //!
 //! # Layout
 //!
+//! - [`door`]: where connections come in
+//! - [`session`]: one connection
+//! - [`token`]: who somebody is
 //! - [`protocol`]: the Centrifuge client protocol
 //! - [`outbox`]: what waits to be written to one connection
+//! - [`hub`]: everybody who is here, and everybody who watches them
+//! - [`watch`], [`feed`], [`rooms`], [`typing`], [`commands`], [`traffic`], [`keeper`]: the parts of the hub
 //! - [`counters`]: what is counted
 //! - [`settings`]
 
+pub mod commands;
 pub mod counters;
+pub mod door;
+pub mod feed;
+pub mod hub;
+pub mod keeper;
 pub mod outbox;
 pub mod protocol;
+pub mod rooms;
+pub mod session;
 pub mod settings;
+pub mod token;
+pub mod traffic;
+pub mod typing;
+pub mod watch;
 
 pub use counters::GatewayCounters;
+pub use door::Door;
+pub use hub::Hub;
 pub use outbox::{FeedUser, Outbox};
 pub use settings::{GatewaySettings, RoomAccess};
+pub use token::Tokens;
