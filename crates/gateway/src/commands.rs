@@ -23,7 +23,7 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::feed::{self, IdText, PublicText};
-use crate::hub::{CommandError, ConnRef, Hub, boxed, raw};
+use crate::hub::{CommandError, ConnRef, Hub, raw};
 use crate::outbox::FeedUser;
 use crate::rooms::{self, Recipient, RoomName};
 use crate::typing::{Admitted, Target};
@@ -164,7 +164,7 @@ impl Hub {
         let chosen = chosen.check(conn.user, People::NEVER_MAX)?;
         let mut privacy = self.people.privacy(conn.user).await.map_err(|error| internal(&error))?;
         chosen.onto(&mut privacy);
-        boxed(self.people.set_privacy(conn.user, &privacy)).await.map_err(|error| internal(&error))?;
+        self.people.set_privacy(conn.user, &privacy).await.map_err(|error| internal(&error))?;
         self.people_changed(vec![PeopleChange::Privacy(conn.user)]).await?;
         privacy_object(&privacy)
     }

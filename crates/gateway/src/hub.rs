@@ -400,11 +400,3 @@ impl Hub {
 pub(crate) fn raw(json: String) -> Result<Box<RawValue>, CommandError> {
     RawValue::from_string(json).map_err(|_| CommandError::Internal)
 }
-
-/// A write to the database, as a future whose being `Send` is settled here: what a task awaits further down the compiler
-/// looks at with all lifetimes forgotten, and then cannot tell (rust-lang/rust#110338).
-pub(crate) fn boxed<'a, T>(
-    write: impl Future<Output = T> + Send + 'a,
-) -> std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>> {
-    Box::pin(write)
-}

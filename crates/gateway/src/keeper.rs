@@ -26,7 +26,6 @@ use presence::{LastKnown, Remembered};
 use tokio::sync::{Notify, watch};
 
 use crate::counters::GatewayCounters;
-use crate::hub::boxed;
 
 /// Rows in one write (P13).
 const BATCH_ROWS_MAX: usize = 1_000;
@@ -175,7 +174,7 @@ impl Keeper {
     }
 
     async fn write_history(&self, batch: Vec<Occurrence>) -> Result<(), PeopleError> {
-        let written = boxed(self.people.record(&batch)).await;
+        let written = self.people.record(&batch).await;
         match &written {
             Ok(_) => self.wrote(batch.len()),
             Err(_) => {
@@ -190,7 +189,7 @@ impl Keeper {
     }
 
     async fn write_people(&self, batch: Vec<Remembered>) -> Result<(), PeopleError> {
-        let written = boxed(self.people.remember(&batch)).await;
+        let written = self.people.remember(&batch).await;
         let rows = batch.len();
         let mut waiting = self.waiting.lock();
         waiting.in_flight.clear();

@@ -17,7 +17,7 @@ use tokio::time::MissedTickBehavior;
 use super::sampler::Sampler;
 use super::shard::{Outside, Shard};
 use super::table::ConnTable;
-use super::{Hub, HubSettings, SHARDS, boxed};
+use super::{Hub, HubSettings, SHARDS};
 use crate::counters::GatewayCounters;
 use crate::keeper::Keeper;
 use crate::protocol::CloseCode;
@@ -270,7 +270,7 @@ impl Hub {
             let days = self.outside.history_days.load(Ordering::Relaxed);
             let before_ms = self.now().0.saturating_sub(days * 24 * 60 * 60 * 1_000);
             loop {
-                match boxed(self.people.prune_history(before_ms, PRUNE_ROWS)).await {
+                match self.people.prune_history(before_ms, PRUNE_ROWS).await {
                     Ok(pruned) if pruned >= PRUNE_ROWS.into() => {}
                     Ok(_) => break,
                     Err(error) => {
