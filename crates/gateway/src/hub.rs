@@ -400,3 +400,6 @@ impl Hub {
 pub(crate) fn raw(json: String) -> Result<Box<RawValue>, CommandError> {
     RawValue::from_string(json).map_err(|_| CommandError::Internal)
 }
+
+#[cfg(test)]
+mod tests;
