@@ -136,11 +136,11 @@ impl Webhooks {
         let mut look = tokio::time::interval(LOOK_EVERY);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            let next_at_ms = self.line.next_at_ms();
+            let due = due(self.line.next_at_ms(), self.clock.now_ms());
             tokio::select! {
                 _ = stopped.wait_for(|stopped| *stopped) => break,
                 Some(sent) = self.sending.join_next() => self.finish(sent),
-                () = self.until(next_at_ms) => self.send_due(),
+                () = due => self.send_due(),
                 _ = look.tick() => {
                     self.keep_place().await;
                     if self.read().await {
@@ -162,18 +162,6 @@ impl Webhooks {
         };
         let _ = tokio::time::timeout(END_MAX, arriving).await;
         self.keep_place().await;
-    }
-
-    /// Waits until the next message may go; for ever if none may.
-    async fn until(&self, at_ms: Option<u64>) {
-        match at_ms {
-            Some(at_ms) => {
-                let wait_ms = at_ms.saturating_sub(self.clock.now_ms());
-                // A clock that was set may say anything: look again soon.
-                tokio::time::sleep(Duration::from_millis(wait_ms).min(Duration::from_secs(60))).await;
-            }
-            None => std::future::pending().await,
-        }
     }
 
     fn send_due(&mut self) {
@@ -256,6 +244,18 @@ impl Webhooks {
         let counters = &self.counters.webhooks;
         counters.waiting.set(self.line.len());
         counters.oldest_seconds.set((self.line.oldest_ms(self.clock.now_ms()) / 1000) as usize);
+    }
+}
+
+/// Waits until the next message may go; for ever if none may.
+async fn due(at_ms: Option<u64>, now_ms: u64) {
+    match at_ms {
+        // A clock that was set may say anything: look again soon.
+        Some(at_ms) => {
+            let wait = Duration::from_millis(at_ms.saturating_sub(now_ms));
+            tokio::time::sleep(wait.min(Duration::from_secs(60))).await;
+        }
+        None => std::future::pending().await,
     }
 }
 
