@@ -255,6 +255,12 @@ pub struct HubCounters {
     pub keeper_failures: Counter,
     /// Rows of history that were dropped because too many waited.
     pub keeper_dropped: Counter,
+    /// People whose seeding and leeching were asked for.
+    pub traffic_asked: Counter,
+    /// Such questions that failed; the figures stay as they were.
+    pub traffic_failures: Counter,
+    /// Notices of such changes that were dropped because too many waited; the rotation makes up for them.
+    pub traffic_dropped: Counter,
     /// Heartbeats over HTTP.
     pub http_heartbeats: Counter,
     /// Messages about typing that were passed on.
