@@ -5,12 +5,22 @@
 //! - [`protocol`]: the Centrifuge client protocol
 //! - [`outbox`]: what waits to be written to one connection
 //! - [`counters`]: what is counted
+<<<<<<< HEAD
 //! - [`settings`]
 
 pub mod counters;
+=======
+//! - [`mint`]: makes tokens, to try things out
+//! - [`webhooks`]: tells the site who comes and goes
+//! - [`settings`]
+
+pub mod counters;
+pub mod mint;
+>>>>>>> h-f
 pub mod outbox;
 pub mod protocol;
 pub mod settings;
+pub mod webhooks;
 
 pub use counters::GatewayCounters;
 pub use outbox::{FeedUser, Outbox};
