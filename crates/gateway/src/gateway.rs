@@ -73,7 +73,7 @@ impl Gateway {
         match &settings.webhook {
             Some(webhook) => {
                 let (people, counters) = (people.clone(), Arc::clone(&counters));
-                let webhooks = Webhooks::open(people, counters, Arc::clone(&clock), webhook).await?;
+                let webhooks = Webhooks::open(people, webhook, counters, Arc::clone(&clock)).await?;
                 tasks.spawn(webhooks.run(stop.subscribe()));
             }
             // Otherwise the history would be kept for whoever is no longer told.
