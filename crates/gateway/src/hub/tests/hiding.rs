@@ -64,6 +64,7 @@ async fn p1_who_is_invisible_looks_offline_on_every_path() {
     assert_eq!(phone.in_room("room:x").await, ["1", "2", "3"], "one sees oneself");
 
     // Leaving for good while hidden says nothing either.
+    friend.read();
     page.drop_connection();
     phone.close();
     rig.hub.rooms.tell();
