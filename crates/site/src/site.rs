@@ -9,6 +9,7 @@ use access::{Gate, Passkeys, Store};
 use domain::clock::Clock;
 use journal::Journal;
 use ledger::{HitAndRunPolicy, Ledger};
+use people::People;
 use tokio::sync::watch;
 use tracker::Tracker;
 use views::Activity;
@@ -26,6 +27,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Users, torrents, clients.
     pub store: Store,
+    /// Who knows whom, and who may see what.
+    pub people: People,
     /// What the tracker goes by.
     pub gate: Arc<Gate>,
     /// The whitelist.
