@@ -296,17 +296,19 @@ class Room:
         self.name = name
         self.members: dict[str, ClientInfo] = {}
         self._rollcall = rollcall
+        self._is_known = asyncio.Event()
         self._subscription = rollcall.client.new_subscription(f"room:{name}", events=_RoomEvents(self), join_leave=True)
 
     async def enter(self) -> None:
         """Enters, and waits until everyone in it is known."""
         await self._subscription.subscribe()
         await self._subscription.ready()
-        await self.fetch()
+        await self._is_known.wait()
 
     async def fetch(self) -> None:
         """Fetches everyone: on entering, and on entering again after a lost connection."""
         self.members = (await self._subscription.presence()).clients
+        self._is_known.set()
 
     async def leave(self) -> None:
         """Leaves."""
