@@ -2,8 +2,13 @@
 //!
 //! # Layout
 //!
+//! - [`counters`]: what is counted
+//! - [`mint`]: makes tokens, to try things out
 //! - [`settings`]
 
+pub mod counters;
+pub mod mint;
 pub mod settings;
 
+pub use counters::GatewayCounters;
 pub use settings::RoomAccess;
