@@ -42,9 +42,8 @@ pub enum Kind {
 impl Kind {
     /// The command line of the program.
     fn command(self) -> Vec<String> {
-        let node = |name: &str| {
-            vec!["node".to_owned(), js_folder().join("agents").join(name).display().to_string()]
-        };
+        let node =
+            |name: &str| vec!["node".to_owned(), js_folder().join("agents").join(name).display().to_string()];
         let python = |name: &str| {
             let folder = root().join("clients/python").display().to_string();
             let program = root().join("crates/rollcall/tests/presence_clients/agents").join(name);
@@ -160,7 +159,8 @@ impl Agent {
     #[track_caller]
     pub fn ask(&mut self, what: &str, details: Value) -> Value {
         let name = self.name.clone();
-        self.try_ask(what, details).unwrap_or_else(|refusal| panic!("{name}: {what} was refused: {refusal:?}"))
+        self.try_ask(what, details)
+            .unwrap_or_else(|refusal| panic!("{name}: {what} was refused: {refusal:?}"))
     }
 
     /// Calls a method of the server by the SDK.
@@ -206,7 +206,9 @@ impl Agent {
     /// Waits for an event by its name.
     #[track_caller]
     pub fn wait_event(&mut self, name: &str) -> Event {
-        self.wait_for(&format!("the event {name}"), |event| (event.said["event"] == name).then(|| event.clone()))
+        self.wait_for(&format!("the event {name}"), |event| {
+            (event.said["event"] == name).then(|| event.clone())
+        })
     }
 
     /// Waits until a person is shown with this status, and says when that was and what is shown.

@@ -24,7 +24,8 @@ pub fn accept_key(key: &[u8]) -> Option<String> {
 fn base64(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let group =
+            chunk.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
         for place in 0..4 {
             let digit = BASE64[(group >> (18 - 6 * place)) as usize & 0x3f];
             text.push(if place <= chunk.len() { char::from(digit) } else { '=' });

@@ -51,7 +51,6 @@ serve({
   sign_out: ({ device }) => rollcall.signOut(device),
   privacy: () => rollcall.privacy(),
   set_privacy: ({ privacy }) => rollcall.setPrivacy(privacy),
-  sign: ({ identity }) => sign(identity),
   close: () => rollcall.close(),
   open: () => rollcall.connect(),
 });

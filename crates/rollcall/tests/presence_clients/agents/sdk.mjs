@@ -4,14 +4,23 @@ import WebSocket from "ws";
 import { serve, sign, tell } from "./dialogue.mjs";
 
 let client;
+let socket;
+
+/** The class of `ws`, which lets the test know which socket it is. */
+class Watched extends WebSocket {
+  constructor(...args) {
+    super(...args);
+    this.on("upgrade", (response) => (socket = response.socket));
+  }
+}
 
 const info = ({ client, user }) => ({ client, user });
 
-function start({ url, identity, first_token, data }) {
+function start({ url, identity, first_ttl_s, data }) {
   client = new Centrifuge(url, {
-    websocket: WebSocket,
+    websocket: Watched,
     data,
-    token: first_token ?? "",
+    token: first_ttl_s === undefined ? "" : sign({ ...identity, ttl_s: first_ttl_s }),
     getToken: async () => {
       tell("token");
       return sign(identity);
@@ -61,4 +70,5 @@ serve({
   rpc: async ({ method, data }) => (await client.rpc(method, data)).data,
   publish: async ({ channel, data }) => void (await client.publish(channel, data)),
   disconnect: () => client.disconnect(),
+  local_port: () => socket.localPort,
 });

@@ -42,7 +42,7 @@ def info(member):
 
 
 class Agent:
-    async def start(self, url, identity, first_token="", data=None):
+    async def start(self, url, identity, first_ttl_s=None, data=None):
         async def get_token():
             tell("token")
             return sign(identity)
@@ -50,7 +50,7 @@ class Agent:
         self.client = Client(
             url,
             events=Events(),
-            token=first_token or "",
+            token="" if first_ttl_s is None else sign({**identity, "ttl_s": first_ttl_s}),
             get_token=get_token,
             data=data,
             min_reconnect_delay=0.1,
