@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use serde_json::json;
-use testkit::Server;
+use testkit::{Server, eventually};
 
-use crate::agent::{Agent, Kind, Sighting, now};
+use crate::agent::{Agent, Kind, PATIENCE, Sighting, now};
 use crate::scene::{identity, people, quick_ladder, server, url};
 
 /// Without input for this long, the first person's page is inactive.
@@ -34,6 +34,14 @@ fn pages(idle_ms: u64) -> Pages {
     browser.ask("open", json!({"who": "first", "url": url, "identity": first, "idle_ms": idle_ms}));
     browser.wait_status("1", "online");
     Pages { server, browser }
+}
+
+/// The browser must let go of its profile before that is removed.
+impl Drop for Pages {
+    fn drop(&mut self) {
+        self.browser.send("quit", json!({}));
+        eventually("the browser to end", PATIENCE, || self.browser.process.has_ended());
+    }
 }
 
 impl Pages {

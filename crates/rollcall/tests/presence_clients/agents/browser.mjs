@@ -87,6 +87,14 @@ function cutNetwork(details) {
   return tabOf(details).send("Network.emulateNetworkConditions", conditions).then(() => {});
 }
 
+/** Ends browser and program, once the browser uses its profile no more. */
+async function quit() {
+  const ended = new Promise((resolve) => browser.child.once("exit", resolve));
+  await browser.send("Browser.close");
+  await ended;
+  process.exit(0);
+}
+
 serve({
   launch,
   open,
@@ -100,5 +108,5 @@ serve({
   close: (details) => tabOf(details).close().then(() => {}),
   visibility: (details) => tabOf(details).evaluate("document.visibilityState"),
   evaluate: (details) => tabOf(details).evaluate(details.expression),
-  kill: () => void browser.child.kill("SIGKILL"),
+  quit,
 });
