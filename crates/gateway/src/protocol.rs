@@ -20,6 +20,6 @@ mod code;
 mod command;
 mod reply;
 
-pub use code::{CloseCode, CommandError, ErrorCode, Refusal};
+pub use code::{CloseCode, ErrorReply};
 pub use command::{Command, CommandKind, ConnectRequest, Malformed, Message, Request, is_pong, messages};
 pub use reply::{ClientInfo, ConnectReply, Frame, PresenceStats};

@@ -1,108 +1,47 @@
 //! Errors and reasons to close, as numbers that every published SDK knows.
 
-use std::borrow::Cow;
-
-/// What kind of error a command ended with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorCode {
-    /// Something here does not work; to be tried again.
-    Internal,
-    /// Not for this person.
-    PermissionDenied,
-    /// No such command.
-    MethodNotFound,
-    /// Is subscribed already.
-    AlreadySubscribed,
-    /// More than is allowed.
-    LimitExceeded,
-    /// Cannot be read, or makes no sense.
-    BadRequest,
-    /// Not offered by this server.
-    NotAvailable,
-    /// The token has expired: bring another one.
-    TokenExpired,
-    /// Too many commands; to be tried again later.
-    TooManyRequests,
-}
-
-impl ErrorCode {
-    /// Its number on the wire.
-    pub const fn code(self) -> u32 {
-        match self {
-            ErrorCode::Internal => 100,
-            ErrorCode::PermissionDenied => 103,
-            ErrorCode::MethodNotFound => 104,
-            ErrorCode::AlreadySubscribed => 105,
-            ErrorCode::LimitExceeded => 106,
-            ErrorCode::BadRequest => 107,
-            ErrorCode::NotAvailable => 108,
-            ErrorCode::TokenExpired => 109,
-            ErrorCode::TooManyRequests => 111,
-        }
-    }
-
-    /// Whether the same command may work later.
-    pub const fn is_temporary(self) -> bool {
-        matches!(self, ErrorCode::Internal | ErrorCode::TooManyRequests)
-    }
-
-    /// What it says when nothing more is to be said.
-    pub const fn message(self) -> &'static str {
-        match self {
-            ErrorCode::Internal => "internal server error",
-            ErrorCode::PermissionDenied => "permission denied",
-            ErrorCode::MethodNotFound => "method not found",
-            ErrorCode::AlreadySubscribed => "already subscribed",
-            ErrorCode::LimitExceeded => "limit exceeded",
-            ErrorCode::BadRequest => "bad request",
-            ErrorCode::NotAvailable => "not available",
-            ErrorCode::TokenExpired => "token expired",
-            ErrorCode::TooManyRequests => "too many requests",
-        }
-    }
-}
+use crate::counters::Ending;
 
 /// Why a command is refused, as the client is told.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message} ({})", .code.code())]
-pub struct CommandError {
-    /// What kind of error.
-    pub code: ErrorCode,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorReply {
+    /// Its number on the wire.
+    pub code: u32,
     /// In words, for whoever writes the client. Never what was sent, nor anything of another person.
-    pub message: Cow<'static, str>,
+    pub message: &'static str,
+    /// Words that follow the message.
+    pub detail: &'static str,
+    /// Whether the same command may work later.
+    pub is_temporary: bool,
 }
 
-impl CommandError {
-    /// An error in words of its own.
-    pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
-        CommandError { code, message: message.into() }
+impl ErrorReply {
+    /// No such command.
+    pub const METHOD_NOT_FOUND: ErrorReply = ErrorReply::lasting(104, "method not found");
+    /// Not for this person.
+    pub const PERMISSION_DENIED: ErrorReply = ErrorReply::lasting(103, "permission denied");
+    /// Cannot be read, or makes no sense.
+    pub const BAD_REQUEST: ErrorReply = ErrorReply::lasting(107, "bad request");
+    /// Not offered by this server.
+    pub const NOT_AVAILABLE: ErrorReply = ErrorReply::lasting(108, "not available");
+    /// The token has expired: bring another one.
+    pub const TOKEN_EXPIRED: ErrorReply = ErrorReply::lasting(109, "token expired");
+    /// Something here does not work; to be tried again.
+    pub const INTERNAL: ErrorReply = ErrorReply::passing(100, "internal server error");
+    /// Too many commands; to be tried again later.
+    pub const TOO_MANY_REQUESTS: ErrorReply = ErrorReply::passing(111, "too many requests");
+
+    const fn lasting(code: u32, message: &'static str) -> ErrorReply {
+        ErrorReply { code, message, detail: "", is_temporary: false }
     }
-}
 
-impl From<ErrorCode> for CommandError {
-    fn from(code: ErrorCode) -> Self {
-        CommandError::new(code, code.message())
+    const fn passing(code: u32, message: &'static str) -> ErrorReply {
+        ErrorReply { code, message, detail: "", is_temporary: true }
     }
-}
 
-/// Why somebody is not let in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The answer to `connect` is this error. The SDK comes back if it is temporary.
-    Error(CommandError),
-    /// The connection is closed.
-    Close(CloseCode),
-}
-
-impl From<CommandError> for Refusal {
-    fn from(error: CommandError) -> Self {
-        Refusal::Error(error)
-    }
-}
-
-impl From<ErrorCode> for Refusal {
-    fn from(code: ErrorCode) -> Self {
-        Refusal::Error(code.into())
+    /// The same with words that say more.
+    pub const fn with(self, detail: &'static str) -> ErrorReply {
+        ErrorReply { detail, ..self }
     }
 }
 
@@ -119,8 +58,6 @@ pub enum CloseCode {
     Normal,
     /// The server stops; another one, or the next one, is there.
     Shutdown,
-    /// Something here does not work.
-    ServerError,
     /// The token expired and was not refreshed.
     Expired,
     /// The client does not read what it asked for.
@@ -133,8 +70,10 @@ pub enum CloseCode {
     BadRequest,
     /// Nobody said who they are in time.
     Stale,
-    /// Signed out, or far too many commands.
+    /// Signed out.
     ForceNoReconnect,
+    /// Far too many commands.
+    TooManyRequests,
     /// Too many connections or devices of this person.
     ConnectionLimit,
     /// May not connect.
@@ -149,7 +88,6 @@ impl CloseCode {
         CloseCode::TooLong,
         CloseCode::Normal,
         CloseCode::Shutdown,
-        CloseCode::ServerError,
         CloseCode::Expired,
         CloseCode::Slow,
         CloseCode::NoPong,
@@ -157,6 +95,7 @@ impl CloseCode {
         CloseCode::BadRequest,
         CloseCode::Stale,
         CloseCode::ForceNoReconnect,
+        CloseCode::TooManyRequests,
         CloseCode::ConnectionLimit,
         CloseCode::PermissionDenied,
     ];
@@ -169,14 +108,13 @@ impl CloseCode {
             CloseCode::TooLong => 1009,
             CloseCode::Normal => 3000,
             CloseCode::Shutdown => 3001,
-            CloseCode::ServerError => 3004,
             CloseCode::Expired => 3005,
             CloseCode::Slow => 3008,
             CloseCode::NoPong => 3012,
             CloseCode::InvalidToken => 3500,
             CloseCode::BadRequest => 3501,
             CloseCode::Stale => 3502,
-            CloseCode::ForceNoReconnect => 3503,
+            CloseCode::ForceNoReconnect | CloseCode::TooManyRequests => 3503,
             CloseCode::ConnectionLimit => 3504,
             CloseCode::PermissionDenied => 3507,
         }
@@ -191,7 +129,6 @@ impl CloseCode {
             CloseCode::TooLong => "message too long",
             CloseCode::Normal => "connection closed",
             CloseCode::Shutdown => "shutdown",
-            CloseCode::ServerError => "internal server error",
             CloseCode::Expired => "connection expired",
             CloseCode::Slow => "slow",
             CloseCode::NoPong => "no pong",
@@ -199,37 +136,28 @@ impl CloseCode {
             CloseCode::BadRequest => "bad request",
             CloseCode::Stale => "stale",
             CloseCode::ForceNoReconnect => "force disconnect",
+            CloseCode::TooManyRequests => "too many requests",
             CloseCode::ConnectionLimit => "connection limit",
             CloseCode::PermissionDenied => "permission denied",
         }
     }
 
-    /// The name under which it is counted.
-    pub const fn label(self) -> &'static str {
+    /// As what it is counted.
+    pub const fn ending(self) -> Ending {
         match self {
-            CloseCode::ProtocolViolation => "protocol_violation",
-            CloseCode::NotText => "not_text",
-            CloseCode::TooLong => "too_long",
-            CloseCode::Normal => "normal",
-            CloseCode::Shutdown => "shutdown",
-            CloseCode::ServerError => "server_error",
-            CloseCode::Expired => "expired",
-            CloseCode::Slow => "slow",
-            CloseCode::NoPong => "no_pong",
-            CloseCode::InvalidToken => "invalid_token",
-            CloseCode::BadRequest => "bad_request",
-            CloseCode::Stale => "stale",
-            CloseCode::ForceNoReconnect => "force_no_reconnect",
-            CloseCode::ConnectionLimit => "connection_limit",
-            CloseCode::PermissionDenied => "permission_denied",
+            CloseCode::ProtocolViolation
+            | CloseCode::NotText
+            | CloseCode::TooLong
+            | CloseCode::BadRequest => Ending::BadRequest,
+            CloseCode::Normal | CloseCode::ForceNoReconnect => Ending::SignedOut,
+            CloseCode::Shutdown => Ending::Shutdown,
+            CloseCode::Expired => Ending::Expired,
+            CloseCode::Slow => Ending::Slow,
+            CloseCode::NoPong => Ending::NoPong,
+            CloseCode::InvalidToken => Ending::InvalidToken,
+            CloseCode::Stale => Ending::Stale,
+            CloseCode::TooManyRequests | CloseCode::ConnectionLimit => Ending::Limit,
+            CloseCode::PermissionDenied => Ending::PermissionDenied,
         }
-    }
-
-    /// Whether nobody wanted it: neither the person, nor an operator, nor the site.
-    pub const fn is_abnormal(self) -> bool {
-        !matches!(
-            self,
-            CloseCode::Normal | CloseCode::Shutdown | CloseCode::Expired | CloseCode::ForceNoReconnect
-        )
     }
 }

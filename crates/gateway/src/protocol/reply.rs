@@ -6,7 +6,7 @@ use domain::UserId;
 use serde_json::value::RawValue;
 use wire::websocket::write_text;
 
-use super::code::CommandError;
+use super::code::ErrorReply;
 use super::command::CommandKind;
 
 /// A message as it goes over the wire, with its WebSocket head. What is the same for many connections is made once and
@@ -33,9 +33,10 @@ impl Frame {
     }
 
     /// The answer to a command that is refused.
-    pub fn error(id: u32, error: &CommandError) -> Frame {
-        let (code, message) = (error.code.code(), quoted(&error.message));
-        let temporary = if error.code.is_temporary() { r#","temporary":true"# } else { "" };
+    pub fn error(id: u32, error: &ErrorReply) -> Frame {
+        let separator = if error.detail.is_empty() { "" } else { ": " };
+        let (code, message) = (error.code, quoted(&format!("{}{separator}{}", error.message, error.detail)));
+        let temporary = if error.is_temporary { r#","temporary":true"# } else { "" };
         Frame::text(&format!(r#"{{"id":{id},"error":{{"code":{code},"message":{message}{temporary}}}}}"#))
     }
 
@@ -80,7 +81,7 @@ pub struct ClientInfo {
 impl ClientInfo {
     /// As JSON.
     pub fn to_json(&self) -> String {
-        let (user, client) = (self.user.0, quoted(&self.client));
+        let (user, client) = (self.user, quoted(&self.client));
         match &self.info {
             None => format!(r#"{{"user":"{user}","client":{client}}}"#),
             Some(info) => format!(r#"{{"user":"{user}","client":{client},"conn_info":{}}}"#, info.get()),
@@ -158,7 +159,6 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::ErrorCode;
 
     fn json(frame: &Frame) -> String {
         String::from_utf8(frame.as_bytes()[2..].to_vec()).unwrap()
@@ -173,13 +173,15 @@ mod tests {
         let value: serde_json::Value = serde_json::from_str(text).unwrap();
         assert_eq!(value["id"], 1);
         let connect = &value["connect"];
-        assert_eq!((&connect["client"], &connect["ping"], &connect["pong"]), (&"c\"1".into(), &25.into(), &true.into()));
+        assert_eq!(
+            (&connect["client"], &connect["ping"], &connect["pong"]),
+            (&"c\"1".into(), &25.into(), &true.into())
+        );
         assert_eq!((&connect["expires"], &connect["ttl"]), (&true.into(), &60.into()));
         assert!(connect["subs"]["feed:#7"].is_object());
-        let error = CommandError::from(ErrorCode::TooManyRequests);
         let expected = r#"{"id":2,"error":{"code":111,"message":"too many requests","temporary":true}}"#;
-        assert_eq!(json(&Frame::error(2, &error)), expected);
-        let who = ClientInfo { client: "c".into(), user: UserId(7), info: None };
+        assert_eq!(json(&Frame::error(2, &ErrorReply::TOO_MANY_REQUESTS)), expected);
+        let who = ClientInfo { client: "c".into(), user: UserId::new(7).unwrap(), info: None };
         let expected = r#"{"push":{"channel":"room:x","join":{"info":{"user":"7","client":"c"}}}}"#;
         assert_eq!(json(&Frame::join("room:x", &who)), expected);
         assert_eq!(ClientInfo::presence(&[who]), r#"{"presence":{"c":{"user":"7","client":"c"}}}"#);

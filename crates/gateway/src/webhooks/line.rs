@@ -131,11 +131,6 @@ impl<M: Message> Line<M> {
         }
     }
 
-    /// The place up to which there is nothing to tell, told by the one who read it.
-    pub(super) fn skip_to(&mut self, place: u64) {
-        self.read_through = self.read_through.max(place);
-    }
-
     /// The next message that may go, if one may; with how often it was tried.
     pub(super) fn take(&mut self, now_ms: u64) -> Option<(M, u32)> {
         if self.next_at_ms()? > now_ms {
