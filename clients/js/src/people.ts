@@ -4,6 +4,9 @@
  *
  * A snapshot replaces all friends, whatever their versions: it is the truth of a new connection, and the server that
  * sends it may be another one than before.
+ *
+ * The feed does not say why it tells of somebody. Who is tracked and becomes a friend is therefore found among the tracked,
+ * and among the friends from the next connection on.
  */
 
 import { LiveMap } from "./live.js";

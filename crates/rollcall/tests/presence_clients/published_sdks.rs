@@ -139,7 +139,7 @@ fn commands_by_rpc(kind: Kind) {
     for (method, data, code) in [
         ("no.such.thing", json!({}), 104),
         ("status.set", json!({"status": "asleep"}), 107),
-        ("status.set", json!({"status": "busy", "text": "x".repeat(5000)}), 107),
+        ("status.set", json!({"status": "busy", "text": "x".repeat(5000)}), 106),
         ("app.state", json!({"state": "underwater"}), 107),
         ("track", json!({"users": ["nobody"]}), 107),
     ] {
