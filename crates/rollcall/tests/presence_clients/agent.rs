@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use testkit::process::Process;
 
 /// Long enough for a machine that does much else, too.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(45);
 
 /// When things happened is measured from here, in all programs alike.
 static SINCE_START: LazyLock<Stopwatch> = LazyLock::new(Stopwatch::start);
