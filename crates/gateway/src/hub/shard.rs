@@ -15,13 +15,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use domain::UserId;
 use hashbrown::HashMap;
 use parking_lot::RwLock;
-use people::{Happening, Occurrence};
+use people::{Occurrence, OccurrenceKind};
 use presence::{
-    CloseCause, ConnId, Effect, Input, LastKnown, Moment, Policy, Privacy, Refused, Roster, Sight,
+    CloseCause, ConnId, Effect, Input, LastKnown, Moment, Platform, Policy, Privacy, Refused, Roster, Sight,
     Status,
 };
 
-use super::person::{Person, Shown};
+use super::ConnRef;
+use super::person::{Connection, Person, Shown};
 use super::table::ConnTable;
 use crate::counters::GatewayCounters;
 use crate::feed::{self, PublicText};
@@ -41,6 +42,8 @@ pub(crate) struct Outside {
     pub(crate) epochs: AtomicU64,
     /// Days for which changes of status are kept; 0 for none.
     pub(crate) history_days: AtomicU64,
+    /// Connections by platform, in the order of [`Platform::ALL`].
+    pub(crate) platforms: [AtomicU64; Platform::ALL.len()],
 }
 
 /// What is to be done once the lock is released.
@@ -99,6 +102,19 @@ impl Shard {
         }
     }
 
+    /// Takes a connection out. Gives it, and whose friends it watched.
+    pub(crate) fn drop_connection(&mut self, conn: ConnRef, outside: &Outside) -> Option<(Connection, Arc<Vec<UserId>>)> {
+        let person = self.people.get_mut(&conn.user)?;
+        let connection = person.remove_connection(conn.conn)?;
+        let friends = person.circle.as_ref().map(|circle| circle.friends.clone()).unwrap_or_default();
+        outside.platform(connection.seat.platform).fetch_sub(1, Ordering::Relaxed);
+        if person.connections.is_empty() {
+            person.circle = None;
+        }
+        self.release(conn.user);
+        Some((connection, friends))
+    }
+
     /// Something happened to somebody in memory.
     pub(crate) fn input(
         &mut self,
@@ -136,15 +152,15 @@ impl Shard {
                     }
                 }
                 Effect::Arrived { user } => {
-                    outside.record(now, user, Happening::Arrived);
+                    outside.record(now, user, OccurrenceKind::Arrived);
                 }
                 Effect::Left { user, .. } => {
-                    outside.record(now, user, Happening::Left);
+                    outside.record(now, user, OccurrenceKind::Left);
                 }
                 Effect::Transition { user, from, to, cause, device } => {
                     outside.counters.hub.transitions.count(cause.name());
                     if outside.history_days.load(Ordering::Relaxed) > 0 {
-                        let kind = Happening::Transition { from, to };
+                        let kind = OccurrenceKind::Transition { from, to };
                         outside.keeper.record(Occurrence { user, at_ms: now.0, kind, cause: Some(cause), device });
                     }
                 }
@@ -251,7 +267,12 @@ impl Outside {
         }
     }
 
-    fn record(&self, now: Moment, user: UserId, kind: Happening) {
+    /// How many connections there are of a platform.
+    pub(crate) fn platform(&self, platform: Platform) -> &AtomicU64 {
+        &self.platforms[platform as usize]
+    }
+
+    fn record(&self, now: Moment, user: UserId, kind: OccurrenceKind) {
         self.keeper.record(Occurrence { user, at_ms: now.0, kind, cause: None, device: None });
     }
 
