@@ -10,7 +10,8 @@
 //! - [`population`]: peers, users and torrents, derived from numbers, so that ten million cost nothing to hold
 //! - [`schedule`]: who announces next, with which event and which counters
 //! - [`load`]: the clients: [`load::http`] and [`load::udp`]
-//! - [`floor`]: the do-nothing servers: [`floor::http`] and [`floor::udp`]
+//! - [`crowd`]: people on WebSockets, by the ten thousand
+//! - [`floor`]: the do-nothing servers: [`floor::http`], [`floor::udp`] and [`floor::websocket`]
 //! - [`process`]: servers as child processes on a core of their own, and the processor time they took
 //! - [`server`]: the tracker under test: its database, its settings, its start
 //! - [`rounds`]: alternating rounds against two servers, and medians
@@ -35,6 +36,7 @@ pub mod activity_rate;
 pub mod allocator;
 pub mod bench;
 pub mod contest;
+pub mod crowd;
 pub mod error;
 pub mod floor;
 pub mod installed;

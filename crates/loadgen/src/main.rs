@@ -32,6 +32,8 @@ enum Command {
     FloorHttp(FloorArgs),
     /// Serve one fixed reply over UDP, in batches
     FloorUdp(FloorArgs),
+    /// Send back over WebSocket what comes
+    FloorWebsocket(EchoArgs),
 }
 
 #[derive(Args)]
@@ -85,6 +87,16 @@ struct FloorArgs {
     lifetime_s: u64,
 }
 
+#[derive(Args)]
+struct EchoArgs {
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
+    listen: SocketAddr,
+    /// How long to serve
+    #[arg(long, value_name = "N", default_value_t = floor::LIFETIME_S_DEFAULT)]
+    lifetime_s: u64,
+}
+
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Bench(args) => run_bench(args),
@@ -95,6 +107,9 @@ fn main() -> anyhow::Result<()> {
         Command::FloorUdp(args) => {
             let lifetime = Duration::from_secs(args.lifetime_s);
             Ok(floor::udp::serve(args.listen, usize::from(args.reply_bytes), lifetime)?)
+        }
+        Command::FloorWebsocket(args) => {
+            Ok(floor::websocket::serve(args.listen, Duration::from_secs(args.lifetime_s))?)
         }
     }
 }
