@@ -16,7 +16,7 @@ use loadgen::server;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Load over HTTP and UDP and on the journal and its views, reported as ratios to a limit of the same run.
+/// Load over HTTP, UDP and WebSocket and on the journal and its views, reported as ratios to a limit of the same run.
 #[derive(Parser)]
 #[command(name = "loadgen", version)]
 struct Cli {
@@ -60,7 +60,8 @@ struct BenchArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
     pipeline: u16,
     /// Measure only what has this in its name: http, udp, swarm, journal-redis, journal-aof, journal-sqlite,
-    /// ledger-sqlite, ledger-postgresql, ledger-mariadb, activity, queue
+    /// ledger-sqlite, ledger-postgresql, ledger-mariadb, activity, queue, gateway-memory, gateway-close,
+    /// gateway-heartbeats, gateway-fan-out
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// The tracker's binary; the one beside this program by default

@@ -113,7 +113,7 @@ impl Connection {
         }
         self.flush()?;
         let mut buffer = std::mem::take(&mut means.buffer);
-        let result = self.read(&mut buffer, is_read_closed, &mut |connection, bytes| {
+        let result = self.read(&mut buffer, is_read_closed, |connection, bytes| {
             connection.understand(bytes, who, means, hear)
         });
         means.buffer = buffer;
@@ -137,7 +137,7 @@ impl Connection {
         &mut self,
         buffer: &mut [u8],
         is_read_closed: bool,
-        understand: &mut dyn FnMut(&mut Connection, &[u8]) -> Result<usize, Stop>,
+        mut understand: impl FnMut(&mut Connection, &[u8]) -> Result<usize, Stop>,
     ) -> Result<(), Stop> {
         loop {
             let count = match self.stream.read(buffer) {
