@@ -106,11 +106,12 @@ fn measure_sockets(plan: &BenchPlan, cores: Cores) -> Result<Vec<SocketResult>, 
 
 fn measure_gateway(plan: &BenchPlan, cores: Cores) -> Result<GatewayCost, LoadError> {
     let sizes = if plan.quick { gateway_cost::Sizes::QUICK } else { gateway_cost::Sizes::FULL };
-    match &plan.subject {
-        Subject::Tracker(binary) => gateway_cost::measure(binary, &sizes, cores, |name| plan.wants(name)),
-        // The bare server against itself would say nothing that its rounds do not.
-        Subject::StandIn => Ok(GatewayCost::default()),
-    }
+    let binary = match &plan.subject {
+        Subject::Tracker(binary) => Some(binary.as_path()),
+        Subject::StandIn => None,
+    };
+    let this_program = std::env::current_exe().map_err(LoadError::io("finding this program"))?;
+    gateway_cost::measure(binary, &this_program, &sizes, cores, |name| plan.wants(name))
 }
 
 /// Ten thousand peers, then as many copies of them as it takes.

@@ -28,7 +28,7 @@ use crate::report::{Budget, Row};
 use crate::rounds::{Round, median};
 use fan_out::{FanOut, FanOutPlan};
 use farewell::{Farewell, FarewellPlan};
-use ground::Side;
+use ground::{Side, Sides};
 use heartbeats::{HeartbeatPlan, Heartbeats};
 use memory::{MemoryPlan, SessionMemory};
 
@@ -83,33 +83,41 @@ pub struct GatewayCost {
 }
 
 /// Measures what `wants` names: gateway-memory, gateway-close, gateway-heartbeats, gateway-fan-out.
+///
+/// `binary` is the gateway's; without one, a second bare server stands in for it, and ratios should be one.
 pub fn measure(
-    binary: &Path,
+    binary: Option<&Path>,
+    bare: &Path,
     sizes: &Sizes,
     cores: Cores,
     wants: impl Fn(&str) -> bool,
 ) -> Result<GatewayCost, LoadError> {
-    let gateway = |presence: &str| Side::Gateway { binary: binary.to_owned(), presence: presence.to_owned() };
+    let bare = Side::Bare(bare.to_owned());
+    let sides = |presence: &str| {
+        let gateway = binary.map_or_else(
+            || bare.clone(),
+            |binary| Side::Gateway { binary: binary.to_owned(), presence: presence.to_owned() },
+        );
+        Sides { gateway, bare: bare.clone() }
+    };
     let mut found = GatewayCost::default();
     if wants("gateway-memory") {
-        let sides = [
-            (gateway(""), Vec::new()),
-            (gateway(""), friends::ring(sizes.memory.sessions, FRIENDS)),
-            (Side::Bare, Vec::new()),
-        ];
-        let [alone, befriended, bare] =
-            sides.map(|(side, pairs)| memory::measure(&side, cores, sizes.memory, &pairs));
-        found.memory = Some([alone?, befriended?, bare?]);
+        let Sides { gateway, bare } = sides("");
+        let ring = friends::ring(sizes.memory.sessions, FRIENDS);
+        found.memory = Some([
+            memory::measure(&gateway, cores, sizes.memory, &[])?,
+            memory::measure(&gateway, cores, sizes.memory, &ring)?,
+            memory::measure(&bare, cores, sizes.memory, &[])?,
+        ]);
     }
     if wants("gateway-close") {
-        found.farewell = Some(farewell::measure(&gateway(""), cores, sizes.farewell)?);
+        found.farewell = Some(farewell::measure(&sides(""), cores, sizes.farewell)?);
     }
     if wants("gateway-heartbeats") {
-        let every_second = gateway("ping_s = 1");
-        found.heartbeats = Some(heartbeats::measure(&every_second, cores, sizes.heartbeats)?);
+        found.heartbeats = Some(heartbeats::measure(&sides("ping_s = 1"), cores, sizes.heartbeats)?);
     }
     if wants("gateway-fan-out") {
-        found.fan_out = Some(fan_out::measure(&gateway("batch_ms = 0"), cores, sizes.fan_out)?);
+        found.fan_out = Some(fan_out::measure(&sides("batch_ms = 0"), cores, sizes.fan_out)?);
     }
     Ok(found)
 }

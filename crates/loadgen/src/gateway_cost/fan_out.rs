@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::ground::{Ground, Side, member_at, none_lost, note_trouble};
+use super::ground::{Ground, Sides, member_at, none_lost, note_trouble};
 use crate::crowd::Event;
 use crate::error::LoadError;
 use crate::floor::websocket::TO_ALL;
@@ -16,6 +16,8 @@ use crate::rounds::{Comparison, Round};
 
 /// How long everybody may take to be told.
 const TOLD_LIMIT: Duration = Duration::from_secs(20);
+/// The size of a message where a bare server stands in for the gateway.
+const STAND_IN_BYTES: usize = 256;
 /// The one who is watched.
 const PERSON: u64 = 1;
 
@@ -42,15 +44,16 @@ pub struct FanOut {
 }
 
 /// Measures both, round by round in turn.
-pub fn measure(gateway: &Side, cores: Cores, plan: FanOutPlan) -> Result<FanOut, LoadError> {
+pub fn measure(sides: &Sides, cores: Cores, plan: FanOutPlan) -> Result<FanOut, LoadError> {
     let steps = u64::from(plan.rounds) * 2;
     let mut stage = Stage::begin(format!("one person changes, {} are told", plan.watchers), steps);
     let friends: Vec<(u64, u64)> =
         (0..u64::from(plan.watchers)).map(|watcher| (PERSON, PERSON + 1 + watcher)).collect();
-    let mut ours = Audience::gather(Ground::start(gateway, cores, &friends)?, plan)?;
+    let mut ours = Audience::gather(Ground::start(&sides.gateway, cores, &friends)?, plan)?;
+    ours.bare_bytes = sides.gateway.is_bare().then_some(STAND_IN_BYTES);
     let first = ours.round(plan.round / 4)?;
     let message_bytes = first.reply_bytes_mean().round() as usize;
-    let mut bare = Audience::gather(Ground::start(&Side::Bare, cores, &[])?, plan)?;
+    let mut bare = Audience::gather(Ground::start(&sides.bare, cores, &[])?, plan)?;
     bare.bare_bytes = Some(message_bytes);
     bare.round(plan.round / 4)?;
     let mut comparison = Comparison::default();

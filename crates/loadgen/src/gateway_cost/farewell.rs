@@ -10,7 +10,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use serde::Serialize;
 
-use super::ground::{Ground, Side, member_at, none_lost, note_trouble};
+use super::ground::{Ground, Side, Sides, member_at, none_lost, note_trouble};
 use crate::crowd::{Event, Member};
 use crate::error::LoadError;
 use crate::latencies::{Latencies, Percentiles};
@@ -45,10 +45,10 @@ pub struct Farewell {
 }
 
 /// Measures both.
-pub fn measure(gateway: &Side, cores: Cores, plan: FarewellPlan) -> Result<Farewell, LoadError> {
+pub fn measure(sides: &Sides, cores: Cores, plan: FarewellPlan) -> Result<Farewell, LoadError> {
     let stage = Stage::begin(format!("closed among {} sessions", plan.sessions), 1);
-    let told = run(gateway, cores, plan)?.percentiles();
-    let bare = run(&Side::Bare, cores, plan)?.percentiles();
+    let told = run(&sides.gateway, cores, plan)?.percentiles();
+    let bare = run(&sides.bare, cores, plan)?.percentiles();
     stage.end(&format!("told after {:.2} ms, p99 {:.2} ms", told.p50_ms, told.p99_ms));
     Ok(Farewell { sessions: plan.sessions, told, bare })
 }
@@ -57,7 +57,7 @@ pub fn measure(gateway: &Side, cores: Cores, plan: FarewellPlan) -> Result<Farew
 type Awaited = HashMap<Member, Duration>;
 
 fn run(side: &Side, cores: Cores, plan: FarewellPlan) -> Result<Latencies, LoadError> {
-    let is_bare = matches!(side, Side::Bare);
+    let is_bare = side.is_bare();
     let pairs: Vec<(u64, u64)> =
         (0..u64::from(plan.sessions / 2)).map(|pair| (2 * pair + 1, 2 * pair + 2)).collect();
     let mut ground = Ground::start(side, cores, &pairs)?;

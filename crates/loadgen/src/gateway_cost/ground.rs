@@ -28,8 +28,24 @@ pub enum Side {
         /// Lines of the section `[presence]`.
         presence: String,
     },
+    /// The bare server, which this program at this place is when it is told to be.
+    Bare(PathBuf),
+}
+
+/// What is measured, and what it is held against.
+#[derive(Clone, Debug)]
+pub struct Sides {
+    /// The gateway, or a bare server that stands in for it.
+    pub gateway: Side,
     /// The bare server.
-    Bare,
+    pub bare: Side,
+}
+
+impl Side {
+    /// Whether nothing but messages is spoken there.
+    pub fn is_bare(&self) -> bool {
+        matches!(self, Side::Bare(_))
+    }
 }
 
 /// A running server and its crowd. The server ends with this.
@@ -53,12 +69,12 @@ impl Ground {
                 super::friends::write(folder.path(), friends)?;
                 start_gateway(binary, presence, address, folder.path(), cores)?
             }
-            Side::Bare => start_bare(address, folder.path(), cores)?,
+            Side::Bare(program) => start_bare(program, address, folder.path(), cores)?,
         };
         process.wait_for_tcp(address)?;
         let speech = match side {
             Side::Gateway { .. } => Speech::Centrifuge(TokenKey::new(SECRET)),
-            Side::Bare => Speech::Plain,
+            Side::Bare(_) => Speech::Plain,
         };
         let crowd = Crowd::new(CrowdPlan { server: address, speech, opening_max: OPENING_MAX })?;
         Ok(Ground { process, crowd, address, _folder: folder })
@@ -145,10 +161,14 @@ fn start_gateway(
     ServerProcess::start(cores.server, binary, &args, &data.join("rollcall.log"))
 }
 
-fn start_bare(address: SocketAddr, data: &Path, cores: Cores) -> Result<ServerProcess, LoadError> {
-    let this_program = std::env::current_exe().map_err(LoadError::io("finding this program"))?;
+fn start_bare(
+    program: &Path,
+    address: SocketAddr,
+    data: &Path,
+    cores: Cores,
+) -> Result<ServerProcess, LoadError> {
     let args = ["floor-websocket", "--listen", &address.to_string()].map(str::to_owned);
-    ServerProcess::start(cores.server, &this_program, &args, &data.join("bare.log"))
+    ServerProcess::start(cores.server, program, &args, &data.join("bare.log"))
 }
 
 /// The defaults, except where a crowd on one machine would meet a limit meant for strangers: the limits are checked all

@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::ground::{Ground, Side, member_at, none_lost, note_trouble};
+use super::ground::{Ground, Side, Sides, member_at, none_lost, note_trouble};
 use crate::error::LoadError;
 use crate::process::Cores;
 use crate::progress::Stage;
 use crate::rounds::median;
 
-/// How long everybody is connected before the first round: pings are spread over their interval by then.
-const WARM_UP: Duration = Duration::from_secs(2);
 /// The bare server's messages are spread evenly, in steps of this.
 const STEP: Duration = Duration::from_millis(2);
 
@@ -51,10 +49,10 @@ impl Heartbeats {
 }
 
 /// Measures both, one after the other: a server that pings by itself would disturb the other's rounds.
-pub fn measure(gateway: &Side, cores: Cores, plan: HeartbeatPlan) -> Result<Heartbeats, LoadError> {
+pub fn measure(sides: &Sides, cores: Cores, plan: HeartbeatPlan) -> Result<Heartbeats, LoadError> {
     let stage = Stage::begin(format!("heartbeats of {} sessions", plan.sessions), 1);
-    let gateway_ns = rounds(gateway, cores, plan)?;
-    let bare_ns = rounds(&Side::Bare, cores, plan)?;
+    let gateway_ns = rounds(&sides.gateway, cores, plan)?;
+    let bare_ns = rounds(&sides.bare, cores, plan)?;
     let heartbeats = Heartbeats { sessions: plan.sessions, gateway_ns, bare_ns };
     stage.end(&format!("{:.0} a second on one core", heartbeats.per_s()));
     Ok(heartbeats)
@@ -63,13 +61,14 @@ pub fn measure(gateway: &Side, cores: Cores, plan: HeartbeatPlan) -> Result<Hear
 fn rounds(side: &Side, cores: Cores, plan: HeartbeatPlan) -> Result<Vec<f64>, LoadError> {
     let mut ground = Ground::start(side, cores, &[])?;
     ground.fill(1, plan.sessions)?;
-    ground.hold(WARM_UP)?;
+    // Pings are spread over their interval by then.
+    ground.hold(plan.round)?;
     let mut costs = Vec::new();
     for _ in 0..plan.rounds {
         let (cpu, heard) = (ground.process.cpu_time()?, ground.crowd.counts());
         match side {
             Side::Gateway { .. } => ground.hold(plan.round)?,
-            Side::Bare => echo_for(&mut ground, plan)?,
+            Side::Bare(_) => echo_for(&mut ground, plan)?,
         }
         let now = ground.crowd.counts();
         let beats = (now.pings - heard.pings) + (now.messages - heard.messages);

@@ -9,12 +9,13 @@ use crate::error::LoadError;
 use crate::process::Cores;
 use crate::progress::Stage;
 
-/// Connected and gone before anything is measured, so that what a server needs once is not counted.
-const WARM_UP: u32 = 200;
+/// Connected and gone before anything is measured, so that what a server needs once is not counted. Few: what they leave
+/// behind, those who are measured would find.
+const WARM_UP: u32 = 10;
 /// The users of the warm-up, whom nobody knows.
 const WARM_UP_FIRST: u64 = 1 << 40;
 /// How often memory is looked at while it settles.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +45,7 @@ pub fn measure(
     friends: &[(u64, u64)],
 ) -> Result<SessionMemory, LoadError> {
     let name = match side {
-        Side::Bare => "the bare server",
+        Side::Bare(_) => "the bare server",
         Side::Gateway { .. } if friends.is_empty() => "the gateway",
         Side::Gateway { .. } => "the gateway, with friends",
     };
