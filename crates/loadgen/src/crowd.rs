@@ -12,10 +12,12 @@
 //!
 //! - [`frames`]: the client's half of RFC 6455
 //! - [`speech`]: upgrade, token, connect command, and the lines of the server
+//! - [`friends`]: friendships, straight into the database
 //! - `connection`: one connection, from the first packet to the last line
 
 mod connection;
 pub mod frames;
+pub mod friends;
 pub mod speech;
 
 use std::collections::VecDeque;

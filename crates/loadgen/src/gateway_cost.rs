@@ -7,12 +7,10 @@
 //! # Layout
 //!
 //! - [`ground`]: a server with a crowd before it
-//! - [`friends`]: friendships, written before a server starts
 //! - [`memory`], [`farewell`], [`heartbeats`], [`fan_out`]: one measurement each
 
 pub mod fan_out;
 pub mod farewell;
-pub mod friends;
 pub mod ground;
 pub mod heartbeats;
 pub mod memory;
@@ -22,6 +20,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::crowd::friends;
 use crate::error::LoadError;
 use crate::process::Cores;
 use crate::report::{Budget, Row};
@@ -135,16 +134,18 @@ impl GatewayCost {
 }
 
 fn memory_rows([alone, befriended, bare]: &[SessionMemory; 3]) -> [Row; 3] {
-    let note = format!(
-        "resident memory of the server that each of {} sessions adds; limit = a connection of a bare tokio-tungstenite \
-         server with buffers of 1 KiB",
-        alone.sessions
-    );
     let row = |what: String, memory: &SessionMemory| {
+        let used = memory
+            .allocated_per_session
+            .map_or_else(String::new, |bytes| format!(", of which the program uses {bytes:.0}"));
         Row::plain(what, memory.bytes_per_session, "bytes")
             .against(bare.bytes_per_session, memory.bytes_per_session / bare.bytes_per_session.max(1.0))
             .judged_by(MEMORY_BUDGET)
-            .noting(note.clone())
+            .noting(format!(
+                "resident memory of the server that each of {} sessions adds{used}; limit = a connection of a bare \
+                 tokio-tungstenite server with buffers of 1 KiB",
+                memory.sessions
+            ))
     };
     let per_core = |memory: &SessionMemory| 1e9 / memory.connect_cpu_ns.max(1.0);
     let connects = Row::plain("connects per second of a core", per_core(befriended), "/s")

@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use loadgen::bench::{self, BenchPlan};
 use loadgen::floor;
 use loadgen::over_socket::Subject;
+use loadgen::process;
 use loadgen::server;
 
 // The tracker's allocator, so that bytes per peer are what the tracker would take.
@@ -99,6 +100,7 @@ struct EchoArgs {
 }
 
 fn main() -> anyhow::Result<()> {
+    process::open_many_files();
     match Cli::parse().command {
         Command::Bench(args) => run_bench(args),
         Command::FloorHttp(args) => {

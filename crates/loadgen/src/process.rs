@@ -12,6 +12,7 @@ use std::time::Duration;
 use domain::clock::Stopwatch;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::{Pid, SysconfVar, sysconf};
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::error::LoadError;
 
@@ -199,6 +200,14 @@ fn time_waited(pid: u32) -> Duration {
         .filter_map(|line| line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok())
         .sum();
     Duration::from_nanos(waited_ns)
+}
+
+/// Lets this process, and those it starts from now on, open as many files as the system allows. Every connection is one.
+pub fn open_many_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where it is refused, the old limit holds, and whatever meets it says so.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// An address on loopback whose port was free for TCP and for UDP a moment ago.

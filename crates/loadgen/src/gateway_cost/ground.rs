@@ -7,7 +7,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::crowd::speech::{Speech, TokenKey};
-use crate::crowd::{Crowd, CrowdPlan, Ending, Event, Member};
+use crate::crowd::{Crowd, CrowdPlan, Ending, Event, Member, friends};
 use crate::error::LoadError;
 use crate::process::{Cores, CpuTime, ServerProcess, free_address};
 
@@ -66,7 +66,7 @@ impl Ground {
         let address = free_address()?;
         let mut process = match side {
             Side::Gateway { binary, presence } => {
-                super::friends::write(folder.path(), friends)?;
+                friends::write(folder.path(), friends)?;
                 start_gateway(binary, presence, address, folder.path(), cores)?
             }
             Side::Bare(program) => start_bare(program, address, folder.path(), cores)?,
@@ -179,6 +179,7 @@ fn settings(address: SocketAddr, presence: &str) -> String {
 addr = "{address}"
 connections_max = 100000
 requests_per_address_per_s = 0
+metrics_open = true
 
 [gateway]
 token_hmac_secret = "{SECRET}"

@@ -33,6 +33,8 @@ pub struct SessionMemory {
     pub sessions: u32,
     /// Resident bytes that each of them adds.
     pub bytes_per_session: f64,
+    /// What of it the program uses, as its allocator counts; none from the bare server, which does not tell.
+    pub allocated_per_session: Option<f64>,
     /// Processor time of the server to connect one.
     pub connect_cpu_ns: f64,
 }
@@ -55,12 +57,16 @@ pub fn measure(
     ground.empty();
     ground.hold(LOOK_EVERY)?;
     let before = least_resident(&mut ground, LOOK_EVERY * 2)?;
+    let allocated_before = allocated(side, &ground);
     let connecting = ground.fill(1, plan.sessions)?;
     let after = least_resident(&mut ground, plan.settle)?;
     let per_session = |total: f64| total / f64::from(plan.sessions);
     let memory = SessionMemory {
         sessions: plan.sessions,
         bytes_per_session: per_session(after.saturating_sub(before) as f64),
+        allocated_per_session: allocated(side, &ground)
+            .zip(allocated_before)
+            .map(|(after, before)| per_session(after - before)),
         connect_cpu_ns: per_session(connecting.used().as_nanos() as f64),
     };
     stage.end(&format!(
@@ -69,6 +75,18 @@ pub fn measure(
         memory.connect_cpu_ns / 1e3
     ));
     Ok(memory)
+}
+
+/// What the gateway's allocator has handed out, from its metrics page.
+fn allocated(side: &Side, ground: &Ground) -> Option<f64> {
+    if side.is_bare() {
+        return None;
+    }
+    let page = testkit::http::get(ground.address, "/metrics").body;
+    let page = String::from_utf8_lossy(&page);
+    page.lines()
+        .find_map(|line| line.strip_prefix("rollcall_allocator_allocated_bytes "))
+        .and_then(|bytes| bytes.parse().ok())
 }
 
 /// The least that was resident during this time, in which everybody is idle.
