@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 
 use domain::UserId;
-use presence::{Privacy, Sight};
+use presence::{LastKnown, Privacy, Sight};
 
 use crate::error::PeopleError;
 use crate::privacy::visibility;
-use crate::remembered::{LastKnown, LastRow};
+use crate::remembered::LastRow;
 use crate::sql::{Cell, Statement};
 use crate::store::{LIST_MAX, People, sql_id, sql_ids, user_of};
 
@@ -165,18 +165,15 @@ impl People {
 
     /// What `viewer` may see of these, friends or not, with what was last known of each: one for each who is asked, in
     /// their order. Everybody may see all of themselves.
-    pub async fn sights(
-        &self,
-        viewer: UserId,
-        users: &[UserId],
-    ) -> Result<Vec<Acquaintance>, PeopleError> {
+    pub async fn sights(&self, viewer: UserId, users: &[UserId]) -> Result<Vec<Acquaintance>, PeopleError> {
         let friends: BTreeSet<UserId> = self.friends_among(viewer, users).await?.into_iter().collect();
         let mut known: HashMap<UserId, Acquaintance> = HashMap::with_capacity(users.len());
         for chunk in users.chunks(LIST_MAX) {
             let me = Cell::from(sql_id(viewer));
             let rows: Vec<AcquaintanceRow> =
                 self.read(&ANYBODY, &[me.clone(), Cell::Numbers(sql_ids(chunk)), me]).await?;
-            let found = rows.into_iter().filter_map(|row| self.acquaintance(row, |user| friends.contains(&user)));
+            let found =
+                rows.into_iter().filter_map(|row| self.acquaintance(row, |user| friends.contains(&user)));
             known.extend(found.map(|(_, acquaintance)| (acquaintance.user, acquaintance)));
         }
         Ok(users.iter().filter_map(|user| known.get(user).cloned()).collect())
@@ -202,6 +199,6 @@ impl People {
             true => Sight { status: true, last_seen: true },
             false => privacy.sight(viewer, is_friend),
         };
-        Some((viewer, Acquaintance { user, is_friend, sight, last: row.last.into() }))
+        Some((viewer, Acquaintance { user, is_friend, sight, last: row.last.known() }))
     }
 }

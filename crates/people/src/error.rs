@@ -15,7 +15,9 @@ pub enum PeopleError {
     #[error("user {0} cannot be their own friend: name two people")]
     OwnFriend(UserId),
     /// Somebody would have more friends than one may have. Nothing was changed.
-    #[error("user {user} would have more than {max} friends, which is the most: remove some first; nothing was changed")]
+    #[error(
+        "user {user} would have more than {max} friends, which is the most: remove some first; nothing was changed"
+    )]
     TooManyFriends {
         /// Who.
         user: UserId,

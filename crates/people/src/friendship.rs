@@ -110,11 +110,7 @@ pub struct Added {
 
 impl People {
     /// Makes pairs friends: all of them, or none. Whoever is a friend already stays one, since when they were.
-    pub async fn add_friends(
-        &self,
-        pairs: &[(UserId, UserId)],
-        now: UnixTime,
-    ) -> Result<Added, PeopleError> {
+    pub async fn add_friends(&self, pairs: &[(UserId, UserId)], now: UnixTime) -> Result<Added, PeopleError> {
         let wanted = ordered(pairs)?;
         if wanted.is_empty() {
             return Ok(Added::default());
@@ -154,8 +150,7 @@ impl People {
     async fn check_popularity(&self, page: &mut Page, people: &[i64]) -> Result<(), Undone> {
         let max = self.settings.friends_max;
         let listed = Cell::Numbers(people.to_vec());
-        let found: Vec<(i64,)> =
-            page.on().read(&TOO_POPULAR, &[listed.clone(), listed, max.into()]).await?;
+        let found: Vec<(i64,)> = page.on().read(&TOO_POPULAR, &[listed.clone(), listed, max.into()]).await?;
         match found.first().and_then(|(id,)| user_of(*id)) {
             Some(user) => Err(PeopleError::TooManyFriends { user, max }.into()),
             None => Ok(()),

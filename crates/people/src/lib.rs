@@ -35,6 +35,5 @@ pub use circle::{Acquaintance, Circle};
 pub use error::PeopleError;
 pub use follow::{FollowCounters, Follower, PeopleChange};
 pub use friendship::{Added, Friend};
-pub use history::{Happening, Kinds, Occurrence, OccurrenceId, Recorded};
-pub use remembered::{LastKnown, Remembered};
+pub use history::{Kinds, Occurrence, OccurrenceId, OccurrenceKind, Recorded};
 pub use store::{Counters, MIGRATIONS, People, PeopleSettings};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::{UnixTime, UserId};
-use presence::{Declaration, Declared};
+use presence::{Declaration, Declared, LastKnown, Remembered};
 
 use crate::error::PeopleError;
 use crate::sql::{Bulk, Cell, Page, Statement};
@@ -73,38 +73,6 @@ const HERE: Statement = Statement::portable(
      FROM people_presence WHERE here = 1 AND user_id > ? ORDER BY user_id LIMIT ?",
 );
 
-/// What should be known of a person after a crash.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remembered {
-    /// Who.
-    pub user: UserId,
-    /// Whether they are here.
-    pub here: bool,
-    /// What they say of themselves.
-    pub declaration: Option<Declaration>,
-    /// When they were last here, as others may know.
-    pub last_seen: Option<UnixTime>,
-    /// Since when they have been hidden.
-    pub hidden_since: Option<UnixTime>,
-    /// The version of what others see.
-    pub public_version: u64,
-    /// The version of what their own devices see.
-    pub own_version: u64,
-}
-
-/// What was last known of somebody who is not here.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LastKnown {
-    /// When they were last here, as others may know.
-    pub last_seen: Option<UnixTime>,
-    /// The version of what others see.
-    pub public_version: u64,
-    /// The version of what their own devices see.
-    pub own_version: u64,
-    /// What they say of themselves.
-    pub declaration: Option<Declaration>,
-}
-
 /// What was last known, as it stands in a row that may be missing.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct LastRow {
@@ -124,8 +92,9 @@ struct HereRow {
     last: LastRow,
 }
 
-impl From<LastRow> for LastKnown {
-    fn from(row: LastRow) -> LastKnown {
+impl LastRow {
+    pub(crate) fn known(self) -> LastKnown {
+        let row = self;
         let version = |number: Option<i64>| number.map_or(0, |number| u64::try_from(number).unwrap_or(0));
         let status = row.declared.as_deref().and_then(Declared::from_name);
         LastKnown {
@@ -173,7 +142,7 @@ fn versions(remembered: &Remembered) -> (u64, u64) {
 }
 
 fn remembered(row: HereRow) -> Option<Remembered> {
-    let last = LastKnown::from(row.last);
+    let last = row.last.known();
     Some(Remembered {
         user: user_of(row.user_id)?,
         here: true,

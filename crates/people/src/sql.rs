@@ -273,10 +273,7 @@ impl Column {
         }
     }
 
-    fn bind<'q>(
-        asked: Query<'q, Postgres, PgArguments>,
-        column: Column,
-    ) -> Query<'q, Postgres, PgArguments> {
+    fn bind<'q>(asked: Query<'q, Postgres, PgArguments>, column: Column) -> Query<'q, Postgres, PgArguments> {
         match column {
             Column::Numbers(numbers) => asked.bind(numbers),
             Column::Texts(texts) => asked.bind(texts),

@@ -170,3 +170,29 @@ pub(crate) fn user_of(number: i64) -> Option<UserId> {
 pub(crate) fn moment_of(seconds: i64) -> UnixTime {
     UnixTime(u32::try_from(seconds.max(0)).unwrap_or(u32::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever asks does so in a task of a runtime with several threads.
+    #[test]
+    fn futures_can_be_sent() {
+        fn sent(people: &People, user: UserId) -> impl Send {
+            async move {
+                people.add_friends(&[(user, user)], UnixTime(0)).await?;
+                people.remove_friends(&[]).await?;
+                people.circles(&[user]).await?;
+                people.sights(user, &[user]).await?;
+                people.set_privacy(user, &people.privacy(user).await?).await?;
+                people.remember(&people.here(None, 1).await?).await?;
+                people.record(&[]).await?;
+                people.prune_history(0, 1).await?;
+                people.set_cursor("", people.newest_occurrence().await?).await?;
+                people.follow(Duration::ZERO).next().await;
+                Ok::<(), PeopleError>(())
+            }
+        }
+        let _ = sent;
+    }
+}

@@ -65,7 +65,7 @@ CREATE TABLE IF NOT EXISTS people_history (
     kind        VARCHAR(16) CHARACTER SET ascii NOT NULL,
     from_status VARCHAR(16) CHARACTER SET ascii,
     to_status   VARCHAR(16) CHARACTER SET ascii,
-    cause       VARCHAR(64) CHARACTER SET ascii NOT NULL,
+    cause       VARCHAR(64) CHARACTER SET ascii,
     device      VARCHAR(64) CHARACTER SET ascii,
     KEY people_history_by_user (user_id, id),
     KEY people_history_by_kind (kind, id),

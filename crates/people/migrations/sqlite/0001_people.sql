@@ -62,7 +62,7 @@ CREATE TABLE people_history (
     kind        TEXT    NOT NULL CHECK (kind IN ('arrived', 'left', 'transition')),
     from_status TEXT,
     to_status   TEXT,
-    cause       TEXT    NOT NULL,
+    cause       TEXT,
     device      TEXT
 ) STRICT;
 
