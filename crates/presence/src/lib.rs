@@ -11,7 +11,7 @@
 //! - [`policy`]: how long things may take
 //! - [`machine`]: the document's state machine
 //! - [`input`], [`view`]: what goes into a roster, what comes out, what can be read
-//! - [`roster`]: the persons of a shard
+//! - [`roster`]: the persons of a shard; inside, `person` adds up `session`s, each with its `pulse`, kept in `slots`
 //! - [`moment`]: time by the clock, and time that never goes back
 //!
 //! # Deliberately absent
@@ -23,9 +23,13 @@ pub mod device;
 pub mod input;
 pub mod machine;
 pub mod moment;
+mod person;
 pub mod policy;
 pub mod privacy;
+mod pulse;
 pub mod roster;
+mod session;
+mod slots;
 pub mod status;
 pub mod view;
 

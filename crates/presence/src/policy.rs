@@ -75,7 +75,7 @@ impl Policy {
     pub const SESSIONS_MAX: u32 = 128;
 
     /// A person who left is remembered here for at least this long, so that what became of them can be read.
-    pub(crate) const LINGER_MIN: Seconds = Seconds(60);
+    pub(crate) const KEEP_MIN: Seconds = Seconds(60);
 
     /// Silence after which a device in use is gone.
     pub(crate) fn gone(&self) -> Seconds {
@@ -129,8 +129,8 @@ impl Policy {
     }
 
     /// How long a person who left is kept here.
-    pub(crate) fn linger(&self) -> Seconds {
-        self.flap_forget.max(Policy::LINGER_MIN)
+    pub(crate) fn keep_after_leaving(&self) -> Seconds {
+        self.flap_forget.max(Policy::KEEP_MIN)
     }
 }
 

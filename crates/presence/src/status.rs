@@ -94,3 +94,10 @@ pub struct Declaration {
     /// When it ends by itself.
     pub until: Option<UnixTime>,
 }
+
+impl Declaration {
+    /// Whether it hides the person.
+    pub fn hides(&self) -> bool {
+        self.status == Declared::Invisible
+    }
+}

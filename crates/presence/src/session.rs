@@ -1,0 +1,157 @@
+//! One session: a connection, or the HTTP heartbeats of one device.
+//!
+//! A hundred thousand of these lie in memory, so they are kept small.
+
+use domain::UnixTime;
+
+use crate::device::{AppState, DeviceId, Platform};
+use crate::input::{ConnId, Hello};
+use crate::machine::Phase;
+use crate::moment::{Steady, Timeline};
+use crate::policy::{Policy, Rule};
+use crate::pulse::Pulse;
+use crate::status::{Declared, Status};
+use crate::view::SessionView;
+
+/// What keeps a session alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A connection.
+    Connection(ConnId),
+    /// Heartbeats over HTTP.
+    Heartbeats,
+    /// Nothing any more: it is over, and only shown until the grace period ends.
+    Lingering,
+}
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// The slot of its person.
+    pub person: u32,
+    /// The slot of the person's next session.
+    pub next: u32,
+    pub kind: Kind,
+    pub since: UnixTime,
+    /// When the next regular ping goes out, in steady seconds.
+    pub ping_at_s: u32,
+    pub pulse: Pulse,
+    pub device: DeviceId,
+    pub platform: Platform,
+    pub app: AppState,
+    /// What was said at connect and holds while the session lives.
+    pub said: Option<Declared>,
+    earlier: Earlier,
+}
+
+impl Session {
+    pub fn new(person: u32, kind: Kind, hello: Hello, now: Steady, since: UnixTime) -> Session {
+        Session {
+            person,
+            next: crate::slots::NONE,
+            kind,
+            since,
+            ping_at_s: u32::MAX,
+            pulse: Pulse::new(now),
+            device: hello.device,
+            platform: hello.platform,
+            app: hello.app,
+            said: hello.declared,
+            earlier: Earlier::default(),
+        }
+    }
+
+    /// A heartbeat.
+    pub fn heard(&mut self, now: Steady) {
+        self.earlier.push(now.since_ms(self.pulse.heard_at()));
+        self.pulse.heard(now);
+    }
+
+    pub fn conn(&self) -> Option<ConnId> {
+        match self.kind {
+            Kind::Connection(conn) => Some(conn),
+            Kind::Heartbeats | Kind::Lingering => None,
+        }
+    }
+
+    pub fn is_live(&self) -> bool {
+        self.kind != Kind::Lingering
+    }
+
+    pub fn rule(&self, policy: &Policy) -> Rule {
+        policy.rule(self.conn().is_some(), self.app)
+    }
+
+    /// Whether it is automatically online; otherwise away.
+    pub fn is_online(&self) -> bool {
+        self.app != AppState::Inactive && self.pulse.phase() == Phase::Online
+    }
+
+    /// Online or away, by what the device does.
+    pub fn status(&self) -> Status {
+        if self.is_online() { Status::Online } else { Status::Away }
+    }
+
+    pub fn view(&self, timeline: &Timeline) -> SessionView {
+        let mut at = self.pulse.heard_at();
+        let mut heartbeats = vec![timeline.moment(at)];
+        for distance_ms in self.earlier.distances_ms() {
+            at = Steady(at.0.saturating_sub(u64::from(distance_ms)));
+            heartbeats.push(timeline.moment(at));
+        }
+        SessionView {
+            conn: self.conn(),
+            device: self.device.clone(),
+            platform: self.platform,
+            app: self.app,
+            status: self.status(),
+            since: self.since,
+            heartbeats,
+        }
+    }
+}
+
+/// The nine heartbeats before the last one (P10), as distances: the first is the latest.
+#[derive(Clone, Copy, Debug, Default)]
+struct Earlier {
+    distances: [[u8; 3]; 9],
+    len: u8,
+}
+
+impl Earlier {
+    /// What three bytes hold: 4.6 hours. A greater distance is kept as this.
+    const DISTANCE_MS_MAX: u64 = 0xff_ffff;
+
+    fn push(&mut self, distance_ms: u64) {
+        let [a, b, c, ..] = distance_ms.min(Self::DISTANCE_MS_MAX).to_le_bytes();
+        self.distances.copy_within(..8, 1);
+        self.distances[0] = [a, b, c];
+        self.len = (self.len + 1).min(9);
+    }
+
+    fn distances_ms(&self) -> impl Iterator<Item = u32> {
+        let kept = &self.distances[..usize::from(self.len)];
+        kept.iter().map(|[a, b, c]| u32::from_le_bytes([*a, *b, *c, 0]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::moment::Moment;
+
+    #[test]
+    fn p10_the_last_ten_heartbeats_are_kept() {
+        let device = DeviceId::new("phone").unwrap();
+        let hello = Hello { device, platform: Platform::Phone, app: AppState::Foreground, declared: None };
+        let mut timeline = Timeline::new(Moment(1_000_000));
+        let mut session = Session::new(0, Kind::Heartbeats, hello, Steady(1_000_000), UnixTime(1000));
+        assert_eq!(session.view(&timeline).heartbeats, [Moment(1_000_000)]);
+        for beat in 1..=12 {
+            session.heard(timeline.at(Moment(1_000_000 + beat * 25_001)));
+        }
+        let expected: Vec<Moment> = (3..=12).rev().map(|beat| Moment(1_000_000 + beat * 25_001)).collect();
+        assert_eq!(session.view(&timeline).heartbeats, expected);
+        session.heard(timeline.at(Moment(1_000_000_000)));
+        assert_eq!(session.view(&timeline).heartbeats.len(), 10);
+    }
+}
