@@ -7,6 +7,7 @@ use access::audit::Audit;
 use access::keys::KeyRing;
 use access::{Gate, Passkeys, Store};
 use domain::clock::Clock;
+use gateway::Gateway;
 use journal::Journal;
 use ledger::{HitAndRunPolicy, Ledger};
 use tokio::sync::watch;
@@ -46,6 +47,8 @@ pub struct Parts {
     pub hit_and_run: HitAndRunPolicy,
     /// The swarms, if this process has them.
     pub tracker: Option<Arc<Tracker>>,
+    /// Connections of people, if this process has them.
+    pub gateway: Option<Arc<Gateway>>,
     /// How everything is.
     pub health: Arc<Health>,
     /// What the metrics page shows.
