@@ -24,6 +24,7 @@ use parking_lot::Mutex;
 use wire::websocket::{write_close, write_ping, write_text};
 
 use crate::counters::GatewayCounters;
+use crate::hub::ConnRef;
 use crate::protocol::{CloseCode, Frame};
 use crate::settings::ConnectionSettings;
 
@@ -54,8 +55,8 @@ struct Waiting {
     waker: Option<Waker>,
     /// The session is writing as fast as the client reads: only what changes that matters to it.
     is_blocked: bool,
-    /// Whose feed it is, once the connection has its answer to `connect`.
-    user: Option<UserId>,
+    /// Whose connection it is, once it has its answer to `connect`.
+    conn: Option<ConnRef>,
     /// Answers, in their order.
     replies: Vec<Frame>,
     /// What is told without being asked, in its order.
@@ -183,13 +184,19 @@ impl Outbox {
     }
 
     /// Lets everything out, beginning with the answer to `connect`.
-    pub(crate) fn open(&self, user: UserId, reply: Frame) {
+    pub(crate) fn open(&self, conn: ConnRef, reply: Frame) {
+        // Also of a connection that is closing already: it must be known whose it was.
+        self.waiting.lock().conn = Some(conn);
         self.add(|waiting| {
-            waiting.user = Some(user);
             waiting.frame_bytes += reply.as_bytes().len();
             waiting.replies.insert(0, reply);
             true
         });
+    }
+
+    /// Whose connection it is, once it has its answer to `connect`.
+    pub(crate) fn conn(&self) -> Option<ConnRef> {
+        self.waiting.lock().conn
     }
 
     /// What there is to do. The task is woken when there is more; while it is blocked, only by what it must know then.
@@ -237,10 +244,10 @@ impl Outbox {
             write_ping(out, &[]);
             counters.probes.increment();
         }
-        if let Some(user) = waiting.user
+        if let Some(conn) = waiting.conn
             && (waiting.feed.has_snapshot() || (with_changes && waiting.feed.urgency() > 0))
         {
-            let written = waiting.feed.write(user, out);
+            let written = waiting.feed.write(conn.user, out);
             counters.changes_written.add(written as u64);
             taken.feed = true;
             frames += 1;
@@ -268,7 +275,7 @@ impl Outbox {
 
 impl Waiting {
     fn is_open(&self) -> bool {
-        self.user.is_some()
+        self.conn.is_some()
     }
 
     fn end(&mut self, code: CloseCode) {

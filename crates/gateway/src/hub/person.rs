@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use domain::UserId;
-use presence::{ConnId, Privacy, Sight, Visibility};
+use presence::{ConnId, Platform, Privacy, Sight, Visibility};
 use serde_json::value::RawValue;
 
 use crate::feed::PublicText;
@@ -66,6 +66,7 @@ pub(crate) struct Connection {
 pub(crate) struct Seat {
     /// Its name on the wire, as a number.
     pub(crate) client: u128,
+    pub(crate) platform: Platform,
     /// What the token says about the person.
     pub(crate) info: Option<Arc<RawValue>>,
     /// Whom it tracks, sorted.

@@ -15,13 +15,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use domain::UserId;
 use hashbrown::HashMap;
 use parking_lot::RwLock;
-use people::{Happening, Occurrence};
+use people::{Occurrence, OccurrenceKind};
 use presence::{
-    CloseCause, ConnId, Effect, Input, LastKnown, Moment, Policy, Privacy, Refused, Roster, Sight,
+    CloseCause, ConnId, Effect, Input, LastKnown, Moment, Platform, Policy, Privacy, Refused, Roster, Sight,
     Status,
 };
 
-use super::person::{Person, Shown};
+use super::ConnRef;
+use super::person::{Connection, Person, Shown};
 use super::table::ConnTable;
 use crate::counters::GatewayCounters;
 use crate::feed::{self, PublicText};
@@ -41,6 +42,8 @@ pub(crate) struct Outside {
     pub(crate) epochs: AtomicU64,
     /// Days for which changes of status are kept; 0 for none.
     pub(crate) history_days: AtomicU64,
+    /// Connections by platform, in the order of [`Platform::ALL`].
+    pub(crate) platforms: [AtomicU64; Platform::ALL.len()],
 }
 
 /// What is to be done once the lock is released.
@@ -59,11 +62,7 @@ pub(crate) struct Shard {
 
 impl Shard {
     pub(crate) fn new(policy: Policy, now: Moment, seed: u64) -> Shard {
-        Shard {
-            roster: Roster::new(policy, now, seed),
-            people: HashMap::default(),
-            effects: Vec::new(),
-        }
+        Shard { roster: Roster::new(policy, now, seed), people: HashMap::default(), effects: Vec::new() }
     }
 
     /// Somebody is about to come: brings what was last known of them into memory, unless more is known already.
@@ -72,7 +71,13 @@ impl Shard {
     }
 
     /// Somebody is watched, here or not. Likewise.
-    pub(crate) fn watch(&mut self, now: Moment, user: UserId, last: LastKnown, outside: &Outside) -> &mut Person {
+    pub(crate) fn watch(
+        &mut self,
+        now: Moment,
+        user: UserId,
+        last: LastKnown,
+        outside: &Outside,
+    ) -> &mut Person {
         self.roster.know(now, user, outside.keeper.newest(user, last));
         self.person(user, outside)
     }
@@ -97,6 +102,23 @@ impl Shard {
             self.people.remove(&user);
             self.roster.forget(user);
         }
+    }
+
+    /// Takes a connection out. Gives it, and whose friends it watched.
+    pub(crate) fn drop_connection(
+        &mut self,
+        conn: ConnRef,
+        outside: &Outside,
+    ) -> Option<(Connection, Arc<Vec<UserId>>)> {
+        let person = self.people.get_mut(&conn.user)?;
+        let connection = person.remove_connection(conn.conn)?;
+        let friends = person.circle.as_ref().map(|circle| circle.friends.clone()).unwrap_or_default();
+        outside.platform(connection.seat.platform).fetch_sub(1, Ordering::Relaxed);
+        if person.connections.is_empty() {
+            person.circle = None;
+        }
+        self.release(conn.user);
+        Some((connection, friends))
     }
 
     /// Something happened to somebody in memory.
@@ -126,7 +148,9 @@ impl Shard {
             match effect {
                 Effect::Ping(conn) => outside.outbox(conn, Outbox::ping),
                 Effect::Probe(conn) => outside.outbox(conn, Outbox::probe),
-                Effect::Close { conn, cause } => outside.outbox(conn, |outbox| outbox.close(close_code(cause))),
+                Effect::Close { conn, cause } => {
+                    outside.outbox(conn, |outbox| outbox.close(close_code(cause)))
+                }
                 Effect::Changed { user, public, own, urgent } => {
                     if own {
                         self.tell_own_devices(user, outside, &mut after);
@@ -136,16 +160,22 @@ impl Shard {
                     }
                 }
                 Effect::Arrived { user } => {
-                    outside.record(now, user, Happening::Arrived);
+                    outside.record(now, user, OccurrenceKind::Arrived);
                 }
                 Effect::Left { user, .. } => {
-                    outside.record(now, user, Happening::Left);
+                    outside.record(now, user, OccurrenceKind::Left);
                 }
                 Effect::Transition { user, from, to, cause, device } => {
                     outside.counters.hub.transitions.count(cause.name());
                     if outside.history_days.load(Ordering::Relaxed) > 0 {
-                        let kind = Happening::Transition { from, to };
-                        outside.keeper.record(Occurrence { user, at_ms: now.0, kind, cause: Some(cause), device });
+                        let kind = OccurrenceKind::Transition { from, to };
+                        outside.keeper.record(Occurrence {
+                            user,
+                            at_ms: now.0,
+                            kind,
+                            cause: Some(cause),
+                            device,
+                        });
                     }
                 }
                 Effect::Remember { user } => {
@@ -220,7 +250,13 @@ impl Shard {
     }
 
     /// The person's choice of who may see them. Tells every watcher for whom that makes a difference.
-    pub(crate) fn choose(&mut self, now: Moment, user: UserId, privacy: &Privacy, outside: &Outside) -> After {
+    pub(crate) fn choose(
+        &mut self,
+        now: Moment,
+        user: UserId,
+        privacy: &Privacy,
+        outside: &Outside,
+    ) -> After {
         let mut after = After::default();
         let Some(person) = self.people.get_mut(&user) else { return after };
         if let Some(circle) = &mut person.circle
@@ -251,7 +287,12 @@ impl Outside {
         }
     }
 
-    fn record(&self, now: Moment, user: UserId, kind: Happening) {
+    /// How many connections there are of a platform.
+    pub(crate) fn platform(&self, platform: Platform) -> &AtomicU64 {
+        &self.platforms[platform as usize]
+    }
+
+    fn record(&self, now: Moment, user: UserId, kind: OccurrenceKind) {
         self.keeper.record(Occurrence { user, at_ms: now.0, kind, cause: None, device: None });
     }
 

@@ -74,6 +74,16 @@ impl ConnTable {
         (found, (end < self.slots.len()).then_some(end))
     }
 
+    /// Numbers ever given, free or not.
+    pub(crate) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whose connection it is.
+    pub(crate) fn user(&self, conn: ConnId) -> Option<UserId> {
+        self.at(conn.0).map(|conn| conn.user)
+    }
+
     /// The outbox of a connection.
     pub(crate) fn outbox(&self, conn: ConnId) -> Option<&Arc<Outbox>> {
         self.slots.get(conn.0 as usize)?.as_ref().map(|(_, outbox)| outbox)

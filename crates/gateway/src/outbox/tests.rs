@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
 
+use presence::ConnId;
 use serde_json::{Value, json};
 use wire::websocket::{Decoder, Event};
 
@@ -47,7 +48,7 @@ impl Scene {
     }
 
     fn open(&self) {
-        self.outbox.open(id(7), Frame::text(r#"{"id":1}"#));
+        self.outbox.open(conn(7), Frame::text(r#"{"id":1}"#));
         self.outbox.snapshot(std::iter::empty());
         self.take(true);
         self.look(false);
@@ -87,6 +88,10 @@ fn id(number: u64) -> UserId {
     UserId::new(number).unwrap()
 }
 
+fn conn(number: u64) -> ConnRef {
+    ConnRef { user: id(number), conn: ConnId(1) }
+}
+
 fn user(number: u64, version: u64) -> FeedUser {
     let json = json!({ "id": number.to_string(), "version": version });
     FeedUser { id: id(number), version, json: json.to_string().into() }
@@ -108,7 +113,7 @@ fn nothing_goes_out_before_the_answer_to_connect_and_no_change_before_the_snapsh
     scene.outbox.snapshot([user(7, 1), user(2, 8), user(3, 4)].into_iter());
     assert!(scene.take(true).is_empty());
     assert_eq!(scene.woken(), 0);
-    scene.outbox.open(id(7), Frame::text(r#"{"id":1}"#));
+    scene.outbox.open(conn(7), Frame::text(r#"{"id":1}"#));
     assert_eq!(scene.woken(), 1);
     assert!(scene.look(false).now);
     let out = scene.take(true);
@@ -210,7 +215,7 @@ fn answers_are_written_before_the_end_and_all_else_is_let_go() {
 #[test]
 fn a_long_snapshot_comes_in_several_messages_and_is_not_taken_for_slowness() {
     let scene = scene(16 * 1024);
-    scene.outbox.open(id(7), Frame::text(r#"{"id":1}"#));
+    scene.outbox.open(conn(7), Frame::text(r#"{"id":1}"#));
     let text: Arc<str> = format!(r#"{{"id":"1","text":"{}"}}"#, "x".repeat(10_000)).into();
     scene.outbox.snapshot((1..=60).map(|number| FeedUser {
         id: id(number),

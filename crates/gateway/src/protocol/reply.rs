@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::UserId;
 use serde_json::value::RawValue;
-use wire::websocket::write_text;
+use wire::websocket::{write_pong, write_text};
 
 use super::code::ErrorReply;
 use super::command::CommandKind;
@@ -19,6 +19,13 @@ impl Frame {
     pub fn text(json: &str) -> Frame {
         let mut bytes = Vec::with_capacity(json.len() + 10);
         write_text(&mut bytes, json);
+        Frame(bytes.into())
+    }
+
+    /// The answer to a ping of the WebSocket.
+    pub(crate) fn pong(payload: &[u8]) -> Frame {
+        let mut bytes = Vec::with_capacity(payload.len() + 2);
+        write_pong(&mut bytes, payload);
         Frame(bytes.into())
     }
 

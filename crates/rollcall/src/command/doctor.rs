@@ -105,7 +105,18 @@ async fn examine(patient: Patient, report: &mut Report) {
         in_time("database", database::check(patient)),
         in_time("journal", journal::check(patient)),
     );
-    let all = [data, limits, ports, certificates, exposure::check(patient), people, clock, redis, database, journal];
+    let all = [
+        data,
+        limits,
+        ports,
+        certificates,
+        exposure::check(patient),
+        people,
+        clock,
+        redis,
+        database,
+        journal,
+    ];
     for findings in all {
         report.add(findings);
     }
