@@ -25,7 +25,7 @@ pub async fn require(
     };
     let token = token_in(request.headers()).ok_or_else(refused)?;
     let gateway = crate::api::gateway_of(&site)?;
-    let person = gateway.tokens().identify(token).map_err(|_| refused())?;
+    let person = gateway.tokens.identify(token).map_err(|_| refused())?;
     site.callers.check_person(person.user, site.parts.clock.now_ms())?;
     request.extensions_mut().insert(person);
     Ok(next.run(request).await)

@@ -52,8 +52,6 @@ pub struct Parts {
     pub gateway: Option<Arc<Gateway>>,
     /// The swarms, if this process has them.
     pub tracker: Option<Arc<Tracker>>,
-    /// Connections of people, if this process has them.
-    pub gateway: Option<Arc<Gateway>>,
     /// How everything is.
     pub health: Arc<Health>,
     /// What the metrics page shows.

@@ -126,7 +126,7 @@ impl Place for HistoryPlace {
 )]
 async fn show(State(site): State<Arc<Site>>, Named(id): Named<u64>) -> Result<Json<PersonShown>, Problem> {
     let user = user_id(id)?;
-    let views = gateway_of(&site)?.hub().status(&[user]).await?;
+    let views = gateway_of(&site)?.hub.status(&[user]).await?;
     let view = views.first().ok_or_else(|| Problem::internal("presence", &"it gave no answer"))?;
     Ok(Json(PersonShown::of(view)))
 }
@@ -148,7 +148,7 @@ async fn query(
         return Err(Problem::bad_request(format!("users: at most {QUERY_MAX} at a time")));
     }
     let users: Vec<UserId> = said.users.iter().map(|number| number.0).collect();
-    let views = gateway_of(&site)?.hub().status(&users).await?;
+    let views = gateway_of(&site)?.hub.status(&users).await?;
     Ok(Json(PeopleShown { users: views.iter().map(PersonShown::of).collect() }))
 }
 
@@ -162,7 +162,7 @@ async fn query(
     )
 )]
 async fn count(State(site): State<Arc<Site>>) -> Result<Json<CountShown>, Problem> {
-    Ok(Json(CountShown::of(&gateway_of(&site)?.hub().online_count())))
+    Ok(Json(CountShown::of(&gateway_of(&site)?.hub.online_count())))
 }
 
 /// When a person came, went and changed
@@ -182,7 +182,7 @@ async fn history(
 ) -> Result<Json<Page<HappeningShown>>, Problem> {
     let before = asked.cursor()?.map(|place| place.0);
     let limit = asked.limit()?;
-    let found = gateway_of(&site)?.hub().history(user_id(id)?, before, limit + 1).await?;
+    let found = gateway_of(&site)?.hub.history(user_id(id)?, before, limit + 1).await?;
     Ok(Json(Page::of(found, limit as usize, |told| told.id.0.to_string(), HappeningShown::of)))
 }
 
@@ -200,7 +200,7 @@ async fn devices(
     State(site): State<Arc<Site>>,
     Named(id): Named<u64>,
 ) -> Result<Json<SessionsShown>, Problem> {
-    let sessions = gateway_of(&site)?.hub().devices(user_id(id)?);
+    let sessions = gateway_of(&site)?.hub.devices(user_id(id)?);
     Ok(Json(SessionsShown { sessions: sessions.iter().map(SessionShown::of).collect() }))
 }
 
@@ -225,7 +225,7 @@ async fn disconnect(
 ) -> Result<(StatusCode, Json<Disconnected>), Problem> {
     let user = user_id(id)?;
     let device = said.device.as_deref().map(device_of).transpose()?;
-    let hub = gateway_of(&site)?.hub();
+    let hub = &gateway_of(&site)?.hub;
     let mut change =
         Change::new("user.disconnect", Subject::user(Some(user))).with("reconnect", said.reconnect);
     if let Some(device) = &device {

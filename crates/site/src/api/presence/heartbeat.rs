@@ -102,7 +102,7 @@ async fn heartbeat(
     Extension(person): Extension<Identity>,
     Said(said): Said<HeartbeatSaid>,
 ) -> Result<Json<HeartbeatHeard>, Problem> {
-    let hub = gateway_of(&site)?.hub();
+    let hub = &gateway_of(&site)?.hub;
     let device = device_of(&said.device)?;
     let hello = hello_of(&said, device)?;
     if said.goodbye {
@@ -119,7 +119,8 @@ async fn heartbeat(
 }
 
 fn hello_of(said: &HeartbeatSaid, device: DeviceId) -> Result<Hello, Problem> {
-    let platform = one_of("platform", said.platform.as_deref(), Platform::from_name, "phone, computer or web")?;
+    let platform =
+        one_of("platform", said.platform.as_deref(), Platform::from_name, "phone, computer or web")?;
     let app = one_of(
         "app_state",
         said.app_state.as_deref(),
@@ -128,12 +129,7 @@ fn hello_of(said: &HeartbeatSaid, device: DeviceId) -> Result<Hello, Problem> {
     )?;
     let declared =
         one_of("status", said.status.as_deref(), Declared::from_name, "online, away, busy or invisible")?;
-    Ok(Hello {
-        device,
-        platform: platform.unwrap_or_default(),
-        app: app.unwrap_or_default(),
-        declared,
-    })
+    Ok(Hello { device, platform: platform.unwrap_or_default(), app: app.unwrap_or_default(), declared })
 }
 
 fn one_of<T>(
