@@ -208,7 +208,7 @@ fn is_about(effect: &Effect, who: u64) -> bool {
 
 #[test]
 fn what_must_always_hold_holds_in_every_history() {
-    check(1500, wild_history(), |actions| {
+    check(1000, wild_history(), |actions| {
         let mut observed = Observed::new();
         for action in &actions {
             observed.act(action);
@@ -220,7 +220,7 @@ fn what_must_always_hold_holds_in_every_history() {
 /// A grace period is the only time that somebody without a session is shown, and it ends.
 #[test]
 fn nobody_is_shown_without_a_session_for_longer_than_the_grace() {
-    check(150, wild_history(), |actions| {
+    check(60, wild_history(), |actions| {
         let mut observed = Observed::new();
         let mut shown_for_s: HashMap<u64, u32> = HashMap::new();
         for action in &actions {

@@ -35,7 +35,7 @@ pub fn declaration(status: Declared) -> Declaration {
 
 pub struct Stage {
     pub roster: Roster,
-    /// Seconds since the start.
+    /// Milliseconds since the start.
     pub at_ms: u64,
     /// What came out and was not taken yet.
     pub effects: Vec<Effect>,
