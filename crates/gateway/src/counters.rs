@@ -128,6 +128,24 @@ kinds! {
 }
 
 impl Ending {
+    /// The code with which it was closed; 1006 if without any.
+    pub const fn code(self) -> u16 {
+        match self {
+            Ending::Clean => 1000,
+            Ending::Dropped => 1006,
+            Ending::NoPong => 3012,
+            Ending::Slow => 3008,
+            Ending::Shutdown => 3001,
+            Ending::Expired => 3005,
+            Ending::InvalidToken => 3500,
+            Ending::BadRequest => 3501,
+            Ending::Stale => 3502,
+            Ending::SignedOut => 3503,
+            Ending::Limit => 3504,
+            Ending::PermissionDenied => 3507,
+        }
+    }
+
     /// Whether nobody wanted it to end, so that many of them mean trouble (P17).
     pub fn is_abnormal(self) -> bool {
         matches!(self, Ending::Dropped | Ending::NoPong | Ending::Slow)

@@ -73,14 +73,13 @@ impl Gateway {
         match &settings.webhook {
             Some(webhook) => {
                 let (people, counters) = (people.clone(), Arc::clone(&counters));
-                let webhooks = Webhooks::open(people, counters, Arc::clone(&clock), webhook).await?;
+                let webhooks = Webhooks::open(people, webhook, counters, Arc::clone(&clock)).await?;
                 tasks.spawn(webhooks.run(stop.subscribe()));
             }
             // Otherwise the history would be kept for whoever is no longer told.
             None => Webhooks::forget(&people).await.map_err(WebhookError::People)?,
         }
-        let hub_settings =
-            HubSettings { policy, people: settings.people, batch: settings.connections.batch };
+        let hub_settings = HubSettings { policy, people: settings.people, batch: settings.connections.batch };
         let hub = Hub::start(HubParts {
             people,
             clock: Arc::clone(&clock),
@@ -92,8 +91,12 @@ impl Gateway {
         .await?;
         let (followed, stopped) = (Arc::clone(&tokens), stop.subscribe());
         tasks.spawn(async move { followed.follow(stopped).await });
-        let behind =
-            Behind { hub: Arc::clone(&hub), tokens: Arc::clone(&tokens), clock, counters: Arc::clone(&counters) };
+        let behind = Behind {
+            hub: Arc::clone(&hub),
+            tokens: Arc::clone(&tokens),
+            clock,
+            counters: Arc::clone(&counters),
+        };
         let door = Door::new(&settings, behind);
         Ok(Arc::new(Gateway { hub, door, tokens, counters, stop, tasks: Mutex::new(tasks) }))
     }

@@ -147,7 +147,9 @@ impl Default for PeopleSettings {
 pub struct WebhookSettings {
     /// Where.
     pub url: String,
-    /// The secret with which messages are signed.
+    /// Certificates that the receiver may be signed by, as PEM; none for those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// The secret with which messages are signed; empty signs none.
     pub secret: Secret,
     /// How long a message is tried again before it is given up.
     pub give_up: Duration,

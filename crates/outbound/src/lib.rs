@@ -135,11 +135,8 @@ impl Client {
         request: Request<Full<Bytes>>,
         body_bytes_max: usize,
     ) -> Result<Reply, CallFailure> {
-        let response: Response<Incoming> = self
-            .client
-            .request(request)
-            .await
-            .map_err(|error| CallFailure::Unreachable(causes(&error)))?;
+        let response: Response<Incoming> =
+            self.client.request(request).await.map_err(|error| CallFailure::Unreachable(causes(&error)))?;
         let status = response.status();
         if !status.is_success() {
             return Ok(Reply { status, body: None });

@@ -41,6 +41,7 @@ impl Config {
         let hmac_secret = gateway.token_hmac_secret.reveal().map(str::to_owned).or(kept_secret);
         let webhook = gateway.webhook_url.as_str().map(|url| WebhookSettings {
             url: url.to_owned(),
+            ca_file: gateway.webhook_ca_file.clone(),
             secret: Secret::new(gateway.webhook_secret.reveal().unwrap_or_default()),
             give_up: seconds(gateway.webhook_give_up_s),
         });

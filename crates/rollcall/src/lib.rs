@@ -16,7 +16,7 @@
 //! - [`announce_url`]: what a user puts into a client
 //! - [`vouching`]: who vouches for strangers
 //! - [`gateway_secret`]: with what the tokens of people are signed
-//! - [`site_side`]: the site beside the tracker
+//! - [`site_side`], [`gateway_side`]: the site beside the tracker, and the people who connect through it
 //! - [`tracker_settings`], [`site_settings`], [`gateway_settings`]: the configuration as these parts want it
 //!
 //! Results go to standard output. Errors and logs go to standard error; an error is one line that says what to do.
@@ -31,6 +31,7 @@ pub mod directory;
 pub mod engine;
 pub mod gateway_secret;
 pub mod gateway_settings;
+pub mod gateway_side;
 pub mod logging;
 pub mod node;
 pub mod output;

@@ -5,6 +5,7 @@ use domain::UserId;
 use http::{HeaderValue, Request, Uri, header};
 use http_body_util::Full;
 use hyper::body::Bytes;
+use presence::{Cause, DeviceId};
 use serde::Serialize;
 
 use super::line::Message;
@@ -34,8 +35,8 @@ pub(super) struct Letter {
     pub user: UserId,
     pub at_ms: u64,
     pub event: Event,
-    pub cause: String,
-    pub device: Option<String>,
+    pub cause: Option<Cause>,
+    pub device: Option<DeviceId>,
 }
 
 /// The body.
@@ -46,7 +47,7 @@ struct Body<'a> {
     user: u64,
     at: u64,
     at_ms: u64,
-    cause: &'a str,
+    cause: Option<&'static str>,
     device: Option<&'a str>,
 }
 
@@ -78,8 +79,8 @@ impl Letter {
             user: self.user.get(),
             at: self.at_ms / 1000,
             at_ms: self.at_ms,
-            cause: &self.cause,
-            device: self.device.as_deref(),
+            cause: self.cause.map(Cause::name),
+            device: self.device.as_ref().map(DeviceId::as_str),
         };
         serde_json::to_string(&body).expect("texts and numbers can be written as JSON")
     }
@@ -130,8 +131,8 @@ mod tests {
             user: UserId::new(7).unwrap(),
             at_ms: 1_789_000_000_123,
             event: Event::Arrived,
-            cause: "connected".to_owned(),
-            device: Some("a \"phone\"".to_owned()),
+            cause: Some(Cause::Connect),
+            device: DeviceId::new("a\"phone"),
         }
     }
 
@@ -139,7 +140,7 @@ mod tests {
     fn the_body_is_json_and_the_same_each_time() {
         assert_eq!(
             letter().body(),
-            r#"{"id":"1789000000123-12","event":"arrived","user":7,"at":1789000000,"at_ms":1789000000123,"cause":"connected","device":"a \"phone\""}"#
+            r#"{"id":"1789000000123-12","event":"arrived","user":7,"at":1789000000,"at_ms":1789000000123,"cause":"connect","device":"a\"phone"}"#
         );
         assert_eq!(letter().body(), letter().body());
     }

@@ -33,11 +33,12 @@ fn keys_that_cannot_be_read_and_origins_that_are_missing_are_found() {
         .set("site.addr", format!("0.0.0.0:{}", testkit::ports::free_port()))
         .set("site.allow_plaintext", true)
         .set("gateway.webhook_url", "https://pt.example.com/hook")
+        .set("gateway.webhook_secret", "short")
         .examine();
     report.has_problem("gateway", &["token_public_key_file", "does not look like"], "-----BEGIN");
     report.has_problem("gateway", &["token_jwks_file", "cannot be read"], "ls -l");
     report.has_warning("gateway", &["allowed_origins"], "gateway.allowed_origins");
-    report.has_warning("gateway", &["webhook_secret"], "Rollcall-Signature");
+    report.has_warning("gateway", &["webhook_secret", "5 characters"], "openssl rand");
     let report = Patient::new().set("gateway.connections_max", 10_000_000).examine();
     report.has_warning("file limits", &["gateway.connections_max"], "LimitNOFILE");
 }
