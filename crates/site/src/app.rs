@@ -30,7 +30,7 @@ use crate::caller::{self, ClientAddress, Guard};
 use crate::problem::Problem;
 use crate::server::RemoteAddress;
 use crate::site::{Site, UnderWay};
-use crate::{api, cors, describe, etag, pages, verify};
+use crate::{api, cors, describe, etag, pages, upgrade, verify};
 
 /// Routes of which the site is the state.
 pub(crate) type Routes = OpenApiRouter<Arc<Site>>;
@@ -60,8 +60,13 @@ pub fn router(site: &Arc<Site>) -> Router {
     // An upload takes as long as it takes, while it goes on.
     let uploads = api::uploads().route_layer(middleware::from_fn_with_state(Arc::clone(site), to_the_end));
     let uploads = guarded(uploads, Scope::Admin).layer(DefaultBodyLimit::disable());
-    let described =
-        describe::document().merge(verify).merge(read).merge(changes).merge(uploads).merge(pages::routes());
+    let described = describe::document()
+        .merge(verify)
+        .merge(read)
+        .merge(changes)
+        .merge(uploads)
+        .merge(pages::routes())
+        .merge(upgrade::routes());
     let (routes, document) = described.split_for_parts();
     let pages = describe::routes(&document);
     routes

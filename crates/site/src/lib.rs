@@ -6,6 +6,7 @@
 //! - [`app`]: every route with what its callers need, and what happens around each of them
 //! - [`caller`], [`rate`]: who asks, what their key may do, and how much
 //! - `verify`: `GET /passkey/verify` (W3)
+//! - `upgrade`: `GET /connection/websocket`, where connections of the gateway begin
 //! - `api`: `/api/v1`, one file for each kind of thing
 //! - `describe`: `/openapi.json` and `/docs`
 //! - `pages`, [`health`], [`metrics`]: `/healthz`, `/readyz`, `/metrics`
@@ -39,6 +40,7 @@ pub mod rate;
 pub mod server;
 pub mod settings;
 pub mod site;
+mod upgrade;
 mod verify;
 
 pub use counters::SiteCounters;
