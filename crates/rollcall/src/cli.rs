@@ -5,6 +5,7 @@ mod health;
 mod journal;
 pub mod key;
 mod sandbox;
+pub mod token;
 
 use std::path::PathBuf;
 
@@ -99,6 +100,9 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     /// Make, list and revoke keys of the API
     #[command(subcommand, arg_required_else_help = true)]
     Key(key::KeyCommand),
+    /// Make a token with which a person connects, to try things out
+    #[command(after_help = token::HELP)]
+    Token(token::TokenArgs),
     /// Let bytes count more or less than they are, for a while
     #[command(subcommand, arg_required_else_help = true)]
     Multiplier(MultiplierCommand),

@@ -14,6 +14,7 @@ pub mod ping;
 mod recorded;
 pub mod sandbox;
 pub mod serve;
+pub mod token;
 pub mod torrent;
 pub mod user;
 
@@ -82,6 +83,7 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Torrent(command) => torrent::run(&desk, command).await?,
         Command::Client(command) => client::run(&desk, command).await?,
         Command::Key(command) => key::run(&desk, command).await?,
+        Command::Token(args) => token::run(&desk, args).await?,
         Command::Multiplier(command) => multiplier::run(&desk, command).await?,
         Command::Journal(command) => journal::run(&desk, command).await?,
         Command::Dlq(command) => letters::run(&desk, Lane::Dead, command).await?,

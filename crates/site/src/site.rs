@@ -7,8 +7,10 @@ use access::audit::Audit;
 use access::keys::KeyRing;
 use access::{Gate, Passkeys, Store};
 use domain::clock::Clock;
+use gateway::Gateway;
 use journal::Journal;
 use ledger::{HitAndRunPolicy, Ledger};
+use people::People;
 use tokio::sync::watch;
 use tracker::Tracker;
 use views::Activity;
@@ -44,6 +46,10 @@ pub struct Parts {
     pub activity: Activity,
     /// What is asked of those who download.
     pub hit_and_run: HitAndRunPolicy,
+    /// Friendships and privacy.
+    pub people: People,
+    /// The people who are here, if this process knows.
+    pub gateway: Option<Arc<Gateway>>,
     /// The swarms, if this process has them.
     pub tracker: Option<Arc<Tracker>>,
     /// How everything is.

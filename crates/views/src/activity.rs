@@ -30,7 +30,7 @@ mod sqlite;
 pub mod store;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use database::SqliteDatabase;
@@ -59,7 +59,11 @@ pub struct Activity {
     settings: ActivitySettings,
     clock: Arc<dyn Clock>,
     counting: Arc<Counting>,
+    told: Arc<OnceLock<Listener>>,
 }
+
+/// Is told whose lists an applied batch touched.
+type Listener = Box<dyn Fn(&[Passkey]) + Send + Sync>;
 
 impl fmt::Debug for Activity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -89,7 +93,12 @@ impl Activity {
 
     /// Keeps the lists in any store.
     pub fn on(store: Arc<dyn ActivityStore>, settings: ActivitySettings, clock: Arc<dyn Clock>) -> Activity {
-        Activity { store, settings, clock, counting: Arc::default() }
+        Activity { store, settings, clock, counting: Arc::default(), told: Arc::default() }
+    }
+
+    /// Tells somebody whose lists a batch touched, once it is applied. They must not wait. Only the first one is told.
+    pub fn tell(&self, listener: impl Fn(&[Passkey]) + Send + Sync + 'static) {
+        let _ = self.told.set(Box::new(listener));
     }
 
     /// What a user seeds, newest first.
@@ -144,6 +153,10 @@ impl View for Activity {
                 .await
                 .map_err(|error| ViewError::Transient { reason: error.to_string() })?,
         };
+        if let Some(listener) = self.told.get() {
+            let touched: Vec<Passkey> = folded.users.iter().map(|user| user.passkey).collect();
+            listener(&touched);
+        }
         let mut rejected = std::mem::take(&mut folded.rejected);
         for refused in &applied.refused {
             let indices = &folded.users[refused.user].indices;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::{Change, Gate, Store};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use domain::clock::SystemClock;
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -33,6 +33,9 @@ use crate::vouching;
 /// Starts the server and serves until it is told to end.
 pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
     let Desk { config, data, output } = desk;
+    if roles.include(Role::Gateway) && !roles.include(Role::Site) {
+        bail!("the role gateway needs the role site: people connect through its port");
+    }
     let log_control = logging::init(&config.log)?;
     let mut signals = Signals::listen()?;
     let node = Node::take(&data, config.journal.node_name.as_ref().map(Name::as_str))?;
@@ -58,6 +61,7 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
                 gate: &gate,
                 tracker,
                 certificate: running.as_ref().and_then(Running::certificate).cloned(),
+                with_gateway: roles.include(Role::Gateway),
                 follower: follower.counters(),
             };
             Some(OpenSite::open(lent, &mut engine).await?)

@@ -360,6 +360,8 @@ config_section! {
         goodbye_ms: u32 [0..=60_000] = 2000,
         /// Where to tell when somebody comes (first device in) and goes (last device out). "" tells nobody.
         webhook_url: HttpUrl = HttpUrl::default(),
+        /// Certificates that the receiver may be signed by, as PEM. "" means those of the system.
+        webhook_ca_file: Option<PathBuf> = None,
         /// The secret with which such messages are signed.
         webhook_secret: Secret = Secret::default(),
         /// How long a message is tried again before it is given up.

@@ -8,6 +8,7 @@ mod config;
 mod databases;
 mod key;
 mod passkey;
+mod token;
 mod torrent;
 mod usage;
 mod user;

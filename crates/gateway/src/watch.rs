@@ -1,0 +1,142 @@
+//! Who watches whom: the one task that reads friends and privacy, and applies changes of them.
+//!
+//! # Guarantees
+//!
+//! - Those who connect at the same time are read together: a storm of reconnects costs a few queries, not one each.
+//! - Reading and applying happen one after the other. A change is announced after it was committed, so whatever is put
+//!   in place before a change is put right by it, and whatever is read after it knows it already.
+//! - A change that cannot be applied, since the database cannot be asked, is tried again until it is.
+//! - A connection that ends while it is given its friends leaves no watch behind.
+//!
+//! # Layout
+//!
+//! - `seat`: somebody connects
+//! - `settle`: what one person may see of others, put in place
+//! - `apply`: from changes of friendships and privacy to what follows from them
+//!
+//! # Deliberately absent
+//!
+//! A cache of the database: what is known of a friendship is the watch itself.
+
+mod apply;
+mod seat;
+mod settle;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::UserId;
+use people::{PeopleChange, PeopleError};
+use presence::Hello;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::hub::{CommandError, ConnRef, Hub, Identity, Refusal};
+use crate::outbox::{FeedUser, Outbox};
+use apply::Unapplied;
+pub(crate) use seat::Seat;
+
+/// Requests taken together.
+const BATCH_MAX: usize = 500;
+/// Requests that may wait; further ones wait for a place.
+pub(crate) const WAITING_MAX: usize = 4_096;
+/// How long the database may take.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// What could not be applied is tried again after this.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What the task is asked to do.
+pub(crate) enum Request {
+    /// Somebody connects.
+    Connect(Box<Connect>),
+    /// A connection tracks these people, sorted, each once, without the person themselves.
+    Track { conn: ConnRef, users: Vec<UserId>, reply: oneshot::Sender<Result<Vec<FeedUser>, CommandError>> },
+    /// A connection no longer tracks these people.
+    Untrack { conn: ConnRef, users: Vec<UserId>, reply: oneshot::Sender<()> },
+    /// What was last known of somebody is needed in memory.
+    Recall { user: UserId, reply: oneshot::Sender<Result<(), Refusal>> },
+    /// Something was changed.
+    Changed { changes: Vec<PeopleChange>, reply: Option<oneshot::Sender<Result<(), CommandError>>> },
+}
+
+/// Somebody who connects.
+pub(crate) struct Connect {
+    pub(crate) identity: Identity,
+    pub(crate) hello: Hello,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) reply: oneshot::Sender<Result<Seat, Refusal>>,
+}
+
+/// The task. It ends when it is told to stop.
+pub(crate) async fn run(
+    hub: Arc<Hub>,
+    mut requests: mpsc::Receiver<Request>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let mut batch = Vec::new();
+    let mut unapplied = Unapplied::default();
+    loop {
+        tokio::select! {
+            count = requests.recv_many(&mut batch, BATCH_MAX) => if count == 0 { return },
+            () = tokio::time::sleep(RETRY), if !unapplied.is_empty() => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+        let mut work = Work::default();
+        for request in batch.drain(..) {
+            work.add(request, &mut unapplied);
+        }
+        let applied = hub.apply(&mut unapplied).await;
+        for reply in work.changed {
+            // Who asked may have gone.
+            let _ = reply.send(applied);
+        }
+        hub.seat_all(work.connects).await;
+        hub.recall_all(work.recalls).await;
+        for (conn, users, reply) in work.untracks {
+            hub.untrack_now(conn, &users);
+            let _ = reply.send(());
+        }
+        for (conn, users, reply) in work.tracks {
+            let _ = reply.send(hub.track_now(conn, users).await);
+        }
+    }
+}
+
+/// A batch, by kind.
+#[derive(Default)]
+struct Work {
+    connects: Vec<Connect>,
+    tracks: Vec<(ConnRef, Vec<UserId>, oneshot::Sender<Result<Vec<FeedUser>, CommandError>>)>,
+    untracks: Vec<(ConnRef, Vec<UserId>, oneshot::Sender<()>)>,
+    recalls: Vec<(UserId, oneshot::Sender<Result<(), Refusal>>)>,
+    changed: Vec<oneshot::Sender<Result<(), CommandError>>>,
+}
+
+impl Work {
+    fn add(&mut self, request: Request, unapplied: &mut Unapplied) {
+        match request {
+            Request::Connect(connect) => self.connects.push(*connect),
+            Request::Track { conn, users, reply } => self.tracks.push((conn, users, reply)),
+            Request::Untrack { conn, users, reply } => self.untracks.push((conn, users, reply)),
+            Request::Recall { user, reply } => self.recalls.push((user, reply)),
+            Request::Changed { changes, reply } => {
+                unapplied.add(&changes);
+                self.changed.extend(reply);
+            }
+        }
+    }
+}
+
+/// Waits for the database, but not for ever.
+async fn in_time<T>(read: impl Future<Output = Result<T, PeopleError>>) -> Option<T> {
+    match tokio::time::timeout(READ_TIMEOUT, read).await {
+        Ok(Ok(value)) => Some(value),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "friends and privacy cannot be read");
+            None
+        }
+        Err(_) => {
+            tracing::warn!(limit_s = READ_TIMEOUT.as_secs(), "friends and privacy cannot be read in time");
+            None
+        }
+    }
+}
