@@ -28,7 +28,9 @@ use crate::outbox::FeedUser;
 use crate::rooms::{self, Recipient, RoomName};
 use crate::typing::{Admitted, Target};
 use crate::watch::Request;
-use arguments::{AppStateArguments, DeviceArguments, PrivacyArguments, StatusArguments, TypingArguments, UsersArguments};
+use arguments::{
+    AppStateArguments, DeviceArguments, PrivacyArguments, StatusArguments, TypingArguments, UsersArguments,
+};
 
 /// People asked about in one `status.get`.
 const STATUS_USERS_MAX: usize = 1_000;
@@ -141,8 +143,10 @@ impl Hub {
     }
 
     fn sign_out(&self, conn: ConnRef, asked: &DeviceArguments) -> Answer {
-        let device = DeviceId::new(&asked.device).ok_or(CommandError::BadRequest("no such name of a device"))?;
-        let is_known = self.shard(conn.user).roster.sessions(conn.user).any(|session| session.device == device);
+        let device =
+            DeviceId::new(&asked.device).ok_or(CommandError::BadRequest("no such name of a device"))?;
+        let is_known =
+            self.shard(conn.user).roster.sessions(conn.user).any(|session| session.device == device);
         if !is_known {
             return Err(CommandError::NotAvailable);
         }
@@ -212,7 +216,8 @@ impl Hub {
 
     fn connections_of(&self, user: UserId) -> Vec<Recipient> {
         let shard = self.shard(user);
-        let connections = shard.people.get(&user).map(|person| person.connections.as_slice()).unwrap_or_default();
+        let connections =
+            shard.people.get(&user).map(|person| person.connections.as_slice()).unwrap_or_default();
         connections.iter().map(|connection| (user, Arc::clone(&connection.outbox))).collect()
     }
 
@@ -235,7 +240,11 @@ impl TypingArguments {
             (None, Some(name)) => {
                 let channel = format!("room:{name}");
                 let name: RoomName = channel.into();
-                if rooms::is_room(&name) { Ok(Target::Room(name)) } else { Err(CommandError::BadRequest("no such room")) }
+                if rooms::is_room(&name) {
+                    Ok(Target::Room(name))
+                } else {
+                    Err(CommandError::BadRequest("no such room"))
+                }
             }
             _ => Err(CommandError::BadRequest("either \"to\" or \"room\"")),
         }

@@ -144,7 +144,11 @@ impl PublicText {
             return None;
         }
         let json = if sight.last_seen { Some(&self.with_last_seen) } else { self.without.as_ref() };
-        json.filter(|_| sight.status).map(|json| FeedUser { id: user, version: self.version, json: json.clone() })
+        json.filter(|_| sight.status).map(|json| FeedUser {
+            id: user,
+            version: self.version,
+            json: json.clone(),
+        })
     }
 }
 

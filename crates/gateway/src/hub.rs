@@ -321,7 +321,8 @@ impl Hub {
         let ended = {
             let mut shard = self.shard(conn.user);
             let mut after = After::default();
-            let is_there = shard.people.get(&conn.user).is_some_and(|person| person.connection(conn.conn).is_some());
+            let is_there =
+                shard.people.get(&conn.user).is_some_and(|person| person.connection(conn.conn).is_some());
             // The own devices that stay are told by this; the one that went is not there to be told.
             let dropped = shard.drop_connection(conn, &self.outside);
             if is_there && !self.is_stopping() {
@@ -339,7 +340,8 @@ impl Hub {
         for room in &connection.seat.rooms {
             self.rooms.leave(room, conn.user, conn.conn);
         }
-        let is_gone = !self.shard(conn.user).people.get(&conn.user).is_some_and(|person| person.circle.is_some());
+        let is_gone =
+            !self.shard(conn.user).people.get(&conn.user).is_some_and(|person| person.circle.is_some());
         if is_gone {
             self.typing.silence(conn.user);
         }

@@ -22,4 +22,5 @@ mod reply;
 
 pub use code::{CloseCode, ErrorReply};
 pub use command::{Command, CommandKind, ConnectRequest, Malformed, Message, Request, is_pong, messages};
+pub(crate) use command::{lines, read_message};
 pub use reply::{ClientInfo, ConnectReply, Frame, PresenceStats};

@@ -172,7 +172,9 @@ mod tests {
             assert!(is_room(good), "{good}");
         }
         let too_long = format!("{longest}é");
-        for bad in ["room:", "room", "x", "", "feed:#7", "room:a b", "room:a\n", "room:\u{7f}", too_long.as_str()] {
+        for bad in
+            ["room:", "room", "x", "", "feed:#7", "room:a b", "room:a\n", "room:\u{7f}", too_long.as_str()]
+        {
             assert!(!is_room(bad), "{bad}");
         }
     }

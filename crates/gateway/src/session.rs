@@ -99,9 +99,15 @@ pub(crate) struct Session {
 enum Phase {
     Open,
     /// We end it: the goodbye is still to be written, or it was and the client's is awaited.
-    Closing { code: CloseCode, is_said: bool },
+    Closing {
+        code: CloseCode,
+        is_said: bool,
+    },
     /// The client said goodbye: the answer is still to be written, or it was.
-    Leaving { code: Option<u16>, is_said: bool },
+    Leaving {
+        code: Option<u16>,
+        is_said: bool,
+    },
     Over,
 }
 
@@ -152,7 +158,8 @@ impl Session {
     /// Does everything that can be done now.
     fn advance(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
-            let steps = [self.watch_deadline(context), self.serve(context), self.write(context), self.read(context)];
+            let steps =
+                [self.watch_deadline(context), self.serve(context), self.write(context), self.read(context)];
             if self.phase == Phase::Over {
                 return Poll::Ready(());
             }
@@ -163,7 +170,8 @@ impl Session {
     }
 
     fn watch_deadline(&mut self, context: &mut Context<'_>) -> Step {
-        let is_over = self.deadline.as_mut().is_some_and(|deadline| deadline.as_mut().poll(context).is_ready());
+        let is_over =
+            self.deadline.as_mut().is_some_and(|deadline| deadline.as_mut().poll(context).is_ready());
         if !is_over {
             return Step::Idle;
         }

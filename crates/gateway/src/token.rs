@@ -132,7 +132,9 @@ impl Tokens {
         loop {
             tokio::select! {
                 _ = stop.wait_for(|stopped| *stopped) => return,
-                () = tokio::time::sleep(LOOK_EVERY) => self.reload_if_changed(),
+                () = tokio::time::sleep(LOOK_EVERY) => {
+                    self.reload_if_changed();
+                }
             }
         }
     }

@@ -79,7 +79,8 @@ impl Typing {
     pub(crate) fn admit(&self, from: UserId, target: &Target, now: Moment, lasts: Duration) -> Admitted {
         let mut state = self.state.lock();
         let State { by_person, deadlines, count } = &mut *state;
-        let active = by_person.get_mut(&from).and_then(|all| all.iter_mut().find(|one| one.target == *target));
+        let active =
+            by_person.get_mut(&from).and_then(|all| all.iter_mut().find(|one| one.target == *target));
         match active {
             Some(active) if now.0.saturating_sub(active.delivered.0) < millis(lasts) / 2 => {
                 active.until = Moment(now.0 + millis(lasts));
@@ -93,13 +94,21 @@ impl Typing {
     }
 
     /// Passes it on.
-    pub(crate) fn begin(&self, from: UserId, target: Target, recipients: Vec<Recipient>, now: Moment, lasts: Duration) {
+    pub(crate) fn begin(
+        &self,
+        from: UserId,
+        target: Target,
+        recipients: Vec<Recipient>,
+        now: Moment,
+        lasts: Duration,
+    ) {
         let mut state = self.state.lock();
         let until = Moment(now.0 + millis(lasts));
         let before = state.take(from, |one| one.target == target);
         for one in before {
-            let is_told_again =
-                |told: &Weak<Outbox>| recipients.iter().any(|(_, outbox)| Arc::as_ptr(outbox) == told.as_ptr());
+            let is_told_again = |told: &Weak<Outbox>| {
+                recipients.iter().any(|(_, outbox)| Arc::as_ptr(outbox) == told.as_ptr())
+            };
             for (viewer, outbox) in one.told.iter().filter(|(_, outbox)| !is_told_again(outbox)) {
                 self.push(*viewer, outbox, from, &target, false);
             }

@@ -67,7 +67,11 @@ pub(crate) struct Connect {
 }
 
 /// The task. It ends when it is told to stop.
-pub(crate) async fn run(hub: Arc<Hub>, mut requests: mpsc::Receiver<Request>, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn run(
+    hub: Arc<Hub>,
+    mut requests: mpsc::Receiver<Request>,
+    mut stop: watch::Receiver<bool>,
+) {
     let mut batch = Vec::new();
     let mut unapplied = Unapplied::default();
     loop {

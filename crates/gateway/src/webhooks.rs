@@ -135,10 +135,14 @@ impl Webhooks {
     pub async fn run(mut self, mut stopped: watch::Receiver<bool>) {
         let mut look = tokio::time::interval(LOOK_EVERY);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut ended = std::pin::pin!(async move {
+            // Whoever could stop it is gone: that stops it, too.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        });
         loop {
             let due = due(self.line.next_at_ms(), self.clock.now_ms());
             tokio::select! {
-                _ = stopped.wait_for(|stopped| *stopped) => break,
+                () = &mut ended => break,
                 Some(sent) = self.sending.join_next() => self.finish(sent),
                 () = due => self.send_due(),
                 _ = look.tick() => {

@@ -7,7 +7,7 @@ use domain::{UnixTime, UserId};
 
 use crate::error::PeopleError;
 use crate::sql::{Cell, Page, Statement};
-use crate::store::{LIST_MAX, People, Undone, moment_of, sql_id, sql_number, user_of};
+use crate::store::{LIST_MAX, People, Undone, as_often_as_it_takes, moment_of, sql_id, sql_number, user_of};
 
 /// Our writers take turns from here on, so that what they count stays true until they commit, and on MariaDB so that they
 /// take locks in one order. On SQLite whoever begins to write is alone.
@@ -115,7 +115,7 @@ impl People {
         if wanted.is_empty() {
             return Ok(Added::default());
         }
-        let added = self.write(async |page: &mut Page| self.insert_friends(page, &wanted, now).await).await;
+        let added = as_often_as_it_takes!(self, self.insert_friends(&wanted, now));
         let added = added.inspect_err(|error| {
             if matches!(error, PeopleError::TooManyFriends { .. }) {
                 self.counters.friends_refused.fetch_add(1, Ordering::Relaxed);
@@ -124,12 +124,8 @@ impl People {
         Ok(Added { added, already: pairs.len() as u64 - added })
     }
 
-    async fn insert_friends(
-        &self,
-        page: &mut Page,
-        pairs: &[(i64, i64)],
-        now: UnixTime,
-    ) -> Result<u64, Undone> {
+    async fn insert_friends(&self, pairs: &[(i64, i64)], now: UnixTime) -> Result<u64, Undone> {
+        let mut page = self.begin().await?;
         page.on().write(&TAKE_TURN, &[]).await?;
         let mut added = 0;
         for chunk in pairs.chunks(LIST_MAX) {
@@ -141,8 +137,9 @@ impl People {
         let people: BTreeSet<i64> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
         let people: Vec<i64> = people.into_iter().collect();
         for chunk in people.chunks(LIST_MAX) {
-            self.check_popularity(page, chunk).await?;
+            self.check_popularity(&mut page, chunk).await?;
         }
+        page.commit().await?;
         Ok(added)
     }
 
@@ -163,15 +160,18 @@ impl People {
         if wanted.is_empty() {
             return Ok(0);
         }
-        self.write(async |page: &mut Page| {
-            page.on().write(&TAKE_TURN, &[]).await?;
-            let mut removed = 0;
-            for chunk in wanted.chunks(LIST_MAX) {
-                removed += page.on().write(&DELETE, &[Cell::Pairs(chunk.to_vec())]).await?;
-            }
-            Ok(removed)
-        })
-        .await
+        as_often_as_it_takes!(self, self.delete_friends(&wanted))
+    }
+
+    async fn delete_friends(&self, pairs: &[(i64, i64)]) -> Result<u64, Undone> {
+        let mut page = self.begin().await?;
+        page.on().write(&TAKE_TURN, &[]).await?;
+        let mut removed = 0;
+        for chunk in pairs.chunks(LIST_MAX) {
+            removed += page.on().write(&DELETE, &[Cell::Pairs(chunk.to_vec())]).await?;
+        }
+        page.commit().await?;
+        Ok(removed)
     }
 
     /// Some friends of somebody, by their ids, behind `after`.

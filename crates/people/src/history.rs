@@ -11,8 +11,8 @@ use domain::UserId;
 use presence::{Cause, DeviceId, Status};
 
 use crate::error::PeopleError;
-use crate::sql::{Bulk, Cell, Page, Statement};
-use crate::store::{People, sql_id, sql_number, user_of};
+use crate::sql::{Bulk, Cell, Statement};
+use crate::store::{People, Undone, as_often_as_it_takes, sql_id, sql_number, user_of};
 
 /// Occurrences in one transaction.
 const BATCH_MAX: usize = 5_000;
@@ -192,18 +192,21 @@ impl People {
     /// Records what happened, in this order.
     pub async fn record(&self, batch: &[Occurrence]) -> Result<(), PeopleError> {
         for chunk in batch.chunks(BATCH_MAX) {
-            self.write(async |page: &mut Page| {
-                page.on().write(&TAKE_NUMBERS, &[sql_number(chunk.len() as u64).into()]).await?;
-                let newest: Vec<(i64,)> = page.on().read(&NEWEST, &[]).await?;
-                let newest = newest.first().map_or(0, |(newest,)| *newest);
-                let first = newest - sql_number(chunk.len() as u64) + 1;
-                let rows: Vec<[Cell; 8]> = (first..).zip(chunk).map(|(id, told)| cells(id, told)).collect();
-                page.on().write_rows(&RECORD, &rows).await?;
-                Ok(())
-            })
-            .await?;
+            as_often_as_it_takes!(self, self.write_occurrences(chunk))?;
         }
         Ok(())
+    }
+
+    async fn write_occurrences(&self, batch: &[Occurrence]) -> Result<(), Undone> {
+        let count = sql_number(batch.len() as u64);
+        let mut page = self.begin().await?;
+        page.on().write(&TAKE_NUMBERS, &[count.into()]).await?;
+        let newest: Vec<(i64,)> = page.on().read(&NEWEST, &[]).await?;
+        let (newest,) = newest.first().ok_or(sqlx::Error::RowNotFound)?;
+        let rows: Vec<[Cell; 8]> =
+            (newest - count + 1..).zip(batch).map(|(id, occurrence)| cells(id, occurrence)).collect();
+        page.on().write_rows(&RECORD, &rows).await?;
+        Ok(page.commit().await?)
     }
 
     /// What happened to somebody, newest first, before `before`.
@@ -243,13 +246,17 @@ impl People {
     /// Forgets what happened before `before_ms`, of the `rows_max` oldest occurrences. Tells how many are gone: as many
     /// as were looked at means that there may be more. Who came and who went stays until every cursor has passed it.
     pub async fn prune_history(&self, before_ms: u64, rows_max: u32) -> Result<u64, PeopleError> {
-        self.write(async |page: &mut Page| {
-            let slowest: Vec<(Option<i64>,)> = page.on().read(&CURSORS_MIN, &[]).await?;
-            let told = slowest.first().and_then(|(position,)| *position).unwrap_or(i64::MAX);
-            let cells = [rows_max.into(), sql_number(before_ms).into(), told.into()];
-            Ok(page.on().write(&PRUNE, &cells).await?)
-        })
-        .await
+        as_often_as_it_takes!(self, self.delete_occurrences(before_ms, rows_max))
+    }
+
+    async fn delete_occurrences(&self, before_ms: u64, rows_max: u32) -> Result<u64, Undone> {
+        let mut page = self.begin().await?;
+        let slowest: Vec<(Option<i64>,)> = page.on().read(&CURSORS_MIN, &[]).await?;
+        let told = slowest.first().and_then(|(position,)| *position).unwrap_or(i64::MAX);
+        let cells = [rows_max.into(), sql_number(before_ms).into(), told.into()];
+        let gone = page.on().write(&PRUNE, &cells).await?;
+        page.commit().await?;
+        Ok(gone)
     }
 
     /// How far somebody has told the history on; none if they never have.
@@ -261,15 +268,19 @@ impl People {
     /// Notes how far somebody has told the history on. A cursor never goes back.
     pub async fn set_cursor(&self, name: &str, position: OccurrenceId) -> Result<(), PeopleError> {
         let cells = [cursor_name(name)?, sql_number(position.0).into()];
-        self.write(async |page: &mut Page| Ok(page.on().write(&SET_CURSOR, &cells).await?)).await?;
-        Ok(())
+        as_often_as_it_takes!(self, self.write_cursor(&SET_CURSOR, &cells))
     }
 
     /// Forgets a cursor: nobody tells the history on under this name any more, so nothing is kept for it.
     pub async fn drop_cursor(&self, name: &str) -> Result<(), PeopleError> {
         let cells = [cursor_name(name)?];
-        self.write(async |page: &mut Page| Ok(page.on().write(&DROP_CURSOR, &cells).await?)).await?;
-        Ok(())
+        as_often_as_it_takes!(self, self.write_cursor(&DROP_CURSOR, &cells))
+    }
+
+    async fn write_cursor(&self, statement: &Statement, cells: &[Cell]) -> Result<(), Undone> {
+        let mut page = self.begin().await?;
+        page.on().write(statement, cells).await?;
+        Ok(page.commit().await?)
     }
 }
 

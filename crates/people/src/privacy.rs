@@ -7,8 +7,8 @@ use presence::{Privacy, Visibility};
 
 use crate::error::PeopleError;
 use crate::friendship::TAKE_TURN;
-use crate::sql::{Cell, Page, Statement};
-use crate::store::{LIST_MAX, People, sql_id, sql_ids, user_of};
+use crate::sql::{Cell, Statement};
+use crate::store::{LIST_MAX, People, Undone, as_often_as_it_takes, sql_id, sql_ids, user_of};
 
 const CHOICES: Statement = Statement {
     sqlite: "SELECT p.user_id, p.status, p.last_seen FROM json_each($1) k
@@ -67,16 +67,18 @@ impl People {
         if never.len() > Self::NEVER_MAX {
             return Err(PeopleError::TooManyNever { count: never.len(), max: Self::NEVER_MAX });
         }
-        let (user, never) = (Cell::from(sql_id(user)), Cell::Numbers(never));
-        let choice = [user.clone(), privacy.status.name().into(), privacy.last_seen.name().into()];
-        self.write(async |page: &mut Page| {
-            page.on().write(&TAKE_TURN, &[]).await?;
-            page.on().write(&SET, &choice).await?;
-            page.on().write(&KEEP_NEVER, &[user.clone(), never.clone()]).await?;
-            page.on().write(&ADD_NEVER, &[user.clone(), never.clone()]).await?;
-            Ok(())
-        })
-        .await
+        as_often_as_it_takes!(self, self.write_privacy(user, privacy, &never))
+    }
+
+    async fn write_privacy(&self, user: UserId, privacy: &Privacy, never: &[i64]) -> Result<(), Undone> {
+        let user = Cell::from(sql_id(user));
+        let never = [user.clone(), Cell::Numbers(never.to_vec())];
+        let mut page = self.begin().await?;
+        page.on().write(&TAKE_TURN, &[]).await?;
+        page.on().write(&SET, &[user, privacy.status.name().into(), privacy.last_seen.name().into()]).await?;
+        page.on().write(&KEEP_NEVER, &never).await?;
+        page.on().write(&ADD_NEVER, &never).await?;
+        Ok(page.commit().await?)
     }
 
     /// What holds for who has not chosen.

@@ -6,8 +6,8 @@ use domain::{UnixTime, UserId};
 use presence::{Declaration, Declared, LastKnown, Remembered};
 
 use crate::error::PeopleError;
-use crate::sql::{Bulk, Cell, Page, Statement};
-use crate::store::{People, moment_of, sql_id, sql_number, user_of};
+use crate::sql::{Bulk, Cell, Statement};
+use crate::store::{People, Undone, as_often_as_it_takes, moment_of, sql_id, sql_number, user_of};
 
 /// Rows in one transaction.
 const BATCH_MAX: usize = 5_000;
@@ -123,10 +123,15 @@ impl People {
         }
         let rows: Vec<[Cell; 9]> = latest.values().map(|remembered| cells(remembered)).collect();
         for chunk in rows.chunks(BATCH_MAX) {
-            let write = async |page: &mut Page| Ok(page.on().write_rows(&REMEMBER, chunk).await?);
-            self.write(write).await?;
+            as_often_as_it_takes!(self, self.write_remembered(chunk))?;
         }
         Ok(())
+    }
+
+    async fn write_remembered(&self, rows: &[[Cell; 9]]) -> Result<(), Undone> {
+        let mut page = self.begin().await?;
+        page.on().write_rows(&REMEMBER, rows).await?;
+        Ok(page.commit().await?)
     }
 
     /// Some of those who were here when it was last written, by their ids, behind `after`. A page that is shorter than

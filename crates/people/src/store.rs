@@ -99,33 +99,47 @@ impl People {
         lent.on().read(statement, cells).await.map_err(explain)
     }
 
-    /// Writes in one transaction. Where another was quicker, or two wait for each other, it begins again.
-    pub(crate) async fn write<T>(
+    /// Begins to write.
+    pub(crate) async fn begin(&self) -> Result<Page, sqlx::Error> {
+        Page::begin(&self.database).await
+    }
+
+    /// What became of a transaction; none if it is to be tried again, because another was quicker or two waited for
+    /// each other.
+    pub(crate) async fn settle<T>(
         &self,
-        work: impl AsyncFn(&mut Page) -> Result<T, Undone>,
-    ) -> Result<T, PeopleError> {
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            let outcome = async {
-                let mut page = Page::begin(&self.database).await?;
-                let done = work(&mut page).await?;
-                page.commit().await?;
-                Ok(done)
-            };
-            match outcome.await {
-                Ok(done) => return Ok(done),
-                Err(Undone::Refused(error)) => return Err(error),
-                Err(Undone::Sql(error)) if is_conflict(&error) && attempt < ATTEMPTS_MAX => {
-                    self.counters.repeats.fetch_add(1, Ordering::Relaxed);
-                    tracing::debug!(%error, attempt, "another was quicker, beginning again");
-                    tokio::time::sleep(ATTEMPT_PAUSE * attempt).await;
-                }
-                Err(Undone::Sql(error)) => return Err(self.explain(error)),
+        outcome: Result<T, Undone>,
+        attempts: &mut u32,
+    ) -> Option<Result<T, PeopleError>> {
+        *attempts += 1;
+        match outcome {
+            Ok(done) => Some(Ok(done)),
+            Err(Undone::Refused(error)) => Some(Err(error)),
+            Err(Undone::Sql(error)) if is_conflict(&error) && *attempts < ATTEMPTS_MAX => {
+                self.counters.repeats.fetch_add(1, Ordering::Relaxed);
+                tracing::debug!(%error, attempts, "another was quicker, beginning again");
+                tokio::time::sleep(ATTEMPT_PAUSE * *attempts).await;
+                None
             }
+            Err(Undone::Sql(error)) => Some(Err(self.explain(error))),
         }
     }
 }
+
+/// Makes a transaction, from its beginning to its commit, as often as it takes. Not a function: a closure that lends a
+/// transaction makes a future of which the compiler does not see that it can be sent.
+macro_rules! as_often_as_it_takes {
+    ($people:expr, $once:expr) => {{
+        let mut attempts = 0;
+        loop {
+            let outcome = $once.await;
+            if let Some(settled) = $people.settle(outcome, &mut attempts).await {
+                break settled;
+            }
+        }
+    }};
+}
+pub(crate) use as_often_as_it_takes;
 
 /// Why a transaction was given up.
 #[derive(Debug)]

@@ -35,10 +35,10 @@ pub(crate) struct Person {
     pub flap_level: u8,
     pub flags: Flags,
     /// The last sign of life that others may know of, once the person cannot be seen any more.
-    pub last_seen: Option<UnixTime>,
+    pub last_seen: Known,
     /// The last sign of life of sessions that are over.
     pub last_alive: UnixTime,
-    pub hidden_since: Option<UnixTime>,
+    pub hidden_since: Known,
     pub seeding: u32,
     pub leeching: u32,
     /// Steady seconds from here on; zero means none.
@@ -51,6 +51,22 @@ pub(crate) struct Person {
     pub remembered_at_s: u32,
     /// The place in the agenda.
     pub due_s: u32,
+}
+
+/// A moment or none, in the space of a moment: nobody was seen in 1970.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known(UnixTime);
+
+impl Known {
+    pub fn get(self) -> Option<UnixTime> {
+        Some(self.0).filter(|at| at.0 > 0)
+    }
+}
+
+impl From<Option<UnixTime>> for Known {
+    fn from(at: Option<UnixTime>) -> Known {
+        Known(at.unwrap_or_default())
+    }
 }
 
 /// What is so or not.
@@ -77,9 +93,9 @@ impl Person {
             live: 0,
             flap_level: 0,
             flags: Flags::default(),
-            last_seen: None,
+            last_seen: Known::default(),
             last_alive: UnixTime(0),
-            hidden_since: None,
+            hidden_since: Known::default(),
             seeding: 0,
             leeching: 0,
             pending_until_s: 0,
@@ -111,7 +127,7 @@ impl Person {
 
     /// Whether the person hides: here and invisible, or hidden before a restart and not back yet.
     pub fn is_hidden(&self, own: Status) -> bool {
-        own == Status::Invisible || (own == Status::Pending && self.hidden_since.is_some())
+        own == Status::Invisible || (own == Status::Pending && self.hidden_since.get().is_some())
     }
 
     /// What can be compared before and after a change.

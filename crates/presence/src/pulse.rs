@@ -40,6 +40,7 @@ pub(crate) struct Pulse {
     /// The first probe was answered, and its time is not over yet.
     answered: bool,
     machine: Machine,
+    earlier: Earlier,
 }
 
 /// What a look at a pulse found.
@@ -73,6 +74,7 @@ impl Pulse {
             asked: 0,
             answered: false,
             machine: Machine::default(),
+            earlier: Earlier::default(),
         }
     }
 
@@ -80,8 +82,14 @@ impl Pulse {
         self.machine.phase
     }
 
-    pub fn heard_at(&self) -> Steady {
-        self.heard
+    /// The last ten heartbeats, the latest first.
+    pub fn heartbeats(&self) -> impl Iterator<Item = Steady> {
+        let mut at = self.heard;
+        let earlier = self.earlier.distances_ms().map(move |distance_ms| {
+            at = Steady(at.0.saturating_sub(u64::from(distance_ms)));
+            at
+        });
+        std::iter::once(self.heard).chain(earlier)
     }
 
     pub fn sign(&self) -> Steady {
@@ -90,6 +98,7 @@ impl Pulse {
 
     /// A heartbeat.
     pub fn heard(&mut self, now: Steady) {
+        self.earlier.push(now.since_ms(self.heard));
         self.heard = now;
         self.sign = now;
         self.asked = 0;
@@ -199,5 +208,29 @@ impl Pulse {
     fn give_up(&mut self) -> Look {
         self.machine = step(self.machine, false, false, Probe::Failed);
         Look::gone()
+    }
+}
+
+/// The nine heartbeats before the last one (P10), as distances: the first is the latest.
+#[derive(Clone, Copy, Debug, Default)]
+struct Earlier {
+    distances: [[u8; 3]; 9],
+    len: u8,
+}
+
+impl Earlier {
+    /// What three bytes hold: 4.6 hours. A greater distance is kept as this.
+    const DISTANCE_MS_MAX: u64 = 0xff_ffff;
+
+    fn push(&mut self, distance_ms: u64) {
+        let [a, b, c, ..] = distance_ms.min(Self::DISTANCE_MS_MAX).to_le_bytes();
+        self.distances.copy_within(..8, 1);
+        self.distances[0] = [a, b, c];
+        self.len = (self.len + 1).min(9);
+    }
+
+    fn distances_ms(&self) -> impl Iterator<Item = u32> {
+        let kept = &self.distances[..usize::from(self.len)];
+        kept.iter().map(|[a, b, c]| u32::from_le_bytes([*a, *b, *c, 0]))
     }
 }

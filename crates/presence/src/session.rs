@@ -17,7 +17,7 @@ use crate::view::SessionView;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A connection.
-    Connection(ConnId),
+    Connection,
     /// Heartbeats over HTTP.
     Heartbeats,
     /// Nothing any more: it is over, and only shown until the grace period ends.
@@ -31,6 +31,8 @@ pub(crate) struct Session {
     /// The slot of the person's next session.
     pub next: u32,
     pub kind: Kind,
+    /// The connection, if it is one.
+    conn: ConnId,
     pub since: UnixTime,
     /// When the next regular ping goes out, in steady seconds.
     pub ping_at_s: u32,
@@ -40,15 +42,16 @@ pub(crate) struct Session {
     pub app: AppState,
     /// What was said at connect and holds while the session lives.
     pub said: Option<Declared>,
-    earlier: Earlier,
 }
 
 impl Session {
-    pub fn new(person: u32, kind: Kind, hello: Hello, now: Steady, since: UnixTime) -> Session {
+    /// A session that begins now: of a connection, or of heartbeats over HTTP.
+    pub fn new(person: u32, conn: Option<ConnId>, hello: Hello, now: Steady, since: UnixTime) -> Session {
         Session {
             person,
             next: crate::slots::NONE,
-            kind,
+            kind: if conn.is_some() { Kind::Connection } else { Kind::Heartbeats },
+            conn: conn.unwrap_or(ConnId(u32::MAX)),
             since,
             ping_at_s: u32::MAX,
             pulse: Pulse::new(now),
@@ -56,21 +59,11 @@ impl Session {
             platform: hello.platform,
             app: hello.app,
             said: hello.declared,
-            earlier: Earlier::default(),
         }
-    }
-
-    /// A heartbeat.
-    pub fn heard(&mut self, now: Steady) {
-        self.earlier.push(now.since_ms(self.pulse.heard_at()));
-        self.pulse.heard(now);
     }
 
     pub fn conn(&self) -> Option<ConnId> {
-        match self.kind {
-            Kind::Connection(conn) => Some(conn),
-            Kind::Heartbeats | Kind::Lingering => None,
-        }
+        (self.kind == Kind::Connection).then_some(self.conn)
     }
 
     pub fn is_live(&self) -> bool {
@@ -92,12 +85,6 @@ impl Session {
     }
 
     pub fn view(&self, timeline: &Timeline) -> SessionView {
-        let mut at = self.pulse.heard_at();
-        let mut heartbeats = vec![timeline.moment(at)];
-        for distance_ms in self.earlier.distances_ms() {
-            at = Steady(at.0.saturating_sub(u64::from(distance_ms)));
-            heartbeats.push(timeline.moment(at));
-        }
         SessionView {
             conn: self.conn(),
             device: self.device.clone(),
@@ -105,32 +92,8 @@ impl Session {
             app: self.app,
             status: self.status(),
             since: self.since,
-            heartbeats,
+            heartbeats: self.pulse.heartbeats().map(|at| timeline.moment(at)).collect(),
         }
-    }
-}
-
-/// The nine heartbeats before the last one (P10), as distances: the first is the latest.
-#[derive(Clone, Copy, Debug, Default)]
-struct Earlier {
-    distances: [[u8; 3]; 9],
-    len: u8,
-}
-
-impl Earlier {
-    /// What three bytes hold: 4.6 hours. A greater distance is kept as this.
-    const DISTANCE_MS_MAX: u64 = 0xff_ffff;
-
-    fn push(&mut self, distance_ms: u64) {
-        let [a, b, c, ..] = distance_ms.min(Self::DISTANCE_MS_MAX).to_le_bytes();
-        self.distances.copy_within(..8, 1);
-        self.distances[0] = [a, b, c];
-        self.len = (self.len + 1).min(9);
-    }
-
-    fn distances_ms(&self) -> impl Iterator<Item = u32> {
-        let kept = &self.distances[..usize::from(self.len)];
-        kept.iter().map(|[a, b, c]| u32::from_le_bytes([*a, *b, *c, 0]))
     }
 }
 
@@ -144,14 +107,14 @@ mod tests {
         let device = DeviceId::new("phone").unwrap();
         let hello = Hello { device, platform: Platform::Phone, app: AppState::Foreground, declared: None };
         let mut timeline = Timeline::new(Moment(1_000_000));
-        let mut session = Session::new(0, Kind::Heartbeats, hello, Steady(1_000_000), UnixTime(1000));
+        let mut session = Session::new(0, None, hello, Steady(1_000_000), UnixTime(1000));
         assert_eq!(session.view(&timeline).heartbeats, [Moment(1_000_000)]);
         for beat in 1..=12 {
-            session.heard(timeline.at(Moment(1_000_000 + beat * 25_001)));
+            session.pulse.heard(timeline.at(Moment(1_000_000 + beat * 25_001)));
         }
         let expected: Vec<Moment> = (3..=12).rev().map(|beat| Moment(1_000_000 + beat * 25_001)).collect();
         assert_eq!(session.view(&timeline).heartbeats, expected);
-        session.heard(timeline.at(Moment(1_000_000_000)));
+        session.pulse.heard(timeline.at(Moment(1_000_000_000)));
         assert_eq!(session.view(&timeline).heartbeats.len(), 10);
     }
 }

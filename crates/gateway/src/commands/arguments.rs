@@ -40,7 +40,8 @@ pub(super) fn read<T: DeserializeOwned>(data: Option<&RawValue>) -> Result<T, Co
     if !json.trim_ascii_start().starts_with('{') {
         return Err(CommandError::BadRequest("the arguments are an object"));
     }
-    serde_json::from_str(json).map_err(|_| CommandError::BadRequest("a field is missing, unknown or of the wrong kind"))
+    serde_json::from_str(json)
+        .map_err(|_| CommandError::BadRequest("a field is missing, unknown or of the wrong kind"))
 }
 
 /// Nothing, null, or an empty object.
@@ -64,7 +65,11 @@ pub(super) struct StatusArguments {
 }
 
 impl StatusArguments {
-    pub(super) fn declaration(self, text_bytes_max: usize, now: UnixTime) -> Result<Declaration, CommandError> {
+    pub(super) fn declaration(
+        self,
+        text_bytes_max: usize,
+        now: UnixTime,
+    ) -> Result<Declaration, CommandError> {
         let status = Declared::from_name(&self.status)
             .ok_or(CommandError::BadRequest("a status is online, away, busy or invisible"))?;
         let text = self.text.filter(|text| !text.is_empty());
@@ -181,7 +186,17 @@ mod tests {
     fn ids_are_decimal_texts_or_numbers_and_nothing_else() {
         let good: UsersArguments = read(Some(&raw(r#"{"users":["7",8,"7"]}"#))).unwrap();
         assert_eq!(good.users(10).unwrap().len(), 2);
-        for bad in [r#"{"users":[0]}"#, r#"{"users":["-1"]}"#, r#"{"users":[1.5]}"#, r#"{"users":["9223372036854775808"]}"#, r#"{"users":[null]}"#, r#"{"users":7}"#, r#"{"users":[7],"x":1}"#, "[[7]]", "null"] {
+        for bad in [
+            r#"{"users":[0]}"#,
+            r#"{"users":["-1"]}"#,
+            r#"{"users":[1.5]}"#,
+            r#"{"users":["9223372036854775808"]}"#,
+            r#"{"users":[null]}"#,
+            r#"{"users":7}"#,
+            r#"{"users":[7],"x":1}"#,
+            "[[7]]",
+            "null",
+        ] {
             assert!(read::<UsersArguments>(Some(&raw(bad))).is_err(), "{bad}");
         }
         let many: UsersArguments = read(Some(&raw(r#"{"users":[1,2,3]}"#))).unwrap();
@@ -190,11 +205,18 @@ mod tests {
 
     #[test]
     fn a_status_is_taken_whole_or_not_at_all() {
-        let said = |json: &str| read::<StatusArguments>(Some(&raw(json))).and_then(|said| said.declaration(5, UnixTime(100)));
+        let said = |json: &str| {
+            read::<StatusArguments>(Some(&raw(json))).and_then(|said| said.declaration(5, UnixTime(100)))
+        };
         assert!(said(r#"{"status":"busy","text":"lunch","until":101}"#).is_ok());
         assert!(said(r#"{"status":"busy","text":null}"#).is_ok());
         assert_eq!(said(r#"{"status":"busy","text":"lunch!"}"#), Err(CommandError::LimitExceeded));
-        for bad in [r#"{"status":"offline"}"#, r#"{"status":"busy","until":100}"#, r#"{"status":"busy","until":-1}"#, r#"{"text":"x"}"#] {
+        for bad in [
+            r#"{"status":"offline"}"#,
+            r#"{"status":"busy","until":100}"#,
+            r#"{"status":"busy","until":-1}"#,
+            r#"{"text":"x"}"#,
+        ] {
             assert!(matches!(said(bad), Err(CommandError::BadRequest(_))), "{bad}");
         }
     }

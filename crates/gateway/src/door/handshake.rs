@@ -1,7 +1,8 @@
 //! The handshake of RFC 6455, and where a page is from.
 
 use http::header::{
-    CONNECTION, HOST, HeaderName, ORIGIN, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
+    CONNECTION, HOST, HeaderName, ORIGIN, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION,
+    UPGRADE,
 };
 use http::{HeaderMap, HeaderValue, Method, Request};
 use wire::websocket::accept_key;
@@ -36,11 +37,9 @@ pub(super) fn check_origin(headers: &HeaderMap, allowed: &[String]) -> Result<()
     }
     let origin = only(headers, &ORIGIN).and_then(|origin| origin.to_str().ok()).ok_or(DoorRefusal::Origin)?;
     let host = only(headers, &HOST).and_then(|host| host.to_str().ok());
-    let is_own = origin
-        .split_once("://")
-        .is_some_and(|(scheme, place)| {
-            matches!(scheme, "http" | "https") && host.is_some_and(|host| host.eq_ignore_ascii_case(place))
-        });
+    let is_own = origin.split_once("://").is_some_and(|(scheme, place)| {
+        matches!(scheme, "http" | "https") && host.is_some_and(|host| host.eq_ignore_ascii_case(place))
+    });
     let is_named = allowed.iter().any(|named| named.eq_ignore_ascii_case(origin));
     if is_own || is_named { Ok(()) } else { Err(DoorRefusal::Origin) }
 }
@@ -94,7 +93,8 @@ mod tests {
             assert_eq!(accept(&request(&headers)).unwrap_err(), DoorRefusal::NotAWebSocket, "{wrong}");
         }
         for missing in 0..GOOD.len() {
-            let headers: Vec<_> = GOOD.into_iter().enumerate().filter(|(place, _)| *place != missing).collect();
+            let headers: Vec<_> =
+                GOOD.into_iter().enumerate().filter(|(place, _)| *place != missing).collect();
             let headers: Vec<_> = headers.into_iter().map(|(_, header)| header).collect();
             assert!(accept(&request(&headers)).is_err());
         }

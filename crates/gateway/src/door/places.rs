@@ -1,9 +1,9 @@
 //! Places for connections: how many there are, and who has them.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 

@@ -88,7 +88,8 @@ impl Hub {
         let HubParts { people, clock, settings, counters, traffic, seed } = parts;
         let now = Moment(clock.now_ms());
         let (requests, waiting) = mpsc::channel(watching::WAITING_MAX);
-        let shard = |number: usize| Mutex::new(Shard::new(settings.policy.clone(), now, seed ^ number as u64));
+        let shard =
+            |number: usize| Mutex::new(Shard::new(settings.policy.clone(), now, seed ^ number as u64));
         let outside = Outside {
             keeper: Keeper::new(people.clone(), counters.clone()),
             counters: counters.clone(),

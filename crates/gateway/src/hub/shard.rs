@@ -62,11 +62,7 @@ pub(crate) struct Shard {
 
 impl Shard {
     pub(crate) fn new(policy: Policy, now: Moment, seed: u64) -> Shard {
-        Shard {
-            roster: Roster::new(policy, now, seed),
-            people: HashMap::default(),
-            effects: Vec::new(),
-        }
+        Shard { roster: Roster::new(policy, now, seed), people: HashMap::default(), effects: Vec::new() }
     }
 
     /// Somebody is about to come: brings what was last known of them into memory, unless more is known already.
@@ -75,7 +71,13 @@ impl Shard {
     }
 
     /// Somebody is watched, here or not. Likewise.
-    pub(crate) fn watch(&mut self, now: Moment, user: UserId, last: LastKnown, outside: &Outside) -> &mut Person {
+    pub(crate) fn watch(
+        &mut self,
+        now: Moment,
+        user: UserId,
+        last: LastKnown,
+        outside: &Outside,
+    ) -> &mut Person {
         self.roster.know(now, user, outside.keeper.newest(user, last));
         self.person(user, outside)
     }
@@ -103,7 +105,11 @@ impl Shard {
     }
 
     /// Takes a connection out. Gives it, and whose friends it watched.
-    pub(crate) fn drop_connection(&mut self, conn: ConnRef, outside: &Outside) -> Option<(Connection, Arc<Vec<UserId>>)> {
+    pub(crate) fn drop_connection(
+        &mut self,
+        conn: ConnRef,
+        outside: &Outside,
+    ) -> Option<(Connection, Arc<Vec<UserId>>)> {
         let person = self.people.get_mut(&conn.user)?;
         let connection = person.remove_connection(conn.conn)?;
         let friends = person.circle.as_ref().map(|circle| circle.friends.clone()).unwrap_or_default();
@@ -142,7 +148,9 @@ impl Shard {
             match effect {
                 Effect::Ping(conn) => outside.outbox(conn, Outbox::ping),
                 Effect::Probe(conn) => outside.outbox(conn, Outbox::probe),
-                Effect::Close { conn, cause } => outside.outbox(conn, |outbox| outbox.close(close_code(cause))),
+                Effect::Close { conn, cause } => {
+                    outside.outbox(conn, |outbox| outbox.close(close_code(cause)))
+                }
                 Effect::Changed { user, public, own, urgent } => {
                     if own {
                         self.tell_own_devices(user, outside, &mut after);
@@ -161,7 +169,13 @@ impl Shard {
                     outside.counters.hub.transitions.count(cause.name());
                     if outside.history_days.load(Ordering::Relaxed) > 0 {
                         let kind = OccurrenceKind::Transition { from, to };
-                        outside.keeper.record(Occurrence { user, at_ms: now.0, kind, cause: Some(cause), device });
+                        outside.keeper.record(Occurrence {
+                            user,
+                            at_ms: now.0,
+                            kind,
+                            cause: Some(cause),
+                            device,
+                        });
                     }
                 }
                 Effect::Remember { user } => {
@@ -236,7 +250,13 @@ impl Shard {
     }
 
     /// The person's choice of who may see them. Tells every watcher for whom that makes a difference.
-    pub(crate) fn choose(&mut self, now: Moment, user: UserId, privacy: &Privacy, outside: &Outside) -> After {
+    pub(crate) fn choose(
+        &mut self,
+        now: Moment,
+        user: UserId,
+        privacy: &Privacy,
+        outside: &Outside,
+    ) -> After {
         let mut after = After::default();
         let Some(person) = self.people.get_mut(&user) else { return after };
         if let Some(circle) = &mut person.circle

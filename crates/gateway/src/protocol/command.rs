@@ -237,10 +237,16 @@ pub fn is_pong(text: &str) -> bool {
 
 /// Every message of a frame, one a line. Fields that are not known are passed over: newer SDKs send more of them.
 pub fn messages(text: &str) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
-    text.split('\n').filter(|line| !line.trim_ascii().is_empty()).map(read)
+    lines(text).map(read_message)
 }
 
-fn read(line: &str) -> Result<Message<'_>, Malformed> {
+/// The lines of a frame that have something in them.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\n').filter(|line| !line.trim_ascii().is_empty())
+}
+
+/// The message in a line.
+pub(crate) fn read_message(line: &str) -> Result<Message<'_>, Malformed> {
     // An array would be read as the fields in their order; a command is an object.
     if !line.trim_ascii_start().starts_with('{') {
         return Err(Malformed);

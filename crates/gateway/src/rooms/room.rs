@@ -140,7 +140,11 @@ impl Room {
     /// Whom `viewer` sees. Who came in just now is told first: whoever is seen here will be said to leave.
     pub(super) fn presence(&mut self, viewer: UserId) -> Vec<ClientInfo> {
         self.tell_joins();
-        self.members.values().filter(|member| member.is_seen_by(viewer)).map(|member| member.info.clone()).collect()
+        self.members
+            .values()
+            .filter(|member| member.is_seen_by(viewer))
+            .map(|member| member.info.clone())
+            .collect()
     }
 
     /// How many `viewer` sees.
@@ -159,7 +163,8 @@ impl Room {
         let Some(member) = self.members.get(&user).filter(|member| member.is_to_be_seen()) else {
             return Vec::new();
         };
-        let others = self.members.iter().filter(|(viewer, _)| **viewer != user && !member.shown.is_never(**viewer));
+        let others =
+            self.members.iter().filter(|(viewer, _)| **viewer != user && !member.shown.is_never(**viewer));
         others
             .flat_map(|(viewer, other)| other.connections.iter().map(|(_, outbox)| (*viewer, outbox.clone())))
             .collect()
@@ -188,12 +193,15 @@ impl Room {
             return;
         }
         let everything = Frame::text(&lines(news.iter()));
-        let has_exceptions = news.iter().any(|one| !one.shown.privacy.never.is_empty() || !one.shown.in_rooms());
+        let has_exceptions =
+            news.iter().any(|one| !one.shown.privacy.never.is_empty() || !one.shown.in_rooms());
         for (viewer, member) in &self.members {
             if member.connections.is_empty() {
                 continue;
             }
-            let may_know = |one: &&News| if one.user == *viewer { one.shown.in_rooms() } else { !one.shown.is_never(*viewer) };
+            let may_know = |one: &&News| {
+                if one.user == *viewer { one.shown.in_rooms() } else { !one.shown.is_never(*viewer) }
+            };
             let frame = if has_exceptions && !news.iter().all(|one| may_know(&one)) {
                 let told = lines(news.iter().filter(may_know));
                 if told.is_empty() {

@@ -10,7 +10,9 @@ use super::{Shared, hello};
 use crate::counters::CommandRefusal;
 use crate::hub::{CommandError, ConnRef, Identity, Refusal};
 use crate::outbox::Outbox;
-use crate::protocol::{CloseCode, Command, CommandKind, ConnectReply, ErrorReply, Frame, Message, Request, messages};
+use crate::protocol::{
+    CloseCode, Command, CommandKind, ConnectReply, ErrorReply, Frame, Message, Request, lines, read_message,
+};
 use crate::settings::RoomAccess;
 use crate::token::Rejected;
 
@@ -45,7 +47,12 @@ enum Done {
 
 impl From<CommandError> for Done {
     fn from(error: CommandError) -> Self {
-        let plain = |message| ErrorReply { code: error.code(), message, detail: "", is_temporary: error.is_temporary() };
+        let plain = |message| ErrorReply {
+            code: error.code(),
+            message,
+            detail: "",
+            is_temporary: error.is_temporary(),
+        };
         Done::Error(match error {
             CommandError::Internal => plain("internal server error"),
             CommandError::PermissionDenied => plain("permission denied"),
@@ -73,8 +80,8 @@ impl From<Result<(), CommandError>> for Done {
 impl Desk {
     /// Answers everything in a message. Gives the desk back, and why the connection must end, if it must.
     pub(super) async fn serve(mut self, text: String) -> (Desk, Option<CloseCode>) {
-        for message in messages(&text) {
-            let ended = match message {
+        for line in lines(&text) {
+            let ended = match read_message(line) {
                 Ok(Message::Pong) => self.allow_pong(),
                 Ok(Message::Command(command)) => self.answer(command).await,
                 Err(_) => Some(CloseCode::BadRequest),

@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn p2_a_device_says_what_it_is_and_what_it_leaves_out_is_filled_in() {
-        let said = hello(r#"{"device":"d1","platform":"phone","app_state":"background","status":"busy","more":1}"#);
+        let said =
+            hello(r#"{"device":"d1","platform":"phone","app_state":"background","status":"busy","more":1}"#);
         let expected = Hello {
             device: DeviceId::new("d1").unwrap(),
             platform: Platform::Phone,

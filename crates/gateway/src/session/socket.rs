@@ -37,7 +37,11 @@ impl Socket {
     }
 
     /// Reads into a buffer of the caller's; zero means that the peer has ended.
-    pub(super) fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+    pub(super) fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
         let read = match self {
             Socket::Plain(stream) => Pin::new(stream).poll_read(context, &mut buffer),

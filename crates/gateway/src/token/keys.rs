@@ -69,7 +69,9 @@ impl Keys {
             keys.push(new(None, false, algorithm, key));
         }
         if let Some(path) = &settings.jwks_file {
-            keys.extend(key_set(path)?.into_iter().map(|(name, algorithm, key)| new(name, true, algorithm, key)));
+            keys.extend(
+                key_set(path)?.into_iter().map(|(name, algorithm, key)| new(name, true, algorithm, key)),
+            );
         }
         if keys.is_empty() { Err(TokenError::NoKey) } else { Ok(Keys(keys)) }
     }
@@ -128,7 +130,9 @@ fn public_key(path: &Path) -> Result<(Algorithm, DecodingKey), TokenError> {
     let unusable = |reason| TokenError::Unusable { path: path.to_owned(), reason };
     let pem = contents(path)?;
     if pem.contains("PRIVATE KEY") {
-        return Err(unusable("this is a private key: keep it with whoever signs, and give the public key here"));
+        return Err(unusable(
+            "this is a private key: keep it with whoever signs, and give the public key here",
+        ));
     }
     if let Ok(key) = DecodingKey::from_rsa_pem(pem.as_bytes()) {
         return Ok((Algorithm::RS256, key));

@@ -39,7 +39,10 @@ impl Unapplied {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.friends.is_empty() && self.privacy.is_empty() && self.everything.is_empty() && !self.is_everything
+        self.friends.is_empty()
+            && self.privacy.is_empty()
+            && self.everything.is_empty()
+            && !self.is_everything
     }
 }
 
@@ -75,7 +78,8 @@ impl Hub {
 
     /// Reads what is so between somebody and these others, and puts it in place.
     async fn settle_all(&self, viewer: UserId, others: &[UserId]) -> Result<(), CommandError> {
-        let is_connected = self.shard(viewer).people.get(&viewer).is_some_and(|person| person.circle.is_some());
+        let is_connected =
+            self.shard(viewer).people.get(&viewer).is_some_and(|person| person.circle.is_some());
         if !is_connected {
             return Ok(());
         }
@@ -113,7 +117,8 @@ impl Hub {
         let shard = self.shard(user);
         let Some(person) = shard.people.get(&user) else { return BTreeSet::new() };
         let friends = person.circle.iter().flat_map(|circle| circle.friends.iter().copied());
-        let tracked = person.connections.iter().flat_map(|connection| connection.seat.tracked.iter().copied());
+        let tracked =
+            person.connections.iter().flat_map(|connection| connection.seat.tracked.iter().copied());
         friends.chain(tracked).collect()
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use domain::clock::Stopwatch;
 use domain::UserId;
+use domain::clock::Stopwatch;
 use hashbrown::HashMap;
 use people::{Acquaintance, Circle};
 use presence::{Goodbye, Input, LastKnown, Sight};
@@ -108,7 +108,8 @@ impl Hub {
             return;
         };
         let client = self.new_client();
-        let seat = person::Seat { client, platform: hello.platform, info: identity.info, ..person::Seat::default() };
+        let seat =
+            person::Seat { client, platform: hello.platform, info: identity.info, ..person::Seat::default() };
         let connection = Connection { conn: conn.conn, outbox: outbox.clone(), seat: Box::new(seat) };
         let Circle { privacy, friends: acquaintances, .. } = circle;
         let friends: Vec<UserId> = acquaintances.iter().map(|friend| friend.user).collect();
@@ -123,7 +124,8 @@ impl Hub {
         };
         let mut shown = Vec::with_capacity(friends.len() + 1);
         shown.push(own);
-        let mut read: Map<Acquaintance> = acquaintances.into_iter().map(|friend| (friend.user, friend)).collect();
+        let mut read: Map<Acquaintance> =
+            acquaintances.into_iter().map(|friend| (friend.user, friend)).collect();
         for friend in friends.iter() {
             // A friendship that has ended meanwhile: nothing is shown until that is applied.
             let (sight, last) = match read.remove(friend) {

@@ -120,8 +120,14 @@ impl Hub {
         };
         let mut seen = Vec::new();
         for Acquaintance { user, is_friend, sight, last } in found {
-            let watcher =
-                Watcher { conn: conn.conn, viewer: conn.user, outbox: outbox.clone(), is_friend, is_tracker: true, sight };
+            let watcher = Watcher {
+                conn: conn.conn,
+                viewer: conn.user,
+                outbox: outbox.clone(),
+                is_friend,
+                is_tracker: true,
+                sight,
+            };
             let shown = self.begin_track(user, watcher, last);
             if sight.status {
                 seen.push(shown);
@@ -136,7 +142,8 @@ impl Hub {
 
     /// Like [`Hub::begin_watch`]. Who becomes a friend, or no longer is one, does so when that change is applied.
     fn begin_track(&self, user: UserId, mut watcher: Watcher, last: presence::LastKnown) -> FeedUser {
-        let before = self.shard(user).people.get(&user).and_then(|person| person.watcher(watcher.conn).cloned());
+        let before =
+            self.shard(user).people.get(&user).and_then(|person| person.watcher(watcher.conn).cloned());
         watcher.is_friend = before.is_some_and(|before| before.is_friend);
         self.begin_watch(user, watcher, last)
     }

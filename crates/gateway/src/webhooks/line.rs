@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use domain::UserId;
 use fastrand::Rng;
-use hashbrown::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 
 /// The first pause after a failure.
 const PAUSE_MIN_MS: u64 = 1_000;
@@ -67,6 +67,8 @@ pub(super) struct Line<M> {
     read_through: u64,
     failures_in_a_row: u32,
     shut_until_ms: u64,
+    /// Pauses in a row.
+    pauses: u32,
 }
 
 impl<M: Message> Line<M> {
@@ -75,13 +77,14 @@ impl<M: Message> Line<M> {
         Line {
             pace,
             random: Rng::with_seed(seed),
-            by_user: HashMap::new(),
+            by_user: HashMap::default(),
             ready: BTreeSet::new(),
-            on_their_way: HashSet::new(),
+            on_their_way: HashSet::default(),
             undone: BTreeSet::new(),
             read_through: place,
             failures_in_a_row: 0,
             shut_until_ms: 0,
+            pauses: 0,
         }
     }
 
@@ -156,6 +159,7 @@ impl<M: Message> Line<M> {
         let was_failing = self.is_failing();
         self.failures_in_a_row = 0;
         self.shut_until_ms = 0;
+        self.pauses = 0;
         self.finish_head(user);
         if was_failing {
             // Everybody's pause was the endpoint's fault.
@@ -167,9 +171,10 @@ impl<M: Message> Line<M> {
     /// A message was not delivered. Gives those that are given up for it.
     pub(super) fn failed(&mut self, user: UserId, now_ms: u64) -> Vec<M> {
         self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
-        if self.is_failing() {
-            let pause = pause_ms(&mut self.random, self.failures_in_a_row - FAILURES_MAX, SHUT_MAX_MS);
-            self.shut_until_ms = now_ms + pause;
+        // Those that were on their way before the pause say nothing new.
+        if self.is_failing() && now_ms >= self.shut_until_ms {
+            self.shut_until_ms = now_ms + pause_ms(&mut self.random, self.pauses, SHUT_MAX_MS);
+            self.pauses = self.pauses.saturating_add(1);
         }
         let mut given_up = Vec::new();
         let is_too_old = self.head(user).is_some_and(|head| self.is_too_old(&head.message, now_ms));

@@ -75,7 +75,7 @@ impl Core {
             return Ok(None);
         }
         self.check_room_for(user, &hello.device)?;
-        let slot = self.begin(now, user, (Kind::Connection(conn), hello), effects);
+        let slot = self.begin(now, user, (Some(conn), hello), effects);
         Ok(Some((slot, self.first_look(slot, now))))
     }
 
@@ -88,7 +88,7 @@ impl Core {
     ) -> Result<Option<(u32, Steady)>, Refused> {
         let Some(slot) = self.heartbeats_of(user, &hello.device) else {
             self.check_room_for(user, &hello.device)?;
-            let slot = self.begin(now, user, (Kind::Heartbeats, hello), effects);
+            let slot = self.begin(now, user, (None, hello), effects);
             return Ok(Some((slot, self.first_look(slot, now))));
         };
         let session = &self.sessions[slot];
@@ -96,12 +96,12 @@ impl Core {
         let same =
             (session.platform, session.app, session.said) == (hello.platform, hello.app, hello.declared);
         if same && session.pulse.phase() == Phase::Online {
-            self.sessions[slot].heard(now);
+            self.sessions[slot].pulse.heard(now);
             return Ok(None);
         }
         let before = self.glimpse(person);
         let session = &mut self.sessions[slot];
-        session.heard(now);
+        session.pulse.heard(now);
         (session.platform, session.app, session.said) = (hello.platform, hello.app, hello.declared);
         self.settle(now, person, before, Why::by(Cause::Heartbeat, hello.device), effects);
         Ok(None)
@@ -151,25 +151,26 @@ impl Core {
 
     fn heard(&mut self, now: Steady, slot: u32, effects: &mut Vec<Effect>) {
         if self.sessions[slot].pulse.phase() == Phase::Online {
-            self.sessions[slot].heard(now);
+            self.sessions[slot].pulse.heard(now);
             return;
         }
-        self.change(now, slot, Cause::Heartbeat, effects, |core| core.sessions[slot].heard(now));
+        self.change(now, slot, Cause::Heartbeat, effects, |core| core.sessions[slot].pulse.heard(now));
     }
 
     fn probe_failed(&mut self, now: Steady, slot: u32, effects: &mut Vec<Effect>) {
-        let rule = self.sessions[slot].rule(&self.policy);
-        if self.sessions[slot].pulse.failed(&self.policy, rule, now) {
-            if let Some(conn) = self.sessions[slot].conn() {
-                effects.push(Effect::Close { conn, cause: CloseCause::NoPong });
-            }
-            self.end(now, slot, End::Silent, effects);
+        let session = &self.sessions[slot];
+        let mut pulse = session.pulse;
+        if !pulse.failed(&self.policy, session.rule(&self.policy), now) {
+            self.sessions[slot].pulse = pulse;
+            return;
         }
+        effects.extend(session.conn().map(|conn| Effect::Close { conn, cause: CloseCause::NoPong }));
+        self.end(now, slot, End::Silent, effects);
     }
 
     fn app(&mut self, now: Steady, slot: u32, state: AppState, effects: &mut Vec<Effect>) {
         self.change(now, slot, Cause::AppState, effects, |core| {
-            core.sessions[slot].heard(now);
+            core.sessions[slot].pulse.heard(now);
             core.sessions[slot].app = state;
         });
     }
@@ -184,7 +185,7 @@ impl Core {
         let over = self.unix(now);
         let declaration = declaration.filter(|said| said.until.is_none_or(|until| until > over));
         self.change(now, slot, Cause::Declared, effects, |core| {
-            core.sessions[slot].heard(now);
+            core.sessions[slot].pulse.heard(now);
             core.sessions[slot].said = None;
             let person = core.sessions[slot].person;
             core.persons[person].declaration = declaration.map(Box::new);

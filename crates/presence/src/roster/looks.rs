@@ -57,7 +57,7 @@ impl Core {
         let every = self.policy.remember.0;
         let person = &mut self.persons[person];
         let age_s = now.seconds().saturating_sub(person.remembered_at_s);
-        if every > 0 && age_s >= every && person.hidden_since.is_none() {
+        if every > 0 && age_s >= every && person.hidden_since.get().is_none() {
             person.remembered_at_s = now.seconds();
             effects.push(Effect::Remember { user: person.user });
         }

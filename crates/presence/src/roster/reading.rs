@@ -15,7 +15,7 @@ impl Roster {
         let person = &self.core.persons[slot];
         let own = person.status(person.sessions(&self.core.sessions));
         if own == Status::Offline || person.is_hidden(own) {
-            let (last_seen, version) = (person.last_seen, person.public_version);
+            let (last_seen, version) = (person.last_seen.get(), person.public_version);
             return View { last_seen, version, ..View::unknown(user) };
         }
         View { version: person.public_version, ..self.core.full_view(person, own) }
@@ -37,8 +37,8 @@ impl Roster {
             user,
             here: person.flags.here,
             declaration: person.declaration.as_deref().cloned(),
-            last_seen: if visible { self.core.last_sign(person) } else { person.last_seen },
-            hidden_since: person.hidden_since,
+            last_seen: if visible { self.core.last_sign(person) } else { person.last_seen.get() },
+            hidden_since: person.hidden_since.get(),
             public_version: person.public_version,
             own_version: person.own_version,
         })
@@ -76,7 +76,7 @@ impl Core {
     /// The last sign of life: of who is here that of their sessions, else what is remembered.
     fn last_sign(&self, person: &Person) -> Option<UnixTime> {
         if person.first == NONE {
-            return person.last_seen;
+            return person.last_seen.get();
         }
         let signs = person.sessions(&self.sessions).map(|(_, session)| self.unix(session.pulse.sign()));
         signs.max().max(Some(person.last_alive))

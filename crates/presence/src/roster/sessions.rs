@@ -10,7 +10,7 @@ use domain::UserId;
 use super::Core;
 use super::settling::Why;
 use crate::device::DeviceId;
-use crate::input::{Cause, Effect, Hello, Refused};
+use crate::input::{Cause, ConnId, Effect, Hello, Refused};
 use crate::moment::Steady;
 use crate::policy::Policy;
 use crate::session::{Kind, Session};
@@ -51,23 +51,20 @@ impl Core {
         &mut self,
         now: Steady,
         user: UserId,
-        (kind, hello): (Kind, Hello),
+        (conn, hello): (Option<ConnId>, Hello),
         effects: &mut Vec<Effect>,
     ) -> u32 {
         let person = self.find_or_add(user);
         let before = self.glimpse(person);
         self.end_lingering(now, person);
         if self.persons[person].live == 0 {
-            self.came(now, person, kind);
+            self.came(now, person, conn.is_some());
         }
-        let cause = match kind {
-            Kind::Connection(_) => Cause::Connect,
-            Kind::Heartbeats | Kind::Lingering => Cause::Heartbeat,
-        };
+        let cause = if conn.is_some() { Cause::Connect } else { Cause::Heartbeat };
         let why = Why::by(cause, hello.device.clone());
-        let mut session = Session::new(person, kind, hello, now, self.unix(now));
+        let mut session = Session::new(person, conn, hello, now, self.unix(now));
         session.next = self.persons[person].first;
-        if let Kind::Connection(_) = kind {
+        if conn.is_some() {
             self.tally.connections += 1;
             let spread = self.dice.u32(1..=self.policy.ping.0.max(1));
             session.ping_at_s = now.seconds().saturating_add(spread);
@@ -82,13 +79,13 @@ impl Core {
     }
 
     /// The first session after none.
-    fn came(&mut self, now: Steady, person: u32, kind: Kind) {
+    fn came(&mut self, now: Steady, person: u32, by_connection: bool) {
         let policy = &self.policy;
         let person = &mut self.persons[person];
         let absent_s = now.seconds().saturating_sub(person.left_at_s);
         if absent_s > policy.flap_forget.0 {
             person.flap_level = 0;
-        } else if person.flags.dropped && matches!(kind, Kind::Connection(_)) {
+        } else if person.flags.dropped && by_connection {
             person.flap_level = policy.flap_level_above(person.flap_level);
         }
         person.flags.dropped = false;
@@ -189,7 +186,7 @@ impl Core {
 
     fn uncount(&mut self, slot: u32) {
         match self.sessions[slot].kind {
-            Kind::Connection(_) => self.tally.connections -= 1,
+            Kind::Connection => self.tally.connections -= 1,
             Kind::Heartbeats => self.tally.without_connection -= 1,
             Kind::Lingering => {}
         }

@@ -79,7 +79,7 @@ impl Core {
             effects.push(Effect::Arrived { user });
         } else {
             let last_seen =
-                if before.own == Status::Pending { person.last_seen } else { Some(person.last_alive) };
+                if before.own == Status::Pending { person.last_seen.get() } else { Some(person.last_alive) };
             effects.push(Effect::Left { user, last_seen });
         }
     }
@@ -90,11 +90,11 @@ impl Core {
         let vanished = before.public() != Status::Offline && after.public() == Status::Offline;
         // Of who was only pending, others know no later time than the one from before the restart.
         if vanished && before.own != Status::Pending {
-            person.last_seen = Some(if after.hidden { unix } else { person.last_alive });
+            person.last_seen = Some(if after.hidden { unix } else { person.last_alive }).into();
         }
-        match (after.hidden, person.hidden_since) {
-            (true, None) => person.hidden_since = Some(unix),
-            (false, Some(_)) => person.hidden_since = None,
+        match (after.hidden, person.hidden_since.get()) {
+            (true, None) => person.hidden_since = Some(unix).into(),
+            (false, Some(_)) => person.hidden_since = None.into(),
             _ => {}
         }
     }
@@ -128,7 +128,9 @@ impl Core {
     pub(super) fn forgets_at_s(&self, slot: u32) -> Option<u32> {
         let person = &self.persons[slot];
         let kept = person.flags.here || person.flags.watched;
-        (!kept).then(|| person.left_at_s.saturating_add(self.policy.keep_after_leaving().0))
+        // From the last news of them on, so that it can be read.
+        let last_s = person.left_at_s.max(person.remembered_at_s);
+        (!kept).then(|| last_s.saturating_add(self.policy.keep_after_leaving().0))
     }
 
     /// Puts a person into the agenda for what is due next.
@@ -163,10 +165,10 @@ impl Core {
             let person = &mut self.persons[slot];
             person.flags.here = true;
             person.pending_until_s = pending_until_s;
-            person.hidden_since = hidden_since;
+            person.hidden_since = hidden_since.into();
             let declared_invisible = person.declaration.as_ref().is_some_and(|said| said.hides());
             if declared_invisible && hidden_since.is_none() {
-                person.hidden_since = Some(self.timeline.moment(now).seconds());
+                person.hidden_since = Some(self.timeline.moment(now).seconds()).into();
             }
             // Nobody is connected yet, so nobody need be told.
             let after = self.glimpse(slot);
@@ -187,7 +189,7 @@ impl Core {
         // What happened here is newer than what was stored.
         if !person.flags.informed && !person.flags.here {
             person.flags.informed = true;
-            person.last_seen = person.last_seen.max(last.last_seen);
+            person.last_seen = person.last_seen.get().max(last.last_seen).into();
             person.public_version = person.public_version.max(last.public_version);
             person.own_version = person.own_version.max(last.own_version);
             let holds = |said: &crate::status::Declaration| said.until.is_none_or(|until| until > unix);
