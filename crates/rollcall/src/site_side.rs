@@ -13,7 +13,7 @@ use gateway::Gateway;
 use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use people::People;
-use site::metrics::{Allocator, CertificateFigures, Metrics, MetricsSources, ViewSource};
+use site::metrics::{Allocator, CertificateFigures, Metrics, MetricsSources, PeopleFigures, ViewSource};
 use site::{BoundSite, Dependency, Health, Parts, RunningSite, Site, SiteCounters, ViewGroup};
 use tokio::sync::watch;
 use tracing::{error, warn};
@@ -97,6 +97,10 @@ impl OpenSite {
         let of_tracker = lent.certificate.iter().map(|shown| ("tracker", Arc::clone(shown)));
         let of_site = bound.certificate().map(|shown| ("site", Arc::clone(shown)));
         metrics.add(CertificateFigures(of_tracker.chain(of_site).collect()));
+        if let Some(gateway) = &gateway {
+            metrics.add(Arc::clone(&gateway.counters));
+            metrics.add(people_figures(lent.config, gateway));
+        }
         let watch = Arc::clone(metrics.watch());
         engine.add_until_stopped(|stopped| watch.run(stopped));
         let parts = Parts {
@@ -208,6 +212,14 @@ async fn start_gateway(
         });
     }
     Ok(gateway)
+}
+
+fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PeopleFigures {
+    let hub = Arc::clone(&gateway.hub);
+    PeopleFigures {
+        count: Arc::new(move || hub.online_count()),
+        connections_max: config.gateway.connections_max as usize,
+    }
 }
 
 /// Ready once everything is to end.

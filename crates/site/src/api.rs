@@ -20,6 +20,7 @@ mod figures;
 mod journal;
 mod letters;
 mod multipliers;
+mod presence;
 mod risks;
 mod stats;
 mod torrents;
@@ -38,6 +39,7 @@ pub(crate) fn readable() -> Routes {
         letters::readable(),
         risks::readable(),
         stats::readable(),
+        presence::readable(),
     ]
     .into_iter()
     .fold(Routes::new(), Routes::merge)
@@ -53,6 +55,7 @@ pub(crate) fn changeable() -> Routes {
         multipliers::changeable(),
         journal::changeable(),
         letters::changeable(),
+        presence::changeable(),
         audit::routes(),
     ]
     .into_iter()
@@ -63,6 +66,16 @@ pub(crate) fn changeable() -> Routes {
 pub(crate) fn uploads() -> Routes {
     whitelist::uploads()
 }
+
+/// What people's own devices may do, with a token of theirs.
+pub(crate) fn personal() -> Routes {
+    presence::heartbeat_routes()
+}
+
+pub(crate) use presence::gateway_of;
+
+/// Where those routes are.
+pub(crate) const PERSONAL_PATHS: [&str; 1] = [presence::HEARTBEAT_PATH];
 
 /// A page of a list.
 #[derive(Serialize, ToSchema)]
@@ -187,6 +200,17 @@ impl From<views::ViewsError> for Problem {
         match error.is_retryable() {
             true => Problem::unavailable("the store of the lists", &error),
             false => Problem::internal("the lists", &error),
+        }
+    }
+}
+
+impl From<gateway::hub::HubError> for Problem {
+    fn from(error: gateway::hub::HubError) -> Problem {
+        match &error {
+            gateway::hub::HubError::Refused(refused) => {
+                Problem::conflict("too_many_devices", refused.to_string())
+            }
+            _ => Problem::unavailable("presence", &error),
         }
     }
 }

@@ -128,7 +128,9 @@ impl Core {
     pub(super) fn forgets_at_s(&self, slot: u32) -> Option<u32> {
         let person = &self.persons[slot];
         let kept = person.flags.here || person.flags.watched;
-        (!kept).then(|| person.left_at_s.saturating_add(self.policy.keep_after_leaving().0))
+        // From the last news of them on, so that it can be read.
+        let last_s = person.left_at_s.max(person.remembered_at_s);
+        (!kept).then(|| last_s.saturating_add(self.policy.keep_after_leaving().0))
     }
 
     /// Puts a person into the agenda for what is due next.

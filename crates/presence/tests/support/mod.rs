@@ -1,5 +1,12 @@
 //! A roster with a clock in the hand of the test.
-#![allow(dead_code, reason = "not every suite needs everything")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "not every suite needs everything; a test that cannot go on has failed"
+)]
+
+pub mod actions;
+pub mod world;
 
 use domain::{UnixTime, UserId};
 use presence::{
@@ -28,7 +35,7 @@ pub fn declaration(status: Declared) -> Declaration {
 
 pub struct Stage {
     pub roster: Roster,
-    /// Seconds since the start.
+    /// Milliseconds since the start.
     pub at_ms: u64,
     /// What came out and was not taken yet.
     pub effects: Vec<Effect>,

@@ -4,21 +4,22 @@ use std::sync::Arc;
 
 use gateway::GatewayCounters;
 use gateway::counters::{DoorCounters, HubCounters, Kind, SessionCounters, WebhookCounters};
-use presence::{Cause, Platform, Status, Tally};
+use gateway::hub::OnlineCount;
+use presence::{Cause, Platform, Status};
 
 use super::{Page, Source};
 
 /// Who is here, and how many may be.
 pub struct PeopleFigures {
     /// Counts who is here. Called at every scrape, so it must not wait.
-    pub tally: Arc<dyn Fn() -> Tally + Send + Sync>,
+    pub count: Arc<dyn Fn() -> OnlineCount + Send + Sync>,
     /// Connections that may be open (gateway.connections_max).
     pub connections_max: usize,
 }
 
 impl Source for PeopleFigures {
     fn encode(&self, page: &mut Page) {
-        let tally = (self.tally)();
+        let OnlineCount { tally, connections } = (self.count)();
         page.gauge("rollcall_gateway_connections_max", "Connections of people that may be open.")
             .is(self.connections_max);
         let people = page.gauge(
@@ -35,9 +36,9 @@ impl Source for PeopleFigures {
         .with(&[("kind", "connection")], tally.connections)
         .with(&[("kind", "http")], tally.without_connection);
         let platforms =
-            page.gauge("rollcall_presence_sessions_by_platform", "Sessions of people, by platform.");
-        for platform in Platform::ALL {
-            platforms.with(&[("platform", platform.name())], tally.on(platform));
+            page.gauge("rollcall_presence_connections_by_platform", "Connections of people, by platform.");
+        for (platform, count) in Platform::ALL.into_iter().zip(connections) {
+            platforms.with(&[("platform", platform.name())], count);
         }
     }
 }
