@@ -44,12 +44,15 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// What could not be applied is tried again after this.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// Those of whom something may be seen, of those who are tracked from now on.
+pub(crate) type Tracked = Result<Vec<FeedUser>, CommandError>;
+
 /// What the task is asked to do.
 pub(crate) enum Request {
     /// Somebody connects.
     Connect(Box<Connect>),
     /// A connection tracks these people, sorted, each once, without the person themselves.
-    Track { conn: ConnRef, users: Vec<UserId>, reply: oneshot::Sender<Result<Vec<FeedUser>, CommandError>> },
+    Track { conn: ConnRef, users: Vec<UserId>, reply: oneshot::Sender<Tracked> },
     /// A connection no longer tracks these people.
     Untrack { conn: ConnRef, users: Vec<UserId>, reply: oneshot::Sender<()> },
     /// What was last known of somebody is needed in memory.
@@ -105,7 +108,7 @@ pub(crate) async fn run(
 #[derive(Default)]
 struct Work {
     connects: Vec<Connect>,
-    tracks: Vec<(ConnRef, Vec<UserId>, oneshot::Sender<Result<Vec<FeedUser>, CommandError>>)>,
+    tracks: Vec<(ConnRef, Vec<UserId>, oneshot::Sender<Tracked>)>,
     untracks: Vec<(ConnRef, Vec<UserId>, oneshot::Sender<()>)>,
     recalls: Vec<(UserId, oneshot::Sender<Result<(), Refusal>>)>,
     changed: Vec<oneshot::Sender<Result<(), CommandError>>>,

@@ -7,6 +7,7 @@ use access::AccessError;
 use access::audit::{Record, Subject, actor_of_key};
 use access::keys::Authenticated;
 use ledger::LedgerError;
+use people::PeopleError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -17,6 +18,7 @@ use crate::site::Site;
 mod audit;
 mod clients;
 mod figures;
+mod friends;
 mod journal;
 mod letters;
 mod multipliers;
@@ -31,6 +33,7 @@ mod whitelist;
 pub(crate) fn readable() -> Routes {
     [
         users::readable(),
+        friends::readable(),
         torrents::readable(),
         clients::readable(),
         whitelist::readable(),
@@ -49,6 +52,7 @@ pub(crate) fn readable() -> Routes {
 pub(crate) fn changeable() -> Routes {
     [
         users::changeable(),
+        friends::changeable(),
         torrents::changeable(),
         clients::changeable(),
         whitelist::changeable(),
@@ -191,6 +195,18 @@ impl From<LedgerError> for Problem {
             }
             _ if error.is_retryable() => Problem::unavailable("the database", &error),
             _ => Problem::internal("the accounts", &error),
+        }
+    }
+}
+
+impl From<PeopleError> for Problem {
+    fn from(error: PeopleError) -> Problem {
+        match &error {
+            PeopleError::OwnFriend(_) => Problem::conflict("own_friend", error.to_string()),
+            PeopleError::TooManyFriends { .. } => Problem::conflict("too_many_friends", error.to_string()),
+            PeopleError::TooManyNever { .. } => Problem::bad_request(error.to_string()),
+            _ if error.is_retryable() => Problem::unavailable("the database", &error),
+            _ => Problem::internal("the database of friends", &error),
         }
     }
 }

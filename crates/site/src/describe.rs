@@ -35,6 +35,7 @@ mod page;
     tags(
         (name = "verify", description = "For other trackers: may this passkey announce?"),
         (name = "users", description = "Who may announce, what they moved, what they seed and leech"),
+        (name = "friends", description = "Who knows whom, and who may see what of a person"),
         (name = "torrents", description = "What may be announced, and who is on it"),
         (name = "whitelist", description = "Passkeys of users in a database of your own"),
         (name = "clients", description = "Which BitTorrent programs may announce"),

@@ -60,7 +60,8 @@ impl Feed {
     pub(super) fn begin(&mut self, mut users: Vec<FeedUser>) {
         for user in &users {
             let is_old = match self.changes.get(user.id) {
-                Some(Change::Shown(waiting)) => waiting.version <= user.version,
+                // Who was hidden meanwhile is hidden, whatever the snapshot says.
+                Some(Change::Shown(waiting)) => waiting.version != 0 && waiting.version <= user.version,
                 Some(Change::Removed) | None => false,
             };
             if is_old && let Some(change) = self.changes.take(user.id) {
