@@ -56,7 +56,10 @@ fn p8_heartbeats_over_http_follow_the_rules_of_the_apps_state() {
 
     let sessions = admin.get("/api/v1/users/7/devices").ok()["sessions"].as_array().unwrap().clone();
     assert_eq!(sessions.len(), 1);
-    assert_eq!((sessions[0]["device"].as_str(), sessions[0]["connected"].as_bool()), (Some("phone-1"), Some(false)));
+    assert_eq!(
+        (sessions[0]["device"].as_str(), sessions[0]["connected"].as_bool()),
+        (Some("phone-1"), Some(false))
+    );
     let heartbeats = sessions[0]["heartbeats_ms"].as_array().unwrap();
     assert!((1..=10).contains(&heartbeats.len()) && heartbeats[0].as_u64() > Some(1_700_000_000_000));
 
@@ -132,7 +135,10 @@ fn an_admin_sends_people_away_and_it_is_recorded() {
     let trail = admin.get("/api/v1/audit?action=user.disconnect").ok();
     let recorded = items(&trail);
     assert_eq!(recorded.len(), 3, "{trail}");
-    assert_eq!((recorded[2]["subjectId"].as_str(), &recorded[2]["details"]["device"]), (Some("7"), &json!("one")));
+    assert_eq!(
+        (recorded[2]["subjectId"].as_str(), &recorded[2]["details"]["device"]),
+        (Some("7"), &json!("one"))
+    );
     assert_eq!(recorded[1]["details"]["sessions"], 2);
 }
 
@@ -184,9 +190,8 @@ fn a_person_who_asks_too_often_is_told_when_to_come_back() {
     let server = builder().start();
     let (read, person, other) = (server.api(&["read"]), Person::new(&server, 7), Person::new(&server, 8));
     let said = json!({ "device": "d" });
-    let refused = eventually("a refusal", PATIENCE, || {
-        Some(person.says(&said)).filter(|reply| reply.status() != 200)
-    });
+    let refused =
+        eventually("a refusal", PATIENCE, || Some(person.says(&said)).filter(|reply| reply.status() != 200));
     assert_eq!(problem(&refused, 429), "too_many_requests");
     assert!(refused.reply.header("retry-after").is_some());
     assert_eq!(other.says(&said).status(), 200, "others are heard");
