@@ -86,7 +86,6 @@ impl OpenSite {
             false => None,
         };
         let whitelist = backends::open_whitelist(lent.config, lent.store)?;
-        let people = backends::open_people(lent.config, lent.store).await?;
         let passkeys = Passkeys::new(whitelist.store, lent.store.clone());
         let health = Arc::new(Health::new(dependencies(&lent, engine, &passkeys, &activity), clock.now()));
         let asked = Arc::clone(&health);
@@ -107,7 +106,6 @@ impl OpenSite {
         let parts = Parts {
             clock,
             store: lent.store.clone(),
-            people,
             gate: Arc::clone(lent.gate),
             passkeys,
             keys: ring,
