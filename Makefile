@@ -5,10 +5,10 @@ DATA ?= ./data
 ARGS ?=
 # How often servers are killed under `make chaos`.
 CHAOS_KILLS ?= 300
-# How many people there are under `make load`. Each is an open file, of the server and of the test.
-LOAD_SESSIONS ?= 15000
 # How many tests of one file run at the same time: most of them wait for servers, so more than there are cores.
 TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
+# How many people there are under `make load`. Each is an open file, of the server and of the test.
+LOAD_SESSIONS ?= 15000
 # How long each fuzz target runs under `make fuzz`.
 FUZZ_SECONDS ?= 60
 

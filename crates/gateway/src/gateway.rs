@@ -79,8 +79,7 @@ impl Gateway {
             // Otherwise the history would be kept for whoever is no longer told.
             None => Webhooks::forget(&people).await.map_err(WebhookError::People)?,
         }
-        let hub_settings =
-            HubSettings { policy, people: settings.people, batch: settings.connections.batch };
+        let hub_settings = HubSettings { policy, people: settings.people, batch: settings.connections.batch };
         let hub = Hub::start(HubParts {
             people,
             clock: Arc::clone(&clock),
@@ -92,8 +91,12 @@ impl Gateway {
         .await?;
         let (followed, stopped) = (Arc::clone(&tokens), stop.subscribe());
         tasks.spawn(async move { followed.follow(stopped).await });
-        let behind =
-            Behind { hub: Arc::clone(&hub), tokens: Arc::clone(&tokens), clock, counters: Arc::clone(&counters) };
+        let behind = Behind {
+            hub: Arc::clone(&hub),
+            tokens: Arc::clone(&tokens),
+            clock,
+            counters: Arc::clone(&counters),
+        };
         let door = Door::new(&settings, behind);
         Ok(Arc::new(Gateway { hub, door, tokens, counters, stop, tasks: Mutex::new(tasks) }))
     }

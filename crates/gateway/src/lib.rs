@@ -9,34 +9,41 @@
 //! - [`protocol`]: the Centrifuge client protocol
 //! - [`outbox`]: what waits to be written to one connection
 //! - [`hub`]: everybody who is here, and everybody who watches them
-//! - [`watch`], [`feed`], [`rooms`], [`typing`], [`commands`], [`traffic`], [`keeper`]: the parts of the hub
+//! - `watch`: who watches whom: reads friends and privacy, applies changes of them
+//! - [`feed`]: what a person looks like in a feed
+//! - `rooms`, `typing`, `commands`: what people do over their connections
+//! - [`traffic`]: what people's torrent clients do
+//! - `keeper`: writes down what a restart must not forget
 //! - [`webhooks`]: tells the site who comes and goes
 //! - [`counters`]: what is counted
-//! - [`settings`]
+//! - [`settings`]: what can be set
 
-pub mod commands;
+mod commands;
 pub mod counters;
 pub mod door;
 pub mod feed;
 pub mod gateway;
 pub mod hub;
-pub mod keeper;
+mod keeper;
 pub mod mint;
 pub mod outbox;
 pub mod protocol;
-pub mod rooms;
+mod rooms;
 pub mod session;
 pub mod settings;
 pub mod token;
 pub mod traffic;
-pub mod typing;
-pub mod watch;
+mod typing;
+mod watch;
 pub mod webhooks;
 
 pub use counters::GatewayCounters;
 pub use door::Door;
 pub use gateway::{Gateway, GatewayParts};
-pub use hub::Hub;
+pub use hub::{
+    CommandError, ConnRef, Hub, HubError, HubParts, HubSettings, Identity, OnlineCount, Refusal, Welcome,
+};
 pub use outbox::{FeedUser, Outbox};
 pub use settings::{GatewaySettings, RoomAccess};
 pub use token::Tokens;
+pub use traffic::{NoTraffic, TrafficCount, TrafficCounts, TrafficUnknown};

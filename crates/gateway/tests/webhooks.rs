@@ -161,7 +161,9 @@ async fn one_who_cannot_be_told_holds_up_nobody_else_and_no_later_message_overta
     scene.come_and_go(5..=9).await;
     let hooks = taken(&receiver, 8).await;
     assert!(events_of(&hooks, 7).is_empty());
-    assert!(receiver.hooks().iter().filter(|hook| hook.user() == 7).all(|hook| hook.json()["event"] == "arrived"));
+    assert!(
+        receiver.hooks().iter().filter(|hook| hook.user() == 7).all(|hook| hook.json()["event"] == "arrived")
+    );
     receiver.behave(Manner::Takes);
     let hooks = taken(&receiver, 10).await;
     assert_eq!(events_of(&hooks, 7), ["arrived", "left"]);
@@ -182,7 +184,9 @@ async fn a_crash_repeats_but_never_loses() {
     scene.come_and_go(21..=30).await;
     let running = scene.start(&receiver, Duration::from_secs(3600)).await;
     let complete = async {
-        while (1..=30).any(|user| !events_of(&receiver.taken(), user).ends_with(&["arrived".into(), "left".into()])) {
+        while (1..=30)
+            .any(|user| !events_of(&receiver.taken(), user).ends_with(&["arrived".into(), "left".into()]))
+        {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -238,7 +242,11 @@ async fn what_is_too_old_is_given_up_and_counted() {
     running.stop().await;
     assert_eq!(scene.people.cursor("webhooks").await.unwrap(), Some(people::OccurrenceId(8)));
     Webhooks::forget(&scene.people).await.unwrap();
-    assert_eq!(scene.people.cursor("webhooks").await.unwrap(), None, "nothing is kept for webhooks that are off");
+    assert_eq!(
+        scene.people.cursor("webhooks").await.unwrap(),
+        None,
+        "nothing is kept for webhooks that are off"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

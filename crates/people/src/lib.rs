@@ -9,6 +9,7 @@
 //! - [`remembered`]: what should be known of each person after a crash
 //! - [`history`]: who came, who went, whose status changed; and how far that was told on
 //! - [`follow`]: tells every process of changes, by whomever they were made
+//! - [`lines`]: friendships as text
 //! - [`error`]: what can go wrong, and what to do about it
 //!
 //! # Guarantees
@@ -26,6 +27,7 @@ pub mod error;
 pub mod follow;
 pub mod friendship;
 pub mod history;
+pub mod lines;
 pub mod privacy;
 pub mod remembered;
 mod sql;
@@ -36,4 +38,5 @@ pub use error::PeopleError;
 pub use follow::{FollowCounters, Follower, PeopleChange};
 pub use friendship::{Added, Friend};
 pub use history::{Kinds, Occurrence, OccurrenceId, OccurrenceKind, Recorded};
+pub use lines::{PairLineError, PairLines};
 pub use store::{Counters, MIGRATIONS, People, PeopleSettings};

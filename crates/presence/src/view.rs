@@ -121,19 +121,12 @@ pub struct Tally {
     pub connections: u32,
     /// Sessions that live by heartbeats over HTTP.
     pub without_connection: u32,
-    /// Sessions of either kind by platform, in the order of [`Platform::ALL`].
-    pub platforms: [u32; Platform::ALL.len()],
 }
 
 impl Tally {
     /// Persons of this status, as they see it themselves.
     pub fn of(&self, status: Status) -> u32 {
         self.persons[status as usize]
-    }
-
-    /// Sessions on this platform.
-    pub fn on(&self, platform: Platform) -> u32 {
-        self.platforms[platform as usize]
     }
 
     /// Persons who are here, hidden or not; not those who are only pending.

@@ -13,7 +13,7 @@ use gateway::Gateway;
 use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use people::People;
-use site::metrics::{Allocator, CertificateFigures, Metrics, MetricsSources, ViewSource};
+use site::metrics::{Allocator, CertificateFigures, Metrics, MetricsSources, PeopleFigures, ViewSource};
 use site::{BoundSite, Dependency, Health, Parts, RunningSite, Site, SiteCounters, ViewGroup};
 use tokio::sync::watch;
 use tracing::{error, warn};
@@ -86,6 +86,7 @@ impl OpenSite {
             false => None,
         };
         let whitelist = backends::open_whitelist(lent.config, lent.store)?;
+        let people = backends::open_people(lent.config, lent.store).await?;
         let passkeys = Passkeys::new(whitelist.store, lent.store.clone());
         let health = Arc::new(Health::new(dependencies(&lent, engine, &passkeys, &activity), clock.now()));
         let asked = Arc::clone(&health);
@@ -97,11 +98,16 @@ impl OpenSite {
         let of_tracker = lent.certificate.iter().map(|shown| ("tracker", Arc::clone(shown)));
         let of_site = bound.certificate().map(|shown| ("site", Arc::clone(shown)));
         metrics.add(CertificateFigures(of_tracker.chain(of_site).collect()));
+        if let Some(gateway) = &gateway {
+            metrics.add(Arc::clone(&gateway.counters));
+            metrics.add(people_figures(lent.config, gateway));
+        }
         let watch = Arc::clone(metrics.watch());
         engine.add_until_stopped(|stopped| watch.run(stopped));
         let parts = Parts {
             clock,
             store: lent.store.clone(),
+            people,
             gate: Arc::clone(lent.gate),
             passkeys,
             keys: ring,
@@ -208,6 +214,14 @@ async fn start_gateway(
         });
     }
     Ok(gateway)
+}
+
+fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PeopleFigures {
+    let hub = Arc::clone(&gateway.hub);
+    PeopleFigures {
+        count: Arc::new(move || hub.online_count()),
+        connections_max: config.gateway.connections_max as usize,
+    }
 }
 
 /// Ready once everything is to end.

@@ -5,6 +5,7 @@
 //! - [`server`]: listens, gives each connection to the application, drains
 //! - [`app`]: every route with what its callers need, and what happens around each of them
 //! - [`caller`], [`rate`]: who asks, what their key may do, and how much
+//! - `person`: a person who asks for themselves, with a token
 //! - `verify`: `GET /passkey/verify` (W3)
 //! - `api`: `/api/v1`, one file for each kind of thing
 //! - `describe`: `/openapi.json` and `/docs`
@@ -34,6 +35,7 @@ mod extract;
 pub mod health;
 pub mod metrics;
 mod pages;
+mod person;
 pub mod problem;
 pub mod rate;
 pub mod server;

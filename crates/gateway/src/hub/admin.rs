@@ -2,7 +2,7 @@
 
 use domain::UserId;
 use people::{OccurrenceId, Recorded};
-use presence::{DeviceId, Hello, Input, Platform, SessionView, Status, Tally, View};
+use presence::{DeviceId, Hello, Input, Platform, Policy, SessionView, Status, Tally, View};
 use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
 
@@ -59,6 +59,11 @@ impl Hub {
             count.connections[place] = platform.load(Ordering::Relaxed);
         }
         count
+    }
+
+    /// When silence means away, and when gone: what is in force now.
+    pub fn policy(&self) -> Policy {
+        self.settings.load().policy.clone()
     }
 
     /// A person's sessions, hidden or not.

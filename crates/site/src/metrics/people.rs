@@ -4,21 +4,22 @@ use std::sync::Arc;
 
 use gateway::GatewayCounters;
 use gateway::counters::{DoorCounters, HubCounters, Kind, SessionCounters, WebhookCounters};
-use presence::{Cause, Platform, Status, Tally};
+use gateway::hub::OnlineCount;
+use presence::{Cause, Platform, Status};
 
 use super::{Page, Source};
 
 /// Who is here, and how many may be.
 pub struct PeopleFigures {
     /// Counts who is here. Called at every scrape, so it must not wait.
-    pub tally: Arc<dyn Fn() -> Tally + Send + Sync>,
+    pub count: Arc<dyn Fn() -> OnlineCount + Send + Sync>,
     /// Connections that may be open (gateway.connections_max).
     pub connections_max: usize,
 }
 
 impl Source for PeopleFigures {
     fn encode(&self, page: &mut Page) {
-        let tally = (self.tally)();
+        let OnlineCount { tally, connections } = (self.count)();
         page.gauge("rollcall_gateway_connections_max", "Connections of people that may be open.")
             .is(self.connections_max);
         let people = page.gauge(
@@ -34,9 +35,10 @@ impl Source for PeopleFigures {
         )
         .with(&[("kind", "connection")], tally.connections)
         .with(&[("kind", "http")], tally.without_connection);
-        let platforms = page.gauge("rollcall_presence_sessions_by_platform", "Sessions of people, by platform.");
-        for platform in Platform::ALL {
-            platforms.with(&[("platform", platform.name())], tally.on(platform));
+        let platforms =
+            page.gauge("rollcall_presence_connections_by_platform", "Connections of people, by platform.");
+        for (platform, count) in Platform::ALL.into_iter().zip(connections) {
+            platforms.with(&[("platform", platform.name())], count);
         }
     }
 }
@@ -53,12 +55,11 @@ impl Source for GatewayCounters {
 }
 
 fn door(door: &DoorCounters, page: &mut Page) {
-    page.gauge("rollcall_gateway_connections_open", "Connections of people that are open.").is(door.open.get());
+    page.gauge("rollcall_gateway_connections_open", "Connections of people that are open.")
+        .is(door.open.get());
     page.counter("rollcall_gateway_opened_total", "WebSockets that were opened.").is(door.opened.get());
-    let refused = page.counter(
-        "rollcall_gateway_refused_total",
-        "Requests for a WebSocket that got none, by reason.",
-    );
+    let refused =
+        page.counter("rollcall_gateway_refused_total", "Requests for a WebSocket that got none, by reason.");
     for (reason, count) in door.refused.all() {
         refused.with(&[("reason", reason.name())], count);
     }
@@ -87,11 +88,27 @@ fn connections(sessions: &SessionCounters, page: &mut Page) {
             "Connections that said who they are, and were believed.",
             &sessions.connected,
         ),
-        ("rollcall_gateway_commands_total", "Commands of people's clients that were done.", &sessions.commands),
-        ("rollcall_gateway_messages_read_total", "Messages read from people's clients.", &sessions.messages_read),
+        (
+            "rollcall_gateway_commands_total",
+            "Commands of people's clients that were done.",
+            &sessions.commands,
+        ),
+        (
+            "rollcall_gateway_messages_read_total",
+            "Messages read from people's clients.",
+            &sessions.messages_read,
+        ),
         ("rollcall_gateway_read_bytes_total", "Bytes read from people's clients.", &sessions.bytes_read),
-        ("rollcall_gateway_frames_written_total", "Frames written to people's clients.", &sessions.frames_written),
-        ("rollcall_gateway_written_bytes_total", "Bytes written to people's clients.", &sessions.bytes_written),
+        (
+            "rollcall_gateway_frames_written_total",
+            "Frames written to people's clients.",
+            &sessions.frames_written,
+        ),
+        (
+            "rollcall_gateway_written_bytes_total",
+            "Bytes written to people's clients.",
+            &sessions.bytes_written,
+        ),
     ] {
         page.counter(name, help).is(counter.get());
     }
@@ -101,9 +118,12 @@ fn heartbeats(sessions: &SessionCounters, page: &mut Page) {
     page.counter("rollcall_gateway_pings_total", "Pings written.").is(sessions.pings.get());
     page.histogram("rollcall_gateway_heartbeat_delay_seconds", "Time from a ping to its answer.")
         .measured(&[], &sessions.ping_answers.snapshot());
-    page.counter("rollcall_gateway_probes_total", "Probes of devices that were not heard in time, by outcome.")
-        .with(&[("outcome", "sent")], sessions.probes.get())
-        .with(&[("outcome", "answered")], sessions.probes_answered.get());
+    page.counter(
+        "rollcall_gateway_probes_total",
+        "Probes of devices that were not heard in time, by outcome.",
+    )
+    .with(&[("outcome", "sent")], sessions.probes.get())
+    .with(&[("outcome", "answered")], sessions.probes_answered.get());
 }
 
 fn told(counters: &GatewayCounters, page: &mut Page) {
@@ -125,7 +145,8 @@ fn told(counters: &GatewayCounters, page: &mut Page) {
         .with(&[("outcome", "passed")], hub.typing.get())
         .with(&[("outcome", "throttled")], hub.typing_throttled.get());
     page.gauge("rollcall_presence_rooms", "Rooms with somebody in them.").is(hub.rooms.get());
-    page.counter("rollcall_presence_http_heartbeats_total", "Heartbeats over HTTP.").is(hub.http_heartbeats.get());
+    page.counter("rollcall_presence_http_heartbeats_total", "Heartbeats over HTTP.")
+        .is(hub.http_heartbeats.get());
     page.counter(
         "rollcall_presence_samples_total",
         "Connections that were probed to find out whether they are there, by outcome.",
@@ -140,13 +161,19 @@ fn told(counters: &GatewayCounters, page: &mut Page) {
 }
 
 fn stored(hub: &HubCounters, page: &mut Page) {
-    page.counter("rollcall_presence_loads_total", "Batches in which friends and privacy were read, by outcome.")
-        .with(&[("outcome", "read")], hub.loads.get())
-        .with(&[("outcome", "failed")], hub.load_failures.get());
+    page.counter(
+        "rollcall_presence_loads_total",
+        "Batches in which friends and privacy were read, by outcome.",
+    )
+    .with(&[("outcome", "read")], hub.loads.get())
+    .with(&[("outcome", "failed")], hub.load_failures.get());
     page.counter("rollcall_presence_people_loaded_total", "People whose friends and privacy were read.")
         .is(hub.people_loaded.get());
-    page.histogram("rollcall_presence_load_seconds", "Time of a batch in which friends and privacy are read.")
-        .measured(&[], &hub.load_seconds.snapshot());
+    page.histogram(
+        "rollcall_presence_load_seconds",
+        "Time of a batch in which friends and privacy are read.",
+    )
+    .measured(&[], &hub.load_seconds.snapshot());
     page.gauge("rollcall_presence_keeper_waiting_rows", "Presence and history that wait for the database.")
         .is(hub.keeper_waiting.get());
     page.counter("rollcall_presence_keeper_rows_total", "Presence and history for the database, by outcome.")
@@ -160,14 +187,18 @@ fn stored(hub: &HubCounters, page: &mut Page) {
 }
 
 fn webhooks(webhooks: &WebhookCounters, page: &mut Page) {
-    let attempts = page.counter("rollcall_webhook_attempts_total", "Attempts to deliver a webhook, by outcome.");
+    let attempts =
+        page.counter("rollcall_webhook_attempts_total", "Attempts to deliver a webhook, by outcome.");
     for (outcome, count) in webhooks.attempts.all() {
         attempts.with(&[("outcome", outcome.name())], count);
     }
     page.histogram("rollcall_webhook_attempt_seconds", "Time of an attempt to deliver a webhook.")
         .measured(&[], &webhooks.attempt_seconds.snapshot());
-    page.counter("rollcall_webhook_given_up_total", "Webhooks that were given up (gateway.webhook_give_up_s).")
-        .is(webhooks.given_up.get());
+    page.counter(
+        "rollcall_webhook_given_up_total",
+        "Webhooks that were given up (gateway.webhook_give_up_s).",
+    )
+    .is(webhooks.given_up.get());
     page.gauge("rollcall_webhook_waiting", "Webhooks in memory that are not delivered yet.")
         .is(webhooks.waiting.get());
     page.gauge("rollcall_webhook_oldest_seconds", "Age of the oldest webhook that is not delivered yet.")
