@@ -340,8 +340,10 @@ impl Hub {
         for room in &connection.seat.rooms {
             self.rooms.leave(room, conn.user, conn.conn);
         }
-        let is_gone =
-            !self.shard(conn.user).people.get(&conn.user).is_some_and(|person| person.circle.is_some());
+        let is_gone = {
+            let shard = self.shard(conn.user);
+            shard.people.get(&conn.user).is_none_or(|person| person.circle.is_none())
+        };
         if is_gone {
             self.typing.silence(conn.user);
         }
@@ -400,3 +402,6 @@ impl Hub {
 pub(crate) fn raw(json: String) -> Result<Box<RawValue>, CommandError> {
     RawValue::from_string(json).map_err(|_| CommandError::Internal)
 }
+
+#[cfg(test)]
+mod tests;

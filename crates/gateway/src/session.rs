@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use domain::UnixTime;
 use domain::clock::{Clock, Stopwatch};
-use domain::{Seconds, UnixTime};
 use presence::Goodbye;
 use tokio::time::{Instant, Sleep, sleep};
 use tracing::debug;
@@ -46,8 +46,6 @@ use desk::{Desk, Member};
 pub use socket::Socket;
 use writing::Writing;
 
-/// How long after its token a connection lives, so that a client may bring another one.
-const EXPIRY_GRACE: Seconds = Seconds(25);
 /// How long the last words of a connection may take.
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -187,13 +185,14 @@ impl Session {
     }
 
     fn is_expired(&self) -> bool {
-        self.expires_at.is_some_and(|moment| moment + EXPIRY_GRACE <= self.shared.clock.now())
+        self.expires_at
+            .is_some_and(|moment| moment + self.shared.settings.expiry_grace <= self.shared.clock.now())
     }
 
     /// Sets the deadline to when the connection ends unless there is a newer token.
     fn await_expiry(&mut self) {
         self.deadline = self.expires_at.map(|moment| {
-            let left = (moment + EXPIRY_GRACE).since(self.shared.clock.now());
+            let left = (moment + self.shared.settings.expiry_grace).since(self.shared.clock.now());
             Box::pin(sleep(Duration::from_secs(u64::from(left.0.max(1)))))
         });
     }
@@ -315,5 +314,18 @@ impl Drop for Session {
                 self.shared.hub.closed(conn, Goodbye::Dropped);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_session_is_small() {
+        // With the outbox and the task's own words this is what a connection costs here; the budget is four KiB in all.
+        let (session, outbox) = (size_of::<Session>(), size_of::<Outbox>());
+        assert!(session <= 512, "a session takes {session} bytes");
+        assert!(outbox <= 256, "an outbox takes {outbox} bytes");
     }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use domain::Seconds;
+
 /// Who may enter a room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RoomAccess {
@@ -89,6 +91,8 @@ pub struct ConnectionSettings {
     pub batch: Duration,
     /// At the end, connections are told to go elsewhere over this long.
     pub goodbye: Duration,
+    /// How long after its token a connection lives, so that a client may bring another one.
+    pub expiry_grace: Seconds,
 }
 
 impl Default for ConnectionSettings {
@@ -105,6 +109,7 @@ impl Default for ConnectionSettings {
             ping: Duration::from_secs(25),
             batch: Duration::from_millis(100),
             goodbye: Duration::from_millis(2000),
+            expiry_grace: Seconds(25),
         }
     }
 }

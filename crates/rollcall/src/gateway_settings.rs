@@ -78,6 +78,7 @@ impl Config {
             ping: seconds(self.presence.ping_s),
             batch: Duration::from_millis(self.presence.batch_ms.into()),
             goodbye: Duration::from_millis(gateway.goodbye_ms.into()),
+            ..ConnectionSettings::default()
         }
     }
 

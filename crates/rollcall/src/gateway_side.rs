@@ -3,29 +3,20 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use access::{Gate, Store};
+use access::Gate;
 use anyhow::Context;
 use async_trait::async_trait;
 use domain::UserId;
 use gateway::Gateway;
 use gateway::gateway::GatewayParts;
 use gateway::traffic::{TrafficCount, TrafficCounts, TrafficUnknown};
-use people::{People, PeopleSettings};
+use people::People;
 use tracing::debug;
 use views::Activity;
 
 use crate::backends::system_clock;
 use crate::config::Config;
 use crate::gateway_secret;
-
-/// Opens the tables of people, in the database of users.
-pub async fn open_people(config: &Config, store: &Store) -> anyhow::Result<People> {
-    let database = store.database().clone();
-    let default_visibility = config.presence.default_visibility;
-    let people =
-        People::on(database, PeopleSettings { default_visibility, ..PeopleSettings::default() }).await;
-    people.context("cannot open the tables of friendships and presence")
-}
 
 /// Starts the gateway. Nobody can connect before the site serves.
 pub async fn start(

@@ -80,13 +80,12 @@ impl OpenSite {
             Some(activity) => activity.clone(),
             None => backends::open_activity(lent.config, lent.data).await?.store,
         };
-        let people = gateway_side::open_people(lent.config, lent.store).await?;
+        let people = backends::open_people(lent.config, lent.store).await?;
         let gateway = match lent.with_gateway {
             true => Some(start_gateway(&lent, engine, people.clone(), &activity).await?),
             false => None,
         };
         let whitelist = backends::open_whitelist(lent.config, lent.store)?;
-        let people = backends::open_people(lent.config, lent.store).await?;
         let passkeys = Passkeys::new(whitelist.store, lent.store.clone());
         let health = Arc::new(Health::new(dependencies(&lent, engine, &passkeys, &activity), clock.now()));
         let asked = Arc::clone(&health);
@@ -117,7 +116,6 @@ impl OpenSite {
             ledger,
             activity,
             hit_and_run: lent.config.hit_and_run_policy(),
-            people,
             gateway,
             tracker: lent.tracker,
             health,

@@ -30,7 +30,7 @@ use crate::caller::{self, ClientAddress, Guard};
 use crate::problem::Problem;
 use crate::server::RemoteAddress;
 use crate::site::{Site, UnderWay};
-use crate::{api, cors, describe, etag, pages, person, verify};
+use crate::{api, cors, describe, etag, pages, person, upgrade, verify};
 
 /// Routes of which the site is the state.
 pub(crate) type Routes = OpenApiRouter<Arc<Site>>;
@@ -70,7 +70,8 @@ pub fn router(site: &Arc<Site>) -> Router {
         .merge(changes)
         .merge(uploads)
         .merge(personal)
-        .merge(pages::routes());
+        .merge(pages::routes())
+        .merge(upgrade::routes());
     let (routes, document) = described.split_for_parts();
     let pages = describe::routes(&document);
     routes

@@ -7,6 +7,7 @@
 //! - [`caller`], [`rate`]: who asks, what their key may do, and how much
 //! - `person`: a person who asks for themselves, with a token
 //! - `verify`: `GET /passkey/verify` (W3)
+//! - `upgrade`: `GET /connection/websocket`, where connections of the gateway begin
 //! - `api`: `/api/v1`, one file for each kind of thing
 //! - `describe`: `/openapi.json` and `/docs`
 //! - `pages`, [`health`], [`metrics`]: `/healthz`, `/readyz`, `/metrics`
@@ -41,6 +42,7 @@ pub mod rate;
 pub mod server;
 pub mod settings;
 pub mod site;
+mod upgrade;
 mod verify;
 
 pub use counters::SiteCounters;

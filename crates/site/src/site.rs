@@ -48,8 +48,6 @@ pub struct Parts {
     pub activity: Activity,
     /// What is asked of those who download.
     pub hit_and_run: HitAndRunPolicy,
-    /// Friendships and privacy.
-    pub people: People,
     /// The people who are here, if this process knows.
     pub gateway: Option<Arc<Gateway>>,
     /// The swarms, if this process has them.

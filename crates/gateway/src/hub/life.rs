@@ -20,7 +20,6 @@ use super::table::ConnTable;
 use super::{Hub, HubSettings, SHARDS};
 use crate::counters::GatewayCounters;
 use crate::keeper::Keeper;
-use crate::protocol::CloseCode;
 use crate::rooms::Rooms;
 use crate::traffic::{self, TrafficCounts};
 use crate::typing::Typing;
@@ -34,8 +33,6 @@ const TICK: Duration = Duration::from_millis(250);
 const TICK_STEPS: usize = 8;
 /// How often changes of friendships and privacy by other processes are looked for.
 const FOLLOW: Duration = Duration::from_millis(200);
-/// Connections are told to go elsewhere in steps of this.
-const GOODBYE_STEP: Duration = Duration::from_millis(20);
 /// How often the history is shortened, and by how much in one step.
 const PRUNE: Duration = Duration::from_secs(60);
 const PRUNE_ROWS: u32 = 5_000;
@@ -77,7 +74,8 @@ impl Hub {
     ///
     /// It lives until [`Hub::stop`].
     pub async fn start(parts: HubParts) -> Result<Arc<Hub>, HubError> {
-        let follower = parts.people.follow(FOLLOW);
+        let mut follower = parts.people.follow(FOLLOW);
+        follower.begin().await?;
         let (hub, requests) = Hub::new(parts);
         hub.restore().await?;
         hub.spawn_tasks(requests, follower);
@@ -298,26 +296,6 @@ impl Hub {
                 }
             }
             from = next;
-        }
-    }
-
-    /// Tells every connection to go elsewhere (3001), spread over this long.
-    pub async fn say_goodbye(&self, over: Duration) {
-        self.begin_to_stop();
-        let slots = self.outside.table.read().slots();
-        let steps = (over.as_millis() / GOODBYE_STEP.as_millis()).max(1) as usize;
-        let mut from = Some(0);
-        while let Some(place) = from {
-            let (page, next) = self.outside.table.read().page(place, slots.div_ceil(steps).max(1));
-            for conn in page {
-                if let Some(outbox) = self.outside.table.read().outbox(conn.conn) {
-                    outbox.close(CloseCode::Shutdown);
-                }
-            }
-            from = next;
-            if from.is_some() && !over.is_zero() {
-                tokio::time::sleep(GOODBYE_STEP).await;
-            }
         }
     }
 

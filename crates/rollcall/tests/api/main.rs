@@ -14,9 +14,11 @@ mod lists;
 mod operator;
 mod own_process;
 mod paging;
+mod presence;
 mod torrents;
 mod users;
 mod verify;
+mod webhooks;
 mod whitelist;
 
 use std::net::SocketAddr;

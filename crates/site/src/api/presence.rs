@@ -54,7 +54,7 @@ pub(crate) fn gateway_of(site: &Site) -> Result<&Arc<Gateway>, Problem> {
     site.parts.gateway.as_ref().ok_or_else(|| {
         let detail = "the role \"gateway\" is not in this process, so nobody's presence is known here: ask the process that \
                       has it (rollcall serve --roles)";
-        Problem::not_found("not_here", detail)
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not_here", detail)
     })
 }
 

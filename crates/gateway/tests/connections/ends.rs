@@ -1,0 +1,116 @@
+//! How connections end, and what keeps them alive.
+
+use std::time::Duration;
+
+use domain::Seconds;
+use futures_util::{SinkExt, StreamExt};
+use gateway::counters::Ending;
+use gateway::protocol::CloseCode;
+use presence::Policy;
+use serde_json::json;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode as WireCode;
+
+use crate::scene::{Scene, now, token, token_until};
+
+#[tokio::test]
+async fn p5_a_goodbye_and_a_broken_connection_are_noticed_at_once() {
+    let scene = Scene::start().await;
+    let mut polite = scene.member(1).await;
+    let rude = scene.member(2).await;
+    assert_eq!(scene.connections(), 2);
+    let goodbye = CloseFrame { code: WireCode::Away, reason: "".into() };
+    polite.socket.send(Message::Close(Some(goodbye.clone()))).await.unwrap();
+    assert_eq!(polite.hear().await, Message::Close(Some(goodbye)));
+    // The server is the first to hang up.
+    assert!(polite.socket.next().await.is_none());
+    scene.until("the first has left", || scene.connections() == 1).await;
+    drop(rude);
+    scene.until("the second has left", || scene.connections() == 0).await;
+    let ended = &scene.gateway.counters.sessions.ended;
+    assert_eq!((ended.get(Ending::Clean), ended.get(Ending::Dropped), ended.total()), (1, 1, 2));
+}
+
+#[tokio::test]
+async fn a_token_that_runs_out_ends_the_connection_unless_it_is_renewed() {
+    let scene = Scene::with(|settings| settings.connections.expiry_grace = Seconds(0)).await;
+    let soon = || token_until(1, now() + Seconds(2), None);
+    let (mut forgetful, mut careful) = (scene.open().await, scene.open().await);
+    for client in [&mut forgetful, &mut careful] {
+        client.send(&json!({"id": 1, "connect": {"token": soon()}})).await;
+        let ttl = client.next().await["connect"]["ttl"].as_u64().unwrap();
+        assert!((1..=2).contains(&ttl));
+    }
+    careful.send(&json!({"id": 2, "refresh": {"token": token(1)}})).await;
+    let refreshed = careful.reply(2).await;
+    assert_eq!(refreshed["refresh"]["expires"], true);
+    assert!(refreshed["refresh"]["ttl"].as_u64().unwrap() > 3000);
+    assert_eq!(forgetful.closed().await, (3005, "connection expired".to_owned()));
+    careful.send(&json!({"id": 3, "rpc": {"method": "devices.list"}})).await;
+    assert!(careful.reply(3).await["rpc"].is_object());
+    // An expired one is refused, and the connection goes on with what it has; somebody else's ends it.
+    careful.send(&json!({"id": 4, "refresh": {"token": token_until(1, now() - Seconds(60), None)}})).await;
+    assert_eq!(careful.reply(4).await["error"]["code"], 109);
+    careful.send(&json!({"id": 5, "refresh": {"token": token(2)}})).await;
+    assert_eq!(careful.closed().await.0, 3500);
+}
+
+#[tokio::test]
+async fn pings_go_out_and_the_delay_of_their_answers_is_measured() {
+    let policy = Policy { ping: Seconds(1), ..Policy::default() };
+    let scene =
+        Scene::with_policy(policy, |settings| settings.connections.ping = Duration::from_secs(1)).await;
+    let mut client = scene.member(1).await;
+    assert_eq!(client.next().await, json!({}));
+    client.say("{}").await;
+    assert_eq!(client.next().await, json!({}));
+    let sessions = &scene.gateway.counters.sessions;
+    scene.until("the answer is measured", || sessions.ping_answers.snapshot().count() == 1).await;
+    assert_eq!(sessions.pings.get(), 2);
+}
+
+#[tokio::test]
+async fn everybody_is_told_to_come_back_when_the_server_stops() {
+    let scene = Scene::with(|settings| settings.connections.goodbye = Duration::from_millis(100)).await;
+    let mut clients = Vec::new();
+    for user in 1..=10 {
+        clients.push(scene.member(user).await);
+    }
+    let mut nobody = scene.open().await;
+    let gateway = std::sync::Arc::clone(&scene.gateway);
+    let draining = tokio::spawn(async move { gateway.drain().await });
+    for client in &mut clients {
+        assert_eq!(client.closed().await, (3001, "shutdown".to_owned()));
+    }
+    assert_eq!(nobody.closed().await.0, 3001);
+    for client in clients.iter_mut().chain([&mut nobody]) {
+        while client.socket.next().await.is_some() {}
+    }
+    draining.await.unwrap();
+    assert_eq!(scene.gateway.door.open_count(), 0);
+    assert_eq!(scene.try_open().await.err(), Some(403));
+}
+
+#[tokio::test]
+async fn a_device_that_is_signed_out_does_not_come_back() {
+    let scene = Scene::start().await;
+    let mut client = scene.open().await;
+    client.send(&json!({"id": 1, "connect": {"token": token(1), "data": {"device": "old"}}})).await;
+    assert!(client.reply(1).await["connect"].is_object());
+    let mut other = scene.member(1).await;
+    other.send(&json!({"id": 2, "rpc": {"method": "devices.sign_out", "data": {"device": "old"}}})).await;
+    assert!(other.reply(2).await["rpc"].is_object());
+    assert_eq!(client.closed().await, (3503, "force disconnect".to_owned()));
+}
+
+#[test]
+fn every_reason_is_one_that_sdks_understand() {
+    for code in CloseCode::ALL {
+        // Without a reason SDKs come back whatever the code; what reads as JSON they take for advice.
+        assert!(
+            !code.reason().is_empty() && serde_json::from_str::<serde_json::Value>(code.reason()).is_err()
+        );
+        assert!(matches!(code.code(), 1002 | 1007 | 1009 | 3000..=3999));
+    }
+}
