@@ -79,11 +79,8 @@ impl Hub {
     async fn read_circles(&self, users: &[UserId]) -> Option<(Map<Circle>, Map<LastKnown>)> {
         let counters = &self.outside.counters.hub;
         let stopwatch = Stopwatch::start();
-        let circles = in_time(self.people.circles(users)).await;
-        let lasts = match &circles {
-            Some(_) => in_time(self.people.sights(users[0], users)).await,
-            None => None,
-        };
+        let (circles, lasts) =
+            tokio::join!(in_time(self.people.circles(users)), in_time(self.people.sights(users[0], users)));
         counters.loads.increment();
         counters.load_seconds.record(stopwatch.elapsed());
         let (Some(circles), Some(lasts)) = (circles, lasts) else {
