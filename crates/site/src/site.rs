@@ -28,8 +28,6 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Users, torrents, clients.
     pub store: Store,
-    /// Who knows whom, and who may see what.
-    pub people: People,
     /// What the tracker goes by.
     pub gate: Arc<Gate>,
     /// The whitelist.
