@@ -12,7 +12,7 @@ fn ids(friends: &[Json]) -> Vec<u64> {
 #[test]
 fn friends_are_added_listed_page_by_page_and_removed() {
     let server = builder().start();
-    let admin = server.api();
+    let admin = server.api(&["admin"]);
     for other in [9, 3, 5] {
         let reply = admin.send("PUT", &format!("/api/v1/users/7/friends/{other}"), &[], None);
         assert_eq!(reply.status(), 204);
@@ -37,7 +37,7 @@ fn friends_are_added_listed_page_by_page_and_removed() {
 #[test]
 fn thousands_of_pairs_are_imported_all_or_none() {
     let server = builder().start();
-    let admin = server.api();
+    let admin = server.api(&["admin"]);
     let pairs: Vec<[u64; 2]> = (1..=5000).map(|number| [number, number + 1]).collect();
     let said = json!({ "pairs": pairs });
     assert_eq!(admin.post("/api/v1/friends/import", &said).ok(), json!({ "added": 5000, "already": 0 }));
@@ -61,7 +61,7 @@ fn thousands_of_pairs_are_imported_all_or_none() {
 #[test]
 fn privacy_is_what_the_settings_say_until_somebody_chooses() {
     let server = builder().set("presence.default_visibility", "\"everyone\"").start();
-    let admin = server.api();
+    let admin = server.api(&["admin"]);
     let default = json!({ "status": "everyone", "last_seen": "everyone", "never": [] });
     assert_eq!(admin.get("/api/v1/users/7/privacy").ok(), default);
     let chosen = json!({ "status": "friends", "last_seen": "nobody", "never": [9, 8, 9] });
