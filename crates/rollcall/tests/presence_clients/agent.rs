@@ -111,6 +111,8 @@ pub struct Agent {
     heard: Receiver<Event>,
     /// Heard while something else was waited for.
     unread: VecDeque<Event>,
+    /// All that was read, for those who look for what went wrong.
+    read: Vec<Event>,
     last_id: u64,
     /// Where several people look, in a browser: through whose eyes.
     pub viewer: Option<&'static str>,
@@ -129,7 +131,7 @@ impl Agent {
         let (tell, heard) = channel();
         std::thread::spawn(move || read_lines(stdout, &tell));
         let name = format!("{name} ({kind:?})");
-        Agent { name, process, commands, heard, unread: VecDeque::new(), last_id: 0, viewer: None, folder }
+        Agent { name, process, commands, heard, unread: VecDeque::new(), read: Vec::new(), last_id: 0, viewer: None, folder }
     }
 
     /// Has a command carried out, and waits for its outcome.
@@ -197,6 +199,7 @@ impl Agent {
         let deadline = now() + limit;
         loop {
             let event = self.next(what, deadline.saturating_sub(now()));
+            self.read.push(event.clone());
             if let Some(picked) = pick(&event) {
                 return picked;
             }
@@ -242,6 +245,10 @@ impl Agent {
         self.unread.drain(..).chain(self.heard.try_iter()).collect()
     }
 
+    fn story(&self) -> String {
+        self.read.iter().map(|event| format!("{:.3} {}\n", event.at.as_secs_f64(), event.said)).collect()
+    }
+
     #[track_caller]
     fn next(&mut self, what: &str, limit: Duration) -> Event {
         if let Some(event) = self.unread.pop_front() {
@@ -249,7 +256,9 @@ impl Agent {
         }
         match self.heard.recv_timeout(limit) {
             Ok(event) => event,
-            Err(RecvTimeoutError::Timeout) => panic!("{}: waited in vain: {what}", self.name),
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("{}: waited in vain: {what}; what was heard:\n{}", self.name, self.story())
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 panic!("{} has ended instead of {what}:\n{}", self.name, self.process.log())
             }
