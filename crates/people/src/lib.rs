@@ -38,5 +38,5 @@ pub use error::PeopleError;
 pub use follow::{FollowCounters, Follower, PeopleChange};
 pub use friendship::{Added, Friend};
 pub use history::{Kinds, Occurrence, OccurrenceId, OccurrenceKind, Recorded};
-pub use lines::{PairLineError, PairLines};
+pub use lines::{PairLine, PairLineError, PairLines};
 pub use store::{Counters, MIGRATIONS, People, PeopleSettings};

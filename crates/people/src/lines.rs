@@ -41,6 +41,15 @@ impl PairLineProblem {
     }
 }
 
+/// A pair, and the number of its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairLine {
+    /// Which line; the first is 1.
+    pub line: u64,
+    /// The two.
+    pub pair: (UserId, UserId),
+}
+
 /// Reads pairs from text that comes in pieces of any size.
 #[derive(Debug, Default)]
 pub struct PairLines {
@@ -51,8 +60,8 @@ pub struct PairLines {
 }
 
 impl PairLines {
-    /// Takes a piece. Gives back the pairs of all lines that end in it, each with the number of its line.
-    pub fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<(u64, (UserId, UserId))>, PairLineError> {
+    /// Takes a piece. Gives back the pairs of all lines that end in it.
+    pub fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<PairLine>, PairLineError> {
         let mut pairs = Vec::new();
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             let (line, rest) = bytes.split_at(end);
@@ -67,12 +76,12 @@ impl PairLines {
     }
 
     /// The text is at its end: gives back the pair of a last line that nothing ended.
-    pub fn finish(mut self) -> Result<Option<(u64, (UserId, UserId))>, PairLineError> {
+    pub fn finish(mut self) -> Result<Option<PairLine>, PairLineError> {
         self.end_line(b"")
     }
 
     /// Reads a line, of which this is the last part.
-    fn end_line(&mut self, last_part: &[u8]) -> Result<Option<(u64, (UserId, UserId))>, PairLineError> {
+    fn end_line(&mut self, last_part: &[u8]) -> Result<Option<PairLine>, PairLineError> {
         if self.begun.len() + last_part.len() > LINE_BYTES_MAX {
             return Err(self.error(PairLineProblem::TooLong));
         }
@@ -80,7 +89,7 @@ impl PairLines {
         let pair = read_line(&self.begun).map_err(|problem| self.error(problem))?;
         self.begun.clear();
         self.lines += 1;
-        Ok(pair.map(|pair| (self.lines, pair)))
+        Ok(pair.map(|pair| PairLine { line: self.lines, pair }))
     }
 
     fn error(&self, problem: PairLineProblem) -> PairLineError {
@@ -113,7 +122,7 @@ mod tests {
             pairs.extend(lines.push(bytes)?);
         }
         pairs.extend(lines.finish()?);
-        Ok(pairs.iter().map(|(line, (one, other))| (*line, one.get(), other.get())).collect())
+        Ok(pairs.iter().map(|read| (read.line, read.pair.0.get(), read.pair.1.get())).collect())
     }
 
     #[test]

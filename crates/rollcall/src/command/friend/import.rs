@@ -9,7 +9,7 @@ use access::audit::{Record, Subject};
 use anyhow::Context;
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};
-use people::{Added, PairLines, People};
+use people::{Added, PairLine, PairLines, People};
 use serde_json::json;
 
 use super::{Desk, record};
@@ -61,15 +61,15 @@ async fn import(people: &People, source: Source) -> anyhow::Result<Added> {
 
 struct Import<'a> {
     people: &'a People,
-    /// What is not in yet, with the numbers of the lines.
-    waiting: Vec<(u64, (UserId, UserId))>,
+    /// What is not in yet.
+    waiting: Vec<PairLine>,
     done: Added,
     /// All lines up to this one are in.
     in_up_to: u64,
 }
 
 impl Import<'_> {
-    async fn take(&mut self, pairs: Vec<(u64, (UserId, UserId))>) -> anyhow::Result<()> {
+    async fn take(&mut self, pairs: Vec<PairLine>) -> anyhow::Result<()> {
         for pair in pairs {
             self.waiting.push(pair);
             if self.waiting.len() == BATCH_MAX {
@@ -80,8 +80,8 @@ impl Import<'_> {
     }
 
     async fn flush(&mut self) -> anyhow::Result<()> {
-        let Some((last, _)) = self.waiting.last().copied() else { return Ok(()) };
-        let pairs: Vec<(UserId, UserId)> = self.waiting.iter().map(|(_, pair)| *pair).collect();
+        let Some(PairLine { line: last, .. }) = self.waiting.last().copied() else { return Ok(()) };
+        let pairs: Vec<(UserId, UserId)> = self.waiting.iter().map(|read| read.pair).collect();
         let added = self.people.add_friends(&pairs, SystemClock.now()).await;
         let added = added.with_context(|| format!("lines {} to {last}", self.in_up_to + 1))?;
         self.done.added += added.added;
