@@ -106,6 +106,7 @@ impl OpenSite {
         let parts = Parts {
             clock,
             store: lent.store.clone(),
+            people,
             gate: Arc::clone(lent.gate),
             passkeys,
             keys: ring,
