@@ -116,6 +116,7 @@ impl OpenSite {
             ledger,
             activity,
             hit_and_run: lent.config.hit_and_run_policy(),
+            people,
             gateway,
             tracker: lent.tracker,
             health,
