@@ -131,7 +131,17 @@ impl Agent {
         let (tell, heard) = channel();
         std::thread::spawn(move || read_lines(stdout, &tell));
         let name = format!("{name} ({kind:?})");
-        Agent { name, process, commands, heard, unread: VecDeque::new(), read: Vec::new(), last_id: 0, viewer: None, folder }
+        Agent {
+            name,
+            process,
+            commands,
+            heard,
+            unread: VecDeque::new(),
+            read: Vec::new(),
+            last_id: 0,
+            viewer: None,
+            folder,
+        }
     }
 
     /// Has a command carried out, and waits for its outcome.
