@@ -106,7 +106,6 @@ impl OpenSite {
         let parts = Parts {
             clock,
             store: lent.store.clone(),
-            people,
             gate: Arc::clone(lent.gate),
             passkeys,
             keys: ring,
