@@ -116,7 +116,6 @@ impl OpenSite {
             ledger,
             activity,
             hit_and_run: lent.config.hit_and_run_policy(),
-            people,
             gateway,
             tracker: lent.tracker,
             health,
