@@ -106,6 +106,7 @@ impl OpenSite {
         let parts = Parts {
             clock,
             store: lent.store.clone(),
+            people,
             gate: Arc::clone(lent.gate),
             passkeys,
             keys: ring,
@@ -115,6 +116,7 @@ impl OpenSite {
             ledger,
             activity,
             hit_and_run: lent.config.hit_and_run_policy(),
+            people,
             gateway,
             tracker: lent.tracker,
             health,

@@ -10,14 +10,14 @@ use serde_json::{Value as Json, json};
 
 use super::recorded::record;
 use super::{Desk, PAGE_ROWS};
+use crate::backends;
 use crate::cli::FriendCommand;
-use crate::gateway_side;
 use crate::output::Table;
 
 /// Runs it.
 pub async fn run(desk: &Desk, command: FriendCommand) -> anyhow::Result<()> {
     let store = desk.open_store().await?;
-    let people = gateway_side::open_people(&desk.config, &store).await?;
+    let people = backends::open_people(&desk.config, &store).await?;
     let outcome = match command {
         FriendCommand::Add { one, other } => add(desk, &people, one, other).await,
         FriendCommand::Remove { one, other } => remove(desk, &people, one, other).await,

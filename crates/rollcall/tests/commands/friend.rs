@@ -106,7 +106,7 @@ fn changes_of_friendships_are_in_the_audit_trail() {
     site.text(&["friend", "import", "friends.csv"]);
     site.text(&["friend", "add", "7", "9"]);
     site.refusal(&["friend", "remove", "7", "8"]);
-    let trail = std::fs::read_to_string(site.path("data/audit.log")).unwrap();
+    let trail = std::fs::read_to_string(site.path("data/logs/audit.log")).unwrap();
     for expected in
         ["friend.import", "friends.csv", "friend.add", "\"friend\":9", "friend.remove", "not friends"]
     {
