@@ -71,3 +71,22 @@ impl Socket {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn p6_the_system_asks_after_30_s_every_10_s_three_times() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = Socket::Plain(TcpStream::connect(listener.local_addr().unwrap()).await.unwrap());
+        socket.keep_alive().unwrap();
+        let set = SockRef::from(socket.tcp());
+        assert!(set.keepalive().unwrap());
+        assert_eq!(set.tcp_keepalive_time().unwrap(), Duration::from_secs(30));
+        assert_eq!(set.tcp_keepalive_interval().unwrap(), Duration::from_secs(10));
+        assert_eq!(set.tcp_keepalive_retries().unwrap(), 3);
+    }
+}

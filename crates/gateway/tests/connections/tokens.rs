@@ -144,6 +144,7 @@ fn a_public_key_takes_its_own_algorithm_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("key.pem");
     let claims = json!({"sub": "7"});
+    let strangers = [rsa(), ec()];
     for pair in [rsa(), ec()] {
         fs::write(&path, &pair.public_pem).unwrap();
         let settings = TokenSettings { public_key_file: Some(path.clone()), ..TokenSettings::default() };
@@ -155,7 +156,7 @@ fn a_public_key_takes_its_own_algorithm_alone() {
         for token in confused.into_iter().chain([unsigned(&claims), by_secret(SECRET, &claims)]) {
             assert_eq!(tokens.identify(&token).unwrap_err(), Rejected::Invalid);
         }
-        for stranger in [rsa(), ec()] {
+        for stranger in &strangers {
             let token = signed(stranger.algorithm, &stranger.private, None, &claims);
             assert_eq!(tokens.identify(&token).unwrap_err(), Rejected::Invalid);
         }

@@ -20,6 +20,7 @@ mod torrents;
 mod users;
 mod verify;
 mod webhooks;
+mod websocket;
 mod whitelist;
 
 use std::net::SocketAddr;

@@ -45,8 +45,8 @@ impl Kind {
         let node =
             |name: &str| vec!["node".to_owned(), js_folder().join("agents").join(name).display().to_string()];
         let python = |name: &str| {
-            let folder = root().join("clients/python").display().to_string();
-            let program = root().join("crates/rollcall/tests/presence_clients/agents").join(name);
+            let folder = repository().join("clients/python").display().to_string();
+            let program = repository().join("crates/rollcall/tests/presence_clients/agents").join(name);
             let settings = format!("PYTHONPATH={folder}");
             // `-B`: the folders of the sources stay as they are.
             ["env", &settings, &python_program().display().to_string(), "-B", &program.display().to_string()]
@@ -63,7 +63,8 @@ impl Kind {
     }
 }
 
-fn root() -> PathBuf {
+/// The root of the repository.
+pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -73,13 +74,14 @@ pub fn js_folder() -> &'static Path {
     FOLDER.get_or_init(|| installed("js.sh"))
 }
 
-fn python_program() -> &'static Path {
+/// The Python that has what `clients/python` needs.
+pub fn python_program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| installed("python.sh"))
 }
 
 fn installed(script: &str) -> PathBuf {
-    let output = Command::new(root().join("scripts/clients").join(script)).output().unwrap();
+    let output = Command::new(repository().join("scripts/clients").join(script)).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
 }
