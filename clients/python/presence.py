@@ -2,7 +2,7 @@
 
 An example to copy from, and a program to try a server with:
 
-    python presence.py ws://127.0.0.1:8080/connection/websocket --token-command "rollcall token ..."
+    python presence.py ws://127.0.0.1:8080/connection/websocket --token-command "rollcall token 7"
 
 prints friends as they come, change and go. It keeps friends as a dictionary that is always up to date, says whether
 somebody looks, and comes back by itself after a lost connection: one second, then twice as long each time, up to twenty,

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { Wish } from "../dist/declaration.js";
 import { deviceName, isDeviceName } from "../dist/device.js";
 import { isHere, Rollcall } from "../dist/index.js";
+import WebSocket from "ws";
 import { TypingThrottle, Typists } from "../dist/typing.js";
 import { readFeedMessage } from "../dist/words.js";
 
@@ -87,4 +88,29 @@ test("a wish that is replaced shares the outcome of what replaces it", async () 
   const third = wish.ask({ status: "away" });
   wish.refuse(wish.open.turn, new Error("no"));
   await assert.rejects(third, /no/);
+});
+
+test("p12: after ten tries in vain the user should be told, and it goes on trying", async () => {
+  // Nobody listens there. The first delay is a millisecond, so that ten tries take a second or two.
+  const rollcall = new Rollcall("ws://127.0.0.1:1/connection/websocket", {
+    getToken: async () => "a token",
+    websocket: WebSocket,
+    page: null,
+    minReconnectDelayMs: 1,
+  });
+  const seen = [];
+  const asked = rollcall.setStatus("busy");
+  await new Promise((resolve) => {
+    rollcall.state.subscribe((state) => {
+      seen.push(state);
+      if (state.isStuck) resolve();
+    });
+    rollcall.connect();
+  });
+  const { kind, tries, why } = seen.at(-1);
+  assert.deepEqual({ kind, tries, reason: why.reason }, { kind: "connecting", tries: 11, reason: "connect called" });
+  assert.ok(seen.filter(({ isStuck }) => !isStuck).every((state) => state.tries <= 10));
+  rollcall.close();
+  await assert.rejects(asked, /disconnected/, "what was asked for is not to be");
+  assert.equal(rollcall.state.value.kind, "disconnected");
 });

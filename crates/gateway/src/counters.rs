@@ -10,8 +10,10 @@
 //! Anything by person, device, room or address.
 
 use std::marker::PhantomData;
+use std::sync::{Arc, OnceLock};
 
 use domain::{Counter, Histogram, Level};
+use people::FollowCounters;
 
 /// One of a few things that are counted apart.
 pub trait Kind: Copy + PartialEq + 'static {
@@ -264,6 +266,10 @@ pub struct HubCounters {
     pub traffic_failures: Counter,
     /// Notices of such changes that were dropped because too many waited; the rotation makes up for them.
     pub traffic_dropped: Counter,
+    /// How changes of friendships and privacy are followed, once they are.
+    pub following: OnceLock<Arc<FollowCounters>>,
+    /// What the database of people counts, once it is used.
+    pub people: OnceLock<Arc<people::Counters>>,
     /// Heartbeats over HTTP.
     pub http_heartbeats: Counter,
     /// Messages about typing that were passed on.

@@ -11,7 +11,7 @@
 //!
 //! Who may know: the caller says who receives it.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -39,6 +39,7 @@ pub(crate) enum Target {
 
 /// Somebody types.
 struct Active {
+    number: u64,
     target: Target,
     until: Moment,
     delivered: Moment,
@@ -48,9 +49,9 @@ struct Active {
 #[derive(Default)]
 struct State {
     by_person: HashMap<UserId, Vec<Active>, foldhash::fast::RandomState>,
-    /// When to look at whom. All last equally long, so they end in order.
-    deadlines: VecDeque<(Moment, UserId)>,
-    count: usize,
+    /// When each ends: its time and number, and whose it is.
+    deadlines: BTreeMap<(Moment, u64), UserId>,
+    next_number: u64,
 }
 
 /// Everybody who types.
@@ -78,17 +79,18 @@ impl Typing {
     /// Somebody says that they type. Whether it is to be passed on, with [`Typing::begin`].
     pub(crate) fn admit(&self, from: UserId, target: &Target, now: Moment, lasts: Duration) -> Admitted {
         let mut state = self.state.lock();
-        let State { by_person, deadlines, count } = &mut *state;
+        let State { by_person, deadlines, .. } = &mut *state;
         let active =
             by_person.get_mut(&from).and_then(|all| all.iter_mut().find(|one| one.target == *target));
         match active {
             Some(active) if now.0.saturating_sub(active.delivered.0) < millis(lasts) / 2 => {
+                deadlines.remove(&(active.until, active.number));
                 active.until = Moment(now.0 + millis(lasts));
-                deadlines.push_back((active.until, from));
+                deadlines.insert((active.until, active.number), from);
                 self.counters.hub.typing_throttled.increment();
                 Admitted::TooSoon
             }
-            None if *count >= ACTIVE_MAX => Admitted::Full,
+            None if deadlines.len() >= ACTIVE_MAX => Admitted::Full,
             _ => Admitted::PassOn,
         }
     }
@@ -118,9 +120,11 @@ impl Typing {
         for (viewer, outbox) in &told {
             self.push(*viewer, outbox, from, &target, true);
         }
-        state.deadlines.push_back((until, from));
-        state.by_person.entry(from).or_default().push(Active { target, until, delivered: now, told });
-        state.count += 1;
+        let number = state.next_number;
+        state.next_number += 1;
+        state.deadlines.insert((until, number), from);
+        let active = Active { number, target, until, delivered: now, told };
+        state.by_person.entry(from).or_default().push(active);
     }
 
     /// Somebody no longer types there.
@@ -136,8 +140,10 @@ impl Typing {
     /// Ends what has lasted long enough.
     pub(crate) fn expire(&self, now: Moment) {
         loop {
-            let due = self.state.lock().deadlines.pop_front_if(|(until, _)| *until <= now);
-            let Some((_, from)) = due else { return };
+            let from = match self.state.lock().deadlines.first_entry() {
+                Some(first) if first.key().0 <= now => first.remove(),
+                _ => return,
+            };
             self.end_those(from, |one| one.until <= now);
         }
     }
@@ -174,7 +180,9 @@ impl State {
         if all.is_empty() {
             self.by_person.remove(&from);
         }
-        self.count -= taken.len();
+        for one in &taken {
+            self.deadlines.remove(&(one.until, one.number));
+        }
         taken
     }
 }

@@ -6,6 +6,7 @@
 //! - Reading and applying happen one after the other. A change is announced after it was committed, so whatever is put
 //!   in place before a change is put right by it, and whatever is read after it knows it already.
 //! - A change that cannot be applied, since the database cannot be asked, is tried again until it is.
+//! - Who connects does not wait for a long list of changes: some are applied, some people are read, and so on.
 //! - A connection that ends while it is given its friends leaves no watch behind.
 //!
 //! # Layout
@@ -77,20 +78,28 @@ pub(crate) async fn run(
 ) {
     let mut batch = Vec::new();
     let mut unapplied = Unapplied::default();
+    let mut waiting: Vec<Waiting> = Vec::new();
+    let mut has_failed = false;
     loop {
         tokio::select! {
-            count = requests.recv_many(&mut batch, BATCH_MAX) => if count == 0 { return },
-            () = tokio::time::sleep(RETRY), if !unapplied.is_empty() => {}
+            biased;
             _ = stop.wait_for(|stop| *stop) => return,
+            count = requests.recv_many(&mut batch, BATCH_MAX) => if count == 0 { return },
+            () = std::future::ready(()), if !unapplied.is_empty() && !has_failed => {}
+            () = tokio::time::sleep(RETRY), if has_failed => {}
         }
         let mut work = Work::default();
         for request in batch.drain(..) {
             work.add(request, &mut unapplied);
         }
+        waiting.append(&mut work.changed);
         let applied = hub.apply(&mut unapplied).await;
-        for reply in work.changed {
+        has_failed = applied.is_err();
+        let is_over =
+            |one: &mut Waiting| has_failed || !one.changes.iter().any(|change| unapplied.holds(change));
+        for one in waiting.extract_if(.., is_over) {
             // Who asked may have gone.
-            let _ = reply.send(applied);
+            let _ = one.reply.send(applied);
         }
         hub.seat_all(work.connects).await;
         hub.recall_all(work.recalls).await;
@@ -111,7 +120,13 @@ struct Work {
     tracks: Vec<(ConnRef, Vec<UserId>, oneshot::Sender<Tracked>)>,
     untracks: Vec<(ConnRef, Vec<UserId>, oneshot::Sender<()>)>,
     recalls: Vec<(UserId, oneshot::Sender<Result<(), Refusal>>)>,
-    changed: Vec<oneshot::Sender<Result<(), CommandError>>>,
+    changed: Vec<Waiting>,
+}
+
+/// Somebody who waits until changes are applied.
+struct Waiting {
+    changes: Vec<PeopleChange>,
+    reply: oneshot::Sender<Result<(), CommandError>>,
 }
 
 impl Work {
@@ -123,7 +138,7 @@ impl Work {
             Request::Recall { user, reply } => self.recalls.push((user, reply)),
             Request::Changed { changes, reply } => {
                 unapplied.add(&changes);
-                self.changed.extend(reply);
+                self.changed.extend(reply.map(|reply| Waiting { changes, reply }));
             }
         }
     }

@@ -154,6 +154,13 @@ impl ServingSite {
         urls
     }
 
+    /// Where people connect, if they may.
+    pub fn people_urls(&self) -> Vec<String> {
+        let urls = self.site.parts.gateway.iter().flat_map(|_| self.urls());
+        // http becomes ws, https becomes wss.
+        urls.map(|url| format!("{}/connection/websocket", url.replacen("http", "ws", 1))).collect()
+    }
+
     /// Makes a key with all rights if there has never been any. To be called when nothing else can fail before the
     /// key is shown: it is made once, and shown once.
     pub async fn make_first_key(&mut self) -> anyhow::Result<()> {

@@ -34,8 +34,8 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use database::SqliteDatabase;
-use domain::Passkey;
 use domain::clock::Clock;
+use domain::{AnnounceEvent, Passkey};
 use journal::{Batch, Rejected, View, ViewError};
 use keyspace::{KeyNames, Redis};
 
@@ -62,7 +62,7 @@ pub struct Activity {
     told: Arc<OnceLock<Listener>>,
 }
 
-/// Is told whose lists an applied batch touched.
+/// Is told whose lists an applied batch may have changed.
 type Listener = Box<dyn Fn(&[Passkey]) + Send + Sync>;
 
 impl fmt::Debug for Activity {
@@ -96,7 +96,8 @@ impl Activity {
         Activity { store, settings, clock, counting: Arc::default(), told: Arc::default() }
     }
 
-    /// Tells somebody whose lists a batch touched, once it is applied. They must not wait. Only the first one is told.
+    /// Tells somebody whose lists a batch may have changed, once it is applied: who began, completed or stopped. A
+    /// heartbeat is not worth telling. They must not wait. Only the first one is told.
     pub fn tell(&self, listener: impl Fn(&[Passkey]) + Send + Sync + 'static) {
         let _ = self.told.set(Box::new(listener));
     }
@@ -154,8 +155,7 @@ impl View for Activity {
                 .map_err(|error| ViewError::Transient { reason: error.to_string() })?,
         };
         if let Some(listener) = self.told.get() {
-            let touched: Vec<Passkey> = folded.users.iter().map(|user| user.passkey).collect();
-            listener(&touched);
+            listener(&touched(batch));
         }
         let mut rejected = std::mem::take(&mut folded.rejected);
         for refused in &applied.refused {
@@ -168,4 +168,16 @@ impl View for Activity {
         self.counting.applied(&folded, &applied, rejected.len());
         Ok(rejected)
     }
+}
+
+/// Whose lists a batch may have changed.
+fn touched(batch: &Batch<'_>) -> Vec<Passkey> {
+    let entries = batch.arrivals.iter().map(|arrival| &arrival.entry);
+    let mut touched: Vec<Passkey> = entries
+        .filter(|entry| entry.event != AnnounceEvent::None)
+        .filter_map(|entry| entry.passkey)
+        .collect();
+    touched.sort_unstable();
+    touched.dedup();
+    touched
 }

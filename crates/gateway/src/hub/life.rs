@@ -78,6 +78,10 @@ impl Hub {
         follower.begin().await?;
         let (hub, requests) = Hub::new(parts);
         hub.restore().await?;
+        let shown = &hub.outside.counters.hub;
+        // Whoever gave the counters to another hub before sees that one.
+        let _ = shown.following.set(follower.counters());
+        let _ = shown.people.set(Arc::clone(hub.people.counters()));
         hub.spawn_tasks(requests, follower);
         Ok(hub)
     }

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use domain::UserId;
+use hashbrown::HashSet;
 use presence::ConnId;
 
 use super::ConnRef;
@@ -58,16 +59,15 @@ impl ConnTable {
 
     /// About `count` connections, at random, each once.
     pub(crate) fn sample(&self, count: usize, random: &mut fastrand::Rng) -> Vec<ConnRef> {
-        let mut drawn: Vec<u32> = Vec::new();
-        // Empty slots are missed draws; there are at most as many tries as slots.
-        for _ in 0..self.slots.len().min(count.saturating_mul(16)) {
-            let slot = random.usize(..self.slots.len());
-            let slot_number = slot as u32;
-            if self.slots[slot].is_some() && !drawn.contains(&slot_number) {
-                drawn.push(slot_number);
-            }
+        let mut drawn: HashSet<u32, foldhash::fast::RandomState> = HashSet::default();
+        // Empty slots and those that were drawn already are missed draws, for which there is a bound.
+        for _ in 0..count.saturating_mul(16) {
             if drawn.len() >= count {
                 break;
+            }
+            let slot = random.usize(..self.slots.len());
+            if self.slots[slot].is_some() {
+                drawn.insert(slot as u32);
             }
         }
         drawn.into_iter().filter_map(|slot| self.at(slot)).collect()

@@ -60,8 +60,9 @@ impl Feed {
     pub(super) fn begin(&mut self, mut users: Vec<FeedUser>) {
         for user in &users {
             let is_old = match self.changes.get(user.id) {
-                // Who was hidden meanwhile is hidden, whatever the snapshot says.
-                Some(Change::Shown(waiting)) => waiting.version != 0 && waiting.version <= user.version,
+                // Who was hidden meanwhile is hidden, whatever the snapshot says; and of the same version another part
+                // may be shown.
+                Some(Change::Shown(waiting)) => waiting.version != 0 && waiting.version < user.version,
                 Some(Change::Removed) | None => false,
             };
             if is_old && let Some(change) = self.changes.take(user.id) {
@@ -95,7 +96,7 @@ impl Feed {
     pub(super) fn change(&mut self, user: FeedUser, urgent: bool) -> bool {
         self.is_urgent |= urgent;
         match self.changes.get(user.id) {
-            Some(Change::Shown(waiting)) if user.version != 0 && waiting.version >= user.version => false,
+            Some(Change::Shown(waiting)) if user.version != 0 && waiting.version > user.version => false,
             _ => self.put(user.id, Change::Shown(user)),
         }
     }

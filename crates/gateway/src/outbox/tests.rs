@@ -107,7 +107,7 @@ fn nothing_goes_out_before_the_answer_to_connect_and_no_change_before_the_snapsh
     let scene = scene(1 << 20);
     assert_eq!(scene.look(false), Waits::default());
     scene.outbox.change(user(2, 9), true);
-    scene.outbox.change(user(3, 4), true);
+    scene.outbox.change(user(3, 3), true);
     scene.outbox.push(Frame::text(r#"{"push":{}}"#));
     assert_eq!(scene.look(false), Waits::default());
     scene.outbox.snapshot([user(7, 1), user(2, 8), user(3, 4)].into_iter());
@@ -228,4 +228,18 @@ fn a_long_snapshot_comes_in_several_messages_and_is_not_taken_for_slowness() {
     let count = |message: &Value| data(message)["users"].as_array().unwrap().len();
     assert_eq!(out[1..].iter().map(count).sum::<usize>(), 60);
     assert!(!scene.outbox.is_closing());
+}
+
+#[test]
+fn who_is_hidden_while_the_snapshot_is_made_is_hidden_after_it() {
+    let scene = scene(1 << 20);
+    scene.outbox.change(user(2, 0), true);
+    scene.outbox.change(user(3, 4), true);
+    scene.outbox.snapshot([user(2, 8), user(3, 4)].into_iter());
+    scene.outbox.open(conn(7), Frame::text(r#"{"id":1}"#));
+    let out = scene.take(true);
+    let users = data(&out[2])["users"].as_array().unwrap();
+    // Of the third the version is the same, but what may be seen of it may not be.
+    assert!(users.iter().any(|user| user["id"] == "2" && user["version"] == 0));
+    assert!(users.iter().any(|user| user["id"] == "3" && user["version"] == 4));
 }

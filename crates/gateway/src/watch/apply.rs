@@ -10,6 +10,8 @@ use crate::hub::{CommandError, Hub};
 
 /// People read in one go when everything may have changed.
 const CHUNK: usize = 200;
+/// People whose changes are applied in one go.
+const STEPS_MAX: usize = 200;
 
 /// Changes that are not applied yet, each once.
 #[derive(Default)]
@@ -38,6 +40,16 @@ impl Unapplied {
         }
     }
 
+    /// Whether a change is among them.
+    pub(super) fn holds(&self, change: &PeopleChange) -> bool {
+        let has = |one: &UserId, other: &UserId| self.friends.get(one).is_some_and(|all| all.contains(other));
+        match change {
+            PeopleChange::Friends(one, other) => has(one, other) || has(other, one),
+            PeopleChange::Privacy(user) => self.privacy.contains(user),
+            PeopleChange::Everything => self.is_everything || !self.everything.is_empty(),
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.friends.is_empty()
             && self.privacy.is_empty()
@@ -47,31 +59,41 @@ impl Unapplied {
 }
 
 impl Hub {
-    /// Applies changes. Those that are left when this fails are for the next time.
+    /// Applies some of the changes, so that those who connect need not wait for all of them. Whatever is read in between
+    /// knows of the rest already, and is put right by it once more. Those that are left when this fails are for the next
+    /// time.
     pub(super) async fn apply(&self, unapplied: &mut Unapplied) -> Result<(), CommandError> {
         if std::mem::take(&mut unapplied.is_everything) {
             unapplied.everything.extend(self.connected());
         }
-        while let Some(user) = unapplied.privacy.first().copied() {
-            if self.shard(user).people.contains_key(&user) {
-                let privacy = in_time(self.people.privacy(user)).await.ok_or(CommandError::Internal)?;
-                let now = self.now();
-                let after = self.shard(user).choose(now, user, &privacy, &self.outside);
-                self.finish(after);
+        for _ in 0..STEPS_MAX {
+            if let Some(user) = unapplied.privacy.first().copied() {
+                self.apply_privacy(user).await?;
+                unapplied.privacy.pop_first();
+            } else if let Some((viewer, others)) = unapplied.friends.first_key_value() {
+                let (viewer, others) = (*viewer, others.iter().copied().collect::<Vec<UserId>>());
+                self.settle_all(viewer, &others).await?;
+                unapplied.friends.pop_first();
+            } else {
+                break;
             }
-            unapplied.privacy.pop_first();
         }
-        while let Some((viewer, others)) = unapplied.friends.first_key_value() {
-            let (viewer, others) = (*viewer, others.iter().copied().collect::<Vec<UserId>>());
-            self.settle_all(viewer, &others).await?;
-            unapplied.friends.pop_first();
-        }
-        while !unapplied.everything.is_empty() {
-            let chunk: Vec<UserId> = unapplied.everything.iter().copied().take(CHUNK).collect();
+        let chunk: Vec<UserId> = unapplied.everything.iter().copied().take(CHUNK).collect();
+        if !chunk.is_empty() {
             self.read_again(&chunk).await?;
             for user in &chunk {
                 unapplied.everything.remove(user);
             }
+        }
+        Ok(())
+    }
+
+    async fn apply_privacy(&self, user: UserId) -> Result<(), CommandError> {
+        if self.shard(user).people.contains_key(&user) {
+            let privacy = in_time(self.people.privacy(user)).await.ok_or(CommandError::Internal)?;
+            let now = self.now();
+            let after = self.shard(user).choose(now, user, &privacy, &self.outside);
+            self.finish(after);
         }
         Ok(())
     }

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use domain::UserId;
 use domain::clock::Stopwatch;
 use hashbrown::HashMap;
-use people::{Acquaintance, Circle};
-use presence::{Goodbye, Input, LastKnown, Sight};
+use people::Circle;
+use presence::{Goodbye, Input, LastKnown, Sight, Status};
 use tokio::sync::oneshot;
 
 use super::{Connect, in_time};
@@ -79,11 +79,8 @@ impl Hub {
     async fn read_circles(&self, users: &[UserId]) -> Option<(Map<Circle>, Map<LastKnown>)> {
         let counters = &self.outside.counters.hub;
         let stopwatch = Stopwatch::start();
-        let circles = in_time(self.people.circles(users)).await;
-        let lasts = match &circles {
-            Some(_) => in_time(self.people.sights(users[0], users)).await,
-            None => None,
-        };
+        let (circles, lasts) =
+            tokio::join!(in_time(self.people.circles(users)), in_time(self.people.sights(users[0], users)));
         counters.loads.increment();
         counters.load_seconds.record(stopwatch.elapsed());
         let (Some(circles), Some(lasts)) = (circles, lasts) else {
@@ -111,7 +108,8 @@ impl Hub {
         let seat =
             person::Seat { client, platform: hello.platform, info: identity.info, ..person::Seat::default() };
         let connection = Connection { conn: conn.conn, outbox: outbox.clone(), seat: Box::new(seat) };
-        let Circle { privacy, friends: acquaintances, .. } = circle;
+        let Circle { privacy, friends: mut acquaintances, .. } = circle;
+        acquaintances.sort_unstable_by_key(|friend| friend.user);
         let friends: Vec<UserId> = acquaintances.iter().map(|friend| friend.user).collect();
         let entered = self.enter(conn, connection, Entry { hello, last, privacy, friends });
         let (own, friends) = match entered {
@@ -124,11 +122,11 @@ impl Hub {
         };
         let mut shown = Vec::with_capacity(friends.len() + 1);
         shown.push(own);
-        let mut read: Map<Acquaintance> =
-            acquaintances.into_iter().map(|friend| (friend.user, friend)).collect();
+        let mut read = acquaintances.into_iter().peekable();
         for friend in friends.iter() {
+            while read.next_if(|one| one.user < *friend).is_some() {}
             // A friendship that has ended meanwhile: nothing is shown until that is applied.
-            let (sight, last) = match read.remove(friend) {
+            let (sight, last) = match read.next_if(|one| one.user == *friend) {
                 Some(friend) => (friend.sight, friend.last),
                 None => (Sight::default(), LastKnown::default()),
             };
@@ -162,28 +160,24 @@ impl Hub {
             return Err(Refusal::Stopping);
         }
         shard.recall(now, user, last, &self.outside);
-        let person = shard.person(user, &self.outside);
+        let input = Input::Connected { conn: conn.conn, hello };
+        let Ok(after) = shard.input(now, user, input, &self.outside) else {
+            return Err(Refusal::TooManyDevices);
+        };
+        // Only now: what the person's other devices were told just now, this one reads for itself.
+        let view = shard.roster.own_view(user);
         self.outside.platform(connection.seat.platform).fetch_add(1, Ordering::Relaxed);
+        let person = shard.person(user, &self.outside);
         person.add_connection(connection);
         // Who is connected already has friends in place, which change one by one.
         let circle = person.circle.get_or_insert_with(|| {
-            let shown = self.outside.shown(false, Arc::new(privacy));
+            let shown = self.outside.shown(view.status == Status::Invisible, Arc::new(privacy));
             Box::new(person::Circle { friends: Arc::new(friends), shown })
         });
         let friends = circle.friends.clone();
-        let input = Input::Connected { conn: conn.conn, hello };
-        match shard.input(now, user, input, &self.outside) {
-            Ok(after) => {
-                let own = shard.own(user);
-                drop(shard);
-                self.finish(after);
-                Ok((own, friends))
-            }
-            Err(_) => {
-                shard.drop_connection(conn, &self.outside);
-                Err(Refusal::TooManyDevices)
-            }
-        }
+        drop(shard);
+        self.finish(after);
+        Ok((feed::own(&view), friends))
     }
 
     /// Puts a watcher in place and reads the person, in one step.

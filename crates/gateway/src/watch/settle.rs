@@ -53,7 +53,7 @@ impl Hub {
         }
         for eye in eyes {
             let Some(person) = shard.people.get_mut(&subject) else { break };
-            let before = person.watcher(eye.conn).map(|watcher| watcher.sight);
+            let before = person.watcher(eye.conn).map(|watcher| (watcher.is_friend, watcher.sight));
             if !is_friend && !eye.tracks {
                 if person.remove_watcher(eye.conn) {
                     eye.outbox.remove(subject);
@@ -69,7 +69,7 @@ impl Hub {
                 sight,
             });
             // A friend of whom nothing may be seen is in the feed all the same, as offline.
-            if before != Some(sight) {
+            if before != Some((is_friend, sight)) {
                 eye.outbox.change(shard.seen(now, subject, sight), true);
             }
         }

@@ -160,3 +160,37 @@ on_every_database!(
     a_site_cannot_write_what_makes_no_sense,
     the_tables_live_beside_those_of_users_whichever_comes_first,
 );
+
+/// Only here do all writers lock a row in common, so that a site that locks in another order makes a deadlock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mariadb_a_deadlock_with_a_site_is_resolved_by_another_attempt() {
+    let fixture = Fixture::mariadb();
+    let people = fixture.people().await;
+    people.add_friends(&[pair(1, 2)], NOW).await.unwrap();
+    let mut site = fixture.raw().await;
+    site.execute("START TRANSACTION").await;
+    site.execute(
+        "INSERT INTO people_history (id, user_id, at_ms, kind) VALUES (90, 1, 1, 'left'), (91, 1, 1, 'left')",
+    )
+    .await;
+    site.execute("SELECT * FROM people_friendships WHERE user_a = 1 AND user_b = 2 FOR UPDATE").await;
+    let removing = {
+        let people = people.clone();
+        tokio::spawn(async move { people.remove_friends(&[pair(1, 2)]).await })
+    };
+    // Whoever holds the row that gives out the numbers waits for the site by now.
+    let mut other = fixture.raw().await;
+    let taken = async {
+        let look = "SELECT newest FROM people_counters WHERE name = 'changes' FOR UPDATE NOWAIT";
+        while other.try_execute(look).await.is_ok() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), taken).await.unwrap();
+    // The site has written more, so it is not the one who is sent back.
+    site.execute("INSERT INTO people_friendships (user_a, user_b) VALUES (3, 4)").await;
+    site.execute("COMMIT").await;
+    assert_eq!(removing.await.unwrap().unwrap(), 1);
+    assert_eq!(people.counters().repeats.load(std::sync::atomic::Ordering::Relaxed), 1);
+    assert_eq!(people.count_friends(user(3)).await.unwrap(), 1);
+}

@@ -30,6 +30,7 @@ fn routes(server: &Server) -> Vec<Route> {
                 .replace("{prefix}", "-XX9")
                 .replace("{view}", "nothing")
                 .replace("letters/dlq/{id}", "letters/dlq/1-1")
+                .replace("{other}", "999998")
                 .replace("{id}", "999999");
             assert!(!target.contains('{'), "{target}");
             let needs = scope_of(operation);

@@ -8,6 +8,7 @@ mod attacks;
 mod audit;
 mod authorisation;
 mod bodies;
+mod friends;
 mod https;
 mod letters;
 mod lists;

@@ -6,6 +6,7 @@ mod audit;
 mod client;
 mod config;
 mod databases;
+mod friend;
 mod key;
 mod passkey;
 mod token;

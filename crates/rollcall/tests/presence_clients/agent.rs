@@ -45,8 +45,8 @@ impl Kind {
         let node =
             |name: &str| vec!["node".to_owned(), js_folder().join("agents").join(name).display().to_string()];
         let python = |name: &str| {
-            let folder = root().join("clients/python").display().to_string();
-            let program = root().join("crates/rollcall/tests/presence_clients/agents").join(name);
+            let folder = repository().join("clients/python").display().to_string();
+            let program = repository().join("crates/rollcall/tests/presence_clients/agents").join(name);
             let settings = format!("PYTHONPATH={folder}");
             // `-B`: the folders of the sources stay as they are.
             ["env", &settings, &python_program().display().to_string(), "-B", &program.display().to_string()]
@@ -63,7 +63,8 @@ impl Kind {
     }
 }
 
-fn root() -> PathBuf {
+/// The root of the repository.
+pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -73,13 +74,14 @@ pub fn js_folder() -> &'static Path {
     FOLDER.get_or_init(|| installed("js.sh"))
 }
 
-fn python_program() -> &'static Path {
+/// The Python that has what `clients/python` needs.
+pub fn python_program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| installed("python.sh"))
 }
 
 fn installed(script: &str) -> PathBuf {
-    let output = Command::new(root().join("scripts/clients").join(script)).output().unwrap();
+    let output = Command::new(repository().join("scripts/clients").join(script)).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
 }
@@ -111,6 +113,8 @@ pub struct Agent {
     heard: Receiver<Event>,
     /// Heard while something else was waited for.
     unread: VecDeque<Event>,
+    /// All that was read, for those who look for what went wrong.
+    read: Vec<Event>,
     last_id: u64,
     /// Where several people look, in a browser: through whose eyes.
     pub viewer: Option<&'static str>,
@@ -129,7 +133,17 @@ impl Agent {
         let (tell, heard) = channel();
         std::thread::spawn(move || read_lines(stdout, &tell));
         let name = format!("{name} ({kind:?})");
-        Agent { name, process, commands, heard, unread: VecDeque::new(), last_id: 0, viewer: None, folder }
+        Agent {
+            name,
+            process,
+            commands,
+            heard,
+            unread: VecDeque::new(),
+            read: Vec::new(),
+            last_id: 0,
+            viewer: None,
+            folder,
+        }
     }
 
     /// Has a command carried out, and waits for its outcome.
@@ -197,6 +211,7 @@ impl Agent {
         let deadline = now() + limit;
         loop {
             let event = self.next(what, deadline.saturating_sub(now()));
+            self.read.push(event.clone());
             if let Some(picked) = pick(&event) {
                 return picked;
             }
@@ -242,6 +257,10 @@ impl Agent {
         self.unread.drain(..).chain(self.heard.try_iter()).collect()
     }
 
+    fn story(&self) -> String {
+        self.read.iter().map(|event| format!("{:.3} {}\n", event.at.as_secs_f64(), event.said)).collect()
+    }
+
     #[track_caller]
     fn next(&mut self, what: &str, limit: Duration) -> Event {
         if let Some(event) = self.unread.pop_front() {
@@ -249,7 +268,9 @@ impl Agent {
         }
         match self.heard.recv_timeout(limit) {
             Ok(event) => event,
-            Err(RecvTimeoutError::Timeout) => panic!("{}: waited in vain: {what}", self.name),
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("{}: waited in vain: {what}; what was heard:\n{}", self.name, self.story())
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 panic!("{} has ended instead of {what}:\n{}", self.name, self.process.log())
             }

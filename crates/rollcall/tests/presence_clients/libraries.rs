@@ -3,10 +3,11 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
-use testkit::Server;
+use testkit::process::Process;
+use testkit::{Server, eventually};
 
-use crate::agent::{Agent, Kind, js_folder};
-use crate::scene::{arrive, people, server};
+use crate::agent::{self, Agent, Kind};
+use crate::scene::{arrive, people, server, url};
 
 macro_rules! suite {
     ($($name:ident => $kind:expr;)*) => {$(
@@ -39,8 +40,34 @@ suite! {
 /// The parts that need no server.
 #[test]
 fn the_javascript_library_passes_its_own_tests() {
-    let output = Command::new("node").args(["--test", "tests/"]).current_dir(js_folder()).output().unwrap();
+    let output =
+        Command::new("node").args(["--test", "tests/"]).current_dir(agent::js_folder()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// The example as its own head tells how to run it.
+#[test]
+fn the_python_example_prints_friends_as_they_come_and_go() {
+    let server = server().start();
+    people(&server, &[1, 2], &[(1, 2)]);
+    let folder = tempfile::tempdir().unwrap();
+    let rollcall = env!("CARGO_BIN_EXE_rollcall");
+    let (config, data) = (server.config_path(), server.data_folder());
+    let token = format!("{rollcall} token 1 --config {} --data {}", config.display(), data.display());
+    let program = agent::repository().join("clients/python/presence.py").display().to_string();
+    let args = ["-B", &program, &url(&server), "--token-command", &token];
+    let python = agent::python_program().display().to_string();
+    let watcher = Process::start(&python, args, &folder.path().join("log"));
+    let says = |line: &str| {
+        eventually(line, agent::PATIENCE, || watcher.log().lines().any(|said| said == line).then_some(()));
+    };
+    says("1: online");
+    says("2: offline");
+    let mut two = arrive(Kind::PythonSdk, &server, "2", "phone");
+    says("2: online");
+    two.rpc("status.set", json!({"status": "busy", "text": "on a call"}));
+    says("2: busy on a call");
+    watcher.interrupt();
 }
 
 fn two_friends(kind: Kind) -> (Server, Agent, Agent) {
@@ -153,7 +180,7 @@ fn everything_is_restored_after_a_reconnect(kind: Kind) {
         (&shown.user["status"], &shown.user["devices"][0]["state"]),
         (&json!("away"), &json!("background"))
     );
-    testkit::eventually("the room to be entered again", crate::agent::PATIENCE, || {
+    eventually("the room to be entered again", agent::PATIENCE, || {
         (two.ask("members", json!({"room": "lobby"})) == json!(["2"])).then_some(())
     });
     three.ask("set_status", json!({"status": "busy"}));

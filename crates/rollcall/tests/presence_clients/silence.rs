@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::agent::{Agent, Kind, Sighting, now};
-use crate::scene::{arrive, people, quick_ladder, server};
+use crate::scene::{arrive, identity, people, quick_ladder, server, url};
 
 /// A busy machine is late, never early.
 const ROOM: Duration = Duration::from_secs(5);
@@ -20,10 +20,19 @@ struct Pair {
 }
 
 fn pair() -> Pair {
+    pair_with("127.0.0.1")
+}
+
+/// The same, where the second one's connections come from an address of its own.
+fn pair_with(silent_address: &str) -> Pair {
     let server = quick_ladder(server()).start();
     people(&server, &[1, 2], &[(1, 2)]);
     let mut watcher = arrive(Kind::JavaScriptSdk, &server, "1", "laptop");
-    let silent = arrive(Kind::JavaScriptSdk, &server, "2", "phone");
+    let mut silent = Agent::start(Kind::JavaScriptSdk, "2");
+    let start = json!({
+        "url": url(&server), "identity": identity("2"), "data": {"device": "phone"}, "local_address": silent_address,
+    });
+    silent.ask("start", start);
     watcher.wait_status("2", "online");
     Pair { _server: server, watcher, silent }
 }
@@ -121,23 +130,17 @@ fn in_own_network(script: &str) -> Result<(), String> {
 }
 
 fn lose_packets() {
-    let Pair { _server: server, mut watcher, mut silent } = pair();
-    let port = local_port(&mut silent);
+    let Pair { _server: server, mut watcher, silent: _silent } = pair_with("127.0.0.2");
     let rule = |action: &str, direction: &str| {
-        let args = [action, "INPUT", "-p", "tcp", direction, &port, "-j", "DROP"];
+        let args = [action, "INPUT", direction, "127.0.0.2", "-j", "DROP"];
         assert!(Command::new("iptables").args(args).status().unwrap().success());
     };
     let silent_since = now();
-    rule("-A", "--sport");
-    rule("-A", "--dport");
+    rule("-A", "--source");
+    rule("-A", "--destination");
     assert_ladder(&mut watcher, silent_since);
-    rule("-D", "--sport");
-    rule("-D", "--dport");
+    rule("-D", "--source");
+    rule("-D", "--destination");
     watcher.wait_status("2", "online");
     assert!(!server.log().contains("panicked"), "{}", server.log());
-}
-
-/// The port of this client's end of the connection.
-fn local_port(agent: &mut Agent) -> String {
-    agent.ask("local_port", json!({})).as_u64().unwrap().to_string()
 }

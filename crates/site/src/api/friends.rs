@@ -54,7 +54,19 @@ impl FriendShown {
 
 /// Two users who are to be friends, such as `[7, 9]`.
 #[derive(Deserialize)]
+#[serde(try_from = "Vec<UserNumber>")]
 struct PairSaid(UserNumber, UserNumber);
+
+impl TryFrom<Vec<UserNumber>> for PairSaid {
+    type Error = &'static str;
+
+    fn try_from(ids: Vec<UserNumber>) -> Result<PairSaid, &'static str> {
+        match ids.as_slice() {
+            [one, other] => Ok(PairSaid(*one, *other)),
+            _ => Err("a pair is two user ids, such as [7, 9]"),
+        }
+    }
+}
 
 impl ToSchema for PairSaid {
     fn name() -> std::borrow::Cow<'static, str> {

@@ -1,6 +1,7 @@
 //! People on the page: their connections, who is here, what is told to whom, and webhooks.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use gateway::GatewayCounters;
 use gateway::counters::{DoorCounters, HubCounters, Kind, SessionCounters, WebhookCounters};
@@ -50,6 +51,7 @@ impl Source for GatewayCounters {
         heartbeats(&self.sessions, page);
         told(self, page);
         stored(&self.hub, page);
+        followed(&self.hub, page);
         webhooks(&self.webhooks, page);
     }
 }
@@ -184,6 +186,46 @@ fn stored(hub: &HubCounters, page: &mut Page) {
         "Writes of presence and history that failed, and are tried again.",
     )
     .is(hub.keeper_failures.get());
+}
+
+fn followed(hub: &HubCounters, page: &mut Page) {
+    page.counter(
+        "rollcall_presence_traffic_total",
+        "People whose seeding and leeching was asked for, by outcome; dropped notices are made up for in turn.",
+    )
+    .with(&[("outcome", "asked")], hub.traffic_asked.get())
+    .with(&[("outcome", "failed")], hub.traffic_failures.get())
+    .with(&[("outcome", "dropped")], hub.traffic_dropped.get());
+    let number = |number: Option<&AtomicU64>| number.map_or(0, |number| number.load(Ordering::Relaxed));
+    let following = hub.following.get();
+    page.counter(
+        "rollcall_people_polls_total",
+        "Looks for changes of friendships and privacy, by outcome; everything: all was read again.",
+    )
+    .with(&[("outcome", "ok")], number(following.map(|following| &following.polls)))
+    .with(&[("outcome", "failed")], number(following.map(|following| &following.failures)))
+    .with(&[("outcome", "everything")], number(following.map(|following| &following.everything)));
+    page.gauge(
+        "rollcall_people_poll_failures_in_a_row",
+        "Looks for changes of friendships and privacy that failed in a row.",
+    )
+    .is(number(following.map(|following| &following.failures_in_a_row)));
+    let people = hub.people.get();
+    page.counter(
+        "rollcall_people_repeats_total",
+        "Changes of people's tables that began again, another being quicker.",
+    )
+    .is(number(people.map(|people| &people.repeats)));
+    page.counter(
+        "rollcall_people_friends_refused_total",
+        "Changes refused, as somebody would have too many friends.",
+    )
+    .is(number(people.map(|people| &people.friends_refused)));
+    page.counter(
+        "rollcall_people_circles_cut_total",
+        "Circles of friends cut off, being longer than they may be.",
+    )
+    .is(number(people.map(|people| &people.circles_cut)));
 }
 
 fn webhooks(webhooks: &WebhookCounters, page: &mut Page) {

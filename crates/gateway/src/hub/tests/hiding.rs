@@ -152,3 +152,35 @@ async fn privacy_chosen_elsewhere_acts_within_a_moment_and_last_seen_is_apart() 
     elsewhere.set_privacy(user(1), &nobody).await.unwrap();
     until("nothing is told", || two.told(1) == json!({"id": "1", "status": "offline", "version": 0})).await;
 }
+
+#[tokio::test]
+async fn who_hides_and_comes_back_on_a_device_that_never_left_is_still_hidden() {
+    let rig = Rig::new().await;
+    rig.befriend(&[(1, 2)]).await;
+    let mut friend = rig.connect(2, "f").await;
+    let one = rig.connect(1, "a").await;
+    one.set_status("invisible").await;
+    rig.hub.http_heartbeat(user(1), hello("a")).await.unwrap();
+    one.close();
+    // The device was here all the time, so its coming changes nothing of what the person sees.
+    let one = rig.connect(1, "a").await;
+    friend.read();
+    one.enter("room:x").await;
+    one.rpc("typing", json!({"to": 2, "on": true})).await.unwrap();
+    friend.enter("room:x").await;
+    rig.hub.rooms.tell();
+    assert_eq!((friend.in_room("room:x").await, friend.sees(1).as_str()), (vec!["2".to_owned()], "offline"));
+    assert!(friend.pushed().iter().all(|push| push["push"]["join"]["info"]["user"] == "2"));
+}
+
+#[tokio::test]
+async fn a_time_that_waits_to_be_written_is_taken_back_when_it_may_no_longer_be_seen() {
+    let rig = Rig::new().await;
+    rig.befriend(&[(1, 2)]).await;
+    let (one, mut two) = (rig.connect(1, "a").await, rig.connect(2, "b").await);
+    one.set_status("busy").await;
+    one.rpc("privacy.set", json!({"last_seen": "nobody"})).await.unwrap();
+    let before = two.heard.len();
+    assert!(two.told(1)["last_seen"].is_null());
+    assert!(two.heard[before..].iter().all(|message| message["users"][0].get("last_seen").is_none()));
+}

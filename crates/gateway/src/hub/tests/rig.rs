@@ -80,6 +80,13 @@ impl Rig {
         open(&self.folder).await
     }
 
+    /// The database without anything between.
+    pub async fn raw(&self) -> sqlx::SqlitePool {
+        let options =
+            sqlx::sqlite::SqliteConnectOptions::new().filename(self.folder.path().join("people.db"));
+        sqlx::SqlitePool::connect_with(options).await.unwrap()
+    }
+
     pub async fn befriend(&self, pairs: &[(u64, u64)]) {
         let pairs: Vec<(UserId, UserId)> =
             pairs.iter().map(|(one, other)| (user(*one), user(*other))).collect();

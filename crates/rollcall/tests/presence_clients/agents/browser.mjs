@@ -106,6 +106,9 @@ serve({
   touch: (details) => tabOf(details).send("Input.dispatchMouseEvent", { type: "mouseMoved", x: 9, y: 9 }).then(() => {}),
   offline: cutNetwork,
   close: (details) => tabOf(details).close().then(() => {}),
+  reload: (details) => tabOf(details).send("Page.reload").then(() => {}),
+  // It has no answer: nobody is left to give it.
+  crash: (details) => void tabOf(details).send("Page.crash").catch(() => {}),
   visibility: (details) => tabOf(details).evaluate("document.visibilityState"),
   evaluate: (details) => tabOf(details).evaluate(details.expression),
   quit,

@@ -4,21 +4,21 @@ import WebSocket from "ws";
 import { serve, sign, tell } from "./dialogue.mjs";
 
 let client;
-let socket;
+/** Where its connections come from; none leaves it to the system. */
+let localAddress;
 
-/** The class of `ws`, which lets the test know which socket it is. */
-class Watched extends WebSocket {
-  constructor(...args) {
-    super(...args);
-    this.on("upgrade", (response) => (socket = response.socket));
+class Placed extends WebSocket {
+  constructor(url) {
+    super(url, [], { localAddress });
   }
 }
 
 const info = ({ client, user }) => ({ client, user });
 
-function start({ url, identity, first_ttl_s, data }) {
+function start({ url, identity, first_ttl_s, data, local_address }) {
+  localAddress = local_address;
   client = new Centrifuge(url, {
-    websocket: Watched,
+    websocket: Placed,
     data,
     token: first_ttl_s === undefined ? "" : sign({ ...identity, ttl_s: first_ttl_s }),
     getToken: async () => {
@@ -70,5 +70,4 @@ serve({
   rpc: async ({ method, data }) => (await client.rpc(method, data)).data,
   publish: async ({ channel, data }) => void (await client.publish(channel, data)),
   disconnect: () => client.disconnect(),
-  local_port: () => socket.localPort,
 });
