@@ -112,6 +112,8 @@ kinds! {
         Slow = "slow",
         /// The server stops: 3001.
         Shutdown = "shutdown",
+        /// Something of ours took too long: 3004.
+        Failed = "failed",
         /// Its token ran out: 3005.
         Expired = "expired",
         /// Its token is not good: 3500.
@@ -138,6 +140,7 @@ impl Ending {
             Ending::NoPong => 3012,
             Ending::Slow => 3008,
             Ending::Shutdown => 3001,
+            Ending::Failed => 3004,
             Ending::Expired => 3005,
             Ending::InvalidToken => 3500,
             Ending::BadRequest => 3501,

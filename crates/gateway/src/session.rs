@@ -175,13 +175,26 @@ impl Session {
         }
         self.deadline = None;
         match self.phase {
-            Phase::Open if self.conn.is_none() => self.close(CloseCode::Stale),
+            // Who has said who they are and still waits for an answer may come back; it was not their fault.
+            Phase::Open if self.who().is_none() && self.serving.is_some() => {
+                self.close(CloseCode::ServerError)
+            }
+            Phase::Open if self.who().is_none() => self.close(CloseCode::Stale),
             // The clock is asked again: it may have been set since.
             Phase::Open if self.is_expired() => self.close(CloseCode::Expired),
             Phase::Open => self.await_expiry(),
-            Phase::Closing { .. } | Phase::Leaving { .. } | Phase::Over => self.phase = Phase::Over,
+            Phase::Closing { .. } | Phase::Leaving { .. } | Phase::Over => {
+                // Over TLS even the end is said, to whoever still listens.
+                let _ = self.socket.poll_shutdown(context);
+                self.phase = Phase::Over;
+            }
         }
         Step::Again
+    }
+
+    /// Who it is. A message may bring `connect` and more: then the outbox knows before all of it is answered.
+    fn who(&self) -> Option<ConnRef> {
+        self.conn.or_else(|| self.outbox.conn())
     }
 
     fn is_expired(&self) -> bool {
@@ -264,8 +277,14 @@ impl Session {
                 self.end(Ending::Clean, Goodbye::Clean);
                 self.phase = Phase::Leaving { code, is_said: false };
             }
+            // Both at the same time: they are told why we would have.
+            Phase::Closing { code, is_said: false } => {
+                self.phase = Phase::Leaving { code: Some(code.code()), is_said: false };
+            }
             // The answer to ours.
-            Phase::Closing { .. } | Phase::Leaving { .. } | Phase::Over => self.phase = Phase::Over,
+            Phase::Closing { is_said: true, .. } | Phase::Leaving { .. } | Phase::Over => {
+                self.phase = Phase::Over
+            }
         }
     }
 
@@ -285,10 +304,8 @@ impl Session {
         self.flush = None;
         self.unserved = String::new();
         let serving = self.serving.take();
-        // A message may bring `connect` and more: then the outbox knows who it is before we do.
-        let Some(conn) = self.conn.take().or_else(|| self.outbox.conn()) else {
-            return;
-        };
+        let Some(conn) = self.who() else { return };
+        self.conn = None;
         self.shared.hub.closed(conn, how);
         if let Some(serving) = serving {
             // What was begun is done, whether or not somebody waits for the answer.
@@ -310,7 +327,7 @@ impl Drop for Session {
         if self.phase == Phase::Open {
             self.outbox.close(CloseCode::Normal);
             self.shared.counters.sessions.ended.count(Ending::Dropped);
-            if let Some(conn) = self.conn.take().or_else(|| self.outbox.conn()) {
+            if let Some(conn) = self.who() {
                 self.shared.hub.closed(conn, Goodbye::Dropped);
             }
         }

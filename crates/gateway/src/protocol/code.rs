@@ -58,6 +58,8 @@ pub enum CloseCode {
     Normal,
     /// The server stops; another one, or the next one, is there.
     Shutdown,
+    /// Something here does not work.
+    ServerError,
     /// The token expired and was not refreshed.
     Expired,
     /// The client does not read what it asked for.
@@ -82,12 +84,13 @@ pub enum CloseCode {
 
 impl CloseCode {
     /// Every reason.
-    pub const ALL: [CloseCode; 15] = [
+    pub const ALL: [CloseCode; 16] = [
         CloseCode::ProtocolViolation,
         CloseCode::NotText,
         CloseCode::TooLong,
         CloseCode::Normal,
         CloseCode::Shutdown,
+        CloseCode::ServerError,
         CloseCode::Expired,
         CloseCode::Slow,
         CloseCode::NoPong,
@@ -108,6 +111,7 @@ impl CloseCode {
             CloseCode::TooLong => 1009,
             CloseCode::Normal => 3000,
             CloseCode::Shutdown => 3001,
+            CloseCode::ServerError => 3004,
             CloseCode::Expired => 3005,
             CloseCode::Slow => 3008,
             CloseCode::NoPong => 3012,
@@ -129,6 +133,7 @@ impl CloseCode {
             CloseCode::TooLong => "message too long",
             CloseCode::Normal => "connection closed",
             CloseCode::Shutdown => "shutdown",
+            CloseCode::ServerError => "internal server error",
             CloseCode::Expired => "connection expired",
             CloseCode::Slow => "slow",
             CloseCode::NoPong => "no pong",
@@ -151,6 +156,7 @@ impl CloseCode {
             | CloseCode::BadRequest => Ending::BadRequest,
             CloseCode::Normal | CloseCode::ForceNoReconnect => Ending::SignedOut,
             CloseCode::Shutdown => Ending::Shutdown,
+            CloseCode::ServerError => Ending::Failed,
             CloseCode::Expired => Ending::Expired,
             CloseCode::Slow => Ending::Slow,
             CloseCode::NoPong => Ending::NoPong,

@@ -42,7 +42,8 @@ impl Session {
                 Ok(None) => return,
                 Err(violation) => return self.break_rules(violation),
             }
-            if matches!(self.phase, Phase::Leaving { .. } | Phase::Over) {
+            // What else was sent does not matter to a connection that is about to end.
+            if !matches!(self.phase, Phase::Open | Phase::Closing { is_said: true, .. }) {
                 return;
             }
         }
@@ -56,7 +57,7 @@ impl Session {
                 _ => CloseCode::ProtocolViolation,
             }),
             // Whoever is being closed need not be understood any more.
-            _ => self.phase = Phase::Over,
+            _ => self.phase = Phase::Leaving { code: None, is_said: true },
         }
     }
 

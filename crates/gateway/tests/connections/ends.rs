@@ -33,6 +33,30 @@ async fn p5_a_goodbye_and_a_broken_connection_are_noticed_at_once() {
 }
 
 #[tokio::test]
+async fn nobody_stays_who_left_while_connecting() {
+    let scene = Scene::start().await;
+    let text = |user: u64| {
+        let connect = json!({"id": 1, "connect": {"token": token(user)}});
+        let subscribe = json!({"id": 2, "subscribe": {"channel": "room:a"}});
+        format!("{connect}\n{subscribe}")
+    };
+    for user in 1..=30 {
+        let mut client = scene.open().await;
+        client.say(text(user)).await;
+        if user % 2 == 0 {
+            client.socket.close(None).await.unwrap();
+        }
+    }
+    let is_empty = || scene.gateway.door.open_count() == 0 && scene.connections() == 0;
+    scene.until("all have left", is_empty).await;
+    let mut last = scene.member(99).await;
+    last.send(&json!({"id": 2, "subscribe": {"channel": "room:a"}})).await;
+    assert!(last.reply(2).await["subscribe"].is_object());
+    last.send(&json!({"id": 3, "presence_stats": {"channel": "room:a"}})).await;
+    assert_eq!(last.reply(3).await["presence_stats"]["num_clients"], 1);
+}
+
+#[tokio::test]
 async fn a_token_that_runs_out_ends_the_connection_unless_it_is_renewed() {
     let scene = Scene::with(|settings| settings.connections.expiry_grace = Seconds(0)).await;
     let soon = || token_until(1, now() + Seconds(2), None);
