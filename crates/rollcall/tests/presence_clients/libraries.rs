@@ -1,5 +1,6 @@
 //! Our own libraries: `clients/js` and the example in `clients/python`. One suite, both run it.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -146,6 +147,11 @@ fn typing_devices_rooms_and_tracking(kind: Kind) {
     three.wait_for("a tracked one to change", |event| {
         (event.said["event"] == "tracked" && event.said["user"]["status"] == "busy").then_some(())
     });
+
+    let many: Vec<String> = (1000..=2000).map(|id: u32| id.to_string()).collect();
+    let refusal = three.try_ask("track", json!({"users": many})).unwrap_err();
+    assert_eq!(refusal.code, 106, "{refusal:?}");
+    three.ask("track", json!({"users": many[..998]}));
 
     let mut second = arrive(kind, &server, "1", "tablet");
     let devices = one.ask("devices", json!({}));
