@@ -116,7 +116,6 @@ impl OpenSite {
             ledger,
             activity,
             hit_and_run: lent.config.hit_and_run_policy(),
-            people,
             gateway,
             tracker: lent.tracker,
             health,
@@ -153,6 +152,13 @@ impl ServingSite {
         let mut urls: Vec<String> = self.running.addresses().iter().map(url).collect();
         urls.dedup();
         urls
+    }
+
+    /// Where people connect, if they may.
+    pub fn people_urls(&self) -> Vec<String> {
+        let urls = self.site.parts.gateway.iter().flat_map(|_| self.urls());
+        // http becomes ws, https becomes wss.
+        urls.map(|url| format!("{}/connection/websocket", url.replacen("http", "ws", 1))).collect()
     }
 
     /// Makes a key with all rights if there has never been any. To be called when nothing else can fail before the

@@ -221,6 +221,7 @@ impl Scene<'_> {
             "https": texts(&self.addresses.https),
             "udp": texts(&self.addresses.udp),
             "site": self.site.map(ServingSite::urls).unwrap_or_default(),
+            "people": self.site.map(ServingSite::people_urls).unwrap_or_default(),
             "first_key": self.site.and_then(ServingSite::first_key),
             "database": self.store.shown(),
             "journal": self.journal(),
@@ -253,6 +254,9 @@ impl Scene<'_> {
         for url in self.site.iter().flat_map(|site| site.urls()) {
             let _ = writeln!(text, "  site      {url}/docs");
         }
+        for url in self.site.iter().flat_map(|site| site.people_urls()) {
+            let _ = writeln!(text, "  people    {url}");
+        }
         let (users, torrents) = (self.gate.user_count(), self.gate.torrent_count());
         let _ = writeln!(text, "  journal   {}", self.journal());
         let _ =
@@ -281,7 +285,9 @@ impl Scene<'_> {
              {program} user add --id 1\n  \
              {program} torrent add FILE.torrent\n  \
              {program} torrent announce-url --user 1\n  \
-             {program} user show 1\n\n\
+             {program} user show 1\n  \
+             {program} friend add 1 2\n  \
+             {program} token 1\n\n\
              Changes take effect within a second. Ctrl-C stops the server.\n\n"
         )
     }
