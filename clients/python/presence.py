@@ -119,11 +119,16 @@ class Rollcall:
         await self.rpc("typing", {"to": to, "on": on} if room is None else {"room": room, "on": on})
 
     async def track(self, users: Iterable[str]) -> None:
-        """Watches people who are not friends; those who may be seen appear in `tracked`. Kept over reconnects."""
-        ids = list(dict.fromkeys(users))
+        """Watches people who are not friends; those who may be seen appear in `tracked`. Kept over reconnects. What the
+        server refuses, such as too many, is not kept: all of them are tracked, or none."""
+        ids = [user for user in dict.fromkeys(users) if user not in self._wanted]
         self._wanted.update(ids)
         if self.client.state is ClientState.CONNECTED:
-            await self._track(ids)
+            try:
+                await self._track(ids)
+            except ReplyError:
+                await self.untrack(ids)
+                raise
 
     async def untrack(self, users: Iterable[str]) -> None:
         """Ends that."""

@@ -168,11 +168,20 @@ export class Rollcall {
     await this.rpc("typing", { ...typingFields(target), on });
   }
 
-  /** Watches people who are not friends; those who may be seen appear in `tracked`. Kept over reconnects. */
+  /**
+   * Watches people who are not friends; those who may be seen appear in `tracked`. Kept over reconnects. What the server
+   * refuses, such as too many, is not kept: all of them are tracked, or none.
+   */
   async track(users: Iterable<string>): Promise<void> {
-    const ids = [...new Set(users)];
+    const ids = [...new Set(users)].filter((id) => !this.#people.wanted.has(id));
     ids.forEach((id) => this.#people.wanted.add(id));
-    if (this.centrifuge.state === "connected") await this.#track(ids);
+    if (this.centrifuge.state !== "connected") return;
+    try {
+      await this.#track(ids);
+    } catch (error) {
+      if (isRefusal(error)) await this.untrack(ids);
+      throw error;
+    }
   }
 
   /** Ends that. */

@@ -1,5 +1,6 @@
 //! Our own libraries: `clients/js` and the example in `clients/python`. One suite, both run it.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -40,8 +41,9 @@ suite! {
 /// The parts that need no server.
 #[test]
 fn the_javascript_library_passes_its_own_tests() {
-    let output =
-        Command::new("node").args(["--test", "tests/"]).current_dir(agent::js_folder()).output().unwrap();
+    let tests = std::fs::read_dir(agent::js_folder().join("tests")).unwrap();
+    let tests: Vec<PathBuf> = tests.map(|entry| entry.unwrap().path()).collect();
+    let output = Command::new("node").arg("--test").args(tests).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
@@ -146,6 +148,11 @@ fn typing_devices_rooms_and_tracking(kind: Kind) {
     three.wait_for("a tracked one to change", |event| {
         (event.said["event"] == "tracked" && event.said["user"]["status"] == "busy").then_some(())
     });
+
+    let many: Vec<String> = (1000..=2000).map(|id: u32| id.to_string()).collect();
+    let refusal = three.try_ask("track", json!({"users": many})).unwrap_err();
+    assert_eq!(refusal.code, 106, "{refusal:?}");
+    three.ask("track", json!({"users": many[..998]}));
 
     let mut second = arrive(kind, &server, "1", "tablet");
     let devices = one.ask("devices", json!({}));
