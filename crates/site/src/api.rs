@@ -168,7 +168,8 @@ impl From<AccessError> for Problem {
             AccessError::UnknownUser(_) => Problem::not_found("unknown_user", error.to_string()),
             AccessError::UnknownTorrent(_) => Problem::not_found("unknown_torrent", error.to_string()),
             AccessError::UnknownClient(_) => Problem::not_found("unknown_client", error.to_string()),
-            AccessError::UserIdTaken(_)
+            AccessError::NoNextId
+            | AccessError::UserIdTaken(_)
             | AccessError::TorrentIdTaken(_)
             | AccessError::PasskeyTaken { .. }
             | AccessError::InfoHashTaken { .. } => Problem::conflict("taken", error.to_string()),

@@ -177,7 +177,7 @@ struct PrivacySaid {
 /// Also of one whom nobody knows: they have none.
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/friends", tag = "friends",
-    params(("id" = u64, Path, description = "The user's number"), PageAsked<UserId>),
+    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked<UserId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page of friends, by their numbers", body = Page<FriendShown>),
@@ -200,8 +200,8 @@ async fn list(
 #[utoipa::path(
     put, path = "/api/v1/users/{id}/friends/{other}", tag = "friends",
     params(
-        ("id" = u64, Path, description = "The number of one user"),
-        ("other" = u64, Path, description = "The number of the other"),
+        ("id" = u64, Path, description = "The number of one user", minimum = 1),
+        ("other" = u64, Path, description = "The number of the other", minimum = 1),
     ),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
@@ -226,8 +226,8 @@ async fn put(
 #[utoipa::path(
     delete, path = "/api/v1/users/{id}/friends/{other}", tag = "friends",
     params(
-        ("id" = u64, Path, description = "The number of one user"),
-        ("other" = u64, Path, description = "The number of the other"),
+        ("id" = u64, Path, description = "The number of one user", minimum = 1),
+        ("other" = u64, Path, description = "The number of the other", minimum = 1),
     ),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
@@ -294,7 +294,7 @@ async fn import(
 /// For who has not chosen, what `presence.default_visibility` says.
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/privacy", tag = "friends",
-    params(("id" = u64, Path, description = "The user's number")),
+    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "What holds", body = PrivacyShown),
@@ -313,7 +313,7 @@ async fn privacy(
 /// Replaces all that was chosen before. Whoever is connected hears of it within a second.
 #[utoipa::path(
     put, path = "/api/v1/users/{id}/privacy", tag = "friends", request_body = PrivacySaid,
-    params(("id" = u64, Path, description = "The user's number")),
+    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "What holds now", body = PrivacyShown),

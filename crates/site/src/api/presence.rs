@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use self::shown::{CountShown, HappeningShown, PersonShown, SessionShown, UserNumber};
+use self::shown::{CountShown, HappeningShown, PersonShown, SessionShown, NumberOrText};
 use super::users::user_id;
 use super::{Change, Page, recorded_with};
 use crate::app::Routes;
@@ -64,7 +64,7 @@ pub(crate) fn gateway_of(site: &Site) -> Result<&Arc<Gateway>, Problem> {
 struct PeopleSaid {
     /// Up to 10,000 of them.
     #[schema(max_items = 10000)]
-    users: Vec<UserNumber>,
+    users: Vec<NumberOrText>,
 }
 
 /// Many people.

@@ -218,10 +218,10 @@ impl HappeningShown {
 
 /// A user's number, as a number or, as in the feed, as a text.
 #[derive(Clone, Copy)]
-pub(super) struct UserNumber(pub UserId);
+pub(super) struct NumberOrText(pub UserId);
 
-impl<'de> Deserialize<'de> for UserNumber {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<UserNumber, D::Error> {
+impl<'de> Deserialize<'de> for NumberOrText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<NumberOrText, D::Error> {
         deserializer.deserialize_any(NumberVisitor)
     }
 }
@@ -229,35 +229,35 @@ impl<'de> Deserialize<'de> for UserNumber {
 struct NumberVisitor;
 
 impl NumberVisitor {
-    fn user<E: Error>(number: Option<u64>) -> Result<UserNumber, E> {
-        let user = number.and_then(UserId::new).map(UserNumber);
+    fn user<E: Error>(number: Option<u64>) -> Result<NumberOrText, E> {
+        let user = number.and_then(UserId::new).map(NumberOrText);
         user.ok_or_else(|| E::custom("a user id is a number from 1 to 9223372036854775807"))
     }
 }
 
 impl Visitor<'_> for NumberVisitor {
-    type Value = UserNumber;
+    type Value = NumberOrText;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a user's number")
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<UserNumber, E> {
+    fn visit_u64<E: Error>(self, number: u64) -> Result<NumberOrText, E> {
         Self::user(Some(number))
     }
 
-    fn visit_f64<E: Error>(self, number: f64) -> Result<UserNumber, E> {
+    fn visit_f64<E: Error>(self, number: f64) -> Result<NumberOrText, E> {
         // 5.0 is the integer 5; up to here floating-point numbers are exact.
         let is_whole = number.fract() == 0.0 && (1.0..=9_007_199_254_740_992.0).contains(&number);
         Self::user(is_whole.then_some(number as u64))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<UserNumber, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<NumberOrText, E> {
         Self::user(crate::extract::plain_number(text))
     }
 }
 
-impl PartialSchema for UserNumber {
+impl PartialSchema for NumberOrText {
     fn schema() -> RefOr<Schema> {
         let number = ObjectBuilder::new()
             .schema_type(Type::Integer)
@@ -269,4 +269,4 @@ impl PartialSchema for UserNumber {
     }
 }
 
-impl ToSchema for UserNumber {}
+impl ToSchema for NumberOrText {}
