@@ -127,10 +127,9 @@ impl Desk {
                 None
             }
             Done::Close(code) => {
-                counters.commands_refused.count(if code == CloseCode::InvalidToken {
-                    CommandRefusal::Token
-                } else {
-                    CommandRefusal::BadRequest
+                counters.commands_refused.count(match code {
+                    CloseCode::InvalidToken | CloseCode::Expired => CommandRefusal::Token,
+                    _ => CommandRefusal::BadRequest,
                 });
                 Some(code)
             }
@@ -216,7 +215,8 @@ impl Desk {
                 self.outbox.reply(ConnectReply::refreshed(id, &member.client, ttl_s));
                 Done::Answered
             }
-            Err(Rejected::Expired) => Done::Error(ErrorReply::TOKEN_EXPIRED),
+            // SDKs take an error here as final; after this end they come back with another token.
+            Err(Rejected::Expired) => Done::Close(CloseCode::Expired),
             Err(Rejected::Invalid) => Done::Close(CloseCode::InvalidToken),
         }
     }
