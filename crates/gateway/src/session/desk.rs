@@ -123,7 +123,10 @@ impl Desk {
             }
             Done::Error(error) => {
                 counters.commands_refused.count(refusal_of(&error));
-                self.outbox.reply(Frame::error(id, &error));
+                // What wants no answer gets none, not even this one.
+                if id != 0 {
+                    self.outbox.reply(Frame::error(id, &error));
+                }
                 None
             }
             Done::Close(code) => {

@@ -47,6 +47,18 @@ async fn too_many_commands_are_refused_and_far_too_many_end_the_connection() {
 }
 
 #[tokio::test]
+async fn what_wants_no_answer_gets_none_also_when_it_is_too_much() {
+    let scene = Scene::with(|settings| settings.connections.commands_per_s = 1).await;
+    let mut client = scene.member(1).await;
+    for _ in 0..8 {
+        client.send(&json!({"send": {"data": 1}})).await;
+    }
+    client.send(&json!({"id": 2, "rpc": {"method": "devices.list"}})).await;
+    assert_eq!(client.next().await["id"], 2);
+    assert!(scene.gateway.counters.sessions.commands_refused.get(CommandRefusal::TooMany) >= 3);
+}
+
+#[tokio::test]
 async fn who_floods_with_pongs_is_closed_as_well() {
     let scene = Scene::with(|settings| settings.connections.commands_per_s = 5).await;
     let mut client = scene.member(1).await;
