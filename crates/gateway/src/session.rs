@@ -86,7 +86,7 @@ pub(crate) struct Session {
     deadline: Option<Pin<Box<Sleep>>>,
     /// When the feed was last written to.
     fed_at: Option<Instant>,
-    /// When a ping was written that is not answered yet.
+    /// When the first ping was written that is not answered yet.
     pinged_at: Option<Instant>,
     phase: Phase,
     /// Given back when the session ends.

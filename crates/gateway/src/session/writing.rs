@@ -125,7 +125,8 @@ impl Session {
             self.flush = None;
         }
         if taken.ping {
-            self.pinged_at = Some(Instant::now());
+            // Of two that are not answered the first one counts: an answer that is late is late.
+            self.pinged_at.get_or_insert_with(Instant::now);
         }
         self.begin_writing(bytes)
     }

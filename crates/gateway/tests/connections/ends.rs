@@ -93,12 +93,15 @@ async fn pings_go_out_and_the_delay_of_their_answers_is_measured() {
     let scene =
         Scene::with_policy(policy, |settings| settings.connections.ping = Duration::from_secs(1)).await;
     let mut client = scene.member(1).await;
-    assert_eq!(client.next().await, json!({}));
+    for _ in 0..2 {
+        assert_eq!(client.next().await, json!({}));
+    }
     client.say("{}").await;
-    assert_eq!(client.next().await, json!({}));
     let sessions = &scene.gateway.counters.sessions;
     scene.until("the answer is measured", || sessions.ping_answers.snapshot().count() == 1).await;
-    assert_eq!(sessions.pings.get(), 2);
+    // From the first ping on, which is not forgotten over the second: they are a second apart.
+    assert!(sessions.ping_answers.snapshot().sum > Duration::from_millis(500));
+    assert!(sessions.pings.get() >= 2);
 }
 
 #[tokio::test]
