@@ -6,7 +6,7 @@ use wire::websocket::{Event, Violation};
 
 use super::allowance::Verdict;
 use super::{Phase, Session, Step};
-use crate::protocol::{CloseCode, Frame, is_pong};
+use crate::protocol::{CloseCode, Frame, is_pong, lines};
 
 /// What is read at a time, on the stack.
 const READ_BYTES: usize = 4096;
@@ -91,6 +91,10 @@ impl Session {
     /// Any message is a heartbeat; one that is more than that is answered, in its turn.
     fn take_message(&mut self, text: &str) {
         self.shared.counters.sessions.messages_read.increment();
+        // It would cost its sender nothing.
+        if lines(text).next().is_none() {
+            return self.close(CloseCode::BadRequest);
+        }
         let is_answer = is_pong(text);
         if is_answer && !self.is_allowed() {
             return;

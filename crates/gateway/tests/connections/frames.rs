@@ -45,6 +45,8 @@ async fn what_is_not_the_protocol_ends_the_connection_for_good() {
     let connect = json!({"id": 1, "connect": {"token": token(1)}}).to_string();
     let cases = [
         vec!["nonsense".to_owned()],
+        vec![String::new()],
+        vec![connect.clone(), " \n".to_owned()],
         vec!["{\"id\":1".to_owned()],
         vec!["[]".to_owned()],
         vec!["{\"connect\":{}}".to_owned()],
