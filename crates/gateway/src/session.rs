@@ -74,7 +74,8 @@ pub(crate) struct Session {
     expires_at: Option<UnixTime>,
     /// The same, for who answers commands; taken while one is being answered.
     member: Option<Box<Member>>,
-    allowance: Allowance,
+    /// Shared with who answers commands.
+    allowance: Arc<Allowance>,
     /// A message that is being answered.
     serving: Option<Serving>,
     /// Messages that came meanwhile.
@@ -138,7 +139,7 @@ impl Session {
             conn: None,
             expires_at: None,
             member: None,
-            allowance: Allowance::default(),
+            allowance: Arc::default(),
             serving: None,
             unserved: String::new(),
             writing: None,
@@ -224,7 +225,7 @@ impl Session {
                 shared: Arc::clone(&self.shared),
                 outbox: Arc::clone(&self.outbox),
                 member: self.member.take(),
-                allowance: self.allowance,
+                allowance: Arc::clone(&self.allowance),
             };
             self.serving = Some(Box::pin(desk.serve(text)));
             return Step::Again;
@@ -244,7 +245,6 @@ impl Session {
 
     /// Learns what changed while a message was answered.
     fn take_back(&mut self, desk: Desk) {
-        self.allowance = desk.allowance;
         self.member = desk.member;
         let Some(member) = &self.member else { return };
         let is_new = self.conn.is_none();

@@ -30,7 +30,7 @@ pub(super) struct Desk {
     pub(super) outbox: Arc<Outbox>,
     /// Who it is, once they have said so.
     pub(super) member: Option<Box<Member>>,
-    pub(super) allowance: Allowance,
+    pub(super) allowance: Arc<Allowance>,
 }
 
 /// How a command ended.
@@ -93,11 +93,11 @@ impl Desk {
         (self, None)
     }
 
-    fn take_one(&mut self) -> Verdict {
+    fn take_one(&self) -> Verdict {
         self.allowance.take(self.shared.started.elapsed(), self.shared.settings.commands_per_s)
     }
 
-    fn allow_pong(&mut self) -> Option<CloseCode> {
+    fn allow_pong(&self) -> Option<CloseCode> {
         (self.take_one() == Verdict::Enough).then_some(CloseCode::TooManyRequests)
     }
 
@@ -132,6 +132,7 @@ impl Desk {
             Done::Close(code) => {
                 counters.commands_refused.count(match code {
                     CloseCode::InvalidToken | CloseCode::Expired => CommandRefusal::Token,
+                    CloseCode::TooManyRequests => CommandRefusal::TooMany,
                     _ => CommandRefusal::BadRequest,
                 });
                 Some(code)
