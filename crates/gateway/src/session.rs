@@ -5,8 +5,8 @@
 //! - One reader. An end of the connection is noticed at once (P5), also while a command is being answered.
 //! - A connection that has not said who it is in time, that does not read what is written to it, or whose token ran
 //!   out is closed, each with its own code.
-//! - Commands of a connection are answered one after the other. What a client sends meanwhile waits with the system,
-//!   but for what was read already.
+//! - Commands of a connection are answered one after the other. What a client sends meanwhile is read and waits here,
+//!   up to a message's worth; beyond that it waits with the system. Heartbeats, pings, pongs and goodbyes do not wait.
 //! - The hub hears of the end exactly once, however it comes, also when the task is dropped.
 //! - When nothing happens, nothing is held but the session itself: no buffer, and a timer only for the token's end.
 //!

@@ -15,7 +15,9 @@ impl Session {
     /// Reads once, if anything is wanted of the client now.
     pub(super) fn read(&mut self, context: &mut Context<'_>) -> Step {
         let is_wanted = match self.phase {
-            Phase::Open => self.unserved.is_empty(),
+            // Also while a command waits for its answer: that the client is alive, or gone, is noticed at once. What
+            // was read by then is bounded by this and one more message.
+            Phase::Open => self.unserved.len() < self.shared.settings.message_bytes_max,
             Phase::Closing { is_said, .. } => is_said && self.writing.is_none(),
             Phase::Leaving { .. } | Phase::Over => false,
         };
