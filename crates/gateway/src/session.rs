@@ -90,6 +90,8 @@ pub(crate) struct Session {
     /// When the first ping was written that is not answered yet.
     pinged_at: Option<Instant>,
     phase: Phase,
+    /// What it sends is no longer understood.
+    is_deaf: bool,
     /// Given back when the session ends.
     _place: Place,
 }
@@ -107,6 +109,9 @@ enum Phase {
         code: Option<u16>,
         is_said: bool,
     },
+    /// We ended it and hung up. What the client still sends is read and thrown away: to close over unread bytes would
+    /// take the goodbye back.
+    Draining,
     Over,
 }
 
@@ -148,6 +153,7 @@ impl Session {
             fed_at: None,
             pinged_at: None,
             phase: Phase::Open,
+            is_deaf: false,
             _place: place,
         };
         session.take_in(&mut beginning);
@@ -184,7 +190,7 @@ impl Session {
             // The clock is asked again: it may have been set since.
             Phase::Open if self.is_expired() => self.close(CloseCode::Expired),
             Phase::Open => self.await_expiry(),
-            Phase::Closing { .. } | Phase::Leaving { .. } | Phase::Over => {
+            Phase::Closing { .. } | Phase::Leaving { .. } | Phase::Draining | Phase::Over => {
                 // Over TLS even the end is said, to whoever still listens.
                 let _ = self.socket.poll_shutdown(context);
                 self.phase = Phase::Over;
@@ -282,7 +288,7 @@ impl Session {
                 self.phase = Phase::Leaving { code: Some(code.code()), is_said: false };
             }
             // The answer to ours.
-            Phase::Closing { is_said: true, .. } | Phase::Leaving { .. } | Phase::Over => {
+            Phase::Closing { is_said: true, .. } | Phase::Leaving { .. } | Phase::Draining | Phase::Over => {
                 self.phase = Phase::Over
             }
         }

@@ -19,6 +19,7 @@ impl Session {
             // was read by then is bounded by this and one more message.
             Phase::Open => self.unserved.len() < self.shared.settings.message_bytes_max,
             Phase::Closing { is_said, .. } => is_said && self.writing.is_none(),
+            Phase::Draining => true,
             Phase::Leaving { .. } | Phase::Over => false,
         };
         if !is_wanted {
@@ -38,7 +39,7 @@ impl Session {
 
     /// Acts on everything that is whole.
     pub(super) fn take_in(&mut self, mut bytes: &mut [u8]) {
-        loop {
+        while !self.is_deaf {
             match self.decoder.read(&mut bytes) {
                 Ok(Some(event)) => self.take_event(event),
                 Ok(None) => return,
@@ -51,16 +52,14 @@ impl Session {
         }
     }
 
+    /// Nothing that follows can be understood: it is only read so that the goodbye arrives.
     fn break_rules(&mut self, violation: Violation) {
-        match self.phase {
-            Phase::Open => self.close(match violation.close_code() {
-                1007 => CloseCode::NotText,
-                1009 => CloseCode::TooLong,
-                _ => CloseCode::ProtocolViolation,
-            }),
-            // Whoever is being closed need not be understood any more.
-            _ => self.phase = Phase::Leaving { code: None, is_said: true },
-        }
+        self.is_deaf = true;
+        self.close(match violation.close_code() {
+            1007 => CloseCode::NotText,
+            1009 => CloseCode::TooLong,
+            _ => CloseCode::ProtocolViolation,
+        });
     }
 
     fn take_event(&mut self, event: Event<'_>) {

@@ -49,7 +49,15 @@ impl Session {
                 self.phase = Phase::Over;
                 Step::Again
             }
-            Phase::Closing { is_said: true, .. } | Phase::Over => Step::Idle,
+            Phase::Closing { is_said: true, .. } if self.is_deaf => {
+                // Its own goodbye would not be understood: the end of the connection is the answer that is awaited.
+                if self.socket.poll_shutdown(context).is_pending() {
+                    return Step::Idle;
+                }
+                self.phase = Phase::Draining;
+                Step::Again
+            }
+            Phase::Closing { is_said: true, .. } | Phase::Draining | Phase::Over => Step::Idle,
         }
     }
 
