@@ -139,7 +139,7 @@ fn p11_who_hid_and_does_not_come_back_changes_nothing_for_others() {
     assert_eq!((shown.status, shown.version, shown.last_seen), (Status::Offline, 5, second(0)));
     stage.pass_to(300);
     assert_eq!((stage.public(7), stage.own(7).status), (shown, Status::Offline));
-    assert!(stage.own(7).version >= Moment(stage.now().0 - 1000).0);
+    assert!(stage.own(7).version > 6);
     assert!(stage.take().contains(&Effect::Left { user: user(7), last_seen: second(0) }));
 }
 

@@ -282,6 +282,17 @@ fn versions_go_on_from_what_was_last_known() {
 }
 
 #[test]
+fn a_version_does_not_tell_when_somebody_was_here() {
+    let mut stage = Stage::new();
+    let start = stage.now().0;
+    stage.pass(1000);
+    stage.connect(7, 1, hello("a"));
+    stage.heard(7, 1);
+    stage.close(7, 1);
+    assert_eq!((stage.public(7).version, stage.public(7).status), (start + 1, Status::Offline));
+}
+
+#[test]
 fn who_is_watched_is_kept_and_who_is_not_is_forgotten() {
     let mut stage = Stage::new();
     let last = LastKnown { last_seen: second(0), public_version: 3, ..LastKnown::default() };
