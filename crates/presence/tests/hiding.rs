@@ -3,7 +3,7 @@
 
 mod support;
 
-use presence::{AppState, Declaration, Declared, Effect, Hello, Input, Moment, Policy, Remembered, Status};
+use presence::{AppState, Declaration, Declared, Effect, Hello, Input, Policy, Remembered, Status};
 use support::*;
 
 fn hide(stage: &mut Stage) {
