@@ -229,7 +229,11 @@ impl Shard {
         if !sight.status {
             return feed::hidden(user);
         }
-        let Some(person) = self.people.get_mut(&user) else { return feed::hidden(user) };
+        // Here over HTTP only, pending, or gone a moment ago: nobody watches them, but the roster knows them.
+        let Some(person) = self.people.get_mut(&user) else {
+            let view = self.roster.public_view(user);
+            return PublicText::of(&view, now.seconds()).seen(&view, sight);
+        };
         if let Some(text) = &mut person.text
             && let Some(seen) = text.seen_again(user, sight, now.seconds())
         {
