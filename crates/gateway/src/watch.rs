@@ -3,6 +3,7 @@
 //! # Guarantees
 //!
 //! - Those who connect at the same time are read together: a storm of reconnects costs a few queries, not one each.
+//!   Who has given up waiting is not read; if reading takes too long, fewer are read together.
 //! - Reading and applying happen one after the other. A change is announced after it was committed, so whatever is put
 //!   in place before a change is put right by it, and whatever is read after it knows it already.
 //! - A change that cannot be applied, since the database cannot be asked, is tried again until it is.
@@ -36,12 +37,13 @@ use crate::outbox::{FeedUser, Outbox};
 use apply::Unapplied;
 pub(crate) use seat::Seat;
 
-/// Requests taken together.
+/// Requests taken together, while the database keeps up; after a failure fewer, but not fewer than the second.
 const BATCH_MAX: usize = 500;
+const BATCH_MIN: usize = 16;
 /// Requests that may wait; further ones wait for a place.
 pub(crate) const WAITING_MAX: usize = 4_096;
-/// How long the database may take.
-const READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the database may take: less than the 5 seconds after which published SDKs give up and ask again.
+const READ_TIMEOUT: Duration = Duration::from_secs(4);
 /// What could not be applied is tried again after this.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -80,11 +82,12 @@ pub(crate) async fn run(
     let mut unapplied = Unapplied::default();
     let mut waiting: Vec<Waiting> = Vec::new();
     let mut has_failed = false;
+    let mut batch_max = BATCH_MAX;
     loop {
         tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => return,
-            count = requests.recv_many(&mut batch, BATCH_MAX) => if count == 0 { return },
+            count = requests.recv_many(&mut batch, batch_max) => if count == 0 { return },
             () = std::future::ready(()), if !unapplied.is_empty() && !has_failed => {}
             () = tokio::time::sleep(RETRY), if has_failed => {}
         }
@@ -101,7 +104,10 @@ pub(crate) async fn run(
             // Who asked may have gone.
             let _ = one.reply.send(applied);
         }
-        hub.seat_all(work.connects).await;
+        batch_max = match hub.seat_all(work.connects).await {
+            Ok(()) => (batch_max * 2).min(BATCH_MAX),
+            Err(_) => (batch_max / 2).max(BATCH_MIN),
+        };
         hub.recall_all(work.recalls).await;
         for (conn, users, reply) in work.untracks {
             hub.untrack_now(conn, &users);
