@@ -24,6 +24,7 @@ mod apply;
 mod seat;
 mod settle;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +43,10 @@ const BATCH_MAX: usize = 500;
 const BATCH_MIN: usize = 16;
 /// Requests that may wait; further ones wait for a place.
 pub(crate) const WAITING_MAX: usize = 4_096;
+/// Requests to track that are done in one go, each of which is a query: who connects comes first.
+const TRACKS_MAX: usize = 20;
+/// Requests to track that may wait; further ones are told to come later.
+const TRACKS_WAITING_MAX: usize = 4_096;
 /// How long the database may take: less than the 5 seconds after which published SDKs give up and ask again.
 const READ_TIMEOUT: Duration = Duration::from_secs(4);
 /// What could not be applied is tried again after this.
@@ -81,6 +86,7 @@ pub(crate) async fn run(
     let mut batch = Vec::new();
     let mut unapplied = Unapplied::default();
     let mut waiting: Vec<Waiting> = Vec::new();
+    let mut tracking: VecDeque<Tracking> = VecDeque::new();
     let mut has_failed = false;
     let mut batch_max = BATCH_MAX;
     loop {
@@ -88,6 +94,7 @@ pub(crate) async fn run(
             biased;
             _ = stop.wait_for(|stop| *stop) => return,
             count = requests.recv_many(&mut batch, batch_max) => if count == 0 { return },
+            () = std::future::ready(()), if !tracking.is_empty() => {}
             () = std::future::ready(()), if !unapplied.is_empty() && !has_failed => {}
             () = tokio::time::sleep(RETRY), if has_failed => {}
         }
@@ -109,12 +116,46 @@ pub(crate) async fn run(
             Err(_) => (batch_max / 2).max(BATCH_MIN),
         };
         hub.recall_all(work.recalls).await;
-        for (conn, users, reply) in work.untracks {
-            hub.untrack_now(conn, &users);
-            let _ = reply.send(());
+        tracking.extend(work.tracking);
+        hub.track_some(&mut tracking).await;
+    }
+}
+
+/// Whom a connection tracks from now on, or no longer. Done in the order in which it was asked for.
+enum Tracking {
+    Begin { conn: ConnRef, users: Vec<UserId>, reply: oneshot::Sender<Tracked> },
+    End { conn: ConnRef, users: Vec<UserId>, reply: oneshot::Sender<()> },
+}
+
+impl Hub {
+    /// Does some of what waits, and refuses what is too much.
+    async fn track_some(&self, tracking: &mut VecDeque<Tracking>) {
+        for one in tracking.drain(tracking.len().min(TRACKS_WAITING_MAX)..) {
+            match one {
+                Tracking::Begin { reply, .. } => {
+                    self.outside.counters.hub.load_failures.increment();
+                    let _ = reply.send(Err(CommandError::TooManyRequests));
+                }
+                Tracking::End { conn, users, reply } => {
+                    self.untrack_now(conn, &users);
+                    let _ = reply.send(());
+                }
+            }
         }
-        for (conn, users, reply) in work.tracks {
-            let _ = reply.send(hub.track_now(conn, users).await);
+        let mut begun = 0;
+        while begun < TRACKS_MAX
+            && let Some(one) = tracking.pop_front()
+        {
+            match one {
+                Tracking::Begin { conn, users, reply } => {
+                    begun += 1;
+                    let _ = reply.send(self.track_now(conn, users).await);
+                }
+                Tracking::End { conn, users, reply } => {
+                    self.untrack_now(conn, &users);
+                    let _ = reply.send(());
+                }
+            }
         }
     }
 }
@@ -123,8 +164,7 @@ pub(crate) async fn run(
 #[derive(Default)]
 struct Work {
     connects: Vec<Connect>,
-    tracks: Vec<(ConnRef, Vec<UserId>, oneshot::Sender<Tracked>)>,
-    untracks: Vec<(ConnRef, Vec<UserId>, oneshot::Sender<()>)>,
+    tracking: Vec<Tracking>,
     recalls: Vec<(UserId, oneshot::Sender<Result<(), Refusal>>)>,
     changed: Vec<Waiting>,
 }
@@ -139,8 +179,8 @@ impl Work {
     fn add(&mut self, request: Request, unapplied: &mut Unapplied) {
         match request {
             Request::Connect(connect) => self.connects.push(*connect),
-            Request::Track { conn, users, reply } => self.tracks.push((conn, users, reply)),
-            Request::Untrack { conn, users, reply } => self.untracks.push((conn, users, reply)),
+            Request::Track { conn, users, reply } => self.tracking.push(Tracking::Begin { conn, users, reply }),
+            Request::Untrack { conn, users, reply } => self.tracking.push(Tracking::End { conn, users, reply }),
             Request::Recall { user, reply } => self.recalls.push((user, reply)),
             Request::Changed { changes, reply } => {
                 unapplied.add(&changes);
