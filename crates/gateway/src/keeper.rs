@@ -31,6 +31,8 @@ use crate::counters::GatewayCounters;
 const BATCH_ROWS_MAX: usize = 1_000;
 /// What came together within this is written together (P13).
 const BATCH_WAIT: Duration = Duration::from_secs(1);
+/// How long one write may take. A server that went away without a word would be waited for for many minutes.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Rows of history that may wait.
 const HISTORY_WAITING_MAX: usize = 200_000;
 /// People whose state may wait: more than fit into one server.
@@ -61,6 +63,17 @@ impl Waiting {
         let count = self.history.len().min(BATCH_ROWS_MAX);
         self.history.drain(..count).collect()
     }
+}
+
+/// Why something was not written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeeperError {
+    /// The database says so.
+    #[error(transparent)]
+    People(#[from] PeopleError),
+    /// It may have been written or not.
+    #[error("the database does not answer in time")]
+    TimedOut,
 }
 
 /// Keeps what is to be written, and writes it.
@@ -156,7 +169,7 @@ impl Keeper {
     }
 
     /// Writes everything that waits.
-    pub(crate) async fn flush(&self) -> Result<(), PeopleError> {
+    pub(crate) async fn flush(&self) -> Result<(), KeeperError> {
         let _one_writer = self.writing.lock().await;
         loop {
             let history = self.waiting.lock().take_history();
@@ -173,8 +186,8 @@ impl Keeper {
         Ok(())
     }
 
-    async fn write_history(&self, batch: Vec<Occurrence>) -> Result<(), PeopleError> {
-        let written = self.people.record(&batch).await;
+    async fn write_history(&self, batch: Vec<Occurrence>) -> Result<(), KeeperError> {
+        let written = in_time(self.people.record(&batch)).await;
         match &written {
             Ok(_) => self.wrote(batch.len()),
             Err(_) => {
@@ -188,8 +201,8 @@ impl Keeper {
         written.map(drop)
     }
 
-    async fn write_people(&self, batch: Vec<Remembered>) -> Result<(), PeopleError> {
-        let written = self.people.remember(&batch).await;
+    async fn write_people(&self, batch: Vec<Remembered>) -> Result<(), KeeperError> {
+        let written = in_time(self.people.remember(&batch)).await;
         let rows = batch.len();
         let mut waiting = self.waiting.lock();
         waiting.in_flight.clear();
@@ -211,4 +224,10 @@ impl Keeper {
         self.counters.hub.keeper_written.add(rows as u64);
         self.counters.hub.keeper_waiting.set(self.waiting.lock().len());
     }
+}
+
+/// Waits for the database, but not for ever.
+async fn in_time<T>(write: impl Future<Output = Result<T, PeopleError>>) -> Result<T, KeeperError> {
+    let written = tokio::time::timeout(WRITE_TIMEOUT, write).await.map_err(|_| KeeperError::TimedOut)?;
+    Ok(written?)
 }

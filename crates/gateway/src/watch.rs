@@ -31,7 +31,7 @@ use std::time::Duration;
 use domain::UserId;
 use people::{PeopleChange, PeopleError};
 use presence::Hello;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::hub::{CommandError, ConnRef, Hub, Identity, Refusal};
 use crate::outbox::{FeedUser, Outbox};
@@ -77,12 +77,8 @@ pub(crate) struct Connect {
     pub(crate) reply: oneshot::Sender<Result<Seat, Refusal>>,
 }
 
-/// The task. It ends when it is told to stop.
-pub(crate) async fn run(
-    hub: Arc<Hub>,
-    mut requests: mpsc::Receiver<Request>,
-    mut stop: watch::Receiver<bool>,
-) {
+/// The task. It may be dropped at any point where it waits: those whose requests it has are told that the server stops.
+pub(crate) async fn run(hub: Arc<Hub>, mut requests: mpsc::Receiver<Request>) {
     let mut batch = Vec::new();
     let mut unapplied = Unapplied::default();
     let mut waiting: Vec<Waiting> = Vec::new();
@@ -92,7 +88,6 @@ pub(crate) async fn run(
     loop {
         tokio::select! {
             biased;
-            _ = stop.wait_for(|stop| *stop) => return,
             count = requests.recv_many(&mut batch, batch_max) => if count == 0 { return },
             () = std::future::ready(()), if !tracking.is_empty() => {}
             () = std::future::ready(()), if !unapplied.is_empty() && !has_failed => {}

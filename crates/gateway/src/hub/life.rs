@@ -137,7 +137,7 @@ impl Hub {
 
     fn spawn_tasks(self: &Arc<Self>, requests: mpsc::Receiver<Request>, follower: Follower) {
         let mut tasks = self.tasks.lock();
-        tasks.spawn(watching::run(self.clone(), requests, self.stop.subscribe()));
+        self.spawn(&mut tasks, watching::run(self.clone(), requests));
         let hub = self.clone();
         self.spawn(&mut tasks, async move { hub.follow(follower).await });
         let hub = self.clone();
