@@ -294,8 +294,9 @@ impl Hub {
         while let Some(place) = from {
             let (page, next) = self.outside.table.read().page(place, 4_096);
             for conn in page {
-                let remembered = self.shard(conn.user).roster.remembered(conn.user);
-                if let Some(remembered) = remembered {
+                // Under the lock, or this could take the place of something newer.
+                let shard = self.shard(conn.user);
+                if let Some(remembered) = shard.roster.remembered(conn.user) {
                     self.outside.keeper.remember(remembered);
                 }
             }
