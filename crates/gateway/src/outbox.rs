@@ -66,6 +66,8 @@ struct Waiting {
     frame_bytes: usize,
     ping: bool,
     probe: bool,
+    /// Whether that probe is one on which somebody's presence depends.
+    probe_matters: bool,
     /// A probe was asked for while another had not been written yet.
     probe_failed: bool,
     close: Option<CloseCode>,
@@ -163,10 +165,18 @@ impl Outbox {
     /// A ping of the WebSocket, which is answered without the page's script. Goes out at once.
     pub fn probe(&self) {
         let mut waiting = self.waiting.lock();
-        waiting.probe_failed |= waiting.probe;
-        waiting.probe = true;
+        waiting.probe_failed |= waiting.probe_matters;
+        (waiting.probe, waiting.probe_matters) = (true, true);
         // Also a session that cannot write wants to know that it is asked for the second time.
         wake(waiting);
+    }
+
+    /// Likewise, but only to know: nothing follows if it cannot be written.
+    pub(crate) fn sample(&self) {
+        self.add(|waiting| {
+            waiting.probe = true;
+            true
+        });
     }
 
     /// The end. Answers that wait are still written; all else is let go. The first reason given counts.
@@ -241,6 +251,7 @@ impl Outbox {
             frames += 1;
         }
         if std::mem::take(&mut waiting.probe) {
+            waiting.probe_matters = false;
             write_ping(out, &[]);
             counters.probes.increment();
         }
@@ -282,7 +293,7 @@ impl Waiting {
         self.close = Some(code);
         self.pushes = Vec::new();
         self.feed = Feed::default();
-        (self.ping, self.probe) = (false, false);
+        (self.ping, self.probe, self.probe_matters) = (false, false, false);
         if code == CloseCode::Slow {
             self.replies = Vec::new();
         }
