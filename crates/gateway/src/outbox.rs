@@ -64,6 +64,8 @@ struct Waiting {
     feed: Feed,
     /// Of replies and pushes.
     frame_bytes: usize,
+    /// Of these, the longest reply: nobody is slow because what they asked for is long.
+    free_bytes: usize,
     ping: bool,
     probe: bool,
     /// Whether that probe is one on which somebody's presence depends.
@@ -108,6 +110,7 @@ impl Outbox {
     /// An answer to a command. Goes out at once.
     pub fn reply(&self, frame: Frame) {
         self.add(|waiting| {
+            waiting.free_bytes = waiting.free_bytes.max(frame.as_bytes().len());
             waiting.frame_bytes += frame.as_bytes().len();
             waiting.replies.push(frame);
             true
@@ -244,6 +247,7 @@ impl Outbox {
             waiting.frame_bytes -= frame.as_bytes().len();
             out.extend_from_slice(frame.as_bytes());
         }
+        waiting.free_bytes = 0;
         if std::mem::take(&mut waiting.ping) {
             write_text(out, "{}");
             counters.pings.increment();
@@ -275,7 +279,7 @@ impl Outbox {
             return;
         }
         let matters = put(&mut waiting);
-        if waiting.frame_bytes + waiting.feed.bytes() > self.bytes_max {
+        if waiting.frame_bytes - waiting.free_bytes + waiting.feed.bytes() > self.bytes_max {
             waiting.end(CloseCode::Slow);
             wake(waiting);
         } else if matters && !waiting.is_blocked {
@@ -297,6 +301,7 @@ impl Waiting {
         if code == CloseCode::Slow {
             self.replies = Vec::new();
         }
+        self.free_bytes = 0;
         self.frame_bytes = self.replies.iter().map(|frame| frame.as_bytes().len()).sum();
     }
 }

@@ -112,7 +112,7 @@ impl Rooms {
 
     /// How many `viewer` sees in a room.
     pub(crate) fn stats(&self, name: &RoomName, viewer: UserId) -> PresenceStats {
-        self.shard(name).lock().get_mut(name).map(|room| room.stats(viewer)).unwrap_or_default()
+        self.shard(name).lock().get(name).map(|room| room.stats(viewer)).unwrap_or_default()
     }
 
     /// The connections in a room that may know of `user`, without their own; empty if they are not in it, or hidden.
