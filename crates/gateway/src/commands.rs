@@ -35,6 +35,9 @@ use arguments::{
 /// People asked about in one `status.get`.
 const STATUS_USERS_MAX: usize = 1_000;
 
+/// Connections that are told of somebody who types in a room. In a larger room nobody is.
+const TYPING_RECIPIENTS_MAX: usize = 500;
+
 type Answer = Result<Box<RawValue>, CommandError>;
 
 impl Hub {
@@ -179,16 +182,19 @@ impl Hub {
         if !may {
             return done();
         }
+        let recipients = match &target {
+            Target::Person(other) => self.connections_of(*other),
+            Target::Room(name) => self
+                .rooms
+                .who_may_see(name, conn.user, TYPING_RECIPIENTS_MAX)
+                .ok_or(CommandError::LimitExceeded)?,
+        };
         let (now, lasts) = (self.now(), self.settings.load().people.typing);
         match self.typing.admit(conn.user, &target, now, lasts) {
             Admitted::TooSoon => return done(),
             Admitted::Full => return Err(CommandError::TooManyRequests),
             Admitted::PassOn => {}
         }
-        let recipients = match &target {
-            Target::Person(other) => self.connections_of(*other),
-            Target::Room(name) => self.rooms.who_may_see(name, conn.user),
-        };
         self.typing.begin(conn.user, target.clone(), recipients, now, lasts);
         // Whoever hid meanwhile was silenced before there was anything to silence.
         if !self.may_type(conn, &target).unwrap_or(false) {

@@ -166,16 +166,18 @@ impl Room {
         stats
     }
 
-    /// The connections that may know of `user`, without their own.
-    pub(super) fn who_may_see(&self, user: UserId) -> Vec<Recipient> {
+    /// The connections that may know of `user`, without their own. None if they are more than `max`.
+    pub(super) fn who_may_see(&self, user: UserId, max: usize) -> Option<Vec<Recipient>> {
         let Some(member) = self.members.get(&user).filter(|member| member.is_to_be_seen()) else {
-            return Vec::new();
+            return Some(Vec::new());
         };
         let others =
             self.members.iter().filter(|(viewer, _)| **viewer != user && !member.shown.is_never(**viewer));
-        others
+        let recipients: Vec<Recipient> = others
             .flat_map(|(viewer, other)| other.connections.iter().map(|(_, outbox)| (*viewer, outbox.clone())))
-            .collect()
+            .take(max + 1)
+            .collect();
+        (recipients.len() <= max).then_some(recipients)
     }
 
     /// What is to be told, which from now on counts as told.
