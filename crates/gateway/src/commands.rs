@@ -23,7 +23,7 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::feed::{self, IdText, PublicText};
-use crate::hub::{CommandError, ConnRef, Hub, raw};
+use crate::hub::{CHOOSING, CommandError, ConnRef, Hub, raw};
 use crate::outbox::FeedUser;
 use crate::rooms::{self, Recipient, RoomName};
 use crate::typing::{Admitted, Target};
@@ -165,9 +165,14 @@ impl Hub {
 
     async fn set_privacy(&self, conn: ConnRef, chosen: PrivacyArguments) -> Answer {
         let chosen = chosen.check(conn.user, People::NEVER_MAX)?;
-        let mut privacy = self.people.privacy(conn.user).await.map_err(|error| internal(&error))?;
-        chosen.onto(&mut privacy);
-        self.people.set_privacy(conn.user, &privacy).await.map_err(|error| internal(&error))?;
+        let privacy = {
+            // One after the other: of two devices that choose at once, neither undoes what the other chose.
+            let _turn = self.choosing[conn.user.get() as usize % CHOOSING].lock().await;
+            let mut privacy = self.people.privacy(conn.user).await.map_err(|error| internal(&error))?;
+            chosen.onto(&mut privacy);
+            self.people.set_privacy(conn.user, &privacy).await.map_err(|error| internal(&error))?;
+            privacy
+        };
         self.people_changed(vec![PeopleChange::Privacy(conn.user)]).await?;
         privacy_object(&privacy)
     }

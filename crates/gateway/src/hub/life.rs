@@ -109,6 +109,7 @@ impl Hub {
             settings: ArcSwap::from_pointee(settings),
             rooms: Rooms::new(counters.clone()),
             typing: Typing::new(counters),
+            choosing: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             sampler: Sampler::new(seed),
             traffic,
             requests,
