@@ -17,7 +17,7 @@ use hashbrown::HashMap;
 use parking_lot::RwLock;
 use people::{Occurrence, OccurrenceKind};
 use presence::{
-    CloseCause, ConnId, Effect, Input, LastKnown, Moment, Platform, Policy, Privacy, Refused, Roster, Sight,
+    Cause, CloseCause, ConnId, DeviceId, Effect, Input, LastKnown, Moment, Platform, Policy, Privacy, Refused, Roster, Sight,
     Status,
 };
 
@@ -159,23 +159,17 @@ impl Shard {
                         self.tell_watchers(user, now, urgent, outside);
                     }
                 }
-                Effect::Arrived { user } => {
-                    outside.record(now, user, OccurrenceKind::Arrived);
+                Effect::Arrived { user, cause, device } => {
+                    outside.record(now, user, OccurrenceKind::Arrived, (cause, device));
                 }
-                Effect::Left { user, .. } => {
-                    outside.record(now, user, OccurrenceKind::Left);
+                Effect::Left { user, cause, device, .. } => {
+                    outside.record(now, user, OccurrenceKind::Left, (cause, device));
                 }
                 Effect::Transition { user, from, to, cause, device } => {
                     outside.counters.hub.transitions.count(cause.name());
                     if outside.history_days.load(Ordering::Relaxed) > 0 {
                         let kind = OccurrenceKind::Transition { from, to };
-                        outside.keeper.record(Occurrence {
-                            user,
-                            at_ms: now.0,
-                            kind,
-                            cause: Some(cause),
-                            device,
-                        });
+                        outside.record(now, user, kind, (cause, device));
                     }
                 }
                 Effect::Remember { user } => {
@@ -296,8 +290,14 @@ impl Outside {
         &self.platforms[platform as usize]
     }
 
-    fn record(&self, now: Moment, user: UserId, kind: OccurrenceKind) {
-        self.keeper.record(Occurrence { user, at_ms: now.0, kind, cause: None, device: None });
+    fn record(
+        &self,
+        now: Moment,
+        user: UserId,
+        kind: OccurrenceKind,
+        (cause, device): (Cause, Option<DeviceId>),
+    ) {
+        self.keeper.record(Occurrence { user, at_ms: now.0, kind, cause: Some(cause), device });
     }
 
     /// What a person shows from now on.

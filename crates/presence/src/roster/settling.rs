@@ -51,7 +51,7 @@ impl Core {
         why: Why,
         effects: &mut Vec<Effect>,
     ) {
-        self.settle_presence(slot, before, effects);
+        self.settle_presence(slot, before, &why, effects);
         let after = self.glimpse(slot);
         self.settle_times(now, slot, before, after);
         let user = self.persons[slot].user;
@@ -68,7 +68,7 @@ impl Core {
     }
 
     /// First in, last out.
-    fn settle_presence(&mut self, slot: u32, before: Glimpse, effects: &mut Vec<Effect>) {
+    fn settle_presence(&mut self, slot: u32, before: Glimpse, why: &Why, effects: &mut Vec<Effect>) {
         let person = &mut self.persons[slot];
         let is_here = person.first != NONE || person.pending_until_s > 0;
         if is_here == person.flags.here {
@@ -76,12 +76,13 @@ impl Core {
         }
         person.flags.here = is_here;
         let user = person.user;
+        let (cause, device) = (why.cause, why.device.clone());
         if is_here {
-            effects.push(Effect::Arrived { user });
+            effects.push(Effect::Arrived { user, cause, device });
         } else {
             let last_seen =
                 if before.own == Status::Pending { person.last_seen.get() } else { Some(person.last_alive) };
-            effects.push(Effect::Left { user, last_seen });
+            effects.push(Effect::Left { user, last_seen, cause, device });
         }
     }
 
