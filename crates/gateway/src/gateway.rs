@@ -111,7 +111,10 @@ impl Gateway {
         self.hub.begin_to_stop();
         self.door.drain().await;
         if tokio::time::timeout(STOP_MAX, self.hub.stop()).await.is_err() {
-            tracing::warn!(limit_s = STOP_MAX.as_secs(), "the last of presence could not be written down in time");
+            tracing::warn!(
+                limit_s = STOP_MAX.as_secs(),
+                "the last of presence could not be written down in time"
+            );
         }
         self.stop.send_replace(true);
         let mut tasks = std::mem::take(&mut *self.tasks.lock());

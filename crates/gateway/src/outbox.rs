@@ -157,6 +157,14 @@ impl Outbox {
         });
     }
 
+    /// A person is shown again, in an answer: if their removal still waits, it does not take place.
+    pub(crate) fn show_again(&self, user: FeedUser) {
+        self.add(|waiting| {
+            waiting.feed.show_again(user);
+            false
+        });
+    }
+
     /// The protocol's own ping. Goes out at once.
     pub fn ping(&self) {
         self.add(|waiting| {

@@ -111,7 +111,10 @@ impl Typing {
             let is_told_again = |told: &Weak<Outbox>| {
                 recipients.iter().any(|(_, outbox)| Arc::as_ptr(outbox) == told.as_ptr())
             };
-            self.push(one.told.iter().filter(|(_, outbox)| !is_told_again(outbox)), &said(from, &target, false));
+            self.push(
+                one.told.iter().filter(|(_, outbox)| !is_told_again(outbox)),
+                &said(from, &target, false),
+            );
         }
         let told: Vec<(UserId, Weak<Outbox>)> =
             recipients.iter().map(|(viewer, outbox)| (*viewer, Arc::downgrade(outbox))).collect();

@@ -174,8 +174,12 @@ impl Work {
     fn add(&mut self, request: Request, unapplied: &mut Unapplied) {
         match request {
             Request::Connect(connect) => self.connects.push(*connect),
-            Request::Track { conn, users, reply } => self.tracking.push(Tracking::Begin { conn, users, reply }),
-            Request::Untrack { conn, users, reply } => self.tracking.push(Tracking::End { conn, users, reply }),
+            Request::Track { conn, users, reply } => {
+                self.tracking.push(Tracking::Begin { conn, users, reply })
+            }
+            Request::Untrack { conn, users, reply } => {
+                self.tracking.push(Tracking::End { conn, users, reply })
+            }
             Request::Recall { user, reply } => self.recalls.push((user, reply)),
             Request::Changed { changes, reply } => {
                 unapplied.add(&changes);

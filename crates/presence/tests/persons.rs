@@ -193,14 +193,20 @@ fn the_first_session_in_and_the_last_out_are_told() {
     };
     stage.connect(7, 1, hello("a"));
     stage.connect(7, 2, hello("b"));
-    assert_eq!(arrivals(&mut stage), [Effect::Arrived { user: user(7), cause: Cause::Connect, device: Some(device("a")) }]);
+    assert_eq!(
+        arrivals(&mut stage),
+        [Effect::Arrived { user: user(7), cause: Cause::Connect, device: Some(device("a")) }]
+    );
     stage.pass_to(5);
     stage.close(7, 1);
     assert_eq!(arrivals(&mut stage), []);
     stage.pass_to(9);
     stage.drop(7, 2);
     // The one that broke was heard at 0, the other said goodbye at 5.
-    assert_eq!(arrivals(&mut stage), [Effect::Left { user: user(7), last_seen: second(5), cause: Cause::Drop, device: Some(device("b")) }]);
+    assert_eq!(
+        arrivals(&mut stage),
+        [Effect::Left { user: user(7), last_seen: second(5), cause: Cause::Drop, device: Some(device("b")) }]
+    );
     assert_eq!(stage.public(7).last_seen, second(5));
 }
 

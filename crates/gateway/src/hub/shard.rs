@@ -17,8 +17,8 @@ use hashbrown::HashMap;
 use parking_lot::RwLock;
 use people::{Occurrence, OccurrenceKind};
 use presence::{
-    Cause, CloseCause, ConnId, DeviceId, Effect, Input, LastKnown, Moment, Platform, Policy, Privacy, Refused, Roster, Sight,
-    Status,
+    Cause, CloseCause, ConnId, DeviceId, Effect, Input, LastKnown, Moment, Platform, Policy, Privacy,
+    Refused, Roster, Sight, Status,
 };
 
 use super::ConnRef;

@@ -151,7 +151,7 @@ impl Hub {
         let seen = shard.seen(now, user, sight);
         // They may have been untracked a moment ago: what waits would take them away after the answer has shown them.
         if sight.status {
-            outbox.change(seen.clone(), false);
+            outbox.show_again(seen.clone());
         }
         seen
     }
