@@ -322,8 +322,11 @@ mod tests {
     fn p13_who_flips_their_status_does_not_fill_the_history() {
         let mut waiting = Waiting::default();
         let flip = |step: u64| {
-            let (from, to) =
-                if step % 2 == 0 { (Status::Online, Status::Busy) } else { (Status::Busy, Status::Online) };
+            let (from, to) = if step.is_multiple_of(2) {
+                (Status::Online, Status::Busy)
+            } else {
+                (Status::Busy, Status::Online)
+            };
             change(step * 50, from, to)
         };
         (0..41).for_each(|step| waiting.add_history(flip(step)));
