@@ -138,18 +138,24 @@ impl Follower {
         // A server that went away without a word would be waited for by the kernel for many minutes.
         let news = tokio::time::timeout(NEWS_TIMEOUT, log.news(&known)).await;
         let news = news.unwrap_or(Err(sqlx::Error::PoolTimedOut));
-        match news.map_err(|error| self.people.explain(error))? {
+        let news = news.map_err(|error| self.people.explain(error))?;
+        // Also when there is something to tell, or a busy site would never shorten its log. A part at a time, and before
+        // anything is noted as told.
+        let trimming = tokio::time::timeout(NEWS_TIMEOUT, log.trim(self.log_rows_max)).await;
+        let trimmed = trimming.unwrap_or(Err(sqlx::Error::PoolTimedOut));
+        // What cannot be shortened can be told all the same; the next look connects anew.
+        let log = trimmed.is_ok().then_some(log);
+        // From here on nothing waits, so that what is noted as told is told.
+        match news {
             News::None(up_to) => {
                 self.known = Some(up_to);
-                let trimmed = log.trim(self.log_rows_max).await;
+                self.log = log;
                 trimmed.map_err(|error| self.people.explain(error))?;
-                self.log = Some(log);
                 Ok(Vec::new())
             }
-            // From here on nothing waits, so that what is noted as told is told.
             News::Some(entries, up_to) => {
                 self.known = Some(up_to);
-                self.log = Some(log);
+                self.log = log;
                 let mut changes: Vec<PeopleChange> = entries.iter().filter_map(change_of).collect();
                 changes.sort_unstable();
                 changes.dedup();
@@ -157,7 +163,7 @@ impl Follower {
             }
             News::Lost(up_to) => {
                 self.known = Some(up_to);
-                self.log = Some(log);
+                self.log = log;
                 Ok(self.everything())
             }
         }
