@@ -40,6 +40,11 @@ pub fn people_count() -> usize {
     text.parse().unwrap_or_else(|_| panic!("LOAD_SESSIONS={text} is not a number"))
 }
 
+/// Whether somebody asked for more than what every run of the tests does.
+pub fn is_long_run() -> bool {
+    std::env::var_os("LOAD_SESSIONS").is_some()
+}
+
 /// A program that takes a crowd from one machine.
 pub fn builder() -> ServerBuilder {
     Server::builder(env!("CARGO_BIN_EXE_rollcall"))

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use self::shown::{CountShown, HappeningShown, PersonShown, SessionShown, NumberOrText};
+use self::shown::{CountShown, HappeningShown, NumberOrText, PersonShown, SessionShown};
 use super::users::user_id;
 use super::{Change, Page, recorded_with};
 use crate::app::Routes;
