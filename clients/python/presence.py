@@ -29,6 +29,7 @@ from centrifuge import (
     ClientState,
     ReplyError,
     SubscriptionEventHandler,
+    SubscriptionState,
 )
 
 User = dict[str, Any]
@@ -54,6 +55,11 @@ def is_news(known: User | None, user: User) -> bool:
     return known is None or user["version"] == 0 or user["version"] >= known["version"]
 
 
+def is_refusal(error: Exception) -> bool:
+    """Whether the server has refused for good, as opposed to a lost connection or a server with too much to do."""
+    return isinstance(error, ReplyError) and error.code > 100 and error.code != 111 and not error.temporary
+
+
 class Rollcall:
     """One connection to a Rollcall server, for one person on one device."""
 
@@ -73,6 +79,12 @@ class Rollcall:
         self.typists: set[tuple[str, str | None]] = set()
         self._self_id: str | None = None
         self._wanted: set[str] = set()
+        # Those of them who are no longer wanted, while the server may still tell of them.
+        self._leaving: set[str] = set()
+        # What has come so far of a snapshot of several messages.
+        self._parts: list[User] | None = None
+        # How many there were: what was begun on one of them is not gone on with on another.
+        self._connections = 0
         self._listener = listener
         # The SDK keeps this very object, and sends what is in it at each connect.
         self._connect_data = {"device": self.device, "platform": platform, "app_state": "foreground"}
@@ -121,24 +133,49 @@ class Rollcall:
     async def track(self, users: Iterable[str]) -> None:
         """Watches people who are not friends; those who may be seen appear in `tracked`. Kept over reconnects. What the
         server refuses, such as too many, is not kept: all of them are tracked, or none."""
-        ids = [user for user in dict.fromkeys(users) if user not in self._wanted]
+        ids = [user for user in dict.fromkeys(users) if user not in self._wanted or user in self._leaving]
         self._wanted.update(ids)
-        if self.client.state is ClientState.CONNECTED:
+        self._leaving.difference_update(ids)
+        if self._is_connected():
             try:
                 await self._track(ids)
-            except ReplyError:
-                await self.untrack(ids)
-                raise
+            except CentrifugeError as error:
+                # Without a connection the next one asks for them.
+                if self._is_connected() or is_refusal(error):
+                    await self._untrack_quietly(ids)
+                    raise
 
     async def untrack(self, users: Iterable[str]) -> None:
         """Ends that."""
         ids = list(dict.fromkeys(users))
-        self._wanted.difference_update(ids)
+        # Until the server tells of them no more, what it says of them would be taken for news of new friends.
+        self._leaving.update(self._wanted.intersection(ids))
         for user in ids:
             self.tracked.pop(user, None)
-        if self.client.state is ClientState.CONNECTED:
-            for part in _chunks(ids):
-                await self.rpc("untrack", {"users": part})
+        for part in _chunks(ids):
+            try:
+                if self._is_connected():
+                    await self.rpc("untrack", {"users": part})
+            except CentrifugeError:
+                # What a lost connection tracked, the next one does not.
+                if self._is_connected():
+                    raise
+            self._forget(part)
+
+    async def _untrack_quietly(self, ids: list[str]) -> None:
+        try:
+            await self.untrack(ids)
+        except CentrifugeError:
+            pass  # They are not shown, and the end of the connection ends it.
+
+    def _forget(self, ids: Iterable[str]) -> None:
+        """Forgets those of them who have not been wanted again since."""
+        gone = self._leaving.intersection(ids)
+        self._wanted -= gone
+        self._leaving -= gone
+
+    def _is_connected(self) -> bool:
+        return self.client.state is ClientState.CONNECTED
 
     async def devices(self) -> list[dict[str, Any]]:
         """One's own devices."""
@@ -176,7 +213,9 @@ class Rollcall:
         """Takes a message of the personal feed. A kind that a later server may send is left alone."""
         kind = message.get("type")
         if kind == "snapshot":
-            self._take_snapshot(message["users"])
+            self._take_part([], message)
+        elif kind == "changes" and self._parts is not None:
+            self._take_part(self._parts, message)
         elif kind == "changes":
             self._take_changes(message["users"], message.get("removed", []))
         elif kind == "typing":
@@ -186,6 +225,13 @@ class Rollcall:
 
     def _is_self(self, user: User) -> bool:
         return bool(user.get("self")) or user["id"] == self._self_id
+
+    def _take_part(self, before: list[User], message: User) -> None:
+        """Replaces nobody before the last part of a long snapshot is there."""
+        users = before + message["users"]
+        self._parts = users if message.get("more") else None
+        if self._parts is None:
+            self._take_snapshot(users)
 
     def _take_snapshot(self, users: list[User]) -> None:
         """The truth of a new connection: it replaces all friends, whatever their versions."""
@@ -206,7 +252,7 @@ class Rollcall:
             # Who is neither a friend nor tracked is a new friend.
             if user["id"] in self.friends or not is_tracked:
                 self._take(self.friends, user)
-            if is_tracked:
+            if is_tracked and user["id"] not in self._leaving:
                 self._take(self.tracked, user)
         for user_id in removed:
             self.friends.pop(user_id, None)
@@ -223,7 +269,8 @@ class Rollcall:
     def on_connected(self) -> None:
         """Says all that the connection does not know yet."""
         self.tell("connected")
-        for task in (self._tell_app_state(), self._tell_wish(), self._track(list(self._wanted))):
+        again = self._track_again(list(self._wanted), self._connections)
+        for task in (self._tell_app_state(), self._tell_wish(), again):
             self._spawn(task)
 
     def on_lost(self, kind: str, code: int, reason: str) -> None:
@@ -231,6 +278,9 @@ class Rollcall:
         # The next connection says what is in the connect data.
         self._told_app_state = self._connect_data["app_state"]
         self.typists.clear()
+        self._connections += 1
+        self._parts = None
+        self._forget(list(self._leaving))
         if kind == "disconnected" and self._wish is not None:
             self._settle(self._wish, ConnectionError(f"disconnected: {reason}"))
         self.tell(kind, {"code": code, "reason": reason})
@@ -251,8 +301,7 @@ class Rollcall:
         outcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         before, self._wish = self._wish, (method, data, outcome)
         if before is not None:
-            # What was replaced shares the outcome.
-            outcome.add_done_callback(lambda _: before[2].done() or before[2].set_result(None))
+            outcome.add_done_callback(lambda _: _share(outcome, before[2]))
         await self._tell_wish()
         await outcome
 
@@ -288,10 +337,33 @@ class Rollcall:
         for part in _chunks(ids):
             seen = {user["id"]: user for user in (await self.rpc("track", {"users": part})).get("users", [])}
             for user_id in part:
-                if user_id in seen and user_id in self._wanted:
+                if user_id in seen and user_id in self._wanted and user_id not in self._leaving:
                     self._take(self.tracked, seen[user_id])
                 else:
                     self.tracked.pop(user_id, None)
+
+    async def _track_again(self, ids: list[str], connection: int) -> None:
+        """Tracks on a new connection those who were tracked on the last one, some at a time. Who cannot be for now is not
+        shown meanwhile: what is known of them grows old. Who is refused is forgotten, so that the rest is not refused
+        with them."""
+        while ids and connection == self._connections:
+            later: list[str] = []
+            for part in _chunks(ids):
+                wanted = [user for user in part if user in self._wanted]
+                try:
+                    await self._track(wanted)
+                except CentrifugeError as error:
+                    if connection != self._connections:
+                        return
+                    for user in wanted:
+                        self.tracked.pop(user, None)
+                    if is_refusal(error):
+                        self._wanted.difference_update(wanted)
+                    else:
+                        later += wanted
+            if later:
+                await asyncio.sleep(AGAIN_S)
+            ids = later
 
 
 class Room:
@@ -302,6 +374,7 @@ class Room:
         self.members: dict[str, ClientInfo] = {}
         self._rollcall = rollcall
         self._is_known = asyncio.Event()
+        self._entries = 0
         self._subscription = rollcall.client.new_subscription(f"room:{name}", events=_RoomEvents(self), join_leave=True)
 
     async def enter(self) -> None:
@@ -311,9 +384,21 @@ class Room:
         await self._is_known.wait()
 
     async def fetch(self) -> None:
-        """Fetches everyone: on entering, and on entering again after a lost connection."""
-        self.members = (await self._subscription.presence()).clients
-        self._is_known.set()
+        """Fetches everyone: on entering, and on entering again after a lost connection. What fails is tried again for as
+        long as the room is entered; a new connection fetches anew."""
+        self._entries += 1
+        entry = self._entries
+        while entry == self._entries and self._subscription.state is SubscriptionState.SUBSCRIBED:
+            try:
+                members = (await self._subscription.presence()).clients
+            except (CentrifugeError, ConnectionError, TimeoutError) as error:
+                print(f"rollcall: {error}", file=sys.stderr)
+                await asyncio.sleep(AGAIN_S)
+                continue
+            if entry == self._entries:
+                self.members = members
+                self._is_known.set()
+            return
 
     async def leave(self) -> None:
         """Leaves."""
@@ -366,6 +451,18 @@ class _RoomEvents(SubscriptionEventHandler):
 
     async def on_leave(self, ctx: Any) -> None:
         self._room.on_leave(ctx.info)
+
+
+def _share(outcome: asyncio.Future[None], replaced: asyncio.Future[None]) -> None:
+    """What was replaced shares the outcome of what replaces it, good or bad."""
+    if replaced.done():
+        return
+    if outcome.cancelled():
+        replaced.cancel()
+    elif (error := outcome.exception()) is not None:
+        replaced.set_exception(error)
+    else:
+        replaced.set_result(None)
 
 
 def _chunks(ids: list[str]) -> Iterable[list[str]]:

@@ -18,6 +18,10 @@ export class People {
   readonly tracked = new LiveMap<string, User>();
   /** Whom the program wants to track; it may not be allowed to see them all. */
   readonly wanted = new Set<string>();
+  /** Those of them that are no longer wanted, while the server may still tell of them. */
+  readonly #leaving = new Set<string>();
+  /** What has come so far of a snapshot of several messages. */
+  #parts: User[] | null = null;
   #self: string | null = null;
   readonly #onSelf: (user: User) => void;
   #me: User | null = null;
@@ -33,8 +37,20 @@ export class People {
     this.#self = id;
   }
 
-  /** Takes the first message of a connection. */
-  takeSnapshot(users: readonly User[]): void {
+  /** Takes the first message of a connection. Nothing is replaced before the last part of a long snapshot is there. */
+  takeSnapshot(users: readonly User[], more = false): void {
+    this.#parts = more ? [...users] : null;
+    if (!more) this.#replace(users);
+  }
+
+  /** Takes a later message. */
+  takeChanges(users: readonly User[], removed: readonly string[] = [], more = false): void {
+    if (this.#parts === null) return this.#apply(users, removed);
+    this.#parts.push(...users);
+    if (!more) this.takeSnapshot(this.#parts);
+  }
+
+  #replace(users: readonly User[]): void {
     this.#me = null;
     const friends: [string, User][] = [];
     for (const user of users) {
@@ -44,8 +60,7 @@ export class People {
     this.friends.replace(friends);
   }
 
-  /** Takes a later message. */
-  takeChanges(users: readonly User[], removed: readonly string[] = []): void {
+  #apply(users: readonly User[], removed: readonly string[]): void {
     const friends: [string, User][] = [];
     const tracked: [string, User][] = [];
     for (const user of users) {
@@ -57,7 +72,7 @@ export class People {
       const isTracked = this.wanted.has(user.id);
       // Who is neither is a new friend.
       if ((isFriend || !isTracked) && isNews(this.friends.get(user.id), user)) friends.push([user.id, user]);
-      if (isTracked && isNews(this.tracked.get(user.id), user)) tracked.push([user.id, user]);
+      if (this.#isShown(user.id) && isNews(this.tracked.get(user.id), user)) tracked.push([user.id, user]);
     }
     this.friends.apply(friends, removed);
     this.tracked.apply(tracked, removed);
@@ -66,14 +81,40 @@ export class People {
   /** Takes what the server says of those who are tracked: all of `asked` that may be seen. */
   takeTracked(asked: readonly string[], users: readonly User[]): void {
     const seen = new Map(users.map((user) => [user.id, user] as [string, User]));
-    const news = [...seen].filter(([id, user]) => this.wanted.has(id) && isNews(this.tracked.get(id), user));
+    const news = [...seen].filter(([id, user]) => this.#isShown(id) && isNews(this.tracked.get(id), user));
     this.tracked.apply(news, asked.filter((id) => !seen.has(id)));
   }
 
-  /** Forgets people that are no longer tracked. */
+  /** Wants these people; gives those that the server has to be asked for. */
+  want(users: Iterable<string>): string[] {
+    const ids = [...new Set(users)].filter((id) => !this.#isShown(id));
+    for (const id of ids) {
+      this.wanted.add(id);
+      this.#leaving.delete(id);
+    }
+    return ids;
+  }
+
+  /** No longer shows people. They are `forget`-ed once the server tells of them no more: until then what it says of them
+   * would be taken for news of new friends. */
   untrack(ids: readonly string[]): void {
-    ids.forEach((id) => this.wanted.delete(id));
+    ids.filter((id) => this.wanted.has(id)).forEach((id) => this.#leaving.add(id));
     this.tracked.apply([], ids);
+  }
+
+  /** Forgets those of these people who have not been wanted again since. */
+  forget(ids: Iterable<string>): void {
+    for (const id of ids) if (this.#leaving.delete(id)) this.wanted.delete(id);
+  }
+
+  /** The connection is gone, and what it would still have told: a snapshot's rest, and of those no longer tracked. */
+  forgetConnection(): void {
+    this.#parts = null;
+    this.forget([...this.#leaving]);
+  }
+
+  #isShown(id: string): boolean {
+    return this.wanted.has(id) && !this.#leaving.has(id);
   }
 
   #isSelf(user: User): boolean {

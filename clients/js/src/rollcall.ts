@@ -99,6 +99,8 @@ export class Rollcall {
   #sessionStatus: DeclaredStatus | undefined;
   #tries = 0;
   #isFrozen = false;
+  /** How many there were: what was begun on one of them is not gone on with on another. */
+  #connections = 0;
 
   /** `url` is the server's, such as `wss://pt.example.com/connection/websocket`. */
   constructor(url: string, options: RollcallOptions) {
@@ -173,13 +175,14 @@ export class Rollcall {
    * refuses, such as too many, is not kept: all of them are tracked, or none.
    */
   async track(users: Iterable<string>): Promise<void> {
-    const ids = [...new Set(users)].filter((id) => !this.#people.wanted.has(id));
-    ids.forEach((id) => this.#people.wanted.add(id));
+    const ids = this.#people.want(users);
     if (this.centrifuge.state !== "connected") return;
     try {
       await this.#track(ids);
     } catch (error) {
-      if (isRefusal(error)) await this.untrack(ids);
+      // Without a connection the next one asks for them.
+      if (!this.#isConnected() && !isRefusal(error)) return;
+      await this.untrack(ids).catch(() => {});
       throw error;
     }
   }
@@ -188,8 +191,19 @@ export class Rollcall {
   async untrack(users: Iterable<string>): Promise<void> {
     const ids = [...new Set(users)];
     this.#people.untrack(ids);
-    if (this.centrifuge.state !== "connected") return;
-    for (const part of chunks(ids)) await this.rpc("untrack", { users: part });
+    for (const part of chunks(ids)) {
+      if (this.#isConnected()) await this.#untrack(part);
+      this.#people.forget(part);
+    }
+  }
+
+  async #untrack(ids: readonly string[]): Promise<void> {
+    try {
+      await this.rpc("untrack", { users: ids });
+    } catch (error) {
+      // What a lost connection tracked, the next one does not.
+      if (this.#isConnected()) throw error;
+    }
   }
 
   /** What may be seen of these people now, once. */
@@ -253,8 +267,8 @@ export class Rollcall {
 
   #onFeed(data: unknown): void {
     const message = readFeedMessage(data);
-    if (message?.type === "snapshot") this.#people.takeSnapshot(message.users);
-    else if (message?.type === "changes") this.#people.takeChanges(message.users, message.removed);
+    if (message?.type === "snapshot") this.#people.takeSnapshot(message.users, message.more);
+    else if (message?.type === "changes") this.#people.takeChanges(message.users, message.removed, message.more);
     else if (message?.type === "typing") this.#typists.take(message.from, message.on, message.room);
   }
 
@@ -270,8 +284,7 @@ export class Rollcall {
     // Somebody may have looked away while the connection was being made.
     void this.#tellAppState();
     void this.#tellWish();
-    // What the server refuses now is refused to `track` as well, which says so.
-    void this.#track([...this.#people.wanted]).catch(() => {});
+    void this.#trackAgain([...this.#people.wanted], this.#connections);
   }
 
   #onDisconnected(code: number, reason: string): void {
@@ -286,6 +299,8 @@ export class Rollcall {
     this.#toldAppState = null;
     this.#typing.clear();
     this.#typists.clear();
+    this.#connections += 1;
+    this.#people.forgetConnection();
   }
 
   /** Called by the SDK at each try. */
@@ -347,6 +362,36 @@ export class Rollcall {
       const { users } = await this.rpc<{ users?: User[] }>("track", { users: part });
       this.#people.takeTracked(part, users ?? []);
     }
+  }
+
+  /**
+   * Tracks on a new connection those who were tracked on the last one, some at a time. Who cannot be for now is not shown
+   * meanwhile: what is known of them grows old. Who is refused is forgotten, so that the rest is not refused with them.
+   */
+  async #trackAgain(ids: readonly string[], connection: number): Promise<void> {
+    const later: string[] = [];
+    for (const part of chunks(ids)) {
+      if (connection !== this.#connections) return;
+      const wanted = part.filter((id) => this.#people.wanted.has(id));
+      try {
+        await this.#track(wanted);
+      } catch (error) {
+        if (connection !== this.#connections) return;
+        this.#people.tracked.apply([], wanted);
+        if (isRefusal(error)) {
+          this.#people.untrack(wanted);
+          this.#people.forget(wanted);
+        } else later.push(...wanted);
+      }
+    }
+    if (later.length === 0) return;
+    setTimeout(() => {
+      if (connection === this.#connections) void this.#trackAgain(later, connection);
+    }, AGAIN_MS);
+  }
+
+  #isConnected(): boolean {
+    return this.centrifuge.state === "connected";
   }
 
   #startWatch(): void {

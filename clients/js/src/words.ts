@@ -59,10 +59,15 @@ export interface Privacy {
   readonly never: readonly string[];
 }
 
-/** What comes over the personal feed. */
+/** What comes over the personal feed. `more`: a snapshot that is too long for one message goes on in the next. */
 export type FeedMessage =
-  | { readonly type: "snapshot"; readonly users: readonly User[] }
-  | { readonly type: "changes"; readonly users: readonly User[]; readonly removed?: readonly string[] }
+  | { readonly type: "snapshot"; readonly users: readonly User[]; readonly more?: boolean }
+  | {
+      readonly type: "changes";
+      readonly users: readonly User[];
+      readonly removed?: readonly string[];
+      readonly more?: boolean;
+    }
   | { readonly type: "typing"; readonly from: string; readonly on: boolean; readonly room?: string | null };
 
 /** Whether somebody is here. `pending` counts: the server has just restarted, and they had no time to come back. */

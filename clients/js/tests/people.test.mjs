@@ -65,6 +65,38 @@ test("the tracked are no friends", () => {
   assert.deepEqual(statuses(all.friends), { 2: "busy" }, "a friend stays one");
 });
 
+test("a long snapshot replaces nobody before its last part is there", () => {
+  const { all, selves } = people();
+  all.takeSnapshot([user("2", 1), user("3", 1)]);
+  all.takeSnapshot([user("1", 5, "online", { self: true }), user("3", 2, "away")], true);
+  all.takeChanges([user("4", 1)], undefined, true);
+  assert.deepEqual(statuses(all.friends), { 2: "online", 3: "online" });
+  all.takeChanges([user("5", 1, "busy")]);
+  assert.deepEqual(statuses(all.friends), { 3: "away", 4: "online", 5: "busy" });
+  assert.equal(selves.length, 1);
+  all.takeSnapshot([user("6", 1)], true);
+  all.forgetConnection();
+  all.takeChanges([user("3", 3, "offline")]);
+  assert.deepEqual(statuses(all.friends), { 3: "offline", 4: "online", 5: "busy" }, "a part alone is nothing");
+});
+
+test("who is no longer tracked does not become a friend by what is still on its way", () => {
+  const { all } = people();
+  all.takeSnapshot([user("2", 1)]);
+  assert.deepEqual(all.want(["5", "6", "5"]), ["5", "6"]);
+  assert.deepEqual(all.want(["5"]), [], "nobody is asked for twice");
+  all.takeTracked(["5", "6"], [user("5", 1), user("6", 1)]);
+  all.untrack(["5", "6"]);
+  all.takeChanges([user("5", 2, "away")]);
+  assert.deepEqual([statuses(all.friends), statuses(all.tracked)], [{ 2: "online" }, {}]);
+  assert.deepEqual(all.want(["6"]), ["6"], "wanted again before it was forgotten");
+  all.forget(["5", "6"]);
+  assert.deepEqual([...all.wanted], ["6"]);
+  all.takeChanges([user("5", 3), user("6", 2, "busy")]);
+  assert.deepEqual(statuses(all.tracked), { 6: "busy" });
+  assert.deepEqual(statuses(all.friends), { 2: "online", 5: "online" }, "a new friend, by now");
+});
+
 test("a listener that throws keeps nobody else from hearing", (t) => {
   const { all } = people();
   const later = [];

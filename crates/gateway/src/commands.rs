@@ -14,6 +14,7 @@
 mod arguments;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::UserId;
 use people::{People, PeopleChange, PeopleError};
@@ -34,6 +35,8 @@ use arguments::{
 
 /// People asked about in one `status.get`.
 const STATUS_USERS_MAX: usize = 1_000;
+/// How long a command may wait for the database.
+const DATABASE_TIME: Duration = Duration::from_secs(4);
 
 type Answer = Result<Box<RawValue>, CommandError>;
 
@@ -74,7 +77,7 @@ impl Hub {
 
     async fn get_status(&self, conn: ConnRef, asked: UsersArguments) -> Answer {
         let users = asked.users(STATUS_USERS_MAX)?;
-        let found = self.people.sights(conn.user, &users).await.map_err(|error| internal(&error))?;
+        let found = in_time(self.people.sights(conn.user, &users)).await?;
         let now = self.now();
         let mut seen = Vec::with_capacity(found.len());
         for somebody in found {
@@ -156,15 +159,15 @@ impl Hub {
 
     async fn get_privacy(&self, conn: ConnRef, data: Option<&RawValue>) -> Answer {
         arguments::none(data)?;
-        let privacy = self.people.privacy(conn.user).await.map_err(|error| internal(&error))?;
+        let privacy = in_time(self.people.privacy(conn.user)).await?;
         privacy_object(&privacy)
     }
 
     async fn set_privacy(&self, conn: ConnRef, chosen: PrivacyArguments) -> Answer {
         let chosen = chosen.check(conn.user, People::NEVER_MAX)?;
-        let mut privacy = self.people.privacy(conn.user).await.map_err(|error| internal(&error))?;
+        let mut privacy = in_time(self.people.privacy(conn.user)).await?;
         chosen.onto(&mut privacy);
-        self.people.set_privacy(conn.user, &privacy).await.map_err(|error| internal(&error))?;
+        in_time(self.people.set_privacy(conn.user, &privacy)).await?;
         self.people_changed(vec![PeopleChange::Privacy(conn.user)]).await?;
         privacy_object(&privacy)
     }
@@ -265,6 +268,17 @@ fn privacy_object(privacy: &Privacy) -> Answer {
     let object =
         json!({"status": privacy.status.name(), "last_seen": privacy.last_seen.name(), "never": never});
     raw(object.to_string())
+}
+
+/// Waits for the database, but not for ever: commands of the same connection wait behind this one.
+async fn in_time<T>(work: impl Future<Output = Result<T, PeopleError>>) -> Result<T, CommandError> {
+    match tokio::time::timeout(DATABASE_TIME, work).await {
+        Ok(outcome) => outcome.map_err(|error| internal(&error)),
+        Err(_) => {
+            tracing::warn!(limit_s = DATABASE_TIME.as_secs(), "a command could not be done in time");
+            Err(CommandError::Internal)
+        }
+    }
 }
 
 fn internal(error: &PeopleError) -> CommandError {

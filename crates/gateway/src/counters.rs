@@ -124,7 +124,7 @@ kinds! {
         Stale = "stale",
         /// Signed out, or disconnected by the site: 3503, 3000.
         SignedOut = "signed_out",
-        /// A bound was met: 3504.
+        /// A bound was met: 3504, or 3013 for far too many commands.
         Limit = "limit",
         /// It may not do this: 3507.
         PermissionDenied = "permission_denied",

@@ -5,8 +5,8 @@
 //! - One reader. An end of the connection is noticed at once (P5), also while a command is being answered.
 //! - A connection that has not said who it is in time, that does not read what is written to it, or whose token ran
 //!   out is closed, each with its own code.
-//! - Commands of a connection are answered one after the other. What a client sends meanwhile waits with the system,
-//!   but for what was read already.
+//! - Commands of a connection are answered one after the other. What a client sends meanwhile is read and waits here,
+//!   up to a message's worth; beyond that it waits with the system. Heartbeats, pings, pongs and goodbyes do not wait.
 //! - The hub hears of the end exactly once, however it comes, also when the task is dropped.
 //! - When nothing happens, nothing is held but the session itself: no buffer, and a timer only for the token's end.
 //!
@@ -74,7 +74,8 @@ pub(crate) struct Session {
     expires_at: Option<UnixTime>,
     /// The same, for who answers commands; taken while one is being answered.
     member: Option<Box<Member>>,
-    allowance: Allowance,
+    /// Shared with who answers commands.
+    allowance: Arc<Allowance>,
     /// A message that is being answered.
     serving: Option<Serving>,
     /// Messages that came meanwhile.
@@ -86,9 +87,11 @@ pub(crate) struct Session {
     deadline: Option<Pin<Box<Sleep>>>,
     /// When the feed was last written to.
     fed_at: Option<Instant>,
-    /// When a ping was written that is not answered yet.
+    /// When the first ping was written that is not answered yet.
     pinged_at: Option<Instant>,
     phase: Phase,
+    /// What it sends is no longer understood.
+    is_deaf: bool,
     /// Given back when the session ends.
     _place: Place,
 }
@@ -106,6 +109,9 @@ enum Phase {
         code: Option<u16>,
         is_said: bool,
     },
+    /// We ended it and hung up. What the client still sends is read and thrown away: to close over unread bytes would
+    /// take the goodbye back.
+    Draining,
     Over,
 }
 
@@ -138,7 +144,7 @@ impl Session {
             conn: None,
             expires_at: None,
             member: None,
-            allowance: Allowance::default(),
+            allowance: Arc::default(),
             serving: None,
             unserved: String::new(),
             writing: None,
@@ -147,6 +153,7 @@ impl Session {
             fed_at: None,
             pinged_at: None,
             phase: Phase::Open,
+            is_deaf: false,
             _place: place,
         };
         session.take_in(&mut beginning);
@@ -183,7 +190,7 @@ impl Session {
             // The clock is asked again: it may have been set since.
             Phase::Open if self.is_expired() => self.close(CloseCode::Expired),
             Phase::Open => self.await_expiry(),
-            Phase::Closing { .. } | Phase::Leaving { .. } | Phase::Over => {
+            Phase::Closing { .. } | Phase::Leaving { .. } | Phase::Draining | Phase::Over => {
                 // Over TLS even the end is said, to whoever still listens.
                 let _ = self.socket.poll_shutdown(context);
                 self.phase = Phase::Over;
@@ -224,7 +231,7 @@ impl Session {
                 shared: Arc::clone(&self.shared),
                 outbox: Arc::clone(&self.outbox),
                 member: self.member.take(),
-                allowance: self.allowance,
+                allowance: Arc::clone(&self.allowance),
             };
             self.serving = Some(Box::pin(desk.serve(text)));
             return Step::Again;
@@ -244,7 +251,6 @@ impl Session {
 
     /// Learns what changed while a message was answered.
     fn take_back(&mut self, desk: Desk) {
-        self.allowance = desk.allowance;
         self.member = desk.member;
         let Some(member) = &self.member else { return };
         let is_new = self.conn.is_none();
@@ -282,7 +288,7 @@ impl Session {
                 self.phase = Phase::Leaving { code: Some(code.code()), is_said: false };
             }
             // The answer to ours.
-            Phase::Closing { is_said: true, .. } | Phase::Leaving { .. } | Phase::Over => {
+            Phase::Closing { is_said: true, .. } | Phase::Leaving { .. } | Phase::Draining | Phase::Over => {
                 self.phase = Phase::Over
             }
         }

@@ -11,6 +11,8 @@
 //!
 //! Redirects: whatever secret is sent would go to wherever they lead. Trying again: callers know when that is wise.
 
+use std::error::Error;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,8 +148,11 @@ impl Client {
     }
 }
 
-/// An error with what caused it. None of these names the address.
-fn causes(error: &dyn std::error::Error) -> String {
+/// An error with what caused it. None of these names the address, but for one, which is put into other words.
+fn causes(error: &(dyn Error + 'static)) -> String {
+    if is_for_another_name(error) {
+        return "the certificate is for another name".to_owned();
+    }
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -158,6 +163,18 @@ fn causes(error: &dyn std::error::Error) -> String {
         next = cause.source();
     }
     text
+}
+
+/// Whether a certificate names somebody else, anywhere in what caused an error. What is inside an error of the system's
+/// is not among its sources.
+fn is_for_another_name(error: &(dyn Error + 'static)) -> bool {
+    use rustls::CertificateError::{NotValidForName, NotValidForNameContext};
+    if let Some(rustls::Error::InvalidCertificate(reason)) = error.downcast_ref() {
+        return matches!(reason, NotValidForName | NotValidForNameContext { .. });
+    }
+    let inside = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    inside.is_some_and(|inside| is_for_another_name(inside))
+        || error.source().is_some_and(is_for_another_name)
 }
 
 fn roots(settings: &ClientSettings) -> Result<RootCertStore, ClientError> {
@@ -175,4 +192,26 @@ fn roots(settings: &ClientSettings) -> Result<RootCertStore, ClientError> {
         return Err(unusable("there is no certificate in it".to_owned()));
     }
     Ok(roots)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::CertificateError;
+    use rustls::pki_types::ServerName;
+
+    use super::*;
+
+    #[test]
+    fn who_was_called_is_not_named_when_a_certificate_is_for_somebody_else() {
+        let reason = CertificateError::NotValidForNameContext {
+            expected: ServerName::try_from("secret.example.com").unwrap(),
+            presented: vec!["other.example.com".to_owned()],
+        };
+        let tls = io::Error::new(io::ErrorKind::InvalidData, rustls::Error::InvalidCertificate(reason));
+        assert!(tls.to_string().contains("secret"), "otherwise there is nothing to hide");
+        // As the connector hands it on.
+        assert_eq!(causes(&io::Error::other(tls)), "the certificate is for another name");
+        let other = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        assert!(causes(&io::Error::other(other)).contains("UnknownIssuer"));
+    }
 }

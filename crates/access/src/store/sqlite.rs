@@ -23,7 +23,7 @@ const FULL: &str = "13";
 impl<C: DerefMut<Target = SqliteConnection> + Send> SqliteTables<C> {
     /// Whether this error means that the table has given out its highest id, and not that the disk is full.
     async fn has_no_next_id(&mut self, error: &sqlx::Error, table: &str) -> Result<bool, sqlx::Error> {
-        if !error.as_database_error().is_some_and(|said| said.code().as_deref() == Some(FULL)) {
+        if error.as_database_error().is_none_or(|said| said.code().as_deref() != Some(FULL)) {
             return Ok(false);
         }
         let highest: Option<i64> = sqlx::query_scalar("SELECT seq FROM sqlite_sequence WHERE name = ?")

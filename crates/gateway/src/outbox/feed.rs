@@ -121,13 +121,16 @@ impl Feed {
     pub(super) fn write(&mut self, to: UserId, out: &mut Vec<u8>) -> usize {
         if self.has_snapshot() {
             let kind = if std::mem::take(&mut self.is_first) { "snapshot" } else { "changes" };
-            return write_message(to, kind, &self.some_of_snapshot(), out);
+            let some = self.some_of_snapshot();
+            // Parts are marked, so that a client can wait for the last one before it believes that somebody is gone.
+            let more = !self.snapshot.is_empty();
+            return write_message(to, Head { kind, more }, &some, out);
         }
         let some = self.changes.take_some();
         self.bytes -= some.iter().map(|(_, change)| change.bytes()).sum::<usize>();
         // What is left of a long list goes on being as urgent as it was.
         self.is_urgent &= !matches!(self.changes, Changes::None);
-        write_message(to, "changes", &some, out)
+        write_message(to, Head { kind: "changes", more: false }, &some, out)
     }
 
     fn some_of_snapshot(&mut self) -> Vec<(UserId, Change)> {
@@ -208,17 +211,31 @@ impl Changes {
     }
 }
 
+/// What a message is.
+struct Head {
+    kind: &'static str,
+    /// The snapshot goes on in the next message.
+    more: bool,
+}
+
 /// Adds one message about these people, with its WebSocket head.
-fn write_message(to: UserId, kind: &str, people: &[(UserId, Change)], out: &mut Vec<u8>) -> usize {
+fn write_message(
+    to: UserId,
+    Head { kind, more }: Head,
+    people: &[(UserId, Change)],
+    out: &mut Vec<u8>,
+) -> usize {
     let beginning =
         format!(r#"{{"push":{{"channel":"feed:#{to}","pub":{{"data":{{"type":"{kind}","users":["#);
     let shown = || people.iter().filter_map(|(_, change)| change.shown());
     let removed = people.iter().filter(|(_, change)| change.shown().is_none());
     let removed: Vec<String> = removed.map(|(user, _)| format!("\"{user}\"")).collect();
-    let end = match removed.is_empty() {
-        true => "]}}}}".to_owned(),
-        false => format!(r#"],"removed":[{}]}}}}}}}}"#, removed.join(",")),
+    let removed = match removed.is_empty() {
+        true => String::new(),
+        false => format!(r#","removed":[{}]"#, removed.join(",")),
     };
+    let more = if more { r#","more":true"# } else { "" };
+    let end = format!("]{removed}{more}}}}}}}}}");
     let commas = shown().count().saturating_sub(1);
     let length = beginning.len() + shown().map(|user| user.json.len()).sum::<usize>() + commas + end.len();
     out.reserve(length + 10);

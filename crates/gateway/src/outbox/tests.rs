@@ -225,6 +225,8 @@ fn a_long_snapshot_comes_in_several_messages_and_is_not_taken_for_slowness() {
     let out = scene.take(false);
     let kinds: Vec<_> = out[1..].iter().map(|message| data(message)["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["snapshot", "changes", "changes"]);
+    let more: Vec<_> = out[1..].iter().map(|message| data(message).get("more").is_some()).collect();
+    assert_eq!(more, [true, true, false], "all but the last say that there is more");
     let count = |message: &Value| data(message)["users"].as_array().unwrap().len();
     assert_eq!(out[1..].iter().map(count).sum::<usize>(), 60);
     assert!(!scene.outbox.is_closing());

@@ -74,7 +74,7 @@ pub enum CloseCode {
     Stale,
     /// Signed out.
     ForceNoReconnect,
-    /// Far too many commands.
+    /// Far too many commands, for now: whoever comes back later is welcome.
     TooManyRequests,
     /// Too many connections or devices of this person.
     ConnectionLimit,
@@ -115,10 +115,11 @@ impl CloseCode {
             CloseCode::Expired => 3005,
             CloseCode::Slow => 3008,
             CloseCode::NoPong => 3012,
+            CloseCode::TooManyRequests => 3013,
             CloseCode::InvalidToken => 3500,
             CloseCode::BadRequest => 3501,
             CloseCode::Stale => 3502,
-            CloseCode::ForceNoReconnect | CloseCode::TooManyRequests => 3503,
+            CloseCode::ForceNoReconnect => 3503,
             CloseCode::ConnectionLimit => 3504,
             CloseCode::PermissionDenied => 3507,
         }

@@ -30,7 +30,7 @@ pub(super) struct Desk {
     pub(super) outbox: Arc<Outbox>,
     /// Who it is, once they have said so.
     pub(super) member: Option<Box<Member>>,
-    pub(super) allowance: Allowance,
+    pub(super) allowance: Arc<Allowance>,
 }
 
 /// How a command ended.
@@ -93,11 +93,11 @@ impl Desk {
         (self, None)
     }
 
-    fn take_one(&mut self) -> Verdict {
+    fn take_one(&self) -> Verdict {
         self.allowance.take(self.shared.started.elapsed(), self.shared.settings.commands_per_s)
     }
 
-    fn allow_pong(&mut self) -> Option<CloseCode> {
+    fn allow_pong(&self) -> Option<CloseCode> {
         (self.take_one() == Verdict::Enough).then_some(CloseCode::TooManyRequests)
     }
 
@@ -123,14 +123,17 @@ impl Desk {
             }
             Done::Error(error) => {
                 counters.commands_refused.count(refusal_of(&error));
-                self.outbox.reply(Frame::error(id, &error));
+                // What wants no answer gets none, not even this one.
+                if id != 0 {
+                    self.outbox.reply(Frame::error(id, &error));
+                }
                 None
             }
             Done::Close(code) => {
-                counters.commands_refused.count(if code == CloseCode::InvalidToken {
-                    CommandRefusal::Token
-                } else {
-                    CommandRefusal::BadRequest
+                counters.commands_refused.count(match code {
+                    CloseCode::InvalidToken | CloseCode::Expired => CommandRefusal::Token,
+                    CloseCode::TooManyRequests => CommandRefusal::TooMany,
+                    _ => CommandRefusal::BadRequest,
                 });
                 Some(code)
             }
@@ -216,7 +219,8 @@ impl Desk {
                 self.outbox.reply(ConnectReply::refreshed(id, &member.client, ttl_s));
                 Done::Answered
             }
-            Err(Rejected::Expired) => Done::Error(ErrorReply::TOKEN_EXPIRED),
+            // SDKs take an error here as final; after this end they come back with another token.
+            Err(Rejected::Expired) => Done::Close(CloseCode::Expired),
             Err(Rejected::Invalid) => Done::Close(CloseCode::InvalidToken),
         }
     }

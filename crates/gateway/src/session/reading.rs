@@ -6,7 +6,7 @@ use wire::websocket::{Event, Violation};
 
 use super::allowance::Verdict;
 use super::{Phase, Session, Step};
-use crate::protocol::{CloseCode, Frame, is_pong};
+use crate::protocol::{CloseCode, Frame, is_pong, lines};
 
 /// What is read at a time, on the stack.
 const READ_BYTES: usize = 4096;
@@ -15,8 +15,11 @@ impl Session {
     /// Reads once, if anything is wanted of the client now.
     pub(super) fn read(&mut self, context: &mut Context<'_>) -> Step {
         let is_wanted = match self.phase {
-            Phase::Open => self.unserved.is_empty(),
+            // Also while a command waits for its answer: that the client is alive, or gone, is noticed at once. What
+            // was read by then is bounded by this and one more message.
+            Phase::Open => self.unserved.len() < self.shared.settings.message_bytes_max,
             Phase::Closing { is_said, .. } => is_said && self.writing.is_none(),
+            Phase::Draining => true,
             Phase::Leaving { .. } | Phase::Over => false,
         };
         if !is_wanted {
@@ -36,7 +39,7 @@ impl Session {
 
     /// Acts on everything that is whole.
     pub(super) fn take_in(&mut self, mut bytes: &mut [u8]) {
-        loop {
+        while !self.is_deaf {
             match self.decoder.read(&mut bytes) {
                 Ok(Some(event)) => self.take_event(event),
                 Ok(None) => return,
@@ -49,16 +52,14 @@ impl Session {
         }
     }
 
+    /// Nothing that follows can be understood: it is only read so that the goodbye arrives.
     fn break_rules(&mut self, violation: Violation) {
-        match self.phase {
-            Phase::Open => self.close(match violation.close_code() {
-                1007 => CloseCode::NotText,
-                1009 => CloseCode::TooLong,
-                _ => CloseCode::ProtocolViolation,
-            }),
-            // Whoever is being closed need not be understood any more.
-            _ => self.phase = Phase::Leaving { code: None, is_said: true },
-        }
+        self.is_deaf = true;
+        self.close(match violation.close_code() {
+            1007 => CloseCode::NotText,
+            1009 => CloseCode::TooLong,
+            _ => CloseCode::ProtocolViolation,
+        });
     }
 
     fn take_event(&mut self, event: Event<'_>) {
@@ -91,6 +92,10 @@ impl Session {
     /// Any message is a heartbeat; one that is more than that is answered, in its turn.
     fn take_message(&mut self, text: &str) {
         self.shared.counters.sessions.messages_read.increment();
+        // It would cost its sender nothing.
+        if lines(text).next().is_none() {
+            return self.close(CloseCode::BadRequest);
+        }
         let is_answer = is_pong(text);
         if is_answer && !self.is_allowed() {
             return;

@@ -49,7 +49,15 @@ impl Session {
                 self.phase = Phase::Over;
                 Step::Again
             }
-            Phase::Closing { is_said: true, .. } | Phase::Over => Step::Idle,
+            Phase::Closing { is_said: true, .. } if self.is_deaf => {
+                // Its own goodbye would not be understood: the end of the connection is the answer that is awaited.
+                if self.socket.poll_shutdown(context).is_pending() {
+                    return Step::Idle;
+                }
+                self.phase = Phase::Draining;
+                Step::Again
+            }
+            Phase::Closing { is_said: true, .. } | Phase::Draining | Phase::Over => Step::Idle,
         }
     }
 
@@ -125,7 +133,8 @@ impl Session {
             self.flush = None;
         }
         if taken.ping {
-            self.pinged_at = Some(Instant::now());
+            // Of two that are not answered the first one counts: an answer that is late is late.
+            self.pinged_at.get_or_insert_with(Instant::now);
         }
         self.begin_writing(bytes)
     }

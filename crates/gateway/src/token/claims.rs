@@ -38,13 +38,30 @@ impl Claims {
         self.nbf.as_ref().map(moment).transpose()
     }
 
-    /// What others in a room are shown.
+    /// What others in a room are shown, without the line breaks that some programs write: on the wire a line is a
+    /// message.
     pub(super) fn info(self) -> Result<Option<Arc<RawValue>>, Rejected> {
-        match self.info {
-            Some(info) if info.get().len() > INFO_BYTES_MAX => Err(Rejected::Invalid),
-            info => Ok(info.map(Arc::from)),
+        let Some(info) = self.info else { return Ok(None) };
+        let info = compact(info.get());
+        if info.len() > INFO_BYTES_MAX {
+            return Err(Rejected::Invalid);
         }
+        RawValue::from_string(info).map(|info| Some(Arc::from(info))).map_err(|_| Rejected::Invalid)
     }
+}
+
+/// The same JSON without what only lays it out; numbers and the order of fields stay as they were written.
+fn compact(json: &str) -> String {
+    let (mut is_text, mut is_escaped) = (false, false);
+    let is_kept = |letter: &char| {
+        if is_text {
+            (is_text, is_escaped) = (is_escaped || *letter != '"', !is_escaped && *letter == '\\');
+            return true;
+        }
+        is_text = *letter == '"';
+        !letter.is_ascii_whitespace()
+    };
+    json.chars().filter(is_kept).collect()
 }
 
 /// A moment as tokens have it: seconds since 1970, from some programs with a fraction.
@@ -55,5 +72,26 @@ fn moment(number: &Number) -> Result<UnixTime, Rejected> {
     match number.as_f64() {
         Some(seconds) if seconds >= 0.0 => Ok(UnixTime(seconds as u32)),
         _ => Err(Rejected::Invalid),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_room_is_shown_is_one_line_and_otherwise_as_it_was_written() {
+        let token = r#"{"info":{
+            "name" : "a \"b\" \\",
+            "big": 12345678901234567890123 ,
+            "list": [ 1,  2 ], "last\\": " \n "
+        }}"#;
+        let claims: Claims = serde_json::from_str(token).unwrap();
+        let expected = r#"{"name":"a \"b\" \\","big":12345678901234567890123,"list":[1,2],"last\\":" \n "}"#;
+        assert_eq!(claims.info().unwrap().unwrap().get(), expected);
+        let wide = format!(r#"{{"info":{{{}"a":1}}}}"#, "\n".repeat(INFO_BYTES_MAX));
+        assert!(serde_json::from_str::<Claims>(&wide).unwrap().info().unwrap().is_some());
+        let long = format!(r#"{{"info":"{}"}}"#, "x".repeat(INFO_BYTES_MAX));
+        assert!(serde_json::from_str::<Claims>(&long).unwrap().info().is_err());
     }
 }

@@ -40,11 +40,27 @@ async fn frames_that_break_the_rfc_end_the_connection_with_the_code_it_names() {
 }
 
 #[tokio::test]
+async fn who_sends_a_long_message_to_its_end_is_still_told_that_it_is_too_long() {
+    let scene = Scene::with(|settings| settings.connections.message_bytes_max = 2048).await;
+    let mut client = scene.member(1).await;
+    let length: u64 = 1 << 20;
+    let head = [&[0x81, 0x80 | 127][..], &length.to_be_bytes(), &[0; 4]].concat();
+    let stream = client.socket.get_mut();
+    stream.write_all(&head).await.unwrap();
+    stream.write_all(&vec![b'x'; length as usize]).await.unwrap();
+    assert_eq!(client.closed().await, (1009, "message too long".to_owned()));
+    drop(client);
+    scene.until("it is gone", || scene.gateway.door.open_count() == 0).await;
+}
+
+#[tokio::test]
 async fn what_is_not_the_protocol_ends_the_connection_for_good() {
     let scene = Scene::start().await;
     let connect = json!({"id": 1, "connect": {"token": token(1)}}).to_string();
     let cases = [
         vec!["nonsense".to_owned()],
+        vec![String::new()],
+        vec![connect.clone(), " \n".to_owned()],
         vec!["{\"id\":1".to_owned()],
         vec!["[]".to_owned()],
         vec!["{\"connect\":{}}".to_owned()],

@@ -32,7 +32,7 @@ async fn connections_are_limited_in_total_and_by_address_and_places_come_back() 
 async fn too_many_commands_are_refused_and_far_too_many_end_the_connection() {
     let scene = Scene::with(|settings| settings.connections.commands_per_s = 1).await;
     let mut client = scene.member(1).await;
-    for id in 2..=12 {
+    for id in 2..=60 {
         client.send(&json!({"id": id, "rpc": {"method": "devices.list"}})).await;
     }
     let mut codes = Vec::new();
@@ -43,19 +43,31 @@ async fn too_many_commands_are_refused_and_far_too_many_end_the_connection() {
     assert!(codes[6..].iter().all(|code| *code == Some(111)), "{codes:?}");
     let refused = &scene.gateway.counters.sessions.commands_refused;
     assert!(refused.get(CommandRefusal::TooMany) >= 4);
-    assert_eq!(client.closed().await, (3503, "too many requests".to_owned()));
+    assert_eq!(client.closed().await, (3013, "too many requests".to_owned()));
+}
+
+#[tokio::test]
+async fn what_wants_no_answer_gets_none_also_when_it_is_too_much() {
+    let scene = Scene::with(|settings| settings.connections.commands_per_s = 1).await;
+    let mut client = scene.member(1).await;
+    for _ in 0..8 {
+        client.send(&json!({"send": {"data": 1}})).await;
+    }
+    client.send(&json!({"id": 2, "rpc": {"method": "devices.list"}})).await;
+    assert_eq!(client.next().await["id"], 2);
+    assert!(scene.gateway.counters.sessions.commands_refused.get(CommandRefusal::TooMany) >= 3);
 }
 
 #[tokio::test]
 async fn who_floods_with_pongs_is_closed_as_well() {
     let scene = Scene::with(|settings| settings.connections.commands_per_s = 5).await;
     let mut client = scene.member(1).await;
-    for _ in 0..100 {
+    for _ in 0..400 {
         if client.socket.send(Message::text("{}")).await.is_err() {
             break;
         }
     }
-    assert_eq!(client.closed().await.0, 3503);
+    assert_eq!(client.closed().await.0, 3013);
 }
 
 /// Sends pings without reading their answers, until the server has had enough.

@@ -32,6 +32,8 @@ pub const SECRET: &str = "a secret of the site's, of more than enough letters";
 
 pub struct Scene {
     _folder: TempDir,
+    /// The gateway's own, to keep it waiting.
+    pub database: SqliteDatabase,
     pub gateway: Arc<Gateway>,
     pub address: SocketAddr,
 }
@@ -49,7 +51,7 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("people.db");
         let database = SqliteDatabase::open(&path, SqliteOptions::default()).await.unwrap();
-        let people = People::on(Database::Sqlite(database), PeopleSettings::default()).await.unwrap();
+        let people = People::on(Database::Sqlite(database.clone()), PeopleSettings::default()).await.unwrap();
         let mut settings = GatewaySettings::default();
         settings.tokens.hmac_secret = Some(Secret::new(SECRET));
         change(&mut settings);
@@ -65,7 +67,7 @@ impl Scene {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(accept(listener, Arc::clone(&gateway)));
-        Scene { _folder: folder, gateway, address }
+        Scene { _folder: folder, database, gateway, address }
     }
 
     /// A WebSocket that has not said anything yet.

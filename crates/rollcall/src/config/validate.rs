@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use super::Config;
+use crate::gateway_secret::SECRET_CHARS_MIN;
 
 /// Values that do not fit together.
 pub struct Misfit {
@@ -49,6 +50,7 @@ pub fn find_misfit(config: &Config) -> Option<Misfit> {
     .or_else(|| pings_come_before_they_are_missed(config))
     .or_else(|| background_is_away_before_it_is_gone(config))
     .or_else(|| webhooks_are_signed(config))
+    .or_else(|| tokens_cannot_be_guessed(config))
 }
 
 /// An endpoint that wants no key would tell anybody who has which passkey.
@@ -97,6 +99,18 @@ fn webhooks_are_signed(config: &Config) -> Option<Misfit> {
         problem: "gateway.webhook_url needs gateway.webhook_secret: messages are signed with it, and the site checks \
                   them by it"
             .to_owned(),
+    })
+}
+
+/// Whoever has one token can try out secrets on it, at leisure and unnoticed.
+fn tokens_cannot_be_guessed(config: &Config) -> Option<Misfit> {
+    let chars = config.gateway.token_hmac_secret.reveal()?.chars().count();
+    (chars < SECRET_CHARS_MIN).then(|| Misfit {
+        keys: vec!["gateway.token_hmac_secret"],
+        problem: format!(
+            "gateway.token_hmac_secret has {chars} characters, and who guesses it can connect as anybody: make one of at \
+             least {SECRET_CHARS_MIN} with openssl rand -hex 32, and give it to the site as well"
+        ),
     })
 }
 

@@ -36,7 +36,7 @@ fn p8_heartbeats_over_http_follow_the_rules_of_the_apps_state() {
     let (read, admin, person) = (server.api(&["read"]), server.api(&["admin"]), Person::new(&server, 7));
     assert_eq!(status_of(&read, 7), "offline");
     let heard = person.says(&json!({ "device": "phone-1", "platform": "phone" }));
-    assert_eq!(heard.ok(), json!({ "next_s": 30 }));
+    assert_eq!(heard.ok(), json!({ "next_s": 24 }));
     let shown = read.get("/api/v1/presence/7").ok();
     assert_eq!((shown["id"].as_str(), shown["status"].as_str()), (Some("7"), Some("online")));
     assert_eq!(
@@ -49,7 +49,7 @@ fn p8_heartbeats_over_http_follow_the_rules_of_the_apps_state() {
     assert_eq!(metric(&read, "rollcall_presence_people{status=\"online\"}"), 1.0);
 
     let background = json!({ "device": "phone-1", "platform": "phone", "app_state": "background" });
-    assert_eq!(person.says(&background).ok(), json!({ "next_s": 300 }));
+    assert_eq!(person.says(&background).ok(), json!({ "next_s": 240 }));
     assert_eq!(status_of(&read, 7), "online", "the background is no absence yet");
     person.says(&json!({ "device": "phone-1", "app_state": "inactive" })).ok();
     assert_eq!(status_of(&read, 7), "away");

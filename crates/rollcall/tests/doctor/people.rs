@@ -7,7 +7,8 @@ use crate::Patient;
 #[test]
 fn secrets_that_can_be_guessed_or_read_are_found_and_not_shown() {
     let report = Patient::new().set("gateway.token_hmac_secret", "hunter2hunter2").examine();
-    report.has_problem("gateway", &["gateway.token_hmac_secret", "14 characters"], "openssl rand -hex 32");
+    let expected = ["gateway.token_hmac_secret", "14 characters", "openssl rand -hex 32"];
+    report.has_problem("configuration", &expected, "rollcall config check");
     assert!(!report.json.to_string().contains("hunter2"));
     let patient = Patient::new();
     patient.examine().has("gateway", "ok", &["the first start makes a secret"]);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::{Extension, Json};
 use gateway::hub::Identity;
-use presence::{AppState, Declared, DeviceId, Hello, Platform};
+use presence::{AppState, Declared, DeviceId, Hello, Platform, Policy};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
@@ -109,13 +109,19 @@ async fn heartbeat(
         hub.http_goodbye(person.user, hello.device);
         return Ok(Json(HeartbeatHeard { next_s: None }));
     }
-    let policy = hub.policy();
-    let next = match hello.app {
+    let next_s = next_s(&hub.policy(), hello.app);
+    hub.http_heartbeat(person.user, hello).await?;
+    Ok(Json(HeartbeatHeard { next_s: Some(next_s) }))
+}
+
+/// When the next heartbeat is to come: well before it is missed, for it takes its time on the way.
+fn next_s(policy: &Policy, app: AppState) -> u32 {
+    let missed = match app {
         AppState::Foreground => policy.heartbeat,
         AppState::Background | AppState::Inactive => policy.background_away,
     };
-    hub.http_heartbeat(person.user, hello).await?;
-    Ok(Json(HeartbeatHeard { next_s: Some(next.0) }))
+    // Fifths first: however long the time is, this does not overflow.
+    (missed.0 - missed.0.div_ceil(5)).max(1)
 }
 
 fn hello_of(said: &HeartbeatSaid, device: DeviceId) -> Result<Hello, Problem> {
@@ -140,4 +146,22 @@ fn one_of<T>(
 ) -> Result<Option<T>, Problem> {
     let Some(name) = said else { return Ok(None) };
     read(name).map(Some).ok_or_else(|| Problem::bad_request(format!("{field}: one of {known}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::Seconds;
+
+    use super::*;
+
+    #[test]
+    fn p8_who_comes_when_told_to_is_never_late() {
+        let policy = Policy { heartbeat: Seconds(30), background_away: Seconds(300), ..Policy::default() };
+        assert_eq!(next_s(&policy, AppState::Foreground), 24);
+        assert_eq!(next_s(&policy, AppState::Background), 240);
+        assert_eq!(next_s(&policy, AppState::Inactive), 240);
+        let policy = Policy { heartbeat: Seconds(1), background_away: Seconds(u32::MAX), ..policy };
+        assert_eq!(next_s(&policy, AppState::Foreground), 1);
+        assert!(next_s(&policy, AppState::Background) < u32::MAX);
+    }
 }
