@@ -11,7 +11,7 @@ use crate::watcher::Watcher;
 
 const SECRET: &str = "a secret of tests, of at least 32 characters";
 /// People, unless `LOAD_SESSIONS` says otherwise: what a debug build on a busy machine takes in a second or two.
-const PEOPLE_DEFAULT: usize = 1_000;
+const PEOPLE_DEFAULT: usize = 2_000;
 /// Those who watch; each watches every second person, as one may have only so many friends.
 pub const WATCHERS: usize = 4;
 /// The first person's id; watchers come before.
@@ -38,6 +38,11 @@ pub struct Site {
 pub fn people_count() -> usize {
     let text = std::env::var("LOAD_SESSIONS").unwrap_or_else(|_| PEOPLE_DEFAULT.to_string());
     text.parse().unwrap_or_else(|_| panic!("LOAD_SESSIONS={text} is not a number"))
+}
+
+/// Whether somebody asked for more than what every run of the tests does.
+pub fn is_long_run() -> bool {
+    std::env::var_os("LOAD_SESSIONS").is_some()
 }
 
 /// A program that takes a crowd from one machine.
