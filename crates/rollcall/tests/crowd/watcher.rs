@@ -21,8 +21,8 @@ pub struct Watcher {
     pub past: BTreeMap<u64, Vec<String>>,
     /// Publications since [`Watcher::forget_past`].
     pub publications: u64,
-    /// Whether the snapshot of the present connection has come.
-    has_snapshot: bool,
+    /// Whether the snapshot of the present connection has come, in all its parts.
+    pub has_snapshot: bool,
 }
 
 #[derive(Deserialize)]
@@ -49,6 +49,9 @@ struct Data {
     users: Vec<User>,
     #[serde(default)]
     removed: Vec<String>,
+    /// The snapshot goes on.
+    #[serde(default)]
+    more: bool,
 }
 
 #[derive(Deserialize)]
@@ -80,7 +83,7 @@ impl Watcher {
         let line: Line = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{text}: {error}"));
         let Some(Publication { data }) = line.push.publication else { return };
         match (data.kind.as_str(), self.has_snapshot) {
-            ("snapshot", false) => self.has_snapshot = true,
+            ("snapshot", false) => self.has_snapshot = !data.more,
             ("changes", true) => self.publications += 1,
             _ => panic!("a {} after {} snapshot", data.kind, u8::from(self.has_snapshot)),
         }
