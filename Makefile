@@ -5,11 +5,15 @@ DATA ?= ./data
 ARGS ?=
 # How often servers are killed under `make chaos`.
 CHAOS_KILLS ?= 300
+# How many tests of one file run at the same time: most of them wait for servers, so more than there are cores.
+TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
+# How many people there are under `make load`. Each is an open file, of the server and of the test.
+LOAD_SESSIONS ?= 15000
 # How long each fuzz target runs under `make fuzz`.
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test chaos lint bench fuzz deb toolchain compiler
+.PHONY: help run test chaos load lint bench fuzz deb toolchain compiler
 
 help: ## list what can be made
 	@echo "make TARGET"
@@ -22,16 +26,19 @@ run: compiler ## build for speed and start the server (DATA=./data, ARGS="--conf
 test: toolchain ## install what the tests need, then check format and lints and run every test
 	./scripts/install-test-needs.sh
 	@$(MAKE) --no-print-directory lint
-	cargo test --workspace
+	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace
 
 chaos: compiler ## kill servers at random while clients announce, and check every byte (CHAOS_KILLS=300, CHAOS_SEED=N)
 	CHAOS_KILLS=$(CHAOS_KILLS) cargo test --package rollcall --test chaos -- --nocapture
+
+load: compiler ## many people at once: reconnect storm, churn, kill and restart (LOAD_SESSIONS=15000)
+	LOAD_SESSIONS=$(LOAD_SESSIONS) cargo test --release --package rollcall --test crowd -- --nocapture --test-threads=1
 
 lint: compiler ## check format and lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
-bench: compiler ## measure announces, journal and views against their limits (ARGS="--quick", ARGS="--json FILE")
+bench: compiler ## measure announces, journal, views and gateway against their limits (ARGS="--quick", ARGS="--json FILE")
 	./scripts/bench.sh $(ARGS)
 
 fuzz: compiler ## feed random bytes to every parser (FUZZ_SECONDS=60 for each)

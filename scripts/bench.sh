@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Measures this tree: announces per second, bytes per peer, cost and instructions of an announce; entries per second
-# into the journal, the ledger and activity, on real servers of its own.
+# into the journal, the ledger and activity, on real servers of its own; memory, latency, heartbeats and deliveries of
+# the gateway with thousands of people on WebSockets.
 # Arguments go to `loadgen bench`: --quick, --json FILE, --peers-10m, --seconds N; `--help` lists all.
 #
 # Instruction counts need valgrind and the runner of gungraun; both are installed if missing. Where that is not

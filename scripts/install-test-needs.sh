@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what `make test` needs and the machine lacks: real BitTorrent clients, Redis, PostgreSQL, MariaDB, SQLite's
 # shell, promtool (in Debian's package of Prometheus), a C compiler, curl, Python with what Schemathesis is installed with
-# (the test that needs it does that), and what builds and checks the files in deploy/.
+# (the test that needs it does that), Node and Chromium for the client libraries (their packages are installed by the tests
+# that need them), network namespaces to lose packets in, and what builds and checks the files in deploy/.
 # Does nothing, and needs no rights, where all of it is there already.
 set -euo pipefail
 
@@ -9,8 +10,12 @@ set -euo pipefail
 PACKAGES=(
   transmission-cli transmission-daemon aria2 python3 python3-venv python3-libtorrent
   redis-server redis-sentinel redis-tools postgresql mariadb-server sqlite3 prometheus build-essential
-  curl openssl fakeroot systemd python3-yaml
+  curl openssl fakeroot systemd python3-yaml chromium iproute2 iptables
 )
+# Any Node from 18 on will do, from wherever it came: other packages of it than Debian's bring npm along and refuse
+# Debian's npm beside it.
+command -v node >/dev/null || PACKAGES+=(nodejs)
+command -v npm >/dev/null || PACKAGES+=(npm)
 
 is_installed() {
   [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

@@ -27,6 +27,9 @@ pub enum AccessError {
         /// The table.
         table: String,
     },
+    /// There is no next free id, because somebody has, or had, the highest.
+    #[error("the highest id there can be was taken, so there is no next free one: choose an id")]
+    NoNextId,
     /// A new user cannot have the id of another.
     #[error("user {0} exists already: choose another id, or leave it out to get the next free one")]
     UserIdTaken(UserId),

@@ -93,3 +93,15 @@ async fn files_of_the_first_version_go_on_working() {
         "bc5b254648a4d2225fed12afa6ccf27f20051888ae5b612a91b5896796465605950372aa85bc01cc017abfc689d51391";
     assert_eq!(found, (1, checksum.to_owned()));
 }
+
+/// SQLite says "disk full" when a table has given out its highest id.
+#[tokio::test]
+async fn behind_the_highest_id_there_is_no_next_one_and_nobody_is_told_that_the_disk_is_full() {
+    let fixture = Fixture::sqlite();
+    let store = Store::open(&fixture.url()).await.unwrap();
+    store.add_user(new_user(i64::MAX as u64)).await.unwrap();
+    let nameless = access::NewUser { id: None, ..new_user(1) };
+    let error = store.add_user(nameless).await.unwrap_err();
+    assert!(matches!(error, AccessError::NoNextId) && !error.is_retryable(), "{error}");
+    store.add_user(new_user(1)).await.unwrap();
+}

@@ -8,11 +8,12 @@
 //! - [`time`]: seconds as a type
 //! - [`clock`]: the one module that reads the clock
 //! - [`wheel`]: deadlines that heartbeats push back
-//! - [`histogram`]: how long things took
+//! - [`counter`], [`histogram`]: how many there were, and how long they took
 //!
 //! Nothing here does I/O. Nothing but [`clock`] knows what time it is.
 
 pub mod clock;
+pub mod counter;
 pub mod event;
 mod hex;
 pub mod histogram;
@@ -22,6 +23,7 @@ pub mod risk;
 pub mod time;
 pub mod wheel;
 
+pub use counter::{Counter, Level};
 pub use event::{AnnounceEvent, Cause, TrafficEvent};
 pub use histogram::Histogram;
 pub use ids::{

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::error::LoadError;
+use crate::gateway_cost::{self, GatewayCost};
 use crate::instructions::{self, InstructionCount};
 use crate::load::Waiting;
 use crate::load::http::HttpShape;
@@ -68,14 +69,18 @@ pub fn run(plan: &BenchPlan) -> Result<Report, LoadError> {
     let costs = if plan.wants("swarm") { measure_swarms(plan)? } else { Vec::new() };
     let sizes = if plan.quick { Sizes::QUICK } else { Sizes::FULL };
     let one_log = one_log::measure(&sizes, cores, |name| plan.wants(name))?;
+    let gateway = measure_gateway(plan, cores)?;
     let mut rows = Vec::new();
     for result in &sockets {
         rows.extend(socket_rows(result, cores));
     }
     rows.extend(one_log.rows().iter().cloned());
+    rows.extend(gateway.rows());
     rows.extend(swarm_rows(&costs));
     rows.extend(counts.iter().map(instruction_row));
-    let details = json!({ "sockets": sockets, "one_log": one_log, "swarms": costs, "instructions": counts });
+    let details = json!({
+        "sockets": sockets, "one_log": one_log, "gateway": gateway, "swarms": costs, "instructions": counts
+    });
     Ok(Report { machine, rows, details })
 }
 
@@ -97,6 +102,16 @@ fn measure_sockets(plan: &BenchPlan, cores: Cores) -> Result<Vec<SocketResult>, 
     }
     let mut bench = SocketBench::new(socket_plan)?;
     wanted.into_iter().map(|wire| bench.measure(wire)).collect()
+}
+
+fn measure_gateway(plan: &BenchPlan, cores: Cores) -> Result<GatewayCost, LoadError> {
+    let sizes = if plan.quick { gateway_cost::Sizes::QUICK } else { gateway_cost::Sizes::FULL };
+    let binary = match &plan.subject {
+        Subject::Tracker(binary) => Some(binary.as_path()),
+        Subject::StandIn => None,
+    };
+    let this_program = std::env::current_exe().map_err(LoadError::io("finding this program"))?;
+    gateway_cost::measure(binary, &this_program, &sizes, cores, |name| plan.wants(name))
 }
 
 /// Ten thousand peers, then as many copies of them as it takes.

@@ -1,4 +1,4 @@
-//! Load over HTTP and UDP, and on the journal and its views, reported as ratios to a limit.
+//! Load over HTTP, UDP and WebSocket, and on the journal and its views, reported as ratios to a limit.
 //!
 //! Machines differ and are noisy, so a figure alone says little. Every figure here stands beside a limit that was
 //! measured in the same run, with the same bytes: a do-nothing server that answers with replies of the same size, or
@@ -10,7 +10,8 @@
 //! - [`population`]: peers, users and torrents, derived from numbers, so that ten million cost nothing to hold
 //! - [`schedule`]: who announces next, with which event and which counters
 //! - [`load`]: the clients: [`load::http`] and [`load::udp`]
-//! - [`floor`]: the do-nothing servers: [`floor::http`] and [`floor::udp`]
+//! - [`crowd`]: people on WebSockets, by the ten thousand
+//! - [`floor`]: the do-nothing servers: [`floor::http`], [`floor::udp`] and [`floor::websocket`]
 //! - [`process`]: servers as child processes on a core of their own, and the processor time they took
 //! - [`server`]: the tracker under test: its database, its settings, its start
 //! - [`rounds`]: alternating rounds against two servers, and medians
@@ -23,6 +24,8 @@
 //! - [`contest`]: rates of the product beside rates of the raw limit
 //! - [`installed`]: whether the servers to be measured are there
 //! - [`one_log`]: the journal and its views in order
+//! - [`gateway_cost`]: what sessions of people cost, and how soon their friends are told
+//! - [`latencies`]: how long many of the same kind took
 //! - [`allocator`]: what the allocator has handed out
 //! - [`instructions`]: instruction counts left behind by the callgrind benchmark
 //! - [`report`]: the table and the JSON
@@ -35,11 +38,14 @@ pub mod activity_rate;
 pub mod allocator;
 pub mod bench;
 pub mod contest;
+pub mod crowd;
 pub mod error;
 pub mod floor;
+pub mod gateway_cost;
 pub mod installed;
 pub mod instructions;
 pub mod journal_append;
+pub mod latencies;
 pub mod ledger_rate;
 pub mod load;
 pub mod one_log;

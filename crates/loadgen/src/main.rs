@@ -10,13 +10,14 @@ use clap::{Args, Parser, Subcommand};
 use loadgen::bench::{self, BenchPlan};
 use loadgen::floor;
 use loadgen::over_socket::Subject;
+use loadgen::process;
 use loadgen::server;
 
 // The tracker's allocator, so that bytes per peer are what the tracker would take.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Load over HTTP and UDP and on the journal and its views, reported as ratios to a limit of the same run.
+/// Load over HTTP, UDP and WebSocket and on the journal and its views, reported as ratios to a limit of the same run.
 #[derive(Parser)]
 #[command(name = "loadgen", version)]
 struct Cli {
@@ -32,6 +33,8 @@ enum Command {
     FloorHttp(FloorArgs),
     /// Serve one fixed reply over UDP, in batches
     FloorUdp(FloorArgs),
+    /// Send back over WebSocket what comes
+    FloorWebsocket(EchoArgs),
 }
 
 #[derive(Args)]
@@ -58,7 +61,8 @@ struct BenchArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
     pipeline: u16,
     /// Measure only what has this in its name: http, udp, swarm, journal-redis, journal-aof, journal-sqlite,
-    /// ledger-sqlite, ledger-postgresql, ledger-mariadb, activity, queue
+    /// ledger-sqlite, ledger-postgresql, ledger-mariadb, activity, queue, gateway-memory, gateway-close,
+    /// gateway-heartbeats, gateway-fan-out
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// The tracker's binary; the one beside this program by default
@@ -85,7 +89,18 @@ struct FloorArgs {
     lifetime_s: u64,
 }
 
+#[derive(Args)]
+struct EchoArgs {
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
+    listen: SocketAddr,
+    /// How long to serve
+    #[arg(long, value_name = "N", default_value_t = floor::LIFETIME_S_DEFAULT)]
+    lifetime_s: u64,
+}
+
 fn main() -> anyhow::Result<()> {
+    process::open_many_files();
     match Cli::parse().command {
         Command::Bench(args) => run_bench(args),
         Command::FloorHttp(args) => {
@@ -95,6 +110,9 @@ fn main() -> anyhow::Result<()> {
         Command::FloorUdp(args) => {
             let lifetime = Duration::from_secs(args.lifetime_s);
             Ok(floor::udp::serve(args.listen, usize::from(args.reply_bytes), lifetime)?)
+        }
+        Command::FloorWebsocket(args) => {
+            Ok(floor::websocket::serve(args.listen, Duration::from_secs(args.lifetime_s))?)
         }
     }
 }

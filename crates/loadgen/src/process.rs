@@ -12,6 +12,7 @@ use std::time::Duration;
 use domain::clock::Stopwatch;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::{Pid, SysconfVar, sysconf};
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::error::LoadError;
 
@@ -119,6 +120,13 @@ impl ServerProcess {
         String::from_utf8_lossy(&log[log.len().saturating_sub(LOG_BYTES_SHOWN)..]).into_owned()
     }
 
+    /// The memory that is its own and in use: heap and stacks, not the program itself.
+    pub fn resident_bytes(&self) -> Result<u64, LoadError> {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = fs::read_to_string(&path).map_err(LoadError::io(path.clone()))?;
+        resident_of(&status).ok_or_else(|| LoadError::Unreadable { what: path, why: "no RssAnon".to_owned() })
+    }
+
     /// The processor time taken so far.
     pub fn cpu_time(&self) -> Result<CpuTime, LoadError> {
         CpuTime::of(self.child.id())
@@ -171,6 +179,12 @@ impl CpuTime {
     }
 }
 
+/// The line `RssAnon:     1234 kB`.
+fn resident_of(status: &str) -> Option<u64> {
+    let kib = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?.trim().strip_suffix("kB")?;
+    kib.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
 /// utime and stime, the 14th and 15th fields. The second is the program's name in brackets, which may contain anything.
 fn ticks_of(stat: &str) -> Option<(u64, u64)> {
     let behind_the_name = &stat[stat.rfind(')')? + 1..];
@@ -186,6 +200,14 @@ fn time_waited(pid: u32) -> Duration {
         .filter_map(|line| line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok())
         .sum();
     Duration::from_nanos(waited_ns)
+}
+
+/// Lets this process, and those it starts from now on, open as many files as the system allows. Every connection is one.
+pub fn open_many_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where it is refused, the old limit holds, and whatever meets it says so.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// An address on loopback whose port was free for TCP and for UDP a moment ago.
@@ -221,6 +243,15 @@ mod tests {
         assert!(process.exists());
         drop(server);
         assert!(!process.exists());
+    }
+
+    #[test]
+    fn memory_is_read_from_what_the_kernel_tells() {
+        assert_eq!(
+            resident_of("VmRSS:\t  99 kB\nRssAnon:\t    1234 kB\nRssFile:\t 5 kB\n"),
+            Some(1234 * 1024)
+        );
+        assert_eq!(resident_of("Name:\tx\n"), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use domain::clock::{Clock, SystemClock};
 use journal::{Journal, RedisJournal, SqliteJournal};
 use keyspace::{BaseNames, KeyNames, Redis, RedisSettings, TlsFiles};
 use ledger::{Directory, HitAndRunPolicy, Ledger, LedgerSettings, RiskSink};
+use people::{People, PeopleSettings};
 use views::{Activity, ActivitySettings};
 
 use crate::config::Config;
@@ -160,6 +161,15 @@ pub fn open_whitelist(config: &Config, store: &Store) -> anyhow::Result<Opened<A
         }
         None => Opened { store: Arc::new(SqlWhitelist::new(store.clone())), redis: None },
     })
+}
+
+/// Opens the friendships, in the database of users.
+pub async fn open_people(config: &Config, store: &Store) -> anyhow::Result<People> {
+    let settings = PeopleSettings {
+        default_visibility: config.presence.default_visibility,
+        ..PeopleSettings::default()
+    };
+    People::on(store.database().clone(), settings).await.context("cannot open the friendships")
 }
 
 /// Opens the accounts.

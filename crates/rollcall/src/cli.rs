@@ -1,10 +1,12 @@
 //! The command line: what can be written, and the help operators read.
 
 pub mod audit;
+mod friend;
 mod health;
 mod journal;
 pub mod key;
 mod sandbox;
+pub mod token;
 
 use std::path::PathBuf;
 
@@ -18,6 +20,7 @@ use crate::command::torrent::TorrentRef;
 use crate::roles::Roles;
 
 pub use self::journal::{JournalCommand, LettersCommand, ViewName, WhichLetters};
+pub use friend::FriendCommand;
 pub use sandbox::{SandboxArgs, SandboxCommand};
 
 const EXAMPLES: &str = "\
@@ -96,9 +99,15 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     /// Say which BitTorrent clients may announce
     #[command(subcommand, arg_required_else_help = true)]
     Client(ClientCommand),
+    /// Say who knows whom: friends see each other's status
+    #[command(subcommand, arg_required_else_help = true)]
+    Friend(FriendCommand),
     /// Make, list and revoke keys of the API
     #[command(subcommand, arg_required_else_help = true)]
     Key(key::KeyCommand),
+    /// Make a token with which a person connects, to try things out
+    #[command(after_help = token::HELP)]
+    Token(token::TokenArgs),
     /// Let bytes count more or less than they are, for a while
     #[command(subcommand, arg_required_else_help = true)]
     Multiplier(MultiplierCommand),

@@ -5,6 +5,7 @@ pub mod audit;
 pub mod client;
 pub mod config;
 pub mod doctor;
+pub mod friend;
 pub mod journal;
 pub mod key;
 pub mod letters;
@@ -14,6 +15,8 @@ pub mod ping;
 mod recorded;
 pub mod sandbox;
 pub mod serve;
+mod source;
+pub mod token;
 pub mod torrent;
 pub mod user;
 
@@ -81,7 +84,9 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Passkey(command) => return passkey::run(&desk, command).await,
         Command::Torrent(command) => torrent::run(&desk, command).await?,
         Command::Client(command) => client::run(&desk, command).await?,
+        Command::Friend(command) => friend::run(&desk, command).await?,
         Command::Key(command) => key::run(&desk, command).await?,
+        Command::Token(args) => token::run(&desk, args).await?,
         Command::Multiplier(command) => multiplier::run(&desk, command).await?,
         Command::Journal(command) => journal::run(&desk, command).await?,
         Command::Dlq(command) => letters::run(&desk, Lane::Dead, command).await?,

@@ -37,9 +37,11 @@ use serde_json::Value as Json;
 pub use error::{ConfigError, Origin};
 pub use kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat};
 pub use load::Sources;
-pub use names::{Name, RedisUrl, Secret};
+pub use names::{Name, RedisUrl, Secret, Word};
 use section::Section;
-pub use sections::{Access, Activity, Database, Journal, Ledger, Limits, Log, Redis, Site, Tracker};
+pub use sections::{
+    Access, Activity, Database, Gateway, Journal, Ledger, Limits, Log, Presence, Redis, Site, Tracker,
+};
 pub use web::{HttpUrl, WebOrigin};
 
 /// Everything an operator can set.
@@ -59,6 +61,10 @@ pub struct Config {
     pub access: Access,
     /// The HTTP API, the verify endpoint, metrics and health.
     pub site: Site,
+    /// People: who is here.
+    pub presence: Presence,
+    /// Connections of people.
+    pub gateway: Gateway,
     /// Where users, torrents and clients are kept.
     pub database: Database,
     /// What one server, and one address, may use up.
@@ -131,7 +137,7 @@ impl Config {
         differences
     }
 
-    fn sections(&self) -> [&dyn Section; 10] {
+    fn sections(&self) -> [&dyn Section; 12] {
         [
             &self.tracker,
             &self.journal,
@@ -140,13 +146,15 @@ impl Config {
             &self.activity,
             &self.access,
             &self.site,
+            &self.presence,
+            &self.gateway,
             &self.database,
             &self.limits,
             &self.log,
         ]
     }
 
-    fn sections_mut(&mut self) -> [&mut dyn Section; 10] {
+    fn sections_mut(&mut self) -> [&mut dyn Section; 12] {
         [
             &mut self.tracker,
             &mut self.journal,
@@ -155,6 +163,8 @@ impl Config {
             &mut self.activity,
             &mut self.access,
             &mut self.site,
+            &mut self.presence,
+            &mut self.gateway,
             &mut self.database,
             &mut self.limits,
             &mut self.log,

@@ -15,8 +15,9 @@
 //! - [`redis_cli`]: how an operator types `redis-cli`
 //! - [`announce_url`]: what a user puts into a client
 //! - [`vouching`]: who vouches for strangers
-//! - [`site_side`]: the site beside the tracker
-//! - [`tracker_settings`], [`site_settings`]: the configuration as the tracker and the site want it
+//! - [`gateway_secret`]: with what the tokens of people are signed
+//! - [`site_side`], [`gateway_side`]: the site beside the tracker, and the people who connect through it
+//! - [`tracker_settings`], [`site_settings`], [`gateway_settings`]: the configuration as these parts want it
 //!
 //! Results go to standard output. Errors and logs go to standard error; an error is one line that says what to do.
 //! Exit codes: 0 done, 1 failed, 2 the command line was not understood.
@@ -28,6 +29,9 @@ pub mod command;
 pub mod config;
 pub mod directory;
 pub mod engine;
+pub mod gateway_secret;
+pub mod gateway_settings;
+pub mod gateway_side;
 pub mod logging;
 pub mod node;
 pub mod output;

@@ -13,6 +13,8 @@ pub enum Role {
     Ledger,
     /// Keeps the lists of who seeds and who leeches.
     Activity,
+    /// Knows which people are here. They connect through the site's port, so it needs the role "site" as well.
+    Gateway,
     /// Serves the API, the verify endpoint, metrics and health.
     Site,
 }
@@ -64,6 +66,9 @@ mod tests {
         );
         assert!(Roles::default().include(Role::Tracker));
         let error = "ledgre".parse::<Roles>().unwrap_err();
-        assert_eq!(error, "there is no role \"ledgre\"; the roles are tracker, ledger, activity, site");
+        assert_eq!(
+            error,
+            "there is no role \"ledgre\"; the roles are tracker, ledger, activity, gateway, site"
+        );
     }
 }

@@ -20,6 +20,13 @@ impl Config {
                 proxy_protocol: false,
             },
             cors_origins: site.cors_origins.iter().map(WebOrigin::as_str).map(str::to_owned).collect(),
+            people_origins: self
+                .gateway
+                .allowed_origins
+                .iter()
+                .map(WebOrigin::as_str)
+                .map(str::to_owned)
+                .collect(),
             metrics_open: site.metrics_open,
             verify_audit_every: site.verify_audit_every.into(),
             limits: self.site_limits(),

@@ -9,9 +9,11 @@ use access::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing, NewKey};
 use access::{FollowCounters, Gate, Passkeys, Store};
 use anyhow::Context;
 use domain::Passkey;
+use gateway::Gateway;
 use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
-use site::metrics::{Allocator, CertificateFigures, Metrics, MetricsSources, ViewSource};
+use people::People;
+use site::metrics::{Allocator, CertificateFigures, Metrics, MetricsSources, PeopleFigures, ViewSource};
 use site::{BoundSite, Dependency, Health, Parts, RunningSite, Site, SiteCounters, ViewGroup};
 use tokio::sync::watch;
 use tracing::{error, warn};
@@ -23,6 +25,7 @@ use crate::backends::{self, system_clock};
 use crate::config::Config;
 use crate::directory::GateDirectory;
 use crate::engine::Engine;
+use crate::gateway_side::{self, Traffic};
 
 /// What the rest of the process lends to the site.
 pub struct Lent<'a> {
@@ -38,6 +41,8 @@ pub struct Lent<'a> {
     pub tracker: Option<Arc<Tracker>>,
     /// The certificate of the tracker, if it has one.
     pub certificate: Option<Arc<Certificate>>,
+    /// Whether people may connect here.
+    pub with_gateway: bool,
     /// How the gate follows the database.
     pub follower: Arc<FollowCounters>,
 }
@@ -75,6 +80,11 @@ impl OpenSite {
             Some(activity) => activity.clone(),
             None => backends::open_activity(lent.config, lent.data).await?.store,
         };
+        let people = backends::open_people(lent.config, lent.store).await?;
+        let gateway = match lent.with_gateway {
+            true => Some(start_gateway(&lent, engine, people.clone(), &activity).await?),
+            false => None,
+        };
         let whitelist = backends::open_whitelist(lent.config, lent.store)?;
         let passkeys = Passkeys::new(whitelist.store, lent.store.clone());
         let health = Arc::new(Health::new(dependencies(&lent, engine, &passkeys, &activity), clock.now()));
@@ -87,11 +97,16 @@ impl OpenSite {
         let of_tracker = lent.certificate.iter().map(|shown| ("tracker", Arc::clone(shown)));
         let of_site = bound.certificate().map(|shown| ("site", Arc::clone(shown)));
         metrics.add(CertificateFigures(of_tracker.chain(of_site).collect()));
+        if let Some(gateway) = &gateway {
+            metrics.add(Arc::clone(&gateway.counters));
+            metrics.add(people_figures(lent.config, gateway));
+        }
         let watch = Arc::clone(metrics.watch());
         engine.add_until_stopped(|stopped| watch.run(stopped));
         let parts = Parts {
             clock,
             store: lent.store.clone(),
+            people,
             gate: Arc::clone(lent.gate),
             passkeys,
             keys: ring,
@@ -101,6 +116,7 @@ impl OpenSite {
             ledger,
             activity,
             hit_and_run: lent.config.hit_and_run_policy(),
+            gateway,
             tracker: lent.tracker,
             health,
             metrics: Arc::new(metrics),
@@ -138,6 +154,13 @@ impl ServingSite {
         urls
     }
 
+    /// Where people connect, if they may.
+    pub fn people_urls(&self) -> Vec<String> {
+        let urls = self.site.parts.gateway.iter().flat_map(|_| self.urls());
+        // http becomes ws, https becomes wss.
+        urls.map(|url| format!("{}/connection/websocket", url.replacen("http", "ws", 1))).collect()
+    }
+
     /// Makes a key with all rights if there has never been any. To be called when nothing else can fail before the
     /// key is shown: it is made once, and shown once.
     pub async fn make_first_key(&mut self) -> anyhow::Result<()> {
@@ -166,13 +189,43 @@ impl ServingSite {
         self.running.reload();
     }
 
-    /// Answers what is in flight, lets every change come to its end, and ends.
+    /// Sends people away, answers what is in flight, lets every change come to its end, and ends.
     pub async fn drain(self) {
+        if let Some(gateway) = &self.site.parts.gateway {
+            gateway.drain().await;
+        }
         self.running.drain().await;
         let patience = self.site.settings.limits.request_timeout;
         if tokio::time::timeout(patience, self.site.changes_made()).await.is_err() {
             error!("a change was still under way; it may have been made without a record in the audit trail");
         }
+    }
+}
+
+/// The gateway, told by the lists of this process when somebody's torrents change.
+async fn start_gateway(
+    lent: &Lent<'_>,
+    engine: &Engine,
+    people: People,
+    activity: &Activity,
+) -> anyhow::Result<Arc<Gateway>> {
+    let traffic = Traffic { gate: Arc::clone(lent.gate), activity: activity.clone() };
+    let gateway = gateway_side::start(lent.config, lent.data, people, traffic).await?;
+    if let Some(kept_here) = &engine.shown().activity {
+        let (hub, gate) = (Arc::clone(&gateway.hub), Arc::clone(lent.gate));
+        kept_here.tell(move |passkeys| {
+            let users: Vec<_> = passkeys.iter().filter_map(|passkey| gate.user_of(passkey)).collect();
+            hub.traffic_changed(&users);
+        });
+    }
+    Ok(gateway)
+}
+
+fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PeopleFigures {
+    let hub = Arc::clone(&gateway.hub);
+    PeopleFigures {
+        count: Arc::new(move || hub.online_count()),
+        connections_max: config.gateway.connections_max as usize,
     }
 }
 

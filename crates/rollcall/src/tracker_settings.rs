@@ -80,6 +80,8 @@ impl Config {
             ("tracker.drain_timeout_s", old_tracker.drain_timeout_s != new_tracker.drain_timeout_s),
             ("access", self.access != new.access),
             ("site", self.site != new.site),
+            ("presence", self.presence != new.presence),
+            ("gateway", self.gateway != new.gateway),
             ("ledger.hit_and_run", self.hit_and_run_policy() != new.hit_and_run_policy()),
             ("database.url", self.database != new.database),
             ("journal.queue_max", self.journal.queue_max != new.journal.queue_max),

@@ -197,7 +197,7 @@ fn pause(random: &mut Rng) -> Duration {
 /// What clients moved while nobody could store it, they claim to have moved in no time.
 fn rate_unlimited() -> ServerBuilder {
     // Small batches: the more of them, the more often a kill comes between two steps of one.
-    builder().set("limits.peer_rate_max_mbit_per_s", 10_000_000).set("ledger.batch_max", 50)
+    builder().set("ledger.batch_max", 50)
 }
 
 /// The tracker in one process, accounts and lists in another.

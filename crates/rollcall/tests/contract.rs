@@ -80,6 +80,7 @@ fn the_api_keeps_its_own_description() {
     let server = start(&redis);
     let api = server.api(&["admin"]);
     bring_to_life(&server, &redis, &api);
+    let person = server.cli(&["token", "1"])["token"].as_str().unwrap().to_owned();
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new("timeout")
         .args(["--kill-after", "10", RUN_LIMIT_S])
@@ -88,6 +89,7 @@ fn the_api_keeps_its_own_description() {
         .arg(scripts().join("schemathesis.toml"))
         .args(["run", &format!("http://{}/openapi.json", server.site_addr()), "--no-color"])
         .args(["--header", &format!("X-API-Key: {}", api.key().unwrap())])
+        .env("PERSON_TOKEN", person)
         // Where it keeps what it remembers from run to run: nothing, here.
         .current_dir(folder.path())
         .output()

@@ -7,6 +7,7 @@ use access::AccessError;
 use access::audit::{Record, Subject, actor_of_key};
 use access::keys::Authenticated;
 use ledger::LedgerError;
+use people::PeopleError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -17,9 +18,11 @@ use crate::site::Site;
 mod audit;
 mod clients;
 mod figures;
+mod friends;
 mod journal;
 mod letters;
 mod multipliers;
+mod presence;
 mod risks;
 mod stats;
 mod torrents;
@@ -30,6 +33,7 @@ mod whitelist;
 pub(crate) fn readable() -> Routes {
     [
         users::readable(),
+        friends::readable(),
         torrents::readable(),
         clients::readable(),
         whitelist::readable(),
@@ -38,6 +42,7 @@ pub(crate) fn readable() -> Routes {
         letters::readable(),
         risks::readable(),
         stats::readable(),
+        presence::readable(),
     ]
     .into_iter()
     .fold(Routes::new(), Routes::merge)
@@ -47,12 +52,14 @@ pub(crate) fn readable() -> Routes {
 pub(crate) fn changeable() -> Routes {
     [
         users::changeable(),
+        friends::changeable(),
         torrents::changeable(),
         clients::changeable(),
         whitelist::changeable(),
         multipliers::changeable(),
         journal::changeable(),
         letters::changeable(),
+        presence::changeable(),
         audit::routes(),
     ]
     .into_iter()
@@ -63,6 +70,16 @@ pub(crate) fn changeable() -> Routes {
 pub(crate) fn uploads() -> Routes {
     whitelist::uploads()
 }
+
+/// What people's own devices may do, with a token of theirs.
+pub(crate) fn personal() -> Routes {
+    presence::heartbeat_routes()
+}
+
+pub(crate) use presence::gateway_of;
+
+/// Where those routes are.
+pub(crate) const PERSONAL_PATHS: [&str; 1] = [presence::HEARTBEAT_PATH];
 
 /// A page of a list.
 #[derive(Serialize, ToSchema)]
@@ -151,7 +168,8 @@ impl From<AccessError> for Problem {
             AccessError::UnknownUser(_) => Problem::not_found("unknown_user", error.to_string()),
             AccessError::UnknownTorrent(_) => Problem::not_found("unknown_torrent", error.to_string()),
             AccessError::UnknownClient(_) => Problem::not_found("unknown_client", error.to_string()),
-            AccessError::UserIdTaken(_)
+            AccessError::NoNextId
+            | AccessError::UserIdTaken(_)
             | AccessError::TorrentIdTaken(_)
             | AccessError::PasskeyTaken { .. }
             | AccessError::InfoHashTaken { .. } => Problem::conflict("taken", error.to_string()),
@@ -182,11 +200,34 @@ impl From<LedgerError> for Problem {
     }
 }
 
+impl From<PeopleError> for Problem {
+    fn from(error: PeopleError) -> Problem {
+        match &error {
+            PeopleError::OwnFriend(_) => Problem::conflict("own_friend", error.to_string()),
+            PeopleError::TooManyFriends { .. } => Problem::conflict("too_many_friends", error.to_string()),
+            PeopleError::TooManyNever { .. } => Problem::bad_request(error.to_string()),
+            _ if error.is_retryable() => Problem::unavailable("the database", &error),
+            _ => Problem::internal("the database of friends", &error),
+        }
+    }
+}
+
 impl From<views::ViewsError> for Problem {
     fn from(error: views::ViewsError) -> Problem {
         match error.is_retryable() {
             true => Problem::unavailable("the store of the lists", &error),
             false => Problem::internal("the lists", &error),
+        }
+    }
+}
+
+impl From<gateway::hub::HubError> for Problem {
+    fn from(error: gateway::hub::HubError) -> Problem {
+        match &error {
+            gateway::hub::HubError::Refused(refused) => {
+                Problem::conflict("too_many_devices", refused.to_string())
+            }
+            _ => Problem::unavailable("presence", &error),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! # Guarantees
 //!
-//! - A route is public, or its group names the scope that it takes; the description at `/openapi.json` says the same,
+//! - A route is public, or its group names the scope that it takes, or it takes a person's own token; the description at `/openapi.json` says the same,
 //!   and a test compares the two.
 //! - Every error is a [`Problem`]; every request is counted by route and status.
 //! - Nothing outlasts its time, and no body its bound.
@@ -30,7 +30,7 @@ use crate::caller::{self, ClientAddress, Guard};
 use crate::problem::Problem;
 use crate::server::RemoteAddress;
 use crate::site::{Site, UnderWay};
-use crate::{api, cors, describe, etag, pages, verify};
+use crate::{api, cors, describe, etag, pages, person, upgrade, verify};
 
 /// Routes of which the site is the state.
 pub(crate) type Routes = OpenApiRouter<Arc<Site>>;
@@ -60,8 +60,18 @@ pub fn router(site: &Arc<Site>) -> Router {
     // An upload takes as long as it takes, while it goes on.
     let uploads = api::uploads().route_layer(middleware::from_fn_with_state(Arc::clone(site), to_the_end));
     let uploads = guarded(uploads, Scope::Admin).layer(DefaultBodyLimit::disable());
-    let described =
-        describe::document().merge(verify).merge(read).merge(changes).merge(uploads).merge(pages::routes());
+    let personal = api::personal()
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), in_time))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), take_body))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), person::require));
+    let described = describe::document()
+        .merge(verify)
+        .merge(read)
+        .merge(changes)
+        .merge(uploads)
+        .merge(personal)
+        .merge(pages::routes())
+        .merge(upgrade::routes());
     let (routes, document) = described.split_for_parts();
     let pages = describe::routes(&document);
     routes

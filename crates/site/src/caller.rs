@@ -7,6 +7,7 @@ use access::keys::{Authenticated, KeyId, Scope};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use domain::UserId;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use tracker::limits::network_of;
@@ -30,7 +31,12 @@ pub struct Callers {
     pub by_key: RateLimit<KeyId>,
     /// By address; an IPv6 network counts as one.
     pub by_address: RateLimit<IpAddr>,
+    /// By person, of what they do for themselves.
+    pub by_person: RateLimit<UserId>,
 }
+
+/// What one person may ask for themselves each second, with all their devices: a heartbeat comes every 30 s.
+const PERSON_PER_S: u32 = 2;
 
 impl Callers {
     /// Nobody has asked yet.
@@ -38,6 +44,7 @@ impl Callers {
         Callers {
             by_key: RateLimit::new(limits.requests_per_key_per_s),
             by_address: RateLimit::new(limits.requests_per_address_per_s),
+            by_person: RateLimit::new(PERSON_PER_S),
         }
     }
 
@@ -45,6 +52,12 @@ impl Callers {
     pub fn check_address(&self, ip: IpAddr, now_ms: u64) -> Result<(), Problem> {
         let counted = self.by_address.check(&network_of(ip), now_ms);
         counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "from this address"))
+    }
+
+    /// Counts a request of a person.
+    pub fn check_person(&self, user: UserId, now_ms: u64) -> Result<(), Problem> {
+        let counted = self.by_person.check(&user, now_ms);
+        counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "of this person"))
     }
 
     fn check_key(&self, key: &KeyId, now_ms: u64) -> Result<(), Problem> {

@@ -1,4 +1,5 @@
-//! Pages of other sites: refused by their browser unless the operator names their origin.
+//! Pages of other sites: refused by their browser unless the operator names their origin. What people do for themselves
+//! is open to the pages that may connect (gateway.allowed_origins) as well.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use http::header::{
 };
 use http::{HeaderValue, Method, StatusCode};
 
+use crate::api;
 use crate::site::Site;
 
 /// Tells browsers that pages of a named origin may use the API.
@@ -34,7 +36,10 @@ pub async fn allow(State(site): State<Arc<Site>>, request: Request, next: Next) 
 fn allowed_origin(site: &Site, request: &Request) -> Option<HeaderValue> {
     let origin = request.headers().get(ORIGIN)?;
     let text = origin.to_str().ok()?;
-    let is_named = site.settings.cors_origins.iter().any(|named| named.eq_ignore_ascii_case(text));
+    let is_in = |origins: &[String]| origins.iter().any(|named| named.eq_ignore_ascii_case(text));
+    let is_personal = api::PERSONAL_PATHS.contains(&request.uri().path());
+    let is_named =
+        is_in(&site.settings.cors_origins) || (is_personal && is_in(&site.settings.people_origins));
     is_named.then(|| origin.clone())
 }
 

@@ -23,8 +23,9 @@ mod page;
         title = "Rollcall",
         description = "Who is here right now, and what did they move?\n\n\
             Send a key as `X-API-Key`, or as `Authorization: Bearer`. `rollcall key create` makes one; its scopes are \
-            `verify` (ask whether a passkey may announce), `read` (see everything but addresses, passkeys and the audit \
-            trail) and `admin` (everything).\n\n\
+            `verify` (ask whether a passkey may announce), `read` (see everything but addresses, passkeys, what people \
+            hide and the audit trail) and `admin` (everything). Heartbeats take a token of the person instead, as \
+            connections do.\n\n\
             Numbers of bytes are texts of decimal digits, because they outgrow what many programs hold exactly. Times \
             are seconds since 1970. Lists come in pages: send `next_cursor` as `cursor` to get the next one. Errors are \
             `application/problem+json`; `detail` says what to do.",
@@ -34,9 +35,11 @@ mod page;
     tags(
         (name = "verify", description = "For other trackers: may this passkey announce?"),
         (name = "users", description = "Who may announce, what they moved, what they seed and leech"),
+        (name = "friends", description = "Who knows whom, and who may see what of a person"),
         (name = "torrents", description = "What may be announced, and who is on it"),
         (name = "whitelist", description = "Passkeys of users in a database of your own"),
         (name = "clients", description = "Which BitTorrent programs may announce"),
+        (name = "presence", description = "Who is here, on which devices, and since when not"),
         (name = "multipliers", description = "Times in which bytes count more or less"),
         (name = "journal", description = "The log of every announce: how far its views are, and what they could not take"),
         (name = "risks", description = "Announces that claim more than can be believed"),
@@ -56,6 +59,12 @@ impl Modify for Schemes {
         let bearer = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
         components.add_security_scheme("api_key", header);
         components.add_security_scheme("bearer", bearer);
+        let person = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .bearer_format("JWT")
+            .description(Some("A token that the site made for its member: sub is the user's number."))
+            .build();
+        components.add_security_scheme("person", SecurityScheme::Http(person));
     }
 }
 

@@ -5,7 +5,9 @@
 //! - [`server`]: listens, gives each connection to the application, drains
 //! - [`app`]: every route with what its callers need, and what happens around each of them
 //! - [`caller`], [`rate`]: who asks, what their key may do, and how much
+//! - `person`: a person who asks for themselves, with a token
 //! - `verify`: `GET /passkey/verify` (W3)
+//! - `upgrade`: `GET /connection/websocket`, where connections of the gateway begin
 //! - `api`: `/api/v1`, one file for each kind of thing
 //! - `describe`: `/openapi.json` and `/docs`
 //! - `pages`, [`health`], [`metrics`]: `/healthz`, `/readyz`, `/metrics`
@@ -34,11 +36,13 @@ mod extract;
 pub mod health;
 pub mod metrics;
 mod pages;
+mod person;
 pub mod problem;
 pub mod rate;
 pub mod server;
 pub mod settings;
 pub mod site;
+mod upgrade;
 mod verify;
 
 pub use counters::SiteCounters;

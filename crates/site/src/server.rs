@@ -40,6 +40,7 @@ use crate::settings::SiteSettings;
 
 mod stream;
 
+pub(crate) use stream::unwrap;
 use stream::{Traffic, Watched};
 
 /// What hyper needs at the least to read a head into.

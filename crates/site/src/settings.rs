@@ -16,6 +16,8 @@ pub struct SiteSettings {
     pub proxies: ProxySettings,
     /// Origins whose pages may use the API in a browser.
     pub cors_origins: Vec<String>,
+    /// Origins whose pages may send heartbeats of their readers, besides those.
+    pub people_origins: Vec<String>,
     /// Whether everybody may read the metrics.
     pub metrics_open: bool,
     /// Of so many verify calls one is recorded; zero records none.

@@ -7,8 +7,10 @@ use access::audit::Audit;
 use access::keys::KeyRing;
 use access::{Gate, Passkeys, Store};
 use domain::clock::Clock;
+use gateway::Gateway;
 use journal::Journal;
 use ledger::{HitAndRunPolicy, Ledger};
+use people::People;
 use tokio::sync::watch;
 use tracker::Tracker;
 use views::Activity;
@@ -26,6 +28,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Users, torrents, clients.
     pub store: Store,
+    /// Who knows whom, and who may see what.
+    pub people: People,
     /// What the tracker goes by.
     pub gate: Arc<Gate>,
     /// The whitelist.
@@ -44,6 +48,8 @@ pub struct Parts {
     pub activity: Activity,
     /// What is asked of those who download.
     pub hit_and_run: HitAndRunPolicy,
+    /// The people who are here, if this process knows.
+    pub gateway: Option<Arc<Gateway>>,
     /// The swarms, if this process has them.
     pub tracker: Option<Arc<Tracker>>,
     /// How everything is.

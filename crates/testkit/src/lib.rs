@@ -11,6 +11,7 @@
 //! - [`torrent_file`]: random payloads and the private torrents that describe them
 //! - [`clients`]: Transmission, aria2 and libtorrent
 //! - [`verify_endpoint`]: a site's endpoint that can be slow, broken, lying or gone
+//! - [`hook_receiver`]: a site that takes webhooks, or does not
 //! - [`process`], [`ports`], [`wait`]: children that never outlive their test, free ports, patience with a limit
 //! - [`bencode`]: a second reading of the format, so that tests do not trust the code they check
 //!
@@ -25,6 +26,7 @@ pub mod bencode;
 pub mod certificates;
 pub mod clients;
 pub mod companion;
+pub mod hook_receiver;
 pub mod http;
 pub mod population;
 pub mod ports;
@@ -41,6 +43,7 @@ pub use announce::Announce;
 pub use api::{Api, ApiReply};
 pub use certificates::Authority;
 pub use companion::Companion;
+pub use hook_receiver::{Hook, HookReceiver, Manner};
 pub use http::{HttpReply, RawHttp};
 pub use population::{Destination, Moved, Plan, Population, Standings, Truth};
 pub use reply::{AnnounceReply, RetryIn, SwarmCounts};

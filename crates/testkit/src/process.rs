@@ -75,6 +75,16 @@ impl Process {
         self.signal(Signal::HUP);
     }
 
+    /// Stops it in its tracks (SIGSTOP): its sockets stay open, and nobody answers.
+    pub fn suspend(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on after [`Process::suspend`].
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         // A child that has ended but was not waited for keeps its id, so this reaches no one else.
         kill_process(Pid::from_child(&self.child), signal)

@@ -2,35 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use domain::Counter;
 use domain::{AnnounceEvent, Histogram};
 use parking_lot::RwLock;
 use tracing::info;
-
-/// A number that only grows.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// Counts one.
-    pub fn increment(&self) {
-        self.add(1);
-    }
-
-    /// Counts many.
-    pub fn add(&self, many: u64) {
-        // Most heartbeats move nothing: leave the cache line to others.
-        if many > 0 {
-            self.0.fetch_add(many, Ordering::Relaxed);
-        }
-    }
-
-    /// The count so far.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// Everything the tracker counts.
 #[derive(Debug, Default)]

@@ -30,12 +30,12 @@ mod sqlite;
 pub mod store;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use database::SqliteDatabase;
-use domain::Passkey;
 use domain::clock::Clock;
+use domain::{AnnounceEvent, Passkey};
 use journal::{Batch, Rejected, View, ViewError};
 use keyspace::{KeyNames, Redis};
 
@@ -59,7 +59,11 @@ pub struct Activity {
     settings: ActivitySettings,
     clock: Arc<dyn Clock>,
     counting: Arc<Counting>,
+    told: Arc<OnceLock<Listener>>,
 }
+
+/// Is told whose lists an applied batch may have changed.
+type Listener = Box<dyn Fn(&[Passkey]) + Send + Sync>;
 
 impl fmt::Debug for Activity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -89,7 +93,13 @@ impl Activity {
 
     /// Keeps the lists in any store.
     pub fn on(store: Arc<dyn ActivityStore>, settings: ActivitySettings, clock: Arc<dyn Clock>) -> Activity {
-        Activity { store, settings, clock, counting: Arc::default() }
+        Activity { store, settings, clock, counting: Arc::default(), told: Arc::default() }
+    }
+
+    /// Tells somebody whose lists a batch may have changed, once it is applied: who began, completed or stopped. A
+    /// heartbeat is not worth telling. They must not wait. Only the first one is told.
+    pub fn tell(&self, listener: impl Fn(&[Passkey]) + Send + Sync + 'static) {
+        let _ = self.told.set(Box::new(listener));
     }
 
     /// What a user seeds, newest first.
@@ -144,6 +154,9 @@ impl View for Activity {
                 .await
                 .map_err(|error| ViewError::Transient { reason: error.to_string() })?,
         };
+        if let Some(listener) = self.told.get() {
+            listener(&touched(batch));
+        }
         let mut rejected = std::mem::take(&mut folded.rejected);
         for refused in &applied.refused {
             let indices = &folded.users[refused.user].indices;
@@ -155,4 +168,16 @@ impl View for Activity {
         self.counting.applied(&folded, &applied, rejected.len());
         Ok(rejected)
     }
+}
+
+/// Whose lists a batch may have changed.
+fn touched(batch: &Batch<'_>) -> Vec<Passkey> {
+    let entries = batch.arrivals.iter().map(|arrival| &arrival.entry);
+    let mut touched: Vec<Passkey> = entries
+        .filter(|entry| entry.event != AnnounceEvent::None)
+        .filter_map(|entry| entry.passkey)
+        .collect();
+    touched.sort_unstable();
+    touched.dedup();
+    touched
 }

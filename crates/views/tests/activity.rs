@@ -39,6 +39,7 @@ macro_rules! for_every_case {
             limits::entries_without_a_passkey_are_skipped_and_counted,
             limits::entries_that_are_too_old_change_nothing_and_are_counted,
             limits::entries_from_far_ahead_are_rejected_until_their_time_has_come,
+            limits::who_begins_completes_or_stops_is_told_once_a_batch_and_a_heartbeat_is_not,
             limits::a_client_that_changes_its_name_all_the_time_fills_no_memory,
             limits::a_user_with_thousands_of_torrents_is_listed_and_forgotten,
             histories::a2_shuffled_and_repeated_histories_end_as_in_order,

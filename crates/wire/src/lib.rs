@@ -5,6 +5,7 @@
 //! - [`http`]: the target and query of an announce or scrape, and the bencoded replies
 //! - [`udp`]: the packets of BEP 15 with the options of BEP 41
 //! - [`metainfo`]: what a tracker wants to know of a `.torrent` file
+//! - [`websocket`]: frames of RFC 6455, the server's side
 //! - [`bencode`]: the strict reader and the small writer beneath them
 //!
 //! No input panics, and none makes more than a bounded allocation. What a client is told about bad input is the
@@ -17,6 +18,7 @@ pub mod bencode;
 pub mod http;
 pub mod metainfo;
 pub mod udp;
+pub mod websocket;
 
 use domain::InfoHash;
 

@@ -12,9 +12,27 @@ use super::tables::{Page, Read, Tables, Transaction};
 use super::users::Keyed;
 use super::{NewTorrent, Torrent, User};
 use crate::clients::ClientRule;
+use crate::error::AccessError;
 
 /// The tables over a connection, a pooled one or a transaction.
 pub(crate) struct SqliteTables<C>(pub(crate) C);
+
+/// What SQLite says when the disk is full, and also when a table has given out its highest id.
+const FULL: &str = "13";
+
+impl<C: DerefMut<Target = SqliteConnection> + Send> SqliteTables<C> {
+    /// Whether this error means that the table has given out its highest id, and not that the disk is full.
+    async fn has_no_next_id(&mut self, error: &sqlx::Error, table: &str) -> Result<bool, sqlx::Error> {
+        if error.as_database_error().is_none_or(|said| said.code().as_deref() != Some(FULL)) {
+            return Ok(false);
+        }
+        let highest: Option<i64> = sqlx::query_scalar("SELECT seq FROM sqlite_sequence WHERE name = ?")
+            .bind(table)
+            .fetch_optional(&mut *self.0)
+            .await?;
+        Ok(highest == Some(i64::MAX))
+    }
+}
 
 #[async_trait]
 impl<C> Tables for SqliteTables<C>
@@ -78,8 +96,12 @@ where
         .bind(user.created_at.0)
         .bind(vouched)
         .fetch_one(&mut *self.0)
-        .await?;
-        Ok(read_user(&row))
+        .await;
+        match row {
+            Ok(row) => Ok(read_user(&row)),
+            Err(error) if self.has_no_next_id(&error, "users").await? => Ok(Err(AccessError::NoNextId)),
+            Err(error) => Err(error),
+        }
     }
 
     async fn insert_users(&mut self, batch: &[Keyed]) -> Result<(), sqlx::Error> {
@@ -170,8 +192,12 @@ where
         .bind(sql_integer(torrent.total_bytes))
         .bind(torrent.created_at.0)
         .fetch_one(&mut *self.0)
-        .await?;
-        Ok(read_torrent(&row))
+        .await;
+        match row {
+            Ok(row) => Ok(read_torrent(&row)),
+            Err(error) if self.has_no_next_id(&error, "torrents").await? => Ok(Err(AccessError::NoNextId)),
+            Err(error) => Err(error),
+        }
     }
 
     async fn insert_torrents(&mut self, batch: &[NewTorrent]) -> Result<(), sqlx::Error> {

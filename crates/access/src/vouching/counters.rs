@@ -1,43 +1,8 @@
 //! What is counted about strangers: plain numbers, ready for a metrics page.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
-/// A number that only grows.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// Counts one.
-    pub fn increment(&self) {
-        self.add(1);
-    }
-
-    /// Counts many.
-    pub fn add(&self, many: u64) {
-        self.0.fetch_add(many, Ordering::Relaxed);
-    }
-
-    /// The count so far.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// A number that rises and falls.
-#[derive(Debug, Default)]
-pub struct Level(AtomicU64);
-
-impl Level {
-    /// Sets it.
-    pub fn set(&self, level: usize) {
-        self.0.store(level as u64, Ordering::Relaxed);
-    }
-
-    /// Its present value.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+use domain::{Counter, Level};
 
 /// Whether the endpoint is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

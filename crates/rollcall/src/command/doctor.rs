@@ -25,6 +25,7 @@ mod exposure;
 pub mod finding;
 mod journal;
 mod limits;
+mod people;
 mod ports;
 mod redis;
 
@@ -97,13 +98,25 @@ async fn examine(patient: Patient, report: &mut Report) {
         on_a_thread("ports", patient, ports::check),
         on_a_thread("certificates", patient, certificates::check),
     );
-    let (clock, redis, database, journal) = tokio::join!(
+    let (people, clock, redis, database, journal) = tokio::join!(
+        on_a_thread(people::NAME, patient, people::check),
         on_a_thread("clock", patient, clock::check),
         in_time("redis", redis::check(patient)),
         in_time("database", database::check(patient)),
         in_time("journal", journal::check(patient)),
     );
-    let all = [data, limits, ports, certificates, exposure::check(patient), clock, redis, database, journal];
+    let all = [
+        data,
+        limits,
+        ports,
+        certificates,
+        exposure::check(patient),
+        people,
+        clock,
+        redis,
+        database,
+        journal,
+    ];
     for findings in all {
         report.add(findings);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::{Change, Gate, Store};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use domain::clock::SystemClock;
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -33,6 +33,9 @@ use crate::vouching;
 /// Starts the server and serves until it is told to end.
 pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
     let Desk { config, data, output } = desk;
+    if roles.include(Role::Gateway) && !roles.include(Role::Site) {
+        bail!("the role gateway needs the role site: people connect through its port");
+    }
     let log_control = logging::init(&config.log)?;
     let mut signals = Signals::listen()?;
     let node = Node::take(&data, config.journal.node_name.as_ref().map(Name::as_str))?;
@@ -58,6 +61,7 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
                 gate: &gate,
                 tracker,
                 certificate: running.as_ref().and_then(Running::certificate).cloned(),
+                with_gateway: roles.include(Role::Gateway),
                 follower: follower.counters(),
             };
             Some(OpenSite::open(lent, &mut engine).await?)
@@ -217,6 +221,7 @@ impl Scene<'_> {
             "https": texts(&self.addresses.https),
             "udp": texts(&self.addresses.udp),
             "site": self.site.map(ServingSite::urls).unwrap_or_default(),
+            "people": self.site.map(ServingSite::people_urls).unwrap_or_default(),
             "first_key": self.site.and_then(ServingSite::first_key),
             "database": self.store.shown(),
             "journal": self.journal(),
@@ -249,6 +254,9 @@ impl Scene<'_> {
         for url in self.site.iter().flat_map(|site| site.urls()) {
             let _ = writeln!(text, "  site      {url}/docs");
         }
+        for url in self.site.iter().flat_map(|site| site.people_urls()) {
+            let _ = writeln!(text, "  people    {url}");
+        }
         let (users, torrents) = (self.gate.user_count(), self.gate.torrent_count());
         let _ = writeln!(text, "  journal   {}", self.journal());
         let _ =
@@ -277,7 +285,9 @@ impl Scene<'_> {
              {program} user add --id 1\n  \
              {program} torrent add FILE.torrent\n  \
              {program} torrent announce-url --user 1\n  \
-             {program} user show 1\n\n\
+             {program} user show 1\n  \
+             {program} friend add 1 2\n  \
+             {program} token 1\n\n\
              Changes take effect within a second. Ctrl-C stops the server.\n\n"
         )
     }

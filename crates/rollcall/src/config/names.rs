@@ -38,6 +38,31 @@ impl Value for Name {
 }
 
 /// A name that may be left out: an empty text means none.
+/// What a token must say; empty if it may say anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Word(String);
+
+impl Word {
+    /// The word, if there is one.
+    pub fn as_str(&self) -> Option<&str> {
+        (!self.0.is_empty()).then_some(self.0.as_str())
+    }
+}
+
+impl Value for Word {
+    const EXPECTED: &'static str = "a text without quotes, backslashes and control characters, or \"\"";
+
+    fn read(raw: &Raw) -> Option<Self> {
+        let text = raw.as_text()?;
+        let is_plain = !text.contains(['"', '\\']) && !text.chars().any(char::is_control);
+        is_plain.then(|| Word(text.to_owned()))
+    }
+
+    fn to_json(&self) -> Json {
+        json!(self.0)
+    }
+}
+
 impl Value for Option<Name> {
     const EXPECTED: &'static str = "a name of 1 to 200 printable characters without spaces, or \"\" for none";
 

@@ -4,11 +4,13 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use access::{AuditSync, OnVerifyFailure};
+use gateway::RoomAccess;
 use ipnet::IpNet;
+use presence::Visibility;
 use tracker::settings::Acknowledge;
 
 use super::kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat};
-use super::names::{Name, RedisUrl, Secret};
+use super::names::{Name, RedisUrl, Secret, Word};
 use super::section::config_section;
 use super::web::{HttpUrl, WebOrigin};
 
@@ -269,6 +271,101 @@ config_section! {
         body_kib_max: u32 [1..=1_000_000] = 1024,
         /// The longest refresh of the whitelist; a passkey takes 33 bytes.
         upload_mib_max: u32 [1..=1_000_000] = 1024,
+    }
+}
+
+config_section! {
+    /// People: who is here, on which devices, and what is shown of them.
+    Presence as "presence" {
+        /// A device is to be heard this often; the server's pings, which every client answers by itself, see to it.
+        heartbeat_s: u32 [5..=3600] = 30,
+        /// The server pings each connection this often. Less than heartbeat_s.
+        ping_s: u32 [1..=3600] = 25,
+        /// How long a device has to answer when it was not heard in time, and how often it is asked again.
+        probe_s: u32 [1..=600] = 5,
+        /// How often a silent device is asked before it is given up.
+        probes_max: u32 [1..=100] = 6,
+        /// Heartbeats that may be missing before a device is gone: three of 30 s are the 90 s after which it is.
+        missed_heartbeats_max: u32 [2..=100] = 3,
+        /// A device whose app is in the background is shown as away when it was silent for this long.
+        background_away_s: u32 [30..=86_400] = 300,
+        /// And as offline when it was silent for this long.
+        background_gone_s: u32 [60..=604_800] = 1800,
+        /// After a restart, how long those who were here have to come back before they are offline.
+        pending_s: u32 [1..=86_400] = 300,
+        /// Somebody whose connection keeps breaking is shown as gone only after a while: at first this long, twice as
+        /// long each time, up to flap_grace_max_s. 0 turns this off.
+        flap_grace_s: u32 [0..=600] = 2,
+        /// The longest such while.
+        flap_grace_max_s: u32 [0..=3600] = 60,
+        /// A connection that stays up for this long makes up for one that broke.
+        flap_forget_s: u32 [1..=86_400] = 120,
+        /// Changes that are not urgent are put together for this long before friends are told.
+        batch_ms: u32 [0..=10_000] = 100,
+        /// Devices of one person, at the most.
+        devices_max: u32 [1..=1000] = 20,
+        /// The longest text beside a status.
+        text_bytes_max: u32 [0..=4096] = 256,
+        /// How long "is typing" is shown unless it is said again.
+        typing_s: u32 [1..=60] = 6,
+        /// Who sees a person's status who has not chosen: "everyone", "friends" or "nobody".
+        default_visibility: Visibility = Visibility::Friends,
+        /// How long a person's changes of status are kept. 0 keeps none.
+        history_days: u32 [0..=3650] = 30,
+        /// Of so many connections one is probed each minute, to estimate how many are only seemingly there. 0 turns
+        /// this off.
+        sample_one_in: u32 [0..=1_000_000] = 100,
+    }
+}
+
+config_section! {
+    /// Connections of people: WebSockets at /connection/websocket of the site.
+    Gateway as "gateway" {
+        /// The secret with which the site signs the tokens of its members (HS256), at least 32 characters. Without this,
+        /// token_public_key_file and token_jwks_file, one is made and kept in the data folder: see "rollcall token".
+        token_hmac_secret: Secret = Secret::default(),
+        /// The public key (PEM) of tokens signed with RS256 or ES256. Read again when it changes.
+        token_public_key_file: Option<PathBuf> = None,
+        /// A set of public keys (JWKS) of tokens signed with RS256 or ES256. Read again when it changes.
+        token_jwks_file: Option<PathBuf> = None,
+        /// What tokens must say in "aud". "" takes any.
+        token_audience: Word = Word::default(),
+        /// What tokens must say in "iss". "" takes any.
+        token_issuer: Word = Word::default(),
+        /// Pages that may connect, by their origin: ["https://pt.example.com"]. Programs that are not browsers send none
+        /// and may. Pages of the site itself may always.
+        allowed_origins: Vec<WebOrigin> = Vec::new(),
+        /// Open connections of people.
+        connections_max: u32 [1..=10_000_000] = 100_000,
+        /// From one address.
+        connections_per_address_max: u32 [1..=10_000_000] = 200,
+        /// How long a new connection may take to say who it is.
+        connect_timeout_s: u32 [1..=600] = 10,
+        /// How long a client may take to read what is written to it before it is disconnected as slow.
+        write_timeout_s: u32 [1..=600] = 10,
+        /// The longest message a client may send.
+        message_kib_max: u32 [1..=10_240] = 64,
+        /// Commands a second from one connection; five seconds' worth may come at once.
+        commands_per_s: u32 [1..=100_000] = 20,
+        /// What may wait to be written to one connection. Statuses that wait replace one another; a client that is behind
+        /// by more than this is disconnected as slow.
+        outbox_kib_max: u32 [16..=1_048_576] = 1024,
+        /// Users that one connection may track besides its friends.
+        tracked_max: u32 [0..=1_000_000] = 1000,
+        /// Rooms that one connection may be in.
+        rooms_max: u32 [0..=100_000] = 100,
+        /// Who may enter a room: "everyone" who is signed in, or who has a "token" for it.
+        room_access: RoomAccess = RoomAccess::Everyone,
+        /// When the server stops, connections are told to go elsewhere over this long.
+        goodbye_ms: u32 [0..=60_000] = 2000,
+        /// Where to tell when somebody comes (first device in) and goes (last device out). "" tells nobody.
+        webhook_url: HttpUrl = HttpUrl::default(),
+        /// Certificates that the receiver may be signed by, as PEM. "" means those of the system.
+        webhook_ca_file: Option<PathBuf> = None,
+        /// The secret with which such messages are signed.
+        webhook_secret: Secret = Secret::default(),
+        /// How long a message is tried again before it is given up.
+        webhook_give_up_s: u32 [1..=604_800] = 86_400,
     }
 }
 

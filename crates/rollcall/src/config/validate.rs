@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use super::Config;
+use crate::gateway_secret::SECRET_CHARS_MIN;
 
 /// Values that do not fit together.
 pub struct Misfit {
@@ -46,6 +47,10 @@ pub fn find_misfit(config: &Config) -> Option<Misfit> {
     .or_else(|| groups_are_distinct(config))
     .or_else(|| readers_wake_up_in_time(config))
     .or_else(|| verify_call_has_a_key(config))
+    .or_else(|| pings_come_before_they_are_missed(config))
+    .or_else(|| background_is_away_before_it_is_gone(config))
+    .or_else(|| webhooks_are_signed(config))
+    .or_else(|| tokens_cannot_be_guessed(config))
 }
 
 /// An endpoint that wants no key would tell anybody who has which passkey.
@@ -57,6 +62,55 @@ fn verify_call_has_a_key(config: &Config) -> Option<Misfit> {
         problem: "access.verify_url needs a key to send: set access.verify_api_key to the one that the site expects, \
                   or site.tracker_api_key (TRACKER_API_KEY)"
             .to_owned(),
+    })
+}
+
+/// Otherwise every device would be overdue all the time.
+fn pings_come_before_they_are_missed(config: &Config) -> Option<Misfit> {
+    let (ping_s, heartbeat_s) = (config.presence.ping_s, config.presence.heartbeat_s);
+    (ping_s >= heartbeat_s).then(|| Misfit {
+        keys: vec!["presence.ping_s", "presence.heartbeat_s"],
+        problem: format!(
+            "presence.ping_s = {ping_s} must be less than presence.heartbeat_s = {heartbeat_s}: devices are heard when \
+             they answer pings"
+        ),
+    })
+}
+
+fn background_is_away_before_it_is_gone(config: &Config) -> Option<Misfit> {
+    let presence = &config.presence;
+    at_most(
+        ("presence.background_away_s", presence.background_away_s),
+        ("presence.background_gone_s", presence.background_gone_s),
+    )
+    .or_else(|| {
+        at_most(
+            ("presence.flap_grace_s", presence.flap_grace_s),
+            ("presence.flap_grace_max_s", presence.flap_grace_max_s),
+        )
+    })
+}
+
+/// Whoever finds the endpoint could tell it anything.
+fn webhooks_are_signed(config: &Config) -> Option<Misfit> {
+    let gateway = &config.gateway;
+    (gateway.webhook_url.as_str().is_some() && gateway.webhook_secret.reveal().is_none()).then(|| Misfit {
+        keys: vec!["gateway.webhook_url", "gateway.webhook_secret"],
+        problem: "gateway.webhook_url needs gateway.webhook_secret: messages are signed with it, and the site checks \
+                  them by it"
+            .to_owned(),
+    })
+}
+
+/// Whoever has one token can try out secrets on it, at leisure and unnoticed.
+fn tokens_cannot_be_guessed(config: &Config) -> Option<Misfit> {
+    let chars = config.gateway.token_hmac_secret.reveal()?.chars().count();
+    (chars < SECRET_CHARS_MIN).then(|| Misfit {
+        keys: vec!["gateway.token_hmac_secret"],
+        problem: format!(
+            "gateway.token_hmac_secret has {chars} characters, and who guesses it can connect as anybody: make one of at \
+             least {SECRET_CHARS_MIN} with openssl rand -hex 32, and give it to the site as well"
+        ),
     })
 }
 

@@ -1,6 +1,8 @@
-//! Kinds of values for the web: addresses of endpoints, origins of pages, and the choices of `[access]`.
+//! Kinds of values for the web: addresses of endpoints, origins of pages, and choices among names.
 
 use access::{AuditSync, OnVerifyFailure};
+use gateway::RoomAccess;
+use presence::Visibility;
 use serde_json::{Value as Json, json};
 
 use super::value::{Raw, Value};
@@ -108,6 +110,17 @@ choice!(
     AuditSync,
     "\"always\", \"every-second\" or \"never\"",
     [("always", AuditSync::Always), ("every-second", AuditSync::EverySecond), ("never", AuditSync::Never)]
+);
+
+choice!(
+    Visibility,
+    "\"everyone\", \"friends\" or \"nobody\"",
+    [("everyone", Visibility::Everyone), ("friends", Visibility::Friends), ("nobody", Visibility::Nobody),]
+);
+choice!(
+    RoomAccess,
+    "\"everyone\" or \"token\"",
+    [("everyone", RoomAccess::Everyone), ("token", RoomAccess::Token)]
 );
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ fn w7_every_change_is_recorded_with_its_key_and_its_outcome() {
     let hash = info_hash(1).to_string();
     let torrent = format!("/api/v1/torrents/{hash}");
     let secret = "feedfacefeedfacefeedfacefeedface";
+    let privacy = json!({ "status": "nobody", "last_seen": "nobody" });
     let changes: Vec<(&str, &str, String, Json, bool)> = vec![
         ("user.add", "POST", "/api/v1/users".into(), json!({ "id": 1, "passkey": secret }), true),
         ("user.add", "POST", "/api/v1/users".into(), json!({ "id": 1 }), false),
@@ -40,6 +41,12 @@ fn w7_every_change_is_recorded_with_its_key_and_its_outcome() {
         ("client.allow", "PUT", "/api/v1/clients/-XX".into(), json!({ "allowed": true }), true),
         ("client.remove", "DELETE", "/api/v1/clients/-XX".into(), Json::Null, true),
         ("client.remove", "DELETE", "/api/v1/clients/-XX".into(), Json::Null, false),
+        ("friend.add", "PUT", "/api/v1/users/1/friends/2".into(), json!({}), true),
+        ("friend.add", "PUT", "/api/v1/users/1/friends/1".into(), json!({}), false),
+        ("friend.remove", "DELETE", "/api/v1/users/2/friends/1".into(), Json::Null, true),
+        ("friend.remove", "DELETE", "/api/v1/users/2/friends/1".into(), Json::Null, false),
+        ("friend.import", "POST", "/api/v1/friends/import".into(), json!({ "pairs": [[1, 2]] }), true),
+        ("privacy.set", "PUT", "/api/v1/users/1/privacy".into(), privacy, true),
         ("multiplier.add", "POST", "/api/v1/multipliers".into(), json!({ "scope": "site" }), true),
         ("multiplier.remove", "DELETE", "/api/v1/multipliers/1".into(), Json::Null, true),
         ("multiplier.remove", "DELETE", "/api/v1/multipliers/1".into(), Json::Null, false),

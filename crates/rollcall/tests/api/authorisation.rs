@@ -7,13 +7,15 @@ use testkit::{Announce, Api, ApiReply, RawHttp, Server, eventually};
 use crate::{PATIENCE, add_torrent, announce, builder, items, metric, problem, quoted};
 
 const TRACKER_KEY: &str = "a key of the operator's own choice";
+/// What no key is good for.
+const PERSON: &str = "a person's own token";
 const METHODS: [&str; 6] = ["get", "post", "put", "patch", "delete", "head"];
 
 /// A route as the description has it.
 struct Route {
     method: String,
     target: String,
-    /// The scope it takes; none if it is open.
+    /// The scope it takes, or a person's own token; none if it is open.
     needs: Option<String>,
 }
 
@@ -28,6 +30,7 @@ fn routes(server: &Server) -> Vec<Route> {
                 .replace("{prefix}", "-XX9")
                 .replace("{view}", "nothing")
                 .replace("letters/dlq/{id}", "letters/dlq/1-1")
+                .replace("{other}", "999998")
                 .replace("{id}", "999999");
             assert!(!target.contains('{'), "{target}");
             let needs = scope_of(operation);
@@ -43,6 +46,10 @@ fn scope_of(operation: &Json) -> Option<String> {
     let ways = operation["security"].as_array()?;
     if ways.iter().any(|way| way.as_object().is_some_and(serde_json::Map::is_empty)) {
         return None;
+    }
+    if let [way] = ways.as_slice() {
+        assert!(way.get("person").is_some(), "{operation}");
+        return Some(PERSON.to_owned());
     }
     let [header, bearer] = ways.as_slice() else { panic!("two ways: {operation}") };
     let scope = header["api_key"][0].as_str().unwrap();
@@ -117,6 +124,10 @@ fn every_route_does_with_every_caller_what_the_description_says() {
         for (who, api, may) in &known {
             let status = ask(api, &route).status();
             match &route.needs {
+                Some(needs) if needs == PERSON => {
+                    assert_eq!(status, 401, "{name} with {who}");
+                    unauthorized += 1.0;
+                }
                 Some(needs) if !may.contains(&needs.as_str()) => {
                     assert_eq!(status, 403, "{name} with {who}");
                     forbidden += 1.0;

@@ -5,6 +5,7 @@
 mod certificates;
 mod databases;
 mod machine;
+mod people;
 mod redis;
 mod running;
 
@@ -40,6 +41,7 @@ impl Patient {
             "limits.connections_max=50".to_owned(),
             "limits.connections_per_address_max=50".to_owned(),
             "site.connections_max=50".to_owned(),
+            "gateway.connections_max=50".to_owned(),
         ];
         Patient { folder: tempfile::tempdir().unwrap(), settings }
     }

@@ -84,6 +84,8 @@ pub fn builder() -> ServerBuilder {
         .set("limits.requests_per_address_per_s", 0)
         .set("limits.request_burst_per_address", 0)
         .set("limits.connections_per_address_max", 10_000)
+        // Simulated clients move much at once, and announce late when the machine is busy.
+        .set("limits.peer_rate_max_mbit_per_s", 10_000_000)
         .set("tracker.min_announce_interval_s", 0)
         .set("tracker.announce_interval_s", 60)
         .set("tracker.peer_grace_s", 600)

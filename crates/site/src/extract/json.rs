@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use domain::Passkey;
+use domain::{Passkey, UserId};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -68,6 +68,20 @@ impl Visitor<'_> for WholeVisitor {
             return Ok(Whole(number as u64));
         }
         Err(E::invalid_type(serde::de::Unexpected::Float(number), &self))
+    }
+}
+
+/// The number of a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
+#[schema(value_type = u64, minimum = 1, maximum = 9223372036854775807_u64)]
+pub struct UserNumber(pub UserId);
+
+impl<'de> Deserialize<'de> for UserNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Whole(number) = Whole::deserialize(deserializer)?;
+        let user = UserId::new(number);
+        user.map(UserNumber)
+            .ok_or_else(|| D::Error::custom("a user id is a number from 1 to 9223372036854775807"))
     }
 }
 

@@ -73,12 +73,14 @@ impl Source for Callers {
             "Requests to the site that came too often and were answered with 429, by what they were counted by.",
         )
         .with(&[("by", "key")], self.by_key.refused())
-        .with(&[("by", "address")], self.by_address.refused());
+        .with(&[("by", "address")], self.by_address.refused())
+        .with(&[("by", "person")], self.by_person.refused());
         page.counter(
             "rollcall_site_callers_forgotten_total",
             "Callers whose requests were no longer counted, to make room for others.",
         )
         .with(&[("by", "key")], self.by_key.forgotten())
-        .with(&[("by", "address")], self.by_address.forgotten());
+        .with(&[("by", "address")], self.by_address.forgotten())
+        .with(&[("by", "person")], self.by_person.forgotten());
     }
 }

@@ -9,8 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use gateway::session::Socket;
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio::time::Sleep;
+use tokio_rustls::server::TlsStream;
 
 /// What came over a connection.
 #[derive(Debug, Default)]
@@ -63,6 +68,16 @@ impl<S> Watched<S> {
         ready!(stalled.as_mut().poll(context));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer does not read")))
     }
+}
+
+/// The socket beneath a connection that HTTP is done with, and what was read of it: from then on nobody here watches it.
+pub(crate) fn unwrap(upgraded: Upgraded) -> Option<(Socket, Vec<u8>)> {
+    let upgraded = match upgraded.downcast::<TokioIo<Watched<TcpStream>>>() {
+        Ok(plain) => return Some((Socket::Plain(plain.io.into_inner().inner), plain.read_buf.to_vec())),
+        Err(upgraded) => upgraded,
+    };
+    let secure = upgraded.downcast::<TokioIo<Watched<TlsStream<TcpStream>>>>().ok()?;
+    Some((Socket::Tls(Box::new(secure.io.into_inner().inner)), secure.read_buf.to_vec()))
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {

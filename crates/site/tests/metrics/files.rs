@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use access::{Audit, AuditSettings, AuditSync, Strangers};
 use domain::clock::SystemClock;
+use gateway::{GatewayCounters, OnlineCount};
 use serde_json::Value;
 use site::SiteCounters;
 use site::SiteLimits;
 use site::caller::Callers;
-use site::metrics::{Allocator, CertificateFigures, Source};
+use site::metrics::{Allocator, CertificateFigures, PeopleFigures, Source};
 use site::rate::RateLimit;
 use testkit::RedisServer;
 use tracker::http::tls::Certificate;
@@ -71,14 +72,17 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     )
     .unwrap();
     let (strangers, _questions) = Strangers::new(Duration::from_secs(1));
-    let more: [&dyn Source; 7] = [
+    let count = Arc::new(OnlineCount::default);
+    let more: [&dyn Source; 9] = [
         &audit,
         &*strangers,
         &CertificateFigures(vec![("site", a_certificate(scene.folder.path()))]),
         &SiteCounters::default(),
-        &Callers { by_key: RateLimit::new(1), by_address: RateLimit::new(1) },
+        &Callers { by_key: RateLimit::new(1), by_address: RateLimit::new(1), by_person: RateLimit::new(1) },
         &some_limits(),
         &Allocator,
+        &GatewayCounters::default(),
+        &PeopleFigures { count, connections_max: 1 },
     ];
     let page = scene.metrics.render_with(&more);
     assert_eq!(promtool::run(scene.folder.path(), &["check", "metrics"], &page), "");

@@ -1,9 +1,12 @@
 //! What is left out, and what is too much.
 
+use std::sync::{Arc, Mutex};
+
+use domain::AnnounceEvent;
 use journal::{Batch, Lane, View};
 use views::activity::record::CLIENTS_MAX;
 
-use crate::rig::{Place, THRESHOLD, leeches, seeds, shown, stops};
+use crate::rig::{Place, THRESHOLD, leeches, passkey, seeds, shown, stops};
 
 pub async fn entries_without_a_passkey_are_skipped_and_counted(place: Place) {
     let rig = place.rig().await;
@@ -38,6 +41,19 @@ pub async fn entries_from_far_ahead_are_rejected_until_their_time_has_come(place
     rig.wait(1);
     rig.hear(&announces).await;
     assert_eq!(rig.counts(1).await, (3, 0));
+}
+
+pub async fn who_begins_completes_or_stops_is_told_once_a_batch_and_a_heartbeat_is_not(place: Place) {
+    let rig = place.rig().await;
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    rig.activity.tell(move |passkeys| heard.lock().unwrap().extend_from_slice(passkeys));
+    let beats = |user, torrent| seeds(user, torrent, -5).event(AnnounceEvent::None);
+    let begins = |user, torrent| leeches(user, torrent, -9).event(AnnounceEvent::Started);
+    rig.hear(&[beats(1, 1), begins(2, 1), begins(2, 2), stops(3, 1, -1)]).await;
+    let mut expected = vec![passkey(2), passkey(3)];
+    expected.sort_unstable();
+    assert_eq!(*told.lock().unwrap(), expected);
 }
 
 pub async fn a_client_that_changes_its_name_all_the_time_fills_no_memory(place: Place) {

@@ -36,6 +36,7 @@ pub(super) fn check(patient: &Patient) -> Findings {
     let authorities = [
         ("access.verify_ca_file", &config.access.verify_ca_file),
         ("redis.tls_ca_file", &config.redis.tls_ca_file),
+        ("gateway.webhook_ca_file", &config.gateway.webhook_ca_file),
     ];
     for (setting, path) in authorities {
         if let Some(path) = path {

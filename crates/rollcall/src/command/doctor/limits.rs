@@ -12,19 +12,21 @@ const FILES_BESIDES: u64 = 512;
 pub(super) fn check(patient: &Patient) -> Findings {
     let mut findings = Findings::of("file limits");
     let config = &patient.config;
-    let connections = u64::from(config.limits.connections_max) + u64::from(config.site.connections_max);
+    let people = u64::from(config.gateway.connections_max);
+    let connections =
+        u64::from(config.limits.connections_max) + u64::from(config.site.connections_max) + people;
     let needed = connections + FILES_BESIDES;
     let limit = getrlimit(Resource::Nofile);
     // The server raises nothing by itself: what counts is what it is given.
     match limit.current {
         Some(allowed) if allowed < needed => findings.warning(
             format!(
-                "this shell may open {allowed} files; limits.connections_max and site.connections_max allow \
-                 {connections} connections, which takes {needed}"
+                "this shell may open {allowed} files; limits.connections_max, site.connections_max and \
+                 gateway.connections_max allow {connections} connections, which takes {needed}"
             ),
             format!(
                 "ulimit -n {needed} before the start, or LimitNOFILE={needed} in the unit of systemd, or lower the \
-                 two settings"
+                 three settings"
             ),
         ),
         Some(allowed) => findings.ok(format!("{allowed} open files are allowed, {needed} may be needed")),

@@ -1,0 +1,53 @@
+//! Numbers that any thread may count with and a metrics page reads.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Counts one.
+    pub fn increment(&self) {
+        self.add(1);
+    }
+
+    /// Counts many.
+    pub fn add(&self, many: u64) {
+        // Most heartbeats move nothing: leave the cache line to others.
+        if many > 0 {
+            self.0.fetch_add(many, Ordering::Relaxed);
+        }
+    }
+
+    /// The count so far.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A number that rises and falls.
+#[derive(Debug, Default)]
+pub struct Level(AtomicU64);
+
+impl Level {
+    /// Sets it.
+    pub fn set(&self, level: usize) {
+        self.0.store(level as u64, Ordering::Relaxed);
+    }
+
+    /// One more.
+    pub fn rise(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One less. Whoever calls this has called [`Level::rise`] before.
+    pub fn fall(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Its present value.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,322 @@
+//! The life of the hub: starting with whom a crash left behind, the tasks, and the end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use domain::UserId;
+use domain::clock::Clock;
+use parking_lot::{Mutex, RwLock};
+use people::{Follower, People, PeopleError};
+use presence::{Input, Moment};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+
+use super::sampler::Sampler;
+use super::shard::{Outside, Shard};
+use super::table::ConnTable;
+use super::{Hub, HubSettings, SHARDS};
+use crate::counters::GatewayCounters;
+use crate::keeper::Keeper;
+use crate::rooms::Rooms;
+use crate::traffic::{self, TrafficCounts};
+use crate::typing::Typing;
+use crate::watch::{self as watching, Request};
+
+/// People read at once at the start.
+const PAGE: u32 = 5_000;
+/// Every shard is looked at this often.
+const TICK: Duration = Duration::from_millis(250);
+/// Spread over this many steps.
+const TICK_STEPS: usize = 8;
+/// How often changes of friendships and privacy by other processes are looked for.
+const FOLLOW: Duration = Duration::from_millis(200);
+/// How often the history is shortened, and by how much in one step.
+const PRUNE: Duration = Duration::from_secs(60);
+const PRUNE_ROWS: u32 = 5_000;
+/// How often the last write is tried when the server stops.
+const LAST_WRITES: u32 = 3;
+
+/// What a hub is made of.
+pub struct HubParts {
+    /// Where friendships, privacy and history are.
+    pub people: People,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// What can be set.
+    pub settings: HubSettings,
+    /// What is counted.
+    pub counters: Arc<GatewayCounters>,
+    /// Who knows what people's torrent clients do.
+    pub traffic: Arc<dyn TrafficCounts>,
+    /// Spreads pings and samples.
+    pub seed: u64,
+}
+
+/// Why the hub cannot do something.
+#[derive(Debug, thiserror::Error)]
+pub enum HubError {
+    /// The database of people cannot be used.
+    #[error(transparent)]
+    People(#[from] PeopleError),
+    /// The person has as many devices as they may.
+    #[error(transparent)]
+    Refused(#[from] presence::Refused),
+    /// The server stops, or the database cannot be asked in time.
+    #[error("presence is not available right now: try again later")]
+    Unavailable,
+}
+
+impl Hub {
+    /// Brings back those who were here before a restart, as pending (P11), and starts the tasks on this runtime.
+    ///
+    /// It lives until [`Hub::stop`].
+    pub async fn start(parts: HubParts) -> Result<Arc<Hub>, HubError> {
+        let mut follower = parts.people.follow(FOLLOW);
+        follower.begin().await?;
+        let (hub, requests) = Hub::new(parts);
+        hub.restore().await?;
+        let shown = &hub.outside.counters.hub;
+        // Whoever gave the counters to another hub before sees that one.
+        let _ = shown.following.set(follower.counters());
+        let _ = shown.people.set(Arc::clone(hub.people.counters()));
+        hub.spawn_tasks(requests, follower);
+        Ok(hub)
+    }
+
+    fn new(parts: HubParts) -> (Arc<Hub>, mpsc::Receiver<Request>) {
+        let HubParts { people, clock, settings, counters, traffic, seed } = parts;
+        let now = Moment(clock.now_ms());
+        let (requests, waiting) = mpsc::channel(watching::WAITING_MAX);
+        let shard =
+            |number: usize| Mutex::new(Shard::new(settings.policy.clone(), now, seed ^ number as u64));
+        let outside = Outside {
+            keeper: Keeper::new(people.clone(), counters.clone()),
+            counters: counters.clone(),
+            table: RwLock::new(ConnTable::default()),
+            traffic: traffic::Waiting::default(),
+            epochs: AtomicU64::new(1),
+            history_days: AtomicU64::new(settings.people.history_days.into()),
+            platforms: Default::default(),
+        };
+        let hub = Hub {
+            shards: (0..SHARDS).map(shard).collect(),
+            outside,
+            people,
+            clock,
+            settings: ArcSwap::from_pointee(settings),
+            rooms: Rooms::new(counters.clone()),
+            typing: Typing::new(counters),
+            choosing: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
+            sampler: Sampler::new(seed),
+            traffic,
+            requests,
+            stopping: AtomicBool::new(false),
+            stop: watch::Sender::new(false),
+            tasks: Mutex::default(),
+        };
+        (Arc::new(hub), waiting)
+    }
+
+    async fn restore(&self) -> Result<(), HubError> {
+        let mut after = None;
+        loop {
+            let page = self.people.here(after, PAGE).await?;
+            let is_last = page.len() < PAGE as usize;
+            after = page.last().map(|remembered| remembered.user);
+            for remembered in page {
+                let now = self.now();
+                self.shard(remembered.user).roster.restore(now, remembered);
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    fn spawn_tasks(self: &Arc<Self>, requests: mpsc::Receiver<Request>, follower: Follower) {
+        let mut tasks = self.tasks.lock();
+        self.spawn(&mut tasks, watching::run(self.clone(), requests));
+        let hub = self.clone();
+        self.spawn(&mut tasks, async move { hub.follow(follower).await });
+        let hub = self.clone();
+        self.spawn(&mut tasks, async move { hub.tick_in_turn().await });
+        let (hub, stop) = (self.clone(), self.stop.subscribe());
+        tasks.spawn(async move { hub.outside.keeper.run(stop).await });
+        let (hub, stop) = (self.clone(), self.stop.subscribe());
+        tasks.spawn(async move { hub.rooms.run(|| hub.settings.load().batch, stop).await });
+        let hub = self.clone();
+        self.spawn(&mut tasks, async move { hub.keep_asking_for_traffic().await });
+        let hub = self.clone();
+        self.spawn(&mut tasks, async move { hub.keep_sampling().await });
+        let hub = self.clone();
+        self.spawn(&mut tasks, async move { hub.keep_pruning().await });
+    }
+
+    /// A task that may be dropped at any point where it waits.
+    fn spawn(&self, tasks: &mut JoinSet<()>, task: impl Future<Output = ()> + Send + 'static) {
+        let mut stop = self.stop.subscribe();
+        tasks.spawn(async move {
+            tokio::select! {
+                () = task => {}
+                _ = stop.wait_for(|stop| *stop) => {}
+            }
+        });
+    }
+
+    /// Other settings from now on.
+    pub fn configure(&self, settings: HubSettings) {
+        self.outside.history_days.store(settings.people.history_days.into(), Ordering::Relaxed);
+        for shard in &self.shards {
+            shard.lock().roster.set_policy(settings.policy.clone());
+        }
+        self.settings.store(Arc::new(settings));
+    }
+
+    /// Does what is due by now.
+    pub fn tick(&self) {
+        for shard in 0..SHARDS {
+            self.tick_shard(shard);
+        }
+        self.typing.expire(self.now());
+    }
+
+    fn tick_shard(&self, shard: usize) {
+        if self.is_stopping() {
+            return;
+        }
+        let now = self.now();
+        let after = self.shards[shard].lock().tick(now, &self.outside);
+        self.finish(after);
+    }
+
+    async fn tick_in_turn(&self) {
+        let mut interval = tokio::time::interval(TICK / TICK_STEPS as u32);
+        interval.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            for step in 0..TICK_STEPS {
+                interval.tick().await;
+                for shard in (step..SHARDS).step_by(TICK_STEPS) {
+                    self.tick_shard(shard);
+                }
+            }
+            self.typing.expire(self.now());
+        }
+    }
+
+    async fn follow(&self, mut follower: Follower) {
+        loop {
+            let changes = follower.next().await;
+            if self.requests.send(Request::Changed { changes, reply: None }).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The torrent clients of these people did something. Never waits.
+    pub fn traffic_changed(&self, users: &[UserId]) {
+        let is_in_memory = |user: &UserId| self.shard(*user).people.contains_key(user);
+        let users: Vec<UserId> = users.iter().copied().filter(is_in_memory).collect();
+        if !users.is_empty() {
+            self.outside.counters.hub.traffic_dropped.add(self.outside.traffic.add(users));
+        }
+    }
+
+    async fn keep_asking_for_traffic(&self) {
+        let mut rotation = tokio::time::interval(traffic::ROTATION / SHARDS as u32);
+        rotation.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut next_shard = 0;
+        loop {
+            tokio::select! {
+                () = self.outside.traffic.some() => {}
+                _ = rotation.tick() => {
+                    let users: Vec<UserId> = self.shards[next_shard].lock().people.keys().copied().collect();
+                    next_shard = (next_shard + 1) % SHARDS;
+                    for batch in users.chunks(traffic::BATCH_USERS_MAX) {
+                        self.ask_for_traffic(batch).await;
+                        tokio::time::sleep(traffic::PAUSE).await;
+                    }
+                }
+            }
+            loop {
+                let batch = self.outside.traffic.take();
+                if batch.is_empty() {
+                    break;
+                }
+                self.ask_for_traffic(&batch).await;
+                tokio::time::sleep(traffic::PAUSE).await;
+            }
+        }
+    }
+
+    async fn ask_for_traffic(&self, users: &[UserId]) {
+        self.outside.counters.hub.traffic_asked.add(users.len() as u64);
+        match self.traffic.counts(users).await {
+            Ok(counts) => {
+                for count in counts {
+                    let input = Input::Traffic { seeding: count.seeding, leeching: count.leeching };
+                    self.tell(count.user, input);
+                }
+            }
+            Err(error) => {
+                self.outside.counters.hub.traffic_failures.increment();
+                tracing::debug!(%error, "figures beside statuses stay as they are");
+            }
+        }
+    }
+
+    async fn keep_pruning(&self) {
+        loop {
+            tokio::time::sleep(PRUNE).await;
+            let days = self.outside.history_days.load(Ordering::Relaxed);
+            let before_ms = self.now().0.saturating_sub(days * 24 * 60 * 60 * 1_000);
+            loop {
+                match self.people.prune_history(before_ms, PRUNE_ROWS).await {
+                    Ok(pruned) if pruned >= PRUNE_ROWS.into() => {}
+                    Ok(_) => break,
+                    Err(error) => {
+                        tracing::warn!(%error, "the history of presence cannot be shortened; it is tried again");
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// From now on nobody can come, and a connection that ends is nobody's going. Everybody who is here will be pending
+    /// after the restart (P11).
+    pub fn begin_to_stop(&self) {
+        if self.stopping.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let mut from = Some(0);
+        while let Some(place) = from {
+            let (page, next) = self.outside.table.read().page(place, 4_096);
+            for conn in page {
+                // Under the lock, or this could take the place of something newer.
+                let shard = self.shard(conn.user);
+                if let Some(remembered) = shard.roster.remembered(conn.user) {
+                    self.outside.keeper.remember(remembered);
+                }
+            }
+            from = next;
+        }
+    }
+
+    /// Ends the tasks and writes down what is not written yet.
+    pub async fn stop(&self) {
+        self.begin_to_stop();
+        self.stop.send_replace(true);
+        let mut tasks = std::mem::take(&mut *self.tasks.lock());
+        while tasks.join_next().await.is_some() {}
+        for attempt in 1..=LAST_WRITES {
+            match self.outside.keeper.flush().await {
+                Ok(()) => return,
+                Err(error) => tracing::warn!(%error, attempt, "presence could not be written down"),
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+}

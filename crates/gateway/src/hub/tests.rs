@@ -1,0 +1,9 @@
+//! The hub on a real database, read through real outboxes.
+
+mod churn;
+mod feeds;
+mod hiding;
+mod rig;
+mod rooms;
+mod running;
+mod typing;

@@ -1,0 +1,304 @@
+//! What friends are told.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use domain::UserId;
+use people::PeopleChange;
+use presence::{Goodbye, Privacy, Status, Visibility};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::rig::{Client, Rig, START, hello, until, user};
+use crate::hub::{CommandError, HubSettings, Identity, Refusal};
+use crate::outbox::Outbox;
+use crate::settings::{ConnectionSettings, PeopleSettings};
+use crate::traffic::{TrafficCount, TrafficCounts, TrafficUnknown};
+
+#[tokio::test]
+async fn p4_who_comes_gets_all_friends_and_friends_get_every_change() {
+    let rig = Rig::new().await;
+    rig.befriend(&[(1, 2), (1, 3)]).await;
+    let mut one = rig.connect(1, "a").await;
+    assert_eq!(one.heard[0]["type"], "snapshot");
+    let first = &one.heard[0]["users"][0];
+    assert_eq!(
+        (&first["id"], &first["self"], &first["status"]),
+        (&json!("1"), &json!(true), &json!("online"))
+    );
+    assert_eq!(
+        (one.sees(2).as_str(), one.sees(3).as_str(), one.sees(4).as_str()),
+        ("offline", "offline", "")
+    );
+
+    let mut two = rig.connect(2, "b").await;
+    assert_eq!((one.sees(2).as_str(), two.sees(1).as_str()), ("online", "online"));
+    let devices = json!([{"id": "b", "platform": "web", "state": "foreground", "status": "online"}]);
+    assert_eq!(one.told(2)["devices"], devices);
+    two.rpc("status.set", json!({"status": "busy", "text": "lunch", "until": START.0 + 60})).await.unwrap();
+    let told = one.told(2);
+    assert_eq!(
+        (&told["status"], &told["text"], &told["until"]),
+        (&json!("busy"), &json!("lunch"), &json!(START.0 + 60))
+    );
+    two.rpc("status.clear", json!(null)).await.unwrap();
+    two.rpc("app.state", json!({"state": "inactive"})).await.unwrap();
+    assert_eq!(one.sees(2), "away");
+    assert_eq!(two.sees(2), "away");
+    two.close();
+    assert_eq!((one.sees(2).as_str(), &one.told(2)["last_seen"]), ("offline", &json!(START.0)));
+    one.close();
+    assert_eq!(rig.kept(), 0, "nobody is left behind");
+}
+
+#[tokio::test]
+async fn friendships_made_and_ended_elsewhere_show_within_a_moment() {
+    let rig = Rig::new().await;
+    let (mut one, mut two) = (rig.connect(1, "a").await, rig.connect(2, "b").await);
+    assert_eq!((one.sees(2), two.sees(1)), (String::new(), String::new()));
+    let elsewhere = rig.elsewhere().await;
+    elsewhere.add_friends(&[(user(1), user(2))], START).await.unwrap();
+    until("both see each other", || one.sees(2) == "online" && two.sees(1) == "online").await;
+    elsewhere.remove_friends(&[(user(1), user(2))]).await.unwrap();
+    until("neither sees the other", || one.sees(2).is_empty() && two.sees(1).is_empty()).await;
+    two.set_status("busy").await;
+    assert!(one.hears_nothing());
+}
+
+#[tokio::test]
+async fn when_anything_may_have_changed_everything_is_read_again() {
+    let rig = Rig::new().await;
+    rig.befriend(&[(1, 2)]).await;
+    let (mut one, two) = (rig.connect(1, "a").await, rig.connect(2, "b").await);
+    let three = rig.connect(3, "c").await;
+    one.rpc("track", json!({"users": [3]})).await.unwrap();
+    rig.people.remove_friends(&[(user(1), user(2))]).await.unwrap();
+    rig.people.add_friends(&[(user(1), user(3))], START).await.unwrap();
+    rig.hub.people_changed(vec![PeopleChange::Everything]).await.unwrap();
+    assert_eq!((one.sees(2).as_str(), one.sees(3).as_str()), ("", "online"));
+    one.rpc("untrack", json!({"users": [3]})).await.unwrap();
+    assert_eq!(one.sees(3), "online", "a friend stays in the feed");
+    for client in [one, two, three] {
+        client.close();
+    }
+    assert_eq!(rig.kept(), 0);
+}
+
+#[tokio::test]
+async fn own_devices_see_each_other_and_one_of_several_that_goes_is_no_going() {
+    let rig = Rig::new().await;
+    rig.befriend(&[(1, 2)]).await;
+    let mut friend = rig.connect(2, "f").await;
+    let (mut phone, page) = (rig.connect(1, "phone").await, rig.connect(1, "page").await);
+    assert_eq!(phone.told(1)["devices"].as_array().unwrap().len(), 2);
+    page.drop_connection();
+    assert_eq!(phone.told(1)["devices"].as_array().unwrap().len(), 1);
+    assert_eq!(friend.sees(1), "online");
+    assert!(
+        friend
+            .heard
+            .iter()
+            .all(|told| told["users"][0]["id"] != "1" || told["users"][0]["status"] != "offline")
+    );
+}
+
+#[tokio::test]
+async fn strangers_are_tracked_as_far_as_they_may_be_seen() {
+    let settings = HubSettings {
+        people: PeopleSettings { tracked_max: 3, ..PeopleSettings::default() },
+        ..HubSettings::default()
+    };
+    let rig = Rig::with(settings, Arc::new(crate::traffic::NoTraffic)).await;
+    let open = Privacy { status: Visibility::Everyone, ..Privacy::default() };
+    rig.people.set_privacy(user(3), &open).await.unwrap();
+    let (mut one, _shy, mut open) =
+        (rig.connect(1, "a").await, rig.connect(2, "b").await, rig.connect(3, "c").await);
+    let tracked = one.rpc("track", json!({"users": ["2", 3]})).await.unwrap();
+    assert_eq!(tracked["users"].as_array().unwrap().len(), 1);
+    assert_eq!((&tracked["users"][0]["id"], &tracked["users"][0]["status"]), (&json!("3"), &json!("online")));
+    assert!(tracked["users"][0].get("last_seen").is_none(), "only friends see that");
+    open.set_status("busy").await;
+    assert_eq!((one.sees(3).as_str(), one.sees(2).as_str()), ("busy", ""));
+    // Who opens up later is seen from then on, who shuts no longer.
+    rig.people.set_privacy(user(3), &Privacy::default()).await.unwrap();
+    let privacy = open.rpc("privacy.set", json!({"status": "nobody"})).await.unwrap();
+    assert_eq!((&privacy["status"], &privacy["last_seen"]), (&json!("nobody"), &json!("friends")));
+    assert_eq!(one.told(3), json!({"id": "3", "status": "offline", "version": 0}));
+    open.rpc("privacy.set", json!({"status": "everyone"})).await.unwrap();
+    assert_eq!(one.sees(3), "busy");
+
+    // More than allowed is refused as a whole.
+    let refused = one.rpc("track", json!({"users": [4, 5]})).await;
+    assert_eq!(refused, Err(CommandError::LimitExceeded));
+    let million: Vec<String> = (1..=1_000_000).map(|number: u32| number.to_string()).collect();
+    let million = RawValue::from_string(format!(r#"{{"users":[{}]}}"#, million.join(","))).unwrap();
+    let refused = rig.hub.rpc(one.conn, "track", &*million).await.map(drop);
+    assert_eq!(refused, Err(CommandError::LimitExceeded));
+    one.rpc("untrack", json!({"users": [2, 3]})).await.unwrap();
+    assert_eq!(one.sees(3), "");
+    one.rpc("track", json!({"users": [4, 5, 6]})).await.unwrap();
+    open.set_status("away").await;
+    assert_eq!((one.sees(3).as_str(), open.sees(3).as_str()), ("", "away"));
+    one.close();
+    assert_eq!(rig.kept(), 2, "those two who are still connected");
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_refused_and_changes_nothing() {
+    let rig = Rig::new().await;
+    let mut one = rig.connect(1, "a").await;
+    let bad =
+        |error: Result<serde_json::Value, CommandError>| matches!(error, Err(CommandError::BadRequest(_)));
+    assert_eq!(one.rpc("dance", json!({})).await, Err(CommandError::MethodNotFound));
+    assert!(bad(one.rpc("status.set", json!({"status": "offline"})).await));
+    assert!(bad(one.rpc("status.set", json!({"status": "busy", "mood": 1})).await));
+    assert!(bad(one.rpc("app.state", json!({"state": "asleep"})).await));
+    assert!(bad(one.rpc("privacy.set", json!({"never": [1]})).await));
+    assert!(bad(one.rpc("privacy.set", json!({"status": "all"})).await));
+    assert!(bad(one.rpc("typing", json!({"on": true})).await));
+    assert!(bad(one.rpc("devices.sign_out", json!({"device": ""})).await));
+    assert_eq!(one.rpc("devices.sign_out", json!({"device": "b"})).await, Err(CommandError::NotAvailable));
+    let long = "x".repeat(257);
+    let limited = one.rpc("status.set", json!({"status": "busy", "text": long})).await;
+    assert_eq!(limited, Err(CommandError::LimitExceeded));
+    let many: Vec<u64> = (1..=1001).collect();
+    assert_eq!(one.rpc("status.get", json!({ "users": many })).await, Err(CommandError::LimitExceeded));
+    assert!(one.hears_nothing());
+}
+
+#[tokio::test]
+async fn a_device_can_be_signed_out_and_a_person_disconnected() {
+    let rig = Rig::new().await;
+    let (mut phone, page) = (rig.connect(1, "phone").await, rig.connect(1, "page").await);
+    let devices = phone.rpc("devices.list", json!({})).await.unwrap();
+    assert_eq!(devices["devices"][1]["id"], "phone");
+    assert_eq!(
+        (&devices["devices"][0]["current"], &devices["devices"][1]["current"]),
+        (&json!(false), &json!(true))
+    );
+    phone.rpc("devices.sign_out", json!({"device": "page"})).await.unwrap();
+    assert!(page.outbox.is_closing() && !phone.outbox.is_closing());
+    page.close();
+    assert_eq!(phone.told(1)["devices"].as_array().unwrap().len(), 1);
+    assert_eq!(rig.hub.disconnect(user(1), None, true), 1);
+    assert!(phone.outbox.is_closing());
+    assert_eq!(rig.hub.disconnect(user(9), None, false), 0);
+}
+
+#[tokio::test]
+async fn statuses_can_be_asked_for_also_of_people_who_are_not_here() {
+    let rig = Rig::new().await;
+    rig.befriend(&[(1, 2), (1, 4)]).await;
+    let (one, two) = (rig.connect(1, "a").await, rig.connect(2, "b").await);
+    rig.connect(4, "d").await.close();
+    let answer = one.rpc("status.get", json!({"users": ["1", "2", 3, 4]})).await.unwrap();
+    let status: Vec<&str> =
+        answer["users"].as_array().unwrap().iter().map(|told| told["status"].as_str().unwrap()).collect();
+    assert_eq!(status, ["online", "online", "offline", "offline"]);
+    assert_eq!(answer["users"][2], json!({"id": "3", "status": "offline", "version": 0}));
+    assert_eq!(answer["users"][3]["last_seen"], START.0);
+    two.close();
+    let views = rig.hub.status(&[user(2), user(9), user(1)]).await.unwrap();
+    let shown: Vec<(u64, Status)> = views.iter().map(|view| (view.user.get(), view.status)).collect();
+    assert_eq!(shown, [(2, Status::Offline), (9, Status::Offline), (1, Status::Online)]);
+    let count = rig.hub.online_count();
+    assert_eq!((count.tally.here(), count.connections), (1, [0, 0, 1]));
+}
+
+#[tokio::test]
+async fn a_connect_that_nobody_waits_for_any_more_leaves_nothing() {
+    let rig = Rig::new().await;
+    rig.befriend(&[(1, 2)]).await;
+    let mut friend = rig.connect(2, "f").await;
+    for _ in 0..20 {
+        let outbox = Outbox::new(&ConnectionSettings::default(), rig.counters.clone());
+        let identity = Identity { user: user(1), expires_at: None, info: None };
+        let connect = rig.hub.connect(identity, hello("a"), outbox);
+        // Long enough to be asked for, mostly too short to be answered.
+        let _ = tokio::time::timeout(std::time::Duration::from_micros(300), connect).await.map(|welcome| {
+            rig.hub.closed(welcome.unwrap().conn, Goodbye::Dropped);
+        });
+    }
+    // The task takes requests in order: once this one is answered, those before it are done.
+    rig.connect(3, "x").await.close();
+    until("user 1 is gone", || rig.hub.devices(user(1)).is_empty()).await;
+    rig.pass(70);
+    assert_eq!(friend.sees(1), "offline");
+    friend.close();
+    assert_eq!(rig.kept(), 0);
+}
+
+#[tokio::test]
+async fn devices_are_bounded_and_a_refused_one_leaves_nothing() {
+    let mut settings = HubSettings::default();
+    settings.policy.devices_max = 1;
+    let rig = Rig::with(settings, Arc::new(crate::traffic::NoTraffic)).await;
+    let one = rig.connect(1, "a").await;
+    let refused = Client::connect(&rig.hub, 1, hello("b")).await;
+    assert_eq!(refused.err(), Some(Refusal::TooManyDevices));
+    assert_eq!(rig.hub.outside.table.read().len(), 1);
+    one.close();
+    assert_eq!(rig.kept(), 0);
+}
+
+struct Figures;
+
+#[async_trait]
+impl TrafficCounts for Figures {
+    async fn counts(&self, users: &[UserId]) -> Result<Vec<TrafficCount>, TrafficUnknown> {
+        Ok(users
+            .iter()
+            .map(|user| TrafficCount { user: *user, seeding: user.get() as u32, leeching: 1 })
+            .collect())
+    }
+}
+
+#[tokio::test]
+async fn friends_see_what_somebodys_torrent_clients_do() {
+    let rig = Rig::with(HubSettings::default(), Arc::new(Figures)).await;
+    rig.befriend(&[(1, 2)]).await;
+    let (mut one, _two) = (rig.connect(1, "a").await, rig.connect(2, "b").await);
+    until("figures arrive", || one.told(2)["seeding"] == 2 && one.told(2)["leeching"] == 1).await;
+    let asked = rig.counters.hub.traffic_asked.get();
+    rig.hub.traffic_changed(&[user(2), user(99)]);
+    until("a notice is a question", || rig.counters.hub.traffic_asked.get() > asked).await;
+}
+
+#[tokio::test]
+async fn who_is_here_over_http_alone_can_be_asked_for() {
+    let rig = Rig::new().await;
+    rig.befriend(&[(1, 2)]).await;
+    let stranger = rig.connect(3, "c").await;
+    rig.hub.http_heartbeat(user(2), hello("phone")).await.unwrap();
+    let one = rig.connect(1, "a").await;
+    let told = one.rpc("status.get", json!({"users": [2]})).await.unwrap();
+    assert_eq!(told["users"][0]["status"], "online");
+    one.close();
+    // Nobody watches them now.
+    let everyone = Privacy { status: Visibility::Everyone, ..Privacy::default() };
+    rig.people.set_privacy(user(2), &everyone).await.unwrap();
+    let told = stranger.rpc("status.get", json!({"users": [2]})).await.unwrap();
+    assert_eq!(told["users"][0]["status"], "online", "{told}");
+}
+
+#[tokio::test]
+async fn who_is_untracked_and_tracked_again_at_once_stays_in_the_feed() {
+    let rig = Rig::new().await;
+    let everyone = Privacy { status: Visibility::Everyone, ..Privacy::default() };
+    rig.people.set_privacy(user(2), &everyone).await.unwrap();
+    let (mut one, _two) = (rig.connect(1, "a").await, rig.connect(2, "b").await);
+    one.rpc("track", json!({"users": [2]})).await.unwrap();
+    one.rpc("untrack", json!({"users": [2]})).await.unwrap();
+    one.rpc("track", json!({"users": [2]})).await.unwrap();
+    assert_eq!(one.sees(2), "online");
+}
+
+#[tokio::test]
+async fn many_requests_to_track_at_once_are_all_answered() {
+    let rig = Rig::new().await;
+    let one = rig.connect(1, "a").await;
+    let asks = (2..=90).map(|number| one.rpc("track", json!({"users": [number]})));
+    for told in futures_util::future::join_all(asks).await {
+        assert!(told.is_ok(), "{told:?}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Makes tokens, as a site does for its members: for operators who try things out, and for tests.
+//!
+//! Only with a shared secret (HS256): private keys stay with the site.
+
+use domain::{UnixTime, UserId};
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use serde::Serialize;
+
+/// What a token says.
+#[derive(Clone, Debug)]
+pub struct TokenClaims<'a> {
+    /// Whose it is.
+    pub user: UserId,
+    /// When it was made.
+    pub issued_at: UnixTime,
+    /// When it runs out.
+    pub expires_at: UnixTime,
+    /// Whom it is for; empty for nobody in particular.
+    pub audience: &'a str,
+    /// Who made it; empty for nobody in particular.
+    pub issuer: &'a str,
+    /// The channel that it lets its owner enter; none for a token to connect with.
+    pub channel: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    sub: String,
+    iat: u32,
+    exp: u32,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    aud: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    iss: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel: Option<&'a str>,
+}
+
+/// The token could not be signed.
+#[derive(Debug, thiserror::Error)]
+#[error("the token cannot be signed: {0}")]
+pub struct MintError(#[from] jsonwebtoken::errors::Error);
+
+/// Makes a token.
+pub fn mint(secret: &str, claims: &TokenClaims<'_>) -> Result<String, MintError> {
+    let written = Written {
+        sub: claims.user.to_string(),
+        iat: claims.issued_at.0,
+        exp: claims.expires_at.0,
+        aud: claims.audience,
+        iss: claims.issuer,
+        channel: claims.channel,
+    };
+    let key = EncodingKey::from_secret(secret.as_bytes());
+    Ok(jsonwebtoken::encode(&Header::new(Algorithm::HS256), &written, &key)?)
+}

@@ -1,0 +1,269 @@
+//! What goes out, in which order.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
+
+use presence::ConnId;
+use serde_json::{Value, json};
+use wire::websocket::{Decoder, Event};
+
+use super::*;
+
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+struct Scene {
+    outbox: Arc<Outbox>,
+    woken: Arc<Woken>,
+    counters: Arc<GatewayCounters>,
+}
+
+fn scene(bytes_max: usize) -> Scene {
+    let settings = ConnectionSettings { outbox_bytes_max: bytes_max, ..ConnectionSettings::default() };
+    let counters = Arc::new(GatewayCounters::default());
+    let outbox = Outbox::new(&settings, Arc::clone(&counters));
+    Scene { outbox, woken: Arc::new(Woken(AtomicUsize::new(0))), counters }
+}
+
+impl Scene {
+    fn look(&self, is_blocked: bool) -> Waits {
+        let waker = Arc::clone(&self.woken).into();
+        self.outbox.look(&Context::from_waker(&waker), is_blocked)
+    }
+
+    fn woken(&self) -> usize {
+        self.woken.0.swap(0, Ordering::SeqCst)
+    }
+
+    /// Everything that goes out, as JSON.
+    fn take(&self, with_changes: bool) -> Vec<Value> {
+        let mut bytes = Vec::new();
+        while self.outbox.take(&mut bytes, with_changes).more {}
+        texts(bytes)
+    }
+
+    fn open(&self) {
+        self.outbox.open(conn(7), Frame::text(r#"{"id":1}"#));
+        self.outbox.snapshot(std::iter::empty());
+        self.take(true);
+        self.look(false);
+        self.woken();
+    }
+}
+
+/// Reads frames of a server, as if they were a client's: their mask is of zeros.
+fn texts(bytes: Vec<u8>) -> Vec<Value> {
+    let mut masked = Vec::new();
+    let mut rest = &bytes[..];
+    while let [first, length, ..] = *rest {
+        let (head, length) = match length {
+            126 => (4, usize::from(u16::from_be_bytes([rest[2], rest[3]]))),
+            127 => (10, u64::from_be_bytes(rest[2..10].try_into().unwrap()) as usize),
+            short => (2, usize::from(short)),
+        };
+        masked.extend_from_slice(&[first, rest[1] | 0x80]);
+        masked.extend_from_slice(&rest[2..head]);
+        masked.extend_from_slice(&[0; 4]);
+        masked.extend_from_slice(&rest[head..head + length]);
+        rest = &rest[head + length..];
+    }
+    let mut decoder = Decoder::new(1 << 24);
+    let mut left = &mut masked[..];
+    let mut texts = Vec::new();
+    while let Some(event) = decoder.read(&mut left).unwrap() {
+        match event {
+            Event::Text(text) => texts.push(serde_json::from_str(&text).unwrap()),
+            other => texts.push(json!(format!("{other:?}"))),
+        }
+    }
+    texts
+}
+
+fn id(number: u64) -> UserId {
+    UserId::new(number).unwrap()
+}
+
+fn conn(number: u64) -> ConnRef {
+    ConnRef { user: id(number), conn: ConnId(1) }
+}
+
+fn user(number: u64, version: u64) -> FeedUser {
+    let json = json!({ "id": number.to_string(), "version": version });
+    FeedUser { id: id(number), version, json: json.to_string().into() }
+}
+
+fn data(message: &Value) -> &Value {
+    assert_eq!(message["push"]["channel"], "feed:#7");
+    &message["push"]["pub"]["data"]
+}
+
+#[test]
+fn nothing_goes_out_before_the_answer_to_connect_and_no_change_before_the_snapshot() {
+    let scene = scene(1 << 20);
+    assert_eq!(scene.look(false), Waits::default());
+    scene.outbox.change(user(2, 9), true);
+    scene.outbox.change(user(3, 3), true);
+    scene.outbox.push(Frame::text(r#"{"push":{}}"#));
+    assert_eq!(scene.look(false), Waits::default());
+    scene.outbox.snapshot([user(7, 1), user(2, 8), user(3, 4)].into_iter());
+    assert!(scene.take(true).is_empty());
+    assert_eq!(scene.woken(), 0);
+    scene.outbox.open(conn(7), Frame::text(r#"{"id":1}"#));
+    assert_eq!(scene.woken(), 1);
+    assert!(scene.look(false).now);
+    let out = scene.take(true);
+    assert_eq!(out[..2], [json!({"id": 1}), json!({"push": {}})]);
+    let ids = |message: &Value| {
+        let users = data(message)["users"].as_array().unwrap().clone();
+        users.into_iter().map(|user| (user["id"].clone(), user["version"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(data(&out[2])["type"], "snapshot");
+    assert_eq!(ids(&out[2]), [(json!("7"), json!(1)), (json!("2"), json!(8)), (json!("3"), json!(4))]);
+    assert_eq!(data(&out[3])["type"], "changes");
+    assert_eq!(ids(&out[3]), [(json!("2"), json!(9))]);
+    assert_eq!(out.len(), 4);
+    assert_eq!(scene.look(false), Waits::default());
+}
+
+#[test]
+fn of_what_waits_the_latest_version_is_kept_and_who_may_not_be_seen_takes_the_place_of_all() {
+    let scene = scene(1 << 20);
+    scene.open();
+    for version in [3, 5, 4] {
+        scene.outbox.change(user(2, version), false);
+    }
+    scene.outbox.change(user(4, 8), false);
+    scene.outbox.change(user(4, 0), false);
+    scene.outbox.change(user(5, 1), false);
+    scene.outbox.remove(id(5));
+    let out = scene.take(true);
+    let [message] = &out[..] else { panic!("{out:?}") };
+    let mut users = data(message)["users"].as_array().unwrap().clone();
+    users.sort_by_key(|user| user["id"].to_string());
+    assert_eq!(users, [json!({"id": "2", "version": 5}), json!({"id": "4", "version": 0})]);
+    assert_eq!(data(message)["removed"], json!(["5"]));
+    assert_eq!(scene.counters.sessions.changes_coalesced.get(), 3);
+}
+
+#[test]
+fn the_session_is_woken_once_by_what_may_wait_and_again_by_what_is_urgent() {
+    let scene = scene(1 << 20);
+    scene.open();
+    scene.outbox.change(user(2, 1), false);
+    assert_eq!(scene.woken(), 1);
+    assert_eq!(scene.look(false), Waits { changes: true, ..Waits::default() });
+    scene.outbox.change(user(3, 1), false);
+    assert_eq!(scene.woken(), 0);
+    scene.outbox.change(user(4, 1), true);
+    assert_eq!(scene.woken(), 1);
+    assert_eq!(scene.look(false), Waits { changes: true, urgent: true, ..Waits::default() });
+    assert!(scene.take(false).is_empty());
+    assert_eq!(data(&scene.take(true)[0])["users"].as_array().unwrap().len(), 3);
+    // While the client does not read, only what must be known then wakes the session.
+    scene.look(true);
+    scene.outbox.change(user(2, 2), true);
+    scene.outbox.ping();
+    assert_eq!(scene.woken(), 0);
+    scene.outbox.probe();
+    assert_eq!(scene.woken(), 1);
+    assert!(!scene.look(true).probe_failed);
+    scene.outbox.probe();
+    assert!(scene.look(true).probe_failed);
+    scene.outbox.close(CloseCode::NoPong);
+    assert_eq!(scene.woken(), 2);
+}
+
+#[test]
+fn who_is_behind_by_more_than_may_wait_is_slow_and_nothing_is_kept_for_them() {
+    let scene = scene(4096);
+    scene.open();
+    // The same people over and over are not more to write.
+    for version in 1..1000 {
+        scene.outbox.change(user(2, version), false);
+    }
+    assert!(!scene.outbox.is_closing());
+    for number in 1..1000 {
+        scene.outbox.change(user(number, 2000), false);
+    }
+    assert_eq!(scene.look(false).close, Some(CloseCode::Slow));
+    assert!(scene.take(true).is_empty());
+    scene.outbox.close(CloseCode::Shutdown);
+    scene.outbox.reply(Frame::text("{}"));
+    assert_eq!(scene.look(false), Waits { close: Some(CloseCode::Slow), ..Waits::default() });
+}
+
+#[test]
+fn answers_are_written_before_the_end_and_all_else_is_let_go() {
+    let scene = scene(1 << 20);
+    scene.open();
+    scene.outbox.change(user(2, 1), true);
+    scene.outbox.ping();
+    scene.outbox.reply(Frame::text(r#"{"id":2}"#));
+    scene.outbox.close(CloseCode::ForceNoReconnect);
+    assert_eq!(
+        scene.look(false),
+        Waits { now: true, close: Some(CloseCode::ForceNoReconnect), ..Waits::default() }
+    );
+    assert_eq!(scene.take(true), [json!({"id": 2})]);
+}
+
+#[test]
+fn a_long_snapshot_comes_in_several_messages_and_is_not_taken_for_slowness() {
+    let scene = scene(16 * 1024);
+    scene.outbox.open(conn(7), Frame::text(r#"{"id":1}"#));
+    let text: Arc<str> = format!(r#"{{"id":"1","text":"{}"}}"#, "x".repeat(10_000)).into();
+    scene.outbox.snapshot((1..=60).map(|number| FeedUser {
+        id: id(number),
+        version: 1,
+        json: Arc::clone(&text),
+    }));
+    let out = scene.take(false);
+    let kinds: Vec<_> = out[1..].iter().map(|message| data(message)["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["snapshot", "changes", "changes"]);
+    let more: Vec<_> = out[1..].iter().map(|message| data(message).get("more").is_some()).collect();
+    assert_eq!(more, [true, true, false], "all but the last say that there is more");
+    let count = |message: &Value| data(message)["users"].as_array().unwrap().len();
+    assert_eq!(out[1..].iter().map(count).sum::<usize>(), 60);
+    assert!(!scene.outbox.is_closing());
+}
+
+#[test]
+fn who_is_hidden_while_the_snapshot_is_made_is_hidden_after_it() {
+    let scene = scene(1 << 20);
+    scene.outbox.change(user(2, 0), true);
+    scene.outbox.change(user(3, 4), true);
+    scene.outbox.snapshot([user(2, 8), user(3, 4)].into_iter());
+    scene.outbox.open(conn(7), Frame::text(r#"{"id":1}"#));
+    let out = scene.take(true);
+    let users = data(&out[2])["users"].as_array().unwrap();
+    // Of the third the version is the same, but what may be seen of it may not be.
+    assert!(users.iter().any(|user| user["id"] == "2" && user["version"] == 0));
+    assert!(users.iter().any(|user| user["id"] == "3" && user["version"] == 4));
+}
+
+#[test]
+fn a_sample_that_cannot_be_written_is_no_failed_probe() {
+    let scene = scene(4096);
+    scene.open();
+    scene.outbox.sample();
+    scene.outbox.probe();
+    scene.outbox.sample();
+    assert!(!scene.look(true).probe_failed);
+    scene.outbox.probe();
+    assert!(scene.look(true).probe_failed);
+}
+
+#[test]
+fn nobody_is_slow_because_what_they_asked_for_is_long() {
+    let scene = scene(4096);
+    scene.open();
+    scene.outbox.reply(Frame::text(&format!(r#"{{"id":2,"x":"{}"}}"#, "x".repeat(10_000))));
+    assert!(!scene.outbox.is_closing());
+    scene.outbox.push(Frame::text(&format!(r#"{{"x":"{}"}}"#, "x".repeat(5_000))));
+    assert_eq!(scene.look(false).close, Some(CloseCode::Slow), "all else counts as before");
+}

@@ -1,0 +1,26 @@
+//! The Centrifuge client protocol, version 2, as JSON: what clients say, and what they are told.
+//!
+//! # Layout
+//!
+//! - `command`: what clients say
+//! - `reply`: answers to commands, and what is told without being asked
+//! - `code`: errors and reasons to close, as numbers that every published SDK knows
+//!
+//! # Guarantees
+//!
+//! - Field names and numbers are those of the reference server, so that published SDKs work unchanged.
+//! - What cannot be read is an error that says nothing of what was in it.
+//!
+//! # Deliberately absent
+//!
+//! The protobuf encoding; recovery from a stream's history, for what a client is given is always the present state;
+//! publishing by clients.
+
+mod code;
+mod command;
+mod reply;
+
+pub use code::{CloseCode, ErrorReply};
+pub use command::{Command, CommandKind, ConnectRequest, Malformed, Message, Request, is_pong, messages};
+pub(crate) use command::{lines, read_message};
+pub use reply::{ClientInfo, ConnectReply, Frame, PresenceStats};

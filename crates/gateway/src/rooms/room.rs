@@ -1,0 +1,254 @@
+//! One room.
+
+use std::sync::Arc;
+
+use domain::UserId;
+use hashbrown::HashMap;
+use presence::ConnId;
+
+use super::{Entrant, RoomName};
+use crate::hub::person::Shown;
+use crate::outbox::Outbox;
+use crate::protocol::{ClientInfo, Frame, PresenceStats};
+
+/// One message brings news up to this; the rest follows in further messages. SDKs take a megabyte at least.
+const MESSAGE_BYTES_MAX: usize = 256 * 1024;
+
+/// A connection that may be told something, and whose it is.
+pub(crate) type Recipient = (UserId, Arc<Outbox>);
+
+/// Somebody in a room.
+struct Member {
+    info: ClientInfo,
+    connections: Vec<(ConnId, Arc<Outbox>)>,
+    shown: Arc<Shown>,
+    /// Whether others were told that they are here, and not yet that they are gone.
+    is_told: bool,
+    /// Whether somebody found them in an answer to `presence` before others were told.
+    is_listed: bool,
+    /// Whether the room will look at them at the end of the window.
+    is_due: bool,
+}
+
+impl Member {
+    /// Whether others are to know of them.
+    fn is_to_be_seen(&self) -> bool {
+        !self.connections.is_empty() && self.shown.in_rooms()
+    }
+
+    /// Whether `viewer` finds them in the room: who was told of, and whose coming will be.
+    fn is_seen_by(&self, viewer: UserId) -> bool {
+        let is_in = self.is_told || self.is_listed || self.is_to_be_seen();
+        viewer == self.info.user || (is_in && !self.shown.is_never(viewer))
+    }
+
+    /// What there is to tell, if anything changed since others were told.
+    fn change(&self) -> Option<Change> {
+        match (self.is_told, self.is_to_be_seen()) {
+            (false, true) => Some(Change::Join),
+            (true, false) => Some(Change::Leave),
+            // Whoever found them is told that they left; for others it is about somebody they do not know.
+            (false, false) if self.is_listed => Some(Change::Leave),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Join,
+    Leave,
+}
+
+/// What everybody but a few is told of somebody.
+struct News {
+    user: UserId,
+    shown: Arc<Shown>,
+    line: String,
+}
+
+/// Who is in a room.
+pub(super) struct Room {
+    name: RoomName,
+    members: HashMap<UserId, Member, foldhash::fast::RandomState>,
+}
+
+impl Room {
+    pub(super) fn new(name: RoomName) -> Room {
+        Room { name, members: HashMap::default() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// A connection comes in; true if there is something to tell.
+    pub(super) fn enter(&mut self, entrant: Entrant) -> bool {
+        let Entrant { info, conn, outbox, shown } = entrant;
+        let member = self.members.entry(info.user).or_insert_with(|| Member {
+            info,
+            connections: Vec::new(),
+            shown: shown.clone(),
+            is_told: false,
+            is_listed: false,
+            is_due: false,
+        });
+        if member.shown.epoch < shown.epoch {
+            member.shown = shown;
+        }
+        if !member.connections.iter().any(|(known, _)| *known == conn) {
+            member.connections.push((conn, outbox));
+        }
+        mark(member)
+    }
+
+    /// A connection goes; true if there is something to tell.
+    pub(super) fn leave(&mut self, user: UserId, conn: ConnId) -> bool {
+        let Some(member) = self.members.get_mut(&user) else { return false };
+        member.connections.retain(|(known, _)| *known != conn);
+        mark(member)
+    }
+
+    /// Somebody shows themselves differently; true if there is something to tell at the end of the window. Those who may
+    /// never see them, or may again, are told at once.
+    pub(super) fn show(&mut self, user: UserId, shown: &Arc<Shown>) -> bool {
+        let Some(member) = self.members.get_mut(&user) else { return false };
+        if shown.epoch <= member.shown.epoch {
+            return false;
+        }
+        let before = std::mem::replace(&mut member.shown, shown.clone());
+        let is_due = mark(member);
+        if !member.is_told || before.privacy.never == shown.privacy.never {
+            return is_due;
+        }
+        let joins = Frame::text(&line(&self.name, Change::Join, &member.info));
+        let leaves = Frame::text(&line(&self.name, Change::Leave, &member.info));
+        for (viewer, other) in self.members.iter().filter(|(viewer, _)| **viewer != user) {
+            let frame = match (before.is_never(*viewer), shown.is_never(*viewer)) {
+                (true, false) if shown.in_rooms() => &joins,
+                (false, true) => &leaves,
+                _ => continue,
+            };
+            for (_, outbox) in &other.connections {
+                outbox.push(frame.clone());
+            }
+        }
+        is_due
+    }
+
+    /// Tells what changed since the last time, and forgets who is gone.
+    pub(super) fn tell(&mut self) {
+        let news = self.news();
+        for member in self.members.values_mut() {
+            member.is_due = false;
+        }
+        self.spread(&news);
+        self.members.retain(|_, member| member.is_told || !member.connections.is_empty());
+    }
+
+    /// Whom `viewer` sees. Nobody is told anything by it, but whoever is seen here will be said to leave.
+    pub(super) fn presence(&mut self, viewer: UserId) -> Vec<ClientInfo> {
+        let mut seen = Vec::new();
+        for member in self.members.values_mut().filter(|member| member.is_seen_by(viewer)) {
+            member.is_listed |= !member.is_told && member.info.user != viewer;
+            seen.push(member.info.clone());
+        }
+        seen
+    }
+
+    /// How many `viewer` sees.
+    pub(super) fn stats(&self, viewer: UserId) -> PresenceStats {
+        let mut stats = PresenceStats::default();
+        for member in self.members.values().filter(|member| member.is_seen_by(viewer)) {
+            stats.users += 1;
+            stats.clients += member.connections.len().max(1) as u32;
+        }
+        stats
+    }
+
+    /// The connections that may know of `user`, without their own. None if they are more than `max`.
+    pub(super) fn who_may_see(&self, user: UserId, max: usize) -> Option<Vec<Recipient>> {
+        let Some(member) = self.members.get(&user).filter(|member| member.is_to_be_seen()) else {
+            return Some(Vec::new());
+        };
+        let others =
+            self.members.iter().filter(|(viewer, _)| **viewer != user && !member.shown.is_never(**viewer));
+        let recipients: Vec<Recipient> = others
+            .flat_map(|(viewer, other)| other.connections.iter().map(|(_, outbox)| (*viewer, outbox.clone())))
+            .take(max + 1)
+            .collect();
+        (recipients.len() <= max).then_some(recipients)
+    }
+
+    /// What is to be told, which from now on counts as told.
+    fn news(&mut self) -> Vec<News> {
+        let mut news = Vec::new();
+        for (user, member) in self.members.iter_mut().filter(|(_, member)| member.is_due) {
+            let Some(change) = member.change() else { continue };
+            member.is_told = change == Change::Join;
+            member.is_listed = false;
+            let line = line(&self.name, change, &member.info);
+            news.push(News { user: *user, shown: member.shown.clone(), line });
+        }
+        news
+    }
+
+    /// Everybody is told everything in as few frames as it fits into, but for what they may not know.
+    fn spread(&self, news: &[News]) {
+        if news.is_empty() {
+            return;
+        }
+        let everything = frames(news.iter());
+        let has_exceptions =
+            news.iter().any(|one| !one.shown.privacy.never.is_empty() || !one.shown.in_rooms());
+        for (viewer, member) in &self.members {
+            if member.connections.is_empty() {
+                continue;
+            }
+            let may_know = |one: &&News| {
+                if one.user == *viewer { one.shown.in_rooms() } else { !one.shown.is_never(*viewer) }
+            };
+            let special = has_exceptions && !news.iter().all(|one| may_know(&one));
+            let special = special.then(|| frames(news.iter().filter(may_know)));
+            let told = special.as_ref().unwrap_or(&everything);
+            for (_, outbox) in &member.connections {
+                told.iter().for_each(|frame| outbox.push(frame.clone()));
+            }
+        }
+    }
+}
+
+/// Has the room look at a member at the end of the window; false if it will already, or need not.
+fn mark(member: &mut Member) -> bool {
+    let is_new = !member.is_due && (member.change().is_some() || member.connections.is_empty());
+    member.is_due |= is_new;
+    is_new
+}
+
+/// News as messages of many lines, none of them much longer than SDKs take.
+fn frames<'a>(news: impl Iterator<Item = &'a News>) -> Vec<Frame> {
+    let (mut frames, mut text) = (Vec::new(), String::new());
+    for one in news {
+        if !text.is_empty() && text.len() + one.line.len() >= MESSAGE_BYTES_MAX {
+            frames.push(Frame::text(&text));
+            text.clear();
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&one.line);
+    }
+    if !text.is_empty() {
+        frames.push(Frame::text(&text));
+    }
+    frames
+}
+
+fn line(name: &str, change: Change, info: &ClientInfo) -> String {
+    let what = match change {
+        Change::Join => "join",
+        Change::Leave => "leave",
+    };
+    let channel = serde_json::Value::from(name);
+    format!(r#"{{"push":{{"channel":{channel},"{what}":{{"info":{}}}}}}}"#, info.to_json())
+}

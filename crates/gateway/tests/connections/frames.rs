@@ -1,0 +1,124 @@
+//! What is not a WebSocket, or not the protocol.
+
+use std::time::Duration;
+
+use futures_util::SinkExt;
+use gateway::counters::Ending;
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::scene::{Scene, token};
+
+#[tokio::test]
+async fn a_ping_is_answered_with_what_it_brought() {
+    let scene = Scene::start().await;
+    let mut client = scene.member(1).await;
+    client.socket.send(Message::Ping("are you there".into())).await.unwrap();
+    assert_eq!(client.hear().await, Message::Pong("are you there".into()));
+}
+
+#[tokio::test]
+async fn frames_that_break_the_rfc_end_the_connection_with_the_code_it_names() {
+    let scene = Scene::with(|settings| settings.connections.message_bytes_max = 2048).await;
+    let too_long = [&[0x81, 0x80 | 126, 0x08, 0x01][..], &[0; 4]].concat();
+    let cases: [(&[u8], u16); 6] = [
+        (b"\x81\x02{}", 1002),
+        (b"GET / HTTP/1.1\r\n\r\n", 1002),
+        (b"\xc1\x80\0\0\0\0", 1002),
+        (b"\x80\x80\0\0\0\0", 1002),
+        (b"\x81\x81\0\0\0\0\xff", 1007),
+        (&too_long, 1009),
+    ];
+    for (bytes, code) in cases {
+        let mut client = scene.open().await;
+        client.socket.get_mut().write_all(bytes).await.unwrap();
+        assert_eq!(client.closed().await.0, code, "{bytes:02x?}");
+    }
+    scene.until("all are gone", || scene.gateway.door.open_count() == 0).await;
+    assert_eq!(scene.gateway.counters.sessions.ended.get(Ending::BadRequest), 6);
+}
+
+#[tokio::test]
+async fn who_sends_a_long_message_to_its_end_is_still_told_that_it_is_too_long() {
+    let scene = Scene::with(|settings| settings.connections.message_bytes_max = 2048).await;
+    let mut client = scene.member(1).await;
+    let length: u64 = 1 << 20;
+    let head = [&[0x81, 0x80 | 127][..], &length.to_be_bytes(), &[0; 4]].concat();
+    let stream = client.socket.get_mut();
+    stream.write_all(&head).await.unwrap();
+    // In pieces: a server that has hung up meanwhile would refuse one of them.
+    for piece in vec![b'x'; length as usize].chunks(1 << 16) {
+        stream.write_all(piece).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(client.closed().await, (1009, "message too long".to_owned()));
+    drop(client);
+    scene.until("it is gone", || scene.gateway.door.open_count() == 0).await;
+}
+
+#[tokio::test]
+async fn what_is_not_the_protocol_ends_the_connection_for_good() {
+    let scene = Scene::start().await;
+    let connect = json!({"id": 1, "connect": {"token": token(1)}}).to_string();
+    let cases = [
+        vec!["nonsense".to_owned()],
+        vec![String::new()],
+        vec![connect.clone(), " \n".to_owned()],
+        vec!["{\"id\":1".to_owned()],
+        vec!["[]".to_owned()],
+        vec!["{\"connect\":{}}".to_owned()],
+        // Something else comes before `connect`.
+        vec!["{\"id\":1,\"rpc\":{\"method\":\"status.get\"}}".to_owned()],
+        vec!["{\"id\":1,\"dance\":{}}".to_owned()],
+        vec![connect.clone(), connect.replace("\"id\":1", "\"id\":2")],
+        vec![connect.clone(), "{}{}".to_owned()],
+    ];
+    for messages in cases {
+        let mut client = scene.open().await;
+        for message in &messages {
+            client.say(message.clone()).await;
+        }
+        assert_eq!(client.closed().await, (3501, "bad request".to_owned()), "{messages:?}");
+    }
+    let mut client = scene.member(1).await;
+    client.socket.send(Message::binary(b"{}".to_vec())).await.unwrap();
+    assert_eq!(client.closed().await.0, 3501);
+    // Who says goodbye with the same breath is still told why.
+    let mut client = scene.member(1).await;
+    client.socket.get_mut().write_all(b"\x82\x80\0\0\0\0\x88\x80\0\0\0\0").await.unwrap();
+    assert_eq!(client.closed().await.0, 3501);
+}
+
+#[tokio::test]
+async fn who_says_nothing_is_closed_as_stale() {
+    let scene =
+        Scene::with(|settings| settings.connections.connect_timeout = Duration::from_millis(100)).await;
+    let mut silent = scene.open().await;
+    let mut pinging = scene.open().await;
+    pinging.socket.send(Message::Ping("x".into())).await.unwrap();
+    assert_eq!(silent.closed().await, (3502, "stale".to_owned()));
+    assert_eq!(pinging.closed().await.0, 3502);
+}
+
+#[tokio::test]
+async fn messages_come_in_fragments_and_in_pieces() {
+    let scene = Scene::start().await;
+    let mut client = scene.open().await;
+    let text = json!({"id": 1, "connect": {"token": token(1)}}).to_string();
+    let (first, rest) = text.as_bytes().split_at(20);
+    let frame = |head: u8, payload: &[u8]| {
+        let length = (payload.len() as u16).to_be_bytes();
+        match payload.len() {
+            short @ 0..126 => [&[head, 0x80 | short as u8, 0, 0, 0, 0][..], payload].concat(),
+            _ => [&[head, 0x80 | 126, length[0], length[1], 0, 0, 0, 0][..], payload].concat(),
+        }
+    };
+    let bytes = [frame(0x01, first), frame(0x89, b"between"), frame(0x80, rest)].concat();
+    for piece in bytes.chunks(7) {
+        client.socket.get_mut().write_all(piece).await.unwrap();
+        client.socket.get_mut().flush().await.unwrap();
+    }
+    assert_eq!(client.hear().await, Message::Pong("between".into()));
+    assert!(client.reply(1).await["connect"]["client"].is_string());
+}

@@ -1,0 +1,405 @@
+//! The roster against a naive model that keeps the bare facts and works everything out again each second.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use domain::UnixTime;
+use presence::{
+    AppState, ConnId, Declaration, Declared, DeviceId, DeviceView, Goodbye, Hello, Input, Moment, Remembered,
+    Status, View,
+};
+use support::actions::{Action, check, hasty, history};
+use support::user;
+use support::world::{World, everyone};
+
+#[derive(Clone, Debug)]
+struct Session {
+    conn: Option<ConnId>,
+    hello: Hello,
+    heard_ms: u64,
+    sign_ms: u64,
+    away: bool,
+    /// Over, and only shown.
+    ghost: bool,
+}
+
+impl Session {
+    /// From when on it is away, and gone, in whole seconds.
+    fn deadlines_s(&self) -> (u64, u64) {
+        let policy = hasty();
+        let ms = |seconds: u32| u64::from(seconds) * 1000;
+        let (heartbeat, missed) = (policy.heartbeat.0, policy.missed_max);
+        let (away_s, gone) = match (self.hello.app, self.conn) {
+            (AppState::Foreground, Some(_)) => {
+                // Asked in the first second after it is overdue, and then given its time.
+                let asked_s = (self.heard_ms + ms(heartbeat)).div_ceil(1000);
+                (asked_s + u64::from(policy.probe.0), heartbeat * missed)
+            }
+            (AppState::Foreground, None) => {
+                ((self.heard_ms + ms(2 * heartbeat)).div_ceil(1000), heartbeat * missed)
+            }
+            _ => ((self.heard_ms + ms(policy.background_away.0)).div_ceil(1000), policy.background_gone.0),
+        };
+        (away_s, (self.sign_ms + ms(gone)) / 1000)
+    }
+
+    fn is_online(&self) -> bool {
+        !self.away && self.hello.app != AppState::Inactive
+    }
+}
+
+#[derive(Default)]
+struct Person {
+    sessions: Vec<Session>,
+    declaration: Option<Declaration>,
+    seeding: u32,
+    last_seen: Option<UnixTime>,
+    /// The latest sign of life of sessions that are over.
+    last_alive: u64,
+    level: u32,
+    up_since_s: u64,
+    left_at_s: Option<u64>,
+    dropped: bool,
+    grace_until_s: Option<u64>,
+    pending_until_s: Option<u64>,
+    pending_hidden: bool,
+    /// Several sessions went in the same second. Which was the last decides whether anybody could see it.
+    went_together: bool,
+}
+
+impl Person {
+    fn own(&self) -> Status {
+        if self.sessions.is_empty() {
+            return if self.pending_until_s.is_some() { Status::Pending } else { Status::Offline };
+        }
+        let automatic =
+            if self.sessions.iter().any(Session::is_online) { Status::Online } else { Status::Away };
+        let says = |declared| self.sessions.iter().any(|session| session.hello.declared == Some(declared));
+        let online_and_says_so =
+            || self.sessions.iter().any(|it| it.is_online() && it.hello.declared == Some(Declared::Online));
+        match &self.declaration {
+            Some(Declaration { status: Declared::Invisible, .. }) => Status::Invisible,
+            Some(Declaration { status: Declared::Busy, .. }) => Status::Busy,
+            Some(Declaration { status: Declared::Away, .. }) => Status::Away,
+            Some(Declaration { status: Declared::Online, .. }) => automatic,
+            None if says(Declared::Invisible) => Status::Invisible,
+            None if says(Declared::Busy) => Status::Busy,
+            None if online_and_says_so() => Status::Online,
+            None if says(Declared::Away) => Status::Away,
+            None => automatic,
+        }
+    }
+
+    fn public(&self) -> Status {
+        match self.own() {
+            Status::Invisible => Status::Offline,
+            Status::Pending if self.pending_hidden => Status::Offline,
+            own => own,
+        }
+    }
+
+    fn devices(&self) -> Vec<DeviceView> {
+        let mut ids: Vec<DeviceId> = self.sessions.iter().map(|it| it.hello.device.clone()).collect();
+        ids.sort();
+        ids.dedup();
+        let view = |id: DeviceId| {
+            let of_it = || self.sessions.iter().filter(|session| session.hello.device == id);
+            let app = AppState::ALL.into_iter().find(|app| of_it().any(|it| it.hello.app == *app)).unwrap();
+            let status = if of_it().any(Session::is_online) { Status::Online } else { Status::Away };
+            let platform = of_it().next_back().unwrap().hello.platform;
+            DeviceView { id: id.clone(), platform, app, status }
+        };
+        ids.into_iter().map(view).collect()
+    }
+
+    /// Does something, and sees what others know afterwards of when the person was last here.
+    fn change(&mut self, now_ms: u64, act: impl FnOnce(&mut Person)) {
+        let (own, public) = (self.own(), self.public());
+        act(self);
+        if public != Status::Offline && self.public() == Status::Offline && own != Status::Pending {
+            let at_ms = if self.own() == Status::Invisible { now_ms } else { self.last_alive };
+            self.last_seen = Some(Moment(at_ms).seconds());
+        }
+    }
+
+    fn come(&mut self, now_ms: u64, conn: Option<ConnId>, hello: Hello) {
+        let now_s = now_ms / 1000;
+        self.sessions.retain(|session| !session.ghost);
+        self.grace_until_s = None;
+        if self.sessions.is_empty() {
+            let forget = u64::from(hasty().flap_forget.0);
+            match self.left_at_s {
+                Some(left) if now_s - left <= forget => {
+                    // Two, four and six seconds: levels end where the grace does.
+                    if self.dropped && conn.is_some() {
+                        self.level = (self.level + 1).min(4);
+                    }
+                }
+                _ => self.level = 0,
+            }
+            self.dropped = false;
+            self.up_since_s = now_s;
+            self.pending_until_s = None;
+        }
+        self.sessions.push(Session {
+            conn,
+            hello,
+            heard_ms: now_ms,
+            sign_ms: now_ms,
+            away: false,
+            ghost: false,
+        });
+    }
+
+    fn go(&mut self, now_ms: u64, index: usize, clean: bool, dropped: bool) {
+        let now_s = now_ms / 1000;
+        let alive_ms = if clean { now_ms } else { self.sessions[index].sign_ms };
+        self.last_alive = self.last_alive.max(alive_ms);
+        if self.sessions.len() > 1 {
+            self.sessions.remove(index);
+            return;
+        }
+        self.level =
+            self.level.saturating_sub(((now_s - self.up_since_s) / u64::from(hasty().flap_forget.0)) as u32);
+        self.left_at_s = Some(now_s);
+        self.dropped = dropped;
+        let grace = [0, 0, 2, 4, 6][self.level as usize];
+        if dropped && grace > 0 {
+            self.sessions[index].ghost = true;
+            self.sessions[index].conn = None;
+            self.grace_until_s = Some((now_ms + grace * 1000).div_ceil(1000));
+        } else {
+            self.sessions.remove(index);
+        }
+    }
+
+    fn take(&mut self, now_ms: u64, input: Input) {
+        let by_conn =
+            |person: &Person, conn| person.sessions.iter().position(|session| session.conn == Some(conn));
+        let by_heartbeats = |person: &Person, device: &DeviceId| {
+            let of_it = |it: &Session| it.conn.is_none() && !it.ghost && it.hello.device == *device;
+            person.sessions.iter().position(of_it)
+        };
+        let hear = |session: &mut Session| {
+            (session.heard_ms, session.sign_ms, session.away) = (now_ms, now_ms, false);
+        };
+        match input {
+            Input::Connected { conn, hello } => self.come(now_ms, Some(conn), hello),
+            Input::Heartbeat { hello } => match by_heartbeats(self, &hello.device) {
+                Some(index) => {
+                    hear(&mut self.sessions[index]);
+                    self.sessions[index].hello = hello;
+                }
+                None => self.come(now_ms, None, hello),
+            },
+            Input::Goodbye { device } => {
+                if let Some(index) = by_heartbeats(self, &device) {
+                    self.go(now_ms, index, true, false);
+                }
+            }
+            Input::SignOut { device } => {
+                while let Some(index) = self.sessions.iter().position(|it| it.hello.device == device) {
+                    if self.sessions[index].ghost {
+                        self.sessions.remove(index);
+                        self.grace_until_s = None;
+                    } else {
+                        self.go(now_ms, index, false, false);
+                    }
+                }
+            }
+            Input::Traffic { seeding, .. } => self.seeding = seeding,
+            Input::Heard { conn } => {
+                let index = by_conn(self, conn).unwrap();
+                hear(&mut self.sessions[index]);
+            }
+            Input::ProbeAnswered { conn } => {
+                let index = by_conn(self, conn).unwrap();
+                self.sessions[index].sign_ms = now_ms;
+            }
+            Input::ProbeFailed { conn } => {
+                let index = by_conn(self, conn).unwrap();
+                let session = &self.sessions[index];
+                let patience = match session.hello.app {
+                    AppState::Foreground => hasty().heartbeat,
+                    _ => hasty().background_away,
+                };
+                if now_ms >= session.heard_ms + u64::from(patience.0) * 1000 {
+                    self.go(now_ms, index, false, false);
+                }
+            }
+            Input::App { conn, state } => {
+                let index = by_conn(self, conn).unwrap();
+                hear(&mut self.sessions[index]);
+                self.sessions[index].hello.app = state;
+            }
+            Input::Declare { conn, declaration } => {
+                let index = by_conn(self, conn).unwrap();
+                hear(&mut self.sessions[index]);
+                self.sessions[index].hello.declared = None;
+                let now = Moment(now_ms).seconds();
+                self.declaration = declaration.filter(|said| said.until.is_none_or(|until| until > now));
+            }
+            Input::Closed { conn, how } => {
+                let index = by_conn(self, conn).unwrap();
+                self.go(now_ms, index, how == Goodbye::Clean, how == Goodbye::Dropped);
+            }
+        }
+    }
+
+    /// Works everything out again.
+    fn second(&mut self, now_s: u64) {
+        let now_ms = now_s * 1000;
+        let going = self.sessions.iter().filter(|it| !it.ghost && now_s >= it.deadlines_s().1).count();
+        self.went_together = going > 1;
+        while let Some(index) = self.sessions.iter().position(|it| !it.ghost && now_s >= it.deadlines_s().1) {
+            self.change(now_ms, |person| person.go(now_ms, index, false, false));
+        }
+        self.change(now_ms, |person| {
+            for session in person.sessions.iter_mut().filter(|session| !session.ghost) {
+                session.away |= now_s >= session.deadlines_s().0;
+            }
+        });
+        if self.declaration.as_ref().is_some_and(|said| said.until.is_some_and(|it| u64::from(it.0) <= now_s))
+        {
+            self.change(now_ms, |person| person.declaration = None);
+        }
+        if self.grace_until_s.is_some_and(|until| until <= now_s) {
+            self.change(now_ms, |person| {
+                person.sessions.clear();
+                person.grace_until_s = None;
+            });
+        }
+        if self.pending_until_s.is_some_and(|until| until <= now_s) {
+            self.change(now_ms, |person| person.pending_until_s = None);
+            self.left_at_s = Some(now_s);
+        }
+    }
+
+    fn own_view(&self, who: u64) -> View {
+        View {
+            status: self.own(),
+            text: self.declaration.as_ref().and_then(|said| said.text.clone()),
+            until: self.declaration.as_ref().and_then(|said| said.until),
+            devices: self.devices(),
+            seeding: self.seeding,
+            ..View::unknown(user(who))
+        }
+    }
+
+    fn public_view(&self, who: u64) -> View {
+        match self.public() {
+            Status::Offline => View { last_seen: self.last_seen, ..View::unknown(user(who)) },
+            _ => {
+                let live = self.sessions.iter().map(|session| session.sign_ms).chain([self.last_alive]).max();
+                let alive = live.filter(|_| !self.sessions.is_empty()).map(|at_ms| Moment(at_ms).seconds());
+                View { last_seen: alive.or(self.last_seen), ..self.own_view(who) }
+            }
+        }
+    }
+}
+
+struct Both {
+    world: World,
+    /// By number, from 1 on.
+    persons: Vec<Person>,
+}
+
+impl Both {
+    fn new() -> Both {
+        let mut both = Both { world: World::new(), persons: everyone().map(|_| Person::default()).collect() };
+        let now_s = both.world.now_ms / 1000;
+        // The last two were here before a restart; one of them hid.
+        for (who, hidden) in [(2, true), (3, false)] {
+            let last_seen = Some(UnixTime((now_s - 100) as u32));
+            let remembered = Remembered {
+                user: user(who),
+                here: true,
+                declaration: None,
+                last_seen,
+                hidden_since: last_seen.filter(|_| hidden),
+                public_version: 1,
+                own_version: 1,
+            };
+            both.world.roster.restore(Moment(both.world.now_ms), remembered);
+            let person = &mut both.persons[who as usize - 1];
+            person.pending_until_s = Some((both.world.now_ms + 15_000).div_ceil(1000));
+            person.pending_hidden = hidden;
+            person.left_at_s = Some(now_s);
+            person.last_seen = last_seen;
+        }
+        // Everybody is watched, so nobody is forgotten.
+        for who in everyone() {
+            both.world.watch(who, true);
+        }
+        both
+    }
+
+    fn tell(&mut self, who: u64, input: Input) {
+        if self.world.tell(who, input.clone()) {
+            let now_ms = self.world.now_ms;
+            self.persons[who as usize - 1].change(now_ms, |person| person.take(now_ms, input));
+        }
+    }
+
+    fn act(&mut self, action: &Action) {
+        match action {
+            Action::Pass { ms } => self.pass(*ms),
+            Action::EveryoneHeard => {
+                for (who, conn) in self.world.open.clone() {
+                    self.tell(who, Input::Heard { conn });
+                }
+            }
+            _ => {
+                if let Some((who, input)) = self.world.input(action) {
+                    // How often a probe may fail depends on those before; the machine's own test knows.
+                    let person = &self.persons[who as usize - 1];
+                    let away = |conn| person.sessions.iter().any(|it| it.conn == Some(conn) && it.away);
+                    if !matches!(input, Input::ProbeFailed { conn } if away(conn)) {
+                        self.tell(who, input);
+                    }
+                }
+            }
+        }
+        self.compare();
+    }
+
+    /// One tick in each second, somewhere in it.
+    fn pass(&mut self, ms: u64) {
+        let end_ms = self.world.now_ms + ms;
+        while self.world.now_ms / 1000 < end_ms / 1000 {
+            let next_ms = (self.world.now_ms / 1000 + 1) * 1000;
+            self.world.now_ms = end_ms.min(next_ms + (self.world.now_ms * 7) % 1000);
+            self.world.tick();
+            for person in &mut self.persons {
+                person.second(self.world.now_ms / 1000);
+            }
+            self.compare();
+        }
+        self.world.now_ms = end_ms;
+    }
+
+    fn compare(&mut self) {
+        for who in everyone() {
+            let person = &mut self.persons[who as usize - 1];
+            let public = View { version: 0, ..self.world.roster.public_view(user(who)) };
+            if std::mem::take(&mut person.went_together) && public.status == Status::Offline {
+                person.last_seen = public.last_seen;
+            }
+            assert_eq!(public, person.public_view(who), "what others see");
+            let own = View { version: 0, last_seen: None, ..self.world.roster.own_view(user(who)) };
+            assert_eq!(own, person.own_view(who), "what one's own devices see");
+        }
+        self.world.effects.clear();
+    }
+}
+
+#[test]
+fn the_roster_agrees_with_a_naive_model() {
+    check(800, history(), |actions| {
+        let mut both = Both::new();
+        for action in &actions {
+            both.act(action);
+        }
+        both.pass(40_000);
+    });
+}

@@ -1,0 +1,97 @@
+//! The configuration as presence and the gateway want it.
+
+use std::time::Duration;
+
+use domain::Seconds;
+use gateway::settings::{
+    ConnectionSettings, GatewaySettings, PeopleSettings, Secret, TokenSettings, WebhookSettings,
+};
+use presence::Policy;
+
+use crate::config::{Config, WebOrigin};
+use crate::tracker_settings::seconds;
+
+/// Each sign of life is remembered, at most once a second: after a crash "last seen" is the truth.
+const REMEMBER_EVERY: Seconds = Seconds(1);
+
+impl Config {
+    /// When a device counts as here, away and gone.
+    pub fn presence_policy(&self) -> Policy {
+        let presence = &self.presence;
+        Policy {
+            heartbeat: Seconds(presence.heartbeat_s),
+            ping: Seconds(presence.ping_s),
+            probe: Seconds(presence.probe_s),
+            probes_max: presence.probes_max,
+            missed_max: presence.missed_heartbeats_max,
+            background_away: Seconds(presence.background_away_s),
+            background_gone: Seconds(presence.background_gone_s),
+            pending: Seconds(presence.pending_s),
+            flap_grace: Seconds(presence.flap_grace_s),
+            flap_grace_max: Seconds(presence.flap_grace_max_s),
+            flap_forget: Seconds(presence.flap_forget_s),
+            devices_max: presence.devices_max,
+            remember: REMEMBER_EVERY,
+        }
+    }
+
+    /// Everything the gateway goes by. `kept_secret` is the one in the data folder, for where none is configured.
+    pub fn gateway_settings(&self, kept_secret: Option<String>) -> GatewaySettings {
+        let gateway = &self.gateway;
+        let hmac_secret = gateway.token_hmac_secret.reveal().map(str::to_owned).or(kept_secret);
+        let webhook = gateway.webhook_url.as_str().map(|url| WebhookSettings {
+            url: url.to_owned(),
+            ca_file: gateway.webhook_ca_file.clone(),
+            secret: Secret::new(gateway.webhook_secret.reveal().unwrap_or_default()),
+            give_up: seconds(gateway.webhook_give_up_s),
+        });
+        GatewaySettings {
+            tokens: TokenSettings {
+                hmac_secret: hmac_secret.map(Secret::new),
+                public_key_file: gateway.token_public_key_file.clone(),
+                jwks_file: gateway.token_jwks_file.clone(),
+                audience: gateway.token_audience.as_str().map(str::to_owned),
+                issuer: gateway.token_issuer.as_str().map(str::to_owned),
+            },
+            connections: self.connection_settings(),
+            people: self.people_settings(),
+            webhook,
+        }
+    }
+
+    fn connection_settings(&self) -> ConnectionSettings {
+        let gateway = &self.gateway;
+        ConnectionSettings {
+            allowed_origins: gateway
+                .allowed_origins
+                .iter()
+                .map(WebOrigin::as_str)
+                .map(str::to_owned)
+                .collect(),
+            connections_max: gateway.connections_max as usize,
+            connections_per_address_max: gateway.connections_per_address_max,
+            connect_timeout: seconds(gateway.connect_timeout_s),
+            write_timeout: seconds(gateway.write_timeout_s),
+            message_bytes_max: gateway.message_kib_max as usize * 1024,
+            commands_per_s: gateway.commands_per_s,
+            outbox_bytes_max: gateway.outbox_kib_max as usize * 1024,
+            ping: seconds(self.presence.ping_s),
+            batch: Duration::from_millis(self.presence.batch_ms.into()),
+            goodbye: Duration::from_millis(gateway.goodbye_ms.into()),
+            ..ConnectionSettings::default()
+        }
+    }
+
+    fn people_settings(&self) -> PeopleSettings {
+        let (presence, gateway) = (&self.presence, &self.gateway);
+        PeopleSettings {
+            tracked_max: gateway.tracked_max,
+            rooms_max: gateway.rooms_max,
+            room_access: gateway.room_access,
+            text_bytes_max: presence.text_bytes_max,
+            typing: seconds(presence.typing_s),
+            history_days: presence.history_days,
+            sample_one_in: presence.sample_one_in,
+        }
+    }
+}

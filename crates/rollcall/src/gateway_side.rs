@@ -1,0 +1,87 @@
+//! The gateway beside the tracker: what it is given, and how it is started.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use access::Gate;
+use anyhow::Context;
+use async_trait::async_trait;
+use domain::UserId;
+use gateway::Gateway;
+use gateway::gateway::GatewayParts;
+use gateway::traffic::{TrafficCount, TrafficCounts, TrafficUnknown};
+use people::People;
+use tracing::debug;
+use views::Activity;
+
+use crate::backends::system_clock;
+use crate::config::Config;
+use crate::gateway_secret;
+
+/// Starts the gateway. Nobody can connect before the site serves.
+pub async fn start(
+    config: &Config,
+    data: &Path,
+    people: People,
+    traffic: Traffic,
+) -> anyhow::Result<Arc<Gateway>> {
+    let secret = gateway_secret::for_server(config, data)?;
+    let mut seed = [0; 8];
+    getrandom::fill(&mut seed)
+        .map_err(|error| anyhow::anyhow!("the system gives no random numbers: {error}"))?;
+    let gateway = Gateway::start(GatewayParts {
+        people,
+        clock: system_clock(),
+        traffic: Arc::new(traffic),
+        policy: config.presence_policy(),
+        settings: config.gateway_settings(secret),
+        seed: u64::from_le_bytes(seed),
+    })
+    .await
+    .context("cannot start the gateway")?;
+    debug!("the gateway is up");
+    Ok(gateway)
+}
+
+/// What people's torrent clients do, by the lists of who seeds and who leeches.
+pub struct Traffic {
+    /// Who has which passkey.
+    pub gate: Arc<Gate>,
+    /// The lists.
+    pub activity: Activity,
+}
+
+#[async_trait]
+impl TrafficCounts for Traffic {
+    async fn counts(&self, users: &[UserId]) -> Result<Vec<TrafficCount>, TrafficUnknown> {
+        let mut counts = Vec::with_capacity(users.len());
+        let mut failure = None;
+        for user in users {
+            let count = match self.gate.passkey_of(*user) {
+                Some(passkey) => self.activity.counts(&passkey).await,
+                None => Ok(views::activity::Counts::default()),
+            };
+            let count = match count {
+                Ok(count) => count,
+                // Of the others it can be told all the same.
+                Err(error) => {
+                    failure = Some(TrafficUnknown(error.to_string()));
+                    continue;
+                }
+            };
+            counts.push(TrafficCount {
+                user: *user,
+                seeding: clamp(count.seeding),
+                leeching: clamp(count.leeching),
+            });
+        }
+        match failure {
+            Some(failure) if counts.is_empty() => Err(failure),
+            _ => Ok(counts),
+        }
+    }
+}
+
+fn clamp(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,177 @@
+//! A program with many people before it, and a few who watch them.
+
+use std::time::Duration;
+
+use domain::clock::Stopwatch;
+use loadgen::crowd::speech::{Speech, TokenKey};
+use loadgen::crowd::{Crowd, CrowdPlan, Ending, Event, Member, friends};
+use testkit::{Server, ServerBuilder, eventually, http};
+
+use crate::watcher::Watcher;
+
+const SECRET: &str = "a secret of tests, of at least 32 characters";
+/// People, unless `LOAD_SESSIONS` says otherwise: what a debug build on a busy machine takes in a second or two.
+const PEOPLE_DEFAULT: usize = 2_000;
+/// Those who watch; each watches every second person, as one may have only so many friends.
+pub const WATCHERS: usize = 4;
+/// The first person's id; watchers come before.
+pub const FIRST_PERSON: u64 = 1_000;
+/// Friends that each person has among the others.
+const FRIENDS: u32 = 4;
+/// Connections on their way at once: what waits in the program's queue.
+const OPENING_MAX: usize = 512;
+/// Generous: the machine may be busy with other tests.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A program and everybody before it.
+pub struct Site {
+    pub server: Server,
+    pub crowd: Crowd,
+    pub watchers: Vec<Watcher>,
+    /// The members who stand for people, in order of their ids.
+    pub people: Vec<Member>,
+    /// Endings that nobody asked for since they were last looked at.
+    pub endings: Vec<(Member, Ending)>,
+}
+
+/// How many people there are.
+pub fn people_count() -> usize {
+    let text = std::env::var("LOAD_SESSIONS").unwrap_or_else(|_| PEOPLE_DEFAULT.to_string());
+    text.parse().unwrap_or_else(|_| panic!("LOAD_SESSIONS={text} is not a number"))
+}
+
+/// Whether somebody asked for more than what every run of the tests does.
+pub fn is_long_run() -> bool {
+    std::env::var_os("LOAD_SESSIONS").is_some()
+}
+
+/// A program that takes a crowd from one machine.
+pub fn builder() -> ServerBuilder {
+    Server::builder(env!("CARGO_BIN_EXE_rollcall"))
+        .set("gateway.token_hmac_secret", format!("\"{SECRET}\""))
+        .set("site.metrics_open", true)
+        .set("log.level", "\"warn\"")
+}
+
+impl Site {
+    /// Starts it, with everybody befriended and nobody connected.
+    pub fn start(builder: ServerBuilder) -> Site {
+        loadgen::process::open_many_files();
+        let server = builder.start();
+        let count = people_count();
+        let ids = |position: usize| FIRST_PERSON + position as u64;
+        let mut pairs: Vec<(u64, u64)> = friends::ring(count as u32, FRIENDS)
+            .into_iter()
+            .map(|(one, other)| (FIRST_PERSON - 1 + one, FIRST_PERSON - 1 + other))
+            .collect();
+        for watcher in 0..WATCHERS {
+            let watched = (0..count).filter(|position| position % 2 == watcher % 2);
+            pairs.extend(watched.map(|position| (watcher as u64 + 1, ids(position))));
+        }
+        friends::write(&server.data_folder(), &pairs).unwrap();
+        let speech = Speech::Centrifuge(TokenKey::new(SECRET));
+        let plan = CrowdPlan { server: server.site_addr(), speech, opening_max: OPENING_MAX };
+        let mut crowd = Crowd::new(plan).unwrap();
+        let watchers = (0..WATCHERS).map(|watcher| crowd.join(watcher as u64 + 1, 0)).count();
+        let watchers = std::iter::repeat_with(Watcher::default).take(watchers).collect();
+        let people = (0..count).map(|position| crowd.join(ids(position), 0)).collect();
+        Site { server, crowd, watchers, people, endings: Vec::new() }
+    }
+
+    /// Starts it and connects everybody; returns when every watcher sees everybody online.
+    pub fn full(builder: ServerBuilder) -> Site {
+        let mut site = Site::start(builder);
+        site.open_watchers();
+        site.open(&site.people.clone());
+        site.all_up("everybody to be connected");
+        site.until("everybody to be online", Site::all_online);
+        site
+    }
+
+    /// Connects the watchers.
+    pub fn open_watchers(&mut self) {
+        let watchers: Vec<Member> = (0..WATCHERS).map(Member).collect();
+        self.open(&watchers);
+        self.until("the watchers to be connected", |site| (0..WATCHERS).all(|n| site.crowd.is_up(Member(n))));
+    }
+
+    /// Lets these connect.
+    pub fn open(&mut self, members: &[Member]) {
+        members.iter().for_each(|member| self.crowd.open(*member));
+    }
+
+    /// Listens once, for at most this long.
+    pub fn listen(&mut self, wait: Duration) {
+        let Site { crowd, watchers, endings, .. } = self;
+        crowd
+            .turn(wait, &mut |member, event| match event {
+                Event::Up if member.0 < WATCHERS => watchers[member.0].connected(),
+                Event::Message(line) if member.0 < WATCHERS => watchers[member.0].hear(line),
+                Event::Down(ending) => endings.push((member, ending.clone())),
+                _ => {}
+            })
+            .unwrap();
+    }
+
+    /// Listens until something is so.
+    #[track_caller]
+    pub fn until(&mut self, what: &str, is_so: impl Fn(&Site) -> bool) {
+        let watch = Stopwatch::start();
+        while !is_so(self) {
+            assert!(watch.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain: {what}; {}", self.summary());
+            self.listen(Duration::from_millis(20));
+        }
+    }
+
+    /// Listens until nobody is on their way, and checks that everybody made it at the first attempt.
+    #[track_caller]
+    pub fn all_up(&mut self, what: &str) {
+        self.until(what, |site| site.crowd.on_their_way() == 0);
+        assert!(self.endings.is_empty(), "{what}: {:?}", self.endings.first());
+    }
+
+    /// Whether every watcher sees everybody online whom they watch.
+    pub fn all_online(&self) -> bool {
+        self.all_are("online")
+    }
+
+    /// Whether every watcher sees everybody with this status whom they watch.
+    pub fn all_are(&self, status: &str) -> bool {
+        let watched =
+            |watcher: usize| (0..self.people.len()).filter(|position| position % 2 == watcher % 2).count();
+        self.watchers.iter().enumerate().all(|(number, watcher)| watcher.count(status) == watched(number))
+    }
+
+    /// Watchers look only at what comes from now on.
+    pub fn forget_past(&mut self) {
+        self.watchers.iter_mut().for_each(Watcher::forget_past);
+    }
+
+    /// A number from the metrics page.
+    pub fn metric(&self, sample: &str) -> Option<f64> {
+        let page = http::get(self.server.site_addr(), "/metrics").body;
+        let page = String::from_utf8_lossy(&page);
+        page.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' ')?.parse().ok())
+    }
+
+    /// Waits until the metrics page shows these numbers.
+    #[track_caller]
+    pub fn shows(&self, expected: &[(&str, f64)]) {
+        for (sample, number) in expected {
+            eventually(&format!("{sample} to be {number}"), PATIENCE, || {
+                (self.metric(sample) == Some(*number)).then_some(())
+            });
+        }
+    }
+
+    fn summary(&self) -> String {
+        let shown: Vec<usize> = self.watchers.iter().map(|watcher| watcher.count("online")).collect();
+        format!(
+            "{} connected, {} on their way, {} ended (such as {:?}); watchers see {shown:?} online",
+            self.crowd.up(),
+            self.crowd.on_their_way(),
+            self.endings.len(),
+            self.endings.first()
+        )
+    }
+}

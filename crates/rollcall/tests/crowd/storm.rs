@@ -1,0 +1,95 @@
+//! Everybody reconnects at once.
+//!
+//! What is promised to those who watch, and stay connected:
+//!
+//! - In the end they see everybody online, and nobody who came back is left offline.
+//! - Of each person they are told at most the way out and the way back, each once, in order; who is back before the
+//!   watcher's next batch is not told of at all. Batches are at most one in `batch_ms`.
+//! - Who has the new connection before the old one is gone is never seen offline.
+//! - Who keeps losing the connection is given a grace, and is not seen offline at all when back within it.
+
+use std::time::Duration;
+
+use domain::clock::Stopwatch;
+use loadgen::crowd::Member;
+
+use crate::site::{Site, builder};
+
+const BATCH_MS: u64 = 100;
+
+fn site() -> Site {
+    // Longer than everybody takes to come back, however slow the machine is.
+    Site::full(builder().set("presence.flap_grace_s", 300).set("presence.flap_grace_max_s", 3600))
+}
+
+/// Everybody loses the connection and comes back at once; returns how long that took.
+fn storm(site: &mut Site) -> Duration {
+    site.forget_past();
+    let watch = Stopwatch::start();
+    for person in site.people.clone() {
+        site.crowd.close(person, false);
+        site.crowd.open(person);
+    }
+    site.all_up("everybody to come back");
+    site.until("everybody to be online again", Site::all_online);
+    // Whatever is still on its way to a watcher.
+    let settled = Stopwatch::start();
+    while settled.elapsed() < Duration::from_millis(3 * BATCH_MS) {
+        site.listen(Duration::from_millis(20));
+    }
+    assert!(site.all_online());
+    watch.elapsed()
+}
+
+#[test]
+fn p4_a_storm_of_reconnects_is_absorbed_and_friends_are_told_net_changes_only() {
+    let mut site = site();
+    let took = storm(&mut site);
+    for watcher in &site.watchers {
+        for (id, past) in &watcher.past {
+            let net: &[&[&str]] = &[&["offline", "online"], &["online"]];
+            assert!(net.iter().any(|net| past == net), "user {id} was shown as {past:?}");
+        }
+        let batches = took.as_millis() as u64 / BATCH_MS + 2;
+        assert!(watcher.publications <= batches, "{} publications in {took:?}", watcher.publications);
+    }
+    let told: usize =
+        site.watchers.iter().map(|watcher| watcher.past.values().map(Vec::len).sum::<usize>()).sum();
+    eprintln!(
+        "{} people came back within {took:?}; {told} changes were told to the watchers",
+        site.people.len()
+    );
+
+    // From the third time on, whoever is back within the grace was never away.
+    storm(&mut site);
+    let took = storm(&mut site);
+    for watcher in &site.watchers {
+        let offline = watcher.past.iter().find(|(_, past)| past.iter().any(|status| status != "online"));
+        assert_eq!(offline, None, "given a grace of minutes, and back within {took:?}");
+    }
+}
+
+#[test]
+fn p4_who_has_a_new_connection_before_the_old_one_is_gone_is_never_seen_offline() {
+    let mut site = site();
+    site.forget_past();
+    let seconds: Vec<Member> = site.people.clone().into_iter().take(300).collect();
+    let seconds: Vec<Member> = seconds
+        .into_iter()
+        .map(|person| {
+            let user = site.crowd.user(person);
+            site.crowd.join(user, 0)
+        })
+        .collect();
+    site.open(&seconds);
+    site.all_up("the second connections");
+    for person in site.people.clone().into_iter().take(300) {
+        site.crowd.close(person, false);
+    }
+    let open = (crate::site::WATCHERS + site.people.len()) as f64;
+    site.shows(&[("rollcall_presence_sessions{kind=\"connection\"}", open)]);
+    site.listen(Duration::from_millis(3 * BATCH_MS));
+    let offline = |past: &Vec<String>| past.iter().any(|status| status == "offline");
+    assert!(!site.watchers.iter().any(|watcher| watcher.past.values().any(offline)));
+    assert!(site.all_online());
+}

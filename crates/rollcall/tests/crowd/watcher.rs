@@ -1,0 +1,114 @@
+//! Somebody who watches others, and checks that what they are told makes sense.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::Deserialize;
+
+/// What a watcher was last told of a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    pub status: String,
+    pub version: u64,
+    pub last_seen: Option<u64>,
+}
+
+/// One who watches. Panics when told what nobody may be told.
+#[derive(Debug, Default)]
+pub struct Watcher {
+    /// What is shown of each person now.
+    pub shown: BTreeMap<u64, Shown>,
+    /// The statuses each person was shown with since [`Watcher::forget_past`], in order.
+    pub past: BTreeMap<u64, Vec<String>>,
+    /// Publications since [`Watcher::forget_past`].
+    pub publications: u64,
+    /// Whether the snapshot of the present connection has come, in all its parts.
+    pub has_snapshot: bool,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    push: Push,
+}
+
+#[derive(Deserialize)]
+struct Push {
+    #[serde(rename = "pub")]
+    publication: Option<Publication>,
+}
+
+#[derive(Deserialize)]
+struct Publication {
+    data: Data,
+}
+
+#[derive(Deserialize)]
+struct Data {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    users: Vec<User>,
+    #[serde(default)]
+    removed: Vec<String>,
+    /// The snapshot goes on.
+    #[serde(default)]
+    more: bool,
+}
+
+#[derive(Deserialize)]
+struct User {
+    id: String,
+    status: String,
+    version: u64,
+    #[serde(default)]
+    last_seen: Option<u64>,
+    #[serde(default, rename = "self")]
+    is_self: bool,
+}
+
+impl Watcher {
+    /// A new connection begins with a snapshot.
+    pub fn connected(&mut self) {
+        self.has_snapshot = false;
+    }
+
+    /// What was told so far is no longer of interest; what is shown now is.
+    pub fn forget_past(&mut self) {
+        self.past.clear();
+        self.publications = 0;
+    }
+
+    /// A line of the feed.
+    pub fn hear(&mut self, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        let line: Line = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let Some(Publication { data }) = line.push.publication else { return };
+        match (data.kind.as_str(), self.has_snapshot) {
+            ("snapshot", false) => self.has_snapshot = !data.more,
+            ("changes", true) => self.publications += 1,
+            _ => panic!("a {} after {} snapshot", data.kind, u8::from(self.has_snapshot)),
+        }
+        assert!(data.removed.is_empty(), "nobody was unfriended: {text}");
+        let others = data.users.into_iter().filter(|user| !user.is_self);
+        let mut named = HashSet::new();
+        for user in others {
+            assert!(named.insert(user.id.clone()), "user {} is there twice: {text}", user.id);
+            self.take(user, data.kind == "changes");
+        }
+    }
+
+    fn take(&mut self, user: User, is_change: bool) {
+        let id: u64 = user.id.parse().unwrap();
+        let shown = Shown { status: user.status, version: user.version, last_seen: user.last_seen };
+        let before = self.shown.insert(id, shown.clone());
+        if let Some(before) = before.filter(|before| before.version > 0 && shown.version > 0) {
+            assert!(before.version <= shown.version, "user {id} went back: {before:?}, then {shown:?}");
+            assert!(!is_change || before.version < shown.version, "user {id} was told twice: {shown:?}");
+        }
+        self.past.entry(id).or_default().push(shown.status);
+    }
+
+    /// How many people are shown with this status.
+    pub fn count(&self, status: &str) -> usize {
+        self.shown.values().filter(|shown| shown.status == status).count()
+    }
+}

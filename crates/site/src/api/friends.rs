@@ -1,0 +1,342 @@
+//! Who knows whom, and who may see what of a person.
+//!
+//! People are numbers here: they need not be users of the tracker.
+
+use std::sync::Arc;
+
+use access::audit::Subject;
+use access::keys::Authenticated;
+use axum::extract::State;
+use axum::{Extension, Json};
+use domain::UserId;
+use http::StatusCode;
+use people::{Friend, People};
+use presence::{Privacy, Visibility};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, Schema};
+use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, SchemaFormat, Type};
+use utoipa_axum::routes;
+
+use super::users::user_id;
+use super::{Change, Page, recorded, recorded_with};
+use crate::app::Routes;
+use crate::extract::{Asked, Named, PageAsked, Said, UserNumber};
+use crate::problem::{Problem, ProblemBody};
+use crate::site::Site;
+
+/// Pairs in one request.
+const PAIRS_MAX: usize = 10_000;
+
+pub(super) fn readable() -> Routes {
+    Routes::new().routes(routes!(list)).routes(routes!(privacy))
+}
+
+pub(super) fn changeable() -> Routes {
+    Routes::new().routes(routes!(put, remove)).routes(routes!(import)).routes(routes!(set_privacy))
+}
+
+/// A friend.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Friend)]
+struct FriendShown {
+    /// Their number.
+    id: u64,
+    /// Since when.
+    since: u32,
+}
+
+impl FriendShown {
+    fn of(friend: &Friend) -> FriendShown {
+        FriendShown { id: friend.id.get(), since: friend.since.0 }
+    }
+}
+
+/// Two users who are to be friends, such as `[7, 9]`.
+#[derive(Deserialize)]
+#[serde(try_from = "Vec<UserNumber>")]
+struct PairSaid(UserNumber, UserNumber);
+
+impl TryFrom<Vec<UserNumber>> for PairSaid {
+    type Error = &'static str;
+
+    fn try_from(ids: Vec<UserNumber>) -> Result<PairSaid, &'static str> {
+        match ids.as_slice() {
+            [one, other] => Ok(PairSaid(*one, *other)),
+            _ => Err("a pair is two user ids, such as [7, 9]"),
+        }
+    }
+}
+
+impl ToSchema for PairSaid {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Pair".into()
+    }
+}
+
+impl utoipa::PartialSchema for PairSaid {
+    fn schema() -> RefOr<Schema> {
+        let number = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+            .minimum(Some(1))
+            .maximum(Some(i64::MAX));
+        ArrayBuilder::new()
+            .items(number)
+            .min_items(Some(2))
+            .max_items(Some(2))
+            .description(Some("Two users who are to be friends, such as `[7, 9]`"))
+            .into()
+    }
+}
+
+/// Pairs of users who are to be friends.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct PairsSaid {
+    /// Up to 10000 of them.
+    #[schema(max_items = 10000)]
+    pairs: Vec<PairSaid>,
+}
+
+/// What became of pairs.
+#[derive(Serialize, ToSchema)]
+struct PairsAdded {
+    /// How many are friends only now.
+    added: u64,
+    /// How many were friends already, or were named twice.
+    already: u64,
+}
+
+/// To whom something is shown.
+#[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = Visibility)]
+enum VisibilityText {
+    Everyone,
+    Friends,
+    Nobody,
+}
+
+impl VisibilityText {
+    fn of(visibility: Visibility) -> VisibilityText {
+        match visibility {
+            Visibility::Everyone => VisibilityText::Everyone,
+            Visibility::Friends => VisibilityText::Friends,
+            Visibility::Nobody => VisibilityText::Nobody,
+        }
+    }
+
+    fn read(self) -> Visibility {
+        match self {
+            VisibilityText::Everyone => Visibility::Everyone,
+            VisibilityText::Friends => Visibility::Friends,
+            VisibilityText::Nobody => Visibility::Nobody,
+        }
+    }
+}
+
+/// Who may see what of a person.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Privacy)]
+struct PrivacyShown {
+    /// Who sees their status, text, devices and what they seed.
+    status: VisibilityText,
+    /// Who sees when they were last here; only of those who see the status.
+    last_seen: VisibilityText,
+    /// Who never sees anything.
+    never: Vec<u64>,
+}
+
+impl PrivacyShown {
+    fn of(privacy: &Privacy) -> PrivacyShown {
+        PrivacyShown {
+            status: VisibilityText::of(privacy.status),
+            last_seen: VisibilityText::of(privacy.last_seen),
+            never: privacy.never.iter().map(|user| user.get()).collect(),
+        }
+    }
+}
+
+/// Who may see what of a person from now on.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct PrivacySaid {
+    /// Who sees their status, text, devices and what they seed.
+    status: VisibilityText,
+    /// Who sees when they were last here; only of those who see the status.
+    last_seen: VisibilityText,
+    /// Who never sees anything; up to 1000 users.
+    #[serde(default)]
+    #[schema(max_items = 1000)]
+    never: Vec<UserNumber>,
+}
+
+/// The friends of a user
+///
+/// Also of one whom nobody knows: they have none.
+#[utoipa::path(
+    get, path = "/api/v1/users/{id}/friends", tag = "friends",
+    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked<UserId>),
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "A page of friends, by their numbers", body = Page<FriendShown>),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn list(
+    State(site): State<Arc<Site>>,
+    Named(id): Named<u64>,
+    Asked(asked): Asked<PageAsked<UserId>>,
+) -> Result<Json<Page<FriendShown>>, Problem> {
+    let (limit, after) = (asked.limit()?, asked.cursor()?);
+    let friends = site.parts.people.friends_of(user_id(id)?, after, limit + 1).await?;
+    Ok(Json(Page::of(friends, limit as usize, |friend| friend.id.to_string(), FriendShown::of)))
+}
+
+/// Makes two users friends
+///
+/// Who is a friend already stays one. Whoever is connected hears of it within a second.
+#[utoipa::path(
+    put, path = "/api/v1/users/{id}/friends/{other}", tag = "friends",
+    params(
+        ("id" = u64, Path, description = "The number of one user", minimum = 1),
+        ("other" = u64, Path, description = "The number of the other", minimum = 1),
+    ),
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 204, description = "They are friends"),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn put(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Named((id, other)): Named<(u64, u64)>,
+) -> Result<StatusCode, Problem> {
+    let (id, other) = (user_id(id)?, user_id(other)?);
+    let change = Change::new("friend.add", Subject::user(Some(id))).with("friend", other.get());
+    let pair = [(id, other)];
+    let doing = site.parts.people.add_friends(&pair, site.parts.clock.now());
+    recorded_with(&site, &caller, change, doing, |record, done| record.with("added", done.added)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Ends a friendship
+#[utoipa::path(
+    delete, path = "/api/v1/users/{id}/friends/{other}", tag = "friends",
+    params(
+        ("id" = u64, Path, description = "The number of one user", minimum = 1),
+        ("other" = u64, Path, description = "The number of the other", minimum = 1),
+    ),
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 204, description = "Done"),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn remove(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Named((id, other)): Named<(u64, u64)>,
+) -> Result<StatusCode, Problem> {
+    let (id, other) = (user_id(id)?, user_id(other)?);
+    let change = Change::new("friend.remove", Subject::user(Some(id))).with("friend", other.get());
+    let doing = async {
+        match site.parts.people.remove_friends(&[(id, other)]).await? {
+            0 => {
+                let detail = format!(
+                    "users {id} and {other} are not friends: GET /api/v1/users/{id}/friends lists who is"
+                );
+                Err(Problem::not_found("unknown_friendship", detail))
+            }
+            _ => Ok(()),
+        }
+    };
+    recorded(&site, &caller, change, doing).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Makes many pairs of users friends
+///
+/// All of them, or none. Sending the same again does no harm.
+#[utoipa::path(
+    post, path = "/api/v1/friends/import", tag = "friends", request_body = PairsSaid,
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 200, description = "What became of them", body = PairsAdded),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn import(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Said(said): Said<PairsSaid>,
+) -> Result<Json<PairsAdded>, Problem> {
+    if said.pairs.len() > PAIRS_MAX {
+        return Err(Problem::bad_request(format!(
+            "at most {PAIRS_MAX} pairs at a time: send several requests"
+        )));
+    }
+    let pairs: Vec<(UserId, UserId)> =
+        said.pairs.iter().map(|PairSaid(one, other)| (one.0, other.0)).collect();
+    let change = Change::new("friend.import", Subject::new("friends", "all")).with("pairs", pairs.len());
+    let doing = site.parts.people.add_friends(&pairs, site.parts.clock.now());
+    let done = recorded_with(&site, &caller, change, doing, |record, done| {
+        record.with("added", done.added).with("already", done.already)
+    })
+    .await?;
+    Ok(Json(PairsAdded { added: done.added, already: done.already }))
+}
+
+/// Who may see what of a user
+///
+/// For who has not chosen, what `presence.default_visibility` says.
+#[utoipa::path(
+    get, path = "/api/v1/users/{id}/privacy", tag = "friends",
+    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "What holds", body = PrivacyShown),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn privacy(
+    State(site): State<Arc<Site>>,
+    Named(id): Named<u64>,
+) -> Result<Json<PrivacyShown>, Problem> {
+    Ok(Json(PrivacyShown::of(&site.parts.people.privacy(user_id(id)?).await?)))
+}
+
+/// Chooses who may see what of a user
+///
+/// Replaces all that was chosen before. Whoever is connected hears of it within a second.
+#[utoipa::path(
+    put, path = "/api/v1/users/{id}/privacy", tag = "friends", request_body = PrivacySaid,
+    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 200, description = "What holds now", body = PrivacyShown),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn set_privacy(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Named(id): Named<u64>,
+    Said(said): Said<PrivacySaid>,
+) -> Result<Json<PrivacyShown>, Problem> {
+    let id = user_id(id)?;
+    let privacy = Privacy {
+        status: said.status.read(),
+        last_seen: said.last_seen.read(),
+        never: said.never.iter().map(|user| user.0).collect(),
+    };
+    let change = Change::new("privacy.set", Subject::user(Some(id)))
+        .with("status", privacy.status.name())
+        .with("last_seen", privacy.last_seen.name())
+        .with("never", privacy.never.len());
+    let people: &People = &site.parts.people;
+    recorded(&site, &caller, change, people.set_privacy(id, &privacy)).await?;
+    Ok(Json(PrivacyShown::of(&people.privacy(id).await?)))
+}

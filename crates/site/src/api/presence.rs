@@ -1,0 +1,244 @@
+//! People: who is here, on which devices, since when not; and heartbeats of those who hold no connection.
+//!
+//! What others may see of a person is told to whoever has a key for `read`; what a person hides is told only to keys for
+//! `admin`. Whom a person lets see what is for the site to keep to.
+//!
+//! # Layout
+//!
+//! - this file: what keys may ask and do
+//! - `shown`: people as they are written
+//! - `heartbeat`: what people's own devices may do, with a token of theirs
+
+mod heartbeat;
+mod shown;
+
+use std::sync::Arc;
+
+use access::audit::Subject;
+use access::keys::Authenticated;
+use axum::extract::State;
+use axum::{Extension, Json};
+use domain::UserId;
+use gateway::Gateway;
+use http::StatusCode;
+use people::OccurrenceId;
+use presence::DeviceId;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use self::shown::{CountShown, HappeningShown, NumberOrText, PersonShown, SessionShown};
+use super::users::user_id;
+use super::{Change, Page, recorded_with};
+use crate::app::Routes;
+use crate::extract::{Asked, Named, PageAsked, Place, Said, plain_number};
+use crate::problem::{Problem, ProblemBody};
+use crate::site::Site;
+
+pub(crate) use heartbeat::{PATH as HEARTBEAT_PATH, routes as heartbeat_routes};
+
+/// People in one question.
+const QUERY_MAX: usize = 10_000;
+
+pub(super) fn readable() -> Routes {
+    Routes::new().routes(routes!(count)).routes(routes!(query)).routes(routes!(show))
+}
+
+/// Also to be read with `admin` only: devices and history tell of those who hide.
+pub(super) fn changeable() -> Routes {
+    Routes::new().routes(routes!(devices)).routes(routes!(history)).routes(routes!(disconnect))
+}
+
+/// The gateway of this process.
+pub(crate) fn gateway_of(site: &Site) -> Result<&Arc<Gateway>, Problem> {
+    site.parts.gateway.as_ref().ok_or_else(|| {
+        let detail = "the role \"gateway\" is not in this process, so nobody's presence is known here: ask the process that \
+                      has it (rollcall serve --roles)";
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not_here", detail)
+    })
+}
+
+/// Which people are meant.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct PeopleSaid {
+    /// Up to 10,000 of them.
+    #[schema(max_items = 10000)]
+    users: Vec<NumberOrText>,
+}
+
+/// Many people.
+#[derive(Serialize, ToSchema)]
+struct PeopleShown {
+    /// In the order asked.
+    users: Vec<PersonShown>,
+}
+
+/// Somebody's sessions.
+#[derive(Serialize, ToSchema)]
+struct SessionsShown {
+    /// One for each connection, and for each device that sends heartbeats over HTTP.
+    sessions: Vec<SessionShown>,
+}
+
+/// Whom to disconnect.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct DisconnectSaid {
+    /// Only this device; all of them if left out.
+    #[schema(min_length = 1, max_length = 64, pattern = "^[!-~]+$")]
+    device: Option<String>,
+    /// Whether their clients may come back by themselves.
+    #[serde(default)]
+    #[schema(default = false)]
+    reconnect: bool,
+}
+
+/// What was disconnected.
+#[derive(Serialize, ToSchema)]
+struct Disconnected {
+    /// Sessions that were ended.
+    sessions: usize,
+}
+
+/// A place in somebody's history.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HistoryPlace(OccurrenceId);
+
+impl Place for HistoryPlace {
+    const PATTERN: &'static str = <UserId as Place>::PATTERN;
+
+    fn read(text: &str) -> Option<HistoryPlace> {
+        let number = plain_number(text)?.min(i64::MAX as u64);
+        Some(HistoryPlace(OccurrenceId(number)))
+    }
+}
+
+/// What others see of a person
+#[utoipa::path(
+    get, path = "/api/v1/presence/{id}", tag = "presence",
+    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "The person; offline if nobody ever heard of them", body = PersonShown),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn show(State(site): State<Arc<Site>>, Named(id): Named<u64>) -> Result<Json<PersonShown>, Problem> {
+    let user = user_id(id)?;
+    let views = gateway_of(&site)?.hub.status(&[user]).await?;
+    let view = views.first().ok_or_else(|| Problem::internal("presence", &"it gave no answer"))?;
+    Ok(Json(PersonShown::of(view)))
+}
+
+/// What others see of many people
+#[utoipa::path(
+    post, path = "/api/v1/presence/query", tag = "presence", request_body = PeopleSaid,
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "In the order asked", body = PeopleShown),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn query(
+    State(site): State<Arc<Site>>,
+    Said(said): Said<PeopleSaid>,
+) -> Result<Json<PeopleShown>, Problem> {
+    if said.users.len() > QUERY_MAX {
+        return Err(Problem::bad_request(format!("users: at most {QUERY_MAX} at a time")));
+    }
+    let users: Vec<UserId> = said.users.iter().map(|number| number.0).collect();
+    let views = gateway_of(&site)?.hub.status(&users).await?;
+    Ok(Json(PeopleShown { users: views.iter().map(PersonShown::of).collect() }))
+}
+
+/// How many are here
+#[utoipa::path(
+    get, path = "/api/v1/presence/count", tag = "presence",
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "By status and platform", body = CountShown),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn count(State(site): State<Arc<Site>>) -> Result<Json<CountShown>, Problem> {
+    Ok(Json(CountShown::of(&gateway_of(&site)?.hub.online_count())))
+}
+
+/// When a person came, went and changed
+#[utoipa::path(
+    get, path = "/api/v1/users/{id}/presence/history", tag = "presence",
+    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked<HistoryPlace>),
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 200, description = "Newest first, for as long as presence.history_days", body = Page<HappeningShown>),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn history(
+    State(site): State<Arc<Site>>,
+    Named(id): Named<u64>,
+    Asked(asked): Asked<PageAsked<HistoryPlace>>,
+) -> Result<Json<Page<HappeningShown>>, Problem> {
+    let before = asked.cursor()?.map(|place| place.0);
+    let limit = asked.limit()?;
+    let found = gateway_of(&site)?.hub.history(user_id(id)?, before, limit + 1).await?;
+    Ok(Json(Page::of(found, limit as usize, |told| told.id.0.to_string(), HappeningShown::of)))
+}
+
+/// A person's devices, with their last heartbeats
+#[utoipa::path(
+    get, path = "/api/v1/users/{id}/devices", tag = "presence",
+    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 200, description = "Hidden or not; none if they are not here", body = SessionsShown),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn devices(
+    State(site): State<Arc<Site>>,
+    Named(id): Named<u64>,
+) -> Result<Json<SessionsShown>, Problem> {
+    let sessions = gateway_of(&site)?.hub.devices(user_id(id)?);
+    Ok(Json(SessionsShown { sessions: sessions.iter().map(SessionShown::of).collect() }))
+}
+
+/// Ends a person's sessions
+///
+/// All of them, or those of one device. Unless `reconnect` is true, their clients do not come back by themselves; a
+/// token that is still good lets them in again all the same.
+#[utoipa::path(
+    post, path = "/api/v1/users/{id}/disconnect", tag = "presence", request_body = DisconnectSaid,
+    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 200, description = "How many there were", body = Disconnected),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn disconnect(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Named(id): Named<u64>,
+    Said(said): Said<DisconnectSaid>,
+) -> Result<(StatusCode, Json<Disconnected>), Problem> {
+    let user = user_id(id)?;
+    let device = said.device.as_deref().map(device_of).transpose()?;
+    let hub = &gateway_of(&site)?.hub;
+    let mut change =
+        Change::new("user.disconnect", Subject::user(Some(user))).with("reconnect", said.reconnect);
+    if let Some(device) = &device {
+        change = change.with("device", device.as_str());
+    }
+    let ending = async { Ok::<_, Problem>(hub.disconnect(user, device.as_ref(), said.reconnect)) };
+    let sessions =
+        recorded_with(&site, &caller, change, ending, |record, ended| record.with("sessions", *ended as u64));
+    Ok((StatusCode::OK, Json(Disconnected { sessions: sessions.await? })))
+}
+
+fn device_of(text: &str) -> Result<DeviceId, Problem> {
+    DeviceId::new(text).ok_or_else(|| {
+        Problem::bad_request("device: 1 to 64 visible ASCII characters, as its client names it")
+    })
+}

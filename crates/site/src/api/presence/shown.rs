@@ -1,0 +1,272 @@
+//! People as the API writes them: as in their feed, so that a program needs to know one form.
+
+use std::fmt;
+
+use domain::UserId;
+use gateway::hub::OnlineCount;
+use people::Recorded;
+use people::history::OccurrenceKind;
+use presence::{DeviceView, Platform, SessionView, Status, View};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::openapi::schema::{OneOfBuilder, Type};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+/// A person, as others see them.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Person)]
+pub(super) struct PersonShown {
+    /// Their number, as a text.
+    #[schema(example = "7")]
+    id: String,
+    /// offline, pending, away, online or busy.
+    #[schema(example = "online")]
+    status: &'static str,
+    /// Grows with every change; 0 if nobody ever heard of them.
+    version: u64,
+    /// When they were last here; null if that is not known.
+    last_seen: Option<u32>,
+    /// Their devices, if they are here.
+    devices: Vec<DeviceShown>,
+    /// What they wrote beside their status.
+    text: Option<String>,
+    /// When what they declared ends by itself.
+    until: Option<u32>,
+    /// Torrents they seed right now.
+    seeding: u32,
+    /// Torrents they leech right now.
+    leeching: u32,
+}
+
+/// A device of a person.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Device)]
+struct DeviceShown {
+    /// Its name, as its client chose it.
+    id: String,
+    /// phone, computer or web.
+    #[schema(example = "web")]
+    platform: &'static str,
+    /// foreground, background or inactive.
+    #[schema(example = "foreground")]
+    state: &'static str,
+    /// online or away.
+    #[schema(example = "online")]
+    status: &'static str,
+}
+
+impl PersonShown {
+    pub(super) fn of(view: &View) -> PersonShown {
+        let device = |device: &DeviceView| DeviceShown {
+            id: device.id.to_string(),
+            platform: device.platform.name(),
+            state: device.app.name(),
+            status: device.status.name(),
+        };
+        PersonShown {
+            id: view.user.to_string(),
+            status: view.status.name(),
+            version: view.version,
+            last_seen: view.last_seen.map(|at| at.0),
+            devices: view.devices.iter().map(device).collect(),
+            text: view.text.as_deref().map(str::to_owned),
+            until: view.until.map(|at| at.0),
+            seeding: view.seeding,
+            leeching: view.leeching,
+        }
+    }
+}
+
+/// A session of a person, for keys with `admin`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Session)]
+pub(super) struct SessionShown {
+    /// The device.
+    device: String,
+    /// phone, computer or web.
+    #[schema(example = "web")]
+    platform: &'static str,
+    /// foreground, background or inactive.
+    #[schema(example = "foreground")]
+    state: &'static str,
+    /// online or away.
+    #[schema(example = "online")]
+    status: &'static str,
+    /// Whether it holds a connection; otherwise it sends heartbeats over HTTP.
+    connected: bool,
+    /// When it began.
+    since: u32,
+    /// When it was heard, the latest first, ten times at the most; in milliseconds since 1970.
+    heartbeats_ms: Vec<u64>,
+}
+
+impl SessionShown {
+    pub(super) fn of(session: &SessionView) -> SessionShown {
+        SessionShown {
+            device: session.device.to_string(),
+            platform: session.platform.name(),
+            state: session.app.name(),
+            status: session.status.name(),
+            connected: session.conn.is_some(),
+            since: session.since.0,
+            heartbeats_ms: session.heartbeats.iter().map(|at| at.0).collect(),
+        }
+    }
+}
+
+/// How many are here.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PresenceCount)]
+pub(super) struct CountShown {
+    /// People who are here and can be seen.
+    online: u32,
+    /// People by status, as others see them.
+    people: PeopleByStatus,
+    /// Sessions with a connection.
+    connections: u32,
+    /// Connections by platform.
+    platforms: ConnectionsByPlatform,
+    /// Sessions that live by heartbeats over HTTP.
+    without_connection: u32,
+}
+
+/// People by status.
+#[derive(Serialize, ToSchema)]
+struct PeopleByStatus {
+    online: u32,
+    away: u32,
+    busy: u32,
+    /// Hidden: to others they are offline.
+    invisible: u32,
+    /// Were here before a restart, and have a while to come back.
+    pending: u32,
+}
+
+/// Connections by platform.
+#[derive(Serialize, ToSchema)]
+struct ConnectionsByPlatform {
+    phone: u64,
+    computer: u64,
+    web: u64,
+}
+
+impl CountShown {
+    pub(super) fn of(count: &OnlineCount) -> CountShown {
+        let tally = &count.tally;
+        let on = |platform: Platform| count.connections[platform as usize];
+        CountShown {
+            online: tally.visible(),
+            people: PeopleByStatus {
+                online: tally.of(Status::Online),
+                away: tally.of(Status::Away),
+                busy: tally.of(Status::Busy),
+                invisible: tally.of(Status::Invisible),
+                pending: tally.of(Status::Pending),
+            },
+            connections: tally.connections,
+            platforms: ConnectionsByPlatform {
+                phone: on(Platform::Phone),
+                computer: on(Platform::Computer),
+                web: on(Platform::Web),
+            },
+            without_connection: tally.without_connection,
+        }
+    }
+}
+
+/// Something that happened to a person.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PresenceEvent)]
+pub(super) struct HappeningShown {
+    /// Its number; later ones have higher numbers.
+    id: u64,
+    /// When, in milliseconds since 1970.
+    at_ms: u64,
+    /// arrived (first device in), left (last device out) or transition (another status).
+    #[schema(example = "transition")]
+    event: &'static str,
+    /// The status before a transition, as their own devices saw it.
+    from: Option<&'static str>,
+    /// The status after it.
+    to: Option<&'static str>,
+    /// Why.
+    #[schema(example = "silence")]
+    cause: Option<&'static str>,
+    /// By which device.
+    device: Option<String>,
+}
+
+impl HappeningShown {
+    pub(super) fn of(recorded: &Recorded) -> HappeningShown {
+        let told = &recorded.occurrence;
+        let (from, to) = match told.kind {
+            OccurrenceKind::Transition { from, to } => (Some(from.name()), Some(to.name())),
+            OccurrenceKind::Arrived | OccurrenceKind::Left => (None, None),
+        };
+        HappeningShown {
+            id: recorded.id.0,
+            at_ms: told.at_ms,
+            event: told.kind.name(),
+            from,
+            to,
+            cause: told.cause.map(presence::Cause::name),
+            device: told.device.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+/// A user's number, as a number or, as in the feed, as a text.
+#[derive(Clone, Copy)]
+pub(super) struct NumberOrText(pub UserId);
+
+impl<'de> Deserialize<'de> for NumberOrText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<NumberOrText, D::Error> {
+        deserializer.deserialize_any(NumberVisitor)
+    }
+}
+
+struct NumberVisitor;
+
+impl NumberVisitor {
+    fn user<E: Error>(number: Option<u64>) -> Result<NumberOrText, E> {
+        let user = number.and_then(UserId::new).map(NumberOrText);
+        user.ok_or_else(|| E::custom("a user id is a number from 1 to 9223372036854775807"))
+    }
+}
+
+impl Visitor<'_> for NumberVisitor {
+    type Value = NumberOrText;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a user's number")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<NumberOrText, E> {
+        Self::user(Some(number))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<NumberOrText, E> {
+        // 5.0 is the integer 5; up to here floating-point numbers are exact.
+        let is_whole = number.fract() == 0.0 && (1.0..=9_007_199_254_740_992.0).contains(&number);
+        Self::user(is_whole.then_some(number as u64))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<NumberOrText, E> {
+        Self::user(crate::extract::plain_number(text))
+    }
+}
+
+impl PartialSchema for NumberOrText {
+    fn schema() -> RefOr<Schema> {
+        let number = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(1))
+            .maximum(Some(9_223_372_036_854_775_807_u64));
+        // Every text of up to 18 digits is a number that fits.
+        let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[1-9][0-9]{0,17}$"));
+        OneOfBuilder::new().item(number).item(text).into()
+    }
+}
+
+impl ToSchema for NumberOrText {}

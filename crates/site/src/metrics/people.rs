@@ -1,0 +1,278 @@
+//! People on the page: their connections, who is here, what is told to whom, and webhooks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gateway::GatewayCounters;
+use gateway::counters::{DoorCounters, HubCounters, Kind, SessionCounters, WebhookCounters};
+use gateway::hub::OnlineCount;
+use presence::{Cause, Platform, Status};
+
+use super::{Page, Source};
+
+/// Who is here, and how many may be.
+pub struct PeopleFigures {
+    /// Counts who is here. Called at every scrape, so it must not wait.
+    pub count: Arc<dyn Fn() -> OnlineCount + Send + Sync>,
+    /// Connections that may be open (gateway.connections_max).
+    pub connections_max: usize,
+}
+
+impl Source for PeopleFigures {
+    fn encode(&self, page: &mut Page) {
+        let OnlineCount { tally, connections } = (self.count)();
+        page.gauge("rollcall_gateway_connections_max", "Connections of people that may be open.")
+            .is(self.connections_max);
+        let people = page.gauge(
+            "rollcall_presence_people",
+            "People by their status, as they see it themselves. Of those who are offline only the ones that somebody watches.",
+        );
+        for status in Status::ALL {
+            people.with(&[("status", status.name())], tally.of(status));
+        }
+        page.gauge(
+            "rollcall_presence_sessions",
+            "Sessions of people, by whether they hold a connection or send heartbeats over HTTP.",
+        )
+        .with(&[("kind", "connection")], tally.connections)
+        .with(&[("kind", "http")], tally.without_connection);
+        let platforms =
+            page.gauge("rollcall_presence_connections_by_platform", "Connections of people, by platform.");
+        for (platform, count) in Platform::ALL.into_iter().zip(connections) {
+            platforms.with(&[("platform", platform.name())], count);
+        }
+    }
+}
+
+impl Source for GatewayCounters {
+    fn encode(&self, page: &mut Page) {
+        door(&self.door, page);
+        connections(&self.sessions, page);
+        heartbeats(&self.sessions, page);
+        told(self, page);
+        stored(&self.hub, page);
+        followed(&self.hub, page);
+        webhooks(&self.webhooks, page);
+    }
+}
+
+fn door(door: &DoorCounters, page: &mut Page) {
+    page.gauge("rollcall_gateway_connections_open", "Connections of people that are open.")
+        .is(door.open.get());
+    page.counter("rollcall_gateway_opened_total", "WebSockets that were opened.").is(door.opened.get());
+    let refused =
+        page.counter("rollcall_gateway_refused_total", "Requests for a WebSocket that got none, by reason.");
+    for (reason, count) in door.refused.all() {
+        refused.with(&[("reason", reason.name())], count);
+    }
+}
+
+fn connections(sessions: &SessionCounters, page: &mut Page) {
+    let ended = page.counter(
+        "rollcall_gateway_disconnects_total",
+        "Connections of people that ended, by cause, code, and whether nobody wanted it (abnormal).",
+    );
+    for (ending, count) in sessions.ended.all() {
+        let abnormal = if ending.is_abnormal() { "true" } else { "false" };
+        let code = ending.code().to_string();
+        ended.with(&[("cause", ending.name()), ("code", &code), ("abnormal", abnormal)], count);
+    }
+    let refused = page.counter(
+        "rollcall_gateway_commands_refused_total",
+        "Commands of people's clients that were not done, by reason.",
+    );
+    for (reason, count) in sessions.commands_refused.all() {
+        refused.with(&[("reason", reason.name())], count);
+    }
+    for (name, help, counter) in [
+        (
+            "rollcall_gateway_connected_total",
+            "Connections that said who they are, and were believed.",
+            &sessions.connected,
+        ),
+        (
+            "rollcall_gateway_commands_total",
+            "Commands of people's clients that were done.",
+            &sessions.commands,
+        ),
+        (
+            "rollcall_gateway_messages_read_total",
+            "Messages read from people's clients.",
+            &sessions.messages_read,
+        ),
+        ("rollcall_gateway_read_bytes_total", "Bytes read from people's clients.", &sessions.bytes_read),
+        (
+            "rollcall_gateway_frames_written_total",
+            "Frames written to people's clients.",
+            &sessions.frames_written,
+        ),
+        (
+            "rollcall_gateway_written_bytes_total",
+            "Bytes written to people's clients.",
+            &sessions.bytes_written,
+        ),
+    ] {
+        page.counter(name, help).is(counter.get());
+    }
+}
+
+fn heartbeats(sessions: &SessionCounters, page: &mut Page) {
+    page.counter("rollcall_gateway_pings_total", "Pings written.").is(sessions.pings.get());
+    page.histogram("rollcall_gateway_heartbeat_delay_seconds", "Time from a ping to its answer.")
+        .measured(&[], &sessions.ping_answers.snapshot());
+    page.counter(
+        "rollcall_gateway_probes_total",
+        "Probes of devices that were not heard in time, by outcome.",
+    )
+    .with(&[("outcome", "sent")], sessions.probes.get())
+    .with(&[("outcome", "answered")], sessions.probes_answered.get());
+}
+
+fn told(counters: &GatewayCounters, page: &mut Page) {
+    let (sessions, hub) = (&counters.sessions, &counters.hub);
+    let causes = hub.transitions.all();
+    let transitions = page.counter("rollcall_presence_transitions_total", "Changes of status, by cause.");
+    for cause in Cause::ALL {
+        let known = causes.iter().find(|(name, _)| *name == cause.name());
+        transitions.with(&[("cause", cause.name())], known.map_or(0, |(_, count)| *count));
+    }
+    page.counter(
+        "rollcall_presence_changes_total",
+        "Statuses for those who watch, by what became of them: put into an outbox, replaced there by a later one, written.",
+    )
+    .with(&[("step", "queued")], hub.deliveries.get())
+    .with(&[("step", "coalesced")], sessions.changes_coalesced.get())
+    .with(&[("step", "written")], sessions.changes_written.get());
+    page.counter("rollcall_presence_typing_total", "Messages about typing, by outcome.")
+        .with(&[("outcome", "passed")], hub.typing.get())
+        .with(&[("outcome", "throttled")], hub.typing_throttled.get());
+    page.gauge("rollcall_presence_rooms", "Rooms with somebody in them.").is(hub.rooms.get());
+    page.counter("rollcall_presence_http_heartbeats_total", "Heartbeats over HTTP.")
+        .is(hub.http_heartbeats.get());
+    page.counter(
+        "rollcall_presence_samples_total",
+        "Connections that were probed to find out whether they are there, by outcome.",
+    )
+    .with(&[("outcome", "asked")], hub.sampled.get())
+    .with(&[("outcome", "silent")], hub.sampled_silent.get());
+    page.gauge(
+        "rollcall_presence_falsely_online_sessions",
+        "Estimate of sessions that are only seemingly there, by the last sample.",
+    )
+    .is(hub.falsely_online.get());
+}
+
+fn stored(hub: &HubCounters, page: &mut Page) {
+    page.counter(
+        "rollcall_presence_loads_total",
+        "Batches in which friends and privacy were read, by outcome.",
+    )
+    .with(&[("outcome", "read")], hub.loads.get())
+    .with(&[("outcome", "failed")], hub.load_failures.get());
+    page.counter("rollcall_presence_people_loaded_total", "People whose friends and privacy were read.")
+        .is(hub.people_loaded.get());
+    page.histogram(
+        "rollcall_presence_load_seconds",
+        "Time of a batch in which friends and privacy are read.",
+    )
+    .measured(&[], &hub.load_seconds.snapshot());
+    page.gauge("rollcall_presence_keeper_waiting_rows", "Presence and history that wait for the database.")
+        .is(hub.keeper_waiting.get());
+    page.counter("rollcall_presence_keeper_rows_total", "Presence and history for the database, by outcome.")
+        .with(&[("outcome", "written")], hub.keeper_written.get())
+        .with(&[("outcome", "dropped")], hub.keeper_dropped.get());
+    page.counter(
+        "rollcall_presence_keeper_failures_total",
+        "Writes of presence and history that failed, and are tried again.",
+    )
+    .is(hub.keeper_failures.get());
+}
+
+fn followed(hub: &HubCounters, page: &mut Page) {
+    page.counter(
+        "rollcall_presence_traffic_total",
+        "People whose seeding and leeching was asked for, by outcome; dropped notices are made up for in turn.",
+    )
+    .with(&[("outcome", "asked")], hub.traffic_asked.get())
+    .with(&[("outcome", "failed")], hub.traffic_failures.get())
+    .with(&[("outcome", "dropped")], hub.traffic_dropped.get());
+    let number = |number: Option<&AtomicU64>| number.map_or(0, |number| number.load(Ordering::Relaxed));
+    let following = hub.following.get();
+    page.counter(
+        "rollcall_people_polls_total",
+        "Looks for changes of friendships and privacy, by outcome; everything: all was read again.",
+    )
+    .with(&[("outcome", "ok")], number(following.map(|following| &following.polls)))
+    .with(&[("outcome", "failed")], number(following.map(|following| &following.failures)))
+    .with(&[("outcome", "everything")], number(following.map(|following| &following.everything)));
+    page.gauge(
+        "rollcall_people_poll_failures_in_a_row",
+        "Looks for changes of friendships and privacy that failed in a row.",
+    )
+    .is(number(following.map(|following| &following.failures_in_a_row)));
+    let people = hub.people.get();
+    page.counter(
+        "rollcall_people_repeats_total",
+        "Changes of people's tables that began again, another being quicker.",
+    )
+    .is(number(people.map(|people| &people.repeats)));
+    page.counter(
+        "rollcall_people_friends_refused_total",
+        "Changes refused, as somebody would have too many friends.",
+    )
+    .is(number(people.map(|people| &people.friends_refused)));
+    page.counter(
+        "rollcall_people_circles_cut_total",
+        "Circles of friends cut off, being longer than they may be.",
+    )
+    .is(number(people.map(|people| &people.circles_cut)));
+}
+
+fn webhooks(webhooks: &WebhookCounters, page: &mut Page) {
+    let attempts =
+        page.counter("rollcall_webhook_attempts_total", "Attempts to deliver a webhook, by outcome.");
+    for (outcome, count) in webhooks.attempts.all() {
+        attempts.with(&[("outcome", outcome.name())], count);
+    }
+    page.histogram("rollcall_webhook_attempt_seconds", "Time of an attempt to deliver a webhook.")
+        .measured(&[], &webhooks.attempt_seconds.snapshot());
+    page.counter(
+        "rollcall_webhook_given_up_total",
+        "Webhooks that were given up (gateway.webhook_give_up_s).",
+    )
+    .is(webhooks.given_up.get());
+    page.gauge("rollcall_webhook_waiting", "Webhooks in memory that are not delivered yet.")
+        .is(webhooks.waiting.get());
+    page.gauge("rollcall_webhook_oldest_seconds", "Age of the oldest webhook that is not delivered yet.")
+        .is(webhooks.oldest_seconds.get());
+    page.counter(
+        "rollcall_webhook_store_failures_total",
+        "Times that the history could not be read for webhooks, or their place in it not be kept.",
+    )
+    .is(webhooks.store_failures.get());
+}
+
+#[cfg(test)]
+mod tests {
+    use gateway::counters::Ending;
+
+    use super::*;
+
+    #[test]
+    fn p17_disconnects_are_told_apart_by_cause_and_by_whether_anybody_wanted_them() {
+        let counters = GatewayCounters::default();
+        counters.sessions.ended.count(Ending::Slow);
+        counters.sessions.ended.count(Ending::Clean);
+        let mut page = Page::default();
+        counters.encode(&mut page);
+        let text = page.finish();
+        for line in [
+            "rollcall_gateway_disconnects_total{cause=\"slow\",code=\"3008\",abnormal=\"true\"} 1\n",
+            "rollcall_gateway_disconnects_total{cause=\"clean\",code=\"1000\",abnormal=\"false\"} 1\n",
+            "rollcall_gateway_disconnects_total{cause=\"no_pong\",code=\"3012\",abnormal=\"true\"} 0\n",
+            "rollcall_presence_transitions_total{cause=\"silence\"} 0\n",
+        ] {
+            assert!(text.contains(line), "{line} is missing:\n{text}");
+        }
+    }
+}

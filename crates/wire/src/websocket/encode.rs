@@ -1,0 +1,90 @@
+//! What a server sends: frames without a mask, each a message of its own.
+
+use sha1::{Digest, Sha1};
+
+use super::{CLOSE, CONTROL_BYTES_MAX, FIN, PING, PONG, TEXT, is_sendable};
+
+const ACCEPT_SALT: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// The answer to a handshake: what `Sec-WebSocket-Accept` says to this `Sec-WebSocket-Key`. None if the key is not
+/// sixteen bytes in base64.
+pub fn accept_key(key: &[u8]) -> Option<String> {
+    let is_base64 = |byte: &u8| BASE64.contains(byte);
+    let (digits, padding) = key.split_at_checked(22)?;
+    // Sixteen bytes are twenty-two digits, of which the last holds two bits.
+    let last_digit = BASE64.iter().position(|digit| Some(digit) == digits.last())?;
+    if padding != b"==" || !digits.iter().all(is_base64) || last_digit % 16 != 0 {
+        return None;
+    }
+    let digest = Sha1::new().chain_update(key).chain_update(ACCEPT_SALT).finalize();
+    Some(base64(&digest))
+}
+
+fn base64(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let group =
+            chunk.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let digit = BASE64[(group >> (18 - 6 * place)) as usize & 0x3f];
+            text.push(if place <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+    text
+}
+
+/// Adds the head of a text message whose payload of this length follows.
+pub fn write_text_head(out: &mut Vec<u8>, length: usize) {
+    write_head(out, TEXT, length);
+}
+
+/// Adds a text message.
+pub fn write_text(out: &mut Vec<u8>, text: &str) {
+    write_head(out, TEXT, text.len());
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Adds a ping. Of a longer payload only what fits is sent.
+pub fn write_ping(out: &mut Vec<u8>, payload: &[u8]) {
+    write_control(out, PING, payload);
+}
+
+/// Adds the answer to a ping.
+pub fn write_pong(out: &mut Vec<u8>, payload: &[u8]) {
+    write_control(out, PONG, payload);
+}
+
+/// Adds the end of the conversation. A code that may not be sent makes it an end without a code; of a longer reason
+/// only what fits is sent.
+pub fn write_close(out: &mut Vec<u8>, code: u16, reason: &str) {
+    if !is_sendable(code) {
+        return write_control(out, CLOSE, &[]);
+    }
+    let mut payload = [0; CONTROL_BYTES_MAX];
+    payload[..2].copy_from_slice(&code.to_be_bytes());
+    let reason = &reason[..reason.floor_char_boundary(CONTROL_BYTES_MAX - 2)];
+    payload[2..2 + reason.len()].copy_from_slice(reason.as_bytes());
+    write_control(out, CLOSE, &payload[..2 + reason.len()]);
+}
+
+fn write_control(out: &mut Vec<u8>, opcode: u8, payload: &[u8]) {
+    let payload = &payload[..payload.len().min(CONTROL_BYTES_MAX)];
+    write_head(out, opcode, payload.len());
+    out.extend_from_slice(payload);
+}
+
+fn write_head(out: &mut Vec<u8>, opcode: u8, length: usize) {
+    out.push(FIN | opcode);
+    if let Ok(short) = u8::try_from(length)
+        && short < 126
+    {
+        out.push(short);
+    } else if let Ok(medium) = u16::try_from(length) {
+        out.push(126);
+        out.extend_from_slice(&medium.to_be_bytes());
+    } else {
+        out.push(127);
+        out.extend_from_slice(&(length as u64).to_be_bytes());
+    }
+}
