@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::feed::{self, IdText, PublicText};
-use crate::hub::{CommandError, ConnRef, Hub, raw};
+use crate::hub::{CHOOSING, CommandError, ConnRef, Hub, raw};
 use crate::outbox::FeedUser;
 use crate::rooms::{self, Recipient, RoomName};
 use crate::typing::{Admitted, Target};
@@ -37,6 +37,9 @@ use arguments::{
 const STATUS_USERS_MAX: usize = 1_000;
 /// How long a command may wait for the database.
 const DATABASE_TIME: Duration = Duration::from_secs(4);
+
+/// Connections that are told of somebody who types in a room. In a larger room nobody is.
+const TYPING_RECIPIENTS_MAX: usize = 500;
 
 type Answer = Result<Box<RawValue>, CommandError>;
 
@@ -165,9 +168,14 @@ impl Hub {
 
     async fn set_privacy(&self, conn: ConnRef, chosen: PrivacyArguments) -> Answer {
         let chosen = chosen.check(conn.user, People::NEVER_MAX)?;
-        let mut privacy = in_time(self.people.privacy(conn.user)).await?;
-        chosen.onto(&mut privacy);
-        in_time(self.people.set_privacy(conn.user, &privacy)).await?;
+        let privacy = {
+            // One after the other: of two devices that choose at once, neither undoes what the other chose.
+            let _turn = self.choosing[conn.user.get() as usize % CHOOSING].lock().await;
+            let mut privacy = in_time(self.people.privacy(conn.user)).await?;
+            chosen.onto(&mut privacy);
+            in_time(self.people.set_privacy(conn.user, &privacy)).await?;
+            privacy
+        };
         self.people_changed(vec![PeopleChange::Privacy(conn.user)]).await?;
         privacy_object(&privacy)
     }
@@ -182,16 +190,19 @@ impl Hub {
         if !may {
             return done();
         }
+        let recipients = match &target {
+            Target::Person(other) => self.connections_of(*other),
+            Target::Room(name) => self
+                .rooms
+                .who_may_see(name, conn.user, TYPING_RECIPIENTS_MAX)
+                .ok_or(CommandError::LimitExceeded)?,
+        };
         let (now, lasts) = (self.now(), self.settings.load().people.typing);
         match self.typing.admit(conn.user, &target, now, lasts) {
             Admitted::TooSoon => return done(),
             Admitted::Full => return Err(CommandError::TooManyRequests),
             Admitted::PassOn => {}
         }
-        let recipients = match &target {
-            Target::Person(other) => self.connections_of(*other),
-            Target::Room(name) => self.rooms.who_may_see(name, conn.user),
-        };
         self.typing.begin(conn.user, target.clone(), recipients, now, lasts);
         // Whoever hid meanwhile was silenced before there was anything to silence.
         if !self.may_type(conn, &target).unwrap_or(false) {

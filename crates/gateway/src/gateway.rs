@@ -1,6 +1,7 @@
 //! The gateway as a whole: what it is made of, how it starts, and how it ends.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::clock::Clock;
 use parking_lot::Mutex;
@@ -16,6 +17,9 @@ use crate::settings::GatewaySettings;
 use crate::token::{TokenError, Tokens};
 use crate::traffic::TrafficCounts;
 use crate::webhooks::{WebhookError, Webhooks};
+
+/// How long the end may take once everybody was sent away: a database that does not answer does not hold it up for ever.
+const STOP_MAX: Duration = Duration::from_secs(20);
 
 /// What a gateway stands on.
 pub struct GatewayParts {
@@ -106,9 +110,15 @@ impl Gateway {
     pub async fn drain(&self) {
         self.hub.begin_to_stop();
         self.door.drain().await;
-        self.hub.stop().await;
+        if tokio::time::timeout(STOP_MAX, self.hub.stop()).await.is_err() {
+            tracing::warn!(
+                limit_s = STOP_MAX.as_secs(),
+                "the last of presence could not be written down in time"
+            );
+        }
         self.stop.send_replace(true);
         let mut tasks = std::mem::take(&mut *self.tasks.lock());
-        while tasks.join_next().await.is_some() {}
+        // Those that do not end in time are dropped with the list of them.
+        let _ = tokio::time::timeout(STOP_MAX, async { while tasks.join_next().await.is_some() {} }).await;
     }
 }

@@ -63,6 +63,9 @@ pub use life::{HubError, HubParts};
 /// People are spread over this many locks.
 const SHARDS: usize = 64;
 
+/// People who choose who may see them take turns in this many lines.
+pub(crate) const CHOOSING: usize = 64;
+
 /// What can be set.
 #[derive(Clone, Debug)]
 pub struct HubSettings {
@@ -184,6 +187,8 @@ pub struct Hub {
     pub(crate) settings: ArcSwap<HubSettings>,
     pub(crate) rooms: Rooms,
     pub(crate) typing: Typing,
+    /// Whoever reads what somebody has chosen, to write it back with a part of it changed.
+    pub(crate) choosing: [tokio::sync::Mutex<()>; CHOOSING],
     sampler: Sampler,
     traffic: Arc<dyn TrafficCounts>,
     requests: mpsc::Sender<Request>,

@@ -64,8 +64,12 @@ struct Waiting {
     feed: Feed,
     /// Of replies and pushes.
     frame_bytes: usize,
+    /// Of these, the longest reply: nobody is slow because what they asked for is long.
+    free_bytes: usize,
     ping: bool,
     probe: bool,
+    /// Whether that probe is one on which somebody's presence depends.
+    probe_matters: bool,
     /// A probe was asked for while another had not been written yet.
     probe_failed: bool,
     close: Option<CloseCode>,
@@ -106,6 +110,7 @@ impl Outbox {
     /// An answer to a command. Goes out at once.
     pub fn reply(&self, frame: Frame) {
         self.add(|waiting| {
+            waiting.free_bytes = waiting.free_bytes.max(frame.as_bytes().len());
             waiting.frame_bytes += frame.as_bytes().len();
             waiting.replies.push(frame);
             true
@@ -152,6 +157,14 @@ impl Outbox {
         });
     }
 
+    /// A person is shown again, in an answer: if their removal still waits, it does not take place.
+    pub(crate) fn show_again(&self, user: FeedUser) {
+        self.add(|waiting| {
+            waiting.feed.show_again(user);
+            false
+        });
+    }
+
     /// The protocol's own ping. Goes out at once.
     pub fn ping(&self) {
         self.add(|waiting| {
@@ -163,10 +176,18 @@ impl Outbox {
     /// A ping of the WebSocket, which is answered without the page's script. Goes out at once.
     pub fn probe(&self) {
         let mut waiting = self.waiting.lock();
-        waiting.probe_failed |= waiting.probe;
-        waiting.probe = true;
+        waiting.probe_failed |= waiting.probe_matters;
+        (waiting.probe, waiting.probe_matters) = (true, true);
         // Also a session that cannot write wants to know that it is asked for the second time.
         wake(waiting);
+    }
+
+    /// Likewise, but only to know: nothing follows if it cannot be written.
+    pub(crate) fn sample(&self) {
+        self.add(|waiting| {
+            waiting.probe = true;
+            true
+        });
     }
 
     /// The end. Answers that wait are still written; all else is let go. The first reason given counts.
@@ -234,6 +255,7 @@ impl Outbox {
             waiting.frame_bytes -= frame.as_bytes().len();
             out.extend_from_slice(frame.as_bytes());
         }
+        waiting.free_bytes = 0;
         if std::mem::take(&mut waiting.ping) {
             write_text(out, "{}");
             counters.pings.increment();
@@ -241,6 +263,7 @@ impl Outbox {
             frames += 1;
         }
         if std::mem::take(&mut waiting.probe) {
+            waiting.probe_matters = false;
             write_ping(out, &[]);
             counters.probes.increment();
         }
@@ -264,7 +287,7 @@ impl Outbox {
             return;
         }
         let matters = put(&mut waiting);
-        if waiting.frame_bytes + waiting.feed.bytes() > self.bytes_max {
+        if waiting.frame_bytes - waiting.free_bytes + waiting.feed.bytes() > self.bytes_max {
             waiting.end(CloseCode::Slow);
             wake(waiting);
         } else if matters && !waiting.is_blocked {
@@ -282,10 +305,11 @@ impl Waiting {
         self.close = Some(code);
         self.pushes = Vec::new();
         self.feed = Feed::default();
-        (self.ping, self.probe) = (false, false);
+        (self.ping, self.probe, self.probe_matters) = (false, false, false);
         if code == CloseCode::Slow {
             self.replies = Vec::new();
         }
+        self.free_bytes = 0;
         self.frame_bytes = self.replies.iter().map(|frame| frame.as_bytes().len()).sum();
     }
 }

@@ -112,12 +112,13 @@ impl Rooms {
 
     /// How many `viewer` sees in a room.
     pub(crate) fn stats(&self, name: &RoomName, viewer: UserId) -> PresenceStats {
-        self.shard(name).lock().get_mut(name).map(|room| room.stats(viewer)).unwrap_or_default()
+        self.shard(name).lock().get(name).map(|room| room.stats(viewer)).unwrap_or_default()
     }
 
     /// The connections in a room that may know of `user`, without their own; empty if they are not in it, or hidden.
-    pub(crate) fn who_may_see(&self, name: &RoomName, user: UserId) -> Vec<Recipient> {
-        self.shard(name).lock().get(name).map(|room| room.who_may_see(user)).unwrap_or_default()
+    /// None if they are more than `max`.
+    pub(crate) fn who_may_see(&self, name: &RoomName, user: UserId, max: usize) -> Option<Vec<Recipient>> {
+        self.shard(name).lock().get(name).map_or_else(|| Some(Vec::new()), |room| room.who_may_see(user, max))
     }
 
     /// Tells what is due at the end of each window, until it is told to stop.

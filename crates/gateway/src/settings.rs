@@ -99,7 +99,7 @@ impl Default for ConnectionSettings {
     fn default() -> Self {
         ConnectionSettings {
             allowed_origins: Vec::new(),
-            connections_max: 200_000,
+            connections_max: 100_000,
             connections_per_address_max: 200,
             connect_timeout: Duration::from_secs(10),
             write_timeout: Duration::from_secs(10),

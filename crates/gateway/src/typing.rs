@@ -111,15 +111,14 @@ impl Typing {
             let is_told_again = |told: &Weak<Outbox>| {
                 recipients.iter().any(|(_, outbox)| Arc::as_ptr(outbox) == told.as_ptr())
             };
-            for (viewer, outbox) in one.told.iter().filter(|(_, outbox)| !is_told_again(outbox)) {
-                self.push(*viewer, outbox, from, &target, false);
-            }
+            self.push(
+                one.told.iter().filter(|(_, outbox)| !is_told_again(outbox)),
+                &said(from, &target, false),
+            );
         }
         let told: Vec<(UserId, Weak<Outbox>)> =
             recipients.iter().map(|(viewer, outbox)| (*viewer, Arc::downgrade(outbox))).collect();
-        for (viewer, outbox) in &told {
-            self.push(*viewer, outbox, from, &target, true);
-        }
+        self.push(told.iter(), &said(from, &target, true));
         let number = state.next_number;
         state.next_number += 1;
         state.deadlines.insert((until, number), from);
@@ -151,25 +150,29 @@ impl Typing {
     fn end_those(&self, from: UserId, which: impl Fn(&Active) -> bool) {
         let mut state = self.state.lock();
         for ended in state.take(from, which) {
-            for (viewer, outbox) in &ended.told {
-                self.push(*viewer, outbox, from, &ended.target, false);
-            }
+            self.push(ended.told.iter(), &said(from, &ended.target, false));
         }
     }
 
-    fn push(&self, viewer: UserId, outbox: &Weak<Outbox>, from: UserId, target: &Target, on: bool) {
-        let Some(outbox) = outbox.upgrade() else { return };
-        let room = match target {
-            Target::Person(_) => String::new(),
-            Target::Room(channel) => {
-                let name = channel.strip_prefix("room:").unwrap_or(channel);
-                format!(r#","room":{}"#, serde_json::Value::from(name))
-            }
-        };
-        let data = format!(r#"{{"type":"typing","from":"{from}","on":{on}{room}}}"#);
-        outbox.push(Frame::publication(&feed::channel(viewer), &data));
-        self.counters.hub.typing.increment();
+    fn push<'a>(&self, told: impl Iterator<Item = &'a (UserId, Weak<Outbox>)>, data: &str) {
+        for (viewer, outbox) in told {
+            let Some(outbox) = outbox.upgrade() else { continue };
+            outbox.push(Frame::publication(&feed::channel(*viewer), data));
+            self.counters.hub.typing.increment();
+        }
     }
+}
+
+/// What is told, made once for everybody.
+fn said(from: UserId, target: &Target, on: bool) -> String {
+    let room = match target {
+        Target::Person(_) => String::new(),
+        Target::Room(channel) => {
+            let name = channel.strip_prefix("room:").unwrap_or(channel);
+            format!(r#","room":{}"#, serde_json::Value::from(name))
+        }
+    };
+    format!(r#"{{"type":"typing","from":"{from}","on":{on}{room}}}"#)
 }
 
 impl State {

@@ -3,6 +3,7 @@
 //! # Guarantees
 //!
 //! - Those who connect at the same time are read together: a storm of reconnects costs a few queries, not one each.
+//!   Who has given up waiting is not read; if reading takes too long, fewer are read together.
 //! - Reading and applying happen one after the other. A change is announced after it was committed, so whatever is put
 //!   in place before a change is put right by it, and whatever is read after it knows it already.
 //! - A change that cannot be applied, since the database cannot be asked, is tried again until it is.
@@ -23,25 +24,31 @@ mod apply;
 mod seat;
 mod settle;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::UserId;
 use people::{PeopleChange, PeopleError};
 use presence::Hello;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::hub::{CommandError, ConnRef, Hub, Identity, Refusal};
 use crate::outbox::{FeedUser, Outbox};
 use apply::Unapplied;
 pub(crate) use seat::Seat;
 
-/// Requests taken together.
+/// Requests taken together, while the database keeps up; after a failure fewer, but not fewer than the second.
 const BATCH_MAX: usize = 500;
+const BATCH_MIN: usize = 16;
 /// Requests that may wait; further ones wait for a place.
 pub(crate) const WAITING_MAX: usize = 4_096;
-/// How long the database may take.
-const READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// Requests to track that are done in one go, each of which is a query: who connects comes first.
+const TRACKS_MAX: usize = 20;
+/// Requests to track that may wait; further ones are told to come later.
+const TRACKS_WAITING_MAX: usize = 4_096;
+/// How long the database may take: less than the 5 seconds after which published SDKs give up and ask again.
+const READ_TIMEOUT: Duration = Duration::from_secs(4);
 /// What could not be applied is tried again after this.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -70,21 +77,19 @@ pub(crate) struct Connect {
     pub(crate) reply: oneshot::Sender<Result<Seat, Refusal>>,
 }
 
-/// The task. It ends when it is told to stop.
-pub(crate) async fn run(
-    hub: Arc<Hub>,
-    mut requests: mpsc::Receiver<Request>,
-    mut stop: watch::Receiver<bool>,
-) {
+/// The task. It may be dropped at any point where it waits: those whose requests it has are told that the server stops.
+pub(crate) async fn run(hub: Arc<Hub>, mut requests: mpsc::Receiver<Request>) {
     let mut batch = Vec::new();
     let mut unapplied = Unapplied::default();
     let mut waiting: Vec<Waiting> = Vec::new();
+    let mut tracking: VecDeque<Tracking> = VecDeque::new();
     let mut has_failed = false;
+    let mut batch_max = BATCH_MAX;
     loop {
         tokio::select! {
             biased;
-            _ = stop.wait_for(|stop| *stop) => return,
-            count = requests.recv_many(&mut batch, BATCH_MAX) => if count == 0 { return },
+            count = requests.recv_many(&mut batch, batch_max) => if count == 0 { return },
+            () = std::future::ready(()), if !tracking.is_empty() => {}
             () = std::future::ready(()), if !unapplied.is_empty() && !has_failed => {}
             () = tokio::time::sleep(RETRY), if has_failed => {}
         }
@@ -101,14 +106,51 @@ pub(crate) async fn run(
             // Who asked may have gone.
             let _ = one.reply.send(applied);
         }
-        hub.seat_all(work.connects).await;
+        batch_max = match hub.seat_all(work.connects).await {
+            Ok(()) => (batch_max * 2).min(BATCH_MAX),
+            Err(_) => (batch_max / 2).max(BATCH_MIN),
+        };
         hub.recall_all(work.recalls).await;
-        for (conn, users, reply) in work.untracks {
-            hub.untrack_now(conn, &users);
-            let _ = reply.send(());
+        tracking.extend(work.tracking);
+        hub.track_some(&mut tracking).await;
+    }
+}
+
+/// Whom a connection tracks from now on, or no longer. Done in the order in which it was asked for.
+enum Tracking {
+    Begin { conn: ConnRef, users: Vec<UserId>, reply: oneshot::Sender<Tracked> },
+    End { conn: ConnRef, users: Vec<UserId>, reply: oneshot::Sender<()> },
+}
+
+impl Hub {
+    /// Does some of what waits, and refuses what is too much.
+    async fn track_some(&self, tracking: &mut VecDeque<Tracking>) {
+        for one in tracking.drain(tracking.len().min(TRACKS_WAITING_MAX)..) {
+            match one {
+                Tracking::Begin { reply, .. } => {
+                    self.outside.counters.hub.load_failures.increment();
+                    let _ = reply.send(Err(CommandError::TooManyRequests));
+                }
+                Tracking::End { conn, users, reply } => {
+                    self.untrack_now(conn, &users);
+                    let _ = reply.send(());
+                }
+            }
         }
-        for (conn, users, reply) in work.tracks {
-            let _ = reply.send(hub.track_now(conn, users).await);
+        let mut begun = 0;
+        while begun < TRACKS_MAX
+            && let Some(one) = tracking.pop_front()
+        {
+            match one {
+                Tracking::Begin { conn, users, reply } => {
+                    begun += 1;
+                    let _ = reply.send(self.track_now(conn, users).await);
+                }
+                Tracking::End { conn, users, reply } => {
+                    self.untrack_now(conn, &users);
+                    let _ = reply.send(());
+                }
+            }
         }
     }
 }
@@ -117,8 +159,7 @@ pub(crate) async fn run(
 #[derive(Default)]
 struct Work {
     connects: Vec<Connect>,
-    tracks: Vec<(ConnRef, Vec<UserId>, oneshot::Sender<Tracked>)>,
-    untracks: Vec<(ConnRef, Vec<UserId>, oneshot::Sender<()>)>,
+    tracking: Vec<Tracking>,
     recalls: Vec<(UserId, oneshot::Sender<Result<(), Refusal>>)>,
     changed: Vec<Waiting>,
 }
@@ -133,8 +174,12 @@ impl Work {
     fn add(&mut self, request: Request, unapplied: &mut Unapplied) {
         match request {
             Request::Connect(connect) => self.connects.push(*connect),
-            Request::Track { conn, users, reply } => self.tracks.push((conn, users, reply)),
-            Request::Untrack { conn, users, reply } => self.untracks.push((conn, users, reply)),
+            Request::Track { conn, users, reply } => {
+                self.tracking.push(Tracking::Begin { conn, users, reply })
+            }
+            Request::Untrack { conn, users, reply } => {
+                self.tracking.push(Tracking::End { conn, users, reply })
+            }
             Request::Recall { user, reply } => self.recalls.push((user, reply)),
             Request::Changed { changes, reply } => {
                 unapplied.add(&changes);

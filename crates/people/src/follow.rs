@@ -32,6 +32,8 @@ use log::{ChangeLog, Entry, Known, News};
 const LOG_ROWS_MAX: u32 = 100_000;
 /// How long one look may take.
 const NEWS_TIMEOUT: Duration = Duration::from_secs(10);
+/// Of so many looks in a row that had something to tell, one also shortens the log.
+const BUSY_LOOKS: u32 = 50;
 /// How often a failure that lasts is logged.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
@@ -67,6 +69,8 @@ pub struct Follower {
     ticks: Option<Interval>,
     /// Every change up to here was told. None before the first look.
     known: Option<Known>,
+    /// Looks in a row that had something to tell.
+    looks_untrimmed: u32,
     /// None after a failure: the next look connects anew.
     log: Option<Box<dyn ChangeLog>>,
     counters: Arc<FollowCounters>,
@@ -87,6 +91,7 @@ impl People {
             log_rows_max: LOG_ROWS_MAX,
             ticks: None,
             known: None,
+            looks_untrimmed: 0,
             log: None,
             counters: Arc::default(),
         }
@@ -138,18 +143,31 @@ impl Follower {
         // A server that went away without a word would be waited for by the kernel for many minutes.
         let news = tokio::time::timeout(NEWS_TIMEOUT, log.news(&known)).await;
         let news = news.unwrap_or(Err(sqlx::Error::PoolTimedOut));
-        match news.map_err(|error| self.people.explain(error))? {
+        let news = news.map_err(|error| self.people.explain(error))?;
+        // When there is nothing to tell; but on a busy site now and then also otherwise, or its log would never get
+        // shorter. A part at a time, and before anything is noted as told.
+        let is_quiet = matches!(news, News::None(_));
+        self.looks_untrimmed = if is_quiet { 0 } else { self.looks_untrimmed.wrapping_add(1) };
+        let trimmed = match is_quiet || self.looks_untrimmed.is_multiple_of(BUSY_LOOKS) {
+            true => {
+                let trimming = tokio::time::timeout(NEWS_TIMEOUT, log.trim(self.log_rows_max)).await;
+                trimming.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+            }
+            false => Ok(()),
+        };
+        // What cannot be shortened can be told all the same; the next look connects anew.
+        let log = trimmed.is_ok().then_some(log);
+        // From here on nothing waits, so that what is noted as told is told.
+        match news {
             News::None(up_to) => {
                 self.known = Some(up_to);
-                let trimmed = log.trim(self.log_rows_max).await;
+                self.log = log;
                 trimmed.map_err(|error| self.people.explain(error))?;
-                self.log = Some(log);
                 Ok(Vec::new())
             }
-            // From here on nothing waits, so that what is noted as told is told.
             News::Some(entries, up_to) => {
                 self.known = Some(up_to);
-                self.log = Some(log);
+                self.log = log;
                 let mut changes: Vec<PeopleChange> = entries.iter().filter_map(change_of).collect();
                 changes.sort_unstable();
                 changes.dedup();
@@ -157,7 +175,7 @@ impl Follower {
             }
             News::Lost(up_to) => {
                 self.known = Some(up_to);
-                self.log = Some(log);
+                self.log = log;
                 Ok(self.everything())
             }
         }

@@ -215,6 +215,10 @@ pub enum Effect {
     Arrived {
         /// Who.
         user: UserId,
+        /// Why.
+        cause: Cause,
+        /// The device that came.
+        device: Option<DeviceId>,
     },
     /// The last session went, also if nobody may have seen it.
     Left {
@@ -222,6 +226,10 @@ pub enum Effect {
         user: UserId,
         /// Their last sign of life, as far as it is known.
         last_seen: Option<UnixTime>,
+        /// Why.
+        cause: Cause,
+        /// The device that went, if it is known.
+        device: Option<DeviceId>,
     },
     /// The status in the own view changed: for the history.
     Transition {

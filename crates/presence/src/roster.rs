@@ -54,6 +54,8 @@ pub struct Roster {
 struct Core {
     policy: Policy,
     timeline: Timeline,
+    /// When the roster began. Versions begin with it.
+    start: Moment,
     /// Slots of persons, by user.
     table: HashTable<u32>,
     hasher: RandomState,
@@ -75,6 +77,7 @@ impl Roster {
         let core = Core {
             policy,
             timeline,
+            start: now,
             table: HashTable::new(),
             hasher: RandomState::default(),
             persons: Slots::new(),

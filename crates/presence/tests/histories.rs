@@ -92,7 +92,7 @@ impl Observed {
     fn first_in_and_last_out_alternate(&mut self) {
         for effect in &self.world.effects {
             let (who, comes) = match effect {
-                Effect::Arrived { user } => (user.get(), true),
+                Effect::Arrived { user, .. } => (user.get(), true),
                 Effect::Left { user, .. } => (user.get(), false),
                 _ => continue,
             };
@@ -198,7 +198,7 @@ impl Observed {
 fn is_about(effect: &Effect, who: u64) -> bool {
     match effect {
         Effect::Changed { user, .. }
-        | Effect::Arrived { user }
+        | Effect::Arrived { user, .. }
         | Effect::Left { user, .. }
         | Effect::Transition { user, .. }
         | Effect::Remember { user } => user.get() == who,

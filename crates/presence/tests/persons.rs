@@ -3,6 +3,7 @@
 
 mod support;
 
+use domain::Seconds;
 use presence::{
     AppState, Cause, CloseCause, ConnId, Declaration, Declared, DeviceView, Effect, Hello, Input, Platform,
     Policy, Refused, Status,
@@ -192,14 +193,20 @@ fn the_first_session_in_and_the_last_out_are_told() {
     };
     stage.connect(7, 1, hello("a"));
     stage.connect(7, 2, hello("b"));
-    assert_eq!(arrivals(&mut stage), [Effect::Arrived { user: user(7) }]);
+    assert_eq!(
+        arrivals(&mut stage),
+        [Effect::Arrived { user: user(7), cause: Cause::Connect, device: Some(device("a")) }]
+    );
     stage.pass_to(5);
     stage.close(7, 1);
     assert_eq!(arrivals(&mut stage), []);
     stage.pass_to(9);
     stage.drop(7, 2);
     // The one that broke was heard at 0, the other said goodbye at 5.
-    assert_eq!(arrivals(&mut stage), [Effect::Left { user: user(7), last_seen: second(5) }]);
+    assert_eq!(
+        arrivals(&mut stage),
+        [Effect::Left { user: user(7), last_seen: second(5), cause: Cause::Drop, device: Some(device("b")) }]
+    );
     assert_eq!(stage.public(7).last_seen, second(5));
 }
 
@@ -346,9 +353,29 @@ fn last_seen_of_who_is_here_is_stored_now_and_then() {
     let stored = |who| Effect::Remember { user: user(who) };
     let effects = stage.take();
     let count = |who| effects.iter().filter(|effect| **effect == stored(who)).count();
-    assert!((7..=10).contains(&count(7)), "{} times", count(7));
+    assert!((9..=10).contains(&count(7)), "{} times", count(7));
     assert_eq!(count(8), 0, "nothing of who hides changes");
     assert_eq!(stage.roster.remembered(user(7)).unwrap().last_seen, second(600));
+}
+
+#[test]
+fn p11_each_sign_of_life_is_stored_when_it_is_heard_unless_one_was_a_moment_ago() {
+    let mut stage = Stage::with(Policy { remember: Seconds(1), ..Policy::default() });
+    stage.connect(7, 1, hello("a"));
+    stage.tell(8, Input::Heartbeat { hello: hello("b") });
+    stage.pass(20);
+    stage.take();
+    let stored = |stage: &mut Stage, who| stage.take().contains(&Effect::Remember { user: user(who) });
+    stage.heard(7, 1);
+    assert!(stored(&mut stage, 7));
+    stage.heard(7, 1);
+    assert!(!stored(&mut stage, 7), "twice within a second");
+    stage.tell(8, Input::Heartbeat { hello: hello("b") });
+    assert!(stored(&mut stage, 8));
+    stage.pass(10);
+    assert!(!stored(&mut stage, 7), "nothing was heard");
+    stage.tell(7, Input::ProbeAnswered { conn: ConnId(1) });
+    assert!(stored(&mut stage, 7));
 }
 
 #[test]

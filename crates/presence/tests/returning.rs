@@ -95,7 +95,8 @@ fn when_the_grace_is_over_the_last_seen_time_is_that_of_the_last_sign() {
     stage.pass(60);
     assert_eq!((stage.status(7), stage.public(7).last_seen), (Status::Offline, Some(heard_at)));
     let effects = stage.take();
-    assert!(effects.contains(&Effect::Left { user: user(7), last_seen: Some(heard_at) }));
+    let (last_seen, by) = (Some(heard_at), Some(device("train")));
+    assert!(effects.contains(&Effect::Left { user: user(7), last_seen, cause: Cause::Drop, device: by }));
     let gone = Effect::Transition {
         user: user(7),
         from: Status::Busy,
@@ -224,7 +225,8 @@ fn p11_after_the_window_the_rest_are_offline_with_their_true_last_seen() {
     stage.pass_to(315);
     assert_eq!((stage.status(7), stage.public(7).last_seen), (Status::Offline, second(10)));
     let news = stage.take();
-    assert!(news.contains(&Effect::Left { user: user(7), last_seen: second(10) }));
+    let (last_seen, cause) = (second(10), Cause::PendingOver);
+    assert!(news.contains(&Effect::Left { user: user(7), last_seen, cause, device: None }));
     assert!(news.contains(&Effect::Remember { user: user(7) }));
     let over = Effect::Transition {
         user: user(7),
@@ -279,6 +281,17 @@ fn versions_go_on_from_what_was_last_known() {
     assert_eq!(stage.public(7).version, far + 1);
     stage.connect(8, 2, hello("a"));
     assert_eq!(stage.public(8).version, stage.now().0);
+}
+
+#[test]
+fn a_version_does_not_tell_when_somebody_was_here() {
+    let mut stage = Stage::new();
+    let start = stage.now().0;
+    stage.pass(1000);
+    stage.connect(7, 1, hello("a"));
+    stage.heard(7, 1);
+    stage.close(7, 1);
+    assert_eq!((stage.public(7).version, stage.public(7).status), (start + 1, Status::Offline));
 }
 
 #[test]

@@ -336,7 +336,8 @@ fn a_goodbye_without_a_connection_ends_only_that() {
     stage.tell(7, Input::Goodbye { device: device("browser") });
     assert_eq!((stage.status(7), stage.public(7).last_seen), (Status::Offline, second(3)));
     let left: Vec<_> = stage.take().into_iter().filter(|it| matches!(it, Effect::Left { .. })).collect();
-    assert_eq!(left, [Effect::Left { user: user(7), last_seen: second(3) }]);
+    let (cause, device) = (presence::Cause::Goodbye, Some(device("browser")));
+    assert_eq!(left, [Effect::Left { user: user(7), last_seen: second(3), cause, device }]);
 }
 
 #[test]

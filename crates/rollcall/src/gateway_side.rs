@@ -55,19 +55,30 @@ pub struct Traffic {
 impl TrafficCounts for Traffic {
     async fn counts(&self, users: &[UserId]) -> Result<Vec<TrafficCount>, TrafficUnknown> {
         let mut counts = Vec::with_capacity(users.len());
+        let mut failure = None;
         for user in users {
             let count = match self.gate.passkey_of(*user) {
                 Some(passkey) => self.activity.counts(&passkey).await,
                 None => Ok(views::activity::Counts::default()),
             };
-            let count = count.map_err(|error| TrafficUnknown(error.to_string()))?;
+            let count = match count {
+                Ok(count) => count,
+                // Of the others it can be told all the same.
+                Err(error) => {
+                    failure = Some(TrafficUnknown(error.to_string()));
+                    continue;
+                }
+            };
             counts.push(TrafficCount {
                 user: *user,
                 seeding: clamp(count.seeding),
                 leeching: clamp(count.leeching),
             });
         }
-        Ok(counts)
+        match failure {
+            Some(failure) if counts.is_empty() => Err(failure),
+            _ => Ok(counts),
+        }
     }
 }
 

@@ -66,6 +66,9 @@ mod tests {
         );
         assert!(Roles::default().include(Role::Tracker));
         let error = "ledgre".parse::<Roles>().unwrap_err();
-        assert_eq!(error, "there is no role \"ledgre\"; the roles are tracker, ledger, activity, site");
+        assert_eq!(
+            error,
+            "there is no role \"ledgre\"; the roles are tracker, ledger, activity, gateway, site"
+        );
     }
 }

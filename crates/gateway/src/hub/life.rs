@@ -109,6 +109,7 @@ impl Hub {
             settings: ArcSwap::from_pointee(settings),
             rooms: Rooms::new(counters.clone()),
             typing: Typing::new(counters),
+            choosing: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             sampler: Sampler::new(seed),
             traffic,
             requests,
@@ -137,7 +138,7 @@ impl Hub {
 
     fn spawn_tasks(self: &Arc<Self>, requests: mpsc::Receiver<Request>, follower: Follower) {
         let mut tasks = self.tasks.lock();
-        tasks.spawn(watching::run(self.clone(), requests, self.stop.subscribe()));
+        self.spawn(&mut tasks, watching::run(self.clone(), requests));
         let hub = self.clone();
         self.spawn(&mut tasks, async move { hub.follow(follower).await });
         let hub = self.clone();
@@ -294,8 +295,9 @@ impl Hub {
         while let Some(place) = from {
             let (page, next) = self.outside.table.read().page(place, 4_096);
             for conn in page {
-                let remembered = self.shard(conn.user).roster.remembered(conn.user);
-                if let Some(remembered) = remembered {
+                // Under the lock, or this could take the place of something newer.
+                let shard = self.shard(conn.user);
+                if let Some(remembered) = shard.roster.remembered(conn.user) {
                     self.outside.keeper.remember(remembered);
                 }
             }

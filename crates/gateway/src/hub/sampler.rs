@@ -4,6 +4,7 @@
 //!
 //! - Each minute one in `sample_one_in` connections is probed, at least one. Those that do not answer within `probe_s`
 //!   are counted; their share, times all connections, is the estimate.
+//! - Nobody is taken for gone because of it: only the probes of `presence` decide that.
 //! - The sample is drawn at random, without going through all connections.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,7 +77,7 @@ impl Hub {
         *self.sampler.asked.lock() = sample.iter().map(|conn| conn.conn).collect();
         self.sampler.is_asking.store(true, Ordering::Release);
         for outbox in sample.iter().filter_map(|conn| table.outbox(conn.conn)) {
-            outbox.probe();
+            outbox.sample();
         }
         sample
     }

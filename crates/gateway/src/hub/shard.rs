@@ -17,8 +17,8 @@ use hashbrown::HashMap;
 use parking_lot::RwLock;
 use people::{Occurrence, OccurrenceKind};
 use presence::{
-    CloseCause, ConnId, Effect, Input, LastKnown, Moment, Platform, Policy, Privacy, Refused, Roster, Sight,
-    Status,
+    Cause, CloseCause, ConnId, DeviceId, Effect, Input, LastKnown, Moment, Platform, Policy, Privacy,
+    Refused, Roster, Sight, Status,
 };
 
 use super::ConnRef;
@@ -159,23 +159,17 @@ impl Shard {
                         self.tell_watchers(user, now, urgent, outside);
                     }
                 }
-                Effect::Arrived { user } => {
-                    outside.record(now, user, OccurrenceKind::Arrived);
+                Effect::Arrived { user, cause, device } => {
+                    outside.record(now, user, OccurrenceKind::Arrived, (cause, device));
                 }
-                Effect::Left { user, .. } => {
-                    outside.record(now, user, OccurrenceKind::Left);
+                Effect::Left { user, cause, device, .. } => {
+                    outside.record(now, user, OccurrenceKind::Left, (cause, device));
                 }
                 Effect::Transition { user, from, to, cause, device } => {
                     outside.counters.hub.transitions.count(cause.name());
                     if outside.history_days.load(Ordering::Relaxed) > 0 {
                         let kind = OccurrenceKind::Transition { from, to };
-                        outside.keeper.record(Occurrence {
-                            user,
-                            at_ms: now.0,
-                            kind,
-                            cause: Some(cause),
-                            device,
-                        });
+                        outside.record(now, user, kind, (cause, device));
                     }
                 }
                 Effect::Remember { user } => {
@@ -229,7 +223,11 @@ impl Shard {
         if !sight.status {
             return feed::hidden(user);
         }
-        let Some(person) = self.people.get_mut(&user) else { return feed::hidden(user) };
+        // Here over HTTP only, pending, or gone a moment ago: nobody watches them, but the roster knows them.
+        let Some(person) = self.people.get_mut(&user) else {
+            let view = self.roster.public_view(user);
+            return PublicText::of(&view, now.seconds()).seen(&view, sight);
+        };
         if let Some(text) = &mut person.text
             && let Some(seen) = text.seen_again(user, sight, now.seconds())
         {
@@ -292,8 +290,14 @@ impl Outside {
         &self.platforms[platform as usize]
     }
 
-    fn record(&self, now: Moment, user: UserId, kind: OccurrenceKind) {
-        self.keeper.record(Occurrence { user, at_ms: now.0, kind, cause: None, device: None });
+    fn record(
+        &self,
+        now: Moment,
+        user: UserId,
+        kind: OccurrenceKind,
+        (cause, device): (Cause, Option<DeviceId>),
+    ) {
+        self.keeper.record(Occurrence { user, at_ms: now.0, kind, cause: Some(cause), device });
     }
 
     /// What a person shows from now on.

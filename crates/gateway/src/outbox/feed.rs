@@ -106,6 +106,13 @@ impl Feed {
         self.put(user, Change::Removed);
     }
 
+    /// A person is shown again whose removal may still wait.
+    pub(super) fn show_again(&mut self, user: FeedUser) {
+        if matches!(self.changes.get(user.id), Some(Change::Removed)) {
+            self.put(user.id, Change::Shown(user));
+        }
+    }
+
     fn put(&mut self, user: UserId, change: Change) -> bool {
         self.bytes += change.bytes();
         match self.changes.put(user, change) {

@@ -245,3 +245,25 @@ fn who_is_hidden_while_the_snapshot_is_made_is_hidden_after_it() {
     assert!(users.iter().any(|user| user["id"] == "2" && user["version"] == 0));
     assert!(users.iter().any(|user| user["id"] == "3" && user["version"] == 4));
 }
+
+#[test]
+fn a_sample_that_cannot_be_written_is_no_failed_probe() {
+    let scene = scene(4096);
+    scene.open();
+    scene.outbox.sample();
+    scene.outbox.probe();
+    scene.outbox.sample();
+    assert!(!scene.look(true).probe_failed);
+    scene.outbox.probe();
+    assert!(scene.look(true).probe_failed);
+}
+
+#[test]
+fn nobody_is_slow_because_what_they_asked_for_is_long() {
+    let scene = scene(4096);
+    scene.open();
+    scene.outbox.reply(Frame::text(&format!(r#"{{"id":2,"x":"{}"}}"#, "x".repeat(10_000))));
+    assert!(!scene.outbox.is_closing());
+    scene.outbox.push(Frame::text(&format!(r#"{{"x":"{}"}}"#, "x".repeat(5_000))));
+    assert_eq!(scene.look(false).close, Some(CloseCode::Slow), "all else counts as before");
+}

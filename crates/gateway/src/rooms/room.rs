@@ -11,6 +11,9 @@ use crate::hub::person::Shown;
 use crate::outbox::Outbox;
 use crate::protocol::{ClientInfo, Frame, PresenceStats};
 
+/// One message brings news up to this; the rest follows in further messages. SDKs take a megabyte at least.
+const MESSAGE_BYTES_MAX: usize = 256 * 1024;
+
 /// A connection that may be told something, and whose it is.
 pub(crate) type Recipient = (UserId, Arc<Outbox>);
 
@@ -21,6 +24,8 @@ struct Member {
     shown: Arc<Shown>,
     /// Whether others were told that they are here, and not yet that they are gone.
     is_told: bool,
+    /// Whether somebody found them in an answer to `presence` before others were told.
+    is_listed: bool,
     /// Whether the room will look at them at the end of the window.
     is_due: bool,
 }
@@ -31,9 +36,10 @@ impl Member {
         !self.connections.is_empty() && self.shown.in_rooms()
     }
 
-    /// Whether `viewer` sees them, given that others were told.
+    /// Whether `viewer` finds them in the room: who was told of, and whose coming will be.
     fn is_seen_by(&self, viewer: UserId) -> bool {
-        viewer == self.info.user || (self.is_told && !self.shown.is_never(viewer))
+        let is_in = self.is_told || self.is_listed || self.is_to_be_seen();
+        viewer == self.info.user || (is_in && !self.shown.is_never(viewer))
     }
 
     /// What there is to tell, if anything changed since others were told.
@@ -41,6 +47,8 @@ impl Member {
         match (self.is_told, self.is_to_be_seen()) {
             (false, true) => Some(Change::Join),
             (true, false) => Some(Change::Leave),
+            // Whoever found them is told that they left; for others it is about somebody they do not know.
+            (false, false) if self.is_listed => Some(Change::Leave),
             _ => None,
         }
     }
@@ -82,6 +90,7 @@ impl Room {
             connections: Vec::new(),
             shown: shown.clone(),
             is_told: false,
+            is_listed: false,
             is_due: false,
         });
         if member.shown.epoch < shown.epoch {
@@ -129,7 +138,7 @@ impl Room {
 
     /// Tells what changed since the last time, and forgets who is gone.
     pub(super) fn tell(&mut self) {
-        let news = self.news(|_| true);
+        let news = self.news();
         for member in self.members.values_mut() {
             member.is_due = false;
         }
@@ -137,19 +146,18 @@ impl Room {
         self.members.retain(|_, member| member.is_told || !member.connections.is_empty());
     }
 
-    /// Whom `viewer` sees. Who came in just now is told first: whoever is seen here will be said to leave.
+    /// Whom `viewer` sees. Nobody is told anything by it, but whoever is seen here will be said to leave.
     pub(super) fn presence(&mut self, viewer: UserId) -> Vec<ClientInfo> {
-        self.tell_joins();
-        self.members
-            .values()
-            .filter(|member| member.is_seen_by(viewer))
-            .map(|member| member.info.clone())
-            .collect()
+        let mut seen = Vec::new();
+        for member in self.members.values_mut().filter(|member| member.is_seen_by(viewer)) {
+            member.is_listed |= !member.is_told && member.info.user != viewer;
+            seen.push(member.info.clone());
+        }
+        seen
     }
 
     /// How many `viewer` sees.
-    pub(super) fn stats(&mut self, viewer: UserId) -> PresenceStats {
-        self.tell_joins();
+    pub(super) fn stats(&self, viewer: UserId) -> PresenceStats {
         let mut stats = PresenceStats::default();
         for member in self.members.values().filter(|member| member.is_seen_by(viewer)) {
             stats.users += 1;
@@ -158,41 +166,39 @@ impl Room {
         stats
     }
 
-    /// The connections that may know of `user`, without their own.
-    pub(super) fn who_may_see(&self, user: UserId) -> Vec<Recipient> {
+    /// The connections that may know of `user`, without their own. None if they are more than `max`.
+    pub(super) fn who_may_see(&self, user: UserId, max: usize) -> Option<Vec<Recipient>> {
         let Some(member) = self.members.get(&user).filter(|member| member.is_to_be_seen()) else {
-            return Vec::new();
+            return Some(Vec::new());
         };
         let others =
             self.members.iter().filter(|(viewer, _)| **viewer != user && !member.shown.is_never(**viewer));
-        others
+        let recipients: Vec<Recipient> = others
             .flat_map(|(viewer, other)| other.connections.iter().map(|(_, outbox)| (*viewer, outbox.clone())))
-            .collect()
-    }
-
-    fn tell_joins(&mut self) {
-        let news = self.news(|change| change == Change::Join);
-        self.spread(&news);
+            .take(max + 1)
+            .collect();
+        (recipients.len() <= max).then_some(recipients)
     }
 
     /// What is to be told, which from now on counts as told.
-    fn news(&mut self, wanted: impl Fn(Change) -> bool) -> Vec<News> {
+    fn news(&mut self) -> Vec<News> {
         let mut news = Vec::new();
         for (user, member) in self.members.iter_mut().filter(|(_, member)| member.is_due) {
-            let Some(change) = member.change().filter(|change| wanted(*change)) else { continue };
+            let Some(change) = member.change() else { continue };
             member.is_told = change == Change::Join;
+            member.is_listed = false;
             let line = line(&self.name, change, &member.info);
             news.push(News { user: *user, shown: member.shown.clone(), line });
         }
         news
     }
 
-    /// Everybody is told everything in one frame, but for what they may not know.
+    /// Everybody is told everything in as few frames as it fits into, but for what they may not know.
     fn spread(&self, news: &[News]) {
         if news.is_empty() {
             return;
         }
-        let everything = Frame::text(&lines(news.iter()));
+        let everything = frames(news.iter());
         let has_exceptions =
             news.iter().any(|one| !one.shown.privacy.never.is_empty() || !one.shown.in_rooms());
         for (viewer, member) in &self.members {
@@ -202,17 +208,11 @@ impl Room {
             let may_know = |one: &&News| {
                 if one.user == *viewer { one.shown.in_rooms() } else { !one.shown.is_never(*viewer) }
             };
-            let frame = if has_exceptions && !news.iter().all(|one| may_know(&one)) {
-                let told = lines(news.iter().filter(may_know));
-                if told.is_empty() {
-                    continue;
-                }
-                Frame::text(&told)
-            } else {
-                everything.clone()
-            };
+            let special = has_exceptions && !news.iter().all(|one| may_know(&one));
+            let special = special.then(|| frames(news.iter().filter(may_know)));
+            let told = special.as_ref().unwrap_or(&everything);
             for (_, outbox) in &member.connections {
-                outbox.push(frame.clone());
+                told.iter().for_each(|frame| outbox.push(frame.clone()));
             }
         }
     }
@@ -225,9 +225,23 @@ fn mark(member: &mut Member) -> bool {
     is_new
 }
 
-fn lines<'a>(news: impl Iterator<Item = &'a News>) -> String {
-    let all: Vec<&str> = news.map(|one| one.line.as_str()).collect();
-    all.join("\n")
+/// News as messages of many lines, none of them much longer than SDKs take.
+fn frames<'a>(news: impl Iterator<Item = &'a News>) -> Vec<Frame> {
+    let (mut frames, mut text) = (Vec::new(), String::new());
+    for one in news {
+        if !text.is_empty() && text.len() + one.line.len() >= MESSAGE_BYTES_MAX {
+            frames.push(Frame::text(&text));
+            text.clear();
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&one.line);
+    }
+    if !text.is_empty() {
+        frames.push(Frame::text(&text));
+    }
+    frames
 }
 
 fn line(name: &str, change: Change, info: &ClientInfo) -> String {

@@ -41,10 +41,12 @@ impl Drop for Seat {
 type Map<T> = HashMap<UserId, T, foldhash::fast::RandomState>;
 
 impl Hub {
-    /// Gives everybody who connects their place, with one reading for all of them.
-    pub(super) async fn seat_all(self: &Arc<Self>, connects: Vec<Connect>) {
+    /// Gives everybody who connects their place, with one reading for all of them. An error if it failed.
+    pub(super) async fn seat_all(self: &Arc<Self>, mut connects: Vec<Connect>) -> Result<(), Refusal> {
+        // Whoever is gone already needs no place. In a storm those are many, and reading for them would feed it.
+        connects.retain(|connect| !connect.reply.is_closed());
         if connects.is_empty() {
-            return;
+            return Ok(());
         }
         let mut users: Vec<UserId> = connects.iter().map(|connect| connect.identity.user).collect();
         users.sort_unstable();
@@ -53,7 +55,7 @@ impl Hub {
             for connect in connects {
                 let _ = connect.reply.send(Err(Refusal::Unavailable));
             }
-            return;
+            return Err(Refusal::Unavailable);
         };
         let mut asked: Map<usize> = Map::default();
         for connect in &connects {
@@ -73,7 +75,10 @@ impl Hub {
                 continue;
             };
             self.seat(connect, circle, last);
+            // Thousands of friends take their time, and others on this thread want to go on too.
+            tokio::task::yield_now().await;
         }
+        Ok(())
     }
 
     async fn read_circles(&self, users: &[UserId]) -> Option<(Map<Circle>, Map<LastKnown>)> {

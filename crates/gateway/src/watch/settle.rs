@@ -145,7 +145,15 @@ impl Hub {
         let before =
             self.shard(user).people.get(&user).and_then(|person| person.watcher(watcher.conn).cloned());
         watcher.is_friend = before.is_some_and(|before| before.is_friend);
-        self.begin_watch(user, watcher, last)
+        let (now, sight, outbox) = (self.now(), watcher.sight, watcher.outbox.clone());
+        let mut shard = self.shard(user);
+        shard.watch(now, user, last, &self.outside).put_watcher(watcher);
+        let seen = shard.seen(now, user, sight);
+        // They may have been untracked a moment ago: what waits would take them away after the answer has shown them.
+        if sight.status {
+            outbox.show_again(seen.clone());
+        }
+        seen
     }
 
     /// Whom a connection would track with these as well, sorted.

@@ -30,6 +30,7 @@ impl Core {
             Input::Heard { conn } => self.on(user, conn, |core, slot| core.heard(now, slot, effects)),
             Input::ProbeAnswered { conn } => self.on(user, conn, |core, slot| {
                 core.sessions[slot].pulse.answered(now);
+                core.remember_now_and_then(now, core.sessions[slot].person, effects);
             }),
             Input::ProbeFailed { conn } => {
                 self.on(user, conn, |core, slot| core.probe_failed(now, slot, effects));
@@ -97,6 +98,7 @@ impl Core {
             (session.platform, session.app, session.said) == (hello.platform, hello.app, hello.declared);
         if same && session.pulse.phase() == Phase::Online {
             self.sessions[slot].pulse.heard(now);
+            self.remember_now_and_then(now, person, effects);
             return Ok(None);
         }
         let before = self.glimpse(person);
@@ -104,6 +106,7 @@ impl Core {
         session.pulse.heard(now);
         (session.platform, session.app, session.said) = (hello.platform, hello.app, hello.declared);
         self.settle(now, person, before, Why::by(Cause::Heartbeat, hello.device), effects);
+        self.remember_now_and_then(now, person, effects);
         Ok(None)
     }
 
@@ -152,6 +155,7 @@ impl Core {
     fn heard(&mut self, now: Steady, slot: u32, effects: &mut Vec<Effect>) {
         if self.sessions[slot].pulse.phase() == Phase::Online {
             self.sessions[slot].pulse.heard(now);
+            self.remember_now_and_then(now, self.sessions[slot].person, effects);
             return;
         }
         self.change(now, slot, Cause::Heartbeat, effects, |core| core.sessions[slot].pulse.heard(now));
@@ -207,6 +211,7 @@ impl Core {
         act(self);
         let device = self.sessions[slot].device.clone();
         self.settle(now, person, before, Why::by(cause, device), effects);
+        self.remember_now_and_then(now, person, effects);
     }
 
     fn closed(&mut self, now: Steady, slot: u32, how: Goodbye, effects: &mut Vec<Effect>) {

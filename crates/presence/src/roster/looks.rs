@@ -35,7 +35,6 @@ impl Core {
             self.settle(now, person, before, why, effects);
         }
         let ping_at = self.ping(slot, now, effects);
-        self.remember_now_and_then(now, person, effects);
         Some(look.again.min(ping_at).min(now.plus(self.policy.look())))
     }
 
@@ -52,8 +51,9 @@ impl Core {
         Steady(u64::from(session.ping_at_s) * 1000)
     }
 
-    /// The last sign of life of who is here moves all the time: it is stored now and then.
-    fn remember_now_and_then(&mut self, now: Steady, person: u32, effects: &mut Vec<Effect>) {
+    /// The last sign of life of who is here moves all the time: it is stored when there is one, but not each time. So what
+    /// a crash leaves is the last sign but for that much.
+    pub(super) fn remember_now_and_then(&mut self, now: Steady, person: u32, effects: &mut Vec<Effect>) {
         let every = self.policy.remember.0;
         let person = &mut self.persons[person];
         let age_s = now.seconds().saturating_sub(person.remembered_at_s);

@@ -5,7 +5,7 @@ use domain::UserId;
 use super::Core;
 use crate::device::DeviceId;
 use crate::input::{Cause, Effect};
-use crate::moment::Steady;
+use crate::moment::{Moment, Steady};
 use crate::person::Glimpse;
 use crate::slots::NONE;
 use crate::status::Status;
@@ -27,9 +27,10 @@ impl Why {
     }
 }
 
-/// Versions go on over a restart that lost the last ones, because the clock went on too.
-fn next_version(last: u64, now_ms: u64) -> u64 {
-    last.saturating_add(1).max(now_ms)
+/// Versions go on over a restart that lost the last ones: nobody changes a thousand times a second, so the start lies
+/// above all that were given before it. The present is not in them, or a version would tell when somebody was last here.
+fn next_version(last: u64, start: Moment) -> u64 {
+    last.saturating_add(1).max(start.0)
 }
 
 fn is_absent(status: Status) -> bool {
@@ -50,7 +51,7 @@ impl Core {
         why: Why,
         effects: &mut Vec<Effect>,
     ) {
-        self.settle_presence(slot, before, effects);
+        self.settle_presence(slot, before, &why, effects);
         let after = self.glimpse(slot);
         self.settle_times(now, slot, before, after);
         let user = self.persons[slot].user;
@@ -58,7 +59,7 @@ impl Core {
             let Why { cause, device } = why;
             effects.push(Effect::Transition { user, from: before.own, to: after.own, cause, device });
         }
-        self.settle_versions(now, slot, before, after, effects);
+        self.settle_versions(slot, before, after, effects);
         if before.memory_differs(&after) {
             self.persons[slot].remembered_at_s = now.seconds();
             effects.push(Effect::Remember { user });
@@ -67,7 +68,7 @@ impl Core {
     }
 
     /// First in, last out.
-    fn settle_presence(&mut self, slot: u32, before: Glimpse, effects: &mut Vec<Effect>) {
+    fn settle_presence(&mut self, slot: u32, before: Glimpse, why: &Why, effects: &mut Vec<Effect>) {
         let person = &mut self.persons[slot];
         let is_here = person.first != NONE || person.pending_until_s > 0;
         if is_here == person.flags.here {
@@ -75,12 +76,13 @@ impl Core {
         }
         person.flags.here = is_here;
         let user = person.user;
+        let (cause, device) = (why.cause, why.device.clone());
         if is_here {
-            effects.push(Effect::Arrived { user });
+            effects.push(Effect::Arrived { user, cause, device });
         } else {
             let last_seen =
                 if before.own == Status::Pending { person.last_seen.get() } else { Some(person.last_alive) };
-            effects.push(Effect::Left { user, last_seen });
+            effects.push(Effect::Left { user, last_seen, cause, device });
         }
     }
 
@@ -99,24 +101,16 @@ impl Core {
         }
     }
 
-    fn settle_versions(
-        &mut self,
-        now: Steady,
-        slot: u32,
-        before: Glimpse,
-        after: Glimpse,
-        effects: &mut Vec<Effect>,
-    ) {
-        let now_ms = self.timeline.moment(now).0;
+    fn settle_versions(&mut self, slot: u32, before: Glimpse, after: Glimpse, effects: &mut Vec<Effect>) {
         let (public, own) = (before.public_differs(&after), before.own_differs(&after));
         self.tally.persons[before.own as usize] -= 1;
         self.tally.persons[after.own as usize] += 1;
         let person = &mut self.persons[slot];
         if public {
-            person.public_version = next_version(person.public_version, now_ms);
+            person.public_version = next_version(person.public_version, self.start);
         }
         if own {
-            person.own_version = next_version(person.own_version, now_ms);
+            person.own_version = next_version(person.own_version, self.start);
         }
         if public || own {
             let crosses = is_absent(before.public()) != is_absent(after.public());
@@ -172,7 +166,7 @@ impl Core {
             }
             // Nobody is connected yet, so nobody need be told.
             let after = self.glimpse(slot);
-            self.settle_versions(now, slot, before, after, &mut Vec::new());
+            self.settle_versions(slot, before, after, &mut Vec::new());
         }
         self.plan(slot);
     }

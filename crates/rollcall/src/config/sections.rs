@@ -336,7 +336,7 @@ config_section! {
         /// and may. Pages of the site itself may always.
         allowed_origins: Vec<WebOrigin> = Vec::new(),
         /// Open connections of people.
-        connections_max: u32 [1..=10_000_000] = 200_000,
+        connections_max: u32 [1..=10_000_000] = 100_000,
         /// From one address.
         connections_per_address_max: u32 [1..=10_000_000] = 200,
         /// How long a new connection may take to say who it is.

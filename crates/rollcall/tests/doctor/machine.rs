@@ -58,7 +58,7 @@ fn files_that_others_can_read_are_found() {
 #[test]
 fn too_few_files_for_so_many_connections_are_found() {
     let report = Patient::new().set("limits.connections_max", 10_000_000).examine();
-    report.has_warning("file limits", &["10000050 connections"], "LimitNOFILE=10000562");
+    report.has_warning("file limits", &["10000100 connections"], "LimitNOFILE=10000612");
 }
 
 #[test]

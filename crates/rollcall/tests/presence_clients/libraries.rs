@@ -8,7 +8,7 @@ use testkit::process::Process;
 use testkit::{Server, eventually};
 
 use crate::agent::{self, Agent, Kind};
-use crate::scene::{arrive, people, server, url};
+use crate::scene::{arrive, people, server, until_remembered, url};
 
 macro_rules! suite {
     ($($name:ident => $kind:expr;)*) => {$(
@@ -174,6 +174,7 @@ fn everything_is_restored_after_a_reconnect(kind: Kind) {
     two.ask("set_status", json!({"status": "busy"}));
     one.wait_status("2", "busy");
 
+    until_remembered(&server);
     server.kill();
     two.wait_event("connecting");
     let asked = two.send("set_status", json!({"status": "away", "text": "lunch"}));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Kind, now};
-use crate::scene::{SECRET, arrive, identity, people, server, url};
+use crate::scene::{SECRET, arrive, identity, people, server, until_remembered, url};
 
 const ROOM: &str = "room:lobby";
 
@@ -224,6 +224,7 @@ fn restart(kind: Kind) {
             assert_eq!(event.said["code"], 3001, "told to come back: {event:?}");
         } else {
             // Whatever crashes a process, others must see no flicker.
+            until_remembered(&server);
             server.kill();
             one.wait_event("connecting");
         }

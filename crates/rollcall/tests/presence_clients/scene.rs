@@ -1,9 +1,9 @@
 //! A server with a few people who know each other, for each test its own.
 
 use serde_json::{Value, json};
-use testkit::{Server, ServerBuilder};
+use testkit::{Server, ServerBuilder, eventually, http};
 
-use crate::agent::{Agent, Kind};
+use crate::agent::{Agent, Kind, PATIENCE};
 
 /// With which the tokens of these tests are signed.
 pub const SECRET: &str = "a secret of these tests, 32 characters and more";
@@ -13,6 +13,7 @@ pub fn server() -> ServerBuilder {
     Server::builder(env!("CARGO_BIN_EXE_rollcall"))
         .set("gateway.token_hmac_secret", format!("{SECRET:?}"))
         .set("gateway.goodbye_ms", 100)
+        .set("site.metrics_open", true)
 }
 
 /// The shortest ladder of P7 that settings allow: a heartbeat each 5 s, probes of 1 s, gone after 15 s.
@@ -23,6 +24,16 @@ pub fn quick_ladder(builder: ServerBuilder) -> ServerBuilder {
         .set("presence.probe_s", 1)
         .set("presence.background_away_s", 30)
         .set("presence.background_gone_s", 60)
+}
+
+/// Waits until the database knows who is here: a crash may cost the last second.
+#[track_caller]
+pub fn until_remembered(server: &Server) {
+    eventually("presence to be written down", PATIENCE, || {
+        let page = String::from_utf8(http::get(server.site_addr(), "/metrics").body).unwrap();
+        let is_written = page.lines().any(|line| line == "rollcall_presence_keeper_waiting_rows 0");
+        is_written.then_some(())
+    });
 }
 
 /// Makes people, and friends of those who are named as pairs.

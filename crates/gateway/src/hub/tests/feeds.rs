@@ -263,3 +263,42 @@ async fn friends_see_what_somebodys_torrent_clients_do() {
     rig.hub.traffic_changed(&[user(2), user(99)]);
     until("a notice is a question", || rig.counters.hub.traffic_asked.get() > asked).await;
 }
+
+#[tokio::test]
+async fn who_is_here_over_http_alone_can_be_asked_for() {
+    let rig = Rig::new().await;
+    rig.befriend(&[(1, 2)]).await;
+    let stranger = rig.connect(3, "c").await;
+    rig.hub.http_heartbeat(user(2), hello("phone")).await.unwrap();
+    let one = rig.connect(1, "a").await;
+    let told = one.rpc("status.get", json!({"users": [2]})).await.unwrap();
+    assert_eq!(told["users"][0]["status"], "online");
+    one.close();
+    // Nobody watches them now.
+    let everyone = Privacy { status: Visibility::Everyone, ..Privacy::default() };
+    rig.people.set_privacy(user(2), &everyone).await.unwrap();
+    let told = stranger.rpc("status.get", json!({"users": [2]})).await.unwrap();
+    assert_eq!(told["users"][0]["status"], "online", "{told}");
+}
+
+#[tokio::test]
+async fn who_is_untracked_and_tracked_again_at_once_stays_in_the_feed() {
+    let rig = Rig::new().await;
+    let everyone = Privacy { status: Visibility::Everyone, ..Privacy::default() };
+    rig.people.set_privacy(user(2), &everyone).await.unwrap();
+    let (mut one, _two) = (rig.connect(1, "a").await, rig.connect(2, "b").await);
+    one.rpc("track", json!({"users": [2]})).await.unwrap();
+    one.rpc("untrack", json!({"users": [2]})).await.unwrap();
+    one.rpc("track", json!({"users": [2]})).await.unwrap();
+    assert_eq!(one.sees(2), "online");
+}
+
+#[tokio::test]
+async fn many_requests_to_track_at_once_are_all_answered() {
+    let rig = Rig::new().await;
+    let one = rig.connect(1, "a").await;
+    let asks = (2..=90).map(|number| one.rpc("track", json!({"users": [number]})));
+    for told in futures_util::future::join_all(asks).await {
+        assert!(told.is_ok(), "{told:?}");
+    }
+}

@@ -184,3 +184,19 @@ async fn a_time_that_waits_to_be_written_is_taken_back_when_it_may_no_longer_be_
     assert!(two.told(1)["last_seen"].is_null());
     assert!(two.heard[before..].iter().all(|message| message["users"][0].get("last_seen").is_none()));
 }
+
+#[tokio::test]
+async fn what_two_devices_choose_at_once_is_both_kept() {
+    let rig = Rig::new().await;
+    let (one, other) = (rig.connect(1, "a").await, rig.connect(1, "b").await);
+    for round in 0..10 {
+        let status = if round % 2 == 0 { "nobody" } else { "everyone" };
+        let (first, second) = tokio::join!(
+            one.rpc("privacy.set", json!({"never": [round + 2]})),
+            other.rpc("privacy.set", json!({"status": status})),
+        );
+        assert!(first.is_ok() && second.is_ok());
+        let chosen = rig.people.privacy(user(1)).await.unwrap();
+        assert_eq!((chosen.status.name(), chosen.never), (status, vec![user(round + 2)]));
+    }
+}

@@ -78,8 +78,24 @@ async fn what_presence_answers_agrees_with_what_is_told() {
     two.close();
     assert_eq!(one.in_room("room:x").await, ["1", "2"], "until it is told that they left");
     rig.hub.rooms.tell();
-    assert_eq!(told(&one.pushed()), ["join 2", "leave 2"]);
+    assert_eq!(told(&one.pushed()), ["leave 2"]);
     assert_eq!(one.in_room("room:x").await, ["1"]);
+}
+
+#[tokio::test]
+async fn whoever_asks_who_is_in_a_room_has_nobody_told_before_the_window_ends() {
+    let settings = HubSettings { batch: std::time::Duration::from_secs(3600), ..HubSettings::default() };
+    let rig = Rig::with(settings, Arc::new(NoTraffic)).await;
+    let mut one = rig.connect(1, "a").await;
+    one.enter("room:x").await;
+    let two = rig.connect(2, "b").await;
+    two.enter("room:x").await;
+    assert_eq!(two.in_room("room:x").await, ["1", "2"]);
+    let stats = rig.hub.presence_stats(two.conn, "room:x").await.unwrap();
+    assert!(stats.get().contains(r#""num_users":2"#), "{stats}");
+    assert!(one.pushed().is_empty());
+    rig.hub.rooms.tell();
+    assert_eq!(told(&one.pushed()), ["join 1", "join 2"]);
 }
 
 #[tokio::test]

@@ -160,6 +160,9 @@ async fn the_history_is_kept_in_order() {
     found.sort_by_key(key);
     expected.sort_by_key(key);
     assert_eq!(found, expected);
+    let whys: Vec<_> = history.iter().map(|one| (one.occurrence.cause, &one.occurrence.device)).collect();
+    let device = presence::DeviceId::new("a");
+    assert!(whys.iter().all(|(cause, by)| cause.is_some() && **by == device), "{whys:?}");
 }
 
 #[tokio::test]

@@ -60,3 +60,19 @@ async fn typing_is_for_friends_and_those_in_the_same_room() {
     rig.hub.people_changed(vec![people::PeopleChange::Friends(user(1), user(2))]).await.unwrap();
     assert_eq!(one.rpc("typing", json!({"to": 2, "on": true})).await, Err(CommandError::PermissionDenied));
 }
+
+#[tokio::test]
+async fn typing_in_a_large_room_is_told_to_nobody() {
+    let rig = Rig::new().await;
+    let one = rig.connect(1, "a").await;
+    one.enter("room:x").await;
+    let others = futures_util::future::join_all((2..=502).map(|number| rig.connect(number, "b"))).await;
+    for other in &others {
+        other.enter("room:x").await;
+    }
+    let asked = one.rpc("typing", json!({"room": "x", "on": true})).await;
+    assert_eq!(asked, Err(CommandError::LimitExceeded));
+    rig.hub.unsubscribe(others[0].conn, "room:x").await.unwrap();
+    one.rpc("typing", json!({"room": "x", "on": true})).await.unwrap();
+    one.rpc("typing", json!({"room": "x", "on": false})).await.unwrap();
+}
