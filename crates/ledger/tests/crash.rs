@@ -6,6 +6,7 @@
 mod support;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use journal::{Arrival, Batch, View, ViewError};
@@ -22,8 +23,7 @@ const KILLS: u32 = 4;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Applies all it is given, over and over again where it must, until the killing is over and everything is applied.
-async fn consume(ledger: Arc<Ledger>, name: String, share: Vec<Arrival>, pace: Duration) -> u64 {
-    let mut failures = 0;
+async fn consume(ledger: Arc<Ledger>, name: String, share: Vec<Arrival>, pace: Duration) {
     for chunk in share.chunks(23) {
         let mut is_retry = false;
         loop {
@@ -32,7 +32,7 @@ async fn consume(ledger: Arc<Ledger>, name: String, share: Vec<Arrival>, pace: D
                     assert_eq!(rejected, []);
                     break;
                 }
-                Err(ViewError::Transient { .. }) => failures += 1,
+                Err(ViewError::Transient { .. }) => {}
                 Err(error) => panic!("{error:?}"),
             }
             is_retry = true;
@@ -41,7 +41,6 @@ async fn consume(ledger: Arc<Ledger>, name: String, share: Vec<Arrival>, pace: D
         // Slow enough that the killing meets work under way.
         tokio::time::sleep(pace).await;
     }
-    failures
 }
 
 async fn survive(place: Place, mut kill_and_restart: impl FnMut() + Send + 'static) {
@@ -50,32 +49,37 @@ async fn survive(place: Place, mut kill_and_restart: impl FnMut() + Send + 'stat
     let mut arrivals = world.arrivals.clone();
     fastrand::Rng::with_seed(seed).shuffle(&mut arrivals);
     let ledger = Arc::new(open(&place).await);
+    let is_working = Arc::new(AtomicBool::new(true));
+    let watched = Arc::clone(&is_working);
     let killer = tokio::task::spawn_blocking(move || {
-        kill_often(&mut kill_and_restart);
+        let met = kill_often(&mut kill_and_restart, &watched);
         // The server lives as long as this does.
-        kill_and_restart
+        (kill_and_restart, met)
     });
     let share = arrivals.len().div_ceil(CONSUMERS);
     let consumers = arrivals.chunks(share).enumerate().map(|(number, share)| {
         let name = format!("c{number}");
         tokio::spawn(consume(Arc::clone(&ledger), name, share.to_vec(), Duration::from_millis(40)))
     });
-    let mut failures = 0;
     for consumer in consumers.collect::<Vec<_>>() {
-        failures += tokio::time::timeout(PATIENCE, consumer).await.unwrap().unwrap();
+        tokio::time::timeout(PATIENCE, consumer).await.unwrap().unwrap();
     }
-    let _server = killer.await.unwrap();
-    assert!(failures > 0, "no kill met any work");
+    is_working.store(false, Ordering::Relaxed);
+    let (_server, met) = killer.await.unwrap();
+    assert!(met > 0, "no kill met any work");
     check(&ledger, &world).await;
 }
 
-/// Kills at moments that nobody plans.
-fn kill_often(kill_and_restart: &mut impl FnMut()) {
+/// Kills at moments that nobody plans. Says how many of them came while there was work.
+fn kill_often(kill_and_restart: &mut impl FnMut(), is_working: &AtomicBool) -> u32 {
     let mut random = fastrand::Rng::with_seed(21);
+    let mut met = 0;
     for _ in 0..KILLS {
         std::thread::sleep(Duration::from_millis(random.u64(50..400)));
+        met += u32::from(is_working.load(Ordering::Relaxed));
         kill_and_restart();
     }
+    met
 }
 
 async fn check(ledger: &Ledger, world: &World) {

@@ -42,7 +42,7 @@ fn p11_after_a_kill_everybody_is_pending_who_returns_is_online_and_the_rest_are_
     site.server.start_again();
     site.forget_past();
     site.open_watchers();
-    site.until("the snapshots", |site| site.watchers.iter().all(|watcher| watcher.has_snapshot));
+    site.until("the snapshots", |site| site.watchers.iter().all(|watcher| watcher.has_snapshot()));
     assert!(
         site.all_are("pending"),
         "pending are {:?}",

@@ -11,7 +11,7 @@ use crate::watcher::Watcher;
 
 const SECRET: &str = "a secret of tests, of at least 32 characters";
 /// People, unless `LOAD_SESSIONS` says otherwise: what a debug build on a busy machine takes in a second or two.
-const PEOPLE_DEFAULT: usize = 2_000;
+const PEOPLE_DEFAULT: usize = 1_000;
 /// Those who watch; each watches every second person, as one may have only so many friends.
 pub const WATCHERS: usize = 4;
 /// The first person's id; watchers come before.

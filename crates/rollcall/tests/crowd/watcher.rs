@@ -19,10 +19,20 @@ pub struct Watcher {
     pub shown: BTreeMap<u64, Shown>,
     /// The statuses each person was shown with since [`Watcher::forget_past`], in order.
     pub past: BTreeMap<u64, Vec<String>>,
-    /// Publications since [`Watcher::forget_past`].
+    /// Publications since [`Watcher::forget_past`], but for those of a snapshot.
     pub publications: u64,
-    /// Whether the snapshot of the present connection has come, in all its parts.
-    pub has_snapshot: bool,
+    /// The bytes of them.
+    pub bytes: usize,
+    snapshot: Snapshot,
+}
+
+/// How much of the present connection's snapshot has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Snapshot {
+    #[default]
+    Nothing,
+    Some,
+    All,
 }
 
 #[derive(Deserialize)]
@@ -68,13 +78,19 @@ struct User {
 impl Watcher {
     /// A new connection begins with a snapshot.
     pub fn connected(&mut self) {
-        self.has_snapshot = false;
+        self.snapshot = Snapshot::Nothing;
+    }
+
+    /// Whether the snapshot of the present connection has come, in all its parts.
+    pub fn has_snapshot(&self) -> bool {
+        self.snapshot == Snapshot::All
     }
 
     /// What was told so far is no longer of interest; what is shown now is.
     pub fn forget_past(&mut self) {
         self.past.clear();
         self.publications = 0;
+        self.bytes = 0;
     }
 
     /// A line of the feed.
@@ -82,17 +98,23 @@ impl Watcher {
         let text = String::from_utf8_lossy(line);
         let line: Line = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{text}: {error}"));
         let Some(Publication { data }) = line.push.publication else { return };
-        match (data.kind.as_str(), self.has_snapshot) {
-            ("snapshot", false) => self.has_snapshot = !data.more,
-            ("changes", true) => self.publications += 1,
-            _ => panic!("a {} after {} snapshot", data.kind, u8::from(self.has_snapshot)),
+        let is_change = match (data.kind.as_str(), self.snapshot) {
+            ("snapshot", Snapshot::Nothing) | ("changes", Snapshot::Some) => false,
+            ("changes", Snapshot::All) => true,
+            (kind, before) => panic!("{kind} after {before:?} of a snapshot"),
+        };
+        if is_change {
+            self.publications += 1;
+            self.bytes += text.len();
+        } else {
+            self.snapshot = if data.more { Snapshot::Some } else { Snapshot::All };
         }
         assert!(data.removed.is_empty(), "nobody was unfriended: {text}");
         let others = data.users.into_iter().filter(|user| !user.is_self);
         let mut named = HashSet::new();
         for user in others {
             assert!(named.insert(user.id.clone()), "user {} is there twice: {text}", user.id);
-            self.take(user, data.kind == "changes");
+            self.take(user, is_change);
         }
     }
 
