@@ -166,15 +166,6 @@ impl Hub {
         });
     }
 
-    /// Other settings from now on.
-    pub fn configure(&self, settings: HubSettings) {
-        self.outside.history_days.store(settings.people.history_days.into(), Ordering::Relaxed);
-        for shard in &self.shards {
-            shard.lock().roster.set_policy(settings.policy.clone());
-        }
-        self.settings.store(Arc::new(settings));
-    }
-
     /// Does what is due by now.
     pub fn tick(&self) {
         for shard in 0..SHARDS {
