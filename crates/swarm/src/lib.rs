@@ -8,6 +8,7 @@
 //! - `peer`: one peer's accounts, in one cache line; the rules for deltas
 //! - `place`: where a peer is, in eight bytes
 //! - `runs`: numbers for the runs of clients
+//! - [`leeching`]: how many torrents a user leeches at once, and the limits on it
 //! - `members`: one swarm's addresses side by side, seeders first
 //! - `selection`: a uniform random choice of peers
 //! - [`sight`]: peers as an operator sees them
@@ -26,6 +27,7 @@
 //! peer ends with the peer: what outlives it is the journal's and the ledger's business.
 
 pub mod announce;
+pub mod leeching;
 mod members;
 mod peer;
 mod place;
@@ -40,5 +42,6 @@ pub use announce::{
     Announce, AnnounceError, CLIENTS_PER_USER_MAX, Claim, Departure, Families, Outcome, PeerLists, Rules,
     SwarmCounts, WANTED_MAX,
 };
+pub use leeching::SlotLimits;
 pub use sight::PeerSight;
 pub use swarms::{SwarmTotals, Swarms};
