@@ -20,7 +20,7 @@ pub(crate) struct Peer {
     pub(crate) downloaded: u64,
     place: Place,
     pub(crate) peer_id: PeerId,
-    key: ClientKey,
+    pub(crate) key: ClientKey,
     pub(crate) last_announce: UnixTime,
     run: RunId,
 }

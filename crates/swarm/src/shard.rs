@@ -403,6 +403,7 @@ impl Shard {
             seeder: swarm.members.is_seeder(peer.position()),
             last_announce: peer.last_announce,
             session: peer.session(&swarm.info_hash),
+            key: peer.key,
         }
     }
 }
