@@ -240,6 +240,7 @@ impl Tracker {
             event: request.event,
             wanted: live.wanted(request.numwant),
             families: request.families,
+            slots: swarm::SlotLimits::default(),
             now,
         };
         let outcome = self.swarms.announce(&announce, &live.rules(), lists)?;

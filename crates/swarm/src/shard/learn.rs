@@ -74,6 +74,13 @@ impl Shard {
         }
         let slot = self.admit(Peer::of_heard(heard, swarm), Member::at(heard.ip, heard.port), rules);
         self.set_seeder(slot, heard.is_seeder());
+        // A first client that leeches takes a slot; of others the count knows already.
+        let had_slot = self
+            .own_peers(swarm, heard.user)
+            .slots()
+            .iter()
+            .any(|own| *own != slot && self.is_leeching(*own));
+        self.settle_slot(had_slot, swarm, heard.user);
         self.learn_completion(slot, heard);
         Learnt::Applied
     }
@@ -85,14 +92,18 @@ impl Shard {
         peer.hear(heard);
         let (swarm, position) = (peer.swarm(), peer.position());
         let left_other_family = peer.other_family_is_stale(rules.silence_max);
-        let members = &mut self.swarms[swarm].members;
-        let was_seeder = members.is_seeder(position);
-        let member = members.member_mut(position);
+        let member = self.swarms[swarm].members.member_mut(position);
         member.set_address(heard.ip, heard.port);
         if left_other_family {
             member.forget_address(!heard.ip.is_ipv6());
         }
-        self.set_seeder(slot, heard.is_seeder() || is_same_second && was_seeder);
+        let was_seeder = !self.is_leeching(slot);
+        let is_seeder = heard.is_seeder() || is_same_second && was_seeder;
+        if is_seeder != was_seeder {
+            let had_slot = self.any_leeches(&self.own_peers(swarm, heard.user));
+            self.set_seeder(slot, is_seeder);
+            self.settle_slot(had_slot, swarm, heard.user);
+        }
         Learnt::Applied
     }
 
