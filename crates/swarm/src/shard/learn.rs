@@ -42,6 +42,14 @@ impl Shard {
         if heard.event == AnnounceEvent::Stopped {
             return self.learn_end(hash_of_torrent, heard, rules);
         }
+        if heard.at + rules.silence_max <= now {
+            return Learnt::Overdue;
+        }
+        // What was said before a goodbye is of a life that is over, whether or not the client has come back since.
+        let client = self.hash_of_client(&heard.info_hash, heard.user, &heard.peer_id);
+        if self.farewells.of(client).is_some_and(|farewell| heard.at < farewell) {
+            return Learnt::Late;
+        }
         let found = self.find_swarm(hash_of_torrent, &heard.info_hash);
         let own = found.map(|swarm| self.own_peers(swarm, heard.user));
         let known = own.as_ref().and_then(|own| self.find_client(own, &heard.peer_id, heard.key));
@@ -57,14 +65,7 @@ impl Shard {
     }
 
     fn learn_newcomer(&mut self, hash_of_torrent: u64, lesson: Lesson<'_>, clients: usize) -> Learnt {
-        let Lesson { heard, now, rules } = lesson;
-        let client = self.hash_of_client(&heard.info_hash, heard.user, &heard.peer_id);
-        if self.farewells.of(client).is_some_and(|farewell| heard.at < farewell) {
-            return Learnt::Late;
-        }
-        if heard.at + rules.silence_max <= now {
-            return Learnt::Overdue;
-        }
+        let Lesson { heard, rules, .. } = lesson;
         let Ok(Some(swarm)) = self.find_or_open_swarm(hash_of_torrent, &heard.info_hash, true) else {
             return Learnt::NoRoom;
         };
@@ -144,11 +145,14 @@ impl Shard {
             true => self.peers[slot].last_announce <= silent_since,
             false => self.peers[slot].last_announce <= heard.at,
         };
-        if !ends {
-            self.peers[slot].hear_late(heard, Seconds(0));
-            return Learnt::Late;
+        if ends {
+            self.leave(slot);
+            return Learnt::Applied;
         }
-        self.leave(slot);
-        Learnt::Applied
+        if !is_timeout && self.peers[slot].forgets_other_family(heard.at) {
+            let (position, was_v6) = (self.peers[slot].position(), self.peers[slot].last_was_v6());
+            self.swarms[swarm].members.member_mut(position).forget_address(!was_v6);
+        }
+        Learnt::Late
     }
 }
