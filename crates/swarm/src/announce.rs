@@ -203,6 +203,8 @@ pub struct Departure {
     pub last_announce: UnixTime,
     /// Its session.
     pub session: SessionId,
+    /// Its key.
+    pub key: ClientKey,
 }
 
 /// The address of a peer that cannot be reached.
