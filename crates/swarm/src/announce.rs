@@ -165,6 +165,8 @@ pub struct Departure {
     pub last_announce: UnixTime,
     /// Its session.
     pub session: SessionId,
+    /// Its key.
+    pub key: ClientKey,
 }
 
 /// The address of a peer that cannot be reached.

@@ -18,7 +18,15 @@ impl<T> Default for Slab<T> {
 impl<T> Slab<T> {
     /// Puts a record into a free slot.
     pub(crate) fn insert(&mut self, record: T) -> u32 {
-        if let Some(slot) = self.free.pop() {
+        self.insert_where(record, |_, _| true)
+    }
+
+    /// Puts a record into the slot that was given back last, if that is fit for it, else into a new one.
+    pub(crate) fn insert_where(&mut self, record: T, is_fit: impl FnOnce(u32, &T) -> bool) -> u32 {
+        if let Some(slot) = self.free.last().copied()
+            && is_fit(slot, &self[slot])
+        {
+            self.free.pop();
             self[slot] = record;
             return slot;
         }

@@ -8,8 +8,9 @@ use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
 use crate::announce::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts};
+use crate::heard::{Heard, Learnt};
 use crate::runs::Runs;
-use crate::shard::Shard;
+use crate::shard::{Lesson, Shard};
 use crate::sight::PeerSight;
 
 /// Enough that threads rarely meet, few enough that a shard is worth having.
@@ -66,6 +67,17 @@ impl Swarms {
         lists.clear();
         let hash = self.hasher.hash_one(announce.info_hash);
         self.shard_of(hash).lock().announce(hash, announce, rules, lists)
+    }
+
+    /// Takes in what another node heard, or this one in a former life. Harmless in any order, and twice.
+    pub fn learn(&self, heard: &Heard, now: UnixTime, rules: &Rules) -> Learnt {
+        let hash = self.hasher.hash_one(heard.info_hash);
+        self.shard_of(hash).lock().learn(hash, Lesson { heard, now, rules })
+    }
+
+    /// How many goodbyes were forgotten for want of room: what comes late from other nodes may bring such a peer back.
+    pub fn farewells_forgotten(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().farewells_forgotten()).sum()
     }
 
     /// The counts of one torrent; zeros for one without peers.

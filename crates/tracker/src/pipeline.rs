@@ -378,6 +378,7 @@ impl Tracker {
             uploaded_total: request.uploaded,
             downloaded_total: request.downloaded,
             cause: Cause::Announce,
+            key: request.key,
         };
         if let Some(claim) = outcome.implausible {
             self.counters.implausible.increment();
@@ -437,6 +438,7 @@ impl Tracker {
                 uploaded_total: departure.uploaded,
                 downloaded_total: departure.downloaded,
                 cause,
+                key: departure.key,
             };
             traffic::log(&event);
             self.sink.record_patiently(&event);
