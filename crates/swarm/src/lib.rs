@@ -9,6 +9,7 @@
 //! - `peer`: one peer's accounts, in one cache line; the rules for deltas
 //! - `place`: where a peer is, in eight bytes
 //! - `runs`: numbers for the runs of clients
+//! - [`leeching`]: how many torrents a user leeches at once, and the limits on it
 //! - `members`: one swarm's addresses side by side, seeders first
 //! - `selection`: a uniform random choice of peers
 //! - [`sight`]: peers as an operator sees them
@@ -29,6 +30,7 @@
 
 pub mod announce;
 pub mod heard;
+pub mod leeching;
 mod members;
 mod peer;
 mod place;
@@ -44,5 +46,6 @@ pub use announce::{
     SwarmCounts, WANTED_MAX,
 };
 pub use heard::{Heard, HeardTotals, Learnt};
+pub use leeching::SlotLimits;
 pub use sight::PeerSight;
 pub use swarms::{SwarmTotals, Swarms};

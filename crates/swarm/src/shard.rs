@@ -16,6 +16,7 @@ use std::sync::Arc;
 use crate::announce::{
     Announce, AnnounceError, CLIENTS_PER_USER_MAX, Departure, Outcome, PeerLists, Rules, SwarmCounts,
 };
+use crate::leeching::Leeching;
 use crate::members::{Member, Members, Moved};
 use crate::peer::{Credit, Peer};
 use crate::place;
@@ -26,6 +27,8 @@ use crate::slab::Slab;
 
 mod farewells;
 mod learn;
+mod ports;
+mod slots;
 
 use farewells::Farewells;
 pub(crate) use learn::Lesson;
@@ -79,12 +82,24 @@ pub(crate) struct Shard {
     seeders: usize,
     /// Who said goodbye lately.
     farewells: Farewells,
+    /// Who leeches how many torrents, in all shards together.
+    leeching: Arc<Leeching>,
+    /// Whether this shard tells it.
+    counts_leeching: bool,
 }
 
 impl Shard {
-    pub(crate) fn new(now: UnixTime, random_seed: u64, hasher: FixedState, runs: Arc<Runs>) -> Self {
+    pub(crate) fn new(
+        now: UnixTime,
+        random_seed: u64,
+        hasher: FixedState,
+        runs: Arc<Runs>,
+        leeching: Arc<Leeching>,
+    ) -> Self {
         Shard {
             runs,
+            leeching,
+            counts_leeching: false,
             swarms: Slab::default(),
             swarm_by_hash: HashTable::new(),
             peers: Slab::default(),
@@ -135,10 +150,23 @@ impl Shard {
         if announce.event == AnnounceEvent::Stopped {
             return Ok(self.stop(swarm, known, announce, rules));
         }
+        if known.is_none() {
+            self.check_room(swarm, &own, rules)?;
+        }
+        let has_slot = match self.claim_slot(swarm, &own, announce) {
+            Ok(has_slot) => has_slot,
+            Err(error) => {
+                self.close_unused_swarm(hash_of_torrent, swarm);
+                return Err(error);
+            }
+        };
         let (slot, credit, too_soon) = match known {
             Some(slot) => self.heartbeat(slot, announce, rules),
-            None => (self.join(swarm, &own, announce, rules)?, Credit::NOTHING, false),
+            None => (self.join(swarm, announce, rules), Credit::NOTHING, false),
         };
+        if has_slot && announce.is_seeder() {
+            self.settle_slot(has_slot, swarm, announce.user);
+        }
         let completed = announce.event == AnnounceEvent::Completed && self.peers[slot].complete();
         if completed {
             self.swarms[swarm].snatches = self.swarms[swarm].snatches.saturating_add(1);
@@ -271,6 +299,17 @@ impl Shard {
         Ok(Some(slot))
     }
 
+    /// A swarm that was opened for an announce that is refused after all is as good as none.
+    fn close_unused_swarm(&mut self, hash_of_torrent: u64, swarm: u32) {
+        if !self.swarms[swarm].members.all().is_empty() || self.swarms[swarm].snatches > 0 {
+            return;
+        }
+        if let Ok(entry) = self.swarm_by_hash.find_entry(hash_of_torrent, |slot| *slot == swarm) {
+            entry.remove();
+            self.swarms.release(swarm);
+        }
+    }
+
     fn own_peers(&self, swarm: u32, user: UserId) -> OwnPeers {
         let mut own = OwnPeers { slots: [0; CLIENTS_PER_USER_MAX], count: 0 };
         for slot in self.peer_by_user.iter_hash(hash_of_user(&self.hasher, swarm, user)) {
@@ -294,13 +333,8 @@ impl Shard {
         self.hasher.hash_one((info_hash, user, peer_id))
     }
 
-    fn join(
-        &mut self,
-        swarm: u32,
-        own: &OwnPeers,
-        announce: &Announce,
-        rules: &Rules,
-    ) -> Result<u32, AnnounceError> {
+    /// Whether there is room for another client of a user who has these.
+    fn check_room(&self, swarm: u32, own: &OwnPeers, rules: &Rules) -> Result<(), AnnounceError> {
         let limit = rules.clients_per_user_max.min(CLIENTS_PER_USER_MAX as u8);
         if own.count >= usize::from(limit) {
             return Err(AnnounceError::TooManyClients { limit });
@@ -308,10 +342,14 @@ impl Shard {
         if self.swarms[swarm].members.all().len() >= place::PEERS_PER_SWARM_MAX {
             return Err(AnnounceError::NoRoom);
         }
+        Ok(())
+    }
+
+    fn join(&mut self, swarm: u32, announce: &Announce, rules: &Rules) -> u32 {
         let peer = Peer::new(announce, swarm, self.runs.next());
         let slot = self.admit(peer, Member::at(announce.ip, announce.port), rules);
         self.set_seeder(slot, announce.is_seeder());
-        Ok(slot)
+        slot
     }
 
     /// Puts a peer into its swarm, as a leecher.
@@ -372,6 +410,7 @@ impl Shard {
 
     /// Takes a peer out of its swarm. The wheel keeps the slot until it comes by, or the slot's next tenant gets it.
     fn leave(&mut self, slot: u32) {
+        let leeched = self.is_leeching(slot);
         self.set_seeder(slot, false);
         let (swarm, user, position) = {
             let peer = &mut self.peers[slot];
@@ -385,6 +424,9 @@ impl Shard {
             entry.remove();
         }
         self.peers.release(slot);
+        if leeched {
+            self.settle_slot(leeched, swarm, user);
+        }
     }
 
     fn set_seeder(&mut self, slot: u32, seeder: bool) {

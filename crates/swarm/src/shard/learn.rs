@@ -9,7 +9,7 @@
 //!
 //! # Deliberately absent
 //!
-//! Limits: another node has let the client in. Only what has no room here stays out.
+//! Limits: another node has let the client in, which counts here and is never refused. Only what has no room stays out.
 
 use domain::{AnnounceEvent, Cause, Seconds, UnixTime};
 
@@ -45,18 +45,26 @@ impl Shard {
         let found = self.find_swarm(hash_of_torrent, &heard.info_hash);
         let own = found.map(|swarm| self.own_peers(swarm, heard.user));
         let known = own.as_ref().and_then(|own| self.find_client(own, &heard.peer_id, heard.key));
+        let had_slot = own.as_ref().is_some_and(|own| self.any_leeches(own));
         let Some(slot) = known else {
-            return self.learn_newcomer(hash_of_torrent, lesson, own.map_or(0, |own| own.count));
+            return self.learn_newcomer(hash_of_torrent, lesson, own.map_or(0, |own| own.count), had_slot);
         };
         let learnt = match heard.at >= self.peers[slot].last_announce {
             true => self.learn_word(slot, heard, rules),
             false => self.learn_late_word(slot, heard, rules),
         };
+        self.settle_slot(had_slot, self.peers[slot].swarm(), heard.user);
         self.learn_completion(slot, heard);
         learnt
     }
 
-    fn learn_newcomer(&mut self, hash_of_torrent: u64, lesson: Lesson<'_>, clients: usize) -> Learnt {
+    fn learn_newcomer(
+        &mut self,
+        hash_of_torrent: u64,
+        lesson: Lesson<'_>,
+        clients: usize,
+        had_slot: bool,
+    ) -> Learnt {
         let Lesson { heard, now, rules } = lesson;
         let client = self.hash_of_client(&heard.info_hash, heard.user, &heard.peer_id);
         if self.farewells.of(client).is_some_and(|farewell| heard.at < farewell) {
@@ -74,6 +82,7 @@ impl Shard {
         }
         let slot = self.admit(Peer::of_heard(heard, swarm), Member::at(heard.ip, heard.port), rules);
         self.set_seeder(slot, heard.is_seeder());
+        self.settle_slot(had_slot, swarm, heard.user);
         self.learn_completion(slot, heard);
         Learnt::Applied
     }
