@@ -5,6 +5,7 @@
 //! - [`keys`]: every key name, with the requirement it serves
 //! - [`settings`]: where Redis is and how to get in
 //! - [`handle`]: the handle: commands, pipelines, transactions, connections of one's own
+//! - [`listen`]: expired keys and channels, heard from every master; [`notify`]: making Redis tell of expired keys
 //! - `link`, `dial`: one server: connecting, reconnecting
 //! - `cluster`: which server holds which slot; `sentinel`: which server is master
 //! - [`slots`]: the slot of a key, the key of a command
@@ -29,7 +30,8 @@ pub mod error;
 pub mod handle;
 pub mod keys;
 mod link;
-
+pub mod listen;
+pub mod notify;
 pub mod scripts;
 mod sentinel;
 pub mod settings;
@@ -39,6 +41,8 @@ pub use dial::Counters;
 pub use error::Trouble;
 pub use handle::{Dedicated, Redis, Reply, read_reply};
 pub use keys::{BaseNames, KeyNames};
+pub use listen::{Heard, ListenCounters, Listener, Wanted, escape_glob};
+pub use notify::Notifications;
 pub use scripts::Script;
 pub use settings::{Mode, Node, RedisSettings, Secret, TlsFiles};
 pub use slots::slot_of;
