@@ -7,6 +7,7 @@
 //! - [`handle`]: the handle: commands, pipelines, transactions, connections of one's own
 //! - `link`, `dial`: one server: connecting, reconnecting
 //! - `cluster`: which server holds which slot; `sentinel`: which server is master
+//! - [`lease`]: one of many processes at a time
 //! - [`slots`]: the slot of a key, the key of a command
 //! - [`scripts`]: the Lua files in `lua/`
 //! - [`error`]: what can go wrong, and whether waiting helps
@@ -28,8 +29,8 @@ mod dial;
 pub mod error;
 pub mod handle;
 pub mod keys;
+pub mod lease;
 mod link;
-
 pub mod scripts;
 mod sentinel;
 pub mod settings;
@@ -38,7 +39,9 @@ pub mod slots;
 pub use dial::Counters;
 pub use error::Trouble;
 pub use handle::{Dedicated, Redis, Reply, read_reply};
+pub use keys::mirror::{MirrorKey, MirrorNames, MirrorTemplates};
 pub use keys::{BaseNames, KeyNames};
+pub use lease::Lease;
 pub use scripts::Script;
 pub use settings::{Mode, Node, RedisSettings, Secret, TlsFiles};
 pub use slots::slot_of;
