@@ -44,7 +44,7 @@ const WAITING_MAX: usize = 16_384;
 /// What to listen to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Keys whose expiry is to be heard, as patterns such as `t:ptimeout:*` (see [`escape_glob`]).
+    /// Keys whose expiry is to be heard, as patterns such as `t:ptimeout:*`.
     pub expiring: Vec<String>,
     /// Channels, by their whole names.
     pub channels: Vec<String>,
@@ -335,18 +335,6 @@ impl Supervisor {
     }
 }
 
-/// A text as a pattern that fits nothing but itself.
-pub fn escape_glob(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if matches!(letter, '*' | '?' | '[' | ']' | '^' | '-' | '\\') {
-            escaped.push('\\');
-        }
-        escaped.push(letter);
-    }
-    escaped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -365,11 +353,5 @@ mod tests {
         assert_eq!(told.next(status(3, false)), None);
         assert_eq!(told.next(status(3, true)), Some(Heard::Listening));
         assert_eq!(told.next(status(3, true)), None);
-    }
-
-    #[test]
-    fn letters_of_patterns_are_escaped() {
-        assert_eq!(escape_glob("t:p[1]*"), "t:p\\[1\\]\\*");
-        assert_eq!(escape_glob("t:p:{1}"), "t:p:{1}");
     }
 }
