@@ -7,6 +7,7 @@
 //! - [`follow`]: keeps the copy equal to the truth, within a second of any change
 //! - [`vouching`]: strangers, for whom the whitelist or the site's verify endpoint may vouch
 //! - [`whitelist`]: passkeys that may announce although no user has them, in Redis or in SQL, and its change feed
+//! - [`site_keys`]: the site's own keys in Redis, as a source for the gate or as a copy of the database
 //! - [`clients`]: prefixes of peer ids and the rule that the longest one decides
 //! - [`audit`]: who changed what, in a file whose lines are chained
 //! - [`keys`]: who may ask what of the site's API
@@ -21,6 +22,7 @@ pub mod follow;
 pub mod gate;
 pub mod keys;
 mod removed;
+pub mod site_keys;
 pub mod store;
 pub mod vouching;
 pub mod whitelist;
@@ -34,6 +36,7 @@ pub use keys::{ApiKey, ApiKeys, Authenticated, KeyId, KeyRing, NewKey, Scope, Sc
 pub use store::{
     Adopted, Adoption, AdoptionTerms, MIGRATIONS, NewTorrent, NewUser, Store, Torrent, User, random_passkey,
 };
+pub use site_keys::{SiteFollower, SiteKeys};
 pub use vouching::{OnVerifyFailure, Strangers, Vouching, VouchingCounters, VouchingSettings};
 pub use whitelist::{
     LineError, PasskeyChange, PasskeyFeed, PasskeyLines, Passkeys, RedisWhitelist, Refresh, Replaced,

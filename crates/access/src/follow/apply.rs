@@ -62,6 +62,7 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
     }
 
     fn put_user(&mut self, user: &User) {
+        let old_passkey = self.gate.passkey_of(user.id).filter(|passkey| *passkey != user.passkey);
         let is_news = match user.vouched {
             true => self.gate.put_vouched_user(user.id, user.passkey, user.enabled),
             false => self.gate.put_user(user.id, user.passkey, user.enabled),
@@ -72,17 +73,23 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
             } else {
                 Change::UserRemoved(user.id)
             });
+            for passkey in old_passkey.into_iter().chain([user.passkey]) {
+                (self.on_change)(Change::PasskeyChanged(passkey));
+            }
         }
     }
 
     fn remove_user(&mut self, id: UserId) {
+        let passkey = self.gate.passkey_of(id);
         if self.gate.remove_user(id) {
             (self.on_change)(Change::UserRemoved(id));
+            passkey.into_iter().for_each(|passkey| (self.on_change)(Change::PasskeyChanged(passkey)));
         }
     }
 
     fn put_torrent(&mut self, torrent: &Torrent) {
         let old_name = self.gate.info_hash_of(torrent.id);
+        let old_names = names(self.gate.names_of(torrent.id));
         if !self.gate.put_torrent(torrent.id, torrent.info_hash, torrent.info_hash_v2, torrent.enabled) {
             return;
         }
@@ -92,10 +99,14 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
         } else {
             self.lost_names.push(torrent.info_hash);
         }
+        let new_names = names(Some((torrent.info_hash, torrent.info_hash_v2)));
+        old_names.chain(new_names).for_each(|name| (self.on_change)(Change::NameChanged(name)));
     }
 
     fn remove_torrent(&mut self, id: TorrentId) {
+        let old_names = names(self.gate.names_of(id));
         self.lost_names.extend(self.gate.remove_torrent(id));
+        old_names.for_each(|name| (self.on_change)(Change::NameChanged(name)));
     }
 
     fn set_clients(&mut self, clients: &[ClientRule]) {
@@ -104,6 +115,11 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
             (self.on_change)(Change::ClientsChanged);
         }
     }
+}
+
+/// All names of a torrent.
+fn names(of: Option<(InfoHash, Option<InfoHash>)>) -> impl Iterator<Item = InfoHash> {
+    of.into_iter().flat_map(|(first, second)| [Some(first), second].into_iter().flatten())
 }
 
 /// Reads the whole database page by page, then takes out of the gate what was not there.
