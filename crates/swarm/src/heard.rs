@@ -63,7 +63,7 @@ pub enum Learnt {
     Applied,
     /// A later word was known already, or the peer was gone; at most a detail was added.
     Late,
-    /// Its peer would have expired by now.
+    /// Whoever said no more than this would have expired by now.
     Overdue,
     /// It lies too far ahead of this node's clock to be believed.
     Ahead,

@@ -210,6 +210,21 @@ impl Peer {
         is_news
     }
 
+    /// Takes in that the client had said goodbye before it came back: what was heard over the other address family until
+    /// then no longer counts. True if there was something.
+    pub(crate) fn forgets_other_family(&mut self, farewell: UnixTime) -> bool {
+        let forgets = self.last_over(!self.last_was_v6()).is_some_and(|last| last <= farewell);
+        if forgets {
+            self.place.set_other_family_s(None);
+        }
+        forgets
+    }
+
+    /// Whether it last announced over IPv6.
+    pub(crate) fn last_was_v6(&self) -> bool {
+        self.place.last_was_v6()
+    }
+
     /// Within a run counters only grow, whatever the order in which they are heard.
     fn raise_totals(&mut self, totals: HeardTotals) {
         self.uploaded = self.uploaded.max(totals.uploaded);

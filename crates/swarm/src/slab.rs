@@ -1,7 +1,7 @@
 //! Records at stable slots, in chunks: growing never moves a record and never leaves half of the memory unused.
 
 /// Records in a chunk: large enough to be cheap, small enough that a half-filled last chunk does not matter.
-const CHUNK: usize = 256;
+const CHUNK: usize = 128;
 
 #[derive(Debug)]
 pub(crate) struct Slab<T> {

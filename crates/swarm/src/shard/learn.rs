@@ -9,7 +9,7 @@
 //!
 //! # Deliberately absent
 //!
-//! Limits: another node has let the client in, which counts here and is never refused. Only what has no room stays out.
+//! Limits: another node has let the client in. Only what has no room here stays out.
 
 use domain::{AnnounceEvent, Cause, Seconds, UnixTime};
 
@@ -42,37 +42,30 @@ impl Shard {
         if heard.event == AnnounceEvent::Stopped {
             return self.learn_end(hash_of_torrent, heard, rules);
         }
+        if heard.at + rules.silence_max <= now {
+            return Learnt::Overdue;
+        }
+        // What was said before a goodbye is of a life that is over, whether or not the client has come back since.
+        let client = self.hash_of_client(&heard.info_hash, heard.user, &heard.peer_id);
+        if self.farewells.of(client).is_some_and(|farewell| heard.at < farewell) {
+            return Learnt::Late;
+        }
         let found = self.find_swarm(hash_of_torrent, &heard.info_hash);
         let own = found.map(|swarm| self.own_peers(swarm, heard.user));
         let known = own.as_ref().and_then(|own| self.find_client(own, &heard.peer_id, heard.key));
-        let had_slot = own.as_ref().is_some_and(|own| self.any_leeches(own));
         let Some(slot) = known else {
-            return self.learn_newcomer(hash_of_torrent, lesson, own.map_or(0, |own| own.count), had_slot);
+            return self.learn_newcomer(hash_of_torrent, lesson, own.map_or(0, |own| own.count));
         };
         let learnt = match heard.at >= self.peers[slot].last_announce {
             true => self.learn_word(slot, heard, rules),
             false => self.learn_late_word(slot, heard, rules),
         };
-        self.settle_slot(had_slot, self.peers[slot].swarm(), heard.user);
         self.learn_completion(slot, heard);
         learnt
     }
 
-    fn learn_newcomer(
-        &mut self,
-        hash_of_torrent: u64,
-        lesson: Lesson<'_>,
-        clients: usize,
-        had_slot: bool,
-    ) -> Learnt {
-        let Lesson { heard, now, rules } = lesson;
-        let client = self.hash_of_client(&heard.info_hash, heard.user, &heard.peer_id);
-        if self.farewells.of(client).is_some_and(|farewell| heard.at < farewell) {
-            return Learnt::Late;
-        }
-        if heard.at + rules.silence_max <= now {
-            return Learnt::Overdue;
-        }
+    fn learn_newcomer(&mut self, hash_of_torrent: u64, lesson: Lesson<'_>, clients: usize) -> Learnt {
+        let Lesson { heard, rules, .. } = lesson;
         let Ok(Some(swarm)) = self.find_or_open_swarm(hash_of_torrent, &heard.info_hash, true) else {
             return Learnt::NoRoom;
         };
@@ -82,6 +75,12 @@ impl Shard {
         }
         let slot = self.admit(Peer::of_heard(heard, swarm), Member::at(heard.ip, heard.port), rules);
         self.set_seeder(slot, heard.is_seeder());
+        // A first client that leeches takes a slot; of others the count knows already.
+        let had_slot = self
+            .own_peers(swarm, heard.user)
+            .slots()
+            .iter()
+            .any(|own| *own != slot && self.is_leeching(*own));
         self.settle_slot(had_slot, swarm, heard.user);
         self.learn_completion(slot, heard);
         Learnt::Applied
@@ -94,14 +93,18 @@ impl Shard {
         peer.hear(heard);
         let (swarm, position) = (peer.swarm(), peer.position());
         let left_other_family = peer.other_family_is_stale(rules.silence_max);
-        let members = &mut self.swarms[swarm].members;
-        let was_seeder = members.is_seeder(position);
-        let member = members.member_mut(position);
+        let member = self.swarms[swarm].members.member_mut(position);
         member.set_address(heard.ip, heard.port);
         if left_other_family {
             member.forget_address(!heard.ip.is_ipv6());
         }
-        self.set_seeder(slot, heard.is_seeder() || is_same_second && was_seeder);
+        let was_seeder = !self.is_leeching(slot);
+        let is_seeder = heard.is_seeder() || is_same_second && was_seeder;
+        if is_seeder != was_seeder {
+            let had_slot = self.any_leeches(&self.own_peers(swarm, heard.user));
+            self.set_seeder(slot, is_seeder);
+            self.settle_slot(had_slot, swarm, heard.user);
+        }
         Learnt::Applied
     }
 
@@ -142,11 +145,14 @@ impl Shard {
             true => self.peers[slot].last_announce <= silent_since,
             false => self.peers[slot].last_announce <= heard.at,
         };
-        if !ends {
-            self.peers[slot].hear_late(heard, Seconds(0));
-            return Learnt::Late;
+        if ends {
+            self.leave(slot);
+            return Learnt::Applied;
         }
-        self.leave(slot);
-        Learnt::Applied
+        if !is_timeout && self.peers[slot].forgets_other_family(heard.at) {
+            let (position, was_v6) = (self.peers[slot].position(), self.peers[slot].last_was_v6());
+            self.swarms[swarm].members.member_mut(position).forget_address(!was_v6);
+        }
+        Learnt::Late
     }
 }
