@@ -88,6 +88,7 @@ impl Config {
             ("journal.stream_key", self.journal.stream_key != new.journal.stream_key),
             ("journal.dlq_key", self.journal.dlq_key != new.journal.dlq_key),
             ("journal.failed_key", self.journal.failed_key != new.journal.failed_key),
+            ("journal.wait", self.replicas() != new.replicas()),
             ("journal.node_name", self.journal.node_name != new.journal.node_name),
             ("redis", self.redis != new.redis),
             ("ledger.group", self.ledger.group != new.ledger.group),
