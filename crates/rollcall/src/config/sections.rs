@@ -77,6 +77,9 @@ config_section! {
         forwarded_headers: Vec<HeaderName> = default_forwarded_headers(),
         /// Expect the PROXY protocol (version 1 or 2) on connections from trusted proxies.
         proxy_protocol: bool = false,
+        /// Let several servers on this machine listen on the same addresses; the system spreads the load. Each needs a
+        /// data folder of its own, and all of them one Redis. Not needed for "rollcall serve --take-over".
+        share_ports: bool = false,
         /// How long a stopping server may take to answer what is in flight.
         drain_timeout_s: u32 [0..=3600] = 10,
     }
