@@ -128,11 +128,10 @@ fn plain(key: &str) -> String {
     }
 }
 
-/// A turn that a test gives and takes; it may be taken after having been asked about so many times.
+/// A turn that is ours until the test takes it away.
 #[derive(Debug, Default)]
 pub struct TestTurn {
     is_lost: AtomicBool,
-    answers_left: AtomicU32,
 }
 
 impl TestTurn {

@@ -30,7 +30,7 @@ fn peer_key(announce: &Announce) -> String {
 async fn play(rig: &Rig, batches: &[&[Announce]]) {
     let mut model = Model::default();
     for batch in batches {
-        rig.clock.advance(domain::Seconds(600));
+        rig.clock.advance(domain::Seconds(3000));
         for announce in *batch {
             model.hear(&TrafficEntry::parse(&announce.fields(rig.start)).unwrap());
         }
