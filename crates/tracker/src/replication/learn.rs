@@ -1,0 +1,59 @@
+//! An entry of the journal as the swarms learn it, if whoever it is about is let in here.
+
+use domain::{AnnounceEvent, ClientKey, InfoHash, UserId};
+use journal::TrafficEntry;
+use swarm::{Heard, HeardTotals, Learnt};
+
+use crate::pipeline::Tracker;
+
+impl Tracker {
+    /// Takes in an entry that another node wrote, or this one in a former life, or another producer; none if it is
+    /// about somebody or something that is not let in here.
+    pub fn learn(&self, entry: &TrafficEntry) -> Option<Learnt> {
+        let heard = self.heard(entry)?;
+        let now = self.now();
+        Some(self.swarms().learn(&heard, now, &self.expiry_rules(now)))
+    }
+
+    fn heard(&self, entry: &TrafficEntry) -> Option<Heard> {
+        Some(Heard {
+            info_hash: self.admit_heard_torrent(entry)?,
+            user: self.admit_heard_user(entry)?,
+            peer_id: entry.peer_id,
+            key: entry.key.unwrap_or(ClientKey::NONE),
+            ip: entry.ip,
+            port: entry.port,
+            left: entry.left,
+            event: entry.event,
+            cause: entry.cause,
+            at: entry.at,
+            since_last: entry.since_last,
+            totals: entry.totals.map(|totals| HeardTotals {
+                run: totals.session.run,
+                uploaded: totals.uploaded,
+                downloaded: totals.downloaded,
+            }),
+        })
+    }
+
+    /// A torrent or user that this gate does not know is believed where another tracker of ours has let it in: the gate
+    /// may hear of it a moment later.
+    fn admit_heard_torrent(&self, entry: &TrafficEntry) -> Option<InfoHash> {
+        match self.gate().torrent(&entry.info_hash) {
+            Some(torrent) => (torrent.enabled || is_end(entry)).then_some(torrent.info_hash),
+            None => entry.node.map(|_| entry.info_hash),
+        }
+    }
+
+    fn admit_heard_user(&self, entry: &TrafficEntry) -> Option<UserId> {
+        let by_passkey = || entry.passkey.and_then(|passkey| self.gate().user_of(&passkey));
+        let user = entry.user.or_else(by_passkey)?;
+        let is_out = self.gate().is_barred(user) || !self.gate().allows_client(&entry.peer_id);
+        (!is_out || is_end(entry)).then_some(user)
+    }
+}
+
+/// Whoever leaves may always do so.
+fn is_end(entry: &TrafficEntry) -> bool {
+    entry.event == AnnounceEvent::Stopped
+}
