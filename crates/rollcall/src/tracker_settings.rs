@@ -34,9 +34,12 @@ impl Config {
             announce_interval: Seconds(tracker.announce_interval_s),
             min_announce_interval: Seconds(tracker.min_announce_interval_s),
             peer_grace: Seconds(tracker.peer_grace_s),
+            pending_interval: Seconds(tracker.pending_interval_s),
             numwant_default: tracker.numwant_default as usize,
             numwant_max: tracker.numwant_max as usize,
             clients_per_user_max: u8::try_from(tracker.peers_per_user_and_torrent_max).unwrap_or(u8::MAX),
+            leeches_per_user_max: unless_zero(self.limits.leeches_per_user_max),
+            leeches_per_torrent_max: unless_zero(self.limits.leeches_per_torrent_max),
             ceiling: self.ceiling(),
             acknowledge: self.journal.ack,
             acknowledge_timeout: Duration::from_millis(self.journal.ack_timeout_ms.into()),
@@ -105,6 +108,11 @@ impl Config {
         .filter_map(|(key, differs)| differs.then_some(key))
         .collect()
     }
+}
+
+/// Zero means no limit.
+fn unless_zero(limit: u32) -> Option<u32> {
+    (limit > 0).then_some(limit)
 }
 
 pub(crate) fn seconds(seconds: u32) -> Duration {

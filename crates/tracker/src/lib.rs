@@ -5,6 +5,7 @@
 //!
 //! - [`server`]: starts the listeners, reloads, drains
 //! - [`pipeline`]: the life of an announce, whatever wire it came over
+//! - `terms`: on which terms an announce is answered: intervals, peers or none, slots for leeching
 //! - [`halt`]: why a request has no answer, or not yet
 //! - [`rejection`]: the one type whose text a client is told
 //! - [`http`]: one single-threaded runtime per core; own request loop, TLS, proxies
@@ -41,6 +42,7 @@ mod set_aside;
 pub mod settings;
 pub mod snapshot;
 pub mod sockets;
+mod terms;
 pub mod traffic;
 pub mod udp;
 

@@ -134,6 +134,7 @@ fn apply(change: Change, tracker: Option<&Tracker>) {
         Change::UserRemoved(user) => tracker.order_eviction(Eviction::User(user)),
         Change::TorrentRemoved(info_hash) => tracker.order_eviction(Eviction::Torrent(info_hash)),
         Change::ClientsChanged => tracker.order_eviction(Eviction::ForbiddenClients),
+        Change::PortsChanged => tracker.order_eviction(Eviction::BannedPorts),
         Change::UserAdmitted(_) | Change::TorrentAdmitted(_) => {}
     }
 }
