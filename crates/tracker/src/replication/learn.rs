@@ -48,7 +48,9 @@ impl Tracker {
     fn admit_heard_user(&self, entry: &TrafficEntry) -> Option<UserId> {
         let by_passkey = || entry.passkey.and_then(|passkey| self.gate().user_of(&passkey));
         let user = entry.user.or_else(by_passkey)?;
-        let is_out = self.gate().is_barred(user) || !self.gate().allows_client(&entry.peer_id);
+        let gate = self.gate();
+        let is_out =
+            gate.is_barred(user) || !gate.allows_client(&entry.peer_id) || !gate.allows_port(entry.port);
         (!is_out || is_end(entry)).then_some(user)
     }
 }
