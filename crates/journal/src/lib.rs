@@ -41,6 +41,6 @@ pub use port::{
     Transfer, Trimmed,
 };
 pub use queue::{Flusher, Queue};
-pub use redis::RedisJournal;
+pub use redis::{RedisJournal, Replicas};
 pub use sqlite::SqliteJournal;
 pub use view::{Arrival, Batch, Rejected, View, ViewError};

@@ -99,12 +99,17 @@ Examples:
   rollcall serve --config rollcall.toml --data /var/lib/rollcall
   rollcall serve --set tracker.udp_addr=0.0.0.0:6969 --set log.level=debug
   rollcall serve --roles ledger,activity --set redis.url=redis://10.0.0.5
+  rollcall serve --data /var/lib/rollcall --take-over     an upgrade: start the new version beside the old one
 
 SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the configuration again.")]
     Serve {
         /// What this process does: any of tracker, ledger, activity, site; everything if left out
         #[arg(long, value_name = "ROLES")]
         roles: Option<Roles>,
+        /// Take the place of the server that runs on the same data folder, without a client noticing; that one ends.
+        /// Where none runs, just start
+        #[arg(long)]
+        take_over: bool,
     },
     /// Add, list and change users
     #[command(subcommand, arg_required_else_help = true)]

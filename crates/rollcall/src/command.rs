@@ -80,7 +80,9 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     }
     let desk = Desk::set_up(cli.global)?;
     match cli.command {
-        Command::Serve { roles } => serve::run(desk, &roles.unwrap_or_default()).await?,
+        Command::Serve { roles, take_over } => {
+            serve::run(desk, &roles.unwrap_or_default(), take_over).await?;
+        }
         Command::User(command) => user::run(&desk, command).await?,
         Command::Passkey(command) => return passkey::run(&desk, command).await,
         Command::Torrent(command) => torrent::run(&desk, command).await?,

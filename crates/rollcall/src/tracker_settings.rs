@@ -22,6 +22,7 @@ impl Config {
                 0 => thread::available_parallelism().map_or(1, usize::from),
                 workers => workers as usize,
             },
+            share_ports: tracker.share_ports,
             drain_timeout: seconds(tracker.drain_timeout_s),
             live: self.live_settings(),
         }
@@ -80,6 +81,7 @@ impl Config {
             ("tracker.tls_cert_file", old_tracker.tls_cert_file != new_tracker.tls_cert_file),
             ("tracker.tls_key_file", old_tracker.tls_key_file != new_tracker.tls_key_file),
             ("tracker.workers", old_tracker.workers != new_tracker.workers),
+            ("tracker.share_ports", old_tracker.share_ports != new_tracker.share_ports),
             ("tracker.drain_timeout_s", old_tracker.drain_timeout_s != new_tracker.drain_timeout_s),
             ("access", self.access != new.access),
             ("site", self.site != new.site),
@@ -91,6 +93,7 @@ impl Config {
             ("journal.stream_key", self.journal.stream_key != new.journal.stream_key),
             ("journal.dlq_key", self.journal.dlq_key != new.journal.dlq_key),
             ("journal.failed_key", self.journal.failed_key != new.journal.failed_key),
+            ("journal.wait", self.replicas() != new.replicas()),
             ("journal.node_name", self.journal.node_name != new.journal.node_name),
             ("redis", self.redis != new.redis),
             ("ledger.group", self.ledger.group != new.ledger.group),

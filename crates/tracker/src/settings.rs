@@ -21,6 +21,8 @@ pub struct Settings {
     pub tls: Option<TlsFiles>,
     /// Threads for each of HTTP and UDP.
     pub workers: usize,
+    /// Whether other processes may listen on the same addresses (`SO_REUSEPORT`); the system spreads the load.
+    pub share_ports: bool,
     /// How long draining may take.
     pub drain_timeout: Duration,
     /// What may change while the server runs.

@@ -80,6 +80,9 @@ config_section! {
         forwarded_headers: Vec<HeaderName> = default_forwarded_headers(),
         /// Expect the PROXY protocol (version 1 or 2) on connections from trusted proxies.
         proxy_protocol: bool = false,
+        /// Let several servers on this machine listen on the same addresses; the system spreads the load. Each needs a
+        /// data folder of its own, and all of them one Redis. Not needed for "rollcall serve --take-over".
+        share_ports: bool = false,
         /// How long a stopping server may take to answer what is in flight.
         drain_timeout_s: u32 [0..=3600] = 10,
     }
@@ -94,6 +97,12 @@ config_section! {
         ack: Acknowledge = Acknowledge::Events,
         /// How long such an announce may wait before the client is told to come back.
         ack_timeout_ms: u32 [10..=600_000] = 5000,
+        /// An entry counts as stored once so many replicas of Redis have it, too (WAIT). 0 waits for none: then a
+        /// failover may lose what the dead master had just confirmed; the bytes in it count with each client's next
+        /// announce. With 1 or more, entries wait while fewer replicas are there: give each master one more than this.
+        wait_replicas: u32 [0..=10] = 0,
+        /// How long the replicas may take before the entry is looked after again. Less than redis.response_timeout_ms.
+        wait_timeout_ms: u32 [1..=60_000] = 1000,
         /// Announces that may wait for the journal. With more, clients are told to come back (each takes about 300
         /// bytes).
         queue_max: u32 [100..=10_000_000] = 100_000,
