@@ -28,6 +28,10 @@ pub struct ReplicationCounters {
     pub resyncs: Counter,
     /// Attempts to read that failed.
     pub failures: Counter,
+    /// Snapshots of the swarms that were written.
+    pub snapshots: Counter,
+    /// Snapshots that could not be written.
+    pub snapshot_failures: Counter,
     /// From the moment an entry was stored until it was in the swarms here.
     pub delays: Histogram,
     /// When the journal was last read to its end, in milliseconds since 1970; zero before the first time.

@@ -1,6 +1,6 @@
 //! An entry of the journal as the swarms learn it, if whoever it is about is let in here.
 
-use domain::{AnnounceEvent, ClientKey, InfoHash, UserId};
+use domain::{AnnounceEvent, ClientKey, InfoHash, TorrentId, UserId};
 use journal::TrafficEntry;
 use swarm::{Heard, HeardTotals, Learnt};
 
@@ -13,6 +13,13 @@ impl Tracker {
         let heard = self.heard(entry)?;
         let now = self.now();
         Some(self.swarms().learn(&heard, now, &self.expiry_rules(now)))
+    }
+
+    /// Notes that a torrent was completed at least so often, as somebody else has counted.
+    pub fn note_completions(&self, torrent: TorrentId, count: u64) {
+        if let Some(info_hash) = self.gate().info_hash_of(torrent) {
+            self.swarms().raise_snatches(&info_hash, u32::try_from(count).unwrap_or(u32::MAX));
+        }
     }
 
     fn heard(&self, entry: &TrafficEntry) -> Option<Heard> {
