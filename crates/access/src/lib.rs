@@ -33,10 +33,10 @@ pub use error::AccessError;
 pub use follow::{Change, FollowCounters, Follower, load};
 pub use gate::{Admission, Denied, Gate, Refusal, TorrentGrant};
 pub use keys::{ApiKey, ApiKeys, Authenticated, KeyId, KeyRing, NewKey, Scope, Scopes};
+pub use site_keys::{SiteFollower, SiteKeys};
 pub use store::{
     Adopted, Adoption, AdoptionTerms, MIGRATIONS, NewTorrent, NewUser, Store, Torrent, User, random_passkey,
 };
-pub use site_keys::{SiteFollower, SiteKeys};
 pub use vouching::{OnVerifyFailure, Strangers, Vouching, VouchingCounters, VouchingSettings};
 pub use whitelist::{
     LineError, PasskeyChange, PasskeyFeed, PasskeyLines, Passkeys, RedisWhitelist, Refresh, Replaced,

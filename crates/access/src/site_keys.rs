@@ -32,7 +32,7 @@ use keyspace::{MirrorKey, MirrorNames, Redis, SiteChannels};
 
 use crate::clients::ClientPrefix;
 
-pub use copy::{CopyCounters, Copier, CopyNotes};
+pub use copy::{Copier, CopyCounters, CopyNotes};
 pub use follow::SiteFollower;
 pub use sync::{SyncOptions, SyncReport};
 

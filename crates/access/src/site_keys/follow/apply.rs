@@ -53,7 +53,9 @@ impl SiteApplier {
                 (Subject::Client(prefix), Found::Missing) => drop(clients.remove(prefix)),
                 (Subject::Client(prefix), _) => drop(clients.insert(*prefix)),
                 (_, Found::Missing) => gone.push(*subject),
-                (_, Found::Text(text)) if self.is_sound(subject, &text) => self.put(subject, &text, on_change),
+                (_, Found::Text(text)) if self.is_sound(subject, &text) => {
+                    self.put(subject, &text, on_change)
+                }
                 (_, Found::Text(_) | Found::Other) => {
                     self.counters.messages_bad.fetch_add(1, Ordering::Relaxed);
                 }
@@ -78,9 +80,9 @@ impl SiteApplier {
         match (subject, text.parse::<UserId>(), text.parse::<TorrentId>()) {
             (Subject::User(passkey), Ok(user), _) => {
                 // The last passkey of a user who was removed is no rival.
-                self.gate.passkey_of(user).is_some_and(|present| {
-                    present != *passkey && self.gate.user_of(&present) == Some(user)
-                })
+                self.gate
+                    .passkey_of(user)
+                    .is_some_and(|present| present != *passkey && self.gate.user_of(&present) == Some(user))
             }
             (Subject::Torrent(name), _, Ok(torrent)) => match self.gate.names_of(torrent) {
                 Some((first, Some(second))) => first != *name && second != *name,
@@ -107,7 +109,8 @@ impl SiteApplier {
                 }
                 (Subject::Torrent(_), _, Ok(torrent)) => {
                     let names = self.gate.names_of(torrent).into_iter();
-                    let mut names = names.flat_map(|(first, second)| [Some(first), second].into_iter().flatten());
+                    let mut names =
+                        names.flat_map(|(first, second)| [Some(first), second].into_iter().flatten());
                     match names.find(|name| gone.contains(&Subject::Torrent(*name))) {
                         Some(name) => {
                             self.remove_name(name, on_change);
@@ -235,7 +238,8 @@ impl SiteApplier {
 
     /// The peers of a swarm must go, unless it is another torrent's by now.
     fn report_lost(&self, name: InfoHash, on_change: &mut impl FnMut(Change)) {
-        let is_served = self.gate.torrent(&name).is_some_and(|grant| grant.enabled && grant.info_hash == name);
+        let is_served =
+            self.gate.torrent(&name).is_some_and(|grant| grant.enabled && grant.info_hash == name);
         if !is_served {
             self.report(Change::TorrentRemoved(name), on_change);
         }

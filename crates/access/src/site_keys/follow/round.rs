@@ -56,11 +56,15 @@ impl Round {
             let is_empty = self.seen.is_empty() && self.bad == 0;
             self.missing = Some(match is_empty && !applier.is_empty() {
                 true => {
-                    tracing::warn!("redis has none of the site's keys any longer, going on with what is known");
+                    tracing::warn!(
+                        "redis has none of the site's keys any longer, going on with what is known"
+                    );
                     applier.counters().rounds_empty.fetch_add(1, Ordering::Relaxed);
                     Vec::new()
                 }
-                false => applier.subjects_where(|subject| !self.seen.contains(&self.hasher.hash_one(subject))),
+                false => {
+                    applier.subjects_where(|subject| !self.seen.contains(&self.hasher.hash_one(subject)))
+                }
             });
             if !is_empty {
                 applier.set_clients(&self.clients, on_change);
@@ -131,7 +135,10 @@ impl Round {
         let counters = applier.counters();
         counters.keys_surplus.store(self.contested.len() as u64, Ordering::Relaxed);
         if counters.keys_bad.swap(self.bad, Ordering::Relaxed) != self.bad && self.bad > 0 {
-            tracing::warn!(keys = self.bad, "some of the site's keys hold nothing that we understand; they are skipped");
+            tracing::warn!(
+                keys = self.bad,
+                "some of the site's keys hold nothing that we understand; they are skipped"
+            );
         }
         counters.rounds.fetch_add(1, Ordering::Relaxed);
         Ok(true)
