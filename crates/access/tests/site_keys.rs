@@ -1,7 +1,6 @@
 //! The site's own keys in Redis: believed where the site writes them, true where we do (M1 to M3, M11).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[allow(dead_code, reason = "other suites use the rest")]
 mod fixture;
 
 use std::sync::Arc;

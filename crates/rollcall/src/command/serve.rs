@@ -134,7 +134,10 @@ fn apply(change: Change, tracker: Option<&Tracker>) {
         Change::UserRemoved(user) => tracker.order_eviction(Eviction::User(user)),
         Change::TorrentRemoved(info_hash) => tracker.order_eviction(Eviction::Torrent(info_hash)),
         Change::ClientsChanged => tracker.order_eviction(Eviction::ForbiddenClients),
-        Change::UserAdmitted(_) | Change::TorrentAdmitted(_) => {}
+        Change::UserAdmitted(_)
+        | Change::TorrentAdmitted(_)
+        | Change::PasskeyChanged(_)
+        | Change::NameChanged(_) => {}
     }
 }
 
