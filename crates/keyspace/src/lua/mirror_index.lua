@@ -4,7 +4,7 @@
 -- KEYS  indexes (sorted sets of torrents) by announces (ours), leechers, seeders, snatches;
 --       statistics (strings): announces, leechers, seeders
 -- ARGV  for each torrent: its number, announces, leechers, seeders, snatches
--- Returns 1
+-- Returns how many scores were others before
 --
 -- Each key is read before any is written: one of another type changes nothing.
 
@@ -15,7 +15,7 @@ for number = 5, 7 do
   redis.call('INCRBY', KEYS[number], 0)
 end
 
-local changes = { 0, 0, 0, 0 }
+local changes, changed = { 0, 0, 0, 0 }, 0
 for position = 1, #ARGV, 5 do
   local torrent = ARGV[position]
   for number = 1, 4 do
@@ -23,6 +23,7 @@ for position = 1, #ARGV, 5 do
     local old = redis.call('ZSCORE', KEYS[number], torrent)
     if old ~= new then
       redis.call('ZADD', KEYS[number], new, torrent)
+      changed = changed + 1
       changes[number] = changes[number] + tonumber(new) - tonumber(old or 0)
     end
   end
@@ -32,4 +33,4 @@ for number = 1, 3 do
     redis.call('INCRBY', KEYS[4 + number], changes[number])
   end
 end
-return 1
+return changed
