@@ -289,7 +289,7 @@ async fn m1_m3_sync_loads_what_the_database_has(fixture: Fixture) {
     server.cli(&["SET", UPPER_CASE, "1"]);
     server.cli(&["SET", &user_key(1), "of another type"]);
 
-    let dry = SyncOptions { flush: true, is_dry: true };
+    let dry = SyncOptions { flush: true, is_dry: true, allow_empty: false };
     let report = sync(&store, &keys, Kind::Torrents, dry, |_| ()).await.unwrap();
     let expected = SyncReport { wanted: 2499, written: 2498, unchanged: 1, removed: 3, unknown: 0 };
     assert_eq!(report, expected);
@@ -302,12 +302,15 @@ async fn m1_m3_sync_loads_what_the_database_has(fixture: Fixture) {
     assert_eq!(read, 2500);
     assert_eq!(server.cli(&["GET", &torrent_key(2)]), "2");
     assert_eq!(server.cli(&["GET", &torrent_key(9999)]), "9999");
-    let flush = SyncOptions { flush: true, is_dry: false };
+    let flush = SyncOptions { is_dry: false, ..dry };
     let report = sync(&store, &keys, Kind::Torrents, flush, |_| ()).await.unwrap();
     let expected = SyncReport { wanted: 2499, written: 0, unchanged: 2499, removed: 2, unknown: 0 };
     assert_eq!(SyncReport { unchanged: 2499, ..report }, expected);
     assert_eq!(server.cli(&["EXISTS", &torrent_key(9999), UPPER_CASE]), "0");
 
+    server.cli(&["SET", "t:whitelist:-TR3", "Transmission"]);
+    let refused = sync(&store, &keys, Kind::Clients, flush, |_| ()).await.unwrap_err().to_string();
+    assert!(refused.contains("--allow-empty"), "{refused}");
     let report = sync(&store, &keys, Kind::Users, SyncOptions::default(), |_| ()).await.unwrap();
     assert_eq!((report.wanted, report.written), (2, 2));
     assert_eq!(server.cli(&["HGET", &user_key(1), "user_id"]), "1");

@@ -25,6 +25,8 @@ pub struct SyncOptions {
     pub flush: bool,
     /// Change nothing, and say what would be done.
     pub is_dry: bool,
+    /// Remove keys even where the database has nothing, which usually means that it is the wrong one.
+    pub allow_empty: bool,
 }
 
 /// What was found and done; or, in a dry run, what would have been done.
@@ -78,6 +80,9 @@ pub async fn sync(
         Kind::Torrents => sync.torrents(&mut progress).await?,
         Kind::Users => sync.users(&mut progress).await?,
         Kind::Clients => sync.clients(&mut progress).await?,
+    }
+    if options.flush && sync.wanted == 0 && !options.allow_empty && !options.is_dry {
+        return Err(AccessError::NothingToKeep(kind.name()));
     }
     let unknown = sync.look_for_unknown(kind).await?;
     if options.flush && !options.is_dry {
