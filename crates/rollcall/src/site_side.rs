@@ -13,7 +13,9 @@ use gateway::Gateway;
 use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use people::People;
-use site::metrics::{Allocator, CertificateFigures, Metrics, MetricsSources, PeopleFigures, ViewSource};
+use site::metrics::{
+    Allocator, CertificateFigures, Metrics, MetricsSources, PeopleFigures, SiteKeyFigures, ViewSource,
+};
 use site::{Dependency, Health, Parts, RunningSite, Site, SiteCounters, UnboundSite, ViewGroup};
 use tokio::sync::watch;
 use tracing::{error, warn};
@@ -45,6 +47,8 @@ pub struct Lent<'a> {
     pub with_gateway: bool,
     /// How the gate follows the database.
     pub follower: Arc<FollowCounters>,
+    /// What is done with the site's keys.
+    pub site_keys: SiteKeyFigures,
 }
 
 /// A site whose parts are open, and that needs nothing but sockets.
@@ -326,5 +330,6 @@ fn metrics_of(lent: &Lent<'_>, engine: &Engine, redis: Option<(&'static str, Red
         redis: shown.redis.iter().cloned().chain(redis).collect(),
     });
     metrics.add(Allocator);
+    metrics.add(lent.site_keys.clone());
     metrics
 }
