@@ -44,6 +44,6 @@ pub use port::{
     Trimmed,
 };
 pub use queue::{Flusher, Queue};
-pub use redis::RedisJournal;
+pub use redis::{RedisJournal, Replicas};
 pub use sqlite::SqliteJournal;
 pub use view::{Arrival, Batch, Rejected, View, ViewError};

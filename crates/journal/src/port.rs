@@ -153,6 +153,8 @@ pub struct BoundsHit {
     pub letters_shortened: u64,
     /// Good connections that were closed because enough were kept.
     pub connections_dropped: u64,
+    /// Times that too few replicas had a batch in time, so that it had to be waited for again.
+    pub too_few_replicas: u64,
 }
 
 /// The journal.

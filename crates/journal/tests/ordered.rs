@@ -210,8 +210,7 @@ async fn an_entry_that_somebody_else_was_given_meanwhile_comes_before_later_ones
     };
     tokio::time::timeout(Duration::from_secs(30), is_held).await.unwrap();
     rig.append(6..8).await;
-    let stolen =
-        rig.journal.read(Lane::Traffic, GROUP, "b.1.ordered.0", 1, Duration::ZERO).await.unwrap();
+    let stolen = rig.journal.read(Lane::Traffic, GROUP, "b.1.ordered.0", 1, Duration::ZERO).await.unwrap();
     assert_eq!(stolen.len(), 1);
     rig.view.is_down.store(false, Ordering::SeqCst);
     rig.wait_until_seen(8).await;

@@ -40,7 +40,9 @@ pub struct Engine {
     queue: Arc<Queue>,
     flusher: Option<Flusher>,
     flushing: Option<JoinHandle<()>>,
-    /// What runs once everything has been opened.
+    /// What runs as soon as anything is served.
+    at_once: Vec<Task>,
+    /// What runs once no other process does it on this data folder: the views.
     waiting: Vec<Task>,
     tasks: JoinSet<()>,
     stop: watch::Sender<bool>,
@@ -76,7 +78,7 @@ struct Parts<'a> {
 }
 
 impl Engine {
-    /// Opens the stores of these roles. Nothing runs before [`Engine::begin`]: should something else fail to start,
+    /// Opens the stores of these roles. Nothing runs before [`Engine::begin_storing`]: should something else fail to start,
     /// nothing has happened.
     pub async fn open(
         config: &Config,
@@ -98,6 +100,7 @@ impl Engine {
             queue,
             flusher: Some(flusher),
             flushing: None,
+            at_once: Vec::new(),
             waiting: Vec::new(),
             tasks: JoinSet::new(),
             stop,
@@ -125,9 +128,20 @@ impl Engine {
         self.add(tidy_now_and_then(whitelist, self.stop.subscribe()));
     }
 
-    /// Starts everything.
-    pub fn begin(&mut self) {
-        self.flushing = self.flusher.take().map(|flusher| tokio::spawn(flusher.run()));
+    /// Begins to store what the tracker puts into the queue, and whatever else must run while something is served. To
+    /// be called again when more was added.
+    pub fn begin_storing(&mut self) {
+        if let Some(flusher) = self.flusher.take() {
+            self.flushing = Some(tokio::spawn(flusher.run()));
+        }
+        for task in self.at_once.drain(..) {
+            self.tasks.spawn(task);
+        }
+    }
+
+    /// Starts the views, and whoever looks after them. Their readers take over at once what an earlier life of this
+    /// node left unfinished, so that one must have ended.
+    pub fn begin_views(&mut self) {
         for task in self.waiting.drain(..) {
             self.tasks.spawn(task);
         }
@@ -148,13 +162,13 @@ impl Engine {
         &self.shown
     }
 
-    /// Lets something else run until the end; it is told by the receiver.
+    /// Lets something else run from the start until the end; it is told by the receiver.
     pub fn add_until_stopped<F>(&mut self, task: impl FnOnce(watch::Receiver<bool>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let task = task(self.stop.subscribe());
-        self.add(task);
+        self.at_once.push(Box::pin(task));
     }
 
     /// Takes over what may change while the server runs.

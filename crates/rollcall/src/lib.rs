@@ -9,6 +9,7 @@
 //! - [`node`]: this process among others
 //! - [`backends`]: where everything is kept
 //! - [`engine`], [`directory`]: what runs behind the tracker
+//! - [`take_over`]: a new process takes the place of the one that runs
 //! - [`logging`]: what the server says about itself
 //! - [`service_manager`]: tells systemd when the server is ready
 //! - [`output`]: what commands print
@@ -40,6 +41,7 @@ pub mod roles;
 pub mod service_manager;
 pub mod site_settings;
 pub mod site_side;
+pub mod take_over;
 pub mod tracker_settings;
 pub mod vouching;
 

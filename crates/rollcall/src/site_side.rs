@@ -1,6 +1,6 @@
 //! The site beside the tracker: what it is given, and how it is started.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use people::People;
 use site::metrics::{Allocator, CertificateFigures, Metrics, MetricsSources, PeopleFigures, ViewSource};
-use site::{BoundSite, Dependency, Health, Parts, RunningSite, Site, SiteCounters, ViewGroup};
+use site::{Dependency, Health, Parts, RunningSite, Site, SiteCounters, UnboundSite, ViewGroup};
 use tokio::sync::watch;
 use tracing::{error, warn};
 use tracker::Tracker;
@@ -47,9 +47,9 @@ pub struct Lent<'a> {
     pub follower: Arc<FollowCounters>,
 }
 
-/// A site whose ports are taken and whose parts are open.
+/// A site whose parts are open, and that needs nothing but sockets.
 pub struct OpenSite {
-    bound: BoundSite,
+    unbound: UnboundSite,
     site: Arc<Site>,
 }
 
@@ -61,10 +61,10 @@ pub struct ServingSite {
 }
 
 impl OpenSite {
-    /// Takes the ports and opens what only the site needs; what it looks after begins with the engine.
+    /// Opens what only the site needs; what it looks after begins with the engine.
     pub async fn open(lent: Lent<'_>, engine: &mut Engine) -> anyhow::Result<OpenSite> {
         let settings = lent.config.site_settings();
-        let bound = site::bind(&settings)?;
+        let unbound = UnboundSite::new(&settings)?;
         let clock = system_clock();
         let audit = Audit::open(lent.config.audit_settings(lent.data), system_clock())?;
         let ring =
@@ -95,7 +95,7 @@ impl OpenSite {
         let mut metrics = metrics_of(&lent, engine, redis);
         metrics.add(audit.clone());
         let of_tracker = lent.certificate.iter().map(|shown| ("tracker", Arc::clone(shown)));
-        let of_site = bound.certificate().map(|shown| ("site", Arc::clone(shown)));
+        let of_site = unbound.certificate().map(|shown| ("site", Arc::clone(shown)));
         metrics.add(CertificateFigures(of_tracker.chain(of_site).collect()));
         if let Some(gateway) = &gateway {
             metrics.add(Arc::clone(&gateway.counters));
@@ -123,21 +123,21 @@ impl OpenSite {
             journal_length_alarm: lent.config.journal.length_alarm.into(),
         };
         let site = Site::new(parts, settings, counters);
-        Ok(OpenSite { bound, site })
+        Ok(OpenSite { unbound, site })
     }
 
-    /// Begins to serve.
-    pub fn serve(self) -> ServingSite {
+    /// Begins to serve at these sockets.
+    pub fn serve(self, listeners: Vec<TcpListener>) -> anyhow::Result<ServingSite> {
         let settings = self.site.settings.clone();
         let counters = Arc::clone(&self.site.counters);
         let app = site::app::router(&self.site);
-        if self.bound.certificate().is_none() {
-            for address in self.bound.addresses().iter().filter(|address| !address.ip().is_loopback()) {
+        let running = self.unbound.serve(listeners, settings, app, counters)?;
+        if !running.is_secure() {
+            for address in running.addresses().iter().filter(|address| !address.ip().is_loopback()) {
                 warn!(%address, "site.allow_plaintext: keys sent here can be read by whoever carries them");
             }
         }
-        let running = self.bound.serve(settings, app, counters);
-        ServingSite { running, site: self.site, first_key: None }
+        Ok(ServingSite { running, site: self.site, first_key: None })
     }
 }
 

@@ -17,8 +17,9 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    pub(crate) fn new(slot: u32, ip: IpAddr, port: u16) -> Self {
-        let mut member = Member { slot, ..Member::default() };
+    /// Someone at this address, whose slot is yet to be found.
+    pub(crate) fn at(ip: IpAddr, port: u16) -> Self {
+        let mut member = Member::default();
         member.set_address(ip, port);
         member
     }

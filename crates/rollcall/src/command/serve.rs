@@ -14,9 +14,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 use tracker::secrets::Secrets;
+use tracker::server::Prepared;
 use tracker::settings::LiveSettings;
 use tracker::traffic::TrafficSink;
-use tracker::{Addresses, Eviction, Running, Tracker, server};
+use tracker::udp::ConnectionIds;
+use tracker::{Addresses, Ending, Eviction, Running, Tracker};
 
 use super::Desk;
 use crate::backends;
@@ -28,17 +30,29 @@ use crate::output::Output;
 use crate::roles::{Role, Roles};
 use crate::service_manager;
 use crate::site_side::{Lent, OpenSite, ServingSite};
+use crate::take_over::{AllPorts, Goods, HandedOver, Offer, Predecessor};
 use crate::vouching;
 
-/// Starts the server and serves until it is told to end.
-pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
+/// On top of what draining may take, for a machine that does much else, too.
+const ENDING_SLACK: Duration = Duration::from_secs(10);
+
+/// Starts the server and serves until it is told to end, or until another process has taken its place.
+pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<()> {
     let Desk { config, data, output } = desk;
     if roles.include(Role::Gateway) && !roles.include(Role::Site) {
         bail!("the role gateway needs the role site: people connect through its port");
     }
     let log_control = logging::init(&config.log)?;
-    let mut signals = Signals::listen()?;
-    let node = Node::take(&data, config.journal.node_name.as_ref().map(Name::as_str))?;
+    let signals = Signals::listen()?;
+    let mut predecessor = match take_over {
+        true => Predecessor::find(&data).await?,
+        false => None,
+    };
+    let name = config.journal.node_name.as_ref().map(Name::as_str);
+    let mut node = match &predecessor {
+        Some(_) => Node::succeed(&data, name)?,
+        None => Node::take(&data, name)?,
+    };
     let store = Store::open(&config.database_url(&data)).await?;
     let (gate, unopened) = vouching::gate(&config)?;
     let gate = Arc::new(gate);
@@ -47,20 +61,26 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
         .poll_every(Duration::from_millis(config.access.poll_interval_ms.into()));
     let mut engine = Engine::open(&config, &data, &node, roles, &gate).await?;
     engine.keep_tidy(backends::open_whitelist(&config, &store)?.store);
-    let running = match roles.include(Role::Tracker) {
-        true => Some(start_tracker(&config, &gate, &engine)?),
+    let prepared = match roles.include(Role::Tracker) {
+        true => Some(prepare_tracker(&config, &gate, &engine)?),
         false => None,
+    };
+    let tracker = prepared.as_ref().map(|(prepared, _)| Arc::clone(prepared.tracker()));
+    // Ports of its own are taken before anything else happens, so that one which is taken leaves nothing half done.
+    // Those of a predecessor are taken when everything is ready to serve.
+    let own_ports = match &predecessor {
+        Some(_) => None,
+        None => Some(AllPorts::open(&config, roles, Goods::default())?),
     };
     let site = match roles.include(Role::Site) && !config.site.addr.is_empty() {
         true => {
-            let tracker = running.as_ref().map(|running| Arc::clone(running.tracker()));
             let lent = Lent {
                 config: &config,
                 data: &data,
                 store: &store,
                 gate: &gate,
-                tracker,
-                certificate: running.as_ref().and_then(Running::certificate).cloned(),
+                tracker: tracker.clone(),
+                certificate: prepared.as_ref().and_then(|(prepared, _)| prepared.certificate()).cloned(),
                 with_gateway: roles.include(Role::Gateway),
                 follower: follower.counters(),
             };
@@ -68,16 +88,27 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
         }
         false => None,
     };
-    engine.begin();
-    let office = match &running {
-        Some(running) => Some(unopened.open(&config, &store, &gate, Arc::clone(running.tracker())).await?),
+    let office = match &tracker {
+        Some(tracker) => Some(unopened.open(&config, &store, &gate, Arc::clone(tracker)).await?),
         None => None,
     };
-    let tracker = running.as_ref().map(|running| Arc::clone(running.tracker()));
     let (stop_following, stopped) = oneshot::channel::<()>();
     let following = tokio::spawn(follower.run(move |change| apply(change, tracker.as_deref()), stopped));
+    engine.begin_storing();
+
+    let (ports, handed_ids) = match own_ports {
+        Some(ports) => (ports, None),
+        None => claim_ports(&mut predecessor, &config, roles).await?,
+    };
+    let ids = handed_ids.or(prepared.as_ref().map(|(_, ids)| *ids));
+    let mut goods = Some(ports.copies(ids)?);
+    let running = match (prepared, ports.tracker, ids) {
+        (Some((prepared, _)), Some(ports), Some(ids)) => Some(prepared.start(ports, ids)?),
+        _ => None,
+    };
+    let mut site = site.map(|site| site.serve(ports.site)).transpose()?;
+    relieve(&mut predecessor, &mut node, &data).await?;
     let addresses = running.as_ref().map(|running| running.addresses().clone()).unwrap_or_default();
-    let mut site = site.map(OpenSite::serve);
     if let Some(site) = &mut site {
         site.make_first_key().await?;
     }
@@ -87,20 +118,33 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
     info!(users = gate.user_count(), torrents = gate.torrent_count(), "ready");
     service_manager::tell_ready();
 
-    while signals.next().await == Told::Reload {
-        reload(&config, running.as_ref(), &engine, &log_control);
-        site.iter().for_each(ServingSite::reload);
-    }
-    info!("draining");
+    let mut events = Events { signals, predecessor, is_alone: false, offer: None };
+    let handed_over = loop {
+        match events.next().await {
+            Told::Reload => {
+                reload(&config, running.as_ref(), &engine, &log_control);
+                site.iter().for_each(ServingSite::reload);
+            }
+            Told::Alone => {
+                engine.begin_views();
+                events.offer = goods.take().and_then(|goods| make_offer(&config, &data, &mut node, goods));
+            }
+            Told::Stop => break None,
+            Told::HandedOver(handed_over) => break Some(handed_over),
+        }
+    };
+    info!(handed_over = handed_over.is_some(), "draining");
     service_manager::tell_stopping();
-    if let Some(site) = site {
-        site.drain().await;
-    }
+    // A socket lives as long as its last copy.
+    drop(goods);
+    let handed_over = match (handed_over, events.offer) {
+        (None, Some(offer)) => offer.withdraw().await,
+        (handed_over, _) => handed_over,
+    };
+    let ending = if handed_over.is_some() { Ending::HandOver } else { Ending::Drain };
+    drain_servers(running, site, ending).await?;
     // The follower ends as soon as its sender is gone.
     drop(stop_following);
-    if let Some(running) = running {
-        tokio::task::spawn_blocking(move || running.drain()).await.context("draining failed")?;
-    }
     if let Some(office) = office {
         office.close().await;
     }
@@ -108,10 +152,18 @@ pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
     let _ = following.await;
     store.close().await;
     info!("stopped");
+    // In this order: whoever took over takes the folder as soon as it sees that we have ended.
+    drop(node);
+    drop(handed_over);
     Ok(())
 }
 
-fn start_tracker(config: &Config, gate: &Arc<Gate>, engine: &Engine) -> anyhow::Result<Running> {
+/// A tracker without sockets, and the connection ids it would give over UDP.
+fn prepare_tracker(
+    config: &Config,
+    gate: &Arc<Gate>,
+    engine: &Engine,
+) -> anyhow::Result<(Prepared, ConnectionIds)> {
     let settings = config.tracker_settings();
     for address in settings.http_addresses.iter().filter(|address| !address.ip().is_loopback()) {
         warn!(%address, "tracker.allow_plaintext: passkeys sent here can be read by whoever carries them");
@@ -124,7 +176,84 @@ fn start_tracker(config: &Config, gate: &Arc<Gate>, engine: &Engine) -> anyhow::
         settings.live.clone(),
         &secrets,
     ));
-    Ok(server::start(&settings, tracker, &secrets)?)
+    Ok((Prepared::new(&settings, tracker)?, secrets.connection_ids()))
+}
+
+/// The sockets of the predecessor, and under which connection ids it gave; those of our own if it has ended meanwhile.
+async fn claim_ports(
+    predecessor: &mut Option<Predecessor>,
+    config: &Config,
+    roles: &Roles,
+) -> anyhow::Result<(AllPorts, Option<ConnectionIds>)> {
+    if let Some(running) = predecessor {
+        if let Some(goods) = running.hand_over().await? {
+            let ids = goods.ids;
+            return Ok((AllPorts::open(config, roles, goods)?, ids));
+        }
+        info!("the running server ended before it could be taken over from; starting as usual");
+        running.ended().await;
+        *predecessor = None;
+    }
+    Ok((AllPorts::open(config, roles, Goods::default())?, None))
+}
+
+/// Tells the predecessor, if there is one, that its place is taken. One that is gone is none.
+async fn relieve(predecessor: &mut Option<Predecessor>, node: &mut Node, data: &Path) -> anyhow::Result<()> {
+    if let Some(running) = predecessor
+        && !running.relieve().await?
+    {
+        if !node.take_folder(data)? {
+            bail!("the running server did not let itself be relieved, and serves on: try again");
+        }
+        *predecessor = None;
+    }
+    Ok(())
+}
+
+/// Offers to hand over to the next process, where the data folder is ours.
+fn make_offer(config: &Config, data: &Path, node: &mut Node, goods: Goods) -> Option<Offer> {
+    let offered = match node.take_folder(data) {
+        Ok(true) => Offer::open(data, goods, config.ends_within()),
+        Ok(false) => Err(anyhow::anyhow!("another process holds the data folder")),
+        Err(error) => Err(error),
+    };
+    offered
+        .inspect_err(|error| {
+            warn!(
+                reason = crate::one_line(error),
+                "this server cannot be taken over from (serve --take-over)"
+            );
+        })
+        .ok()
+}
+
+/// Ends the listeners. The site first, since whoever uses it may ask about the tracker; but where another process serves
+/// already, nothing more is accepted here from this moment on.
+async fn drain_servers(
+    running: Option<Running>,
+    site: Option<ServingSite>,
+    ending: Ending,
+) -> anyhow::Result<()> {
+    let tracker = |running: Running| tokio::task::spawn_blocking(move || running.drain(ending));
+    let (early, late) = match ending {
+        Ending::HandOver => (running.map(tracker), None),
+        Ending::Drain => (None, running),
+    };
+    if let Some(site) = site {
+        site.drain().await;
+    }
+    if let Some(draining) = early.or(late.map(tracker)) {
+        draining.await.context("draining failed")?;
+    }
+    Ok(())
+}
+
+impl Config {
+    /// How long this server may take to end: the site, announces, the journal and the views, one after the other.
+    fn ends_within(&self) -> Duration {
+        let seconds = 4 * u64::from(self.tracker.drain_timeout_s) + u64::from(self.site.request_timeout_s);
+        Duration::from_secs(seconds) + ENDING_SLACK
+    }
 }
 
 /// Whoever is no longer allowed leaves the swarms at once, not when they would have expired.
@@ -134,7 +263,11 @@ fn apply(change: Change, tracker: Option<&Tracker>) {
         Change::UserRemoved(user) => tracker.order_eviction(Eviction::User(user)),
         Change::TorrentRemoved(info_hash) => tracker.order_eviction(Eviction::Torrent(info_hash)),
         Change::ClientsChanged => tracker.order_eviction(Eviction::ForbiddenClients),
-        Change::UserAdmitted(_) | Change::TorrentAdmitted(_) => {}
+        Change::PortsChanged => tracker.order_eviction(Eviction::BannedPorts),
+        Change::UserAdmitted(_)
+        | Change::TorrentAdmitted(_)
+        | Change::PasskeyChanged(_)
+        | Change::NameChanged(_) => {}
     }
 }
 
@@ -162,10 +295,53 @@ fn reload(started_with: &Config, running: Option<&Running>, engine: &Engine, log
     info!("configuration reloaded");
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a server that serves can be told.
+#[derive(Debug)]
 enum Told {
+    /// By SIGHUP.
     Reload,
+    /// By SIGTERM or Ctrl-C.
     Stop,
+    /// The process whose place this one took has ended, or there was none. Told once.
+    Alone,
+    /// Another process serves in our place.
+    HandedOver(HandedOver),
+}
+
+/// Where it is told that.
+struct Events {
+    signals: Signals,
+    predecessor: Option<Predecessor>,
+    is_alone: bool,
+    offer: Option<Offer>,
+}
+
+impl Events {
+    async fn next(&mut self) -> Told {
+        let alone = async {
+            match (&mut self.predecessor, self.is_alone) {
+                (_, true) => std::future::pending().await,
+                (Some(predecessor), false) => predecessor.ended().await,
+                (None, false) => {}
+            }
+        };
+        let handed_over = async {
+            match &mut self.offer {
+                Some(offer) => offer.taken().await,
+                None => std::future::pending().await,
+            }
+        };
+        let told = tokio::select! {
+            told = self.signals.next() => told,
+            () = alone => Told::Alone,
+            handed_over = handed_over => Told::HandedOver(handed_over),
+        };
+        if let Told::Alone = told {
+            self.is_alone = true;
+            self.predecessor = None;
+        }
+        told
+    }
 }
 
 struct Signals {

@@ -46,6 +46,7 @@ pub fn find_misfit(config: &Config) -> Option<Misfit> {
     .or_else(|| streams_are_distinct(config))
     .or_else(|| groups_are_distinct(config))
     .or_else(|| readers_wake_up_in_time(config))
+    .or_else(|| replicas_answer_in_time(config))
     .or_else(|| verify_call_has_a_key(config))
     .or_else(|| pings_come_before_they_are_missed(config))
     .or_else(|| background_is_away_before_it_is_gone(config))
@@ -122,6 +123,18 @@ fn readers_wake_up_in_time(config: &Config) -> Option<Misfit> {
         problem: format!(
             "journal.read_wait_ms = {wait_ms} is more than half of journal.dead_after_s = {dead_after_s}: readers that \
              wait would be taken for dead; lower the first or raise the second"
+        ),
+    })
+}
+
+/// Otherwise Redis would seem to be away whenever a replica is.
+fn replicas_answer_in_time(config: &Config) -> Option<Misfit> {
+    let (wait_ms, answer_ms) = (config.journal.wait_timeout_ms, config.redis.response_timeout_ms);
+    (config.journal.wait_replicas > 0 && wait_ms >= answer_ms).then(|| Misfit {
+        keys: vec!["journal.wait_timeout_ms", "redis.response_timeout_ms"],
+        problem: format!(
+            "journal.wait_timeout_ms = {wait_ms} must be less than redis.response_timeout_ms = {answer_ms}: lower the \
+             first or raise the second"
         ),
     })
 }

@@ -155,6 +155,7 @@ pub fn settings_of(options: Options) -> Settings {
         udp_addresses: loopback,
         tls: options.tls,
         workers: options.workers,
+        share_ports: false,
         drain_timeout: options.drain_timeout,
         live: options.live,
     }
@@ -294,14 +295,14 @@ impl TestTracker {
         let running = self.running.take().unwrap();
         std::thread::spawn(move || {
             let since_start = Stopwatch::start();
-            running.drain();
+            running.drain(tracker::Ending::Drain);
             since_start.elapsed()
         })
     }
 
     pub fn drain(&mut self) {
         if let Some(running) = self.running.take() {
-            running.drain();
+            running.drain(tracker::Ending::Drain);
         }
     }
 }

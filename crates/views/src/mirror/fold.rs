@@ -156,9 +156,7 @@ fn step_of(arrival: &Arrival, user: UserId) -> Step {
 /// Bytes a second, to the hundredth; zero where no time has passed, or nobody knows how much.
 fn speed(bytes: u64, over: Option<Seconds>) -> f64 {
     match over {
-        Some(Seconds(seconds)) if seconds > 0 => {
-            (bytes as f64 / f64::from(seconds) * 100.0).round() / 100.0
-        }
+        Some(Seconds(seconds)) if seconds > 0 => (bytes as f64 / f64::from(seconds) * 100.0).round() / 100.0,
         _ => 0.0,
     }
 }

@@ -8,8 +8,8 @@ use domain::clock::ManualClock;
 use domain::{AnnounceEvent, Cause, Seconds, UnixTime};
 use fastrand::Rng;
 use journal::{
-    AppendToken, ConsumerSettings, EntryId, Fields, Journal, Lane, OrderedConsumer, OrderedParts, ProcessName,
-    Turn, View,
+    AppendToken, ConsumerSettings, EntryId, Fields, Journal, Lane, OrderedConsumer, OrderedParts,
+    ProcessName, Turn, View,
 };
 use keyspace::Lease;
 use tokio::sync::watch;
@@ -36,12 +36,8 @@ impl Process {
     fn start(place: &Place, clock: &ManualClock, number: u64) -> Process {
         let process = ProcessName::new("node", 1000 + number);
         let redis = place.redis();
-        let lease = Lease::new(
-            redis.clone(),
-            "t:m:lease".to_owned(),
-            process.to_string(),
-            Duration::from_secs(10),
-        );
+        let lease =
+            Lease::new(redis.clone(), "t:m:lease".to_owned(), process.to_string(), Duration::from_secs(10));
         let turn: Arc<dyn Turn> = Arc::new(lease);
         let settings = MirrorSettings { reconcile_torrents: 4, ..MirrorSettings::default() };
         let mirror = mirror_on(redis.clone(), turn.clone(), clock, settings, &process.to_string());

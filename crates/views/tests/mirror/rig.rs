@@ -12,9 +12,7 @@ use journal::{
     Arrival, Batch, EntryId, Fields, Journal, JournalError, Lane, RedisJournal, TrafficEntry, Turn, View,
     ViewError,
 };
-use keyspace::{
-    BaseNames, KeyNames, MirrorNames, MirrorTemplates, Redis, RedisSettings, read_reply,
-};
+use keyspace::{BaseNames, KeyNames, MirrorNames, MirrorTemplates, Redis, RedisSettings, read_reply};
 use redis::Pipeline;
 use testkit::{RedisCluster, RedisServer};
 use views::mirror::Directory;
@@ -254,8 +252,7 @@ impl Rig {
 }
 
 pub async fn offer_to(mirror: &Mirror, arrivals: &[Arrival]) -> Result<(), ViewError> {
-    let batch =
-        Batch { lane: Lane::Traffic, consumer: "c1", taken_from: None, is_retry: false, arrivals };
+    let batch = Batch { lane: Lane::Traffic, consumer: "c1", taken_from: None, is_retry: false, arrivals };
     mirror.apply(&batch).await.map(drop)
 }
 

@@ -91,9 +91,7 @@ impl Mirror {
         let overdue = own
             .records
             .iter()
-            .filter(|(peer, record)| {
-                present.contains_key(peer) && record.at + self.settings.reap_after < now
-            })
+            .filter(|(peer, record)| present.contains_key(peer) && record.at + self.settings.reap_after < now)
             .map(|(peer, _)| (torrent, *peer))
             .collect();
         let mut mended = self.mend_lost(torrent, &info_hash, &own, &present).await?;
