@@ -103,7 +103,7 @@ Examples:
 
 SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the configuration again.")]
     Serve {
-        /// What this process does: any of tracker, ledger, activity, site; everything if left out
+        /// What this process does: any of tracker, ledger, activity, mirror, gateway, site; everything if left out
         #[arg(long, value_name = "ROLES")]
         roles: Option<Roles>,
         /// Take the place of the server that runs on the same data folder, without a client noticing; that one ends.

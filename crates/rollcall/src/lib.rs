@@ -17,6 +17,7 @@
 //! - [`announce_url`]: what a user puts into a client
 //! - [`vouching`]: who vouches for strangers
 //! - [`gateway_secret`]: with what the tokens of people are signed
+//! - [`mirror_side`]: the tracker's layout in Redis
 //! - [`site_side`], [`gateway_side`]: the site beside the tracker, and the people who connect through it
 //! - [`tracker_settings`], [`site_settings`], [`gateway_settings`]: the configuration as these parts want it
 //!
@@ -34,6 +35,7 @@ pub mod gateway_secret;
 pub mod gateway_settings;
 pub mod gateway_side;
 pub mod logging;
+pub mod mirror_side;
 pub mod node;
 pub mod output;
 pub mod redis_cli;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::{RateCeiling, Seconds};
 use tracker::settings::{LimitSettings, LiveSettings, ProxySettings, Settings, TlsFiles};
 
-use crate::config::{Config, HeaderName};
+use crate::config::{Config, HeaderName, Mirror};
 
 impl Config {
     /// Everything the tracker goes by.
@@ -84,6 +84,7 @@ impl Config {
             ("tracker.share_ports", old_tracker.share_ports != new_tracker.share_ports),
             ("tracker.drain_timeout_s", old_tracker.drain_timeout_s != new_tracker.drain_timeout_s),
             ("access", self.access != new.access),
+            ("mirror", self.mirror != Mirror { batch_max: self.mirror.batch_max, ..new.mirror.clone() }),
             ("site", self.site != new.site),
             ("presence", self.presence != new.presence),
             ("gateway", self.gateway != new.gateway),
