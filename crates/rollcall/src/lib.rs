@@ -19,6 +19,7 @@
 //! - [`vouching`]: who vouches for strangers
 //! - [`gateway_secret`]: with what the tokens of people are signed
 //! - [`site_keys_side`]: whether the database or the site's own keys say who may announce
+//! - [`mirror_side`]: the tracker's layout in Redis
 //! - [`site_side`], [`gateway_side`]: the site beside the tracker, and the people who connect through it
 //! - [`tracker_settings`], [`site_settings`], [`gateway_settings`]: the configuration as these parts want it
 //!
@@ -36,6 +37,7 @@ pub mod gateway_secret;
 pub mod gateway_settings;
 pub mod gateway_side;
 pub mod logging;
+pub mod mirror_side;
 pub mod node;
 pub mod output;
 pub mod redis_cli;

@@ -26,6 +26,7 @@ use crate::backends;
 use crate::config::{Config, Name};
 use crate::engine::Engine;
 use crate::logging::{self, LogControl};
+use crate::mirror_side;
 use crate::node::Node;
 use crate::output::Output;
 use crate::replica_side::Replica;
@@ -68,6 +69,7 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
         false => None,
     };
     let tracker = prepared.as_ref().map(|(prepared, _)| Arc::clone(prepared.tracker()));
+    mirror_side::count_requests(&config, tracker.as_ref(), &mut engine)?;
     // Ports of its own are taken before anything else happens, so that one which is taken leaves nothing half done.
     // Those of a predecessor are taken when everything is ready to serve.
     let own_ports = match &predecessor {
