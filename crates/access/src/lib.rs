@@ -8,6 +8,8 @@
 //! - [`vouching`]: strangers, for whom the whitelist or the site's verify endpoint may vouch
 //! - [`whitelist`]: passkeys that may announce although no user has them, in Redis or in SQL, and its change feed
 //! - [`clients`]: prefixes of peer ids and the rule that the longest one decides
+//! - [`ports`]: ports that nobody may listen on
+//! - [`slots`]: how many torrents a user may leech at once, and how many peers a torrent
 //! - [`audit`]: who changed what, in a file whose lines are chained
 //! - [`keys`]: who may ask what of the site's API
 //! - [`error`]: what can go wrong with the database, and what to do about it
@@ -20,7 +22,9 @@ pub mod error;
 pub mod follow;
 pub mod gate;
 pub mod keys;
+pub mod ports;
 mod removed;
+pub mod slots;
 pub mod store;
 pub mod vouching;
 pub mod whitelist;
@@ -29,10 +33,13 @@ pub use audit::{Audit, AuditError, AuditSettings, AuditSync};
 pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
 pub use follow::{Change, FollowCounters, Follower, load};
-pub use gate::{Admission, Denied, Gate, Refusal, TorrentGrant};
+pub use gate::{Admission, Approval, Denied, Gate, Refusal, TorrentGrant, TorrentTerms, UserTerms};
 pub use keys::{ApiKey, ApiKeys, Authenticated, KeyId, KeyRing, NewKey, Scope, Scopes};
+pub use ports::{BannedPorts, PortRange};
+pub use slots::LeechSlots;
 pub use store::{
-    Adopted, Adoption, AdoptionTerms, MIGRATIONS, NewTorrent, NewUser, Store, Torrent, User, random_passkey,
+    Adopted, Adoption, AdoptionTerms, MIGRATIONS, NewTorrent, NewUser, Store, Torrent, TorrentChange, User,
+    UserChange, random_passkey,
 };
 pub use vouching::{OnVerifyFailure, Strangers, Vouching, VouchingCounters, VouchingSettings};
 pub use whitelist::{

@@ -12,6 +12,7 @@ pub mod letters;
 pub mod multiplier;
 pub mod passkey;
 pub mod ping;
+pub mod port;
 mod recorded;
 pub mod sandbox;
 pub mod serve;
@@ -86,6 +87,7 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Passkey(command) => return passkey::run(&desk, command).await,
         Command::Torrent(command) => torrent::run(&desk, command).await?,
         Command::Client(command) => client::run(&desk, command).await?,
+        Command::Port(command) => port::run(&desk, command).await?,
         Command::Friend(command) => friend::run(&desk, command).await?,
         Command::Key(command) => key::run(&desk, command).await?,
         Command::Token(args) => token::run(&desk, args).await?,

@@ -9,6 +9,7 @@
 //! - [`node`]: this process among others
 //! - [`backends`]: where everything is kept
 //! - [`engine`], [`directory`]: what runs behind the tracker
+//! - [`replica_side`]: swarms that are brought back at the start and kept like those of other nodes
 //! - [`take_over`]: a new process takes the place of the one that runs
 //! - [`logging`]: what the server says about itself
 //! - [`service_manager`]: tells systemd when the server is ready
@@ -37,6 +38,7 @@ pub mod logging;
 pub mod node;
 pub mod output;
 pub mod redis_cli;
+pub mod replica_side;
 pub mod roles;
 pub mod service_manager;
 pub mod site_settings;

@@ -35,9 +35,12 @@ impl Config {
             announce_interval: Seconds(tracker.announce_interval_s),
             min_announce_interval: Seconds(tracker.min_announce_interval_s),
             peer_grace: Seconds(tracker.peer_grace_s),
+            pending_interval: Seconds(tracker.pending_interval_s),
             numwant_default: tracker.numwant_default as usize,
             numwant_max: tracker.numwant_max as usize,
             clients_per_user_max: u8::try_from(tracker.peers_per_user_and_torrent_max).unwrap_or(u8::MAX),
+            leeches_per_user_max: unless_zero(self.limits.leeches_per_user_max),
+            leeches_per_torrent_max: unless_zero(self.limits.leeches_per_torrent_max),
             ceiling: self.ceiling(),
             acknowledge: self.journal.ack,
             acknowledge_timeout: Duration::from_millis(self.journal.ack_timeout_ms.into()),
@@ -80,6 +83,10 @@ impl Config {
             ("tracker.workers", old_tracker.workers != new_tracker.workers),
             ("tracker.share_ports", old_tracker.share_ports != new_tracker.share_ports),
             ("tracker.drain_timeout_s", old_tracker.drain_timeout_s != new_tracker.drain_timeout_s),
+            (
+                "tracker.snapshot_interval_s",
+                old_tracker.snapshot_interval_s != new_tracker.snapshot_interval_s,
+            ),
             ("access", self.access != new.access),
             ("site", self.site != new.site),
             ("presence", self.presence != new.presence),
@@ -108,6 +115,11 @@ impl Config {
         .filter_map(|(key, differs)| differs.then_some(key))
         .collect()
     }
+}
+
+/// Zero means no limit.
+fn unless_zero(limit: u32) -> Option<u32> {
+    (limit > 0).then_some(limit)
 }
 
 pub(crate) fn seconds(seconds: u32) -> Duration {

@@ -28,6 +28,7 @@ use crate::engine::Engine;
 use crate::logging::{self, LogControl};
 use crate::node::Node;
 use crate::output::Output;
+use crate::replica_side::Replica;
 use crate::roles::{Role, Roles};
 use crate::service_manager;
 use crate::site_side::{Lent, OpenSite, ServingSite};
@@ -72,6 +73,10 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
     let own_ports = match &predecessor {
         Some(_) => None,
         None => Some(AllPorts::open(&config, roles, Goods::default())?),
+    };
+    let replica = match &tracker {
+        Some(tracker) => Some(Replica::warm_up(&config, &data, tracker, engine.journal()).await),
+        None => None,
     };
     let site = match roles.include(Role::Site) && !config.site.addr.is_empty() {
         true => {
@@ -152,6 +157,9 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
         office.close().await;
     }
     engine.drain(Duration::from_secs(config.tracker.drain_timeout_s.into())).await;
+    if let Some(replica) = replica {
+        replica.end(handed_over.is_none()).await;
+    }
     let _ = following.await;
     store.close().await;
     info!("stopped");
@@ -272,6 +280,7 @@ fn apply(change: Change, tracker: Option<&Tracker>) {
         Change::UserRemoved(user) => tracker.order_eviction(Eviction::User(user)),
         Change::TorrentRemoved(info_hash) => tracker.order_eviction(Eviction::Torrent(info_hash)),
         Change::ClientsChanged => tracker.order_eviction(Eviction::ForbiddenClients),
+        Change::PortsChanged => tracker.order_eviction(Eviction::BannedPorts),
         Change::UserAdmitted(_) | Change::TorrentAdmitted(_) => {}
     }
 }

@@ -65,6 +65,9 @@ config_section! {
         /// A silent peer is forgotten this long after its announce was due. Clients built on libtorrent announce
         /// over UDP every 30 s at the most, whatever they are told.
         peer_grace_s: u32 [0..=WEEK_S] = 600,
+        /// How often clients are asked to announce a torrent that awaits approval, if that is sooner. They are given no
+        /// peers until it is approved.
+        pending_interval_s: u32 [1..=WEEK_S] = 60,
         /// Peers handed to a client that does not say how many it wants. At most numwant_max.
         numwant_default: u32 [0..=swarm::WANTED_MAX as u32] = 50,
         /// Peers handed out at most.
@@ -82,6 +85,9 @@ config_section! {
         share_ports: bool = false,
         /// How long a stopping server may take to answer what is in flight.
         drain_timeout_s: u32 [0..=3600] = 10,
+        /// How often the swarms are written to the file swarms.snapshot in the data folder, so that a start after a
+        /// crash reads less of the journal. 0 means only when the server ends.
+        snapshot_interval_s: u32 [0..=DAY_S] = 300,
     }
 }
 
@@ -406,6 +412,12 @@ config_section! {
         request_burst_per_address: u32 [0..=10_000_000] = 2000,
         /// What a client claims to move faster than this is reported as a risk and not credited beyond it.
         peer_rate_max_mbit_per_s: u32 [1..=10_000_000] = 10_000,
+        /// How many torrents a user may leech at once, unless the user has a number of their own ("rollcall user set").
+        /// 0 means no limit. Who leeches more already goes on.
+        leeches_per_user_max: u32 [0..=access::LeechSlots::MAX] = 0,
+        /// How many peers may leech a torrent at once, unless the torrent has a number of its own ("rollcall torrent
+        /// set"). 0 means no limit. Who leeches it already goes on.
+        leeches_per_torrent_max: u32 [0..=access::LeechSlots::MAX] = 0,
     }
 }
 
