@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use domain::clock::{Clock, SystemClock};
-use domain::{InfoHash, UserId};
+use domain::{InfoHash, Passkey, UserId};
 use tokio::time::MissedTickBehavior;
 
 use crate::error::AccessError;
@@ -55,6 +55,11 @@ pub enum Change {
     ClientsChanged,
     /// The list of banned ports changed.
     PortsChanged,
+    /// A passkey means something else than before: it is somebody's now, or nobody's, or its owner was enabled or
+    /// disabled. Comes besides the others, for whoever keeps a copy.
+    PasskeyChanged(Passkey),
+    /// An infohash of either kind means something else than before, likewise.
+    NameChanged(InfoHash),
 }
 
 /// What is counted.
@@ -71,7 +76,7 @@ pub struct FollowCounters {
 }
 
 impl FollowCounters {
-    fn note(&self, is_failure: bool) {
+    pub(crate) fn note(&self, is_failure: bool) {
         if is_failure {
             self.failures.fetch_add(1, Ordering::Relaxed);
             self.failures_in_a_row.fetch_add(1, Ordering::Relaxed);

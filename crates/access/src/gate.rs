@@ -396,6 +396,24 @@ impl Gate {
         self.banned_ports.replace(ranges)
     }
 
+    /// The names of a torrent, enabled or not: the one it is known by first.
+    pub(crate) fn names_of(&self, torrent: TorrentId) -> Option<(InfoHash, Option<InfoHash>)> {
+        self.torrents.pin().get(&torrent).map(|record| (record.terms.info_hash, record.terms.info_hash_v2))
+    }
+
+    /// The passkeys of all users of our own for whom `is_wanted` holds.
+    pub(crate) fn passkeys_where(&self, mut is_wanted: impl FnMut(&Passkey) -> bool) -> Vec<Passkey> {
+        let users = self.users.pin();
+        let own = users.values().filter(|record| !record.vouched).map(|record| record.passkey);
+        own.filter(|passkey| is_wanted(passkey)).collect()
+    }
+
+    /// The names of all torrents, of both kinds, for which `is_wanted` holds.
+    pub(crate) fn names_where(&self, mut is_wanted: impl FnMut(&InfoHash) -> bool) -> Vec<InfoHash> {
+        let torrents = self.torrents.pin();
+        torrents.values().flat_map(|record| record.terms.names()).filter(|name| is_wanted(name)).collect()
+    }
+
     /// The users for whom `is_gone` holds.
     pub(crate) fn users_where(&self, mut is_gone: impl FnMut(UserId) -> bool) -> Vec<UserId> {
         self.users.pin().keys().copied().filter(|user| is_gone(*user)).collect()

@@ -7,6 +7,7 @@
 //! - [`follow`]: keeps the copy equal to the truth, within a second of any change
 //! - [`vouching`]: strangers, for whom the whitelist or the site's verify endpoint may vouch
 //! - [`whitelist`]: passkeys that may announce although no user has them, in Redis or in SQL, and its change feed
+//! - [`site_keys`]: the site's own keys in Redis, as a source for the gate or as a copy of the database
 //! - [`clients`]: prefixes of peer ids and the rule that the longest one decides
 //! - [`ports`]: ports that nobody may listen on
 //! - [`slots`]: how many torrents a user may leech at once, and how many peers a torrent
@@ -24,6 +25,7 @@ pub mod gate;
 pub mod keys;
 pub mod ports;
 mod removed;
+pub mod site_keys;
 pub mod slots;
 pub mod store;
 pub mod vouching;
@@ -36,6 +38,7 @@ pub use follow::{Change, FollowCounters, Follower, load};
 pub use gate::{Admission, Approval, Denied, Gate, Refusal, TorrentGrant, TorrentTerms, UserTerms};
 pub use keys::{ApiKey, ApiKeys, Authenticated, KeyId, KeyRing, NewKey, Scope, Scopes};
 pub use ports::{BannedPorts, PortRange};
+pub use site_keys::{SiteFollower, SiteKeys};
 pub use slots::LeechSlots;
 pub use store::{
     Adopted, Adoption, AdoptionTerms, MIGRATIONS, NewTorrent, NewUser, Store, Torrent, TorrentChange, User,

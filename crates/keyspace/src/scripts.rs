@@ -100,9 +100,29 @@ script!(
     WHITELIST_UNDO,
     "whitelist_undo"
 );
+script!(
+    /// Takes a lease, or renews it.
+    LEASE_TAKE,
+    "lease_take"
+);
+script!(
+    /// Gives a lease back.
+    LEASE_RELEASE,
+    "lease_release"
+);
+script!(
+    /// Applies entries of the journal to one torrent of the mirror (M4 to M8).
+    MIRROR_TORRENT,
+    "mirror_torrent"
+);
+script!(
+    /// Brings counts of torrents into the indexes and the statistics of the mirror (M9, M10).
+    MIRROR_INDEX,
+    "mirror_index"
+);
 
 /// Every script there is.
-pub static ALL: [&Script; 12] = [
+pub static ALL: [&Script; 16] = [
     &MARK_APPENDED,
     &TAKE_OVER,
     &FORGET_CONSUMER,
@@ -115,6 +135,10 @@ pub static ALL: [&Script; 12] = [
     &ACTIVITY_SETTLE,
     &WHITELIST_SWITCH,
     &WHITELIST_UNDO,
+    &LEASE_TAKE,
+    &LEASE_RELEASE,
+    &MIRROR_TORRENT,
+    &MIRROR_INDEX,
 ];
 
 impl Script {

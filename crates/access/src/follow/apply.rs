@@ -65,6 +65,7 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
     }
 
     fn put_user(&mut self, user: &User) {
+        let old_passkey = self.gate.passkey_of(user.id).filter(|passkey| *passkey != user.passkey);
         let User { passkey, enabled, vouched, leech_slots, .. } = *user;
         let terms = UserTerms { passkey, enabled, vouched, leech_slots };
         let is_news = self.gate.put_user_on_terms(user.id, terms);
@@ -74,17 +75,23 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
             } else {
                 Change::UserRemoved(user.id)
             });
+            for passkey in old_passkey.into_iter().chain([user.passkey]) {
+                (self.on_change)(Change::PasskeyChanged(passkey));
+            }
         }
     }
 
     fn remove_user(&mut self, id: UserId) {
+        let passkey = self.gate.passkey_of(id);
         if self.gate.remove_user(id) {
             (self.on_change)(Change::UserRemoved(id));
+            passkey.into_iter().for_each(|passkey| (self.on_change)(Change::PasskeyChanged(passkey)));
         }
     }
 
     fn put_torrent(&mut self, torrent: &Torrent) {
         let old_name = self.gate.info_hash_of(torrent.id);
+        let old_names = names(self.gate.names_of(torrent.id));
         let Torrent { info_hash, info_hash_v2, enabled, approved, leech_slots, .. } = *torrent;
         let terms = TorrentTerms { info_hash, info_hash_v2, enabled, approved, leech_slots };
         if !self.gate.put_torrent_on_terms(torrent.id, terms, self.now) {
@@ -96,10 +103,14 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
         } else {
             self.lost_names.push(torrent.info_hash);
         }
+        let new_names = names(Some((torrent.info_hash, torrent.info_hash_v2)));
+        old_names.chain(new_names).for_each(|name| (self.on_change)(Change::NameChanged(name)));
     }
 
     fn remove_torrent(&mut self, id: TorrentId) {
+        let old_names = names(self.gate.names_of(id));
         self.lost_names.extend(self.gate.remove_torrent(id));
+        old_names.for_each(|name| (self.on_change)(Change::NameChanged(name)));
     }
 
     fn set_clients(&mut self, clients: &[ClientRule]) {
@@ -114,6 +125,11 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
             (self.on_change)(Change::PortsChanged);
         }
     }
+}
+
+/// All names of a torrent.
+fn names(of: Option<(InfoHash, Option<InfoHash>)>) -> impl Iterator<Item = InfoHash> {
+    of.into_iter().flat_map(|(first, second)| [Some(first), second].into_iter().flatten())
 }
 
 /// Reads the whole database page by page, then takes out of the gate what was not there.

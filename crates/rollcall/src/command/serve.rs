@@ -281,7 +281,10 @@ fn apply(change: Change, tracker: Option<&Tracker>) {
         Change::TorrentRemoved(info_hash) => tracker.order_eviction(Eviction::Torrent(info_hash)),
         Change::ClientsChanged => tracker.order_eviction(Eviction::ForbiddenClients),
         Change::PortsChanged => tracker.order_eviction(Eviction::BannedPorts),
-        Change::UserAdmitted(_) | Change::TorrentAdmitted(_) => {}
+        Change::UserAdmitted(_)
+        | Change::TorrentAdmitted(_)
+        | Change::PasskeyChanged(_)
+        | Change::NameChanged(_) => {}
     }
 }
 

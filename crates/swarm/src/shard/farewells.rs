@@ -12,12 +12,14 @@ use domain::UnixTime;
 
 /// Goodbyes that share a set.
 const WAYS: usize = 4;
-/// Sets of a shard: 1024 goodbyes, 16 KiB.
+/// Sets of a shard: 1024 goodbyes, 8 KiB.
 const SETS: usize = 256;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Farewell {
-    client: u64,
+    /// The low half of the client's hash, of which the other half chose the set: two clients share both of them once
+    /// in a trillion, and then only a late word on one of them is lost until the next.
+    client: u32,
     at: UnixTime,
 }
 
@@ -34,7 +36,7 @@ impl Farewells {
         if self.sets.is_empty() {
             self.sets = vec![Default::default(); SETS];
         }
-        let set = &mut self.sets[set_of(client)];
+        let (set, client) = (&mut self.sets[set_of(client)], client as u32);
         if let Some(known) = set.iter_mut().find(|farewell| farewell.client == client) {
             known.at = known.at.max(at);
             return;
@@ -47,7 +49,7 @@ impl Farewells {
     /// When this client said goodbye, if that is still known.
     pub(crate) fn of(&self, client: u64) -> Option<UnixTime> {
         let set = self.sets.get(set_of(client))?;
-        set.iter().find(|farewell| farewell.client == client).map(|farewell| farewell.at)
+        set.iter().find(|farewell| farewell.client == client as u32).map(|farewell| farewell.at)
     }
 
     /// How many goodbyes had to be forgotten for later ones.

@@ -1,0 +1,176 @@
+//! From a batch of entries to the work on each torrent. Pure.
+//!
+//! Entries of a torrent stay in their order. What names a torrent or a user that nobody knows is left out and counted, and
+//! so is what comes from too far ahead: it would keep a peer alive for too long.
+
+use std::collections::HashMap;
+
+use domain::{AnnounceEvent, Cause, InfoHash, PeerId, Seconds, TorrentId, UnixTime, UserId};
+use journal::{Arrival, EntryId, TrafficEntry};
+
+use super::record::Record;
+use super::settings::Directory;
+use crate::activity::settings::AHEAD_MAX;
+
+/// What an entry is about, as the script calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A heartbeat, or a beginning.
+    Announce,
+    /// The client has just got the last piece.
+    Completed,
+    /// The client said goodbye.
+    Stopped,
+    /// The client fell silent.
+    Timeout,
+    /// The site turned the client out.
+    Removal,
+}
+
+impl Kind {
+    fn of(entry: &TrafficEntry) -> Kind {
+        match (entry.cause, entry.event) {
+            (Cause::Timeout, _) => Kind::Timeout,
+            (Cause::Removal, _) => Kind::Removal,
+            (Cause::Announce, AnnounceEvent::Stopped) => Kind::Stopped,
+            (Cause::Announce, AnnounceEvent::Completed) => Kind::Completed,
+            (Cause::Announce, _) => Kind::Announce,
+        }
+    }
+
+    /// Its letter in the script.
+    pub const fn letter(self) -> &'static str {
+        match self {
+            Kind::Announce => "a",
+            Kind::Completed => "c",
+            Kind::Stopped => "s",
+            Kind::Timeout => "t",
+            Kind::Removal => "r",
+        }
+    }
+}
+
+/// One entry, as the script takes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Its place in the journal.
+    pub id: EntryId,
+    /// The client.
+    pub peer: PeerId,
+    /// Whose it is.
+    pub user: UserId,
+    /// What it is about.
+    pub kind: Kind,
+    /// Whether the client has everything.
+    pub is_complete: bool,
+    /// When.
+    pub at: UnixTime,
+    /// Who goes, goes only if its last announce was then or before.
+    pub since: UnixTime,
+    /// Bytes a second since the announce before.
+    pub speed_up: f64,
+    /// Likewise, downloaded.
+    pub speed_down: f64,
+    /// What an entry about its end will need; empty if this is its end.
+    pub record: String,
+}
+
+/// The entries of one torrent, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TorrentWork {
+    /// The torrent's number.
+    pub torrent: TorrentId,
+    /// The torrent's one name.
+    pub info_hash: InfoHash,
+    /// The entries.
+    pub steps: Vec<Step>,
+}
+
+/// A batch, folded.
+#[derive(Debug, Default)]
+pub struct Folded {
+    /// What there is to do.
+    pub torrents: Vec<TorrentWork>,
+    /// Entries of torrents that nobody knows.
+    pub unknown_torrent: u64,
+    /// Entries of users whom nobody knows.
+    pub unknown_user: u64,
+    /// Entries from too far ahead.
+    pub ahead: u64,
+}
+
+/// Folds a batch.
+pub fn fold(arrivals: &[Arrival], directory: &dyn Directory, now: UnixTime) -> Folded {
+    let mut folded = Folded::default();
+    let mut places: HashMap<TorrentId, usize> = HashMap::new();
+    for arrival in arrivals {
+        let entry = &arrival.entry;
+        let named = entry.torrent.map(|torrent| (torrent, entry.info_hash));
+        let Some((torrent, info_hash)) = named.or_else(|| directory.torrent_of(&entry.info_hash)) else {
+            folded.unknown_torrent += 1;
+            continue;
+        };
+        let user = entry.user.or_else(|| directory.user_of(entry.passkey.as_ref()?));
+        let Some(user) = user else {
+            folded.unknown_user += 1;
+            continue;
+        };
+        if entry.at > now + AHEAD_MAX {
+            folded.ahead += 1;
+            continue;
+        }
+        let place = *places.entry(torrent).or_insert_with(|| {
+            folded.torrents.push(TorrentWork { torrent, info_hash, steps: Vec::new() });
+            folded.torrents.len() - 1
+        });
+        folded.torrents[place].steps.push(step_of(arrival, user));
+    }
+    folded
+}
+
+fn step_of(arrival: &Arrival, user: UserId) -> Step {
+    let entry = &arrival.entry;
+    let kind = Kind::of(entry);
+    let since = match kind {
+        Kind::Timeout => entry.at - entry.since_last.unwrap_or_default(),
+        _ => entry.at,
+    };
+    let record = match kind {
+        Kind::Announce | Kind::Completed => Record::of(entry, user).to_text(),
+        Kind::Stopped | Kind::Timeout | Kind::Removal => String::new(),
+    };
+    Step {
+        id: arrival.id,
+        peer: entry.peer_id,
+        user,
+        kind,
+        is_complete: entry.is_complete(),
+        at: entry.at,
+        since,
+        speed_up: speed(entry.uploaded_delta, entry.since_last),
+        speed_down: speed(entry.downloaded_delta, entry.since_last),
+        record,
+    }
+}
+
+/// Bytes a second, to the hundredth; zero where no time has passed, or nobody knows how much.
+fn speed(bytes: u64, over: Option<Seconds>) -> f64 {
+    match over {
+        Some(Seconds(seconds)) if seconds > 0 => (bytes as f64 / f64::from(seconds) * 100.0).round() / 100.0,
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m5_a_speed_is_what_was_moved_by_the_time_it_took() {
+        assert_eq!(speed(1000, Some(Seconds(30))).to_string(), "33.33");
+        assert_eq!(speed(3000, Some(Seconds(30))).to_string(), "100");
+        assert_eq!(speed(3000, Some(Seconds(0))).to_string(), "0");
+        assert_eq!(speed(3000, None).to_string(), "0");
+        assert_eq!(speed(u64::MAX, Some(Seconds(1))).to_string(), "18446744073709552000");
+    }
+}

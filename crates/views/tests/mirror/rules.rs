@@ -1,0 +1,198 @@
+//! Rules, one at a time.
+
+use domain::{AnnounceEvent, Cause};
+use journal::{TrafficEntry, ViewError};
+use views::MirrorSettings;
+
+use super::model::{Model, assert_same};
+use super::rig::{Announce, Place, REAP, Rig, info_hash, leeches, offer_to, peer_id, seeds};
+
+const DAY_S: u32 = 24 * 60 * 60;
+
+fn counts(announces: u32, leechers: u32, seeders: u32, snatches: u32) -> Vec<String> {
+    vec![
+        format!("announces={announces}"),
+        format!("leechers={leechers}"),
+        format!("seeders={seeders}"),
+        format!("snatches={snatches}"),
+    ]
+}
+
+fn torrent_key(torrent: u64) -> String {
+    format!("t:t:{}", info_hash(torrent))
+}
+
+fn peer_key(announce: &Announce) -> String {
+    format!("t:p:{}:{}", announce.torrent, peer_id(announce.peer))
+}
+
+/// Applies entries one batch after the other, and compares everything with the model after each.
+async fn play(rig: &Rig, batches: &[&[Announce]]) {
+    let mut model = Model::default();
+    for batch in batches {
+        rig.clock.advance(domain::Seconds(3000));
+        for announce in *batch {
+            model.hear(&TrafficEntry::parse(&announce.fields(rig.start)).unwrap());
+        }
+        rig.hear(batch).await;
+        assert_same(&rig.place.layout().await, &model.layout());
+    }
+}
+
+#[tokio::test]
+async fn m4_to_m10_the_life_of_a_peer() {
+    let rig = Rig::on(Place::single());
+    let life = leeches(7, 42, 0);
+    play(&rig, &[&[life.event(AnnounceEvent::Started)]]).await;
+    assert_eq!(rig.holds(&torrent_key(42)).await, counts(1, 1, 0, 0));
+    assert_eq!(rig.holds("t:u:7:active").await, ["42"]);
+    assert_eq!(rig.holds("t:u:7:incomplete").await, ["42"]);
+    let timeout = rig.holds(&format!("t:ptimeout:42:{}", peer_id(7042))).await;
+    assert_eq!(timeout, ["1".to_owned(), format!("until {}", rig.start.0 + REAP)]);
+
+    let heartbeat = Announce { at: 100, ..life.moving(1000, 2550, 100) };
+    rig.hear(&[heartbeat]).await;
+    let peer = rig.holds(&peer_key(&life)).await;
+    for word in ["speed_up=10", "speed_dn=25.5", "completed=0", "active=1", "total_time=100", "user_id=7"] {
+        assert!(peer.contains(&word.to_owned()), "{word} in {peer:?}");
+    }
+
+    rig.hear(&[Announce { at: 200, ..life.completes() }]).await;
+    assert_eq!(rig.holds(&torrent_key(42)).await, counts(3, 0, 1, 1));
+    assert_eq!(rig.holds("t:u:7:complete").await, ["42"]);
+    assert_eq!(rig.holds("t:u:7:incomplete").await, [""; 0]);
+    assert_eq!(rig.holds("t:i:seeders").await, ["42=1"]);
+    assert_eq!(rig.holds("t:stats:seeders").await, ["1"]);
+
+    rig.hear(&[Announce { at: 300, ..seeds(7, 42, 0).stops() }]).await;
+    assert_eq!(rig.holds(&torrent_key(42)).await, counts(4, 0, 0, 1));
+    assert_eq!(rig.holds("t:u:7:active").await, [""; 0]);
+    assert_eq!(rig.holds("t:u:7:hnr").await, ["42"], "active for five minutes of fourteen days");
+    assert_eq!(rig.holds(&format!("t:ptimeout:42:{}", peer_id(7042))).await, [""; 0]);
+    assert_eq!(rig.holds(&format!("t:tpeers:{}", info_hash(42))).await, [""; 0]);
+    assert_eq!(rig.holds(&format!("t:p:{}:torrents", peer_id(7042))).await, [""; 0]);
+    assert_eq!(rig.holds("t:stats:announces").await, ["4"]);
+
+    rig.hear(&[seeds(7, 42, 400)]).await;
+    assert_eq!(rig.holds("t:u:7:hnr").await, [""; 0], "back again");
+    assert_eq!(rig.mirror.counters().applied, 5);
+}
+
+#[tokio::test]
+async fn the_later_announce_wins_whatever_arrives_last() {
+    let rig = Rig::on(Place::single());
+    let life = leeches(1, 1, 500);
+    play(
+        &rig,
+        &[
+            &[life, seeds(1, 1, 400), seeds(1, 1, 499).stops()],
+            &[life.falls_silent(1), Announce { at: 3000, ..life.falls_silent(2600) }],
+            &[Announce { at: 3000, ..life.falls_silent(2500) }, seeds(1, 1, 600).completes()],
+            &[Announce { cause: Cause::Removal, ..seeds(1, 1, 599).stops() }],
+            &[Announce { cause: Cause::Removal, ..seeds(1, 1, 601).stops() }],
+            // Nobody ever heard of these.
+            &[leeches(2, 1, 10).falls_silent(5), leeches(3, 1, 10).stops(), leeches(2, 2, 9).falls_silent(9)],
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn m8_two_clients_of_a_user_count_as_one_user_and_an_uploader_is_no_hit_and_run() {
+    let settings = MirrorSettings { hit_and_run_active: domain::Seconds(DAY_S), ..MirrorSettings::default() };
+    let rig = Rig::with(Place::single(), settings);
+    rig.hear(&[seeds(1, 1, 0), leeches(2, 1, 0), leeches(2, 1, 0).by(99), leeches(3, 1, 0)]).await;
+    assert_eq!(rig.holds(&torrent_key(1)).await, counts(4, 3, 1, 0));
+    rig.hear(&[leeches(2, 1, 10).stops(), seeds(1, 1, 10).stops()]).await;
+    assert_eq!(rig.holds("t:u:2:active").await, ["1"], "the other client is still there");
+    assert_eq!(rig.holds("t:u:2:hnr").await, [""; 0]);
+    assert_eq!(rig.holds("t:u:1:hnr").await, [""; 0], "it never took anything");
+    rig.hear(&[leeches(2, 1, 20).by(99).stops()]).await;
+    assert_eq!(rig.holds("t:u:2:hnr").await, ["1"]);
+    assert_eq!(rig.holds("t:u:2:incomplete").await, ["1"]);
+    // Who stays long enough owes nothing.
+    let hours: Vec<Announce> = (1..=50).map(|half| leeches(3, 1, half * 1800)).collect();
+    rig.clock.advance(domain::Seconds(50 * 1800));
+    rig.hear(&hours).await;
+    rig.hear(&[leeches(3, 1, 50 * 1800).stops()]).await;
+    assert_eq!(rig.holds("t:u:3:hnr").await, [""; 0]);
+    // Somebody else under the same peer id takes its place.
+    rig.hear(&[seeds(4, 1, 50 * 1800).by(99)]).await;
+    rig.hear(&[seeds(5, 1, 50 * 1800 + 1).by(99), seeds(4, 1, 50 * 1800 + 2).by(99).stops()]).await;
+    assert_eq!(rig.holds("t:u:4:active").await, [""; 0]);
+    assert_eq!(rig.holds("t:u:5:active").await, ["1"]);
+    assert_eq!(rig.holds(&torrent_key(1)).await, counts(61, 0, 1, 0));
+}
+
+#[tokio::test]
+async fn a_batch_counts_once_however_often_it_comes() {
+    for place in [Place::single(), Place::cluster()] {
+        let rig = Rig::on(place);
+        let announces: Vec<Announce> = (1..=20)
+            .flat_map(|user| [leeches(user, user % 3 + 1, 0), leeches(user, user % 5 + 1, 60).completes()])
+            .chain((1..=20).step_by(3).map(|user| leeches(user, user % 3 + 1, 90).stops()))
+            .collect();
+        let mut model = Model::default();
+        for announce in &announces {
+            model.hear(&TrafficEntry::parse(&announce.fields(rig.start)).unwrap());
+        }
+        let arrivals = rig.arrivals(&announces);
+        // The first attempt loses its turn after the first phase; nothing is told of users and indexes yet.
+        rig.turn.lose();
+        assert!(matches!(rig.offer(&arrivals).await, Err(ViewError::Fenced)));
+        assert_eq!(rig.holds("t:u:1:active").await, [""; 0]);
+        let other = rig.another();
+        for _ in 0..3 {
+            offer_to(&other, &arrivals).await.unwrap();
+            assert_same(&rig.place.layout().await, &model.layout());
+        }
+        // In other pieces, and again only the half of it.
+        offer_to(&other, &arrivals[10..30]).await.unwrap();
+        assert_same(&rig.place.layout().await, &model.layout());
+        assert_eq!(other.counters().applied, 0);
+        assert_eq!(other.counters().repeated, 3 * 47 + 20);
+    }
+}
+
+#[tokio::test]
+async fn j3_entries_of_other_producers_find_their_torrent_and_user_and_strangers_are_left_out() {
+    let rig = Rig::on(Place::single());
+    let nobody = Announce { user: 5000, ..leeches(1, 1, 0).foreign() };
+    let nothing = Announce { torrent: 5000, ..leeches(1, 1, 0).foreign() };
+    let ahead = leeches(1, 1, 1000);
+    rig.hear(&[leeches(7, 1, 0).foreign(), nobody, nothing, ahead]).await;
+    assert_eq!(rig.holds(&torrent_key(1)).await, counts(1, 1, 0, 0));
+    assert_eq!(rig.holds("t:u:7:active").await, ["1"]);
+    let counters = rig.mirror.counters();
+    assert_eq!((counters.unknown_user, counters.unknown_torrent, counters.ahead), (1, 1, 1));
+}
+
+#[tokio::test]
+async fn a_torrent_whose_key_holds_something_else_stops_nobody() {
+    let rig = Rig::on(Place::single());
+    rig.place.cli(&["SET", &torrent_key(1), "mine"]);
+    rig.place.cli(&["SET", "t:u:2:active", "mine"]);
+    rig.hear(&[leeches(1, 1, 0), leeches(2, 2, 0)]).await;
+    assert_eq!(rig.holds(&torrent_key(2)).await, counts(1, 1, 0, 0));
+    assert_eq!(rig.holds("t:u:2:incomplete").await, ["2"]);
+    let counters = rig.mirror.counters();
+    assert_eq!((counters.applied, counters.damaged, counters.damaged_sets), (1, 1, 1));
+    // What concerns everybody is waited for.
+    rig.place.cli(&["DEL", "t:stats:seeders"]);
+    rig.place.cli(&["SET", "t:stats:seeders", "many"]);
+    let arrivals = rig.arrivals(&[seeds(3, 3, 0)]);
+    assert!(matches!(rig.offer(&arrivals).await, Err(ViewError::Transient { .. })));
+    rig.place.cli(&["DEL", "t:stats:seeders"]);
+    rig.offer(&arrivals).await.unwrap();
+    assert_eq!(rig.holds("t:i:seeders").await, ["2=0", "3=1"]);
+}
+
+#[tokio::test]
+async fn more_entries_of_one_torrent_than_a_script_takes_at_once() {
+    let rig = Rig::on(Place::single());
+    let announces: Vec<Announce> = (1..=900).map(|user| leeches(user, 1, 0)).collect();
+    rig.hear(&announces).await;
+    rig.hear(&announces.iter().map(|announce| announce.stops()).collect::<Vec<_>>()).await;
+    assert_eq!(rig.holds(&torrent_key(1)).await, counts(1800, 0, 0, 0));
+    assert_eq!(rig.holds("t:stats:leechers").await, ["0"]);
+}
