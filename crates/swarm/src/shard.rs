@@ -37,6 +37,9 @@ pub(crate) use learn::Lesson;
 /// How far ahead the wheel sees without a second look: longer than the default interval + grace.
 const WHEEL_HORIZON_S: u32 = 4096;
 
+/// How long a peer that was last heard elsewhere is left alone at a time, while nothing is heard from there.
+const HOLD: Seconds = Seconds(5);
+
 /// How much too late a peer may expire, because another node heard it before the last tenant of its slot was heard.
 const EXPIRY_SLACK: Seconds = Seconds(5);
 
@@ -181,6 +184,7 @@ impl Shard {
             downloaded_delta: credit.downloaded,
             since_last: credit.since_last,
             session: self.peers[slot].session(&announce.info_hash),
+            key: self.peers[slot].key(),
             too_soon,
             completed,
             implausible: credit.implausible,
@@ -215,7 +219,13 @@ impl Shard {
     }
 
     /// Takes out every peer that has been silent for too long.
-    pub(crate) fn expire(&mut self, now: UnixTime, rules: &Rules, mut departed: impl FnMut(Departure)) {
+    pub(crate) fn expire(
+        &mut self,
+        now: UnixTime,
+        rules: &Rules,
+        holds_elsewhere: bool,
+        mut departed: impl FnMut(Departure),
+    ) {
         // The wheel is lent out, so that its judge may change the shard.
         let mut wheel = std::mem::replace(&mut self.wheel, TimingWheel::new(now, 1));
         wheel.advance(now, |slot| {
@@ -226,6 +236,9 @@ impl Shard {
             let deadline = peer.deadline(rules.silence_max);
             if deadline > now {
                 return Verdict::LookAgainAt(deadline);
+            }
+            if holds_elsewhere && peer.was_heard_elsewhere() {
+                return Verdict::LookAgainAt(now + HOLD);
             }
             departed(self.departure(slot));
             self.leave(slot);
@@ -395,7 +408,7 @@ impl Shard {
             return outcome_of_unknown_stop(announce, self.swarms[swarm].counts(), self.runs.next());
         };
         let credit = self.peers[slot].credit(announce, rules.ceiling, || self.runs.next());
-        let session = self.peers[slot].session(&announce.info_hash);
+        let (session, key) = (self.peers[slot].session(&announce.info_hash), self.peers[slot].key());
         self.leave(slot);
         Outcome {
             counts: self.swarms[swarm].counts(),
@@ -403,6 +416,7 @@ impl Shard {
             downloaded_delta: credit.downloaded,
             since_last: credit.since_last,
             session,
+            key,
             too_soon: false,
             completed: false,
             implausible: credit.implausible,
@@ -504,6 +518,7 @@ fn outcome_of_unknown_stop(announce: &Announce, counts: SwarmCounts, run: RunId)
         downloaded_delta: 0,
         since_last: domain::Seconds(0),
         session: SessionId { client, run },
+        key: announce.key,
         too_soon: false,
         completed: false,
         implausible: None,

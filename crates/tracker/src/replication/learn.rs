@@ -12,6 +12,10 @@ impl Tracker {
     pub fn learn(&self, entry: &TrafficEntry) -> Option<Learnt> {
         let heard = self.heard(entry)?;
         let now = self.now();
+        if !is_end(entry) && entry.at <= now {
+            // A client that announced elsewhere may scrape here.
+            self.note_address(entry.ip, entry.at);
+        }
         Some(self.swarms().learn(&heard, now, &self.expiry_rules(now)))
     }
 
