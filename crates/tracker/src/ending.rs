@@ -95,10 +95,10 @@ pub struct Valve {
 }
 
 impl Valve {
-    /// Closes it, and waits until nothing is taken any more; false if that takes too long. Blocks the thread for a
-    /// tenth of a second or so. To be opened again, unless the server is to end.
+    /// Closes it, and waits until nothing is taken any more; false if that takes too long, or the server ends. Blocks the
+    /// thread for a tenth of a second or so. To be opened again, unless the server is to end.
     pub fn close(&self) -> bool {
-        self.give(Phase::StandStill);
+        self.change(|phase| (phase == Phase::Serve).then_some(Phase::StandStill));
         let closing = Stopwatch::start();
         while self.orders.still.load(Ordering::Acquire) < self.listeners {
             if closing.elapsed() > STILL_PATIENCE || self.orders.phase() != Phase::StandStill {
@@ -106,19 +106,26 @@ impl Valve {
             }
             thread::sleep(STILL_PAUSE);
         }
-        true
+        self.orders.phase() == Phase::StandStill
     }
 
     /// Opens it again. A server that has been told to end is not held up.
     pub fn open(&self) {
-        if self.orders.phase() == Phase::StandStill {
-            self.give(Phase::Serve);
-        }
+        self.change(|phase| (phase == Phase::StandStill).then_some(Phase::Serve));
     }
 
-    pub(crate) fn give(&self, phase: Phase) {
-        self.orders.give(phase);
-        // Nobody listens any more if every HTTP thread has ended, which is as good.
-        let _ = self.tell.send(phase);
+    /// Tells everybody to end.
+    pub(crate) fn end(&self, ending: Ending) {
+        self.change(|_| Some(Phase::End(ending)));
+    }
+
+    /// Both ways of telling say the same, whoever tells what at the same time.
+    fn change(&self, next: impl FnOnce(Phase) -> Option<Phase>) {
+        self.tell.send_if_modified(|phase| {
+            let Some(next) = next(*phase) else { return false };
+            *phase = next;
+            self.orders.give(next);
+            true
+        });
     }
 }

@@ -178,7 +178,7 @@ impl Running {
     /// Where another process serves the same sockets ([`Ending::HandOver`]), what waits in them is left to it, and
     /// connections that are kept alive are closed with their next answer: whoever is just sending is answered.
     pub fn drain(self, ending: Ending) {
-        self.valve.give(Phase::End(ending));
+        self.valve.end(ending);
         self.housekeeping.thread().unpark();
         let threads: Vec<JoinHandle<()>> = self.threads.into_iter().chain([self.housekeeping]).collect();
         join_within(threads, self.drain_timeout + Duration::from_secs(1));
