@@ -28,7 +28,7 @@ use crate::slab::Slab;
 mod copying;
 mod farewells;
 mod learn;
-mod ports;
+mod removal;
 mod slots;
 
 use farewells::Farewells;
@@ -245,42 +245,6 @@ impl Shard {
             Verdict::Done
         });
         self.wheel = wheel;
-    }
-
-    /// Takes out a torrent with all its peers.
-    pub(crate) fn remove_torrent(
-        &mut self,
-        hash_of_torrent: u64,
-        info_hash: &InfoHash,
-        mut departed: impl FnMut(Departure),
-    ) {
-        let swarms = &self.swarms;
-        let Ok(entry) =
-            self.swarm_by_hash.find_entry(hash_of_torrent, |slot| swarms[*slot].info_hash == *info_hash)
-        else {
-            return;
-        };
-        let swarm = entry.remove().0;
-        while let Some(member) = self.swarms[swarm].members.all().last() {
-            let slot = member.slot;
-            departed(self.departure(slot));
-            self.leave(slot);
-        }
-        self.swarms.release(swarm);
-    }
-
-    /// Takes out all peers for which `is_out` holds. Reads every record of the shard: for rare orders of an operator.
-    pub(crate) fn remove_peers(
-        &mut self,
-        is_out: impl Fn(UserId, &PeerId) -> bool,
-        mut departed: impl FnMut(Departure),
-    ) {
-        let slots: Vec<u32> =
-            self.living().filter(|(_, peer)| is_out(peer.user, &peer.peer_id)).map(|(s, _)| s).collect();
-        for slot in slots {
-            departed(self.departure(slot));
-            self.leave(slot);
-        }
     }
 
     fn living(&self) -> impl Iterator<Item = (u32, &Peer)> {
