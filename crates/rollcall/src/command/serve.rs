@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
+use tracker::ending::Valve;
 use tracker::secrets::Secrets;
 use tracker::server::Prepared;
 use tracker::settings::LiveSettings;
@@ -25,8 +26,10 @@ use crate::backends;
 use crate::config::{Config, Name};
 use crate::engine::Engine;
 use crate::logging::{self, LogControl};
+use crate::mirror_side;
 use crate::node::Node;
 use crate::output::Output;
+use crate::replica_side::Replica;
 use crate::roles::{Role, Roles};
 use crate::service_manager;
 use crate::site_keys_side::{self, Following};
@@ -66,11 +69,16 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
         false => None,
     };
     let tracker = prepared.as_ref().map(|(prepared, _)| Arc::clone(prepared.tracker()));
+    mirror_side::count_requests(&config, tracker.as_ref(), &mut engine)?;
     // Ports of its own are taken before anything else happens, so that one which is taken leaves nothing half done.
     // Those of a predecessor are taken when everything is ready to serve.
     let own_ports = match &predecessor {
         Some(_) => None,
         None => Some(AllPorts::open(&config, roles, Goods::default())?),
+    };
+    let replica = match &tracker {
+        Some(tracker) => Some(Replica::warm_up(&config, &data, tracker, engine.journal()).await),
+        None => None,
     };
     let site = match roles.include(Role::Site) && !config.site.addr.is_empty() {
         true => {
@@ -132,7 +140,9 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
             }
             Told::Alone => {
                 engine.begin_views();
-                events.offer = goods.take().and_then(|goods| make_offer(&config, &data, &mut node, goods));
+                let valve = running.as_ref().map(|running| running.valve().clone());
+                let goods = goods.take().filter(|_| holds_folder(&mut node, &data));
+                events.offer = goods.and_then(|goods| make_offer(&config, &data, goods, valve));
             }
             Told::Stop => break None,
             Told::HandedOver(handed_over) => break Some(handed_over),
@@ -154,6 +164,9 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
         office.close().await;
     }
     engine.drain(Duration::from_secs(config.tracker.drain_timeout_s.into())).await;
+    if let Some(replica) = replica {
+        replica.end(handed_over.is_none()).await;
+    }
     let _ = following.await;
     store.close().await;
     info!("stopped");
@@ -215,14 +228,20 @@ async fn relieve(predecessor: &mut Option<Predecessor>, node: &mut Node, data: &
     Ok(())
 }
 
-/// Offers to hand over to the next process, where the data folder is ours.
-fn make_offer(config: &Config, data: &Path, node: &mut Node, goods: Goods) -> Option<Offer> {
-    let offered = match node.take_folder(data) {
-        Ok(true) => Offer::open(data, goods, config.ends_within()),
-        Ok(false) => Err(anyhow::anyhow!("another process holds the data folder")),
-        Err(error) => Err(error),
-    };
-    offered
+/// Whether the data folder is ours, now that the process before this one has ended.
+fn holds_folder(node: &mut Node, data: &Path) -> bool {
+    match node.take_folder(data) {
+        Ok(is_ours) => is_ours,
+        Err(error) => {
+            warn!(reason = crate::one_line(&error), "the data folder cannot be taken");
+            false
+        }
+    }
+}
+
+/// Offers to hand over to the next process.
+fn make_offer(config: &Config, data: &Path, goods: Goods, valve: Option<Valve>) -> Option<Offer> {
+    Offer::open(data, goods, valve, config.ends_within())
         .inspect_err(|error| {
             warn!(
                 reason = crate::one_line(error),

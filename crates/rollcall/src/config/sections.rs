@@ -86,6 +86,9 @@ config_section! {
         share_ports: bool = false,
         /// How long a stopping server may take to answer what is in flight.
         drain_timeout_s: u32 [0..=3600] = 10,
+        /// How often the swarms are written to the file swarms.snapshot in the data folder, so that a start after a
+        /// crash reads less of the journal. 0 means only when the server ends.
+        snapshot_interval_s: u32 [0..=DAY_S] = 300,
     }
 }
 
