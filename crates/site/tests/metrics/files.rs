@@ -12,7 +12,7 @@ use serde_json::Value;
 use site::SiteCounters;
 use site::SiteLimits;
 use site::caller::Callers;
-use site::metrics::{Allocator, CertificateFigures, PeopleFigures, Source};
+use site::metrics::{Allocator, CertificateFigures, PeopleFigures, SiteKeyFigures, Source};
 use site::rate::RateLimit;
 use testkit::RedisServer;
 use tracker::http::tls::Certificate;
@@ -73,7 +73,8 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     .unwrap();
     let (strangers, _questions) = Strangers::new(Duration::from_secs(1));
     let count = Arc::new(OnlineCount::default);
-    let more: [&dyn Source; 9] = [
+    let more: [&dyn Source; 10] = [
+        &some_site_keys(),
         &audit,
         &*strangers,
         &CertificateFigures(vec![("site", a_certificate(scene.folder.path()))]),
@@ -101,6 +102,15 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
         families.filter(|name| !is_shown(name) && !NOT_ON_THE_DASHBOARD.contains(name)).collect();
     assert!(unshown.is_empty(), "the dashboard does not show {unshown:?}");
     scene.end().await;
+}
+
+/// Keys that are both believed and copied, which no one process does.
+fn some_site_keys() -> SiteKeyFigures {
+    SiteKeyFigures {
+        source: Some(Arc::default()),
+        copy: Some(Arc::default()),
+        listening: vec![("site_keys", Arc::default())],
+    }
 }
 
 fn a_certificate(folder: &Path) -> Arc<Certificate> {
