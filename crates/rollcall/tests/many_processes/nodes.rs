@@ -61,6 +61,8 @@ fn t3_a_peer_of_one_node_is_a_peer_of_all_and_its_bytes_count_once() {
     let reply = say(two, 2, AnnounceEvent::Started, (0, 0, 3000));
     assert_eq!(reply.all_peers().len(), 1, "handed out by another node");
 
+    nodes.wait_counts(1, 1);
+
     // One client announces to all of them in turn, as fast as it can.
     for step in 1..=30 {
         let node = nodes.all()[step as usize % 3];
