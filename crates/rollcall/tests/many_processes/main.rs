@@ -5,5 +5,7 @@
 mod site;
 
 mod failover;
+mod nodes;
 mod restless;
 mod take_over;
+mod warm;
