@@ -6,6 +6,8 @@
 mod site;
 
 mod failover;
+mod nodes;
 mod restless;
 mod take_over;
 mod three_nodes;
+mod warm;
