@@ -36,6 +36,8 @@ use crate::view::{Arrival, Batch, View, ViewError};
 
 /// How long whoever has nothing to do sleeps before it looks again.
 const REST: Duration = Duration::from_millis(100);
+/// How long whoever meets another at the same work lets it go on.
+const CONTEST_PAUSE: Duration = Duration::from_millis(20);
 /// How often pauses are looked for.
 const PAUSE_POLL: Duration = Duration::from_millis(500);
 
@@ -220,7 +222,7 @@ impl OrderedConsumer {
                 continue;
             }
             let done = match is_settled {
-                false => self.settle().await.map(|()| true),
+                false => self.settle().await,
                 true => self.take_next().await,
             };
             match done {
@@ -253,8 +255,9 @@ impl OrderedConsumer {
         }
     }
 
-    /// Applies everything that was delivered to anybody and not acknowledged, oldest first.
-    async fn settle(&self) -> Result<(), Halt> {
+    /// Applies everything that was delivered to anybody and not acknowledged, oldest first. False if somebody else does
+    /// the same: then it is to be done again.
+    async fn settle(&self) -> Result<bool, Halt> {
         let group = self.group();
         let batch_max = self.settings.borrow().batch_max;
         for consumer in self.journal.consumers(Lane::Traffic, &group).await? {
@@ -281,10 +284,23 @@ impl OrderedConsumer {
             let own = self.journal.take_over(Lane::Traffic, &group, &self.name, &self.name, batch_max);
             let page = own.await?;
             if page.is_empty() {
-                return Ok(());
+                return Ok(true);
+            }
+            // Somebody else who believes it is their turn may have taken earlier ones from us meanwhile.
+            if self.pending_of_others(&group).await? > 0 {
+                self.sleep(CONTEST_PAUSE).await;
+                return Ok(false);
             }
             self.take_in(&page).await?;
         }
+    }
+
+    /// Entries that other consumers of the group hold. If there are none, everything before what we were given is
+    /// acknowledged or ours.
+    async fn pending_of_others(&self, group: &str) -> Result<u64, Halt> {
+        let consumers = self.journal.consumers(Lane::Traffic, group).await?;
+        let others = consumers.iter().filter(|consumer| consumer.name != self.name);
+        Ok(others.map(|consumer| consumer.pending).sum())
     }
 
     /// Reads and applies the next batch. False if somebody holds an earlier entry: then that comes first.

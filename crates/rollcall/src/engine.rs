@@ -20,6 +20,7 @@ use views::Activity;
 use crate::backends::{self, Opened, system_clock};
 use crate::config::{Config, Name};
 use crate::directory::{GateDirectory, QueuedRisks};
+use crate::mirror_side::MirrorSide;
 use crate::node::Node;
 use crate::roles::{Role, Roles};
 
@@ -48,6 +49,7 @@ pub struct Engine {
     stop: watch::Sender<bool>,
     ledger_settings: watch::Sender<ConsumerSettings>,
     activity_settings: watch::Sender<ConsumerSettings>,
+    mirror_settings: watch::Sender<ConsumerSettings>,
     maintenance_settings: watch::Sender<MaintenanceSettings>,
     /// What others may look at.
     shown: Shown,
@@ -60,6 +62,8 @@ pub struct Shown {
     pub ledger: Option<Arc<Ledger>>,
     /// The lists, if this process keeps them.
     pub activity: Option<Activity>,
+    /// The tracker's layout in Redis, if this process keeps it or stands by.
+    pub mirror: Option<MirrorSide>,
     /// What each view has done.
     pub views: Vec<(&'static str, Arc<ConsumerCounters>)>,
     /// Connections to Redis, each with what it is used for.
@@ -106,6 +110,7 @@ impl Engine {
             stop,
             ledger_settings: watch::Sender::new(config.ledger_consumer()),
             activity_settings: watch::Sender::new(config.activity_consumer()),
+            mirror_settings: watch::Sender::new(config.mirror_consumer()),
             maintenance_settings: watch::Sender::new(config.maintenance()),
         };
         let parts = Parts { config, data, node, journal, stopped };
@@ -114,6 +119,9 @@ impl Engine {
         }
         if roles.include(Role::Activity) {
             engine.open_activity(&parts).await?;
+        }
+        if roles.include(Role::Mirror) {
+            engine.open_mirror(&parts, gate)?;
         }
         engine.add_maintenance(parts);
         Ok(engine)
@@ -179,6 +187,7 @@ impl Engine {
         };
         keep_group(&self.ledger_settings, config.ledger_consumer());
         keep_group(&self.activity_settings, config.activity_consumer());
+        keep_group(&self.mirror_settings, config.mirror_consumer());
         self.maintenance_settings.send_replace(config.maintenance());
     }
 
@@ -221,6 +230,22 @@ impl Engine {
         self.shown.activity = Some(activity.clone());
         let every = Duration::from_secs(parts.config.activity.sweep_interval_s.into());
         self.add(sweep_now_and_then(activity, every, parts.stopped.clone()));
+        Ok(())
+    }
+
+    fn open_mirror(&mut self, parts: &Parts<'_>, gate: &Arc<Gate>) -> anyhow::Result<()> {
+        let Some(side) = MirrorSide::open(parts.config, parts.node, &parts.journal, gate)? else {
+            return Ok(());
+        };
+        let settings = self.mirror_settings.subscribe();
+        let consumer = side.consumer(&parts.journal, parts.node, settings, parts.stopped.clone());
+        self.shown.redis.push(("mirror", side.redis.clone()));
+        self.shown.views.push(("mirror", consumer.counters()));
+        self.add(summarise_now_and_then("mirror", consumer.counters(), parts.stopped.clone()));
+        self.add(consumer.run());
+        self.add(side.clone().listen(parts.stopped.clone()));
+        self.add(side.clone().sweep(parts.stopped.clone()));
+        self.shown.mirror = Some(side);
         Ok(())
     }
 
@@ -330,6 +355,11 @@ impl Config {
     fn activity_consumer(&self) -> ConsumerSettings {
         let activity = &self.activity;
         self.consumer(&activity.group, activity.consumers, activity.batch_max, false)
+    }
+
+    /// How the layout reads the journal: in order, so one batch at a time.
+    fn mirror_consumer(&self) -> ConsumerSettings {
+        self.consumer(&self.mirror.group, 1, self.mirror.batch_max, false)
     }
 
     fn consumer(

@@ -13,7 +13,10 @@ use gateway::Gateway;
 use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use people::People;
-use site::metrics::{Allocator, CertificateFigures, Metrics, MetricsSources, PeopleFigures, ViewSource};
+use site::metrics::{
+    Allocator, CertificateFigures, Metrics, MetricsSources, MirrorFigures, PeopleFigures, SiteKeyFigures,
+    ViewSource,
+};
 use site::{Dependency, Health, Parts, RunningSite, Site, SiteCounters, UnboundSite, ViewGroup};
 use tokio::sync::watch;
 use tracing::{error, warn};
@@ -45,6 +48,8 @@ pub struct Lent<'a> {
     pub with_gateway: bool,
     /// How the gate follows the database.
     pub follower: Arc<FollowCounters>,
+    /// What is done with the site's keys.
+    pub site_keys: SiteKeyFigures,
 }
 
 /// A site whose parts are open, and that needs nothing but sockets.
@@ -245,10 +250,11 @@ async fn ledger_of(lent: &Lent<'_>, engine: &Engine) -> anyhow::Result<Arc<Ledge
 }
 
 fn view_groups(config: &Config) -> Vec<ViewGroup> {
-    vec![
-        ViewGroup { view: "ledger", group: config.ledger.group.as_str().to_owned() },
-        ViewGroup { view: "activity", group: config.activity.group.as_str().to_owned() },
-    ]
+    let mut groups = vec![("ledger", &config.ledger.group), ("activity", &config.activity.group)];
+    if config.has_layout() {
+        groups.push(("mirror", &config.mirror.group));
+    }
+    groups.into_iter().map(|(view, group)| ViewGroup { view, group: group.as_str().to_owned() }).collect()
 }
 
 /// A passkey that is nobody's: the question is whether there is an answer.
@@ -326,5 +332,10 @@ fn metrics_of(lent: &Lent<'_>, engine: &Engine, redis: Option<(&'static str, Red
         redis: shown.redis.iter().cloned().chain(redis).collect(),
     });
     metrics.add(Allocator);
+    metrics.add(lent.site_keys.clone());
+    if let Some(side) = &shown.mirror {
+        metrics
+            .add(MirrorFigures { mirror: Arc::clone(&side.mirror), listening: Arc::clone(&side.listening) });
+    }
     metrics
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::{RateCeiling, Seconds};
 use tracker::settings::{LimitSettings, LiveSettings, ProxySettings, Settings, TlsFiles};
 
-use crate::config::{Config, HeaderName};
+use crate::config::{Config, HeaderName, Mirror};
 
 impl Config {
     /// Everything the tracker goes by.
@@ -88,6 +88,7 @@ impl Config {
                 old_tracker.snapshot_interval_s != new_tracker.snapshot_interval_s,
             ),
             ("access", self.access != new.access),
+            ("mirror", self.mirror != Mirror { batch_max: self.mirror.batch_max, ..new.mirror.clone() }),
             ("site", self.site != new.site),
             ("presence", self.presence != new.presence),
             ("gateway", self.gateway != new.gateway),

@@ -26,11 +26,13 @@ use crate::backends;
 use crate::config::{Config, Name};
 use crate::engine::Engine;
 use crate::logging::{self, LogControl};
+use crate::mirror_side;
 use crate::node::Node;
 use crate::output::Output;
 use crate::replica_side::Replica;
 use crate::roles::{Role, Roles};
 use crate::service_manager;
+use crate::site_keys_side::{self, Following};
 use crate::site_side::{Lent, OpenSite, ServingSite};
 use crate::take_over::{AllPorts, Goods, HandedOver, Offer, Predecessor};
 use crate::vouching;
@@ -58,16 +60,16 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
     let store = Store::open(&config.database_url(&data)).await?;
     let (gate, unopened) = vouching::gate(&config)?;
     let gate = Arc::new(gate);
-    let follower = access::load(store.clone(), Arc::clone(&gate))
-        .await?
-        .poll_every(Duration::from_millis(config.access.poll_interval_ms.into()));
+    let follower = Following::load(&config, &store, &gate).await?;
     let mut engine = Engine::open(&config, &data, &node, roles, &gate).await?;
     engine.keep_tidy(backends::open_whitelist(&config, &store)?.store);
+    let notes = site_keys_side::keep_copies(&config, roles, &store, &gate, &mut engine)?;
     let prepared = match roles.include(Role::Tracker) {
         true => Some(prepare_tracker(&config, &gate, &engine)?),
         false => None,
     };
     let tracker = prepared.as_ref().map(|(prepared, _)| Arc::clone(prepared.tracker()));
+    mirror_side::count_requests(&config, tracker.as_ref(), &mut engine)?;
     // Ports of its own are taken before anything else happens, so that one which is taken leaves nothing half done.
     // Those of a predecessor are taken when everything is ready to serve.
     let own_ports = match &predecessor {
@@ -89,6 +91,7 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
                 certificate: prepared.as_ref().and_then(|(prepared, _)| prepared.certificate()).cloned(),
                 with_gateway: roles.include(Role::Gateway),
                 follower: follower.counters(),
+                site_keys: follower.figures(notes.as_ref()),
             };
             Some(OpenSite::open(lent, &mut engine).await?)
         }
@@ -99,7 +102,11 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
         None => None,
     };
     let (stop_following, stopped) = oneshot::channel::<()>();
-    let following = tokio::spawn(follower.run(move |change| apply(change, tracker.as_deref()), stopped));
+    let on_change = move |change| {
+        notes.iter().for_each(|notes| notes.note(change));
+        apply(change, tracker.as_deref());
+    };
+    let following = tokio::spawn(follower.run(on_change, stopped));
     engine.begin_storing();
 
     let (ports, handed_ids) = match own_ports {
