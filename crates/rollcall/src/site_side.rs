@@ -330,10 +330,8 @@ fn metrics_of(lent: &Lent<'_>, engine: &Engine, redis: Option<(&'static str, Red
     });
     metrics.add(Allocator);
     if let Some(side) = &shown.mirror {
-        metrics.add(MirrorFigures {
-            mirror: Arc::clone(&side.mirror),
-            listening: Arc::clone(&side.listening),
-        });
+        metrics
+            .add(MirrorFigures { mirror: Arc::clone(&side.mirror), listening: Arc::clone(&side.listening) });
     }
     metrics
 }
