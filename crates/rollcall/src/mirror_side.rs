@@ -4,6 +4,7 @@
 //! Every process with the role stands by; one of them keeps the layout at a time. Listening is cheap, so those who stand
 //! by listen as well, and do nothing about what they hear.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -179,7 +180,8 @@ impl MirrorSide {
     }
 
     /// Looks at all torrents in turn, in steps; faster after messages may have been missed.
-    pub async fn sweep(self, mut stopped: watch::Receiver<bool>) {
+    /// What is half applied is left alone: it is about to be put right.
+    pub async fn sweep(self, settled: Arc<AtomicBool>, mut stopped: watch::Receiver<bool>) {
         let mut is_hurried = false;
         loop {
             is_hurried |= self.hurry.send_replace(false);
@@ -188,6 +190,9 @@ impl MirrorSide {
                 biased;
                 _ = stopped.wait_for(|stopped| *stopped) => return,
                 () = tokio::time::sleep(pause) => {}
+            }
+            if !settled.load(Ordering::Acquire) {
+                continue;
             }
             match self.mirror.reconcile_step().await {
                 Ok(step) => is_hurried &= !step.is_round_over,
