@@ -194,7 +194,7 @@ impl Stage {
 
     async fn compare(&mut self) {
         loop {
-            let page = self.journal.list(Lane::Traffic, self.modelled, 5000).await.unwrap();
+            let page = self.journal.list(Lane::Traffic, self.modelled, 1000).await.unwrap();
             let Some(last) = page.last() else { break };
             self.modelled = last.id;
             for stored in &page {
