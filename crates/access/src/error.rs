@@ -110,6 +110,12 @@ pub enum AccessError {
     /// How the verify endpoint is to be asked makes no sense.
     #[error("the verify endpoint cannot be asked: {0}")]
     VerifyEndpoint(String),
+    /// Keys are not removed because a database is empty.
+    #[error(
+        "the database has no {0}, so that all their keys would be removed: check --data and database.url, or add \
+         --allow-empty if that is meant"
+    )]
+    NothingToKeep(&'static str),
     /// Redis, where the whitelist is, does not do what was asked.
     #[error(transparent)]
     Redis(#[from] Trouble),

@@ -256,6 +256,11 @@ impl Gate {
         })
     }
 
+    /// Whether a user is known and not let in, whoever vouches for them.
+    pub fn is_barred(&self, user: UserId) -> bool {
+        self.users.pin().get(&user).is_some_and(|record| !record.enabled)
+    }
+
     /// The one name of a torrent, enabled or not.
     pub fn info_hash_of(&self, torrent: TorrentId) -> Option<InfoHash> {
         self.torrents.pin().get(&torrent).map(|record| record.terms.info_hash)

@@ -36,6 +36,16 @@ pub use copy::{Copier, CopyCounters, CopyNotes};
 pub use follow::SiteFollower;
 pub use sync::{SyncOptions, SyncReport};
 
+/// Who says which users, torrents and clients there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccessSource {
+    /// Our database; the keys are a copy of it.
+    #[default]
+    Database,
+    /// The site, which writes the keys.
+    Redis,
+}
+
 /// A kind of the site's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {

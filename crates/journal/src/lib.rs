@@ -40,8 +40,8 @@ pub use id::EntryId;
 pub use letter::Letter;
 pub use ordered::{OrderedConsumer, OrderedParts, Turn};
 pub use port::{
-    AppendToken, BoundsHit, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Transfer,
-    Trimmed,
+    AppendToken, BoundsHit, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Tail,
+    Transfer, Trimmed,
 };
 pub use queue::{Flusher, Queue};
 pub use redis::{RedisJournal, Replicas};

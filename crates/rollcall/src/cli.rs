@@ -8,6 +8,7 @@ pub mod key;
 mod multiplier;
 mod port;
 mod sandbox;
+pub mod sync;
 pub mod token;
 
 use std::path::PathBuf;
@@ -236,6 +237,9 @@ Examples:
         #[arg(long, value_name = "N|default|unlimited")]
         leech_slots: LeechSlots,
     },
+    /// Load the keys of users who may announce into Redis (t:user:*), for programs that read them
+    #[command(after_help = sync::HELP)]
+    Sync(sync::SyncArgs),
 }
 
 /// `rollcall passkey …`
@@ -374,6 +378,9 @@ The URLs hold the user's passkey: anyone who has one announces as this user.")]
         #[arg(long, value_name = "URL")]
         base: Option<BaseUrl>,
     },
+    /// Load the keys of torrents into Redis (t:info_hash:*), for programs that read them
+    #[command(after_help = sync::HELP)]
+    Sync(sync::SyncArgs),
 }
 
 /// `rollcall torrent add …`
@@ -435,6 +442,9 @@ pub enum ClientCommand {
     },
     /// List all prefixes
     List,
+    /// Load the keys of allowed clients into Redis (t:whitelist:*), for programs that read them
+    #[command(after_help = sync::HELP)]
+    Sync(sync::SyncArgs),
 }
 
 /// `rollcall user seeding …` and `rollcall user leeching …`

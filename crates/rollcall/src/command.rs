@@ -17,6 +17,7 @@ mod recorded;
 pub mod sandbox;
 pub mod serve;
 mod source;
+mod sync;
 pub mod token;
 pub mod torrent;
 pub mod user;

@@ -14,7 +14,8 @@ use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use people::People;
 use site::metrics::{
-    Allocator, CertificateFigures, Metrics, MetricsSources, MirrorFigures, PeopleFigures, ViewSource,
+    Allocator, CertificateFigures, Metrics, MetricsSources, MirrorFigures, PeopleFigures, SiteKeyFigures,
+    ViewSource,
 };
 use site::{Dependency, Health, Parts, RunningSite, Site, SiteCounters, UnboundSite, ViewGroup};
 use tokio::sync::watch;
@@ -47,6 +48,8 @@ pub struct Lent<'a> {
     pub with_gateway: bool,
     /// How the gate follows the database.
     pub follower: Arc<FollowCounters>,
+    /// What is done with the site's keys.
+    pub site_keys: SiteKeyFigures,
 }
 
 /// A site whose parts are open, and that needs nothing but sockets.
@@ -329,6 +332,7 @@ fn metrics_of(lent: &Lent<'_>, engine: &Engine, redis: Option<(&'static str, Red
         redis: shown.redis.iter().cloned().chain(redis).collect(),
     });
     metrics.add(Allocator);
+    metrics.add(lent.site_keys.clone());
     if let Some(side) = &shown.mirror {
         metrics
             .add(MirrorFigures { mirror: Arc::clone(&side.mirror), listening: Arc::clone(&side.listening) });

@@ -8,20 +8,21 @@
 //!                                   ◀── hello ───    finds it
 //!                                    ── welcome ─▶   opens its stores, rebuilds its swarms
 //!                                   ◀── hand_over ─  is ready
-//!                                    ── sockets ──▶  the listeners themselves (SCM_RIGHTS)
+//!  accepts nothing for now           ── sockets ──▶  the listeners themselves (SCM_RIGHTS)
 //!                                    ── all ──────▶  the secret of connection ids over UDP
-//!                                                    serves, beside the other
-//!                                   ◀── taken ────
-//!  accepts nobody any more           ── goodbye ──▶
-//!  answers, flushes, ends            ── (closed) ─▶  starts its views, offers the same to the next
+//!                                   ◀── taken ────   serves
+//!  answers, flushes, ends            ── goodbye ──▶
+//!                                    ── (closed) ─▶  starts its views, offers the same to the next
 //! ```
 //!
 //! # Guarantees
 //!
-//! - Until `taken`, the old process serves as if nothing were going on; whatever becomes of the new one, it goes on.
+//! - Until `taken`, nothing is decided: whatever becomes of the new process, the old one goes on.
 //! - The sockets are the very same ones: what waits in their queues waits for the new process, and no connection is
 //!   reset. (Two listeners on one port by `SO_REUSEPORT` alone would not do: what is in the queue of the one that
 //!   closes is reset.)
+//! - At no time do both take announces from the sockets. A client that announced to one and then to the other is heard
+//!   by them in this order, so the ledger sees counters that go on.
 //! - Connection ids that clients have from the old process are good with the new one.
 //! - Views begin when the old process has ended, or has had more than its time.
 //!

@@ -83,6 +83,10 @@ impl Config {
             ("tracker.workers", old_tracker.workers != new_tracker.workers),
             ("tracker.share_ports", old_tracker.share_ports != new_tracker.share_ports),
             ("tracker.drain_timeout_s", old_tracker.drain_timeout_s != new_tracker.drain_timeout_s),
+            (
+                "tracker.snapshot_interval_s",
+                old_tracker.snapshot_interval_s != new_tracker.snapshot_interval_s,
+            ),
             ("access", self.access != new.access),
             ("mirror", self.mirror != Mirror { batch_max: self.mirror.batch_max, ..new.mirror.clone() }),
             ("site", self.site != new.site),

@@ -5,7 +5,8 @@
 //! - this file: the page's parts, put together
 //! - [`page`]: families of numbers and how they are written
 //! - [`watch`]: what has to be asked of the journal, asked now and then
-//! - `announces`, `entries`, `mirror`, `stores`, `strangers`, `people`, `requests`: one adapter for each thing that counts
+//! - `announces`, `entries`, `mirror`, `stores`, `strangers`, `people`, `requests`, `site_keys`: one adapter for each thing
+//!   that counts
 //! - [`CertificateFigures`]: when certificates expire
 //! - [`process`], [`Allocator`]: memory, time, files and threads of this process
 //!
@@ -29,6 +30,7 @@ pub mod page;
 mod people;
 pub mod process;
 mod requests;
+mod site_keys;
 mod stores;
 mod strangers;
 pub mod watch;
@@ -49,6 +51,7 @@ pub use allocator::Allocator;
 pub use mirror::MirrorFigures;
 pub use page::{Family, Page};
 pub use people::PeopleFigures;
+pub use site_keys::SiteKeyFigures;
 pub use stores::CertificateFigures;
 pub use watch::JournalWatch;
 

@@ -4,6 +4,7 @@
 //!
 //! - [`swarms`]: the public face: shards behind short locks
 //! - [`announce`]: what goes into an announce and what comes out
+//! - [`mod@copy`]: swarms as bytes, so that they outlive the process
 //! - [`heard`]: what another node heard, and what became of it here
 //! - `shard`: the swarms of one shard, and the life of a peer in them
 //! - `peer`: one peer's accounts, in one cache line; the rules for deltas
@@ -29,6 +30,7 @@
 //! peer ends with the peer: what outlives it is the journal's and the ledger's business.
 
 pub mod announce;
+pub mod copy;
 pub mod heard;
 pub mod leeching;
 mod members;
@@ -45,6 +47,7 @@ pub use announce::{
     Announce, AnnounceError, CLIENTS_PER_USER_MAX, Claim, Departure, Families, Outcome, PeerLists, Rules,
     SwarmCounts, WANTED_MAX,
 };
+pub use copy::{BadCopy, Restored};
 pub use heard::{Heard, HeardTotals, Learnt};
 pub use leeching::SlotLimits;
 pub use sight::PeerSight;

@@ -25,6 +25,7 @@ use crate::selection::{self, Asker};
 use crate::sight::PeerSight;
 use crate::slab::Slab;
 
+mod copying;
 mod farewells;
 mod learn;
 mod ports;

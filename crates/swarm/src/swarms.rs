@@ -8,6 +8,7 @@ use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
 use crate::announce::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts};
+use crate::copy::{BadCopy, Bytes, Restored, SwarmHead};
 use crate::heard::{Heard, Learnt};
 use crate::leeching::Leeching;
 use crate::runs::Runs;
@@ -80,6 +81,45 @@ impl Swarms {
     pub fn learn(&self, heard: &Heard, now: UnixTime, rules: &Rules) -> Learnt {
         let hash = self.hasher.hash_one(heard.info_hash);
         self.shard_of(hash).lock().learn(hash, Lesson { heard, now, rules })
+    }
+
+    /// Everything that is known, as bytes, a shard at a time: `each` is called with no lock held. What a shard wrote is
+    /// read by [`Swarms::restore`].
+    pub fn copy<E>(&self, mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let mut bytes = Vec::new();
+        for shard in &self.shards {
+            bytes.clear();
+            shard.lock().copy_to(&mut bytes);
+            each(&bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Brings back what [`Swarms::copy`] wrote of one shard, also of a process with another seed; `on_peer` is told of
+    /// each peer. What is there already stays as it is.
+    pub fn restore(
+        &self,
+        bytes: &[u8],
+        rules: &Rules,
+        mut on_peer: impl FnMut(&InfoHash, UserId),
+    ) -> Result<Restored, BadCopy> {
+        let mut bytes = Bytes(bytes);
+        let mut restored = Restored::default();
+        while !bytes.0.is_empty() {
+            let head = SwarmHead::read(&mut bytes)?;
+            let hash = self.hasher.hash_one(head.info_hash);
+            let one = self.shard_of(hash).lock().restore(hash, &head, &mut bytes, rules, &mut on_peer)?;
+            restored.swarms += one.swarms;
+            restored.peers += one.peers;
+            restored.left_out += one.left_out;
+        }
+        Ok(restored)
+    }
+
+    /// Notes that a torrent was completed at least so often.
+    pub fn raise_snatches(&self, info_hash: &InfoHash, snatches: u32) {
+        let hash = self.hasher.hash_one(info_hash);
+        self.shard_of(hash).lock().raise_snatches_of(hash, info_hash, snatches);
     }
 
     /// How many goodbyes were forgotten for want of room: what comes late from other nodes may bring such a peer back.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tracing::info;
 
-use crate::ending::Stop;
+use crate::ending::{Orders, Phase};
 use crate::http::tls::Certificate;
 use crate::pipeline::Tracker;
 
@@ -22,13 +22,13 @@ const SUMMARY_EVERY: u64 = 1500;
 pub(crate) fn start(
     tracker: Arc<Tracker>,
     certificate: Option<Arc<Certificate>>,
-    stop: Arc<Stop>,
+    orders: Arc<Orders>,
 ) -> std::io::Result<JoinHandle<()>> {
     thread::Builder::new().name("housekeeping".into()).spawn(move || {
         let mut told = (0, 0);
         for round in 1_u64.. {
             thread::park_timeout(ROUND);
-            if stop.told().is_some() {
+            if let Phase::End(_) = orders.phase() {
                 break;
             }
             tracker.evict_ordered();

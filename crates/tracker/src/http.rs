@@ -30,7 +30,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tracing::{error, warn};
 
-use crate::ending::{Ending, Stop};
+use crate::ending::{Ending, Orders, Phase};
 use crate::limits::{ConnectionPermit, Connections};
 use crate::pipeline::Tracker;
 
@@ -45,9 +45,9 @@ const QUEUE_WHEN_DRAINING: usize = 4096;
 pub(crate) struct HttpServer {
     pub(crate) tracker: Arc<Tracker>,
     pub(crate) connections: Arc<Connections>,
-    pub(crate) stop: watch::Receiver<Option<Ending>>,
+    pub(crate) phase: watch::Receiver<Phase>,
     /// The same, for whoever looks at every request.
-    pub(crate) told: Arc<Stop>,
+    pub(crate) orders: Arc<Orders>,
     pub(crate) drain_timeout: Duration,
 }
 
@@ -80,11 +80,18 @@ async fn accept(listener: Listener, server: HttpServer) {
         Err(reason) => return error!(%reason, "a listener could not be used"),
     };
     let mut open = JoinSet::new();
-    let mut stop = server.stop.clone();
+    let mut phase = server.phase.clone();
     loop {
         let accepted = tokio::select! {
             biased;
-            _ = stop.wait_for(Option::is_some) => break,
+            told = other_than(&mut phase, Phase::Serve) => match told {
+                Phase::Serve | Phase::StandStill => {
+                    let _still = server.orders.count_still();
+                    other_than(&mut phase, Phase::StandStill).await;
+                    continue;
+                }
+                Phase::End(_) => break,
+            },
             accepted = socket.accept() => accepted,
         };
         match accepted {
@@ -100,7 +107,7 @@ async fn accept(listener: Listener, server: HttpServer) {
         while open.try_join_next().is_some() {}
     }
     // Whoever serves this socket from now on has its queue, too.
-    if server.told.told() != Some(Ending::HandOver) {
+    if server.orders.phase() != Phase::End(Ending::HandOver) {
         // Who is in the queue was there in time. The runtime looks at the network before it comes back to who yields.
         tokio::task::yield_now().await;
         for _ in 0..QUEUE_WHEN_DRAINING {
@@ -121,13 +128,21 @@ async fn accept(listener: Listener, server: HttpServer) {
 /// the network before it comes back to somebody who yields. When it has handed its sockets over, a client that is just
 /// about to use its connection should not find it closed: the answer to its next request tells it. Who asks nothing for
 /// half of the time that there is goes without.
-async fn last_call(stop: &mut watch::Receiver<Option<Ending>>, drain_timeout: Duration) {
-    // Without a sender the server is gone, which ends everything likewise.
-    let ending = stop.wait_for(Option::is_some).await.map_or(None, |ending| *ending);
-    match ending {
-        Some(Ending::HandOver) => tokio::time::sleep(drain_timeout / 2).await,
-        _ => tokio::task::yield_now().await,
+async fn last_call(phase: &mut watch::Receiver<Phase>, drain_timeout: Duration) {
+    loop {
+        match other_than(phase, Phase::Serve).await {
+            Phase::End(Ending::HandOver) => return tokio::time::sleep(drain_timeout / 2).await,
+            Phase::End(Ending::Drain) => return tokio::task::yield_now().await,
+            Phase::Serve | Phase::StandStill => {
+                other_than(phase, Phase::StandStill).await;
+            }
+        }
     }
+}
+
+/// Waits until the server is told something else. Without a sender it is gone, which ends everything.
+async fn other_than(phase: &mut watch::Receiver<Phase>, this: Phase) -> Phase {
+    phase.wait_for(|phase| *phase != this).await.map_or(Phase::End(Ending::Drain), |phase| *phase)
 }
 
 /// Gives a new connection its place, or turns it away.

@@ -14,6 +14,8 @@
 //! - [`udp`]: batches of packets, connection ids without state
 //! - [`eviction`]: who has to leave because the site no longer lets them in
 //! - [`limits`]: floods from one address, connections, addresses seen lately
+//! - [`replication`]: what other nodes heard, read from the journal into the swarms
+//! - [`snapshot`]: the swarms in a file, for the next start
 //! - [`housekeeping`]: a few times a second: expiry, evictions, certificates, a line in the log
 //! - [`traffic`]: where traffic events go, and what is promised about it
 //! - [`counters`]: what is counted
@@ -37,10 +39,12 @@ pub mod limits;
 pub mod pipeline;
 pub mod ports;
 pub mod rejection;
+pub mod replication;
 pub mod secrets;
 pub mod server;
 mod set_aside;
 pub mod settings;
+pub mod snapshot;
 pub mod sockets;
 mod terms;
 pub mod traffic;
@@ -50,5 +54,6 @@ pub use ending::Ending;
 pub use eviction::Eviction;
 pub use pipeline::Tracker;
 pub use rejection::Rejection;
+pub use replication::Replication;
 pub use server::{Addresses, Running, StartError};
 pub use settings::Settings;

@@ -182,6 +182,21 @@ impl Tracker {
         &self.swarms
     }
 
+    /// Who may announce.
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// The name under which this process writes events.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// The present moment in milliseconds, as journals count them.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
+    }
+
     /// The settings in force.
     pub fn live(&self) -> arc_swap::Guard<Arc<LiveSettings>> {
         self.live.load()
@@ -324,7 +339,8 @@ impl Tracker {
         self.write_down_departed(&departed, Cause::Timeout);
     }
 
-    fn expiry_rules(&self, now: UnixTime) -> Rules {
+    /// The rules for those who may have been told of a longer interval.
+    pub(crate) fn expiry_rules(&self, now: UnixTime) -> Rules {
         let rules = self.live.load().rules();
         Rules { silence_max: rules.silence_max.max(self.promised.lock().at(now)), ..rules }
     }

@@ -68,6 +68,12 @@ impl Ports {
         })
     }
 
+    /// How many sockets there are.
+    pub(crate) fn count(&self) -> usize {
+        let tcp = self.http.iter().chain(&self.https).map(Vec::len).sum::<usize>();
+        tcp + self.udp.iter().map(Vec::len).sum::<usize>()
+    }
+
     pub(crate) fn addresses(&self) -> io::Result<Addresses> {
         let tcp = |groups: &[Vec<TcpListener>]| -> io::Result<Vec<SocketAddr>> {
             groups.iter().flat_map(|group| group.first()).map(TcpListener::local_addr).collect()

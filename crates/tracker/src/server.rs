@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::ending::{Ending, Stop};
+use crate::ending::{Ending, Orders, Phase, Valve};
 use crate::housekeeping;
 use crate::http::tls::{Certificate, TlsError};
 use crate::http::{self, HttpServer, Listener};
@@ -74,8 +74,7 @@ pub struct Running {
     addresses: Addresses,
     certificate: Option<Arc<Certificate>>,
     ids: ConnectionIds,
-    stop: Arc<Stop>,
-    stop_http: watch::Sender<Option<Ending>>,
+    valve: Valve,
     threads: Vec<JoinHandle<()>>,
     housekeeping: JoinHandle<()>,
     drain_timeout: Duration,
@@ -119,31 +118,24 @@ impl Prepared {
     pub fn start(self, ports: Ports, ids: ConnectionIds) -> Result<Running, StartError> {
         let Prepared { tracker, certificate, drain_timeout } = self;
         let addresses = ports.addresses()?;
-        let stop = Arc::new(Stop::default());
-        let (stop_http, http_stopped) = watch::channel(None);
+        let orders = Arc::new(Orders::default());
+        let (tell, phase) = watch::channel(Phase::Serve);
         let http_server = HttpServer {
             tracker: Arc::clone(&tracker),
             connections: Arc::clone(tracker.connections()),
-            stop: http_stopped,
-            told: Arc::clone(&stop),
+            phase,
+            orders: Arc::clone(&orders),
             drain_timeout,
         };
+        let listeners = ports.count();
         let mut threads = start_http(ports.http, ports.https, certificate.as_ref(), &http_server)?;
         for socket in ports.udp.into_iter().flatten() {
-            threads.push(udp::start(socket, Arc::clone(&tracker), ids, Arc::clone(&stop))?);
+            threads.push(udp::start(socket, Arc::clone(&tracker), ids, Arc::clone(&orders))?);
         }
-        let housekeeping = housekeeping::start(Arc::clone(&tracker), certificate.clone(), Arc::clone(&stop))?;
-        Ok(Running {
-            tracker,
-            addresses,
-            certificate,
-            ids,
-            stop,
-            stop_http,
-            threads,
-            housekeeping,
-            drain_timeout,
-        })
+        let housekeeping =
+            housekeeping::start(Arc::clone(&tracker), certificate.clone(), Arc::clone(&orders))?;
+        let valve = Valve { orders, tell, listeners };
+        Ok(Running { tracker, addresses, certificate, ids, valve, threads, housekeeping, drain_timeout })
     }
 }
 
@@ -171,6 +163,11 @@ impl Running {
         }
     }
 
+    /// Keeps what comes waiting in the sockets, for a while.
+    pub fn valve(&self) -> &Valve {
+        &self.valve
+    }
+
     /// Gives and checks connection ids over UDP.
     pub fn connection_ids(&self) -> ConnectionIds {
         self.ids
@@ -181,9 +178,7 @@ impl Running {
     /// Where another process serves the same sockets ([`Ending::HandOver`]), what waits in them is left to it, and
     /// connections that are kept alive are closed with their next answer: whoever is just sending is answered.
     pub fn drain(self, ending: Ending) {
-        self.stop.tell(ending);
-        // Nobody listens any more if every HTTP thread has ended, which is as good.
-        let _ = self.stop_http.send(Some(ending));
+        self.valve.end(ending);
         self.housekeeping.thread().unpark();
         let threads: Vec<JoinHandle<()>> = self.threads.into_iter().chain([self.housekeeping]).collect();
         join_within(threads, self.drain_timeout + Duration::from_secs(1));

@@ -22,7 +22,7 @@ use tracing::{error, warn};
 
 pub use connection_id::ConnectionIds;
 
-use crate::ending::{Ending, Stop};
+use crate::ending::{Ending, Orders, Phase};
 use crate::pipeline::Tracker;
 use batch::Batch;
 
@@ -37,19 +37,24 @@ pub(crate) fn start(
     socket: UdpSocket,
     tracker: Arc<Tracker>,
     ids: ConnectionIds,
-    stop: Arc<Stop>,
+    orders: Arc<Orders>,
 ) -> std::io::Result<JoinHandle<()>> {
     let socket = Arc::new(socket);
-    thread::Builder::new().name("udp".into()).spawn(move || serve(&socket, &tracker, ids, &stop))
+    thread::Builder::new().name("udp".into()).spawn(move || serve(&socket, &tracker, ids, &orders))
 }
 
 /// Answers packets until told to stop, then those that are queued by then, unless they are somebody else's.
-fn serve(socket: &Arc<UdpSocket>, tracker: &Arc<Tracker>, ids: ConnectionIds, stop: &Stop) {
+fn serve(socket: &Arc<UdpSocket>, tracker: &Arc<Tracker>, ids: ConnectionIds, orders: &Orders) {
     let mut batch = Batch::new();
     let mut answerer = packet::Answerer::new(tracker, ids, Arc::clone(socket));
     let ending = loop {
-        if let Some(ending) = stop.told() {
-            break ending;
+        match orders.phase() {
+            Phase::Serve => {}
+            Phase::StandStill => {
+                orders.stand_still();
+                continue;
+            }
+            Phase::End(ending) => break ending,
         }
         if let Err(reason) = answer_batch(socket, &mut batch, &mut answerer, tracker) {
             return error!(%reason, "a UDP socket is no longer usable");

@@ -25,6 +25,8 @@ pub struct SyncOptions {
     pub flush: bool,
     /// Change nothing, and say what would be done.
     pub is_dry: bool,
+    /// Remove keys even where the database has nothing, which usually means that it is the wrong one.
+    pub allow_empty: bool,
 }
 
 /// What was found and done; or, in a dry run, what would have been done.
@@ -47,8 +49,10 @@ struct Sync<'a> {
     store: &'a Store,
     keys: &'a SiteKeys,
     options: SyncOptions,
-    /// What there should be, by a hash: what is taken for another is left, never removed.
-    wanted: HashSet<u64, foldhash::fast::RandomState>,
+    /// What the database names, by a hash: what is taken for another is left, never removed.
+    named: HashSet<u64, foldhash::fast::RandomState>,
+    /// Keys there should be.
+    wanted: u64,
     hasher: foldhash::fast::RandomState,
     settled: Settled,
     news: News,
@@ -66,7 +70,8 @@ pub async fn sync(
         store,
         keys,
         options,
-        wanted: HashSet::default(),
+        named: HashSet::default(),
+        wanted: 0,
         hasher: foldhash::fast::RandomState::default(),
         settled: Settled::default(),
         news: News::default(),
@@ -76,6 +81,9 @@ pub async fn sync(
         Kind::Users => sync.users(&mut progress).await?,
         Kind::Clients => sync.clients(&mut progress).await?,
     }
+    if options.flush && sync.wanted == 0 && !options.allow_empty && !options.is_dry {
+        return Err(AccessError::NothingToKeep(kind.name()));
+    }
     let unknown = sync.look_for_unknown(kind).await?;
     if options.flush && !options.is_dry {
         // From now on there are only copies of the database.
@@ -83,7 +91,7 @@ pub async fn sync(
     }
     keys.tell(sync.news).await?;
     let Settled { written, removed, unchanged } = sync.settled;
-    Ok(SyncReport { wanted: sync.wanted.len() as u64, written, unchanged, removed, unknown })
+    Ok(SyncReport { wanted: sync.wanted, written, unchanged, removed, unknown })
 }
 
 impl Sync<'_> {
@@ -91,7 +99,7 @@ impl Sync<'_> {
         let (mut after, mut rows) = (None, 0);
         loop {
             let page = self.store.list_torrents(after, PAGE_ROWS).await?;
-            self.settle(page.iter().flat_map(lines_of_torrent).collect()).await?;
+            self.load(page.iter().flat_map(lines_of_torrent).collect()).await?;
             rows += page.len() as u64;
             progress(rows);
             after = match page.last() {
@@ -105,7 +113,7 @@ impl Sync<'_> {
         let (mut after, mut rows) = (None, 0);
         loop {
             let page = self.store.list_users(after, PAGE_ROWS).await?;
-            self.settle(page.iter().map(line_of_user).collect()).await?;
+            self.load(page.iter().map(line_of_user).collect()).await?;
             rows += page.len() as u64;
             progress(rows);
             after = match page.last() {
@@ -120,15 +128,19 @@ impl Sync<'_> {
         progress(rules.len() as u64);
         let line =
             |rule: crate::ClientRule| (Subject::Client(rule.prefix), rule.allowed.then_some(rule.name));
-        self.settle(rules.into_iter().map(line).collect()).await
+        self.load(rules.into_iter().map(line).collect()).await
+    }
+
+    /// Takes in what the database says.
+    async fn load(&mut self, lines: Vec<Line>) -> Result<(), AccessError> {
+        for (subject, wanted) in &lines {
+            self.named.insert(self.hasher.hash_one(subject));
+            self.wanted += u64::from(wanted.is_some());
+        }
+        self.settle(lines).await
     }
 
     async fn settle(&mut self, lines: Vec<Line>) -> Result<(), AccessError> {
-        for (subject, wanted) in &lines {
-            if wanted.is_some() {
-                self.wanted.insert(self.hasher.hash_one(subject));
-            }
-        }
         for some in lines.chunks(PAGE_ROWS as usize) {
             let settled = self.keys.settle(some, self.options.is_dry, &mut self.news).await?;
             self.settled.add(settled);
@@ -142,7 +154,7 @@ impl Sync<'_> {
         let mut seen: HashSet<Met> = HashSet::new();
         while let Some(page) = pages.next(self.keys).await? {
             let (mut lines, mut unfit) = (Vec::new(), Vec::new());
-            for met in page.into_iter().filter(|met| !self.is_wanted(met)) {
+            for met in page.into_iter().filter(|met| !self.is_named(met)) {
                 // A scan may meet a key twice.
                 if !seen.insert(met.clone()) || self.is_known(&met).await? {
                     continue;
@@ -165,9 +177,9 @@ impl Sync<'_> {
         Ok(unknown)
     }
 
-    fn is_wanted(&self, met: &Met) -> bool {
+    fn is_named(&self, met: &Met) -> bool {
         match met {
-            Met::Subject(subject) => self.wanted.contains(&self.hasher.hash_one(subject)),
+            Met::Subject(subject) => self.named.contains(&self.hasher.hash_one(subject)),
             Met::Unfit(..) => false,
         }
     }

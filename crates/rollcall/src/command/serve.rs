@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
+use tracker::ending::Valve;
 use tracker::secrets::Secrets;
 use tracker::server::Prepared;
 use tracker::settings::LiveSettings;
@@ -28,8 +29,10 @@ use crate::logging::{self, LogControl};
 use crate::mirror_side;
 use crate::node::Node;
 use crate::output::Output;
+use crate::replica_side::Replica;
 use crate::roles::{Role, Roles};
 use crate::service_manager;
+use crate::site_keys_side::{self, Following};
 use crate::site_side::{Lent, OpenSite, ServingSite};
 use crate::take_over::{AllPorts, Goods, HandedOver, Offer, Predecessor};
 use crate::vouching;
@@ -57,11 +60,10 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
     let store = Store::open(&config.database_url(&data)).await?;
     let (gate, unopened) = vouching::gate(&config)?;
     let gate = Arc::new(gate);
-    let follower = access::load(store.clone(), Arc::clone(&gate))
-        .await?
-        .poll_every(Duration::from_millis(config.access.poll_interval_ms.into()));
+    let follower = Following::load(&config, &store, &gate).await?;
     let mut engine = Engine::open(&config, &data, &node, roles, &gate).await?;
     engine.keep_tidy(backends::open_whitelist(&config, &store)?.store);
+    let notes = site_keys_side::keep_copies(&config, roles, &store, &gate, &mut engine)?;
     let prepared = match roles.include(Role::Tracker) {
         true => Some(prepare_tracker(&config, &gate, &engine)?),
         false => None,
@@ -74,6 +76,10 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
         Some(_) => None,
         None => Some(AllPorts::open(&config, roles, Goods::default())?),
     };
+    let replica = match &tracker {
+        Some(tracker) => Some(Replica::warm_up(&config, &data, tracker, engine.journal()).await),
+        None => None,
+    };
     let site = match roles.include(Role::Site) && !config.site.addr.is_empty() {
         true => {
             let lent = Lent {
@@ -85,6 +91,7 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
                 certificate: prepared.as_ref().and_then(|(prepared, _)| prepared.certificate()).cloned(),
                 with_gateway: roles.include(Role::Gateway),
                 follower: follower.counters(),
+                site_keys: follower.figures(notes.as_ref()),
             };
             Some(OpenSite::open(lent, &mut engine).await?)
         }
@@ -95,7 +102,11 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
         None => None,
     };
     let (stop_following, stopped) = oneshot::channel::<()>();
-    let following = tokio::spawn(follower.run(move |change| apply(change, tracker.as_deref()), stopped));
+    let on_change = move |change| {
+        notes.iter().for_each(|notes| notes.note(change));
+        apply(change, tracker.as_deref());
+    };
+    let following = tokio::spawn(follower.run(on_change, stopped));
     engine.begin_storing();
 
     let (ports, handed_ids) = match own_ports {
@@ -129,7 +140,9 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
             }
             Told::Alone => {
                 engine.begin_views();
-                events.offer = goods.take().and_then(|goods| make_offer(&config, &data, &mut node, goods));
+                let valve = running.as_ref().map(|running| running.valve().clone());
+                let goods = goods.take().filter(|_| holds_folder(&mut node, &data));
+                events.offer = goods.and_then(|goods| make_offer(&config, &data, goods, valve));
             }
             Told::Stop => break None,
             Told::HandedOver(handed_over) => break Some(handed_over),
@@ -151,6 +164,9 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
         office.close().await;
     }
     engine.drain(Duration::from_secs(config.tracker.drain_timeout_s.into())).await;
+    if let Some(replica) = replica {
+        replica.end(handed_over.is_none()).await;
+    }
     let _ = following.await;
     store.close().await;
     info!("stopped");
@@ -212,14 +228,20 @@ async fn relieve(predecessor: &mut Option<Predecessor>, node: &mut Node, data: &
     Ok(())
 }
 
-/// Offers to hand over to the next process, where the data folder is ours.
-fn make_offer(config: &Config, data: &Path, node: &mut Node, goods: Goods) -> Option<Offer> {
-    let offered = match node.take_folder(data) {
-        Ok(true) => Offer::open(data, goods, config.ends_within()),
-        Ok(false) => Err(anyhow::anyhow!("another process holds the data folder")),
-        Err(error) => Err(error),
-    };
-    offered
+/// Whether the data folder is ours, now that the process before this one has ended.
+fn holds_folder(node: &mut Node, data: &Path) -> bool {
+    match node.take_folder(data) {
+        Ok(is_ours) => is_ours,
+        Err(error) => {
+            warn!(reason = crate::one_line(&error), "the data folder cannot be taken");
+            false
+        }
+    }
+}
+
+/// Offers to hand over to the next process.
+fn make_offer(config: &Config, data: &Path, goods: Goods, valve: Option<Valve>) -> Option<Offer> {
+    Offer::open(data, goods, valve, config.ends_within())
         .inspect_err(|error| {
             warn!(
                 reason = crate::one_line(error),

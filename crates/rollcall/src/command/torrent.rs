@@ -6,6 +6,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use access::audit::{Record, Subject};
+use access::site_keys::Kind;
 use access::{AccessError, LeechSlots, NewTorrent, Store, Torrent, TorrentChange};
 use anyhow::{Context, bail};
 use domain::clock::{Clock, SystemClock};
@@ -14,7 +15,7 @@ use serde_json::{Value as Json, json};
 use wire::metainfo::{MAX_METAINFO_BYTES, Metainfo};
 
 use super::recorded::record;
-use super::{Desk, PAGE_ROWS, accounts, user};
+use super::{Desk, PAGE_ROWS, accounts, sync, user};
 use crate::announce_url::{AnnounceUrls, BaseUrl};
 use crate::cli::{TorrentAddArgs, TorrentCommand};
 use crate::output::{Fields, Table, yes_or_no};
@@ -49,6 +50,7 @@ impl fmt::Display for TorrentRef {
 pub async fn run(desk: &Desk, command: TorrentCommand) -> anyhow::Result<()> {
     let store = desk.open_store().await?;
     match command {
+        TorrentCommand::Sync(args) => sync::run(desk, &store, Kind::Torrents, args).await?,
         TorrentCommand::Add(args) => {
             let is_pending = args.pending;
             let new = read_new(args)?;

@@ -1,6 +1,7 @@
 //! `rollcall user …`
 
 use access::audit::{Record, Subject, passkey_subject_id};
+use access::site_keys::Kind;
 use access::{AccessError, LeechSlots, NewUser, Store, User, UserChange};
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};
@@ -8,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::accounts::{self, List};
 use super::recorded::record;
-use super::{Desk, PAGE_ROWS};
+use super::{Desk, PAGE_ROWS, sync};
 use crate::cli::UserCommand;
 use crate::output::{Fields, Table, yes_or_no};
 
@@ -16,6 +17,7 @@ use crate::output::{Fields, Table, yes_or_no};
 pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
     let store = desk.open_store().await?;
     match command {
+        UserCommand::Sync(args) => sync::run(desk, &store, Kind::Users, args).await?,
         UserCommand::Add { id, passkey } => {
             let adding = store.add_user(NewUser { id, passkey, created_at: SystemClock.now() });
             let user = desk.recorded(record("user.add", Subject::user(id)), adding, tell_of).await?;

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
+use access::site_keys::AccessSource;
 use access::{AuditSync, OnVerifyFailure};
 use gateway::RoomAccess;
 use ipnet::IpNet;
@@ -85,6 +86,9 @@ config_section! {
         share_ports: bool = false,
         /// How long a stopping server may take to answer what is in flight.
         drain_timeout_s: u32 [0..=3600] = 10,
+        /// How often the swarms are written to the file swarms.snapshot in the data folder, so that a start after a
+        /// crash reads less of the journal. 0 means only when the server ends.
+        snapshot_interval_s: u32 [0..=DAY_S] = 300,
     }
 }
 
@@ -199,6 +203,11 @@ config_section! {
     /// Who may announce: users in the database; then passkeys on the whitelist; then those for whom the site's verify
     /// endpoint vouches.
     Access as "access" {
+        /// Who says which users, torrents and clients there are: "database", or "redis": then the site writes the keys of
+        /// [mirror] itself, and their existence decides. Docs: docs/redis.md.
+        source: AccessSource = AccessSource::Database,
+        /// With source = "redis", how often all of the site's keys are looked at, besides those that it tells of.
+        source_round_s: u32 [1..=DAY_S] = 60,
         /// How often changes to users, torrents and clients are looked for in the database.
         poll_interval_ms: u32 [10..=60_000] = 200,
         /// The set of the whitelist in Redis. Without Redis the whitelist is a table of the database.

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use access::site_keys::AccessSource;
 use keyspace::Mode;
 
 use super::Config;
@@ -48,6 +49,7 @@ pub fn find_misfit(config: &Config) -> Option<Misfit> {
     .or_else(|| streams_are_distinct(config))
     .or_else(|| groups_are_distinct(config))
     .or_else(|| names_of_the_layout_fit(config))
+    .or_else(|| the_source_is_there(config))
     .or_else(|| readers_wake_up_in_time(config))
     .or_else(|| replicas_answer_in_time(config))
     .or_else(|| verify_call_has_a_key(config))
@@ -188,6 +190,26 @@ fn names_of_the_layout_fit(config: &Config) -> Option<Misfit> {
     let checked = config.mirror.names(mode).map(drop).and_then(|()| config.mirror.channels().map(drop));
     let problem = checked.err()?.to_string();
     Some(Misfit { keys: vec!["mirror"], problem })
+}
+
+/// The keys of the site are in Redis.
+fn the_source_is_there(config: &Config) -> Option<Misfit> {
+    let access = &config.access;
+    let is_there = config.redis.url.as_str().is_some() || config.redis.host.is_some();
+    let misfit = |keys, problem: &str| Some(Misfit { keys, problem: problem.to_owned() });
+    match access.source {
+        AccessSource::Database => None,
+        AccessSource::Redis if !is_there => misfit(
+            vec!["access.source", "redis.url"],
+            "access.source = \"redis\" needs Redis: set redis.url, or set access.source = \"database\"",
+        ),
+        AccessSource::Redis if access.verify_url.as_str().is_some() => misfit(
+            vec!["access.source", "access.verify_url"],
+            "access.source = \"redis\" lets in who has a key and nobody else: leave out access.verify_url, or set \
+             access.source = \"database\"",
+        ),
+        AccessSource::Redis => None,
+    }
 }
 
 fn at_most(small: (&'static str, u32), large: (&'static str, u32)) -> Option<Misfit> {

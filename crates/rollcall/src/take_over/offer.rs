@@ -14,14 +14,15 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::{info, warn};
+use tracker::ending::Valve;
 
 use super::channel::{Channel, SOCKETS_PER_MESSAGE};
 use super::{Goods, PROTOCOL, socket_path};
 
 /// How long the other side may take to say who it is.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
-/// How long it may take to serve what it was given. What it does then takes a few milliseconds.
-const TAKEN_PATIENCE: Duration = Duration::from_secs(30);
+/// How long it may take to serve what it was given. Nobody is served meanwhile; what it does takes some milliseconds.
+const TAKEN_PATIENCE: Duration = Duration::from_secs(5);
 /// How long to wait when the system gives no more connections.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -42,6 +43,8 @@ pub struct HandedOver {
 /// What is told to everybody who asks.
 struct Terms {
     goods: Goods,
+    /// In front of the tracker, if there is one.
+    valve: Option<Valve>,
     /// How long this process may take to end.
     ends_within: Duration,
     /// One taker at a time.
@@ -50,7 +53,12 @@ struct Terms {
 
 impl Offer {
     /// Makes the offer. The data folder must be ours.
-    pub fn open(data: &Path, goods: Goods, ends_within: Duration) -> anyhow::Result<Offer> {
+    pub fn open(
+        data: &Path,
+        goods: Goods,
+        valve: Option<Valve>,
+        ends_within: Duration,
+    ) -> anyhow::Result<Offer> {
         let path = socket_path(data);
         // Left by one that was killed, or by the one whose place we took.
         match fs::remove_file(&path) {
@@ -64,7 +72,7 @@ impl Offer {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
             .with_context(|| format!("cannot protect {}", path.display()))?;
         let (tell, taken) = oneshot::channel();
-        let terms = Arc::new(Terms { goods, ends_within, turn: Arc::new(Semaphore::new(1)) });
+        let terms = Arc::new(Terms { goods, valve, ends_within, turn: Arc::new(Semaphore::new(1)) });
         let standing = tokio::spawn(async move {
             let channel = stand(listener, terms).await;
             let _ = tell.send(HandedOver { _channel: channel });
@@ -170,14 +178,43 @@ async fn converse(stream: UnixStream, terms: &Terms) -> io::Result<Option<Channe
         Some(message) if message.says() == "hand_over" => {}
         _ => return Err(io::Error::other("it has ended")),
     }
+    let closed = Closed::now(terms.valve.clone()).await;
     send_goods(&mut channel, &terms.goods).await?;
     match tokio::time::timeout(TAKEN_PATIENCE, channel.receive()).await?? {
         Some(message) if message.says() == "taken" => {}
         _ => return Err(io::Error::other("it has ended")),
     }
     // From here on it is the other one that serves, whether it hears this or not.
+    closed.for_good();
     let _ = channel.send(&json!({"say": "goodbye"}), &[]).await;
     Ok(Some(channel))
+}
+
+/// A valve that is closed; opened again when this is dropped.
+struct Closed(Option<Valve>);
+
+impl Closed {
+    async fn now(valve: Option<Valve>) -> Closed {
+        let closed = Closed(valve.clone());
+        let closing = tokio::task::spawn_blocking(move || valve.is_none_or(|valve| valve.close()));
+        if !closing.await.unwrap_or(false) {
+            warn!("a listener did not stand still in time; some announces may be heard out of their order");
+        }
+        closed
+    }
+
+    /// The server is about to end.
+    fn for_good(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        if let Some(valve) = &self.0 {
+            valve.open();
+        }
+    }
 }
 
 async fn send_goods(channel: &mut Channel, goods: &Goods) -> io::Result<()> {

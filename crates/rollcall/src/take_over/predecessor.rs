@@ -17,6 +17,9 @@ use crate::node;
 
 /// How long the running server may take to answer. It answers at once, unless it hangs.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
+/// How long to look for an offer where a server runs; between two looks, a pause.
+const OFFER_PATIENCE: Duration = Duration::from_secs(5);
+const OFFER_PAUSE: Duration = Duration::from_millis(100);
 /// A bound on what it says about its own end.
 const END_PATIENCE_MAX: Duration = Duration::from_secs(3600);
 
@@ -32,24 +35,9 @@ pub struct Predecessor {
 impl Predecessor {
     /// Finds the running server of a data folder; none if there is none.
     pub async fn find(data: &Path) -> anyhow::Result<Option<Predecessor>> {
-        let path = socket_path(data);
-        let stream = match UnixStream::connect(&path).await {
-            Ok(stream) => stream,
-            Err(error) if is_nobody(&error) => {
-                if node::is_taken(data) {
-                    bail!(
-                        "a server runs on {}, but it cannot be taken over from: it is just starting or ending, or it \
-                         is an older version; stop it first, or try again",
-                        data.display()
-                    );
-                }
-                info!("nobody serves on this data folder: there is nothing to take over");
-                return Ok(None);
-            }
-            Err(error) => {
-                return Err(error)
-                    .with_context(|| format!("cannot ask the running server at {}", path.display()));
-            }
+        let Some(stream) = connect(data).await? else {
+            info!("nobody serves on this data folder: there is nothing to take over");
+            return Ok(None);
         };
         let mut channel = Channel::new(stream);
         let hello = json!({
@@ -119,6 +107,28 @@ impl Predecessor {
             warn!(
                 "the server that was taken over from should have ended by now; going on without waiting for it"
             );
+        }
+    }
+}
+
+/// A connection to the server that runs. One that has just started, or is just about to end, is given a moment.
+async fn connect(data: &Path) -> anyhow::Result<Option<UnixStream>> {
+    let path = socket_path(data);
+    let deadline = Instant::now() + OFFER_PATIENCE;
+    loop {
+        match UnixStream::connect(&path).await {
+            Ok(stream) => return Ok(Some(stream)),
+            Err(error) if !is_nobody(&error) => {
+                return Err(error)
+                    .with_context(|| format!("cannot ask the running server at {}", path.display()));
+            }
+            Err(_) if !node::is_taken(data) => return Ok(None),
+            Err(_) if Instant::now() >= deadline => bail!(
+                "a server runs on {}, but it cannot be taken over from: it is just ending, or it is an older version; \
+                 stop it first, or try again",
+                data.display()
+            ),
+            Err(_) => tokio::time::sleep(OFFER_PAUSE).await,
         }
     }
 }
