@@ -26,8 +26,7 @@ use crate::node::Node;
 
 /// After this long without a word, another process takes over.
 const LEASE_LENGTH: Duration = Duration::from_secs(10);
-/// How long peers that left are remembered.
-const INACTIVE_KEEP: Seconds = Seconds(30 * 24 * 60 * 60);
+const DAY_S: u32 = 24 * 60 * 60;
 /// How often the sweep takes a step.
 const STEP_EVERY: Duration = Duration::from_secs(1);
 /// Likewise, while peers are looked for whose end was missed.
@@ -87,7 +86,7 @@ impl Config {
         MirrorSettings {
             reap_after: if mirror.reap_after_s == 0 { usual } else { Seconds(mirror.reap_after_s) },
             hit_and_run_active: Seconds(mirror.hit_and_run_active_s),
-            inactive_keep: INACTIVE_KEEP,
+            inactive_keep: Seconds(mirror.inactive_keep_days.saturating_mul(DAY_S)),
             reconcile_torrents: mirror.reconcile_torrents_per_s as usize,
             channel_expired: mirror.channel_expired.as_str().to_owned(),
         }

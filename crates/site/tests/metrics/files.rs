@@ -16,7 +16,7 @@ use serde_json::Value;
 use site::SiteCounters;
 use site::SiteLimits;
 use site::caller::Callers;
-use site::metrics::{Allocator, CertificateFigures, MirrorFigures, PeopleFigures, Source};
+use site::metrics::{Allocator, CertificateFigures, MirrorFigures, PeopleFigures, SiteKeyFigures, Source};
 use site::rate::RateLimit;
 use testkit::RedisServer;
 use tracker::http::tls::Certificate;
@@ -80,8 +80,9 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     let (strangers, _questions) = Strangers::new(Duration::from_secs(1));
     let count = Arc::new(OnlineCount::default);
     let mirror = a_mirror(&server);
-    let more: [&dyn Source; 10] = [
+    let more: [&dyn Source; 11] = [
         &mirror,
+        &some_site_keys(),
         &audit,
         &*strangers,
         &CertificateFigures(vec![("site", a_certificate(scene.folder.path()))]),
@@ -141,6 +142,15 @@ fn a_mirror(server: &RedisServer) -> MirrorFigures {
     let mirror = Arc::new(Mirror::new(parts, MirrorSettings::default(), "test.reaper".to_owned()));
     let listening = Arc::new(OnceLock::from(Arc::new(ListenCounters::default())));
     MirrorFigures { mirror, listening }
+}
+
+/// Keys that are both believed and copied, which no one process does.
+fn some_site_keys() -> SiteKeyFigures {
+    SiteKeyFigures {
+        source: Some(Arc::default()),
+        copy: Some(Arc::default()),
+        listening: vec![("site_keys", Arc::default())],
+    }
 }
 
 fn a_certificate(folder: &Path) -> Arc<Certificate> {
