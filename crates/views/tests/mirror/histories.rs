@@ -100,7 +100,7 @@ impl Crowd {
         let since_last = self.now - client.at;
         let mut entry = Announce { at: self.now, dt: since_last, event: AnnounceEvent::None, ..*client };
         entry.moved = (self.random.u64(0..1 << 40), self.random.u64(0..1 << 30));
-        entry.is_foreign = dice % 5 == 0;
+        entry.is_foreign = dice.is_multiple_of(5);
         match dice {
             0..8 => entry = entry.event(AnnounceEvent::Started),
             8..14 => entry = entry.completes(),
@@ -194,7 +194,7 @@ impl Stage {
 
     async fn compare(&mut self) {
         loop {
-            let page = self.journal.list(Lane::Traffic, self.modelled, 5000).await.unwrap();
+            let page = self.journal.list(Lane::Traffic, self.modelled, 1000).await.unwrap();
             let Some(last) = page.last() else { break };
             self.modelled = last.id;
             for stored in &page {

@@ -121,10 +121,8 @@ impl Torrent {
     fn announce(&mut self, entry: &TrafficEntry, user: u64) {
         let dt = entry.since_last.unwrap_or_default().0;
         let speeds = (speed(entry.uploaded_delta, dt), speed(entry.downloaded_delta, dt));
-        if let Some(peer) = self.peers.get(&entry.peer_id) {
-            if entry.at.0 < peer.last {
-                return;
-            }
+        if self.peers.get(&entry.peer_id).is_some_and(|peer| entry.at.0 < peer.last) {
+            return;
         }
         self.spend(entry);
         let peer = self.peers.entry(entry.peer_id).or_insert(Peer { first: entry.at.0, ..Peer::default() });
@@ -136,10 +134,9 @@ impl Torrent {
     }
 
     fn say_goodbye(&mut self, entry: &TrafficEntry, user: u64) {
-        if let Some(peer) = self.peers.get(&entry.peer_id) {
-            if entry.at.0 < peer.last || peer.user != user {
-                return;
-            }
+        let is_no_matter = |peer: &Peer| entry.at.0 < peer.last || peer.user != user;
+        if self.peers.get(&entry.peer_id).is_some_and(is_no_matter) {
+            return;
         }
         self.spend(entry);
         let peer = self.peers.entry(entry.peer_id).or_insert(Peer { first: entry.at.0, ..Peer::default() });
