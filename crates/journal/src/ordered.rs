@@ -205,15 +205,15 @@ impl OrderedConsumer {
 
     /// Takes the turn as soon as it is free, and keeps it.
     async fn keep_turn(&self) {
-        let mut was_ours = false;
+        let (mut was_ours, mut was_told) = (false, true);
         loop {
-            let is_ours = match self.turn.take().await {
-                Ok(is_ours) => is_ours,
-                Err(reason) => {
-                    warn!(view = self.view.name(), %reason, "nobody can tell whose turn it is");
-                    self.turn.is_ours()
-                }
-            };
+            let taken = self.turn.take().await;
+            if let (Err(reason), true) = (&taken, was_told) {
+                // Once an outage: whoever reads the journal tells the rest.
+                warn!(view = self.view.name(), %reason, "nobody can tell whose turn it is");
+            }
+            was_told = taken.is_ok();
+            let is_ours = taken.unwrap_or_else(|_| self.turn.is_ours());
             match (was_ours, is_ours) {
                 (false, true) => info!(view = self.view.name(), "this process keeps the view"),
                 (true, false) => {

@@ -138,8 +138,12 @@ impl Stretch {
 /// Puts runs together into stretches, in the order of their beginning.
 pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
     let mut ordered = runs.to_vec();
-    // Of what several nodes heard in the same second, the lowest came first.
-    ordered.sort_by_key(|run| (!run.is_settled, run.first, run.low.uploaded, run.low.downloaded, run.key));
+    // Of runs that began in the same second, the one with the lower number did first: a node counts on. Of one run that
+    // several nodes heard, the lowest counters came first.
+    ordered.sort_by_key(|run| {
+        let Counters { uploaded, downloaded } = run.low;
+        (!run.is_settled, run.first, run.key.run, uploaded, downloaded, run.key.node)
+    });
     let mut stretches: Vec<Stretch> = Vec::new();
     for run in ordered {
         match stretches.last_mut() {
@@ -220,6 +224,14 @@ mod tests {
         // A node whose clock is slow was told of the counters before they were as high as elsewhere.
         let slower = [run(1, 7, (10, 10), (100, 300)), run(2, 7, (11, 12), (50, 200))];
         assert_eq!(uploaded(&slower), 250);
+    }
+
+    /// A client over two families says goodbye over both, and the second goodbye, of somebody who has just left, is a
+    /// run of its own; in the same second the client begins anew.
+    #[test]
+    fn a_goodbye_said_twice_is_not_taken_for_what_came_after_it() {
+        let runs = [run(1, 1, (0, 5), (0, 700)), run(1, 2, (5, 5), (700, 700)), run(1, 3, (5, 9), (0, 40))];
+        assert_eq!(uploaded(&runs), 740);
     }
 
     #[test]

@@ -242,10 +242,10 @@ async fn live_through(place: Place, parts: usize, appends: usize, kills: usize) 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn m4_to_m10_every_key_is_right_after_a_random_history_with_kills() {
-    live_through(Place::single(), 3, 16, 3).await;
+    live_through(Place::single(), 2, 20, 3).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn m4_to_m10_every_key_is_right_on_a_cluster_too() {
-    live_through(Place::cluster(), 2, 10, 2).await;
+    live_through(Place::cluster(), 1, 16, 2).await;
 }
