@@ -150,6 +150,18 @@ async fn ports_are_banned_and_allowed_by_ranges(fixture: Fixture) {
     assert!(gate.allows_port(6887) && gate.allows_port(6888) && !gate.allows_port(6889));
     let nothing = store.allow_ports(ports("6887")).await;
     assert!(matches!(nothing, Err(AccessError::PortsNotBanned(range)) if range == ports("6887")));
+    // Several at once, each of which cuts the same range: none bans again what another allowed.
+    store.ban_ports(ports("100-200"), "").await.unwrap();
+    let at_once = (0..8).map(|number| {
+        let (store, range) = (store.clone(), ports(&(110 + 10 * number).to_string()));
+        tokio::spawn(async move { store.allow_ports(range).await })
+    });
+    for allowing in at_once.collect::<Vec<_>>() {
+        allowing.await.unwrap().unwrap();
+    }
+    poll(&mut follower).await;
+    assert!((0..8).all(|number| gate.allows_port(110 + 10 * number)), "{:?}", listed(&store).await);
+    assert!(!gate.allows_port(100) && !gate.allows_port(121) && !gate.allows_port(200));
     store.allow_ports(ports("1-65535")).await.unwrap();
     poll(&mut follower).await;
     assert_eq!(
