@@ -17,14 +17,18 @@
 //!
 //! # Guarantees
 //!
-//! - Until `taken`, nothing is decided: whatever becomes of the new process, the old one goes on.
+//! - Until `taken`, nothing is decided: whatever becomes of the new process, also if it is told to stop, the old one goes
+//!   on. If it is the old one that is told to stop, the new one waits for its end and serves. After `taken`, nothing
+//!   but being told so ends the new one.
 //! - The sockets are the very same ones: what waits in their queues waits for the new process, and no connection is
 //!   reset. (Two listeners on one port by `SO_REUSEPORT` alone would not do: what is in the queue of the one that
 //!   closes is reset.)
 //! - At no time do both take announces from the sockets. A client that announced to one and then to the other is heard
 //!   by them in this order, so the ledger sees counters that go on.
 //! - Connection ids that clients have from the old process are good with the new one.
-//! - Views begin when the old process has ended, or has had more than its time.
+//! - Views begin when the old process has ended, or has had more than its time. So do webhooks. People may come to the
+//!   new process as soon as it serves: it knows who was here as far as it was written shortly before, and reads what the
+//!   old one wrote last when that has ended. Who came within the last second before may be told of twice.
 //!
 //! # Deliberately absent
 //!

@@ -171,6 +171,22 @@ fn who_is_told_to_stop_during_a_take_over_leaves_the_other_serving() {
     assert!(next.wait_end(PATIENCE).success());
 }
 
+/// Somebody else holds the folder for longer than it should: it is tried until it is free.
+#[test]
+fn who_does_not_get_the_data_folder_at_once_gets_it_later() {
+    let mut site = Site::start(builder(), None, DatabaseKind::Sqlite);
+    assert!(site.server.stop().success());
+    let held = std::fs::File::open(site.server.data_folder().join("lock")).unwrap();
+    held.lock().unwrap();
+    site.server.start_again();
+    site.wait_logged(&["the data folder cannot be taken", "every second"]);
+    let offered = site.server.data_folder().join("take-over.sock");
+    assert!(!offered.exists());
+    drop(held);
+    eventually("the offer", PATIENCE, || offered.exists().then_some(()));
+    assert!(site.server.take_over().success());
+}
+
 #[test]
 fn where_nobody_serves_a_take_over_is_a_start_and_a_killed_server_is_nobody() {
     let mut site = Site::start(builder(), None, DatabaseKind::Sqlite);
