@@ -62,6 +62,10 @@ impl Directory for GateDirectory {
     fn torrent_of(&self, info_hash: &InfoHash) -> Option<(TorrentId, InfoHash)> {
         self.0.torrent(info_hash).map(|grant| (grant.id, grant.info_hash))
     }
+
+    fn is_removed(&self, torrent: TorrentId, info_hash: &InfoHash) -> bool {
+        self.0.is_torrent_removed(torrent, info_hash)
+    }
 }
 
 impl Config {
@@ -85,6 +89,8 @@ impl Config {
         let usual = Seconds(tracker.announce_interval_s) + Seconds(tracker.peer_grace_s) + Seconds(10);
         MirrorSettings {
             reap_after: if mirror.reap_after_s == 0 { usual } else { Seconds(mirror.reap_after_s) },
+            peer_grace: Seconds(tracker.peer_grace_s),
+            group: mirror.group.as_str().to_owned(),
             hit_and_run_active: Seconds(mirror.hit_and_run_active_s),
             inactive_keep: Seconds(mirror.inactive_keep_days.saturating_mul(DAY_S)),
             reconcile_torrents: mirror.reconcile_torrents_per_s as usize,
@@ -196,8 +202,8 @@ impl MirrorSide {
             match self.mirror.reconcile_step().await {
                 Ok(step) => is_hurried &= !step.is_round_over,
                 Err(reason) => {
-                    is_hurried = false;
                     warn!(%reason, "the layout could not be checked; it is tried again");
+                    tokio::time::sleep(STEP_EVERY).await;
                 }
             }
         }
