@@ -73,7 +73,7 @@ pub enum Refusal {
     ClientNotAllowed,
     /// The client listens on a port that is banned.
     #[error(
-        "the port your client listens on is not allowed here: choose another in its settings, such as a random one above 49152"
+        "the port your client listens on is not allowed here: choose another in its settings, above 49152"
     )]
     PortBanned,
     /// Nobody here has this passkey, and whoever may vouch for it cannot be asked.

@@ -31,7 +31,7 @@ use crate::consumer::{ConsumerCounters, ConsumerSettings, ProcessName};
 use crate::entry::TrafficEntry;
 use crate::error::JournalError;
 use crate::id::EntryId;
-use crate::port::{Journal, Lane, StartAt, Stored};
+use crate::port::{ConsumerInfo, Journal, Lane, StartAt, Stored};
 use crate::view::{Arrival, Batch, View, ViewError};
 
 /// How long whoever has nothing to do sleeps before it looks again.
@@ -89,6 +89,7 @@ pub struct OrderedConsumer {
     settings: watch::Receiver<ConsumerSettings>,
     stop: watch::Receiver<bool>,
     is_paused: AtomicBool,
+    is_settled: Arc<AtomicBool>,
     counters: Arc<ConsumerCounters>,
 }
 
@@ -128,13 +129,29 @@ impl OrderedConsumer {
     ) -> Self {
         let OrderedParts { journal, view, turn, process } = parts;
         let name = process.consumer("ordered", 0);
-        let (is_paused, counters) = (AtomicBool::new(false), Arc::default());
-        OrderedConsumer { journal, view, turn, process, name, settings, stop, is_paused, counters }
+        let (is_paused, is_settled, counters) = (AtomicBool::new(false), Arc::default(), Arc::default());
+        OrderedConsumer {
+            journal,
+            view,
+            turn,
+            process,
+            name,
+            settings,
+            stop,
+            is_paused,
+            is_settled,
+            counters,
+        }
     }
 
     /// What is counted.
     pub fn counters(&self) -> Arc<ConsumerCounters> {
         Arc::clone(&self.counters)
+    }
+
+    /// Whether it is our turn and nothing is half applied, as far as is known: the view may be judged by what it shows.
+    pub fn settled(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_settled)
     }
 
     /// Runs until told to stop; ends between batches, or in the middle of waiting.
@@ -188,15 +205,15 @@ impl OrderedConsumer {
 
     /// Takes the turn as soon as it is free, and keeps it.
     async fn keep_turn(&self) {
-        let mut was_ours = false;
+        let (mut was_ours, mut was_told) = (false, true);
         loop {
-            let is_ours = match self.turn.take().await {
-                Ok(is_ours) => is_ours,
-                Err(reason) => {
-                    warn!(view = self.view.name(), %reason, "nobody can tell whose turn it is");
-                    self.turn.is_ours()
-                }
-            };
+            let taken = self.turn.take().await;
+            if let (Err(reason), true) = (&taken, was_told) {
+                // Once an outage: whoever reads the journal tells the rest.
+                warn!(view = self.view.name(), %reason, "nobody can tell whose turn it is");
+            }
+            was_told = taken.is_ok();
+            let is_ours = taken.unwrap_or_else(|_| self.turn.is_ours());
             match (was_ours, is_ours) {
                 (false, true) => info!(view = self.view.name(), "this process keeps the view"),
                 (true, false) => {
@@ -214,6 +231,7 @@ impl OrderedConsumer {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         let mut is_settled = false;
         while !*self.stop.borrow() {
+            self.is_settled.store(is_settled, Ordering::Release);
             if !self.may_work() {
                 is_settled = false;
                 if self.sleep(REST).await {
@@ -261,23 +279,8 @@ impl OrderedConsumer {
         let group = self.group();
         let batch_max = self.settings.borrow().batch_max;
         for consumer in self.journal.consumers(Lane::Traffic, &group).await? {
-            if consumer.name == self.name {
-                continue;
-            }
-            // They are read again below, under our name, in the order of all.
-            let mut taken = 0;
-            while consumer.pending > 0 {
-                let page =
-                    self.journal.take_over(Lane::Traffic, &group, &consumer.name, &self.name, batch_max);
-                match page.await?.len() {
-                    0 => break,
-                    count => taken += count,
-                }
-            }
-            self.counters.taken_over.fetch_add(taken as u64, Ordering::Relaxed);
-            let dead_after = self.settings.borrow().dead_after;
-            if self.process.was_ours(&consumer.name) || consumer.idle >= dead_after {
-                self.journal.forget_consumer(Lane::Traffic, &group, &consumer.name).await?;
+            if consumer.name != self.name {
+                self.inherit(&group, &consumer).await?;
             }
         }
         loop {
@@ -293,6 +296,25 @@ impl OrderedConsumer {
             }
             self.take_in(&page).await?;
         }
+    }
+
+    /// Makes what another consumer holds ours. It is read again under our name, in the order of all.
+    async fn inherit(&self, group: &str, from: &ConsumerInfo) -> Result<(), Halt> {
+        let (batch_max, dead_after) = {
+            let settings = self.settings.borrow();
+            (settings.batch_max, settings.dead_after)
+        };
+        let mut is_empty = from.pending == 0;
+        while !is_empty {
+            let page =
+                self.journal.take_over(Lane::Traffic, group, &from.name, &self.name, batch_max).await?;
+            self.counters.taken_over.fetch_add(page.len() as u64, Ordering::Relaxed);
+            is_empty = page.is_empty();
+        }
+        if self.process.was_ours(&from.name) || from.idle >= dead_after {
+            self.journal.forget_consumer(Lane::Traffic, group, &from.name).await?;
+        }
+        Ok(())
     }
 
     /// Entries that other consumers of the group hold. If there are none, everything before what we were given is
@@ -365,6 +387,7 @@ impl OrderedConsumer {
                 Ok(_) => break,
                 Err(ViewError::Fenced) => return Err(Halt::Over),
                 Err(ViewError::Transient { reason } | ViewError::Entry { reason }) => {
+                    self.is_settled.store(false, Ordering::Release);
                     self.counters.failures_in_a_row.store(u64::from(failures) + 1, Ordering::Relaxed);
                     self.note_transient(failures + 1, &reason);
                     if self.sleep(backoff.pause()).await {

@@ -239,6 +239,17 @@ impl Shared {
             }
         }
         met.insert(node.clone(), found);
+        self.count_silent(&met);
+    }
+
+    /// Forgets servers that are no masters any longer.
+    fn forget_others(&self, masters: &[Node]) {
+        let mut met = self.notifications.lock();
+        met.retain(|node, _| masters.contains(node));
+        self.count_silent(&met);
+    }
+
+    fn count_silent(&self, met: &HashMap<Node, Notifications>) {
         let silent = met.values().filter(|found| !found.is_on()).count();
         self.counters.silent_servers.store(silent as u64, Ordering::Relaxed);
     }
@@ -274,7 +285,7 @@ impl Supervisor {
     fn take(&mut self, report: Report) {
         match report {
             Report::Masters(masters) => {
-                self.shared.notifications.lock().retain(|node, _| masters.contains(node));
+                self.shared.forget_others(&masters);
                 self.masters = masters;
             }
             Report::Up(place, node) => {
@@ -299,7 +310,8 @@ impl Supervisor {
         let (mode, masters) = (self.shared.redis.mode(), &self.masters);
         let is_of_use = |place: &Place, kept: &Kept| {
             // Whoever is no master any longer says nothing, or only what the others have said.
-            let is_deposed = |node: &Node| mode != Mode::Single && !masters.contains(node);
+            let is_deposed =
+                |node: &Node| mode != Mode::Single && !masters.is_empty() && !masters.contains(node);
             places.contains(place) && !kept.up_on.as_ref().is_some_and(is_deposed)
         };
         let mut was_heard = false;

@@ -242,9 +242,9 @@ impl Engine {
         self.shown.redis.push(("mirror", side.redis.clone()));
         self.shown.views.push(("mirror", consumer.counters()));
         self.add(summarise_now_and_then("mirror", consumer.counters(), parts.stopped.clone()));
-        self.add(consumer.run());
+        self.add(side.clone().sweep(consumer.settled(), parts.stopped.clone()));
         self.add(side.clone().listen(parts.stopped.clone()));
-        self.add(side.clone().sweep(parts.stopped.clone()));
+        self.add(consumer.run());
         self.shown.mirror = Some(side);
         Ok(())
     }

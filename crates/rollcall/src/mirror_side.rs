@@ -4,6 +4,7 @@
 //! Every process with the role stands by; one of them keeps the layout at a time. Listening is cheap, so those who stand
 //! by listen as well, and do nothing about what they hear.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -25,8 +26,7 @@ use crate::node::Node;
 
 /// After this long without a word, another process takes over.
 const LEASE_LENGTH: Duration = Duration::from_secs(10);
-/// How long peers that left are remembered.
-const INACTIVE_KEEP: Seconds = Seconds(30 * 24 * 60 * 60);
+const DAY_S: u32 = 24 * 60 * 60;
 /// How often the sweep takes a step.
 const STEP_EVERY: Duration = Duration::from_secs(1);
 /// Likewise, while peers are looked for whose end was missed.
@@ -92,7 +92,7 @@ impl Config {
             peer_grace: Seconds(tracker.peer_grace_s),
             group: mirror.group.as_str().to_owned(),
             hit_and_run_active: Seconds(mirror.hit_and_run_active_s),
-            inactive_keep: INACTIVE_KEEP,
+            inactive_keep: Seconds(mirror.inactive_keep_days.saturating_mul(DAY_S)),
             reconcile_torrents: mirror.reconcile_torrents_per_s as usize,
             channel_expired: mirror.channel_expired.as_str().to_owned(),
         }
@@ -185,7 +185,8 @@ impl MirrorSide {
     }
 
     /// Looks at all torrents in turn, in steps; faster after messages may have been missed.
-    pub async fn sweep(self, mut stopped: watch::Receiver<bool>) {
+    /// What is half applied is left alone: it is about to be put right.
+    pub async fn sweep(self, settled: Arc<AtomicBool>, mut stopped: watch::Receiver<bool>) {
         let mut is_hurried = false;
         loop {
             is_hurried |= self.hurry.send_replace(false);
@@ -194,6 +195,9 @@ impl MirrorSide {
                 biased;
                 _ = stopped.wait_for(|stopped| *stopped) => return,
                 () = tokio::time::sleep(pause) => {}
+            }
+            if !settled.load(Ordering::Acquire) {
+                continue;
             }
             match self.mirror.reconcile_step().await {
                 Ok(step) => is_hurried &= !step.is_round_over,

@@ -37,6 +37,16 @@ impl Replica {
         journal: &Arc<dyn Journal>,
     ) -> Replica {
         let stopwatch = Stopwatch::start();
+        let (keep_s, window_s) =
+            (config.journal.keep_s, config.tracker.announce_interval_s + config.tracker.peer_grace_s);
+        if keep_s < window_s {
+            warn!(
+                keep_s,
+                window_s,
+                "journal.keep_s is less than announce_interval_s + peer_grace_s: without a snapshot, a start brings back \
+                 only the peers that announced within keep_s"
+            );
+        }
         let file = data.join(FILE_NAME);
         let found = read_snapshot(&file, tracker).await;
         let cursor = found.map(|found| found.cursor);

@@ -98,6 +98,8 @@ pub struct Outcome {
     pub since_last: Seconds,
     /// The session.
     pub session: SessionId,
+    /// The key that the session's client is derived from: the first that it sent, should it send several.
+    pub key: ClientKey,
     /// Whether the client came back sooner than it may; it was credited, but got no peers.
     pub too_soon: bool,
     /// Whether this announce completed the download; a repeated `completed` does not.

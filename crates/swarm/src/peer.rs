@@ -104,6 +104,16 @@ impl Peer {
         self.peer_id == *peer_id
     }
 
+    /// Whether its last word came from another node.
+    pub(crate) fn was_heard_elsewhere(&self) -> bool {
+        self.place.was_heard_elsewhere()
+    }
+
+    /// The key by which its client is known.
+    pub(crate) fn key(&self) -> ClientKey {
+        self.key
+    }
+
     /// Likewise by its key, which outlives a changed peer id.
     pub(crate) fn has_key(&self, key: ClientKey) -> bool {
         self.key.is_some() && self.key == key
@@ -117,6 +127,10 @@ impl Peer {
 
     /// Whether the client comes back sooner than it may, over the same address family.
     pub(crate) fn is_too_soon(&self, announce: &Announce, min_interval: Seconds) -> bool {
+        if self.place.was_heard_elsewhere() {
+            // Perhaps that node died before it could answer, and the client tries its luck here.
+            return false;
+        }
         match self.last_over(announce.ip.is_ipv6()) {
             Some(last) => announce.now.since(last) < min_interval,
             None => false,
@@ -166,9 +180,19 @@ impl Peer {
             None if heard.at > self.last_announce => self.run = RunId::NONE,
             None => {}
         }
+        self.hear_key(heard);
         self.note_time(heard.at, heard.ip.is_ipv6());
         self.place.set_heard_elsewhere(true);
         self.peer_id = heard.peer_id;
+    }
+
+    /// A client may send another key over another wire or family. Nodes derive the client from the key that they keep,
+    /// so they keep the same one: the later, and of two at once the smaller.
+    fn hear_key(&mut self, heard: &Heard) {
+        let is_later = heard.at > self.last_announce || !self.key.is_some();
+        if heard.key.is_some() && (is_later || heard.key.0 < self.key.0) {
+            self.key = heard.key;
+        }
     }
 
     fn hear_totals(&mut self, heard: &Heard, totals: HeardTotals) {

@@ -28,7 +28,7 @@ use crate::slab::Slab;
 mod copying;
 mod farewells;
 mod learn;
-mod ports;
+mod removal;
 mod slots;
 
 use farewells::Farewells;
@@ -36,6 +36,9 @@ pub(crate) use learn::Lesson;
 
 /// How far ahead the wheel sees without a second look: longer than the default interval + grace.
 const WHEEL_HORIZON_S: u32 = 4096;
+
+/// How long a peer that was last heard elsewhere is left alone at a time, while nothing is heard from there.
+const HOLD: Seconds = Seconds(5);
 
 /// How much too late a peer may expire, because another node heard it before the last tenant of its slot was heard.
 const EXPIRY_SLACK: Seconds = Seconds(5);
@@ -181,6 +184,7 @@ impl Shard {
             downloaded_delta: credit.downloaded,
             since_last: credit.since_last,
             session: self.peers[slot].session(&announce.info_hash),
+            key: self.peers[slot].key(),
             too_soon,
             completed,
             implausible: credit.implausible,
@@ -215,7 +219,13 @@ impl Shard {
     }
 
     /// Takes out every peer that has been silent for too long.
-    pub(crate) fn expire(&mut self, now: UnixTime, rules: &Rules, mut departed: impl FnMut(Departure)) {
+    pub(crate) fn expire(
+        &mut self,
+        now: UnixTime,
+        rules: &Rules,
+        holds_elsewhere: bool,
+        mut departed: impl FnMut(Departure),
+    ) {
         // The wheel is lent out, so that its judge may change the shard.
         let mut wheel = std::mem::replace(&mut self.wheel, TimingWheel::new(now, 1));
         wheel.advance(now, |slot| {
@@ -227,47 +237,14 @@ impl Shard {
             if deadline > now {
                 return Verdict::LookAgainAt(deadline);
             }
+            if holds_elsewhere && peer.was_heard_elsewhere() {
+                return Verdict::LookAgainAt(now + HOLD);
+            }
             departed(self.departure(slot));
             self.leave(slot);
             Verdict::Done
         });
         self.wheel = wheel;
-    }
-
-    /// Takes out a torrent with all its peers.
-    pub(crate) fn remove_torrent(
-        &mut self,
-        hash_of_torrent: u64,
-        info_hash: &InfoHash,
-        mut departed: impl FnMut(Departure),
-    ) {
-        let swarms = &self.swarms;
-        let Ok(entry) =
-            self.swarm_by_hash.find_entry(hash_of_torrent, |slot| swarms[*slot].info_hash == *info_hash)
-        else {
-            return;
-        };
-        let swarm = entry.remove().0;
-        while let Some(member) = self.swarms[swarm].members.all().last() {
-            let slot = member.slot;
-            departed(self.departure(slot));
-            self.leave(slot);
-        }
-        self.swarms.release(swarm);
-    }
-
-    /// Takes out all peers for which `is_out` holds. Reads every record of the shard: for rare orders of an operator.
-    pub(crate) fn remove_peers(
-        &mut self,
-        is_out: impl Fn(UserId, &PeerId) -> bool,
-        mut departed: impl FnMut(Departure),
-    ) {
-        let slots: Vec<u32> =
-            self.living().filter(|(_, peer)| is_out(peer.user, &peer.peer_id)).map(|(s, _)| s).collect();
-        for slot in slots {
-            departed(self.departure(slot));
-            self.leave(slot);
-        }
     }
 
     fn living(&self) -> impl Iterator<Item = (u32, &Peer)> {
@@ -395,7 +372,7 @@ impl Shard {
             return outcome_of_unknown_stop(announce, self.swarms[swarm].counts(), self.runs.next());
         };
         let credit = self.peers[slot].credit(announce, rules.ceiling, || self.runs.next());
-        let session = self.peers[slot].session(&announce.info_hash);
+        let (session, key) = (self.peers[slot].session(&announce.info_hash), self.peers[slot].key());
         self.leave(slot);
         Outcome {
             counts: self.swarms[swarm].counts(),
@@ -403,6 +380,7 @@ impl Shard {
             downloaded_delta: credit.downloaded,
             since_last: credit.since_last,
             session,
+            key,
             too_soon: false,
             completed: false,
             implausible: credit.implausible,
@@ -504,6 +482,7 @@ fn outcome_of_unknown_stop(announce: &Announce, counts: SwarmCounts, run: RunId)
         downloaded_delta: 0,
         since_last: domain::Seconds(0),
         session: SessionId { client, run },
+        key: announce.key,
         too_soon: false,
         completed: false,
         implausible: None,

@@ -2,6 +2,7 @@
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::{InfoHash, PeerId, RunId, UnixTime, UserId};
 use foldhash::fast::FixedState;
@@ -25,6 +26,8 @@ pub struct Swarms {
     shards: Box<[Mutex<Shard>]>,
     leeching: Arc<Leeching>,
     hasher: FixedState,
+    /// Whether other nodes cannot be heard.
+    holds_elsewhere: AtomicBool,
 }
 
 /// Sums over all swarms.
@@ -59,7 +62,7 @@ impl Swarms {
                 Mutex::new(Shard::new(now, seed, hasher.clone(), runs, leeching))
             })
             .collect();
-        Swarms { shards, leeching, hasher }
+        Swarms { shards, leeching, hasher, holds_elsewhere: AtomicBool::new(false) }
     }
 
     /// Takes an announce: updates the peer and writes the addresses it is given to `lists`, which are emptied first.
@@ -152,10 +155,16 @@ impl Swarms {
         self.shard_of(hash).lock().sight(hash, info_hash)
     }
 
+    /// While nothing is heard from other nodes, nobody whom they heard last is taken for silent.
+    pub fn hold_elsewhere(&self, holds: bool) {
+        self.holds_elsewhere.store(holds, Ordering::Relaxed);
+    }
+
     /// Takes out every peer that has been silent for `rules.silence_max` (T3). Costs what is due.
     pub fn expire(&self, now: UnixTime, rules: &Rules, mut departed: impl FnMut(Departure)) {
+        let holds_elsewhere = self.holds_elsewhere.load(Ordering::Relaxed);
         for shard in &self.shards {
-            shard.lock().expire(now, rules, &mut departed);
+            shard.lock().expire(now, rules, holds_elsewhere, &mut departed);
         }
     }
 

@@ -10,7 +10,7 @@ use domain::{AnnounceEvent, Cause, ClientKey, PeerId, RunId, Seconds, UnixTime};
 use fastrand::Rng;
 use proptest::prelude::*;
 use support::*;
-use swarm::{Announce, Heard, HeardTotals, Learnt, Outcome, PeerSight, Rules, Swarms};
+use swarm::{Announce, Heard, HeardTotals, Learnt, Outcome, PeerLists, PeerSight, Rules, Swarms};
 
 fn totals(run: u32, uploaded: u64) -> Option<HeardTotals> {
     Some(HeardTotals { run: RunId(run), uploaded, downloaded: uploaded / 2 })
@@ -126,6 +126,43 @@ fn t3_a_peer_heard_elsewhere_expires_a_little_later_so_that_its_own_node_says_so
     assert!(expire(&swarms, START + Seconds(2404)).is_empty());
     let departed = expire(&swarms, START + Seconds(2405));
     assert_eq!((departed.len(), departed[0].last_announce), (1, START));
+}
+
+#[test]
+fn t3_nobody_heard_elsewhere_falls_silent_while_nothing_is_heard_from_there() {
+    let swarms = swarms();
+    learn(&swarms, &heard_of(1, START));
+    let late = START + RULES.silence_max + Seconds(60);
+    swarms.hold_elsewhere(true);
+    swarms.expire(late, &RULES, |departure| panic!("{departure:?}"));
+    swarms.hold_elsewhere(false);
+    let mut departed = 0;
+    swarms.expire(late + Seconds(10), &RULES, |_| departed += 1);
+    assert_eq!(departed, 1);
+}
+
+#[test]
+fn who_was_heard_elsewhere_a_moment_ago_is_given_peers_all_the_same() {
+    let swarms = swarms();
+    learn(&swarms, &heard_of(1, START));
+    learn(&swarms, &heard_of(2, START));
+    let mut lists = PeerLists::default();
+    let outcome = swarms.announce(&announce_of(2, START + Seconds(1)), &RULES, &mut lists).unwrap();
+    assert!(!outcome.too_soon && !lists.v4.is_empty());
+    let again = swarms.announce(&announce_of(2, START + Seconds(2)), &RULES, &mut lists).unwrap();
+    assert!(again.too_soon && lists.v4.is_empty());
+}
+
+#[test]
+fn a_client_with_two_keys_is_one_client_on_every_node() {
+    let (one, two) = (swarms(), swarms());
+    let mut lists = PeerLists::default();
+    let with_key = |key, at| Announce { key: ClientKey(key), ..announce_of(1, at) };
+    let first = one.announce(&with_key(7, START), &RULES, &mut lists).unwrap();
+    learn(&two, &entry_of(&with_key(7, START), &first));
+    let later = with_key(9, START + Seconds(1000));
+    let second = two.announce(&later, &RULES, &mut lists).unwrap();
+    assert_eq!((second.session, second.key), (first.session, ClientKey(7)));
 }
 
 #[test]
@@ -416,7 +453,7 @@ fn entry_of(announce: &Announce, outcome: &Outcome) -> Heard {
         info_hash: announce.info_hash,
         user: announce.user,
         peer_id: announce.peer_id,
-        key: announce.key,
+        key: outcome.key,
         ip: announce.ip,
         port: announce.port,
         left: announce.left,

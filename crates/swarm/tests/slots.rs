@@ -7,9 +7,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Barrier;
 use std::thread;
 
-use domain::{AnnounceEvent, InfoHash, Seconds, UnixTime, UserId};
+use domain::{AnnounceEvent, Cause, ClientKey, InfoHash, Seconds, UnixTime, UserId};
 use support::*;
-use swarm::{Announce, AnnounceError, PeerLists, SlotLimits, Swarms};
+use swarm::{Announce, AnnounceError, Heard, Learnt, PeerLists, SlotLimits, Swarms};
 
 fn torrent(number: u8) -> InfoHash {
     InfoHash([number; 20])
@@ -162,6 +162,41 @@ fn a_full_torrent_takes_no_further_users() {
     assert_eq!(try_take(&swarms, &third), Ok(()));
 }
 
+/// What another node let in counts here, and is never refused; what it heard of an end gives the slot back.
+#[test]
+fn what_other_nodes_heard_counts_and_is_never_refused() {
+    let swarms = swarms();
+    swarms.count_leeching();
+    let heard = |on: u8, event: AnnounceEvent, left: u64, at: UnixTime| Heard {
+        info_hash: torrent(on),
+        user: user(1),
+        peer_id: peer_id(1),
+        key: ClientKey::NONE,
+        ip: [10, 0, 0, 1].into(),
+        port: 6881,
+        left: Some(left),
+        event,
+        cause: Cause::Announce,
+        at,
+        since_last: None,
+        totals: None,
+    };
+    let learn = |heard: Heard| swarms.learn(&heard, heard.at, &RULES);
+    for on in 1..=3 {
+        assert_eq!(learn(heard(on, AnnounceEvent::Started, 5, START)), Learnt::Applied);
+        assert_eq!(learn(heard(on, AnnounceEvent::None, 5, START)), Learnt::Applied, "twice counts once");
+    }
+    assert_eq!(swarms.leeches_of(user(1)), 3);
+    assert_eq!(try_take(&swarms, &leeches(1, 4, 3)), full(3));
+    assert_eq!(try_take(&swarms, &leeches(1, 3, 3)), Ok(()), "what it leeches elsewhere it may leech here");
+    let later = START + Seconds(10);
+    learn(heard(1, AnnounceEvent::Completed, 0, later));
+    learn(heard(2, AnnounceEvent::Stopped, 5, later));
+    assert_eq!(swarms.leeches_of(user(1)), 1);
+    learn(heard(1, AnnounceEvent::None, 5, later + Seconds(10)));
+    assert_eq!(swarms.leeches_of(user(1)), 2);
+}
+
 /// Many threads want the last slots of one user on torrents in different shards, again and again.
 #[test]
 fn of_many_who_race_for_the_last_slots_exactly_as_many_get_them() {
@@ -229,12 +264,12 @@ fn counts_and_verdicts_are_those_of_a_naive_model() {
         swarms.count_leeching();
         let mut now = START;
         for step in 0..6_000 {
-            now = now + Seconds(random.u32(0..3));
+            now += Seconds(random.u32(0..3));
             let (user_number, on, client) =
                 (random.u64(1..=USERS), random.u8(1..=TORRENTS), random.u64(1..=3));
             match random.u32(0..100) {
                 0..=1 => {
-                    now = now + Seconds(random.u32(600..2400));
+                    now += Seconds(random.u32(600..2400));
                     let gone = expire(&swarms, now).len();
                     let before = model.clients.len();
                     model.clients.retain(|_, (_, last)| now.since(*last) < RULES.silence_max);

@@ -289,6 +289,11 @@ impl Tracker {
         })
     }
 
+    /// Notes that an accepted announce came from this address.
+    pub(crate) fn note_address(&self, ip: IpAddr, at: UnixTime) {
+        self.announced_lately.note(ip, at, self.live.load().rules().silence_max);
+    }
+
     /// Whether a passkey may scrape.
     pub fn admit_scrape(&self, passkey: &Passkey) -> Result<UserId, Halt> {
         self.gate.admit_user(passkey, self.now()).map_err(|denied| Halt::of(denied, passkey))
@@ -413,7 +418,7 @@ impl Tracker {
             uploaded_total: request.uploaded,
             downloaded_total: request.downloaded,
             cause: Cause::Announce,
-            key: request.key,
+            key: outcome.key,
         };
         if let Some(claim) = outcome.implausible {
             self.counters.implausible.increment();

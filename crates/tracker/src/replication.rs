@@ -108,19 +108,25 @@ impl Replication {
     /// Reads until told to stop.
     pub async fn run(mut self, mut stopped: watch::Receiver<bool>) {
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
-        let mut is_away = false;
+        let (mut is_away, mut was_away) = (false, false);
         loop {
             let pause = match self.step().await {
                 Ok(step) => {
                     backoff.reset();
                     if std::mem::take(&mut is_away) {
+                        was_away = true;
                         info!("the journal is back; what other nodes heard meanwhile is being read");
                     }
-                    if matches!(step, Step::Read(read) if read < BATCH) { POLL } else { Duration::ZERO }
+                    let is_all = matches!(step, Step::Read(read) if read < BATCH);
+                    if is_all && std::mem::take(&mut was_away) {
+                        self.tracker.swarms().hold_elsewhere(false);
+                    }
+                    if is_all { POLL } else { Duration::ZERO }
                 }
                 Err(reason) => {
                     self.counters().failures.increment();
                     if !std::mem::replace(&mut is_away, true) {
+                        self.tracker.swarms().hold_elsewhere(true);
                         warn!(%reason, "the journal is away; what other nodes hear is read once it is back");
                     }
                     backoff.pause()

@@ -27,6 +27,8 @@ config_section! {
         reap_after_s: u32 [0..=7 * DAY_S] = 0,
         /// Hit and run: who left a torrent after less than this. 0 turns it off.
         hit_and_run_active_s: u32 [0..=3650 * DAY_S] = 14 * DAY_S,
+        /// How long peers that left are remembered. 0 means for ever.
+        inactive_keep_days: u32 [0..=3650] = 30,
         /// Torrents that are counted anew each second, so that no count stays wrong.
         reconcile_torrents_per_s: u32 [1..=100_000] = 100,
         /// The number of the torrent with an infohash (string). Its existence makes an infohash valid.

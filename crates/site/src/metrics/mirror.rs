@@ -1,11 +1,11 @@
 //! The tracker's layout in Redis on the page.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use keyspace::listen::ListenCounters;
 use views::Mirror;
 
+use super::site_keys::listening;
 use super::{Page, Source};
 
 /// The layout, and what was heard of peers that fell silent.
@@ -62,6 +62,21 @@ impl Source for MirrorFigures {
                 counts.mended,
             ),
             (
+                "rollcall_mirror_reaping_put_off_total",
+                "Peers whose silence could not be judged yet, because the layout was behind the journal.",
+                counts.reaping_put_off,
+            ),
+            (
+                "rollcall_mirror_watermarks_taken_back_total",
+                "Torrents whose entries would have been taken for old ones, because the journal's ids went back.",
+                counts.went_back,
+            ),
+            (
+                "rollcall_mirror_forgotten_torrents_total",
+                "Torrents that the site removed and whose keys were cleared away.",
+                counts.forgotten,
+            ),
+            (
                 "rollcall_mirror_rounds_total",
                 "Rounds over all torrents that the sweep has finished.",
                 counts.rounds,
@@ -70,27 +85,7 @@ impl Source for MirrorFigures {
             page.counter(name, help).is(count);
         }
         if let Some(heard) = self.listening.get() {
-            encode_heard(heard, page);
+            listening(&[("mirror", Arc::clone(heard))], page);
         }
     }
-}
-
-fn encode_heard(heard: &ListenCounters, page: &mut Page) {
-    page.counter(
-        "rollcall_mirror_messages_total",
-        "Messages of Redis that a timeout ran out, by what came of them.",
-    )
-    .with(&[("result", "heard")], heard.expired.load(Ordering::Relaxed))
-    .with(&[("result", "dropped")], heard.dropped.load(Ordering::Relaxed))
-    .with(&[("result", "unreadable")], heard.unreadable.load(Ordering::Relaxed));
-    page.counter(
-        "rollcall_mirror_listening_gaps_total",
-        "Times that such messages may have been missed; a faster sweep follows each.",
-    )
-    .is(heard.gaps.load(Ordering::Relaxed));
-    page.gauge(
-        "rollcall_mirror_silent_servers",
-        "Redis servers that do not tell of expired keys, although they were asked to: see rollcall doctor.",
-    )
-    .is(heard.silent_servers.load(Ordering::Relaxed));
 }

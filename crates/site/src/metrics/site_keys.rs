@@ -92,7 +92,8 @@ fn copy(counters: &CopyCounters, page: &mut Page) {
     .is(get(&counters.foreign));
 }
 
-fn listening(all: &[(&'static str, Arc<ListenCounters>)], page: &mut Page) {
+/// Whoever listens to Redis, by what for.
+pub(super) fn listening(all: &[(&'static str, Arc<ListenCounters>)], page: &mut Page) {
     for (listener, counters) in all {
         let by = |kind| [("listener", *listener), ("kind", kind)];
         page.counter(

@@ -1,5 +1,7 @@
 //! An entry of the journal as the swarms learn it, if whoever it is about is let in here.
 
+use std::time::Duration;
+
 use domain::{AnnounceEvent, ClientKey, InfoHash, TorrentId, UserId};
 use journal::TrafficEntry;
 use swarm::{Heard, HeardTotals, Learnt};
@@ -12,7 +14,16 @@ impl Tracker {
     pub fn learn(&self, entry: &TrafficEntry) -> Option<Learnt> {
         let heard = self.heard(entry)?;
         let now = self.now();
+        if !is_end(entry) && entry.at <= now {
+            // A client that announced elsewhere may scrape here.
+            self.note_address(entry.ip, entry.at);
+        }
         Some(self.swarms().learn(&heard, now, &self.expiry_rules(now)))
+    }
+
+    /// How long ago the journal was last read to its end; none before the first time.
+    pub fn replication_lag(&self) -> Option<Duration> {
+        self.counters().replication.lag_ms(self.now_ms()).map(Duration::from_millis)
     }
 
     /// Notes that a torrent was completed at least so often, as somebody else has counted.
