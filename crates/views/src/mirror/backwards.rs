@@ -4,6 +4,8 @@
 //! A watermark that is greater than every id that the journal ever gave cannot be of this journal: it is taken back, and
 //! the entries are applied.
 
+use std::sync::atomic::Ordering;
+
 use domain::TorrentId;
 use journal::{Batch, EntryId, Lane};
 use keyspace::{read_reply, scripts};
@@ -42,6 +44,8 @@ impl Mirror {
         if taken_back > 0 {
             tracing::warn!(torrents = taken_back, %newest, "the journal's ids went back; watermarks are taken back");
             self.counting.went_back(taken_back);
+            // How far we had got in the other one says nothing any longer.
+            self.reaping.applied_ms.store(0, Ordering::Relaxed);
         }
         Ok(taken_back > 0)
     }
