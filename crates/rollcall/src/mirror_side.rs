@@ -27,6 +27,8 @@ use crate::node::Node;
 /// After this long without a word, another process takes over.
 const LEASE_LENGTH: Duration = Duration::from_secs(10);
 const DAY_S: u32 = 24 * 60 * 60;
+/// How much later than the tracker the layout takes a peer for gone.
+const REAP_SLACK: Seconds = Seconds(10);
 /// How often the sweep takes a step.
 const STEP_EVERY: Duration = Duration::from_secs(1);
 /// Likewise, while peers are looked for whose end was missed.
@@ -86,10 +88,13 @@ impl Config {
 
     fn mirror_settings(&self) -> MirrorSettings {
         let (tracker, mirror) = (&self.tracker, &self.mirror);
-        let usual = Seconds(tracker.announce_interval_s) + Seconds(tracker.peer_grace_s) + Seconds(10);
+        // The tracker itself is to notice first, unless the site has a wish of its own.
+        let slack = if mirror.reap_after_s == 0 { REAP_SLACK } else { Seconds(0) };
+        let peer_grace = Seconds(tracker.peer_grace_s) + slack;
+        let usual = Seconds(tracker.announce_interval_s) + peer_grace;
         MirrorSettings {
             reap_after: if mirror.reap_after_s == 0 { usual } else { Seconds(mirror.reap_after_s) },
-            peer_grace: Seconds(tracker.peer_grace_s),
+            peer_grace,
             group: mirror.group.as_str().to_owned(),
             hit_and_run_active: Seconds(mirror.hit_and_run_active_s),
             inactive_keep: Seconds(mirror.inactive_keep_days.saturating_mul(DAY_S)),

@@ -31,8 +31,10 @@
 //! - `torrents`: the first phase; `settle`: the second
 //! - [`reap`]: peers that fell silent; `presence`, `record`: what is remembered of each for that
 //! - [`reconcile`]: the sweep
+//! - `backwards`: a journal whose ids went back
 //! - [`settings`], [`counters`]: what can be set, what is counted
 
+mod backwards;
 pub mod counters;
 pub mod fold;
 mod presence;
@@ -145,6 +147,10 @@ impl View for Mirror {
         let news = self.apply_to_torrents(&folded.torrents).await.map_err(transient)?;
         if !self.is_active() {
             return Err(ViewError::Fenced);
+        }
+        if news.repeated > 0 && self.follow_backwards(batch, &folded).await.map_err(transient)? {
+            let reason = "the journal's ids went back; what came since is applied now".to_owned();
+            return Err(ViewError::Transient { reason });
         }
         self.settle(&news).await.map_err(transient)?;
         self.counting.applied(&folded, &news);

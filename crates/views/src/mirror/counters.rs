@@ -30,6 +30,8 @@ pub struct MirrorCounters {
     pub reaped_by_sweep: u64,
     /// Peers whose silence could not be judged yet, because the mirror was behind the journal.
     pub reaping_put_off: u64,
+    /// Torrents whose watermark was taken back, because the journal's ids went back.
+    pub went_back: u64,
     /// Torrents that the site removed and that were cleared away.
     pub forgotten: u64,
     /// Torrents that the sweep looked at.
@@ -54,6 +56,7 @@ pub(super) struct Counting {
     pub(super) reaped_by_message: AtomicU64,
     pub(super) reaped_by_sweep: AtomicU64,
     reaping_put_off: AtomicU64,
+    went_back: AtomicU64,
     forgotten: AtomicU64,
     checked: AtomicU64,
     mended: AtomicU64,
@@ -84,6 +87,10 @@ impl Counting {
         add(&self.reaping_put_off, peers);
     }
 
+    pub(super) fn went_back(&self, torrents: u64) {
+        add(&self.went_back, torrents);
+    }
+
     pub(super) fn forgot(&self, torrents: u64) {
         add(&self.forgotten, torrents);
     }
@@ -111,6 +118,7 @@ impl Counting {
             reaped_by_message: get(&self.reaped_by_message),
             reaped_by_sweep: get(&self.reaped_by_sweep),
             reaping_put_off: get(&self.reaping_put_off),
+            went_back: get(&self.went_back),
             forgotten: get(&self.forgotten),
             checked: get(&self.checked),
             mended: get(&self.mended),

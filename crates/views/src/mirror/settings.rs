@@ -25,7 +25,7 @@ impl Default for MirrorSettings {
     fn default() -> Self {
         MirrorSettings {
             reap_after: Seconds(2410),
-            peer_grace: Seconds(600),
+            peer_grace: Seconds(610),
             group: "mirror".to_owned(),
             hit_and_run_active: Seconds(14 * 24 * 60 * 60),
             inactive_keep: Seconds(30 * 24 * 60 * 60),
@@ -35,15 +35,13 @@ impl Default for MirrorSettings {
     }
 }
 
-/// On top of interval and grace: the tracker itself is to notice first.
-const REAP_SLACK: Seconds = Seconds(10);
 /// No client is told to stay away for longer; other producers may write anything.
 const INTERVAL_MAX: Seconds = Seconds(7 * 24 * 60 * 60);
 
 impl MirrorSettings {
     /// When a peer is gone that was told to come back after `interval`.
     pub fn reap_after_of(&self, interval: Seconds) -> Seconds {
-        self.reap_after.max(interval.min(INTERVAL_MAX) + self.peer_grace + REAP_SLACK)
+        self.reap_after.max(interval.min(INTERVAL_MAX) + self.peer_grace)
     }
 }
 

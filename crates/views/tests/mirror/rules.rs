@@ -271,3 +271,25 @@ async fn ids_that_no_number_of_lua_holds_are_told_apart() {
     assert_eq!(rig.holds(&torrent_key(1)).await, counts(3, 1, 0, 0));
     assert_eq!((rig.mirror.counters().applied, rig.mirror.counters().repeated), (3, 3));
 }
+
+#[tokio::test]
+async fn entries_behind_the_watermark_of_a_journal_that_is_gone_are_applied() {
+    let rig = Rig::on(Place::single());
+    let mut before = rig.arrivals(&[leeches(1, 1, 0), leeches(2, 2, 0)]);
+    for arrival in &mut before {
+        arrival.id.ms = 9_000_000_000_000;
+    }
+    rig.offer(&before).await.unwrap();
+    let announce = seeds(3, 1, 10);
+    let token = journal::AppendToken { producer: "crowd".to_owned(), number: 1 };
+    rig.journal.append(journal::Lane::Traffic, &[announce.fields(rig.start)], &token).await.unwrap();
+    let stored = rig.journal.list(journal::Lane::Traffic, journal::EntryId::ZERO, 1).await.unwrap();
+    let mut arrivals = rig.arrivals(&[announce]);
+    arrivals[0].id = stored[0].id;
+    assert!(matches!(rig.offer(&arrivals).await, Err(ViewError::Transient { .. })));
+    for _ in 0..2 {
+        rig.offer(&arrivals).await.unwrap();
+        assert_eq!(rig.holds(&torrent_key(1)).await, counts(2, 1, 1, 0));
+    }
+    assert_eq!(rig.mirror.counters().went_back, 1);
+}

@@ -196,7 +196,7 @@ async fn m6_peers_that_are_ended_at_the_same_time_are_all_ended() {
 
 #[tokio::test]
 async fn m6_a_peer_is_waited_for_as_long_as_it_was_told_to_stay_away() {
-    let settings = MirrorSettings { reap_after: Seconds(100), peer_grace: Seconds(0), ..Default::default() };
+    let settings = MirrorSettings { reap_after: Seconds(100), peer_grace: Seconds(10), ..Default::default() };
     let rig = Rig::with(Place::single(), settings);
     rig.hear(&[leeches(1, 1, 0)]).await;
     let timeout = rig.holds(&format!("t:ptimeout:1:{}", peer_id(1001))).await;
