@@ -9,7 +9,8 @@
 //!   changes arrive.
 //! - A stranger, or somebody whom others vouch for, is let in only by a verdict that is fresh
 //!   ([`crate::vouching`]); where there is none, whoever asked is told to ask.
-//! - The last passkey of a removed user is known for a while longer: the goodbye of their peers is written under it.
+//! - The last passkey of a removed user and the number of a removed torrent are known for a while longer: the goodbye
+//!   of their peers is written under these.
 //!
 //! # Deliberately absent
 //!
@@ -130,7 +131,8 @@ pub struct Gate {
     torrents: Map<TorrentId, TorrentRecord>,
     clients: ArcSwap<ClientRules>,
     banned_ports: PortBans,
-    removed: Removed,
+    removed_users: Removed<UserId, Passkey>,
+    removed_names: Removed<InfoHash, TorrentId>,
     /// None where strangers are simply unknown.
     strangers: Option<Arc<Strangers>>,
     /// Held by writers only: each changes two maps, which must not interleave.
@@ -225,6 +227,20 @@ impl Gate {
         self.torrent(info_hash).map(|grant| grant.id)
     }
 
+    /// The number of the torrent with this infohash, or of the one that had it until lately; for events of peers that
+    /// expired or were turned out.
+    pub fn torrent_of_departed(&self, info_hash: &InfoHash) -> Option<TorrentId> {
+        self.torrent_of(info_hash).or_else(|| self.removed_names.get(info_hash))
+    }
+
+    /// Whether a torrent of this name is known to have been removed: nobody has this number any longer, and the name
+    /// was given up lately or is another torrent's. False where nobody remembers.
+    pub fn is_torrent_removed(&self, torrent: TorrentId, info_hash: &InfoHash) -> bool {
+        let holder = self.torrent_of(info_hash);
+        let was_its = || self.removed_names.get(info_hash) == Some(torrent);
+        self.info_hash_of(torrent).is_none() && holder.map_or_else(was_its, |holder| holder != torrent)
+    }
+
     /// Whether a client that calls itself `peer_id` may announce.
     pub fn allows_client(&self, peer_id: &PeerId) -> bool {
         self.clients.load().allows(peer_id)
@@ -239,12 +255,12 @@ impl Gate {
     /// peers that expired or were turned out.
     pub fn passkey_of(&self, user: UserId) -> Option<Passkey> {
         let present = self.users.pin().get(&user).map(|record| record.passkey);
-        present.or_else(|| self.removed.passkey_of(user))
+        present.or_else(|| self.removed_users.get(&user))
     }
 
-    /// How many removed users were forgotten to make room for others who were removed later.
+    /// How many removed users and torrents were forgotten to make room for others that were removed later.
     pub fn removed_users_forgotten(&self) -> u64 {
-        self.removed.forgotten()
+        self.removed_users.forgotten() + self.removed_names.forgotten()
     }
 
     /// Whether a user is known and let in.
@@ -325,7 +341,7 @@ impl Gate {
         let users = self.users.pin();
         let Some(record) = users.get(&user).copied() else { return false };
         // First, so that a reader finds the passkey in one place or the other.
-        self.removed.remember(user, record.passkey);
+        self.removed_users.remember(user, record.passkey);
         users.remove(&user);
         self.forget_passkey(record.passkey, user);
         true
@@ -440,6 +456,8 @@ impl Gate {
     fn forget_info_hash(&self, info_hash: InfoHash, owner: TorrentId) {
         let by_info_hash = self.by_info_hash.pin();
         if by_info_hash.get(&info_hash).is_some_and(|grant| grant.id == owner) {
+            // First, so that a reader finds the number in one place or the other.
+            self.removed_names.remember(info_hash, owner);
             by_info_hash.remove(&info_hash);
         }
     }

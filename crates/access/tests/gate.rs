@@ -92,6 +92,26 @@ fn the_passkey_of_a_user_removed_a_moment_ago_is_still_known() {
 }
 
 #[test]
+fn the_number_of_a_torrent_removed_a_moment_ago_is_still_known() {
+    let gate = Gate::default();
+    gate.put_torrent(torrent_id(3), info_hash(3), Some(info_hash(33)), true);
+    assert!(!gate.is_torrent_removed(torrent_id(3), &info_hash(3)));
+    gate.remove_torrent(torrent_id(3));
+    for name in [info_hash(3), info_hash(33)] {
+        assert_eq!(gate.torrent_of(&name), None);
+        assert_eq!(gate.torrent_of_departed(&name), Some(torrent_id(3)));
+        assert!(gate.is_torrent_removed(torrent_id(3), &name));
+    }
+    assert_eq!(gate.torrent_of_departed(&info_hash(4)), None);
+    assert!(!gate.is_torrent_removed(torrent_id(4), &info_hash(4)), "nobody remembers");
+    // Uploaded again, under another number.
+    gate.put_torrent(torrent_id(9), info_hash(3), None, true);
+    assert_eq!(gate.torrent_of_departed(&info_hash(3)), Some(torrent_id(9)));
+    assert!(gate.is_torrent_removed(torrent_id(3), &info_hash(3)));
+    assert!(!gate.is_torrent_removed(torrent_id(9), &info_hash(3)));
+}
+
+#[test]
 fn a_rotated_passkey_stops_working_and_the_user_stays() {
     let gate = gate_with_one_of_each();
     assert!(gate.put_user(user_id(7), passkey(70), true));

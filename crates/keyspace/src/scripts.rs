@@ -120,9 +120,24 @@ script!(
     MIRROR_INDEX,
     "mirror_index"
 );
+script!(
+    /// Notes that a torrent of the mirror has another infohash now.
+    MIRROR_RENAME,
+    "mirror_rename"
+);
+script!(
+    /// Mends keys of one torrent of the mirror, if nothing was applied to it meanwhile.
+    MIRROR_MEND,
+    "mirror_mend"
+);
+script!(
+    /// Takes torrents out of the indexes and the statistics of the mirror (M9, M10).
+    MIRROR_FORGET,
+    "mirror_forget"
+);
 
 /// Every script there is.
-pub static ALL: [&Script; 16] = [
+pub static ALL: [&Script; 19] = [
     &MARK_APPENDED,
     &TAKE_OVER,
     &FORGET_CONSUMER,
@@ -139,6 +154,9 @@ pub static ALL: [&Script; 16] = [
     &LEASE_RELEASE,
     &MIRROR_TORRENT,
     &MIRROR_INDEX,
+    &MIRROR_RENAME,
+    &MIRROR_MEND,
+    &MIRROR_FORGET,
 ];
 
 impl Script {

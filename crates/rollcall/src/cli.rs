@@ -108,7 +108,8 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
         #[arg(long, value_name = "ROLES")]
         roles: Option<Roles>,
         /// Take the place of the server that runs on the same data folder, without a client noticing; that one ends.
-        /// Where none runs, just start
+        /// Where none runs, just start. A version that brings the tables up to date does so before it takes over: should it
+        /// fail, the one that runs serves on, but an older version does not start on newer tables
         #[arg(long)]
         take_over: bool,
     },

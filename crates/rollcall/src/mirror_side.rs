@@ -27,6 +27,8 @@ use crate::node::Node;
 /// After this long without a word, another process takes over.
 const LEASE_LENGTH: Duration = Duration::from_secs(10);
 const DAY_S: u32 = 24 * 60 * 60;
+/// How much later than the tracker the layout takes a peer for gone.
+const REAP_SLACK: Seconds = Seconds(10);
 /// How often the sweep takes a step.
 const STEP_EVERY: Duration = Duration::from_secs(1);
 /// Likewise, while peers are looked for whose end was missed.
@@ -62,6 +64,10 @@ impl Directory for GateDirectory {
     fn torrent_of(&self, info_hash: &InfoHash) -> Option<(TorrentId, InfoHash)> {
         self.0.torrent(info_hash).map(|grant| (grant.id, grant.info_hash))
     }
+
+    fn is_removed(&self, torrent: TorrentId, info_hash: &InfoHash) -> bool {
+        self.0.is_torrent_removed(torrent, info_hash)
+    }
 }
 
 impl Config {
@@ -82,9 +88,14 @@ impl Config {
 
     fn mirror_settings(&self) -> MirrorSettings {
         let (tracker, mirror) = (&self.tracker, &self.mirror);
-        let usual = Seconds(tracker.announce_interval_s) + Seconds(tracker.peer_grace_s) + Seconds(10);
+        // The tracker itself is to notice first, unless the site has a wish of its own.
+        let slack = if mirror.reap_after_s == 0 { REAP_SLACK } else { Seconds(0) };
+        let peer_grace = Seconds(tracker.peer_grace_s) + slack;
+        let usual = Seconds(tracker.announce_interval_s) + peer_grace;
         MirrorSettings {
             reap_after: if mirror.reap_after_s == 0 { usual } else { Seconds(mirror.reap_after_s) },
+            peer_grace,
+            group: mirror.group.as_str().to_owned(),
             hit_and_run_active: Seconds(mirror.hit_and_run_active_s),
             inactive_keep: Seconds(mirror.inactive_keep_days.saturating_mul(DAY_S)),
             reconcile_torrents: mirror.reconcile_torrents_per_s as usize,
@@ -196,8 +207,8 @@ impl MirrorSide {
             match self.mirror.reconcile_step().await {
                 Ok(step) => is_hurried &= !step.is_round_over,
                 Err(reason) => {
-                    is_hurried = false;
                     warn!(%reason, "the layout could not be checked; it is tried again");
+                    tokio::time::sleep(STEP_EVERY).await;
                 }
             }
         }

@@ -87,7 +87,7 @@ impl OpenSite {
         };
         let people = backends::open_people(lent.config, lent.store).await?;
         let gateway = match lent.with_gateway {
-            true => Some(start_gateway(&lent, engine, people.clone(), &activity).await?),
+            true => Some(open_gateway(&lent, engine, people.clone(), &activity).await?),
             false => None,
         };
         let whitelist = backends::open_whitelist(lent.config, lent.store)?;
@@ -131,6 +131,14 @@ impl OpenSite {
         Ok(OpenSite { unbound, site })
     }
 
+    /// Brings back those who were here, as far as it is written. To be called shortly before it serves.
+    pub async fn restore(&self) -> anyhow::Result<()> {
+        if let Some(gateway) = &self.site.parts.gateway {
+            gateway.hub.restore().await.context("cannot read who was here")?;
+        }
+        Ok(())
+    }
+
     /// Begins to serve at these sockets.
     pub fn serve(self, listeners: Vec<TcpListener>) -> anyhow::Result<ServingSite> {
         let settings = self.site.settings.clone();
@@ -141,6 +149,9 @@ impl OpenSite {
             for address in running.addresses().iter().filter(|address| !address.ip().is_loopback()) {
                 warn!(%address, "site.allow_plaintext: keys sent here can be read by whoever carries them");
             }
+        }
+        if let Some(gateway) = &self.site.parts.gateway {
+            gateway.begin();
         }
         Ok(ServingSite { running, site: self.site, first_key: None })
     }
@@ -189,6 +200,13 @@ impl ServingSite {
         self.first_key.as_ref().map(|key| key.text.as_str())
     }
 
+    /// No other process on this data folder serves people any more; whether one did until now.
+    pub fn begin_alone(&self, after_another: bool) {
+        if let Some(gateway) = &self.site.parts.gateway {
+            gateway.begin_alone(after_another);
+        }
+    }
+
     /// Reads the certificate again.
     pub fn reload(&self) {
         self.running.reload();
@@ -208,14 +226,14 @@ impl ServingSite {
 }
 
 /// The gateway, told by the lists of this process when somebody's torrents change.
-async fn start_gateway(
+async fn open_gateway(
     lent: &Lent<'_>,
     engine: &Engine,
     people: People,
     activity: &Activity,
 ) -> anyhow::Result<Arc<Gateway>> {
     let traffic = Traffic { gate: Arc::clone(lent.gate), activity: activity.clone() };
-    let gateway = gateway_side::start(lent.config, lent.data, people, traffic).await?;
+    let gateway = gateway_side::open(lent.config, lent.data, people, traffic).await?;
     if let Some(kept_here) = &engine.shown().activity {
         let (hub, gate) = (Arc::clone(&gateway.hub), Arc::clone(lent.gate));
         kept_here.tell(move |passkeys| {

@@ -88,8 +88,8 @@ fn entry(passkey: &Passkey, info_hash: &str, peer_id: &str) -> Vec<String> {
         ("event", "started".to_owned()),
         ("ts", now),
         ("dt", "0".to_owned()),
-        ("interval", "1800".to_owned()),
-        ("min_interval", "900".to_owned()),
+        ("interval", "1".to_owned()),
+        ("min_interval", "1".to_owned()),
     ];
     let pairs = fields.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
     ["XADD", "tracker:traffic", "*"].map(str::to_owned).into_iter().chain(pairs).collect()
@@ -100,6 +100,7 @@ fn zombies_are_reaped(redis_url: &str, cli: &dyn Fn(&[&str]) -> String, spell: &
     let folder = tempfile::tempdir().unwrap();
     let database = format!("\"sqlite:{}\"", folder.path().join("site.db").display());
     let builder = builder(redis_url).set("database.url", database).set("mirror.reap_after_s", 2);
+    let builder = builder.set("tracker.peer_grace_s", 0);
     let mut server = builder.roles("tracker").start();
     let passkey = server.add_user(7);
     let torrent = TorrentFile::random("a file", 50_000, 1);

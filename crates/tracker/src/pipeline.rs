@@ -460,7 +460,7 @@ impl Tracker {
             let event = TrafficEvent {
                 passkey: self.gate.passkey_of(departure.user),
                 user: departure.user,
-                torrent: self.gate.torrent_of(&departure.info_hash),
+                torrent: self.gate.torrent_of_departed(&departure.info_hash),
                 info_hash: departure.info_hash,
                 peer_id: departure.peer_id,
                 port: departure.address.port(),

@@ -11,6 +11,8 @@
 //! # Guarantees
 //!
 //! - The later announce (`ts`) of a peer wins. A goodbye or a timeout that is older than it changes nothing.
+//! - A hash of ours is the truth about a torrent; what others read follows from it. What a foreign hand writes there
+//!   harms nobody else, and the sweep mends it.
 //! - Statistics are the sums of what is in the indexes, whatever is repeated.
 //! - One process works at a time, in the order of the journal ([`journal::OrderedConsumer`]). What another that lost its
 //!   turn still had on its way is skipped by the watermark in the first phase; what it writes late in the second is
@@ -20,19 +22,22 @@
 //!
 //! # Deliberately absent
 //!
-//! Keys of torrents that a site removed: they go to zero and stay. Amounts: those are the ledger's. `KEYS` and `SCAN`:
+//! Keys of torrents that a site removed while nobody looked: they go to zero and stay. Amounts: those are the ledger's. `KEYS` and `SCAN`:
 //! every torrent that was ever announced is in a sorted set of ours.
 //!
 //! # Layout
 //!
 //! - [`fold`]: from a batch of entries to the work on each torrent
 //! - `torrents`: the first phase; `settle`: the second
-//! - [`reap`]: peers that fell silent; `record`: what is remembered of each for that
+//! - [`reap`]: peers that fell silent; `presence`, `record`: what is remembered of each for that
 //! - [`reconcile`]: the sweep
+//! - `backwards`: a journal whose ids went back
 //! - [`settings`], [`counters`]: what can be set, what is counted
 
+mod backwards;
 pub mod counters;
 pub mod fold;
+mod presence;
 pub mod reap;
 pub mod reconcile;
 mod record;
@@ -136,14 +141,22 @@ impl View for Mirror {
 
     /// Applies a batch. What was applied before an error stays applied, and is skipped when the batch comes again.
     async fn apply(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ViewError> {
-        let folded = fold::fold(batch.arrivals, &*self.parts.directory, self.parts.clock.now());
+        let (directory, now) = (&*self.parts.directory, self.parts.clock.now());
+        let folded = fold::fold(batch.arrivals, directory, &self.settings, now);
         let _alone = self.alone.lock().await;
         let news = self.apply_to_torrents(&folded.torrents).await.map_err(transient)?;
         if !self.is_active() {
             return Err(ViewError::Fenced);
         }
+        if news.repeated > 0 && self.follow_backwards(batch, &folded).await.map_err(transient)? {
+            let reason = "the journal's ids went back; what came since is applied now".to_owned();
+            return Err(ViewError::Transient { reason });
+        }
         self.settle(&news).await.map_err(transient)?;
         self.counting.applied(&folded, &news);
+        if let Some(last) = batch.arrivals.last() {
+            self.has_applied(last.id.ms);
+        }
         Ok(Vec::new())
     }
 }

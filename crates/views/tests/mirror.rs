@@ -5,6 +5,8 @@
 mod histories;
 #[path = "mirror/model.rs"]
 mod model;
+#[path = "mirror/names.rs"]
+mod names;
 #[path = "mirror/rig.rs"]
 mod rig;
 #[path = "mirror/rules.rs"]

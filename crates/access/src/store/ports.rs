@@ -15,6 +15,13 @@ impl Store {
 
     /// Lets clients listen on all of these ports again. A banned range that reaches further is cut.
     pub async fn allow_ports(&self, range: PortRange) -> Result<(), AccessError> {
+        // What somebody else changes meanwhile is read again. Each time, somebody has got on.
+        while !self.try_allow_ports(range).await? {}
+        Ok(())
+    }
+
+    /// False if somebody else has changed one of the bans since they were read; nothing was done then.
+    async fn try_allow_ports(&self, range: PortRange) -> Result<bool, AccessError> {
         let explain = |error| self.explain(error);
         let mut transaction = self.begin().await?;
         let mut bans = transaction.all_banned_ports().await.map_err(explain)?;
@@ -23,13 +30,17 @@ impl Store {
             return Err(AccessError::PortsNotBanned(range));
         }
         for ban in bans {
-            transaction.delete_banned_ports(ban.range).await.map_err(explain)?;
+            if transaction.delete_banned_ports(ban.range).await.map_err(explain)? == 0 {
+                // Its rest would be banned anew, of which the other may have allowed a part.
+                return Ok(false);
+            }
             for rest in ban.range.without(range) {
                 let rest = BannedPorts { range: rest, reason: ban.reason.clone() };
                 transaction.insert_banned_ports(&rest).await.map_err(explain)?;
             }
         }
-        self.commit(transaction).await
+        self.commit(transaction).await?;
+        Ok(true)
     }
 
     /// All banned ports, by their numbers.

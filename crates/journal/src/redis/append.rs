@@ -11,7 +11,9 @@
 //! If too few have it in time, the append has failed, although the master has the batch. The same batch comes again under
 //! the same number, over another connection, which asks whoever is master by then: if the note is there, only the waiting
 //! is repeated; if a failover has lost it, the batch went with it (one transaction is replicated whole), and is appended
-//! anew. `WAIT` waits for all that its connection has seen, so reading the note first is enough.
+//! anew. `WAIT` waits for what its own connection has written, and since Redis 7.2 for nothing on one that has only read:
+//! so the connection that finds the note writes it once more before it waits. What replicas have of that, they have of
+//! all before it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -88,8 +90,10 @@ impl Appenders {
                 None => Appender::open(redis, note).await?,
             };
             if appender.last >= number {
-                let has = appender.wait(self.replicas).await?;
-                self.check(has)?;
+                if self.replicas.count > 0 {
+                    let Some(has) = appender.wait(note, number, self.replicas).await? else { continue };
+                    self.check(has)?;
+                }
                 self.put_back(note, appender);
                 return Ok(());
             }
@@ -175,12 +179,18 @@ impl Appender {
         Ok(value.unwrap_or(0))
     }
 
-    /// Waits until replicas have all that this connection has seen; says how many have.
-    async fn wait(&mut self, replicas: Replicas) -> Result<u32, Trouble> {
-        match replicas.count {
-            0 => Ok(0),
-            _ => self.connection.query(&wait_for(replicas)).await,
+    /// Waits until replicas have a batch that was found stored; says how many have. None if its note is gone after all.
+    async fn wait(&mut self, note: &str, number: u64, replicas: Replicas) -> Result<Option<u32>, Trouble> {
+        // A write, so that there is something to wait for; this note is needed for as long again in any case.
+        self.connection.query::<u32>(redis::cmd("EXPIRE").arg(note).arg(NOTE_EXPIRY_S)).await?;
+        // Our own write counts as somebody's, so the watch begins anew.
+        self.connection.query::<()>(&redis::cmd("UNWATCH")).await?;
+        self.connection.query::<()>(redis::cmd("WATCH").arg(note)).await?;
+        self.last = self.read_note(note).await?;
+        if self.last < number {
+            return Ok(None);
         }
+        self.connection.query(&wait_for(replicas)).await.map(Some)
     }
 
     async fn run(&mut self, transaction: &Pipeline, replicas: Replicas) -> Result<Outcome, Trouble> {

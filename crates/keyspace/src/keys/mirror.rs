@@ -306,6 +306,15 @@ impl MirrorNames {
         format!("t:m:{}{torrent}{}", self.braces.0, self.braces.1)
     }
 
+    /// String, private: the torrent whose counts and peers are under the names of this infohash. On a cluster every
+    /// torrent has names of its own.
+    pub fn owner(&self, torrent: TorrentId, info_hash: &InfoHash) -> String {
+        match self.braces.0 {
+            "" => format!("t:m:h:{info_hash}"),
+            _ => format!("t:m:{{{torrent}}}:h:{info_hash}"),
+        }
+    }
+
     /// Sorted set, private: torrents by announces; every torrent that was ever announced is in it.
     pub fn index_announces(&self) -> &str {
         &self.index_announces

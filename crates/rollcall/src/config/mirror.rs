@@ -23,7 +23,7 @@ config_section! {
         /// Entries in a batch. Changes while the server runs.
         batch_max: u32 [1..=10_000] = 1000,
         /// A peer that did not announce for this long is gone. 0 means tracker.announce_interval_s +
-        /// tracker.peer_grace_s + 10.
+        /// tracker.peer_grace_s + 10. One that was told a longer interval is waited for longer.
         reap_after_s: u32 [0..=7 * DAY_S] = 0,
         /// Hit and run: who left a torrent after less than this. 0 turns it off.
         hit_and_run_active_s: u32 [0..=3650 * DAY_S] = 14 * DAY_S,

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -21,6 +22,8 @@ use super::{Goods, PROTOCOL, socket_path};
 
 /// How long the other side may take to say who it is.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
+/// How long it may take to warm up. After that it is not alive, and another may try.
+const READY_PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// How long it may take to serve what it was given. Nobody is served meanwhile; what it does takes some milliseconds.
 const TAKEN_PATIENCE: Duration = Duration::from_secs(5);
 /// How long to wait when the system gives no more connections.
@@ -48,7 +51,9 @@ struct Terms {
     /// How long this process may take to end.
     ends_within: Duration,
     /// One taker at a time.
-    turn: Arc<Semaphore>,
+    turn: Semaphore,
+    /// Its process id; zero if it did not say.
+    taker: AtomicU64,
 }
 
 impl Offer {
@@ -72,7 +77,8 @@ impl Offer {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
             .with_context(|| format!("cannot protect {}", path.display()))?;
         let (tell, taken) = oneshot::channel();
-        let terms = Arc::new(Terms { goods, valve, ends_within, turn: Arc::new(Semaphore::new(1)) });
+        let terms =
+            Arc::new(Terms { goods, valve, ends_within, turn: Semaphore::new(1), taker: AtomicU64::new(0) });
         let standing = tokio::spawn(async move {
             let channel = stand(listener, terms).await;
             let _ = tell.send(HandedOver { _channel: channel });
@@ -153,13 +159,18 @@ async fn converse(stream: UnixStream, terms: &Terms) -> io::Result<Option<Channe
     };
     let turn = terms.turn.try_acquire();
     let refusal = match (&turn, refusal) {
-        (Err(_), None) => Some("another process is taking over already".to_owned()),
+        (Err(_), None) => Some(format!(
+            "another process is taking over already (process id {})",
+            terms.taker.load(Ordering::Relaxed)
+        )),
         (_, refusal) => refusal,
     };
     if let Some(reason) = refusal {
         channel.send(&json!({"say": "refused", "reason": reason}), &[]).await?;
         return Err(io::Error::other(reason));
     }
+    let pid = hello.text["pid"].as_u64();
+    terms.taker.store(pid.unwrap_or(0), Ordering::Relaxed);
     let welcome = json!({
         "say": "welcome",
         "protocol": PROTOCOL,
@@ -168,15 +179,19 @@ async fn converse(stream: UnixStream, terms: &Terms) -> io::Result<Option<Channe
         "ends_within_s": terms.ends_within.as_secs(),
     });
     channel.send(&welcome, &[]).await?;
-    info!(
-        version = hello.text["version"].as_str(),
-        pid = hello.text["pid"].as_u64(),
-        "a process prepares to take over"
-    );
+    info!(version = hello.text["version"].as_str(), pid, "a process prepares to take over");
     // It may take its time; if it dies, the channel ends.
-    match channel.receive().await? {
-        Some(message) if message.says() == "hand_over" => {}
-        _ => return Err(io::Error::other("it has ended")),
+    match tokio::time::timeout(READY_PATIENCE, channel.receive()).await {
+        Ok(message) => match message? {
+            Some(message) if message.says() == "hand_over" => {}
+            _ => return Err(io::Error::other("it has ended")),
+        },
+        Err(_) => {
+            let (pid, minutes) = (pid.unwrap_or(0), READY_PATIENCE.as_secs() / 60);
+            let reason =
+                format!("process {pid} was not ready after {minutes} minutes: end it, and try again");
+            return Err(io::Error::other(reason));
+        }
     }
     let closed = Closed::now(terms.valve.clone()).await;
     send_goods(&mut channel, &terms.goods).await?;

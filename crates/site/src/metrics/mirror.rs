@@ -62,6 +62,21 @@ impl Source for MirrorFigures {
                 counts.mended,
             ),
             (
+                "rollcall_mirror_reaping_put_off_total",
+                "Peers whose silence could not be judged yet, because the layout was behind the journal.",
+                counts.reaping_put_off,
+            ),
+            (
+                "rollcall_mirror_watermarks_taken_back_total",
+                "Torrents whose entries would have been taken for old ones, because the journal's ids went back.",
+                counts.went_back,
+            ),
+            (
+                "rollcall_mirror_forgotten_torrents_total",
+                "Torrents that the site removed and whose keys were cleared away.",
+                counts.forgotten,
+            ),
+            (
                 "rollcall_mirror_rounds_total",
                 "Rounds over all torrents that the sweep has finished.",
                 counts.rounds,

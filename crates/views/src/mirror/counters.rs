@@ -28,6 +28,12 @@ pub struct MirrorCounters {
     pub reaped_by_message: u64,
     /// Peers reaped because the sweep found them overdue.
     pub reaped_by_sweep: u64,
+    /// Peers whose silence could not be judged yet, because the mirror was behind the journal.
+    pub reaping_put_off: u64,
+    /// Torrents whose watermark was taken back, because the journal's ids went back.
+    pub went_back: u64,
+    /// Torrents that the site removed and that were cleared away.
+    pub forgotten: u64,
     /// Torrents that the sweep looked at.
     pub checked: u64,
     /// Things that the sweep found wrong and mended.
@@ -49,6 +55,9 @@ pub(super) struct Counting {
     damaged_sets: AtomicU64,
     pub(super) reaped_by_message: AtomicU64,
     pub(super) reaped_by_sweep: AtomicU64,
+    reaping_put_off: AtomicU64,
+    went_back: AtomicU64,
+    forgotten: AtomicU64,
     checked: AtomicU64,
     mended: AtomicU64,
     rounds: AtomicU64,
@@ -74,6 +83,18 @@ impl Counting {
         add(&self.damaged_sets, count);
     }
 
+    pub(super) fn reaping_put_off(&self, peers: u64) {
+        add(&self.reaping_put_off, peers);
+    }
+
+    pub(super) fn went_back(&self, torrents: u64) {
+        add(&self.went_back, torrents);
+    }
+
+    pub(super) fn forgot(&self, torrents: u64) {
+        add(&self.forgotten, torrents);
+    }
+
     pub(super) fn checked(&self, torrents: u64, mended: u64) {
         add(&self.checked, torrents);
         add(&self.mended, mended);
@@ -96,6 +117,9 @@ impl Counting {
             damaged_sets: get(&self.damaged_sets),
             reaped_by_message: get(&self.reaped_by_message),
             reaped_by_sweep: get(&self.reaped_by_sweep),
+            reaping_put_off: get(&self.reaping_put_off),
+            went_back: get(&self.went_back),
+            forgotten: get(&self.forgotten),
             checked: get(&self.checked),
             mended: get(&self.mended),
             rounds: get(&self.rounds),

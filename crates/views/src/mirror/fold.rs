@@ -9,7 +9,7 @@ use domain::{AnnounceEvent, Cause, InfoHash, PeerId, Seconds, TorrentId, UnixTim
 use journal::{Arrival, EntryId, TrafficEntry};
 
 use super::record::Record;
-use super::settings::Directory;
+use super::settings::{Directory, MirrorSettings};
 use crate::activity::settings::AHEAD_MAX;
 
 /// What an entry is about, as the script calls it.
@@ -61,12 +61,14 @@ pub struct Step {
     pub user: UserId,
     /// What it is about.
     pub kind: Kind,
-    /// Whether the client has everything.
-    pub is_complete: bool,
+    /// Whether the client has everything; none if it said goodbye and did not say.
+    pub is_complete: Option<bool>,
     /// When.
     pub at: UnixTime,
     /// Who goes, goes only if its last announce was then or before.
     pub since: UnixTime,
+    /// The client is gone this long after it, unless it announces.
+    pub reap_after: Seconds,
     /// Bytes a second since the announce before.
     pub speed_up: f64,
     /// Likewise, downloaded.
@@ -75,13 +77,22 @@ pub struct Step {
     pub record: String,
 }
 
-/// The entries of one torrent, in order.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TorrentWork {
+/// A torrent and the name it goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
     /// The torrent's number.
     pub torrent: TorrentId,
     /// The torrent's one name.
     pub info_hash: InfoHash,
+    /// Whether the site says that this torrent has this name. Entries may be older than the last change.
+    pub is_confirmed: bool,
+}
+
+/// The entries of one torrent, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TorrentWork {
+    /// The torrent.
+    pub target: Target,
     /// The entries.
     pub steps: Vec<Step>,
 }
@@ -100,13 +111,17 @@ pub struct Folded {
 }
 
 /// Folds a batch.
-pub fn fold(arrivals: &[Arrival], directory: &dyn Directory, now: UnixTime) -> Folded {
+pub fn fold(
+    arrivals: &[Arrival],
+    directory: &dyn Directory,
+    settings: &MirrorSettings,
+    now: UnixTime,
+) -> Folded {
     let mut folded = Folded::default();
     let mut places: HashMap<TorrentId, usize> = HashMap::new();
     for arrival in arrivals {
         let entry = &arrival.entry;
-        let named = entry.torrent.map(|torrent| (torrent, entry.info_hash));
-        let Some((torrent, info_hash)) = named.or_else(|| directory.torrent_of(&entry.info_hash)) else {
+        let Some(target) = target_of(entry, directory) else {
             folded.unknown_torrent += 1;
             continue;
         };
@@ -119,16 +134,32 @@ pub fn fold(arrivals: &[Arrival], directory: &dyn Directory, now: UnixTime) -> F
             folded.ahead += 1;
             continue;
         }
-        let place = *places.entry(torrent).or_insert_with(|| {
-            folded.torrents.push(TorrentWork { torrent, info_hash, steps: Vec::new() });
+        let place = *places.entry(target.torrent).or_insert_with(|| {
+            folded.torrents.push(TorrentWork { target, steps: Vec::new() });
             folded.torrents.len() - 1
         });
-        folded.torrents[place].steps.push(step_of(arrival, user));
+        let work = &mut folded.torrents[place];
+        if target.is_confirmed && !work.target.is_confirmed {
+            work.target = target;
+        }
+        work.steps.push(step_of(arrival, user, settings));
     }
     folded
 }
 
-fn step_of(arrival: &Arrival, user: UserId) -> Step {
+/// The torrent that an entry names, or that the site says it means.
+fn target_of(entry: &TrafficEntry, directory: &dyn Directory) -> Option<Target> {
+    let known = directory.torrent_of(&entry.info_hash);
+    match (entry.torrent, known) {
+        (Some(torrent), known) if known.is_none_or(|(other, _)| other != torrent) => {
+            Some(Target { torrent, info_hash: entry.info_hash, is_confirmed: false })
+        }
+        (_, Some((torrent, info_hash))) => Some(Target { torrent, info_hash, is_confirmed: true }),
+        (_, None) => None,
+    }
+}
+
+fn step_of(arrival: &Arrival, user: UserId, settings: &MirrorSettings) -> Step {
     let entry = &arrival.entry;
     let kind = Kind::of(entry);
     let since = match kind {
@@ -136,7 +167,7 @@ fn step_of(arrival: &Arrival, user: UserId) -> Step {
         _ => entry.at,
     };
     let record = match kind {
-        Kind::Announce | Kind::Completed => Record::of(entry, user).to_text(),
+        Kind::Announce | Kind::Completed => Record::of(entry).to_text(),
         Kind::Stopped | Kind::Timeout | Kind::Removal => String::new(),
     };
     Step {
@@ -144,13 +175,20 @@ fn step_of(arrival: &Arrival, user: UserId) -> Step {
         peer: entry.peer_id,
         user,
         kind,
-        is_complete: entry.is_complete(),
+        is_complete: completeness(entry, kind),
         at: entry.at,
         since,
+        reap_after: settings.reap_after_of(entry.interval),
         speed_up: speed(entry.uploaded_delta, entry.since_last),
         speed_down: speed(entry.downloaded_delta, entry.since_last),
         record,
     }
+}
+
+/// A goodbye that does not say what is left says nothing about it. Any other client that does not say is a leecher.
+fn completeness(entry: &TrafficEntry, kind: Kind) -> Option<bool> {
+    let is_silent = kind == Kind::Stopped && entry.left.is_none();
+    (!is_silent).then(|| entry.is_complete())
 }
 
 /// Bytes a second, to the hundredth; zero where no time has passed, or nobody knows how much.

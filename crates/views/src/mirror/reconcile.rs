@@ -1,35 +1,41 @@
-//! The sweep: looks at every torrent in turn, a few at a time, compares everything with its peers, mends what differs
+//! The sweep: looks at every torrent in turn, a few at a time, compares everything with the truth, mends what differs
 //! and says so (M6, M8, M9, M10).
 //!
-//! The truth about a torrent is its peers: who has a record in our hash and is active by its own key. From them follow
-//! the counts, the set of peers, the users' active peers and all that is derived from those. Announces and snatches are
-//! what they are: announces are not recounted, snatches are the users who have one.
+//! The truth about a torrent is our hash of it: who is there under which peer id. From that follow the counts, the set
+//! of peers, the users' active peers and all that is derived from those. Announces and snatches are what they are:
+//! announces are not recounted, snatches are the users who have one.
 //!
-//! A step holds up batches while it looks at one torrent, never longer.
+//! Beside the round over all torrents, torrents that have peers are looked through for silent ones all the time: a round
+//! over a great many torrents takes long, and where no message comes nothing else finds them.
+//!
+//! Batches wait for a page of a torrent's users, never for a whole torrent.
 
+mod forget;
+mod own;
+mod sets;
 mod torrent;
+mod walk;
 
-use std::collections::HashSet;
-
-use domain::TorrentId;
-use keyspace::{MirrorKey, Trouble};
+use keyspace::MirrorKey;
 
 use super::Mirror;
 use super::reap::Found;
 use super::settle::of_counts;
 use crate::error::ViewsError;
+use walk::{PeopledWalk, Walk};
 
 /// Members of an index read in one go.
 const PAGE: usize = 5000;
+/// How often an index is summed while batches go on, before they have to wait.
+const SUMS_MAX: u32 = 2;
 
-/// Where the present round is.
+/// Where the present rounds are.
 #[derive(Debug, Default)]
 pub(super) struct Round {
-    cursor: u64,
-    /// Torrents of the page that were not looked at yet.
-    waiting: Vec<TorrentId>,
-    /// Whether the page was the last one.
-    is_last_page: bool,
+    /// Over all torrents.
+    all: Walk,
+    /// Over those that have peers.
+    peopled: PeopledWalk,
 }
 
 /// What a step did.
@@ -51,17 +57,15 @@ impl Mirror {
     pub async fn reconcile_step(&self) -> Result<Step, ViewsError> {
         let mut round = self.round.lock().await;
         let mut step = Step::default();
-        while step.torrents < self.settings.reconcile_torrents as u64 {
-            if !self.is_active() {
-                return Ok(step);
-            }
-            let Some(torrent) = round.waiting.pop() else {
-                if std::mem::take(&mut round.is_last_page) {
-                    self.finish_round(&mut step).await?;
-                    break;
-                }
-                self.read_page(&mut round).await?;
-                continue;
+        let torrents_max = self.settings.reconcile_torrents.max(1);
+        for torrent in self.next_peopled(&mut round.peopled, torrents_max).await? {
+            let overdue = self.overdue_of(torrent).await?;
+            step.reaped += self.reap(&overdue, Found::BySweep).await?;
+        }
+        while step.torrents < torrents_max as u64 && self.is_active() {
+            let Some(torrent) = self.next_of_all(&mut round.all).await? else {
+                self.finish_round(&mut step).await?;
+                break;
             };
             step.torrents += 1;
             // Whatever fails, the next round comes by again.
@@ -73,20 +77,6 @@ impl Mirror {
         Ok(step)
     }
 
-    async fn read_page(&self, round: &mut Round) -> Result<(), ViewsError> {
-        let mut scan = redis::cmd("ZSCAN");
-        scan.arg(self.names().index_announces()).arg(round.cursor).arg("COUNT").arg(100);
-        let (cursor, found): (u64, Vec<(String, f64)>) =
-            self.redis().query(&scan).await.map_err(of_counts)?;
-        round.cursor = cursor;
-        round.is_last_page = cursor == 0;
-        // A page may name a torrent twice.
-        let torrents: HashSet<TorrentId> =
-            found.iter().filter_map(|(member, _)| member.parse().ok()).collect();
-        round.waiting = torrents.into_iter().collect();
-        Ok(())
-    }
-
     async fn finish_round(&self, step: &mut Step) -> Result<(), ViewsError> {
         step.mended += self.check_sums().await?;
         step.is_round_over = true;
@@ -96,9 +86,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Whether the statistics are the sums of the indexes (M9). Nobody writes meanwhile.
+    /// Whether the statistics are the sums of the indexes (M9).
     async fn check_sums(&self) -> Result<u64, ViewsError> {
-        let _alone = self.alone.lock().await;
         let names = self.names();
         let pairs = [
             (names.index_announces().to_owned(), MirrorKey::StatsAnnounces),
@@ -107,11 +96,8 @@ impl Mirror {
         ];
         let mut mended = 0;
         for (index, stat) in pairs {
-            let sum = self.sum_of(&index).await?;
             let key = names.single(stat);
-            let found: Option<i64> =
-                self.redis().query(redis::cmd("GET").arg(&key)).await.map_err(of_counts)?;
-            let found = found.unwrap_or(0);
+            let (sum, found) = self.sum_and_statistic(&index, &key).await?;
             if sum != found && self.is_active() {
                 tracing::warn!(key, before = found, after = sum, "a statistic was not the sum; mended");
                 let mend = redis::cmd("INCRBY").arg(&key).arg(sum - found).clone();
@@ -120,6 +106,26 @@ impl Mirror {
             }
         }
         Ok(mended)
+    }
+
+    /// The sum of an index, and its statistic at the same moment. Read while batches go on, if the statistic stays what
+    /// it is meanwhile; else batches have to wait.
+    async fn sum_and_statistic(&self, index: &str, key: &str) -> Result<(i64, i64), ViewsError> {
+        for _ in 0..SUMS_MAX {
+            let before = self.statistic(key).await?;
+            let sum = self.sum_of(index).await?;
+            // What differs is summed once more, with nobody writing.
+            if self.statistic(key).await? == before && sum == before {
+                return Ok((sum, before));
+            }
+        }
+        let _alone = self.alone.lock().await;
+        Ok((self.sum_of(index).await?, self.statistic(key).await?))
+    }
+
+    async fn statistic(&self, key: &str) -> Result<i64, ViewsError> {
+        let found: Option<i64> = self.redis().query(redis::cmd("GET").arg(key)).await.map_err(of_counts)?;
+        Ok(found.unwrap_or(0))
     }
 
     async fn sum_of(&self, index: &str) -> Result<i64, ViewsError> {
@@ -135,10 +141,4 @@ impl Mirror {
         }
         Ok(sum)
     }
-}
-
-/// A reply that is not of the shape it should have.
-fn odd(what: &str) -> ViewsError {
-    let reason = format!("{what} holds something else than we wrote");
-    ViewsError::Redis(Trouble::Other { code: "a value nobody expected".to_owned(), reason })
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::TorrentId;
+use domain::{PeerId, TorrentId};
 use keyspace::{MirrorKey, Reply, Trouble, read_reply, scripts};
 use redis::{Cmd, Pipeline};
 
@@ -19,6 +19,10 @@ const CALL_TORRENTS_MAX: usize = 500;
 const COMMANDS_AT_ONCE_MAX: usize = 2000;
 /// Members in one command, at most.
 const MEMBERS_MAX: usize = 1000;
+
+/// How long the set of a peer's torrents stays without a word of it. Announces that change nothing do not refresh it, so
+/// it is longer than a round of the sweep takes, which does.
+const PEER_SET_KEEP_S: u32 = 2 * 24 * 60 * 60;
 
 /// Torrents that are to be in a set, and torrents that are not to be.
 #[derive(Default)]
@@ -38,15 +42,36 @@ impl Mirror {
     pub(super) async fn settle_sets(&self, news: &News) -> Result<u64, ViewsError> {
         let mut changed = 0;
         for commands in self.commands_of(news).chunks(COMMANDS_AT_ONCE_MAX) {
-            let mut pipeline = Pipeline::new();
-            for command in commands {
-                pipeline.add_command(command.clone());
-            }
-            for reply in self.redis().pipeline(&pipeline).await {
+            for reply in self.send(commands).await {
                 changed += self.count_members(reply)?;
             }
         }
+        let there: Vec<PeerId> =
+            news.peers.iter().filter(|(_, is_there)| **is_there).map(|((peer, _), _)| *peer).collect();
+        self.keep_peer_sets(&there).await?;
         Ok(changed)
+    }
+
+    /// Says that these peers are there, so that the sets of their torrents stay.
+    pub(super) async fn keep_peer_sets(&self, peers: &[PeerId]) -> Result<(), ViewsError> {
+        for peers in peers.chunks(COMMANDS_AT_ONCE_MAX) {
+            let mut pipeline = Pipeline::new();
+            for peer in peers {
+                pipeline.cmd("EXPIRE").arg(self.names().peer_torrents(peer)).arg(PEER_SET_KEEP_S);
+            }
+            for reply in self.redis().pipeline(&pipeline).await {
+                reply?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn send(&self, commands: &[Cmd]) -> Vec<Reply> {
+        let mut pipeline = Pipeline::new();
+        for command in commands {
+            pipeline.add_command(command.clone());
+        }
+        self.redis().pipeline(&pipeline).await
     }
 
     fn count_members(&self, reply: Reply) -> Result<u64, ViewsError> {
@@ -110,7 +135,7 @@ impl Mirror {
     }
 
     /// The keys of the script, in its order.
-    fn count_keys(&self) -> [String; 7] {
+    pub(super) fn count_keys(&self) -> [String; 7] {
         let names = self.names();
         [
             names.index_announces().to_owned(),

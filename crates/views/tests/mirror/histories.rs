@@ -85,6 +85,10 @@ impl Crowd {
                 if (user + torrent).is_multiple_of(4) {
                     clients.push(leeches(user, torrent, 0).by(500_000 + user));
                 }
+                // Some share a peer id with others.
+                if (user + torrent).is_multiple_of(5) {
+                    clients.push(leeches(user, torrent, 0).by(900_000 + torrent));
+                }
             }
         }
         Crowd { random: Rng::with_seed(seed), now: 0, clients }
@@ -101,11 +105,13 @@ impl Crowd {
         let mut entry = Announce { at: self.now, dt: since_last, event: AnnounceEvent::None, ..*client };
         entry.moved = (self.random.u64(0..1 << 40), self.random.u64(0..1 << 30));
         entry.is_foreign = dice.is_multiple_of(5);
+        entry.has_totals = dice.is_multiple_of(2);
         match dice {
             0..8 => entry = entry.event(AnnounceEvent::Started),
             8..14 => entry = entry.completes(),
             14..16 => entry.left = 1000,
-            16..24 => entry = entry.stops(),
+            16..22 => entry = entry.stops(),
+            22..24 => entry = Announce { left: u64::MAX, ..entry.stops() },
             24..28 => entry = entry.falls_silent(since_last),
             28..30 => entry = entry.falls_silent(since_last.saturating_sub(1)),
             30..32 => entry = Announce { cause: Cause::Removal, ..entry.stops() },
@@ -117,7 +123,7 @@ impl Crowd {
             entry.is_foreign = false;
         }
         client.at = client.at.max(if entry.cause == Cause::Announce { entry.at } else { 0 });
-        client.left = entry.left;
+        client.left = if entry.left == u64::MAX { client.left } else { entry.left };
         entry
     }
 }
@@ -182,7 +188,8 @@ impl Stage {
     async fn sweep(&self, processes: &[Process; 2]) -> u64 {
         let mut reaped = 0;
         loop {
-            let active = processes.iter().find(|process| process.mirror.is_active()).expect("one is active");
+            wait_until_active(processes).await;
+            let Some(active) = processes.iter().find(|process| process.mirror.is_active()) else { continue };
             let step = active.mirror.reconcile_step().await.unwrap();
             assert_eq!(step.mended, 0, "nothing drifts");
             reaped += step.reaped;

@@ -27,13 +27,15 @@ struct User {
     has_leeched: bool,
     is_complete: bool,
     has_snatched: bool,
+    was_removed: bool,
 }
 
 #[derive(Default)]
 struct Torrent {
     info_hash: String,
     announces: u64,
-    peers: BTreeMap<PeerId, Peer>,
+    /// Who is there under each peer id; whoever was heard last is last.
+    peers: BTreeMap<PeerId, Vec<Peer>>,
     users: BTreeMap<u64, User>,
 }
 
@@ -61,7 +63,9 @@ impl Model {
             let figures = torrent.users.entry(user).or_default();
             figures.has_snatched |= entry.event == AnnounceEvent::Completed;
             figures.is_complete |= entry.is_complete();
-            figures.has_leeched |= !entry.is_complete();
+            let is_silent = entry.event == AnnounceEvent::Stopped && entry.left.is_none();
+            figures.has_leeched |= !entry.is_complete() && !is_silent;
+            figures.was_removed = false;
         }
         match (entry.cause, entry.event) {
             (Cause::Announce, AnnounceEvent::Stopped) => torrent.say_goodbye(entry, user),
@@ -75,8 +79,8 @@ impl Model {
         let mut layout = Layout::new();
         let mut sums = (0, 0, 0);
         for (id, torrent) in &self.torrents {
-            let active: Vec<_> = torrent.peers.iter().filter(|(_, peer)| peer.is_active).collect();
-            let seeders = active.iter().filter(|(_, peer)| peer.is_complete).count();
+            let active: Vec<&Peer> = torrent.peers.values().flatten().filter(|peer| peer.is_active).collect();
+            let seeders = active.iter().filter(|peer| peer.is_complete).count();
             let leechers = active.len() - seeders;
             let snatches = torrent.users.values().filter(|user| user.has_snatched).count();
             sums = (sums.0 + torrent.announces, sums.1 + leechers, sums.2 + seeders);
@@ -92,11 +96,10 @@ impl Model {
             for (name, count) in [("leechers", leechers), ("seeders", seeders), ("snatches", snatches)] {
                 layout.entry(format!("t:i:{name}")).or_default().push(format!("{id}={count}"));
             }
-            for (peer_id, peer) in &torrent.peers {
-                layout.insert(format!("t:p:{id}:{peer_id}"), peer.words());
-            }
-            for (peer_id, peer) in active {
-                let until = peer.last + REAP;
+            for (peer_id, there) in &torrent.peers {
+                layout.insert(format!("t:p:{id}:{peer_id}"), shown(there).words());
+                let deadlines = there.iter().filter(|peer| peer.is_active).map(|peer| peer.last + REAP);
+                let Some(until) = deadlines.min() else { continue };
                 layout.insert(
                     format!("t:ptimeout:{id}:{peer_id}"),
                     vec!["1".to_owned(), format!("until {until}")],
@@ -121,71 +124,102 @@ impl Torrent {
     fn announce(&mut self, entry: &TrafficEntry, user: u64) {
         let dt = entry.since_last.unwrap_or_default().0;
         let speeds = (speed(entry.uploaded_delta, dt), speed(entry.downloaded_delta, dt));
-        if self.peers.get(&entry.peer_id).is_some_and(|peer| entry.at.0 < peer.last) {
+        if self.find(&entry.peer_id, user).is_some_and(|peer| entry.at.0 < peer.last) {
             return;
         }
-        self.spend(entry);
-        let peer = self.peers.entry(entry.peer_id).or_insert(Peer { first: entry.at.0, ..Peer::default() });
+        let peer = self.spend(entry, user);
         peer.is_active = true;
         peer.is_complete = entry.is_complete();
-        peer.user = user;
-        peer.last = entry.at.0;
         peer.speeds = speeds;
     }
 
     fn say_goodbye(&mut self, entry: &TrafficEntry, user: u64) {
-        let is_no_matter = |peer: &Peer| entry.at.0 < peer.last || peer.user != user;
-        if self.peers.get(&entry.peer_id).is_some_and(is_no_matter) {
+        if self.find(&entry.peer_id, user).is_some_and(|peer| entry.at.0 < peer.last) {
             return;
         }
-        self.spend(entry);
-        let peer = self.peers.entry(entry.peer_id).or_insert(Peer { first: entry.at.0, ..Peer::default() });
+        let peer = self.spend(entry, user);
         peer.is_active = false;
-        peer.is_complete = entry.is_complete();
-        peer.user = user;
-        peer.last = entry.at.0;
+        if entry.left.is_some() {
+            peer.is_complete = entry.is_complete();
+        }
         peer.speeds = (speed(0, 0), speed(0, 0));
+        self.tidy(&entry.peer_id);
     }
 
     fn vanish(&mut self, entry: &TrafficEntry, user: u64, dt: u32) {
-        if let Some(peer) = self.peers.get_mut(&entry.peer_id)
-            && peer.is_active
-            && peer.user == user
-            && peer.last <= entry.at.0 - dt
-        {
-            peer.is_active = false;
-            peer.speeds = (speed(0, 0), speed(0, 0));
+        let Some(peer) = self.find(&entry.peer_id, user) else { return };
+        if !peer.is_active || peer.last > entry.at.0 - dt {
+            return;
         }
+        peer.is_active = false;
+        peer.speeds = (speed(0, 0), speed(0, 0));
+        let there = self.peers.get_mut(&entry.peer_id).unwrap();
+        let position = there.iter().position(|peer| peer.user == user).unwrap();
+        let peer = there.remove(position);
+        there.push(peer);
+        self.users.get_mut(&user).unwrap().was_removed |= entry.cause == Cause::Removal;
+        self.tidy(&entry.peer_id);
     }
 
-    /// Time that passed while the peer was there.
-    fn spend(&mut self, entry: &TrafficEntry) {
-        if let Some(peer) = self.peers.get_mut(&entry.peer_id)
-            && peer.is_active
-            && entry.at.0 - peer.last <= REAP
-        {
+    fn find(&mut self, peer_id: &PeerId, user: u64) -> Option<&mut Peer> {
+        self.peers.get_mut(peer_id)?.iter_mut().find(|peer| peer.user == user)
+    }
+
+    /// Time that passed while the peer was there. Whoever is heard is last.
+    fn spend(&mut self, entry: &TrafficEntry, user: u64) -> &mut Peer {
+        let there = self.peers.entry(entry.peer_id).or_default();
+        let mut peer = match there.iter().position(|peer| peer.user == user) {
+            Some(position) => there.remove(position),
+            None => Peer { user, first: entry.at.0, last: entry.at.0, ..Peer::default() },
+        };
+        if peer.is_active && entry.at.0 - peer.last <= REAP {
             let gap = u64::from(entry.at.0 - peer.last);
             peer.total_s += gap;
-            self.users.get_mut(&peer.user).unwrap().active_s += gap;
+            self.users.get_mut(&user).unwrap().active_s += gap;
+        }
+        peer.last = entry.at.0;
+        there.push(peer);
+        there.last_mut().unwrap()
+    }
+
+    /// Once nobody is there, one of them is remembered.
+    fn tidy(&mut self, peer_id: &PeerId) {
+        let there = self.peers.get_mut(peer_id).unwrap();
+        if there.iter().all(|peer| !peer.is_active) {
+            let latest = there.iter().map(|peer| peer.last).max().unwrap();
+            let position = there.iter().rposition(|peer| peer.last == latest).unwrap();
+            let peer = there.swap_remove(position);
+            *there = vec![peer];
         }
     }
 
     fn list_users(&self, id: u64, layout: &mut Layout) {
         let active: BTreeSet<u64> =
-            self.peers.values().filter(|peer| peer.is_active).map(|peer| peer.user).collect();
+            self.peers.values().flatten().filter(|peer| peer.is_active).map(|peer| peer.user).collect();
         for (user, figures) in &self.users {
             let is_active = active.contains(user);
             let sets = [
                 ("active", is_active),
                 ("complete", figures.is_complete),
                 ("incomplete", !figures.is_complete),
-                ("hnr", !is_active && figures.has_leeched && figures.active_s < HIT_AND_RUN_S),
+                ("hnr", !is_active && figures.owes()),
             ];
             for (name, _) in sets.iter().filter(|(_, is_in)| *is_in) {
                 layout.entry(format!("t:u:{user}:{name}")).or_default().push(id.to_string());
             }
         }
     }
+}
+
+impl User {
+    fn owes(&self) -> bool {
+        self.has_leeched && !self.was_removed && self.active_s < HIT_AND_RUN_S
+    }
+}
+
+/// The latest who is active, else the latest.
+fn shown(there: &[Peer]) -> &Peer {
+    there.iter().max_by_key(|peer| (peer.is_active, peer.last)).unwrap()
 }
 
 impl Peer {

@@ -152,6 +152,16 @@ impl Turn for TestTurn {
     }
 }
 
+/// As the group of a mirror that has read everything.
+fn group_on(place: &Place, arguments: &[&str]) {
+    let names = KeyNames::new(&BaseNames::default(), place.redis().mode()).unwrap();
+    let command: Vec<&str> = ["XGROUP", arguments[0], names.traffic(), "mirror", "$"]
+        .into_iter()
+        .chain(arguments[1..].to_vec())
+        .collect();
+    place.cli(&command);
+}
+
 /// Knows torrents by the last bytes of their infohash and users by the value of their passkey, up to a number.
 pub struct Numbers;
 
@@ -201,6 +211,50 @@ pub fn mirror_on(
     Mirror::new(parts, settings, format!("{name}.reaper"))
 }
 
+/// Who is who as the test says, for torrents whose names change.
+#[derive(Default)]
+pub struct Changing {
+    pub torrents: std::sync::Mutex<std::collections::HashMap<InfoHash, u64>>,
+    pub removed: std::sync::Mutex<Vec<u64>>,
+}
+
+impl Changing {
+    pub fn put(&self, torrent: u64, info_hash: InfoHash) {
+        let mut torrents = self.torrents.lock().unwrap();
+        torrents.retain(|_, other| *other != torrent);
+        torrents.insert(info_hash, torrent);
+    }
+
+    pub fn remove(&self, torrent: u64) {
+        self.torrents.lock().unwrap().retain(|_, other| *other != torrent);
+        self.removed.lock().unwrap().push(torrent);
+    }
+}
+
+impl Directory for Changing {
+    fn user_of(&self, passkey: &Passkey) -> Option<UserId> {
+        Numbers.user_of(passkey)
+    }
+
+    fn torrent_of(&self, info_hash: &InfoHash) -> Option<(TorrentId, InfoHash)> {
+        let torrent = *self.torrents.lock().unwrap().get(info_hash)?;
+        TorrentId::new(torrent).map(|torrent| (torrent, *info_hash))
+    }
+
+    fn is_removed(&self, torrent: TorrentId, _info_hash: &InfoHash) -> bool {
+        self.removed.lock().unwrap().contains(&torrent.get())
+    }
+}
+
+/// A mirror that is told who is who.
+pub fn mirror_told_by(rig: &Rig, directory: Arc<dyn Directory>) -> Mirror {
+    let redis = rig.place.redis();
+    let names = MirrorNames::new(&MirrorTemplates::default(), redis.mode()).unwrap();
+    let (journal, turn, clock) = (journal_on(redis.clone()), rig.turn.clone(), Arc::new(rig.clock.clone()));
+    let parts = MirrorParts { journal, redis, names, turn, directory, clock };
+    Mirror::new(parts, MirrorSettings::default(), "told.reaper".to_owned())
+}
+
 impl Rig {
     pub fn on(place: Place) -> Rig {
         Rig::with(place, MirrorSettings::default())
@@ -212,7 +266,13 @@ impl Rig {
         let turn = Arc::new(TestTurn::default());
         let mirror = mirror_on(place.redis(), turn.clone(), &clock, settings, "test");
         let journal = journal_on(place.redis());
+        group_on(&place, &["CREATE", "MKSTREAM"]);
         Rig { place, clock, start, turn, mirror: Arc::new(mirror), journal }
+    }
+
+    /// As if everything in the journal had been applied, and some of it lost on the way.
+    pub fn catch_up(&self) {
+        group_on(&self.place, &["SETID"]);
     }
 
     /// Another mirror on the same Redis, as after a restart.
@@ -287,6 +347,10 @@ pub struct Announce {
     pub moved: (u64, u64),
     /// Whether the entry has the fourteen fields only.
     pub is_foreign: bool,
+    /// Whether our tracker heard the client's counters.
+    pub has_totals: bool,
+    /// The number in the torrent's infohash, if it is not the torrent's.
+    pub named: Option<u64>,
 }
 
 /// A heartbeat of a user's first client.
@@ -302,6 +366,8 @@ pub fn leeches(user: u64, torrent: u64, at: u32) -> Announce {
         dt: 0,
         moved: (0, 0),
         is_foreign: false,
+        has_totals: false,
+        named: None,
     }
 }
 
@@ -335,6 +401,14 @@ impl Announce {
         Announce { moved: (up, down), dt, ..self }
     }
 
+    pub fn named(self, number: u64) -> Self {
+        Announce { named: Some(number), ..self }
+    }
+
+    pub fn is_removed(self) -> Self {
+        Announce { cause: Cause::Removal, ..self.stops() }
+    }
+
     pub fn foreign(self) -> Self {
         Announce { is_foreign: true, ..self }
     }
@@ -342,7 +416,7 @@ impl Announce {
     pub fn fields(&self, start: UnixTime) -> Fields {
         let mut fields = Fields::new();
         fields.push_text("passkey", passkey(self.user));
-        fields.push_text("infohash", info_hash(self.torrent));
+        fields.push_text("infohash", info_hash(self.named.unwrap_or(self.torrent)));
         fields.push_text("peer_id", peer_id(self.peer));
         fields.push("port", "6881");
         fields.push("ip", "10.0.0.1");
@@ -355,6 +429,13 @@ impl Announce {
         fields.push_text("dt", self.dt);
         fields.push("interval", "1800");
         fields.push("min_interval", "900");
+        if !self.is_foreign && self.has_totals {
+            fields.push("node", "00000000000000ab");
+            fields.push_text("sid", format!("{:016x}-0000002a", self.peer));
+            fields.push_text("up", self.at);
+            fields.push_text("down", self.at);
+            fields.push("key", "0badcafe");
+        }
         if !self.is_foreign {
             fields.push("cause", self.cause.name());
             fields.push_text("user", self.user);

@@ -196,3 +196,100 @@ async fn more_entries_of_one_torrent_than_a_script_takes_at_once() {
     assert_eq!(rig.holds(&torrent_key(1)).await, counts(1800, 0, 0, 0));
     assert_eq!(rig.holds("t:stats:leechers").await, ["0"]);
 }
+
+#[tokio::test]
+async fn m5_two_users_under_one_peer_id_both_count_and_neither_takes_the_others_time() {
+    let rig = Rig::on(Place::single());
+    let (one, other) = (leeches(1, 1, 0).by(77), seeds(2, 1, 0).by(77));
+    let at = |at: u32, announce: Announce| Announce { at, ..announce };
+    play(
+        &rig,
+        &[
+            &[one, at(10, other), at(600, one)],
+            &[at(1200, other), at(1300, one), at(1310, leeches(3, 1, 0).by(77).stops())],
+            &[at(1400, one.stops())],
+            &[at(1500, other.falls_silent(300)), at(1600, one)],
+        ],
+    )
+    .await;
+    // Told again, each is told of.
+    let arrivals = rig.arrivals(&[at(1700, other), at(1710, one)]);
+    rig.offer(&arrivals).await.unwrap();
+    let right = rig.place.layout().await;
+    rig.place.cli(&["DEL", "t:u:1:active", "t:u:2:active"]);
+    rig.offer(&arrivals).await.unwrap();
+    assert_same(&rig.place.layout().await, &right);
+}
+
+#[tokio::test]
+async fn odd_values_of_one_torrent_stop_nobody() {
+    let rig = Rig::on(Place::single());
+    rig.hear(&[leeches(1, 1, 0), seeds(2, 2, 0)]).await;
+    rig.place.cli(&["HSET", &torrent_key(1), "seeders", "many", "leechers", "-5", "announces", "1e400"]);
+    let peer = peer_key(&leeches(1, 1, 0));
+    rig.place.cli(&["HDEL", &peer, "last_announce", "user_id"]);
+    rig.place.cli(&["HSET", &peer, "total_time", "for ever", "first_announce", "inf"]);
+    rig.place.cli(&["HSET", &peer_key(&leeches(3, 1, 0)), "active", "1", "user_id", "x"]);
+    rig.hear(&[leeches(1, 1, 60), leeches(3, 1, 60), seeds(2, 2, 60)]).await;
+    assert_eq!(rig.holds(&torrent_key(1)).await, counts(3, 2, 0, 0));
+    assert_eq!(rig.holds(&torrent_key(2)).await, counts(2, 0, 1, 0));
+    assert!(rig.holds(&peer).await.contains(&"total_time=60".to_owned()));
+    // Ours is another type altogether: that torrent is left out, with a count.
+    rig.place.cli(&["DEL", "t:m:1"]);
+    rig.place.cli(&["SET", "t:m:1", "mine"]);
+    rig.hear(&[leeches(1, 1, 90), seeds(2, 2, 90)]).await;
+    assert_eq!(rig.mirror.counters().damaged, 1);
+    assert_eq!(rig.holds(&torrent_key(2)).await, counts(3, 0, 1, 0));
+    let peer = (domain::TorrentId::new(1).unwrap(), peer_id(1001));
+    assert_eq!(rig.mirror.reap(&[peer], views::mirror::Found::ByMessage).await.unwrap(), 0);
+    assert!(rig.mirror.reconcile_step().await.is_ok());
+}
+
+#[tokio::test]
+async fn m8_a_goodbye_that_does_not_say_what_is_left_says_nothing_about_it() {
+    let rig = Rig::on(Place::single());
+    let unknown = |announce: Announce| Announce { left: u64::MAX, ..announce.stops() };
+    play(&rig, &[&[seeds(1, 1, 0), leeches(2, 1, 0)], &[unknown(seeds(1, 1, 10)), unknown(seeds(2, 1, 10))]])
+        .await;
+    assert_eq!(rig.holds("t:u:1:complete").await, ["1"]);
+    assert_eq!(rig.holds("t:u:1:hnr").await, [""; 0], "it never leeched");
+    assert!(rig.holds(&peer_key(&seeds(1, 1, 0))).await.contains(&"completed=1".to_owned()));
+}
+
+#[tokio::test]
+async fn ids_that_no_number_of_lua_holds_are_told_apart() {
+    let rig = Rig::on(Place::single());
+    let mut arrivals = rig.arrivals(&[leeches(1, 1, 0), leeches(1, 1, 1), leeches(1, 1, 2)]);
+    let seqs = [u64::MAX - 2, u64::MAX - 1, u64::MAX];
+    for (arrival, seq) in arrivals.iter_mut().zip(seqs) {
+        arrival.id = journal::EntryId { ms: 9_007_199_254_740_993, seq };
+    }
+    for arrival in &arrivals {
+        rig.offer(std::slice::from_ref(arrival)).await.unwrap();
+    }
+    rig.offer(&arrivals).await.unwrap();
+    assert_eq!(rig.holds(&torrent_key(1)).await, counts(3, 1, 0, 0));
+    assert_eq!((rig.mirror.counters().applied, rig.mirror.counters().repeated), (3, 3));
+}
+
+#[tokio::test]
+async fn entries_behind_the_watermark_of_a_journal_that_is_gone_are_applied() {
+    let rig = Rig::on(Place::single());
+    let mut before = rig.arrivals(&[leeches(1, 1, 0), leeches(2, 2, 0)]);
+    for arrival in &mut before {
+        arrival.id.ms = 9_000_000_000_000;
+    }
+    rig.offer(&before).await.unwrap();
+    let announce = seeds(3, 1, 10);
+    let token = journal::AppendToken { producer: "crowd".to_owned(), number: 1 };
+    rig.journal.append(journal::Lane::Traffic, &[announce.fields(rig.start)], &token).await.unwrap();
+    let stored = rig.journal.list(journal::Lane::Traffic, journal::EntryId::ZERO, 1).await.unwrap();
+    let mut arrivals = rig.arrivals(&[announce]);
+    arrivals[0].id = stored[0].id;
+    assert!(matches!(rig.offer(&arrivals).await, Err(ViewError::Transient { .. })));
+    for _ in 0..2 {
+        rig.offer(&arrivals).await.unwrap();
+        assert_eq!(rig.holds(&torrent_key(1)).await, counts(2, 1, 1, 0));
+    }
+    assert_eq!(rig.mirror.counters().went_back, 1);
+}
