@@ -7,6 +7,8 @@ ARGS ?=
 CHAOS_KILLS ?= 300
 # How many tests of one file run at the same time: most of them wait for servers, so more than there are cores.
 TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
+# How many test programs run at the same time, with so many tests each.
+TEST_JOBS ?= $(shell nproc)
 # How many people there are under `make load`. Each is an open file, of the server and of the test.
 LOAD_SESSIONS ?= 15000
 # How long each fuzz target runs under `make fuzz`.
@@ -26,7 +28,7 @@ run: compiler ## build for speed and start the server (DATA=./data, ARGS="--conf
 test: toolchain ## install what the tests need, then check format and lints and run every test
 	./scripts/install-test-needs.sh
 	@$(MAKE) --no-print-directory lint
-	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace
+	RUST_TEST_THREADS=$(TEST_THREADS) TEST_JOBS=$(TEST_JOBS) ./scripts/run-tests.py
 
 chaos: compiler ## kill servers at random while clients announce, and check every byte (CHAOS_KILLS=300, CHAOS_SEED=N)
 	CHAOS_KILLS=$(CHAOS_KILLS) cargo test --package rollcall --test chaos -- --nocapture

@@ -48,6 +48,7 @@ settings config print >"$work/rollcall.toml"
 install_file 640 "$work/rollcall.toml" etc/rollcall/rollcall.toml
 install_file 640 deploy/debian/rollcall.env etc/rollcall/rollcall.env
 install_file 644 deploy/systemd/rollcall.service usr/lib/systemd/system/rollcall.service
+install_file 644 deploy/systemd/rollcall@.service usr/lib/systemd/system/rollcall@.service
 install_file 644 deploy/debian/sysusers.conf usr/lib/sysusers.d/rollcall.conf
 
 # The manual: the help of every command.

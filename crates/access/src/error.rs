@@ -8,6 +8,7 @@ use sqlx::postgres::PgDatabaseError;
 
 use crate::clients::ClientPrefix;
 use crate::keys::KeyId;
+use crate::ports::PortRange;
 use crate::whitelist::LineError;
 
 /// What SQLite reports for a row that breaks a rule of its table.
@@ -89,6 +90,9 @@ pub enum AccessError {
     /// There is no such client prefix.
     #[error("no client has the prefix {0}")]
     UnknownClient(ClientPrefix),
+    /// There is no such ban.
+    #[error("no port of {0} is banned: see rollcall port list")]
+    PortsNotBanned(PortRange),
     /// More bytes than a signed SQL integer holds.
     #[error("a torrent of {0} bytes cannot be: the most is 9223372036854775807")]
     TooManyBytes(u64),
@@ -106,6 +110,12 @@ pub enum AccessError {
     /// How the verify endpoint is to be asked makes no sense.
     #[error("the verify endpoint cannot be asked: {0}")]
     VerifyEndpoint(String),
+    /// Keys are not removed because a database is empty.
+    #[error(
+        "the database has no {0}, so that all their keys would be removed: check --data and database.url, or add \
+         --allow-empty if that is meant"
+    )]
+    NothingToKeep(&'static str),
     /// Redis, where the whitelist is, does not do what was asked.
     #[error(transparent)]
     Redis(#[from] Trouble),

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use domain::{InfoHash, UserId};
+use domain::clock::{Clock, SystemClock};
+use domain::{InfoHash, Passkey, UserId};
 use tokio::time::MissedTickBehavior;
 
 use crate::error::AccessError;
@@ -42,16 +43,23 @@ const WARN_EVERY: Duration = Duration::from_secs(60);
 /// What became of somebody or something, told after the gate knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
-    /// A user was added or enabled, or has a new passkey.
+    /// A user was added or enabled, or has a new passkey or other slots.
     UserAdmitted(UserId),
     /// A user was removed or disabled: their peers must go.
     UserRemoved(UserId),
-    /// A torrent was added or enabled, or its v2 hash or id changed.
+    /// A torrent was added, enabled or approved, or its v2 hash, id or slots changed.
     TorrentAdmitted(InfoHash),
     /// A torrent was removed or disabled, or is known by another name now: its peers must go.
     TorrentRemoved(InfoHash),
     /// The list of clients changed.
     ClientsChanged,
+    /// The list of banned ports changed.
+    PortsChanged,
+    /// A passkey means something else than before: it is somebody's now, or nobody's, or its owner was enabled or
+    /// disabled. Comes besides the others, for whoever keeps a copy.
+    PasskeyChanged(Passkey),
+    /// An infohash of either kind means something else than before, likewise.
+    NameChanged(InfoHash),
 }
 
 /// What is counted.
@@ -68,7 +76,7 @@ pub struct FollowCounters {
 }
 
 impl FollowCounters {
-    fn note(&self, is_failure: bool) {
+    pub(crate) fn note(&self, is_failure: bool) {
         if is_failure {
             self.failures.fetch_add(1, Ordering::Relaxed);
             self.failures_in_a_row.fetch_add(1, Ordering::Relaxed);
@@ -90,6 +98,7 @@ pub struct Follower {
     poll_every: Duration,
     log_rows_max: u32,
     counters: Arc<FollowCounters>,
+    clock: Arc<dyn Clock>,
 }
 
 impl fmt::Debug for Follower {
@@ -111,6 +120,7 @@ pub async fn load(store: Store, gate: Arc<Gate>) -> Result<Follower, AccessError
         poll_every: POLL_EVERY,
         log_rows_max: LOG_ROWS_MAX,
         counters: Arc::default(),
+        clock: Arc::new(SystemClock),
     };
     follower.reload(&mut |_| ()).await?;
     Ok(follower)
@@ -126,6 +136,12 @@ impl Follower {
     /// Keeps this many changes in the log instead of 100,000.
     pub fn log_rows_max(mut self, rows: u32) -> Self {
         self.log_rows_max = rows;
+        self
+    }
+
+    /// Goes by this clock instead of the system's; it tells when a torrent was approved.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
         self
     }
 
@@ -163,7 +179,7 @@ impl Follower {
                 }
                 News::Batch(batch) => {
                     self.known = Some(batch.up_to.clone());
-                    Applier::new(&self.gate, on_change).take_in(batch);
+                    Applier::new(&self.gate, on_change, self.clock.now()).take_in(batch);
                 }
                 News::Lost => {
                     tracing::info!(
@@ -198,7 +214,7 @@ impl Follower {
     async fn reload(&mut self, on_change: &mut impl FnMut(Change)) -> Result<(), AccessError> {
         let mut log = self.take_log().await?;
         let known = log.begin_view().await.map_err(|error| self.store.explain(error))?;
-        let mut applier = Applier::new(&self.gate, on_change);
+        let mut applier = Applier::new(&self.gate, on_change, self.clock.now());
         let outcome = apply::read_all(log.tables(), &mut applier).await;
         // Even a reload that broke off has changed what it had read by then.
         applier.finish();

@@ -9,7 +9,8 @@
 //!   changes arrive.
 //! - A stranger, or somebody whom others vouch for, is let in only by a verdict that is fresh
 //!   ([`crate::vouching`]); where there is none, whoever asked is told to ask.
-//! - The last passkey of a removed user is known for a while longer: the goodbye of their peers is written under it.
+//! - The last passkey of a removed user and the number of a removed torrent are known for a while longer: the goodbye
+//!   of their peers is written under these.
 //!
 //! # Deliberately absent
 //!
@@ -22,9 +23,16 @@ use arc_swap::ArcSwap;
 use domain::{InfoHash, Passkey, PeerId, TorrentId, UnixTime, UserId};
 
 use crate::clients::ClientRules;
+use crate::ports::{PortBans, PortRange};
 use crate::removed::Removed;
+use crate::slots::LeechSlots;
 use crate::vouching::Strangers;
 use crate::vouching::strangers::Standing;
+
+mod terms;
+
+pub use terms::{Approval, TorrentGrant, TorrentTerms, UserTerms};
+use terms::{TorrentRecord, UserGrant};
 
 type Map<K, V> = papaya::HashMap<K, V, foldhash::fast::RandomState>;
 
@@ -37,6 +45,12 @@ pub struct Admission {
     pub torrent: TorrentId,
     /// The torrent's one name: a hybrid torrent announced by its v2 hash is found here under its v1 hash.
     pub info_hash: InfoHash,
+    /// Whether the torrent still awaits approval.
+    pub approval: Approval,
+    /// How many torrents the user may leech at once.
+    pub user_slots: LeechSlots,
+    /// How many peers may leech the torrent at once.
+    pub torrent_slots: LeechSlots,
 }
 
 /// Why somebody is not let in. What `Display` writes is told to the client (T2).
@@ -57,6 +71,11 @@ pub enum Refusal {
     /// The program is not on the list, or is forbidden.
     #[error("this client or its version is not allowed: see the site's list of clients")]
     ClientNotAllowed,
+    /// The client listens on a port that is banned.
+    #[error(
+        "the port your client listens on is not allowed here: choose another in its settings, above 49152"
+    )]
+    PortBanned,
     /// Nobody here has this passkey, and whoever may vouch for it cannot be asked.
     #[error("this passkey cannot be checked right now: try again later")]
     CannotCheck,
@@ -79,12 +98,13 @@ impl From<Refusal> for Denied {
 
 impl Refusal {
     /// Every refusal, for tables of counters.
-    pub const ALL: [Refusal; 6] = [
+    pub const ALL: [Refusal; 7] = [
         Refusal::UnknownPasskey,
         Refusal::UserDisabled,
         Refusal::UnknownTorrent,
         Refusal::TorrentDisabled,
         Refusal::ClientNotAllowed,
+        Refusal::PortBanned,
         Refusal::CannotCheck,
     ];
 
@@ -96,50 +116,9 @@ impl Refusal {
             Refusal::UnknownTorrent => "unknown_torrent",
             Refusal::TorrentDisabled => "torrent_disabled",
             Refusal::ClientNotAllowed => "client_not_allowed",
+            Refusal::PortBanned => "port_banned",
             Refusal::CannotCheck => "cannot_check",
         }
-    }
-}
-
-/// What an infohash stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TorrentGrant {
-    /// The torrent's number.
-    pub id: TorrentId,
-    /// The torrent's one name (see [`Admission::info_hash`]).
-    pub info_hash: InfoHash,
-    /// Whether it may be announced.
-    pub enabled: bool,
-}
-
-/// Whom a passkey stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct UserGrant {
-    pub(crate) id: UserId,
-    pub(crate) enabled: bool,
-    /// Not ours: counts only together with a verdict.
-    pub(crate) vouched: bool,
-}
-
-/// What the gate knows of a user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct UserRecord {
-    passkey: Passkey,
-    enabled: bool,
-    vouched: bool,
-}
-
-/// What the gate knows of a torrent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct TorrentRecord {
-    info_hash: InfoHash,
-    info_hash_v2: Option<InfoHash>,
-    enabled: bool,
-}
-
-impl TorrentRecord {
-    fn names(&self) -> impl Iterator<Item = InfoHash> + use<> {
-        [Some(self.info_hash), self.info_hash_v2].into_iter().flatten()
     }
 }
 
@@ -147,11 +126,13 @@ impl TorrentRecord {
 #[derive(Debug, Default)]
 pub struct Gate {
     by_passkey: Map<Passkey, UserGrant>,
-    users: Map<UserId, UserRecord>,
+    users: Map<UserId, UserTerms>,
     by_info_hash: Map<InfoHash, TorrentGrant>,
     torrents: Map<TorrentId, TorrentRecord>,
     clients: ArcSwap<ClientRules>,
-    removed: Removed,
+    banned_ports: PortBans,
+    removed_users: Removed<UserId, Passkey>,
+    removed_names: Removed<InfoHash, TorrentId>,
     /// None where strangers are simply unknown.
     strangers: Option<Arc<Strangers>>,
     /// Held by writers only: each changes two maps, which must not interleave.
@@ -182,7 +163,8 @@ impl Gate {
         peer_id: &PeerId,
         now: UnixTime,
     ) -> Result<Admission, Denied> {
-        let user = self.admit_user(passkey, now)?;
+        let holder = self.holder(passkey);
+        let user = self.judge(holder, |strangers| strangers.standing(passkey, now))?;
         let torrent = self.torrent(info_hash).ok_or(Refusal::UnknownTorrent)?;
         if !torrent.enabled {
             return Err(Refusal::TorrentDisabled.into());
@@ -190,13 +172,19 @@ impl Gate {
         if !self.allows_client(peer_id) {
             return Err(Refusal::ClientNotAllowed.into());
         }
-        Ok(Admission { user, torrent: torrent.id, info_hash: torrent.info_hash })
+        Ok(Admission {
+            user,
+            torrent: torrent.id,
+            info_hash: torrent.info_hash,
+            approval: torrent.approval,
+            user_slots: holder.map_or(LeechSlots::DEFAULT, |grant| grant.leech_slots),
+            torrent_slots: torrent.leech_slots,
+        })
     }
 
     /// Whose passkey this is; enough for a scrape.
     pub fn admit_user(&self, passkey: &Passkey, now: UnixTime) -> Result<UserId, Denied> {
-        let standing = |strangers: &Arc<Strangers>| strangers.standing(passkey, now);
-        self.judge(self.holder(passkey), standing)
+        self.judge(self.holder(passkey), |strangers| strangers.standing(passkey, now))
     }
 
     /// Whoever is ours is judged by the grant alone, everybody else by their standing as well.
@@ -239,21 +227,40 @@ impl Gate {
         self.torrent(info_hash).map(|grant| grant.id)
     }
 
+    /// The number of the torrent with this infohash, or of the one that had it until lately; for events of peers that
+    /// expired or were turned out.
+    pub fn torrent_of_departed(&self, info_hash: &InfoHash) -> Option<TorrentId> {
+        self.torrent_of(info_hash).or_else(|| self.removed_names.get(info_hash))
+    }
+
+    /// Whether a torrent of this name is known to have been removed: nobody has this number any longer, and the name
+    /// was given up lately or is another torrent's. False where nobody remembers.
+    pub fn is_torrent_removed(&self, torrent: TorrentId, info_hash: &InfoHash) -> bool {
+        let holder = self.torrent_of(info_hash);
+        let was_its = || self.removed_names.get(info_hash) == Some(torrent);
+        self.info_hash_of(torrent).is_none() && holder.map_or_else(was_its, |holder| holder != torrent)
+    }
+
     /// Whether a client that calls itself `peer_id` may announce.
     pub fn allows_client(&self, peer_id: &PeerId) -> bool {
         self.clients.load().allows(peer_id)
+    }
+
+    /// Whether a client may listen on this port.
+    pub fn allows_port(&self, port: u16) -> bool {
+        !self.banned_ports.contain(port)
     }
 
     /// The present passkey of a user, enabled or not, or the last one of a user who was removed lately; for events of
     /// peers that expired or were turned out.
     pub fn passkey_of(&self, user: UserId) -> Option<Passkey> {
         let present = self.users.pin().get(&user).map(|record| record.passkey);
-        present.or_else(|| self.removed.passkey_of(user))
+        present.or_else(|| self.removed_users.get(&user))
     }
 
-    /// How many removed users were forgotten to make room for others who were removed later.
+    /// How many removed users and torrents were forgotten to make room for others that were removed later.
     pub fn removed_users_forgotten(&self) -> u64 {
-        self.removed.forgotten()
+        self.removed_users.forgotten() + self.removed_names.forgotten()
     }
 
     /// Whether a user is known and let in.
@@ -265,9 +272,14 @@ impl Gate {
         })
     }
 
+    /// Whether a user is known and not let in, whoever vouches for them.
+    pub fn is_barred(&self, user: UserId) -> bool {
+        self.users.pin().get(&user).is_some_and(|record| !record.enabled)
+    }
+
     /// The one name of a torrent, enabled or not.
     pub fn info_hash_of(&self, torrent: TorrentId) -> Option<InfoHash> {
-        self.torrents.pin().get(&torrent).map(|record| record.info_hash)
+        self.torrents.pin().get(&torrent).map(|record| record.terms.info_hash)
     }
 
     /// How many users are known, enabled or not.
@@ -280,6 +292,11 @@ impl Gate {
         self.torrents.len()
     }
 
+    /// How many ports are banned.
+    pub fn banned_port_count(&self) -> u32 {
+        self.banned_ports.count()
+    }
+
     /// How many client prefixes are known, allowed or forbidden.
     pub fn client_count(&self) -> usize {
         self.clients.load().len()
@@ -288,27 +305,30 @@ impl Gate {
 
 /// What the follower writes. One writer at a time; readers go on.
 impl Gate {
-    /// Takes in a user, new or changed. Tells whether that changed anything.
+    /// Takes in a user of ours to whom no other terms apply. Tells whether that changed anything.
     pub fn put_user(&self, user: UserId, passkey: Passkey, enabled: bool) -> bool {
-        self.put_record(user, UserRecord { passkey, enabled, vouched: false })
+        let leech_slots = LeechSlots::DEFAULT;
+        self.put_user_on_terms(user, UserTerms { passkey, enabled, vouched: false, leech_slots })
     }
 
     /// Takes in a user who is not ours: they are let in as long as somebody vouches for them.
     pub fn put_vouched_user(&self, user: UserId, passkey: Passkey, enabled: bool) -> bool {
-        self.put_record(user, UserRecord { passkey, enabled, vouched: true })
+        let leech_slots = LeechSlots::DEFAULT;
+        self.put_user_on_terms(user, UserTerms { passkey, enabled, vouched: true, leech_slots })
     }
 
-    fn put_record(&self, user: UserId, record: UserRecord) -> bool {
+    /// Takes in a user, new or changed. Tells whether that changed anything.
+    pub fn put_user_on_terms(&self, user: UserId, terms: UserTerms) -> bool {
         let _writing = self.lock_writers();
         let (by_passkey, users) = (self.by_passkey.pin(), self.users.pin());
-        let UserRecord { passkey, enabled, vouched } = record;
-        let grant = UserGrant { id: user, enabled, vouched };
+        let UserTerms { passkey, enabled, vouched, leech_slots } = terms;
+        let grant = UserGrant { id: user, enabled, vouched, leech_slots };
         let before = users.get(&user).copied();
-        if before == Some(record) && by_passkey.get(&passkey) == Some(&grant) {
+        if before == Some(terms) && by_passkey.get(&passkey) == Some(&grant) {
             return false;
         }
         by_passkey.insert(passkey, grant);
-        users.insert(user, record);
+        users.insert(user, terms);
         if let Some(old) = before.filter(|old| old.passkey != passkey) {
             self.forget_passkey(old.passkey, user);
         }
@@ -321,13 +341,13 @@ impl Gate {
         let users = self.users.pin();
         let Some(record) = users.get(&user).copied() else { return false };
         // First, so that a reader finds the passkey in one place or the other.
-        self.removed.remember(user, record.passkey);
+        self.removed_users.remember(user, record.passkey);
         users.remove(&user);
         self.forget_passkey(record.passkey, user);
         true
     }
 
-    /// Takes in a torrent, new or changed. Tells whether that changed anything.
+    /// Takes in a torrent that is approved and to which no other terms apply. Tells whether that changed anything.
     pub fn put_torrent(
         &self,
         torrent: TorrentId,
@@ -335,20 +355,30 @@ impl Gate {
         info_hash_v2: Option<InfoHash>,
         enabled: bool,
     ) -> bool {
+        let leech_slots = LeechSlots::DEFAULT;
+        let terms = TorrentTerms { info_hash, info_hash_v2, enabled, approved: true, leech_slots };
+        self.put_torrent_on_terms(torrent, terms, UnixTime(0))
+    }
+
+    /// Takes in a torrent, new or changed; `now` is when it is approved, if it was not. Tells whether that changed
+    /// anything.
+    pub fn put_torrent_on_terms(&self, torrent: TorrentId, terms: TorrentTerms, now: UnixTime) -> bool {
         let _writing = self.lock_writers();
         let (by_info_hash, torrents) = (self.by_info_hash.pin(), self.torrents.pin());
-        let record = TorrentRecord { info_hash, info_hash_v2, enabled };
-        let grant = TorrentGrant { id: torrent, info_hash, enabled };
         let before = torrents.get(&torrent).copied();
-        if before == Some(record) && record.names().all(|name| by_info_hash.get(&name) == Some(&grant)) {
+        let approval = before.map_or(Approval::ALWAYS, |record| record.approval).then(terms.approved, now);
+        let record = TorrentRecord { terms, approval };
+        let TorrentTerms { info_hash, enabled, leech_slots, .. } = terms;
+        let grant = TorrentGrant { id: torrent, info_hash, enabled, approval, leech_slots };
+        if before == Some(record) && terms.names().all(|name| by_info_hash.get(&name) == Some(&grant)) {
             return false;
         }
-        for name in record.names() {
+        for name in terms.names() {
             by_info_hash.insert(name, grant);
         }
         torrents.insert(torrent, record);
-        for old_name in before.iter().flat_map(TorrentRecord::names) {
-            if record.names().all(|name| name != old_name) {
+        for old_name in before.iter().flat_map(|record| record.terms.names()) {
+            if terms.names().all(|name| name != old_name) {
                 self.forget_info_hash(old_name, torrent);
             }
         }
@@ -360,10 +390,10 @@ impl Gate {
         let _writing = self.lock_writers();
         let torrents = self.torrents.pin();
         let record = *torrents.remove(&torrent)?;
-        for name in record.names() {
+        for name in record.terms.names() {
             self.forget_info_hash(name, torrent);
         }
-        Some(record.info_hash)
+        Some(record.terms.info_hash)
     }
 
     /// Replaces the list of clients. Tells whether that changed anything.
@@ -374,6 +404,30 @@ impl Gate {
             self.clients.store(rules.into());
         }
         changed
+    }
+
+    /// Replaces the list of banned ports. Tells whether that changed anything.
+    pub fn set_banned_ports(&self, ranges: impl IntoIterator<Item = PortRange>) -> bool {
+        let _writing = self.lock_writers();
+        self.banned_ports.replace(ranges)
+    }
+
+    /// The names of a torrent, enabled or not: the one it is known by first.
+    pub(crate) fn names_of(&self, torrent: TorrentId) -> Option<(InfoHash, Option<InfoHash>)> {
+        self.torrents.pin().get(&torrent).map(|record| (record.terms.info_hash, record.terms.info_hash_v2))
+    }
+
+    /// The passkeys of all users of our own for whom `is_wanted` holds.
+    pub(crate) fn passkeys_where(&self, mut is_wanted: impl FnMut(&Passkey) -> bool) -> Vec<Passkey> {
+        let users = self.users.pin();
+        let own = users.values().filter(|record| !record.vouched).map(|record| record.passkey);
+        own.filter(|passkey| is_wanted(passkey)).collect()
+    }
+
+    /// The names of all torrents, of both kinds, for which `is_wanted` holds.
+    pub(crate) fn names_where(&self, mut is_wanted: impl FnMut(&InfoHash) -> bool) -> Vec<InfoHash> {
+        let torrents = self.torrents.pin();
+        torrents.values().flat_map(|record| record.terms.names()).filter(|name| is_wanted(name)).collect()
     }
 
     /// The users for whom `is_gone` holds.
@@ -402,6 +456,8 @@ impl Gate {
     fn forget_info_hash(&self, info_hash: InfoHash, owner: TorrentId) {
         let by_info_hash = self.by_info_hash.pin();
         if by_info_hash.get(&info_hash).is_some_and(|grant| grant.id == owner) {
+            // First, so that a reader finds the number in one place or the other.
+            self.removed_names.remember(info_hash, owner);
             by_info_hash.remove(&info_hash);
         }
     }

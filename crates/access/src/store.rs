@@ -1,4 +1,4 @@
-//! Users, torrents and client prefixes in SQLite, PostgreSQL or MariaDB.
+//! Users, torrents, client prefixes and banned ports in SQLite, PostgreSQL or MariaDB.
 //!
 //! # Guarantees
 //!
@@ -24,6 +24,7 @@ pub(crate) mod adopted;
 pub(crate) mod clients;
 pub(crate) mod mysql;
 mod occupied;
+mod ports;
 pub(crate) mod postgres;
 pub(crate) mod rows;
 pub(crate) mod sqlite;
@@ -32,8 +33,8 @@ pub(crate) mod torrents;
 pub(crate) mod users;
 
 pub use adopted::{Adopted, Adoption, AdoptionTerms};
-pub use torrents::{NewTorrent, Torrent};
-pub use users::{NewUser, User};
+pub use torrents::{NewTorrent, Torrent, TorrentChange};
+pub use users::{NewUser, User, UserChange};
 
 use mysql::MySqlTables;
 use postgres::PgTables;

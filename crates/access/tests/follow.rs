@@ -42,9 +42,11 @@ impl Running {
     }
 }
 
+/// What a poll reports, but for what only whoever keeps a copy needs.
 async fn poll(follower: &mut Follower) -> Vec<Change> {
     let mut changes = Vec::new();
     follower.poll(&mut |change| changes.push(change)).await.unwrap();
+    changes.retain(|change| !matches!(change, Change::PasskeyChanged(_) | Change::NameChanged(_)));
     changes
 }
 

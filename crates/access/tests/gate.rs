@@ -38,7 +38,7 @@ fn t2_every_refusal_has_a_clear_text_and_a_label_of_its_own() {
     let texts: std::collections::HashSet<String> = Refusal::ALL.iter().map(ToString::to_string).collect();
     let labels: std::collections::HashSet<&str> =
         Refusal::ALL.iter().map(|refusal| refusal.label()).collect();
-    assert_eq!((texts.len(), labels.len()), (6, 6));
+    assert_eq!((texts.len(), labels.len()), (7, 7));
     assert!(texts.iter().all(|text| text.contains(": ") && text.len() < 120));
 }
 
@@ -89,6 +89,26 @@ fn the_passkey_of_a_user_removed_a_moment_ago_is_still_known() {
     gate.put_user(user_id(7), passkey(70), true);
     assert_eq!(gate.passkey_of(user_id(7)), Some(passkey(70)), "the present one comes first");
     assert_eq!(gate.removed_users_forgotten(), 0);
+}
+
+#[test]
+fn the_number_of_a_torrent_removed_a_moment_ago_is_still_known() {
+    let gate = Gate::default();
+    gate.put_torrent(torrent_id(3), info_hash(3), Some(info_hash(33)), true);
+    assert!(!gate.is_torrent_removed(torrent_id(3), &info_hash(3)));
+    gate.remove_torrent(torrent_id(3));
+    for name in [info_hash(3), info_hash(33)] {
+        assert_eq!(gate.torrent_of(&name), None);
+        assert_eq!(gate.torrent_of_departed(&name), Some(torrent_id(3)));
+        assert!(gate.is_torrent_removed(torrent_id(3), &name));
+    }
+    assert_eq!(gate.torrent_of_departed(&info_hash(4)), None);
+    assert!(!gate.is_torrent_removed(torrent_id(4), &info_hash(4)), "nobody remembers");
+    // Uploaded again, under another number.
+    gate.put_torrent(torrent_id(9), info_hash(3), None, true);
+    assert_eq!(gate.torrent_of_departed(&info_hash(3)), Some(torrent_id(9)));
+    assert!(gate.is_torrent_removed(torrent_id(3), &info_hash(3)));
+    assert!(!gate.is_torrent_removed(torrent_id(9), &info_hash(3)));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use crate::ids::{InfoHash, NodeId, Passkey, PeerId, SessionId, TorrentId, UserId};
+use crate::ids::{ClientKey, InfoHash, NodeId, Passkey, PeerId, SessionId, TorrentId, UserId};
 use crate::time::{Seconds, UnixTime};
 
 /// Why a client announces.
@@ -152,6 +152,8 @@ pub struct TrafficEvent {
     pub downloaded_total: u64,
     /// What made it happen.
     pub cause: Cause,
+    /// The client's key, by which other nodes know it under a changed peer id.
+    pub key: ClientKey,
 }
 
 impl TrafficEvent {

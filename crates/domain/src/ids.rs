@@ -34,6 +34,9 @@ pub enum IdError {
     /// Nodes are written as hexadecimal numbers.
     #[error("a node is 16 hexadecimal digits")]
     Node,
+    /// A client's key is written as a hexadecimal number.
+    #[error("a client's key is 8 hexadecimal digits")]
+    Key,
 }
 
 macro_rules! twenty_bytes {
@@ -244,6 +247,21 @@ impl ClientKey {
     }
 }
 
+impl fmt::Display for ClientKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+impl FromStr for ClientKey {
+    type Err = IdError;
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let is_hex = text.len() == 8 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        let number = is_hex.then(|| u32::from_str_radix(text, 16).ok()).flatten();
+        number.map(ClientKey).ok_or(IdError::Key)
+    }
+}
+
 /// A client on one torrent for one user, under whatever peer id it calls itself.
 ///
 /// It is derived, so that every node derives the same. A client that stops and begins anew is still the same client;
@@ -270,6 +288,11 @@ impl ClientId {
 /// Tells the runs of one client apart: no node gives the same number twice within seven weeks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub u32);
+
+impl RunId {
+    /// Of a client whose counters no tracker of ours has heard: another producer wrote of it.
+    pub const NONE: RunId = RunId(0);
+}
 
 /// One run of one client (`sid`): as far as its tracker knows, counters only grow within it.
 ///

@@ -21,6 +21,9 @@ use crate::webhooks::{WebhookError, Webhooks};
 /// How long the end may take once everybody was sent away: a database that does not answer does not hold it up for ever.
 const STOP_MAX: Duration = Duration::from_secs(20);
 
+/// How long to wait before the database is asked again.
+const CATCH_UP_PAUSE: Duration = Duration::from_secs(1);
+
 /// What a gateway stands on.
 pub struct GatewayParts {
     /// Friendships, privacy, history.
@@ -51,7 +54,7 @@ pub enum GatewayError {
     Webhook(#[from] WebhookError),
 }
 
-/// A gateway that runs.
+/// A gateway that is open, and runs once it has begun.
 pub struct Gateway {
     /// Everybody who is here.
     pub hub: Arc<Hub>,
@@ -63,29 +66,43 @@ pub struct Gateway {
     pub counters: Arc<GatewayCounters>,
     stop: watch::Sender<bool>,
     tasks: Mutex<JoinSet<()>>,
+    /// Until [`Gateway::begin_alone`].
+    later: Mutex<Option<Later>>,
+}
+
+/// What must not run while another process has the people.
+struct Later {
+    people: People,
+    webhooks: Option<Webhooks>,
 }
 
 impl Gateway {
-    /// Brings back those who were here, as pending (P11), and starts everything on this runtime. It lives until
-    /// [`Gateway::drain`].
+    /// Opens, restores and begins, one after the other, where no other process has people of the same database. It
+    /// lives until [`Gateway::drain`].
     pub async fn start(parts: GatewayParts) -> Result<Arc<Gateway>, GatewayError> {
+        let gateway = Gateway::open(parts).await?;
+        gateway.hub.restore().await?;
+        gateway.begin();
+        gateway.begin_alone(false);
+        Ok(gateway)
+    }
+
+    /// Opens what it needs. Nobody is told, moved or written down by it before it begins: another process may still have
+    /// all the people.
+    pub async fn open(parts: GatewayParts) -> Result<Arc<Gateway>, GatewayError> {
         let GatewayParts { people, clock, traffic, policy, settings, seed } = parts;
         let counters = Arc::new(GatewayCounters::default());
         let tokens = Arc::new(Tokens::load(settings.tokens.clone(), Arc::clone(&clock))?);
-        let stop = watch::Sender::new(false);
-        let mut tasks = JoinSet::new();
-        match &settings.webhook {
+        let webhooks = match &settings.webhook {
             Some(webhook) => {
                 let (people, counters) = (people.clone(), Arc::clone(&counters));
-                let webhooks = Webhooks::open(people, webhook, counters, Arc::clone(&clock)).await?;
-                tasks.spawn(webhooks.run(stop.subscribe()));
+                Some(Webhooks::open(people, webhook, counters, Arc::clone(&clock)).await?)
             }
-            // Otherwise the history would be kept for whoever is no longer told.
-            None => Webhooks::forget(&people).await.map_err(WebhookError::People)?,
-        }
+            None => None,
+        };
         let hub_settings = HubSettings { policy, people: settings.people, batch: settings.connections.batch };
-        let hub = Hub::start(HubParts {
-            people,
+        let hub = Hub::open(HubParts {
+            people: people.clone(),
             clock: Arc::clone(&clock),
             settings: hub_settings,
             counters: Arc::clone(&counters),
@@ -93,8 +110,6 @@ impl Gateway {
             seed,
         })
         .await?;
-        let (followed, stopped) = (Arc::clone(&tokens), stop.subscribe());
-        tasks.spawn(async move { followed.follow(stopped).await });
         let behind = Behind {
             hub: Arc::clone(&hub),
             tokens: Arc::clone(&tokens),
@@ -102,13 +117,49 @@ impl Gateway {
             counters: Arc::clone(&counters),
         };
         let door = Door::new(&settings, behind);
-        Ok(Arc::new(Gateway { hub, door, tokens, counters, stop, tasks: Mutex::new(tasks) }))
+        let (stop, tasks) = (watch::Sender::new(false), Mutex::default());
+        let later = Mutex::new(Some(Later { people, webhooks }));
+        Ok(Arc::new(Gateway { hub, door, tokens, counters, stop, tasks, later }))
+    }
+
+    /// From now on people may come. Those who were here have been restored before ([`Hub::restore`]).
+    pub fn begin(&self) {
+        self.hub.begin();
+        let (followed, stopped) = (Arc::clone(&self.tokens), self.stop.subscribe());
+        self.tasks.lock().spawn(async move { followed.follow(stopped).await });
+    }
+
+    /// No other process has people of the same database any more. If one had (`after_another`), what it wrote last is
+    /// read; from now on, whoever is to be told is told by this one.
+    pub fn begin_alone(&self, after_another: bool) {
+        let Some(Later { people, webhooks }) = self.later.lock().take() else { return };
+        let mut tasks = self.tasks.lock();
+        match webhooks {
+            Some(webhooks) => drop(tasks.spawn(webhooks.run(self.stop.subscribe()))),
+            // Otherwise the history would be kept for whoever is no longer told.
+            None => drop(tasks.spawn(async move {
+                if let Err(error) = Webhooks::forget(&people).await {
+                    tracing::warn!(%error, "the history is kept for webhooks, which are off, until the next start");
+                }
+            })),
+        }
+        if after_another {
+            let (hub, mut stopped) = (Arc::clone(&self.hub), self.stop.subscribe());
+            tasks.spawn(async move {
+                tokio::select! {
+                    () = catch_up(&hub) => {}
+                    _ = stopped.wait_for(|stopped| *stopped) => {}
+                }
+            });
+        }
     }
 
     /// Sends everybody away, a few at a time, and writes down what is not written yet. Those who were here are pending
     /// after the next start.
     pub async fn drain(&self) {
         self.hub.begin_to_stop();
+        // Before they come to another process, which reads it.
+        self.hub.write_down().await;
         self.door.drain().await;
         if tokio::time::timeout(STOP_MAX, self.hub.stop()).await.is_err() {
             tracing::warn!(
@@ -120,5 +171,12 @@ impl Gateway {
         let mut tasks = std::mem::take(&mut *self.tasks.lock());
         // Those that do not end in time are dropped with the list of them.
         let _ = tokio::time::timeout(STOP_MAX, async { while tasks.join_next().await.is_some() {} }).await;
+    }
+}
+
+async fn catch_up(hub: &Hub) {
+    while let Err(error) = hub.catch_up().await {
+        tracing::warn!(%error, "who was here before cannot be read; it is tried again");
+        tokio::time::sleep(CATCH_UP_PAUSE).await;
     }
 }

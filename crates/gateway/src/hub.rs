@@ -40,7 +40,7 @@ use arc_swap::ArcSwap;
 use domain::clock::Clock;
 use domain::{UnixTime, UserId};
 use parking_lot::{Mutex, MutexGuard};
-use people::People;
+use people::{Follower, People};
 use presence::{ConnId, Goodbye, Hello, Input, Moment, Policy};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -192,6 +192,8 @@ pub struct Hub {
     sampler: Sampler,
     traffic: Arc<dyn TrafficCounts>,
     requests: mpsc::Sender<Request>,
+    /// What the tasks need that have not begun.
+    unbegun: Mutex<Option<(mpsc::Receiver<Request>, Follower)>>,
     /// Connections that end are nobody's going any more.
     stopping: AtomicBool,
     /// Tells the tasks to end.

@@ -210,6 +210,12 @@ impl Keeper {
         }
     }
 
+    /// Whether something about this person waits to be written.
+    pub(crate) fn has(&self, user: UserId) -> bool {
+        let waiting = self.waiting.lock();
+        waiting.people.contains_key(&user) || waiting.in_flight.contains_key(&user)
+    }
+
     fn wake(&self, waiting: &Waiting) {
         self.counters.hub.keeper_waiting.set(waiting.len());
         self.some.notify_one();

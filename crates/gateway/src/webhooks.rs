@@ -47,6 +47,8 @@ use line::{Line, Message, Pace};
 const CURSOR: &str = "webhooks";
 /// How often the history is looked at, and the place in it kept.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How long to wait before the database is asked again at the start.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// How long the receiver may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// How long messages on their way are waited for at the end.
@@ -80,6 +82,7 @@ pub struct Webhooks {
     counters: Arc<GatewayCounters>,
     clock: Arc<dyn Clock>,
     receiver: Arc<Receiver>,
+    pace: Pace,
     line: Line<Letter>,
     kept: u64,
     sending: JoinSet<Sent>,
@@ -123,7 +126,8 @@ impl Webhooks {
         };
         let pace = Pace { at_once_max: AT_ONCE_MAX, waiting_max: WAITING_MAX, give_up: settings.give_up };
         let line = Line::behind(place.0, pace, clock.now_ms());
-        Ok(Webhooks { people, counters, clock, receiver, line, kept: place.0, sending: JoinSet::new() })
+        let sending = JoinSet::new();
+        Ok(Webhooks { people, counters, clock, receiver, pace, line, kept: place.0, sending })
     }
 
     /// Forgets the place in the history where webhooks are off, so that nothing is kept for them.
@@ -139,6 +143,10 @@ impl Webhooks {
             // Whoever could stop it is gone: that stops it, too.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         });
+        tokio::select! {
+            () = &mut ended => return,
+            () = self.catch_up() => {}
+        }
         loop {
             let due = due(self.line.next_at_ms(), self.clock.now_ms());
             tokio::select! {
@@ -155,6 +163,24 @@ impl Webhooks {
             self.show();
         }
         self.end().await;
+    }
+
+    /// Begins where whoever told until a moment ago has ended: another process, whose place this one took.
+    async fn catch_up(&mut self) {
+        let place = loop {
+            match self.people.cursor(CURSOR).await {
+                Ok(place) => break place.map_or(self.kept, |place| place.0),
+                Err(error) => {
+                    self.counters.webhooks.store_failures.increment();
+                    warn!(%error, "the history cannot be read for webhooks; they wait");
+                    tokio::time::sleep(STORE_PAUSE).await;
+                }
+            }
+        };
+        if place > self.kept {
+            self.line = Line::behind(place, self.pace, self.clock.now_ms());
+            self.kept = place;
+        }
     }
 
     /// Lets what is on its way arrive, for a while.

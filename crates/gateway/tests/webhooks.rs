@@ -153,6 +153,34 @@ async fn who_comes_and_goes_is_told_once_in_order_and_signed() {
     again.stop().await;
 }
 
+/// A process that takes another's place is open long before it is alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_another_process_has_told_meanwhile_is_not_told_again() {
+    let (scene, receiver) = (Scene::new().await, HookReceiver::start());
+    let running = scene.start(&receiver, Duration::from_secs(3600)).await;
+    let settings = WebhookSettings {
+        url: receiver.url(),
+        ca_file: None,
+        secret: Secret::new(SECRET),
+        give_up: Duration::from_secs(3600),
+    };
+    let counters = Arc::new(GatewayCounters::default());
+    let next =
+        Webhooks::open(scene.people.clone(), &settings, counters, Arc::new(SystemClock)).await.unwrap();
+    scene.come_and_go(1..=10).await;
+    taken(&receiver, 20).await;
+    running.stop().await;
+    let (stop, stopped) = watch::channel(false);
+    let next = tokio::spawn(next.run(stopped));
+    scene.come_and_go(11..=11).await;
+    let hooks = taken(&receiver, 22).await;
+    assert_eq!(events_of(&hooks, 11), ["arrived", "left"]);
+    assert_eq!(events_of(&hooks, 1), ["arrived", "left"]);
+    stop.send(true).unwrap();
+    next.await.unwrap();
+    assert_eq!(receiver.taken().len(), 22);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_who_cannot_be_told_holds_up_nobody_else_and_no_later_message_overtakes() {
     let (scene, receiver) = (Scene::new().await, HookReceiver::start());

@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use domain::{
-    AnnounceEvent, Cause, InfoHash, NodeId, Passkey, PeerId, Seconds, SessionId, TorrentId, TrafficEvent,
-    UnixTime, UserId,
+    AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SessionId, TorrentId,
+    TrafficEvent, UnixTime, UserId,
 };
 
 use crate::fields::Fields;
@@ -70,6 +70,8 @@ pub struct TrafficEntry {
     pub totals: Option<Totals>,
     /// What made it happen.
     pub cause: Cause,
+    /// The client's key, where our tracker wrote the entry and the client sent one.
+    pub key: Option<ClientKey>,
 }
 
 /// Why fields are no entry: the field, and what is wrong with it.
@@ -121,13 +123,19 @@ impl TrafficEntry {
         fields.push_text("interval", event.interval.0);
         fields.push_text("min_interval", event.min_interval.0);
         fields.push_text("node", event.node);
-        fields.push_text("sid", event.session);
-        fields.push_text("up", event.uploaded_total);
-        fields.push_text("down", event.downloaded_total);
+        // Of a client that only another producer wrote of, nobody knows the counters.
+        if event.session.run != RunId::NONE {
+            fields.push_text("sid", event.session);
+            fields.push_text("up", event.uploaded_total);
+            fields.push_text("down", event.downloaded_total);
+        }
         fields.push("cause", event.cause.name());
         fields.push_text("user", event.user);
         if let Some(torrent) = event.torrent {
             fields.push_text("torrent", torrent);
+        }
+        if event.key.is_some() {
+            fields.push_text("key", event.key);
         }
         fields
     }
@@ -163,7 +171,14 @@ impl TrafficEntry {
             node: read.optional(slot::NODE, "16 hexadecimal digits")?,
             totals: read.totals()?,
             cause: read.optional(slot::CAUSE, "announce, timeout or removal")?.unwrap_or_default(),
+            key: read.optional(slot::KEY, "8 hexadecimal digits")?.filter(|key: &ClientKey| key.is_some()),
         })
+    }
+
+    /// Who wrote an entry, if it was one of our trackers, without reading the rest.
+    pub fn node_of(fields: &Fields) -> Option<NodeId> {
+        let value = fields.get(slot::NAMES[slot::NODE])?;
+        std::str::from_utf8(value).ok()?.parse().ok()
     }
 
     /// Whether the client has everything (L3). A `stopped` client may have had.
@@ -178,7 +193,7 @@ const SECONDS: &str = "a number of seconds";
 
 /// The known fields by number: one pass over an entry finds them all.
 mod slot {
-    pub(super) const NAMES: [&str; 21] = [
+    pub(super) const NAMES: [&str; 22] = [
         "passkey",
         "infohash",
         "peer_id",
@@ -200,6 +215,7 @@ mod slot {
         "cause",
         "user",
         "torrent",
+        "key",
     ];
     pub(super) const PASSKEY: usize = 0;
     pub(super) const INFOHASH: usize = 1;
@@ -222,6 +238,7 @@ mod slot {
     pub(super) const CAUSE: usize = 18;
     pub(super) const USER: usize = 19;
     pub(super) const TORRENT: usize = 20;
+    pub(super) const KEY: usize = 21;
 }
 
 struct Reader<'a> {

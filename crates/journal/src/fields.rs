@@ -117,10 +117,11 @@ fn split_part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl fmt::Debug for Fields {
-    /// Leaves out the passkey: this is what logs show.
+    /// Leaves out the passkey and the client's key: this is what logs show.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.iter().map(|(name, value)| {
-            let value = if name == b"passkey" { "…".into() } else { String::from_utf8_lossy(value) };
+            let is_secret = name == b"passkey" || name == b"key";
+            let value = if is_secret { "…".into() } else { String::from_utf8_lossy(value) };
             (String::from_utf8_lossy(name), value)
         });
         f.debug_map().entries(shown).finish()

@@ -25,6 +25,15 @@ impl EntryId {
         EntryId { ms, seq: 0 }
     }
 
+    /// The id just before; [`EntryId::ZERO`] has none but itself.
+    pub const fn previous(self) -> Self {
+        match self.seq.checked_sub(1) {
+            Some(seq) => EntryId { ms: self.ms, seq },
+            None if self.ms == 0 => EntryId::ZERO,
+            None => EntryId { ms: self.ms - 1, seq: u64::MAX },
+        }
+    }
+
     /// The next id there can be.
     pub const fn next(self) -> Self {
         match self.seq.checked_add(1) {
@@ -76,5 +85,13 @@ mod tests {
         let last_of_its_ms = EntryId { ms: 7, seq: u64::MAX };
         assert_eq!(last_of_its_ms.next(), EntryId { ms: 8, seq: 0 });
         assert!(EntryId::ZERO.next() > EntryId::ZERO);
+    }
+
+    #[test]
+    fn the_previous_id_comes_before_and_nothing_lies_between() {
+        for id in [EntryId { ms: 7, seq: 3 }, EntryId { ms: 7, seq: 0 }, EntryId::ZERO.next(), EntryId::MAX] {
+            assert_eq!(id.previous().next(), id);
+        }
+        assert_eq!(EntryId::ZERO.previous(), EntryId::ZERO);
     }
 }

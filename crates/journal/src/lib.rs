@@ -8,6 +8,7 @@
 //! - [`letter`], [`letters`]: entries that a view could not take, with the reason, and what an operator does with them
 //! - [`view`]: what a view owes the journal
 //! - [`consumer`]: the loop that brings entries into a view
+//! - [`ordered`]: the same for a view that minds the order
 //! - [`queue`]: between the tracker and the journal: bounded, stored in batches
 //! - [`maintenance`]: removes what every view has, and raises the alarm
 //! - [`risk`]: risk events: which are reported, and as what
@@ -23,6 +24,7 @@ pub mod id;
 pub mod letter;
 pub mod letters;
 pub mod maintenance;
+pub mod ordered;
 pub mod port;
 pub mod queue;
 mod redis;
@@ -36,11 +38,12 @@ pub use error::JournalError;
 pub use fields::Fields;
 pub use id::EntryId;
 pub use letter::Letter;
+pub use ordered::{OrderedConsumer, OrderedParts, Turn};
 pub use port::{
-    AppendToken, BoundsHit, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Transfer,
-    Trimmed,
+    AppendToken, BoundsHit, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Tail,
+    Transfer, Trimmed,
 };
 pub use queue::{Flusher, Queue};
-pub use redis::RedisJournal;
+pub use redis::{RedisJournal, Replicas};
 pub use sqlite::SqliteJournal;
 pub use view::{Arrival, Batch, Rejected, View, ViewError};

@@ -146,6 +146,15 @@ pub struct LaneStatus {
     pub groups: Vec<GroupStatus>,
 }
 
+/// What follows an entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tail {
+    /// The entries behind it, in order.
+    pub entries: Vec<Stored>,
+    /// Whether nothing between it and these was lost.
+    pub is_whole: bool,
+}
+
 /// How often an adapter ran into its own bounds, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BoundsHit {
@@ -153,6 +162,8 @@ pub struct BoundsHit {
     pub letters_shortened: u64,
     /// Good connections that were closed because enough were kept.
     pub connections_dropped: u64,
+    /// Times that too few replicas had a batch in time, so that it had to be waited for again.
+    pub too_few_replicas: u64,
 }
 
 /// The journal.
@@ -212,6 +223,24 @@ pub trait Journal: Send + Sync + 'static {
 
     /// Up to `count` entries with ids greater than `after`, in order.
     async fn list(&self, lane: Lane, after: EntryId, count: usize) -> Result<Vec<Stored>, JournalError>;
+
+    /// Up to `count` entries behind `after`, an entry that the caller has read, and whether these follow it without a
+    /// gap: it is still there, or it was the newest there ever was. If not, it was trimmed, perhaps with what followed,
+    /// or the store has lost it. [`EntryId::ZERO`] is before everything, and nothing is missing behind it.
+    async fn tail(&self, lane: Lane, after: EntryId, count: usize) -> Result<Tail, JournalError> {
+        if after == EntryId::ZERO {
+            return Ok(Tail { entries: self.list(lane, after, count).await?, is_whole: true });
+        }
+        // Asked for with it, so that looking for the entry costs no second question.
+        let mut entries = self.list(lane, after.previous(), count.saturating_add(1)).await?;
+        if entries.first().is_some_and(|first| first.id == after) {
+            entries.remove(0);
+            return Ok(Tail { entries, is_whole: true });
+        }
+        entries.truncate(count);
+        let is_newest = entries.is_empty() && self.status(lane).await?.last == Some(after);
+        Ok(Tail { entries, is_whole: is_newest })
+    }
 
     /// Up to `count` of the newest entries with ids less than `before`, newest first.
     async fn list_newest(

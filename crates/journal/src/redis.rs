@@ -9,7 +9,10 @@
 //!   touched, and does nothing.
 //! - What must not be half done (moving, taking over, trimming, forgetting) is one script.
 //!
-//! What survives the death of Redis itself is up to its `appendonly` and `appendfsync`.
+//! What survives the death of Redis itself is up to its `appendonly` and `appendfsync`. What survives a failover is up
+//! to replication, which is asynchronous: what the dead master had confirmed and not yet passed on is gone, and the next
+//! announce's totals make up for its bytes. [`RedisJournal::waiting_for`] counts a batch as stored only once replicas
+//! have it; even then Redis may promote one that has not, if there are more.
 //!
 //! # Deliberately absent
 //!
@@ -28,6 +31,8 @@ use crate::port::{
     AppendToken, BoundsHit, ConsumerInfo, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed,
 };
 use crate::{Fields, redis::append::Appenders, redis::read::Readers};
+
+pub use append::Replicas;
 
 mod append;
 mod figures;
@@ -64,6 +69,12 @@ impl RedisJournal {
             readers: Readers::default(),
             letters_shortened: AtomicU64::new(0),
         }
+    }
+
+    /// Counts a batch as stored only once so many replicas have it.
+    pub fn waiting_for(mut self, replicas: Replicas) -> Self {
+        self.appenders = Appenders::waiting_for(replicas);
+        self
     }
 
     /// How many letters had too many fields to be moved whole.
@@ -307,6 +318,7 @@ impl Journal for RedisJournal {
         BoundsHit {
             letters_shortened: self.letters_shortened(),
             connections_dropped: self.connections_dropped(),
+            too_few_replicas: self.appenders.too_few_replicas(),
         }
     }
 }

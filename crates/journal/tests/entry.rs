@@ -4,8 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use domain::{
-    AnnounceEvent, Cause, ClientId, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SessionId, TorrentId,
-    TrafficEvent, UnixTime, UserId,
+    AnnounceEvent, Cause, ClientId, ClientKey, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SessionId,
+    TorrentId, TrafficEvent, UnixTime, UserId,
 };
 use journal::{BadEntry, Fields, Totals, TrafficEntry};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ const FOURTEEN: [&str; 14] = [
     "min_interval",
 ];
 /// What our tracker writes behind them.
-const OURS: [&str; 7] = ["node", "sid", "up", "down", "cause", "user", "torrent"];
+const OURS: [&str; 8] = ["node", "sid", "up", "down", "cause", "user", "torrent", "key"];
 
 const PASSKEY: &str = "0123456789abcdef0123456789abcdef";
 
@@ -54,7 +54,7 @@ fn foreign() -> Vec<(String, Vec<u8>)> {
 }
 
 fn ours() -> Vec<(String, Vec<u8>)> {
-    let values = ["00000000000000ff", "150b89c31afd823e-0000002a", "5", "6", "timeout", "7", "8"];
+    let values = ["00000000000000ff", "150b89c31afd823e-0000002a", "5", "6", "timeout", "7", "8", "0badcafe"];
     let own = OURS.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value.into()));
     foreign().into_iter().chain(own).collect()
 }
@@ -98,6 +98,7 @@ fn event() -> TrafficEvent {
         uploaded_total: 5,
         downloaded_total: 6,
         cause: Cause::Announce,
+        key: ClientKey(0x0bad_cafe),
     }
 }
 
@@ -135,8 +136,22 @@ fn j2_values_are_written_as_the_site_expects_them() {
         "announce",
         "7",
         "8",
+        "0badcafe",
     ];
     assert_eq!(values, expected);
+}
+
+#[test]
+fn a_client_that_sent_no_key_has_none_in_its_entry() {
+    let fields = TrafficEntry::fields_of(&TrafficEvent { key: ClientKey::NONE, ..event() });
+    assert_eq!(fields.get("key"), None);
+}
+
+#[test]
+fn a_client_whose_counters_nobody_heard_has_none_in_its_entry() {
+    let session = SessionId { run: RunId::NONE, ..event().session };
+    let fields = TrafficEntry::fields_of(&TrafficEvent { session, ..event() });
+    assert!(["sid", "up", "down"].iter().all(|name| fields.get(name).is_none()));
 }
 
 #[test]
@@ -170,6 +185,7 @@ fn j3_the_fourteen_fields_are_enough() {
         node: None,
         totals: None,
         cause: Cause::Announce,
+        key: None,
     };
     assert_eq!(entry, expected);
 }
@@ -223,6 +239,7 @@ fn j3_each_of_our_own_fields_may_be_missing() {
             "sid" | "up" | "down" => entry.totals.is_none(),
             "cause" => entry.cause == Cause::Announce,
             "user" => entry.user.is_none(),
+            "key" => entry.key.is_none(),
             _ => entry.torrent.is_none(),
         };
         assert!(is_without, "{field}");
@@ -320,7 +337,10 @@ fn j5_other_fields_that_are_none_are_refused() {
     for value in ["", "-", "150b89c31afd823e", "150b89c31afd823e-", "150b89c31afd823e-+000002a"] {
         assert_malformed("sid", value.as_bytes());
     }
-    for field in ["ip", "af", "event", "cause", "node", "sid", "passkey"] {
+    for value in ["", "badcafe", "0badcafe0", "+badcafe", "0badcafg"] {
+        assert_malformed("key", value.as_bytes());
+    }
+    for field in ["ip", "af", "event", "cause", "node", "sid", "passkey", "key"] {
         assert_malformed(field, b"\xff\xfe");
     }
 }
@@ -429,7 +449,8 @@ prop_compose! {
             AnnounceEvent::Completed,
             AnnounceEvent::Stopped,
         ]),
-        (at, interval, min_interval, run) in any::<(u32, u32, u32, u32)>(),
+        (at, interval, min_interval, key) in any::<(u32, u32, u32, u32)>(),
+        run in prop_oneof![Just(RunId::NONE), any::<u32>().prop_map(RunId)],
         since_last in 0..=366_u32 * 24 * 60 * 60,
         (node, client) in any::<(u64, u64)>(),
         cause in proptest::sample::select(vec![Cause::Announce, Cause::Timeout, Cause::Removal]),
@@ -451,10 +472,11 @@ prop_compose! {
             interval: Seconds(interval),
             min_interval: Seconds(min_interval),
             node: NodeId(node),
-            session: SessionId { client: ClientId(client), run: RunId(run) },
+            session: SessionId { client: ClientId(client), run },
             uploaded_total,
             downloaded_total,
             cause,
+            key: ClientKey(key),
         }
     }
 }
@@ -480,12 +502,13 @@ proptest! {
             user: Some(event.user),
             torrent: event.torrent,
             node: Some(event.node),
-            totals: Some(Totals {
+            totals: (event.session.run != RunId::NONE).then_some(Totals {
                 session: event.session,
                 uploaded: event.uploaded_total,
                 downloaded: event.downloaded_total,
             }),
             cause: event.cause,
+            key: event.key.is_some().then_some(event.key),
         };
         prop_assert_eq!(entry, expected);
     }

@@ -34,6 +34,7 @@ fn event(number: u64) -> TrafficEvent {
         uploaded_total: number,
         downloaded_total: 0,
         cause: Cause::Announce,
+        key: domain::ClientKey::NONE,
     }
 }
 

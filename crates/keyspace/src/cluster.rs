@@ -39,6 +39,15 @@ struct Owners {
     by_slot: Vec<Option<Node>>,
 }
 
+/// Who belongs to a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Around {
+    /// Those that hold slots.
+    pub(crate) masters: Vec<Node>,
+    /// Those that stand in for them.
+    pub(crate) replicas: Vec<Node>,
+}
+
 /// Where an answer sends us.
 enum Redirect {
     /// The slot lies there now.
@@ -134,6 +143,28 @@ impl Cluster {
     /// What we know of the owners is asked for again before the next command.
     pub(crate) fn mark_stale(&self) {
         self.is_stale.store(true, Ordering::Release);
+    }
+
+    /// Asks the nodes in turn, until one answers, who belongs to the cluster now. Where the masters are not those that we
+    /// know, the next command asks as well.
+    pub(crate) async fn look_around(&self) -> Result<Around, Trouble> {
+        let mut trouble = Trouble::unavailable("no node of the cluster is named");
+        for node in self.known_nodes() {
+            match self.ask_slots(&node).await.map(|reply| Around::read(&reply, &node)) {
+                Ok(Some(around)) => {
+                    let owners = self.owners.lock().clone();
+                    let is_known =
+                        |master: &Node| owners.by_slot.iter().flatten().any(|owner| owner == master);
+                    if !around.masters.iter().all(is_known) {
+                        self.mark_stale();
+                    }
+                    return Ok(around);
+                }
+                Ok(None) => trouble = Trouble::unexpected("CLUSTER SLOTS"),
+                Err(other) => trouble = other,
+            }
+        }
+        Err(trouble)
     }
 
     /// Learns from a reply that the owners may have changed.
@@ -261,6 +292,11 @@ impl Cluster {
     }
 
     async fn ask_owners(&self, node: &Node) -> Result<Owners, Trouble> {
+        let reply = self.ask_slots(node).await?;
+        Owners::read(&reply, node).ok_or_else(|| Trouble::unexpected("CLUSTER SLOTS"))
+    }
+
+    async fn ask_slots(&self, node: &Node) -> Reply {
         let mut command = redis::cmd("CLUSTER");
         command.arg("SLOTS");
         match self.link(node).command(&command).await? {
@@ -270,7 +306,7 @@ impl Cluster {
                 ))),
                 trouble => Err(trouble),
             },
-            reply => Owners::read(&reply, node).ok_or_else(|| Trouble::unexpected("CLUSTER SLOTS")),
+            reply => Ok(reply),
         }
     }
 }
@@ -283,22 +319,45 @@ impl Owners {
             let [Value::Int(first), Value::Int(last), master, ..] = range.as_sequence()? else {
                 return None;
             };
-            let [host, Value::Int(port), ..] = master.as_sequence()? else {
-                return None;
-            };
-            let host = match host {
-                Value::BulkString(host) if !host.is_empty() && host != b"?" => {
-                    String::from_utf8(host.clone()).ok()?
-                }
-                // A node that does not know its own address is where we asked.
-                _ => asked.host.clone(),
-            };
-            let node = Node { host, port: u16::try_from(*port).ok()? };
+            let node = node_of(master, asked)?;
             let slots = usize::try_from(*first).ok()?..=usize::try_from(*last).ok()?;
             owners.by_slot.get_mut(slots)?.fill(Some(node));
         }
         Some(owners)
     }
+}
+
+impl Around {
+    /// Reads the answer to `CLUSTER SLOTS`, each node once, in the order of their slots.
+    fn read(reply: &Value, asked: &Node) -> Option<Around> {
+        let mut around = Around::default();
+        for range in reply.as_sequence()? {
+            let [_, _, nodes @ ..] = range.as_sequence()? else { return None };
+            for (position, node) in nodes.iter().enumerate() {
+                let node = node_of(node, asked)?;
+                let list = if position == 0 { &mut around.masters } else { &mut around.replicas };
+                if !list.contains(&node) {
+                    list.push(node);
+                }
+            }
+        }
+        Some(around)
+    }
+}
+
+/// Reads a node: host, port, and more that does not matter here.
+fn node_of(value: &Value, asked: &Node) -> Option<Node> {
+    let [host, Value::Int(port), ..] = value.as_sequence()? else {
+        return None;
+    };
+    let host = match host {
+        Value::BulkString(host) if !host.is_empty() && host != b"?" => {
+            String::from_utf8(host.clone()).ok()?
+        }
+        // A node that does not know its own address is where we asked.
+        _ => asked.host.clone(),
+    };
+    Some(Node { host, port: u16::try_from(*port).ok()? })
 }
 
 fn slot_of_all(pipeline: &Pipeline) -> Result<Option<u16>, Trouble> {
@@ -350,6 +409,8 @@ mod tests {
         let owners = Owners::read(&redis::parse_redis_value(reply.as_bytes()).unwrap(), &asked).unwrap();
         assert_eq!(owners.by_slot[8191].as_ref().unwrap().to_string(), "127.0.0.1:7001");
         assert_eq!(owners.by_slot[8192].as_ref().unwrap().to_string(), "seed:7002");
+        let around = Around::read(&redis::parse_redis_value(reply.as_bytes()).unwrap(), &asked).unwrap();
+        assert_eq!((around.masters.len(), around.replicas.len()), (2, 0));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
+use redis::aio::{MultiplexedConnection, PubSub};
 use redis::io::tcp::{TcpSettings, socket2};
 use redis::{
     AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo,
@@ -119,6 +119,28 @@ impl Dialer {
         Ok(Node { host, port })
     }
 
+    /// Connects to a server in order to listen.
+    pub(crate) async fn dial_pubsub(&self, node: &Node) -> Result<PubSub, Trouble> {
+        let explain = |error| Trouble::of_connecting(&node.to_string(), &error);
+        let client = self.client_for(node, &self.settings.credentials, self.settings.db).map_err(explain)?;
+        // The driver itself would wait for as long as the system does.
+        let result =
+            match tokio::time::timeout(self.settings.connect_timeout, client.get_async_pubsub()).await {
+                Ok(result) => result.map_err(explain),
+                Err(_) => Err(Trouble::unavailable(format!("{node}: it did not answer in time"))),
+            };
+        self.count(result)
+    }
+
+    fn count<T>(&self, result: Result<T, Trouble>) -> Result<T, Trouble> {
+        let counter = match result {
+            Ok(_) => &self.counters.connected,
+            Err(_) => &self.counters.connect_failures,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        result
+    }
+
     async fn dial_as(
         &self,
         node: &Node,
@@ -132,13 +154,7 @@ impl Dialer {
             .set_response_timeout(response_timeout)
             .set_pipeline_buffer_size(WAITING_REQUESTS_MAX);
         let client = self.client_for(node, credentials, db).map_err(explain)?;
-        let result = client.get_multiplexed_async_connection_with_config(&config).await.map_err(explain);
-        let counter = match result {
-            Ok(_) => &self.counters.connected,
-            Err(_) => &self.counters.connect_failures,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
-        result
+        self.count(client.get_multiplexed_async_connection_with_config(&config).await.map_err(explain))
     }
 
     fn client_for(&self, node: &Node, credentials: &Credentials, db: u32) -> redis::RedisResult<Client> {

@@ -12,7 +12,7 @@ use crate::dial::{Counters, Dialer};
 use crate::error::Trouble;
 use crate::link::{Link, Own, Replies, Target};
 use crate::scripts;
-use crate::settings::{Mode, RedisSettings};
+use crate::settings::{Mode, Node, RedisSettings};
 use crate::slots::{is_reading, slot_of};
 
 /// What came of one command of several.
@@ -128,6 +128,31 @@ impl Redis {
     /// A connection of one's own to where this key lies, on which an answer may take any time: for `XREAD … BLOCK`.
     pub async fn blocking(&self, key: &str) -> Result<Dedicated, Trouble> {
         self.dial(key, None).await
+    }
+
+    /// How to get in.
+    pub(crate) fn dialer(&self) -> &Arc<Dialer> {
+        &self.dialer
+    }
+
+    /// Who is master now, by the word of the sentinels or of the cluster.
+    pub(crate) async fn masters(&self) -> Result<Vec<Node>, Trouble> {
+        match (&*self.route, self.mode()) {
+            (Route::Cluster(cluster), _) => Ok(cluster.look_around().await?.masters),
+            (Route::One(_), Mode::Sentinel) => Ok(vec![self.dialer.ask_sentinels().await?]),
+            (Route::One(_), _) => Ok(self.settings().nodes.clone()),
+        }
+    }
+
+    /// The masters and, on a cluster, their replicas.
+    pub(crate) async fn servers(&self) -> Result<Vec<Node>, Trouble> {
+        match &*self.route {
+            Route::Cluster(cluster) => {
+                let around = cluster.look_around().await?;
+                Ok([around.masters, around.replicas].concat())
+            }
+            Route::One(_) => self.masters().await,
+        }
     }
 
     async fn dial(&self, key: &str, response_timeout: Option<Duration>) -> Result<Dedicated, Trouble> {

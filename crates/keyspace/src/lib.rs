@@ -5,8 +5,11 @@
 //! - [`keys`]: every key name, with the requirement it serves
 //! - [`settings`]: where Redis is and how to get in
 //! - [`handle`]: the handle: commands, pipelines, transactions, connections of one's own
+//! - [`listen`]: expired keys and channels, heard from every master; [`notify`]: making Redis tell of expired keys
+//! - [`scan`]: every key of a pattern, from every master
 //! - `link`, `dial`: one server: connecting, reconnecting
 //! - `cluster`: which server holds which slot; `sentinel`: which server is master
+//! - [`lease`]: one of many processes at a time
 //! - [`slots`]: the slot of a key, the key of a command
 //! - [`scripts`]: the Lua files in `lua/`
 //! - [`error`]: what can go wrong, and whether waiting helps
@@ -28,8 +31,11 @@ mod dial;
 pub mod error;
 pub mod handle;
 pub mod keys;
+pub mod lease;
 mod link;
-
+pub mod listen;
+pub mod notify;
+pub mod scan;
 pub mod scripts;
 mod sentinel;
 pub mod settings;
@@ -38,7 +44,13 @@ pub mod slots;
 pub use dial::Counters;
 pub use error::Trouble;
 pub use handle::{Dedicated, Redis, Reply, read_reply};
+pub use keys::mirror::{MirrorKey, MirrorNames, MirrorTemplates};
+pub use keys::site::SiteChannels;
 pub use keys::{BaseNames, KeyNames};
+pub use lease::Lease;
+pub use listen::{Heard, ListenCounters, Listener, Wanted};
+pub use notify::Notifications;
+pub use scan::Scan;
 pub use scripts::Script;
 pub use settings::{Mode, Node, RedisSettings, Secret, TlsFiles};
 pub use slots::slot_of;

@@ -230,7 +230,7 @@ impl Replies for Vec<Value> {
 }
 
 /// Random up to a bound that doubles with each failure.
-fn pause(failures: u32, max: Duration) -> Duration {
+pub(crate) fn pause(failures: u32, max: Duration) -> Duration {
     let bound = BACKOFF_MIN.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(max);
     // Never nothing at all: that would be a busy loop, now and then.
     let random = bound.mul_f64(fastrand::f64());

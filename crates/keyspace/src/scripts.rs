@@ -100,9 +100,44 @@ script!(
     WHITELIST_UNDO,
     "whitelist_undo"
 );
+script!(
+    /// Takes a lease, or renews it.
+    LEASE_TAKE,
+    "lease_take"
+);
+script!(
+    /// Gives a lease back.
+    LEASE_RELEASE,
+    "lease_release"
+);
+script!(
+    /// Applies entries of the journal to one torrent of the mirror (M4 to M8).
+    MIRROR_TORRENT,
+    "mirror_torrent"
+);
+script!(
+    /// Brings counts of torrents into the indexes and the statistics of the mirror (M9, M10).
+    MIRROR_INDEX,
+    "mirror_index"
+);
+script!(
+    /// Notes that a torrent of the mirror has another infohash now.
+    MIRROR_RENAME,
+    "mirror_rename"
+);
+script!(
+    /// Mends keys of one torrent of the mirror, if nothing was applied to it meanwhile.
+    MIRROR_MEND,
+    "mirror_mend"
+);
+script!(
+    /// Takes torrents out of the indexes and the statistics of the mirror (M9, M10).
+    MIRROR_FORGET,
+    "mirror_forget"
+);
 
 /// Every script there is.
-pub static ALL: [&Script; 12] = [
+pub static ALL: [&Script; 19] = [
     &MARK_APPENDED,
     &TAKE_OVER,
     &FORGET_CONSUMER,
@@ -115,6 +150,13 @@ pub static ALL: [&Script; 12] = [
     &ACTIVITY_SETTLE,
     &WHITELIST_SWITCH,
     &WHITELIST_UNDO,
+    &LEASE_TAKE,
+    &LEASE_RELEASE,
+    &MIRROR_TORRENT,
+    &MIRROR_INDEX,
+    &MIRROR_RENAME,
+    &MIRROR_MEND,
+    &MIRROR_FORGET,
 ];
 
 impl Script {

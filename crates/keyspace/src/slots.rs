@@ -10,7 +10,8 @@ pub fn slot_of(key: &[u8]) -> u16 {
     crc16(tag_of(key)) % SLOTS
 }
 
-fn tag_of(key: &[u8]) -> &[u8] {
+/// What decides about the slot: the part between the braces, or all of the key.
+pub(crate) fn tag_of(key: &[u8]) -> &[u8] {
     let Some(open) = key.iter().position(|&byte| byte == b'{') else {
         return key;
     };

@@ -96,7 +96,13 @@ impl Stretch {
 
     /// Whether a run, which began no earlier, is these counters as well.
     fn includes(&self, run: &Run, ceiling: RateCeiling) -> bool {
-        if self.is_settled || run.first >= self.last {
+        if self.is_settled {
+            return false;
+        }
+        if self.is_heard_elsewhere(run) {
+            return self.is_near(run, ceiling);
+        }
+        if run.first >= self.last {
             return false;
         }
         // What the same node said last, or else the beginning, is what the run must go on from, and plausibly so: else
@@ -107,6 +113,18 @@ impl Stretch {
         run.low
             .since(counters)
             .is_some_and(|moved| moved.uploaded <= allowance && moved.downloaded <= allowance)
+    }
+
+    /// Whether another node wrote of this very run: nodes that hear of each other give a client's run one number.
+    fn is_heard_elsewhere(&self, run: &Run) -> bool {
+        self.runs.iter().any(|known| known.key.run == run.key.run && known.key.node != run.key.node)
+    }
+
+    /// Whether a run can be these counters, heard a little sooner or later by clocks that differ a little.
+    fn is_near(&self, run: &Run, ceiling: RateCeiling) -> bool {
+        let allowance = ceiling.allowance(run.first.since(self.first));
+        let moved = run.low.since(self.low).or_else(|| self.low.since(run.low));
+        moved.is_some_and(|moved| moved.uploaded <= allowance && moved.downloaded <= allowance)
     }
 
     fn include(&mut self, run: Run) {
@@ -120,7 +138,12 @@ impl Stretch {
 /// Puts runs together into stretches, in the order of their beginning.
 pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
     let mut ordered = runs.to_vec();
-    ordered.sort_by_key(|run| (!run.is_settled, run.first, run.key));
+    // Of runs that began in the same second, the one with the lower number did first: a node counts on. Of one run that
+    // several nodes heard, the lowest counters came first.
+    ordered.sort_by_key(|run| {
+        let Counters { uploaded, downloaded } = run.low;
+        (!run.is_settled, run.first, run.key.run, uploaded, downloaded, run.key.node)
+    });
     let mut stretches: Vec<Stretch> = Vec::new();
     for run in ordered {
         match stretches.last_mut() {
@@ -191,6 +214,24 @@ mod tests {
         // The first node forgets it; the second does not.
         let again = run(1, 2, (70, 100), (600, 750));
         assert_eq!(uploaded(&[runs[0], runs[1], again]), 750);
+    }
+
+    #[test]
+    fn one_run_that_moves_from_node_to_node_within_a_second_counts_once() {
+        let runs =
+            [run(1, 7, (0, 60), (0, 500)), run(2, 7, (60, 60), (200, 600)), run(3, 7, (60, 61), (100, 700))];
+        assert_eq!(uploaded(&runs), 700);
+        // A node whose clock is slow was told of the counters before they were as high as elsewhere.
+        let slower = [run(1, 7, (10, 10), (100, 300)), run(2, 7, (11, 12), (50, 200))];
+        assert_eq!(uploaded(&slower), 250);
+    }
+
+    /// A client over two families says goodbye over both, and the second goodbye, of somebody who has just left, is a
+    /// run of its own; in the same second the client begins anew.
+    #[test]
+    fn a_goodbye_said_twice_is_not_taken_for_what_came_after_it() {
+        let runs = [run(1, 1, (0, 5), (0, 700)), run(1, 2, (5, 5), (700, 700)), run(1, 3, (5, 9), (0, 40))];
+        assert_eq!(uploaded(&runs), 740);
     }
 
     #[test]

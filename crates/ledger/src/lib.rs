@@ -18,12 +18,14 @@
 //! - `consumers`, [`applied`], `letters`: who applied what
 //! - `terms`: multipliers in the database
 //! - [`prune`]: forgets clients that are long gone
+//! - [`mod@completions`]: how often each torrent was completed, for trackers
 //! - [`reads`]: what commands and the site ask
 //! - [`error`]: what can go wrong, and whether waiting helps
 
 pub mod admit;
 pub mod applied;
 pub mod books;
+pub mod completions;
 mod consumers;
 pub mod credit;
 pub mod error;
@@ -45,6 +47,7 @@ mod terms;
 
 pub use admit::Directory;
 pub use books::{Client, Presence};
+pub use completions::{COMPLETIONS_PAGE, completions};
 pub use credit::{Credit, credit};
 pub use error::LedgerError;
 pub use figures::{Account, AccountKey, Figures};

@@ -18,7 +18,7 @@
 //! - [`over_socket`]: the two socket benchmarks, put together from the above
 //! - [`swarm_cost`]: bytes per peer and time per announce, in process
 //! - [`traffic`]: what a tracker would write to the journal
-//! - [`journal_append`], [`ledger_rate`], [`activity_rate`]: entries per second into the journal and its views
+//! - [`journal_append`], [`ledger_rate`], [`activity_rate`], [`mirror_rate`]: entries per second into the journal and its views
 //! - [`queue_memory`]: bytes per entry that waits to be stored
 //! - [`raw_redis`]: the limit of what one connection gets into Redis
 //! - [`contest`]: rates of the product beside rates of the raw limit
@@ -48,6 +48,7 @@ pub mod journal_append;
 pub mod latencies;
 pub mod ledger_rate;
 pub mod load;
+pub mod mirror_rate;
 pub mod one_log;
 pub mod over_socket;
 pub mod population;

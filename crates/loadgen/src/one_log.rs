@@ -8,6 +8,7 @@ use crate::contest::Contest;
 use crate::error::LoadError;
 use crate::journal_append::{self, AppendPlan};
 use crate::ledger_rate::{self, Kind, LedgerPlan};
+use crate::mirror_rate;
 use crate::process::Cores;
 use crate::queue_memory::{self, QueueMemory};
 use crate::report::{Budget, Row};
@@ -27,6 +28,10 @@ const LEDGER_NOTE: &str = "limit = upserts of exactly the rows a batch of a thou
     accounts, clients, runs, the consumer's note), in one transaction, written without having been read";
 const ACTIVITY_NOTE: &str =
     "limit = a prepared ZADD and ZREM for each entry, pipelined over one blocking socket";
+
+const LAYOUT_NOTE: &str = "limit = a prepared HSET of a peer, SET of its timeout and HINCRBY of its torrent's announces \
+    for each entry, pipelined over one blocking socket; ours also counts peers, keeps sets, indexes and statistics, and \
+    takes no entry twice";
 
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +99,7 @@ impl OneLog {
 }
 
 /// Measures what `wants` names: journal-redis, journal-aof, journal-sqlite, ledger-sqlite, ledger-postgresql,
-/// ledger-mariadb, activity, queue.
+/// ledger-mariadb, activity, layout, queue.
 pub fn measure(sizes: &Sizes, cores: Cores, wants: impl Fn(&str) -> bool) -> Result<OneLog, LoadError> {
     let mut found = OneLog::default();
     let plan = AppendPlan { cores, rounds: sizes.rounds, entries: sizes.entries };
@@ -119,6 +124,14 @@ pub fn measure(sizes: &Sizes, cores: Cores, wants: impl Fn(&str) -> bool) -> Res
         let plan = ActivityPlan { cores, rounds: sizes.rounds, clients: sizes.clients };
         for mood in [Mood::Steady, Mood::Changing] {
             found.add(activity_rate::measure(&plan, mood)?, Some(ACTIVITY_BUDGET), ACTIVITY_NOTE);
+        }
+    }
+    if wants("layout") {
+        let plan = ActivityPlan { cores, rounds: sizes.rounds, clients: sizes.clients };
+        for mood in [Mood::Steady, Mood::Changing] {
+            let measured = mirror_rate::measure(&plan, mood)?;
+            found.add(measured.contest, None, LAYOUT_NOTE);
+            found.rows.extend(measured.rows);
         }
     }
     if wants("queue") {

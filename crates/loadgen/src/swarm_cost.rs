@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use domain::clock::Stopwatch;
 use domain::{RateCeiling, Seconds, UnixTime};
 use serde::Serialize;
-use swarm::{Announce, Families, PeerLists, Rules, Swarms};
+use swarm::{Announce, Families, PeerLists, Rules, SlotLimits, Swarms};
 
 use crate::allocator::allocated_bytes;
 use crate::error::LoadError;
@@ -146,6 +146,7 @@ pub fn announce_of(population: &Population, turn: Turn, now: UnixTime) -> Announ
         event: turn.event,
         wanted: WANTED,
         families: Families::Both,
+        slots: SlotLimits::default(),
         now,
     }
 }

@@ -106,6 +106,7 @@ impl Traffic {
             uploaded_total: FIRST_UPLOADED + lap * UPLOADED_PER_LAP,
             downloaded_total: 0,
             cause: Cause::Announce,
+            key: peer.key,
         }
     }
 

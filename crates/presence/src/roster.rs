@@ -120,7 +120,15 @@ impl Roster {
     /// At start: somebody who was here before. They are pending until they come back or their time is over (P11).
     pub fn restore(&mut self, now: Moment, remembered: Remembered) {
         let now = self.core.timeline.at(now);
-        self.core.restore(now, remembered);
+        // Nobody is connected yet, so nobody need be told.
+        self.core.restore(now, remembered, &mut Vec::new());
+    }
+
+    /// After the process before this one, which served until a moment ago, has ended: what it stored last holds for
+    /// everybody who has not come here yet. Who was there is pending.
+    pub fn bring_back(&mut self, now: Moment, remembered: Remembered, effects: &mut Vec<Effect>) {
+        let now = self.core.timeline.at(now);
+        self.core.bring_back(now, remembered, effects);
     }
 
     /// Somebody watches this person: keep an entry, whether they are here or not. What is known already is not replaced.

@@ -9,7 +9,7 @@ use anyhow::Context;
 use database::{Database, Durability, SqliteDatabase, SqliteOptions};
 use domain::Seconds;
 use domain::clock::{Clock, SystemClock};
-use journal::{Journal, RedisJournal, SqliteJournal};
+use journal::{Journal, RedisJournal, Replicas, SqliteJournal};
 use keyspace::{BaseNames, KeyNames, Redis, RedisSettings, TlsFiles};
 use ledger::{Directory, HitAndRunPolicy, Ledger, LedgerSettings, RiskSink};
 use people::{People, PeopleSettings};
@@ -53,6 +53,15 @@ impl Config {
             dead: journal.dlq_key.as_str().to_owned(),
             failed: journal.failed_key.as_str().to_owned(),
             whitelist: self.access.whitelist_key.as_str().to_owned(),
+        }
+    }
+
+    /// Which replicas an entry waits for.
+    pub fn replicas(&self) -> Replicas {
+        let journal = &self.journal;
+        Replicas {
+            count: journal.wait_replicas,
+            patience: Duration::from_millis(journal.wait_timeout_ms.into()),
         }
     }
 
@@ -126,7 +135,7 @@ pub struct Opened<T> {
 /// Opens the journal. Redis need not be there yet.
 pub async fn open_journal(config: &Config, data: &Path) -> anyhow::Result<Opened<Arc<dyn Journal>>> {
     if let Some(RedisBackend { redis, names }) = redis_backend(config)? {
-        let journal = Arc::new(RedisJournal::new(redis.clone(), names));
+        let journal = Arc::new(RedisJournal::new(redis.clone(), names).waiting_for(config.replicas()));
         return Ok(Opened { store: journal, redis: Some(redis) });
     }
     let path = data.join("journal.db");

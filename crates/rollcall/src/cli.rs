@@ -5,15 +5,17 @@ mod friend;
 mod health;
 mod journal;
 pub mod key;
+mod multiplier;
+mod port;
 mod sandbox;
+pub mod sync;
 pub mod token;
 
 use std::path::PathBuf;
 
-use access::ClientPrefix;
+use access::{ClientPrefix, LeechSlots};
 use clap::{Args, Parser, Subcommand};
 use domain::{InfoHash, Passkey, TorrentId, UserId};
-use ledger::Percent;
 
 use crate::announce_url::BaseUrl;
 use crate::command::torrent::TorrentRef;
@@ -21,6 +23,8 @@ use crate::roles::Roles;
 
 pub use self::journal::{JournalCommand, LettersCommand, ViewName, WhichLetters};
 pub use friend::FriendCommand;
+pub use multiplier::{MultiplierAddArgs, MultiplierCommand};
+pub use port::PortCommand;
 pub use sandbox::{SandboxArgs, SandboxCommand};
 
 const EXAMPLES: &str = "\
@@ -35,6 +39,22 @@ Examples:
   rollcall serve --config rollcall.toml    start with it
 
 All other commands can be used while the server runs: it takes up changes within a second.";
+
+const SLOTS_HELP_USER: &str = "\
+A user takes a slot for each torrent that any of their clients leeches, and gives it back when it is complete, stopped
+or silent for too long. \"default\" is limits.leeches_per_user_max of the configuration. Who leeches more already goes on;
+nothing more is begun.
+
+Examples:
+  rollcall user set 7 --leech-slots 3
+  rollcall user set 7 --leech-slots default";
+
+const SLOTS_HELP_TORRENT: &str = "\
+\"default\" is limits.leeches_per_torrent_max of the configuration. Who leeches it already goes on.
+
+Examples:
+  rollcall torrent set 12 --leech-slots 20
+  rollcall torrent set 12 --leech-slots unlimited";
 
 const TORRENT_ADD_USAGE: &str = "\
 rollcall torrent add [OPTIONS] <FILE.torrent>
@@ -80,12 +100,18 @@ Examples:
   rollcall serve --config rollcall.toml --data /var/lib/rollcall
   rollcall serve --set tracker.udp_addr=0.0.0.0:6969 --set log.level=debug
   rollcall serve --roles ledger,activity --set redis.url=redis://10.0.0.5
+  rollcall serve --data /var/lib/rollcall --take-over     an upgrade: start the new version beside the old one
 
 SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the configuration again.")]
     Serve {
-        /// What this process does: any of tracker, ledger, activity, site; everything if left out
+        /// What this process does: any of tracker, ledger, activity, mirror, gateway, site; everything if left out
         #[arg(long, value_name = "ROLES")]
         roles: Option<Roles>,
+        /// Take the place of the server that runs on the same data folder, without a client noticing; that one ends.
+        /// Where none runs, just start. A version that brings the tables up to date does so before it takes over: should it
+        /// fail, the one that runs serves on, but an older version does not start on newer tables
+        #[arg(long)]
+        take_over: bool,
     },
     /// Add, list and change users
     #[command(subcommand, arg_required_else_help = true)]
@@ -99,6 +125,9 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     /// Say which BitTorrent clients may announce
     #[command(subcommand, arg_required_else_help = true)]
     Client(ClientCommand),
+    /// Say on which ports BitTorrent clients may not listen
+    #[command(subcommand, arg_required_else_help = true)]
+    Port(PortCommand),
     /// Say who knows whom: friends see each other's status
     #[command(subcommand, arg_required_else_help = true)]
     Friend(FriendCommand),
@@ -199,6 +228,19 @@ Examples:
         #[arg(value_name = "ID")]
         id: UserId,
     },
+    /// Limit how many torrents a user may leech at once
+    #[command(after_help = SLOTS_HELP_USER)]
+    Set {
+        /// The user's number
+        #[arg(value_name = "ID")]
+        id: UserId,
+        /// How many; 0 for none, so that they can only seed
+        #[arg(long, value_name = "N|default|unlimited")]
+        leech_slots: LeechSlots,
+    },
+    /// Load the keys of users who may announce into Redis (t:user:*), for programs that read them
+    #[command(after_help = sync::HELP)]
+    Sync(sync::SyncArgs),
 }
 
 /// `rollcall passkey …`
@@ -300,6 +342,28 @@ Examples:
         #[arg(value_name = "ID|INFOHASH")]
         torrent: TorrentRef,
     },
+    /// Open a torrent that awaits approval to all
+    Approve {
+        /// The torrent's number or infohash
+        #[arg(value_name = "ID|INFOHASH")]
+        torrent: TorrentRef,
+    },
+    /// Let a torrent await approval: it may be announced, but nobody is given peers
+    Unapprove {
+        /// The torrent's number or infohash
+        #[arg(value_name = "ID|INFOHASH")]
+        torrent: TorrentRef,
+    },
+    /// Limit how many peers may leech a torrent at once
+    #[command(after_help = SLOTS_HELP_TORRENT)]
+    Set {
+        /// The torrent's number or infohash
+        #[arg(value_name = "ID|INFOHASH")]
+        torrent: TorrentRef,
+        /// How many; 0 for none, so that it can only be seeded
+        #[arg(long, value_name = "N|default|unlimited")]
+        leech_slots: LeechSlots,
+    },
     /// Print the announce URLs that a user puts into a client
     #[command(after_help = "\
 Examples:
@@ -315,6 +379,9 @@ The URLs hold the user's passkey: anyone who has one announces as this user.")]
         #[arg(long, value_name = "URL")]
         base: Option<BaseUrl>,
     },
+    /// Load the keys of torrents into Redis (t:info_hash:*), for programs that read them
+    #[command(after_help = sync::HELP)]
+    Sync(sync::SyncArgs),
 }
 
 /// `rollcall torrent add …`
@@ -335,6 +402,9 @@ pub struct TorrentAddArgs {
     /// Take a file without the private flag
     #[arg(long)]
     pub allow_public: bool,
+    /// Let it await approval: nobody is given peers before "rollcall torrent approve"
+    #[arg(long)]
+    pub pending: bool,
 }
 
 /// `rollcall client …`
@@ -373,6 +443,9 @@ pub enum ClientCommand {
     },
     /// List all prefixes
     List,
+    /// Load the keys of allowed clients into Redis (t:whitelist:*), for programs that read them
+    #[command(after_help = sync::HELP)]
+    Sync(sync::SyncArgs),
 }
 
 /// `rollcall user seeding …` and `rollcall user leeching …`
@@ -384,55 +457,6 @@ pub struct ActiveArgs {
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub limit: u32,
-}
-
-/// `rollcall multiplier …`
-#[derive(Debug, Subcommand)]
-#[command(after_help = "\
-Raw figures stay what they are; multipliers change only what is credited. Of several in force, the most generous
-counts in each direction.
-
-Examples:
-  rollcall multiplier add --download 0 --note \"free weekend\" --until 1794900000
-  rollcall multiplier add --torrent 12 --download 50
-  rollcall multiplier add --user 7 --upload 200")]
-pub enum MultiplierCommand {
-    /// Add one: for the whole site, or for one torrent or user
-    Add(MultiplierAddArgs),
-    /// List all
-    List,
-    /// Remove one
-    Remove {
-        /// Its number
-        #[arg(value_name = "N")]
-        id: u64,
-    },
-}
-
-/// `rollcall multiplier add …`
-#[derive(Debug, Args)]
-pub struct MultiplierAddArgs {
-    /// Only for this torrent
-    #[arg(long, value_name = "ID", conflicts_with = "user")]
-    pub torrent: Option<TorrentId>,
-    /// Only for this user
-    #[arg(long, value_name = "ID")]
-    pub user: Option<UserId>,
-    /// How much of what is uploaded counts, in percent
-    #[arg(long, value_name = "PERCENT", default_value = "100")]
-    pub upload: Percent,
-    /// How much of what is downloaded counts, in percent
-    #[arg(long, value_name = "PERCENT", default_value = "100")]
-    pub download: Percent,
-    /// From when on, in seconds since 1970; from now on if left out
-    #[arg(long, value_name = "SECONDS")]
-    pub from: Option<u32>,
-    /// Until when, in seconds since 1970; until it is removed if left out
-    #[arg(long, value_name = "SECONDS")]
-    pub until: Option<u32>,
-    /// Why, for people
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub note: String,
 }
 
 /// `rollcall config …`

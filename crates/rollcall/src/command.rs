@@ -12,10 +12,12 @@ pub mod letters;
 pub mod multiplier;
 pub mod passkey;
 pub mod ping;
+pub mod port;
 mod recorded;
 pub mod sandbox;
 pub mod serve;
 mod source;
+mod sync;
 pub mod token;
 pub mod torrent;
 pub mod user;
@@ -79,11 +81,14 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     }
     let desk = Desk::set_up(cli.global)?;
     match cli.command {
-        Command::Serve { roles } => serve::run(desk, &roles.unwrap_or_default()).await?,
+        Command::Serve { roles, take_over } => {
+            serve::run(desk, &roles.unwrap_or_default(), take_over).await?;
+        }
         Command::User(command) => user::run(&desk, command).await?,
         Command::Passkey(command) => return passkey::run(&desk, command).await,
         Command::Torrent(command) => torrent::run(&desk, command).await?,
         Command::Client(command) => client::run(&desk, command).await?,
+        Command::Port(command) => port::run(&desk, command).await?,
         Command::Friend(command) => friend::run(&desk, command).await?,
         Command::Key(command) => key::run(&desk, command).await?,
         Command::Token(args) => token::run(&desk, args).await?,

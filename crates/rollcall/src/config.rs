@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //!
-//! - `sections`: the keys, their types, defaults and the comments operators read
+//! - `sections`, `mirror`: the keys, their types, defaults and the comments operators read
 //! - `section`: the macro and the trait behind a section
 //! - `value`, `kinds`, `names`, `web`: the types keys can have
 //! - `load`: defaults < file < environment < flags
@@ -18,6 +18,7 @@
 mod error;
 mod kinds;
 mod load;
+mod mirror;
 mod names;
 mod nearest;
 mod print;
@@ -37,6 +38,7 @@ use serde_json::Value as Json;
 pub use error::{ConfigError, Origin};
 pub use kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat};
 pub use load::Sources;
+pub use mirror::Mirror;
 pub use names::{Name, RedisUrl, Secret, Word};
 use section::Section;
 pub use sections::{
@@ -57,6 +59,8 @@ pub struct Config {
     pub ledger: Ledger,
     /// Who seeds and who leeches.
     pub activity: Activity,
+    /// The tracker's layout in Redis.
+    pub mirror: Mirror,
     /// Who may announce.
     pub access: Access,
     /// The HTTP API, the verify endpoint, metrics and health.
@@ -137,13 +141,14 @@ impl Config {
         differences
     }
 
-    fn sections(&self) -> [&dyn Section; 12] {
+    fn sections(&self) -> [&dyn Section; 13] {
         [
             &self.tracker,
             &self.journal,
             &self.redis,
             &self.ledger,
             &self.activity,
+            &self.mirror,
             &self.access,
             &self.site,
             &self.presence,
@@ -154,13 +159,14 @@ impl Config {
         ]
     }
 
-    fn sections_mut(&mut self) -> [&mut dyn Section; 12] {
+    fn sections_mut(&mut self) -> [&mut dyn Section; 13] {
         [
             &mut self.tracker,
             &mut self.journal,
             &mut self.redis,
             &mut self.ledger,
             &mut self.activity,
+            &mut self.mirror,
             &mut self.access,
             &mut self.site,
             &mut self.presence,

@@ -20,6 +20,7 @@ use views::Activity;
 use crate::backends::{self, Opened, system_clock};
 use crate::config::{Config, Name};
 use crate::directory::{GateDirectory, QueuedRisks};
+use crate::mirror_side::MirrorSide;
 use crate::node::Node;
 use crate::roles::{Role, Roles};
 
@@ -40,12 +41,15 @@ pub struct Engine {
     queue: Arc<Queue>,
     flusher: Option<Flusher>,
     flushing: Option<JoinHandle<()>>,
-    /// What runs once everything has been opened.
+    /// What runs as soon as anything is served.
+    at_once: Vec<Task>,
+    /// What runs once no other process does it on this data folder: the views.
     waiting: Vec<Task>,
     tasks: JoinSet<()>,
     stop: watch::Sender<bool>,
     ledger_settings: watch::Sender<ConsumerSettings>,
     activity_settings: watch::Sender<ConsumerSettings>,
+    mirror_settings: watch::Sender<ConsumerSettings>,
     maintenance_settings: watch::Sender<MaintenanceSettings>,
     /// What others may look at.
     shown: Shown,
@@ -58,6 +62,8 @@ pub struct Shown {
     pub ledger: Option<Arc<Ledger>>,
     /// The lists, if this process keeps them.
     pub activity: Option<Activity>,
+    /// The tracker's layout in Redis, if this process keeps it or stands by.
+    pub mirror: Option<MirrorSide>,
     /// What each view has done.
     pub views: Vec<(&'static str, Arc<ConsumerCounters>)>,
     /// Connections to Redis, each with what it is used for.
@@ -76,7 +82,7 @@ struct Parts<'a> {
 }
 
 impl Engine {
-    /// Opens the stores of these roles. Nothing runs before [`Engine::begin`]: should something else fail to start,
+    /// Opens the stores of these roles. Nothing runs before [`Engine::begin_storing`]: should something else fail to start,
     /// nothing has happened.
     pub async fn open(
         config: &Config,
@@ -98,11 +104,13 @@ impl Engine {
             queue,
             flusher: Some(flusher),
             flushing: None,
+            at_once: Vec::new(),
             waiting: Vec::new(),
             tasks: JoinSet::new(),
             stop,
             ledger_settings: watch::Sender::new(config.ledger_consumer()),
             activity_settings: watch::Sender::new(config.activity_consumer()),
+            mirror_settings: watch::Sender::new(config.mirror_consumer()),
             maintenance_settings: watch::Sender::new(config.maintenance()),
         };
         let parts = Parts { config, data, node, journal, stopped };
@@ -111,6 +119,9 @@ impl Engine {
         }
         if roles.include(Role::Activity) {
             engine.open_activity(&parts).await?;
+        }
+        if roles.include(Role::Mirror) {
+            engine.open_mirror(&parts, gate)?;
         }
         engine.add_maintenance(parts);
         Ok(engine)
@@ -125,9 +136,20 @@ impl Engine {
         self.add(tidy_now_and_then(whitelist, self.stop.subscribe()));
     }
 
-    /// Starts everything.
-    pub fn begin(&mut self) {
-        self.flushing = self.flusher.take().map(|flusher| tokio::spawn(flusher.run()));
+    /// Begins to store what the tracker puts into the queue, and whatever else must run while something is served. To
+    /// be called again when more was added.
+    pub fn begin_storing(&mut self) {
+        if let Some(flusher) = self.flusher.take() {
+            self.flushing = Some(tokio::spawn(flusher.run()));
+        }
+        for task in self.at_once.drain(..) {
+            self.tasks.spawn(task);
+        }
+    }
+
+    /// Starts the views, and whoever looks after them. Their readers take over at once what an earlier life of this
+    /// node left unfinished, so that one must have ended.
+    pub fn begin_views(&mut self) {
         for task in self.waiting.drain(..) {
             self.tasks.spawn(task);
         }
@@ -148,13 +170,13 @@ impl Engine {
         &self.shown
     }
 
-    /// Lets something else run until the end; it is told by the receiver.
+    /// Lets something else run from the start until the end; it is told by the receiver.
     pub fn add_until_stopped<F>(&mut self, task: impl FnOnce(watch::Receiver<bool>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let task = task(self.stop.subscribe());
-        self.add(task);
+        self.at_once.push(Box::pin(task));
     }
 
     /// Takes over what may change while the server runs.
@@ -165,6 +187,7 @@ impl Engine {
         };
         keep_group(&self.ledger_settings, config.ledger_consumer());
         keep_group(&self.activity_settings, config.activity_consumer());
+        keep_group(&self.mirror_settings, config.mirror_consumer());
         self.maintenance_settings.send_replace(config.maintenance());
     }
 
@@ -207,6 +230,22 @@ impl Engine {
         self.shown.activity = Some(activity.clone());
         let every = Duration::from_secs(parts.config.activity.sweep_interval_s.into());
         self.add(sweep_now_and_then(activity, every, parts.stopped.clone()));
+        Ok(())
+    }
+
+    fn open_mirror(&mut self, parts: &Parts<'_>, gate: &Arc<Gate>) -> anyhow::Result<()> {
+        let Some(side) = MirrorSide::open(parts.config, parts.node, &parts.journal, gate)? else {
+            return Ok(());
+        };
+        let settings = self.mirror_settings.subscribe();
+        let consumer = side.consumer(&parts.journal, parts.node, settings, parts.stopped.clone());
+        self.shown.redis.push(("mirror", side.redis.clone()));
+        self.shown.views.push(("mirror", consumer.counters()));
+        self.add(summarise_now_and_then("mirror", consumer.counters(), parts.stopped.clone()));
+        self.add(side.clone().sweep(consumer.settled(), parts.stopped.clone()));
+        self.add(side.clone().listen(parts.stopped.clone()));
+        self.add(consumer.run());
+        self.shown.mirror = Some(side);
         Ok(())
     }
 
@@ -316,6 +355,11 @@ impl Config {
     fn activity_consumer(&self) -> ConsumerSettings {
         let activity = &self.activity;
         self.consumer(&activity.group, activity.consumers, activity.batch_max, false)
+    }
+
+    /// How the layout reads the journal: in order, so one batch at a time.
+    fn mirror_consumer(&self) -> ConsumerSettings {
+        self.consumer(&self.mirror.group, 1, self.mirror.batch_max, false)
     }
 
     fn consumer(

@@ -18,8 +18,8 @@ use crate::backends::system_clock;
 use crate::config::Config;
 use crate::gateway_secret;
 
-/// Starts the gateway. Nobody can connect before the site serves.
-pub async fn start(
+/// Opens the gateway. Nobody can connect before the site serves.
+pub async fn open(
     config: &Config,
     data: &Path,
     people: People,
@@ -29,7 +29,7 @@ pub async fn start(
     let mut seed = [0; 8];
     getrandom::fill(&mut seed)
         .map_err(|error| anyhow::anyhow!("the system gives no random numbers: {error}"))?;
-    let gateway = Gateway::start(GatewayParts {
+    let gateway = Gateway::open(GatewayParts {
         people,
         clock: system_clock(),
         traffic: Arc::new(traffic),
@@ -38,8 +38,8 @@ pub async fn start(
         seed: u64::from_le_bytes(seed),
     })
     .await
-    .context("cannot start the gateway")?;
-    debug!("the gateway is up");
+    .context("cannot open the gateway")?;
+    debug!("the gateway is open");
     Ok(gateway)
 }
 

@@ -9,6 +9,8 @@
 //! - [`node`]: this process among others
 //! - [`backends`]: where everything is kept
 //! - [`engine`], [`directory`]: what runs behind the tracker
+//! - [`replica_side`]: swarms that are brought back at the start and kept like those of other nodes
+//! - [`take_over`]: a new process takes the place of the one that runs
 //! - [`logging`]: what the server says about itself
 //! - [`service_manager`]: tells systemd when the server is ready
 //! - [`output`]: what commands print
@@ -16,6 +18,8 @@
 //! - [`announce_url`]: what a user puts into a client
 //! - [`vouching`]: who vouches for strangers
 //! - [`gateway_secret`]: with what the tokens of people are signed
+//! - [`site_keys_side`]: whether the database or the site's own keys say who may announce
+//! - [`mirror_side`]: the tracker's layout in Redis
 //! - [`site_side`], [`gateway_side`]: the site beside the tracker, and the people who connect through it
 //! - [`tracker_settings`], [`site_settings`], [`gateway_settings`]: the configuration as these parts want it
 //!
@@ -33,13 +37,17 @@ pub mod gateway_secret;
 pub mod gateway_settings;
 pub mod gateway_side;
 pub mod logging;
+pub mod mirror_side;
 pub mod node;
 pub mod output;
 pub mod redis_cli;
+pub mod replica_side;
 pub mod roles;
 pub mod service_manager;
+pub mod site_keys_side;
 pub mod site_settings;
 pub mod site_side;
+pub mod take_over;
 pub mod tracker_settings;
 pub mod vouching;
 

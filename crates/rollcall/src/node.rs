@@ -20,7 +20,7 @@ const NAME_FILE: &str = "node";
 pub struct Node {
     process: ProcessName,
     /// Given back when the process ends, however it ends.
-    _lock: Option<File>,
+    lock: Option<File>,
 }
 
 impl Node {
@@ -28,21 +28,36 @@ impl Node {
     /// other's unfinished work alone until that has been silent for long.
     pub fn take(data: &Path, configured_name: Option<&str>) -> anyhow::Result<Node> {
         fs::create_dir_all(data).with_context(|| format!("cannot make the folder {}", data.display()))?;
-        let path = data.join(LOCK_FILE);
-        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        let is_alone = file.try_lock().is_ok();
-        let name = match configured_name {
-            Some(name) => name.to_owned(),
-            None => name_in(data)?,
-        };
-        let name = if is_alone {
+        let lock = try_lock(data)?;
+        let name = name_of(data, configured_name)?;
+        let name = if lock.is_some() {
             name
         } else {
             warn!(data = %data.display(), "another server uses the same data folder");
             format!("{name}-{}", std::process::id())
         };
         let process = ProcessName::new(&name, SystemClock.now_ms());
-        Ok(Node { process, _lock: is_alone.then_some(file) })
+        Ok(Node { process, lock })
+    }
+
+    /// The next process of a node that still runs. It has the node's name from the beginning, and takes the data
+    /// folder once the other has ended ([`Node::take_folder`]).
+    pub fn succeed(data: &Path, configured_name: Option<&str>) -> anyhow::Result<Node> {
+        let process = ProcessName::new(&name_of(data, configured_name)?, SystemClock.now_ms());
+        Ok(Node { process, lock: None })
+    }
+
+    /// Takes the data folder, if nobody else has it; says whether it is ours.
+    pub fn take_folder(&mut self, data: &Path) -> anyhow::Result<bool> {
+        if self.lock.is_none() {
+            self.lock = try_lock(data)?;
+        }
+        Ok(self.lock.is_some())
+    }
+
+    /// Whether the data folder is ours.
+    pub fn has_folder(&self) -> bool {
+        self.lock.is_some()
     }
 
     /// How consumers of this process are named.
@@ -55,6 +70,19 @@ impl Node {
 pub fn is_taken(data: &Path) -> bool {
     // Shared, and given back at once: a server that starts in this very moment would at worst take another name.
     File::open(data.join(LOCK_FILE)).is_ok_and(|file| file.try_lock_shared().is_err())
+}
+
+fn try_lock(data: &Path) -> anyhow::Result<Option<File>> {
+    let path = data.join(LOCK_FILE);
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(file.try_lock().is_ok().then_some(file))
+}
+
+fn name_of(data: &Path, configured: Option<&str>) -> anyhow::Result<String> {
+    match configured {
+        Some(name) => Ok(name.to_owned()),
+        None => name_in(data),
+    }
 }
 
 /// The name in the data folder; made up if there is none.
@@ -98,5 +126,13 @@ mod tests {
         assert_eq!(name(&Node::take(data.path(), None).unwrap()), first_name);
         let named = Node::take(data.path(), Some("tracker-1")).unwrap();
         assert!(name(&named).starts_with("tracker-1"));
+        drop(named);
+
+        let before = Node::take(data.path(), None).unwrap();
+        let mut next = Node::succeed(data.path(), None).unwrap();
+        assert_eq!(name(&before), name(&next));
+        assert!(!next.take_folder(data.path()).unwrap());
+        drop(before);
+        assert!(next.take_folder(data.path()).unwrap() && next.has_folder() && is_taken(data.path()));
     }
 }

@@ -13,6 +13,8 @@ pub enum Role {
     Ledger,
     /// Keeps the lists of who seeds and who leeches.
     Activity,
+    /// Keeps the tracker's layout in Redis, for programs that read it. Without Redis it has nothing to do.
+    Mirror,
     /// Knows which people are here. They connect through the site's port, so it needs the role "site" as well.
     Gateway,
     /// Serves the API, the verify endpoint, metrics and health.
@@ -68,7 +70,7 @@ mod tests {
         let error = "ledgre".parse::<Roles>().unwrap_err();
         assert_eq!(
             error,
-            "there is no role \"ledgre\"; the roles are tracker, ledger, activity, gateway, site"
+            "there is no role \"ledgre\"; the roles are tracker, ledger, activity, mirror, gateway, site"
         );
     }
 }

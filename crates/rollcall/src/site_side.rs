@@ -1,6 +1,6 @@
 //! The site beside the tracker: what it is given, and how it is started.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,8 +13,11 @@ use gateway::Gateway;
 use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use people::People;
-use site::metrics::{Allocator, CertificateFigures, Metrics, MetricsSources, PeopleFigures, ViewSource};
-use site::{BoundSite, Dependency, Health, Parts, RunningSite, Site, SiteCounters, ViewGroup};
+use site::metrics::{
+    Allocator, CertificateFigures, Metrics, MetricsSources, MirrorFigures, PeopleFigures, SiteKeyFigures,
+    ViewSource,
+};
+use site::{Dependency, Health, Parts, RunningSite, Site, SiteCounters, UnboundSite, ViewGroup};
 use tokio::sync::watch;
 use tracing::{error, warn};
 use tracker::Tracker;
@@ -45,11 +48,13 @@ pub struct Lent<'a> {
     pub with_gateway: bool,
     /// How the gate follows the database.
     pub follower: Arc<FollowCounters>,
+    /// What is done with the site's keys.
+    pub site_keys: SiteKeyFigures,
 }
 
-/// A site whose ports are taken and whose parts are open.
+/// A site whose parts are open, and that needs nothing but sockets.
 pub struct OpenSite {
-    bound: BoundSite,
+    unbound: UnboundSite,
     site: Arc<Site>,
 }
 
@@ -61,10 +66,10 @@ pub struct ServingSite {
 }
 
 impl OpenSite {
-    /// Takes the ports and opens what only the site needs; what it looks after begins with the engine.
+    /// Opens what only the site needs; what it looks after begins with the engine.
     pub async fn open(lent: Lent<'_>, engine: &mut Engine) -> anyhow::Result<OpenSite> {
         let settings = lent.config.site_settings();
-        let bound = site::bind(&settings)?;
+        let unbound = UnboundSite::new(&settings)?;
         let clock = system_clock();
         let audit = Audit::open(lent.config.audit_settings(lent.data), system_clock())?;
         let ring =
@@ -82,7 +87,7 @@ impl OpenSite {
         };
         let people = backends::open_people(lent.config, lent.store).await?;
         let gateway = match lent.with_gateway {
-            true => Some(start_gateway(&lent, engine, people.clone(), &activity).await?),
+            true => Some(open_gateway(&lent, engine, people.clone(), &activity).await?),
             false => None,
         };
         let whitelist = backends::open_whitelist(lent.config, lent.store)?;
@@ -95,7 +100,7 @@ impl OpenSite {
         let mut metrics = metrics_of(&lent, engine, redis);
         metrics.add(audit.clone());
         let of_tracker = lent.certificate.iter().map(|shown| ("tracker", Arc::clone(shown)));
-        let of_site = bound.certificate().map(|shown| ("site", Arc::clone(shown)));
+        let of_site = unbound.certificate().map(|shown| ("site", Arc::clone(shown)));
         metrics.add(CertificateFigures(of_tracker.chain(of_site).collect()));
         if let Some(gateway) = &gateway {
             metrics.add(Arc::clone(&gateway.counters));
@@ -123,21 +128,32 @@ impl OpenSite {
             journal_length_alarm: lent.config.journal.length_alarm.into(),
         };
         let site = Site::new(parts, settings, counters);
-        Ok(OpenSite { bound, site })
+        Ok(OpenSite { unbound, site })
     }
 
-    /// Begins to serve.
-    pub fn serve(self) -> ServingSite {
+    /// Brings back those who were here, as far as it is written. To be called shortly before it serves.
+    pub async fn restore(&self) -> anyhow::Result<()> {
+        if let Some(gateway) = &self.site.parts.gateway {
+            gateway.hub.restore().await.context("cannot read who was here")?;
+        }
+        Ok(())
+    }
+
+    /// Begins to serve at these sockets.
+    pub fn serve(self, listeners: Vec<TcpListener>) -> anyhow::Result<ServingSite> {
         let settings = self.site.settings.clone();
         let counters = Arc::clone(&self.site.counters);
         let app = site::app::router(&self.site);
-        if self.bound.certificate().is_none() {
-            for address in self.bound.addresses().iter().filter(|address| !address.ip().is_loopback()) {
+        let running = self.unbound.serve(listeners, settings, app, counters)?;
+        if !running.is_secure() {
+            for address in running.addresses().iter().filter(|address| !address.ip().is_loopback()) {
                 warn!(%address, "site.allow_plaintext: keys sent here can be read by whoever carries them");
             }
         }
-        let running = self.bound.serve(settings, app, counters);
-        ServingSite { running, site: self.site, first_key: None }
+        if let Some(gateway) = &self.site.parts.gateway {
+            gateway.begin();
+        }
+        Ok(ServingSite { running, site: self.site, first_key: None })
     }
 }
 
@@ -184,6 +200,13 @@ impl ServingSite {
         self.first_key.as_ref().map(|key| key.text.as_str())
     }
 
+    /// No other process on this data folder serves people any more; whether one did until now.
+    pub fn begin_alone(&self, after_another: bool) {
+        if let Some(gateway) = &self.site.parts.gateway {
+            gateway.begin_alone(after_another);
+        }
+    }
+
     /// Reads the certificate again.
     pub fn reload(&self) {
         self.running.reload();
@@ -203,14 +226,14 @@ impl ServingSite {
 }
 
 /// The gateway, told by the lists of this process when somebody's torrents change.
-async fn start_gateway(
+async fn open_gateway(
     lent: &Lent<'_>,
     engine: &Engine,
     people: People,
     activity: &Activity,
 ) -> anyhow::Result<Arc<Gateway>> {
     let traffic = Traffic { gate: Arc::clone(lent.gate), activity: activity.clone() };
-    let gateway = gateway_side::start(lent.config, lent.data, people, traffic).await?;
+    let gateway = gateway_side::open(lent.config, lent.data, people, traffic).await?;
     if let Some(kept_here) = &engine.shown().activity {
         let (hub, gate) = (Arc::clone(&gateway.hub), Arc::clone(lent.gate));
         kept_here.tell(move |passkeys| {
@@ -245,10 +268,11 @@ async fn ledger_of(lent: &Lent<'_>, engine: &Engine) -> anyhow::Result<Arc<Ledge
 }
 
 fn view_groups(config: &Config) -> Vec<ViewGroup> {
-    vec![
-        ViewGroup { view: "ledger", group: config.ledger.group.as_str().to_owned() },
-        ViewGroup { view: "activity", group: config.activity.group.as_str().to_owned() },
-    ]
+    let mut groups = vec![("ledger", &config.ledger.group), ("activity", &config.activity.group)];
+    if config.has_layout() {
+        groups.push(("mirror", &config.mirror.group));
+    }
+    groups.into_iter().map(|(view, group)| ViewGroup { view, group: group.as_str().to_owned() }).collect()
 }
 
 /// A passkey that is nobody's: the question is whether there is an answer.
@@ -326,5 +350,10 @@ fn metrics_of(lent: &Lent<'_>, engine: &Engine, redis: Option<(&'static str, Red
         redis: shown.redis.iter().cloned().chain(redis).collect(),
     });
     metrics.add(Allocator);
+    metrics.add(lent.site_keys.clone());
+    if let Some(side) = &shown.mirror {
+        metrics
+            .add(MirrorFigures { mirror: Arc::clone(&side.mirror), listening: Arc::clone(&side.listening) });
+    }
     metrics
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::{RateCeiling, Seconds};
 use tracker::settings::{LimitSettings, LiveSettings, ProxySettings, Settings, TlsFiles};
 
-use crate::config::{Config, HeaderName};
+use crate::config::{Config, HeaderName, Mirror};
 
 impl Config {
     /// Everything the tracker goes by.
@@ -22,6 +22,7 @@ impl Config {
                 0 => thread::available_parallelism().map_or(1, usize::from),
                 workers => workers as usize,
             },
+            share_ports: tracker.share_ports,
             drain_timeout: seconds(tracker.drain_timeout_s),
             live: self.live_settings(),
         }
@@ -34,9 +35,12 @@ impl Config {
             announce_interval: Seconds(tracker.announce_interval_s),
             min_announce_interval: Seconds(tracker.min_announce_interval_s),
             peer_grace: Seconds(tracker.peer_grace_s),
+            pending_interval: Seconds(tracker.pending_interval_s),
             numwant_default: tracker.numwant_default as usize,
             numwant_max: tracker.numwant_max as usize,
             clients_per_user_max: u8::try_from(tracker.peers_per_user_and_torrent_max).unwrap_or(u8::MAX),
+            leeches_per_user_max: unless_zero(self.limits.leeches_per_user_max),
+            leeches_per_torrent_max: unless_zero(self.limits.leeches_per_torrent_max),
             ceiling: self.ceiling(),
             acknowledge: self.journal.ack,
             acknowledge_timeout: Duration::from_millis(self.journal.ack_timeout_ms.into()),
@@ -77,8 +81,14 @@ impl Config {
             ("tracker.tls_cert_file", old_tracker.tls_cert_file != new_tracker.tls_cert_file),
             ("tracker.tls_key_file", old_tracker.tls_key_file != new_tracker.tls_key_file),
             ("tracker.workers", old_tracker.workers != new_tracker.workers),
+            ("tracker.share_ports", old_tracker.share_ports != new_tracker.share_ports),
             ("tracker.drain_timeout_s", old_tracker.drain_timeout_s != new_tracker.drain_timeout_s),
+            (
+                "tracker.snapshot_interval_s",
+                old_tracker.snapshot_interval_s != new_tracker.snapshot_interval_s,
+            ),
             ("access", self.access != new.access),
+            ("mirror", self.mirror != Mirror { batch_max: self.mirror.batch_max, ..new.mirror.clone() }),
             ("site", self.site != new.site),
             ("presence", self.presence != new.presence),
             ("gateway", self.gateway != new.gateway),
@@ -88,6 +98,7 @@ impl Config {
             ("journal.stream_key", self.journal.stream_key != new.journal.stream_key),
             ("journal.dlq_key", self.journal.dlq_key != new.journal.dlq_key),
             ("journal.failed_key", self.journal.failed_key != new.journal.failed_key),
+            ("journal.wait", self.replicas() != new.replicas()),
             ("journal.node_name", self.journal.node_name != new.journal.node_name),
             ("redis", self.redis != new.redis),
             ("ledger.group", self.ledger.group != new.ledger.group),
@@ -105,6 +116,11 @@ impl Config {
         .filter_map(|(key, differs)| differs.then_some(key))
         .collect()
     }
+}
+
+/// Zero means no limit.
+fn unless_zero(limit: u32) -> Option<u32> {
+    (limit > 0).then_some(limit)
 }
 
 pub(crate) fn seconds(seconds: u32) -> Duration {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::site_keys::AccessSource;
 use access::vouching::{EndpointSettings, Parts, Questions, VerifyEndpoint};
 use access::{Gate, PasskeyFeed, Store, Strangers, Vouching, VouchingSettings};
 use anyhow::Context;
@@ -68,7 +69,11 @@ pub fn gate(config: &Config) -> anyhow::Result<(Gate, Unopened)> {
     let settings = config.vouching_settings()?;
     let endpoint = config.verify_endpoint()?;
     let (strangers, questions) = Strangers::new(settings.patience());
-    let gate = Gate::with_strangers(Arc::clone(&strangers));
+    let gate = match config.access.source {
+        AccessSource::Database => Gate::with_strangers(Arc::clone(&strangers)),
+        // The site says itself who may announce, and nobody else vouches for anybody.
+        AccessSource::Redis => Gate::default(),
+    };
     Ok((gate, Unopened { strangers, questions, endpoint, settings }))
 }
 

@@ -22,6 +22,7 @@ mod friends;
 mod journal;
 mod letters;
 mod multipliers;
+mod ports;
 mod presence;
 mod risks;
 mod stats;
@@ -36,6 +37,7 @@ pub(crate) fn readable() -> Routes {
         friends::readable(),
         torrents::readable(),
         clients::readable(),
+        ports::readable(),
         whitelist::readable(),
         multipliers::readable(),
         journal::readable(),
@@ -55,6 +57,7 @@ pub(crate) fn changeable() -> Routes {
         friends::changeable(),
         torrents::changeable(),
         clients::changeable(),
+        ports::changeable(),
         whitelist::changeable(),
         multipliers::changeable(),
         journal::changeable(),
@@ -168,6 +171,7 @@ impl From<AccessError> for Problem {
             AccessError::UnknownUser(_) => Problem::not_found("unknown_user", error.to_string()),
             AccessError::UnknownTorrent(_) => Problem::not_found("unknown_torrent", error.to_string()),
             AccessError::UnknownClient(_) => Problem::not_found("unknown_client", error.to_string()),
+            AccessError::PortsNotBanned(_) => Problem::not_found("not_banned", error.to_string()),
             AccessError::NoNextId
             | AccessError::UserIdTaken(_)
             | AccessError::TorrentIdTaken(_)

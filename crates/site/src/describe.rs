@@ -38,7 +38,7 @@ mod page;
         (name = "friends", description = "Who knows whom, and who may see what of a person"),
         (name = "torrents", description = "What may be announced, and who is on it"),
         (name = "whitelist", description = "Passkeys of users in a database of your own"),
-        (name = "clients", description = "Which BitTorrent programs may announce"),
+        (name = "clients", description = "Which BitTorrent programs may announce, and on which ports they may not listen"),
         (name = "presence", description = "Who is here, on which devices, and since when not"),
         (name = "multipliers", description = "Times in which bytes count more or less"),
         (name = "journal", description = "The log of every announce: how far its views are, and what they could not take"),

@@ -47,6 +47,6 @@ mod verify;
 
 pub use counters::SiteCounters;
 pub use health::{Dependency, Health};
-pub use server::{BoundSite, RunningSite, SiteError, bind};
+pub use server::{RunningSite, SiteError, UnboundSite, listen};
 pub use settings::{SiteLimits, SiteSettings};
 pub use site::{Parts, Site, ViewGroup};

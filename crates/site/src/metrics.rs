@@ -5,7 +5,8 @@
 //! - this file: the page's parts, put together
 //! - [`page`]: families of numbers and how they are written
 //! - [`watch`]: what has to be asked of the journal, asked now and then
-//! - `announces`, `entries`, `stores`, `strangers`, `people`, `requests`: one adapter for each thing that counts
+//! - `announces`, `replication`, `entries`, `mirror`, `stores`, `strangers`, `people`, `requests`, `site_keys`: one adapter
+//!   for each thing that counts
 //! - [`CertificateFigures`]: when certificates expire
 //! - [`process`], [`Allocator`]: memory, time, files and threads of this process
 //!
@@ -24,10 +25,13 @@
 mod allocator;
 mod announces;
 mod entries;
+mod mirror;
 pub mod page;
 mod people;
 pub mod process;
+mod replication;
 mod requests;
+mod site_keys;
 mod stores;
 mod strangers;
 pub mod watch;
@@ -45,8 +49,10 @@ use tracker::Tracker;
 use views::Activity;
 
 pub use allocator::Allocator;
+pub use mirror::MirrorFigures;
 pub use page::{Family, Page};
 pub use people::PeopleFigures;
+pub use site_keys::SiteKeyFigures;
 pub use stores::CertificateFigures;
 pub use watch::JournalWatch;
 
@@ -131,6 +137,7 @@ impl Metrics {
         databases.extend(parts.ledger.iter().map(|ledger| ("ledger", ledger.database().clone())));
         metrics.add(stores::DatabaseFigures(databases));
         if let Some(tracker) = parts.tracker {
+            metrics.add(replication::ReplicationFigures(Arc::clone(&tracker)));
             metrics.add(announces::TrackerFigures(tracker));
         }
         if let Some(ledger) = parts.ledger {

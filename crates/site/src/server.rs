@@ -71,10 +71,8 @@ pub enum SiteError {
 #[derive(Clone, Copy, Debug)]
 pub struct RemoteAddress(pub SocketAddr);
 
-/// Sockets that are bound, and nothing more.
-pub struct BoundSite {
-    listeners: Vec<StdListener>,
-    addresses: Vec<SocketAddr>,
+/// A certificate, and no sockets yet.
+pub struct UnboundSite {
     certificate: Option<Arc<Certificate>>,
 }
 
@@ -98,34 +96,37 @@ struct Shared {
     stop: watch::Receiver<bool>,
 }
 
-/// Takes the addresses and reads the certificate.
-pub fn bind(settings: &SiteSettings) -> Result<BoundSite, SiteError> {
-    let certificate = settings.tls.as_ref().map(Certificate::load).transpose()?.map(Arc::new);
-    let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
+/// Takes the addresses: those of `handed` that are configured, and new ones for the rest. All or none.
+pub fn listen(settings: &SiteSettings, mut handed: Vec<StdListener>) -> Result<Vec<StdListener>, SiteError> {
+    let mut listeners = Vec::new();
     for address in &settings.addresses {
         let address = *address;
-        let bound = sockets::listen_tcp(address, 1).and_then(|bound| {
-            let resolved = bound.iter().map(StdListener::local_addr).collect::<io::Result<Vec<_>>>()?;
-            Ok((bound, resolved))
-        });
-        match bound {
-            Ok((bound, resolved)) => {
-                listeners.extend(bound);
-                addresses.extend(resolved);
-            }
+        let is_there = |listener: &mut StdListener| {
+            listener.local_addr().is_ok_and(|bound| {
+                bound.ip() == address.ip() && (address.port() == 0 || bound.port() == address.port())
+            })
+        };
+        let taken: Vec<StdListener> = handed.extract_if(.., is_there).collect();
+        if !taken.is_empty() {
+            listeners.extend(taken);
+            continue;
+        }
+        match sockets::listen_tcp(address, 1, false) {
+            Ok(bound) => listeners.extend(bound),
             Err(reason) if sockets::is_missing_ipv6(address, &reason) && settings.addresses.len() > 1 => {
                 warn!(%address, "this machine has no IPv6; the site does without");
             }
             Err(reason) => return Err(SiteError::Bind { address, reason }),
         }
     }
-    Ok(BoundSite { listeners, addresses, certificate })
+    Ok(listeners)
 }
 
-impl BoundSite {
-    /// Where it will listen, port 0 resolved.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+impl UnboundSite {
+    /// Reads the certificate.
+    pub fn new(settings: &SiteSettings) -> Result<UnboundSite, SiteError> {
+        let certificate = settings.tls.as_ref().map(Certificate::load).transpose()?.map(Arc::new);
+        Ok(UnboundSite { certificate })
     }
 
     /// The certificate it will show, if any.
@@ -133,8 +134,15 @@ impl BoundSite {
         self.certificate.as_ref()
     }
 
-    /// Begins to serve.
-    pub fn serve(self, settings: SiteSettings, app: Router, counters: Arc<SiteCounters>) -> RunningSite {
+    /// Begins to serve at these sockets.
+    pub fn serve(
+        self,
+        listeners: Vec<StdListener>,
+        settings: SiteSettings,
+        app: Router,
+        counters: Arc<SiteCounters>,
+    ) -> io::Result<RunningSite> {
+        let addresses = listeners.iter().map(StdListener::local_addr).collect::<io::Result<_>>()?;
         let (stop, stopped) = watch::channel(false);
         let drain_timeout = settings.drain_timeout;
         let shared = Shared {
@@ -146,19 +154,13 @@ impl BoundSite {
             stop: stopped.clone(),
         };
         let mut accepting = JoinSet::new();
-        for listener in self.listeners {
+        for listener in listeners {
             accepting.spawn(accept(listener, shared.clone()));
         }
         if let Some(certificate) = &self.certificate {
             accepting.spawn(renew(Arc::clone(certificate), stopped));
         }
-        RunningSite {
-            addresses: self.addresses,
-            certificate: self.certificate,
-            stop,
-            accepting,
-            drain_timeout,
-        }
+        Ok(RunningSite { addresses, certificate: self.certificate, stop, accepting, drain_timeout })
     }
 }
 

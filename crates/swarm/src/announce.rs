@@ -4,6 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, RateCeiling, Seconds, SessionId, UnixTime, UserId};
 
+use crate::leeching::SlotLimits;
+
 /// The most peers one announce can be given, whatever the configuration says.
 pub const WANTED_MAX: usize = 200;
 
@@ -48,6 +50,8 @@ pub struct Announce {
     pub wanted: usize,
     /// Which addresses it can be given.
     pub families: Families,
+    /// How many may leech at once.
+    pub slots: SlotLimits,
     /// When.
     pub now: UnixTime,
 }
@@ -94,6 +98,8 @@ pub struct Outcome {
     pub since_last: Seconds,
     /// The session.
     pub session: SessionId,
+    /// The key that the session's client is derived from: the first that it sent, should it send several.
+    pub key: ClientKey,
     /// Whether the client came back sooner than it may; it was credited, but got no peers.
     pub too_soon: bool,
     /// Whether this announce completed the download; a repeated `completed` does not.
@@ -111,9 +117,43 @@ pub enum AnnounceError {
         /// How many are allowed.
         limit: u8,
     },
+    /// The user leeches as many torrents as allowed.
+    #[error("{}", too_many_leeches(*limit))]
+    TooManyLeeches {
+        /// How many are allowed.
+        limit: u32,
+    },
+    /// As many peers leech this torrent as allowed.
+    #[error("{}", torrent_full(*limit))]
+    TorrentFull {
+        /// How many are allowed.
+        limit: u32,
+    },
     /// There is no place for another peer or torrent.
     #[error("the tracker has no room for more peers; try again later")]
     NoRoom,
+}
+
+fn too_many_leeches(limit: u32) -> String {
+    match limit {
+        0 => {
+            "you may not download torrents at the moment, only seed: see your account on the site".to_owned()
+        }
+        1 => "you already download a torrent, and one at a time is your limit; finish or stop it first"
+            .to_owned(),
+        _ => format!(
+            "you already download {limit} torrents at once, which is your limit; finish or stop one of them first"
+        ),
+    }
+}
+
+fn torrent_full(limit: u32) -> String {
+    match limit {
+        0 => "nobody may download this torrent at the moment: see its page on the site".to_owned(),
+        _ => format!(
+            "as many peers download this torrent as may at once ({limit}); your client will try again later"
+        ),
+    }
 }
 
 /// How many peers a swarm has.
@@ -165,6 +205,8 @@ pub struct Departure {
     pub last_announce: UnixTime,
     /// Its session.
     pub session: SessionId,
+    /// Its key.
+    pub key: ClientKey,
 }
 
 /// The address of a peer that cannot be reached.

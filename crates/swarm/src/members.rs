@@ -12,13 +12,14 @@ const LOWEST_PORT: u16 = 1024;
 pub(crate) struct Member {
     /// The slot of the peer.
     pub(crate) slot: u32,
-    v4: [u8; 6],
-    v6: [u8; 18],
+    pub(crate) v4: [u8; 6],
+    pub(crate) v6: [u8; 18],
 }
 
 impl Member {
-    pub(crate) fn new(slot: u32, ip: IpAddr, port: u16) -> Self {
-        let mut member = Member { slot, ..Member::default() };
+    /// Someone at this address, whose slot is yet to be found.
+    pub(crate) fn at(ip: IpAddr, port: u16) -> Self {
+        let mut member = Member::default();
         member.set_address(ip, port);
         member
     }
@@ -87,11 +88,11 @@ impl Member {
         give_v4 || give_v6
     }
 
-    fn has_v4(&self) -> bool {
+    pub(crate) fn has_v4(&self) -> bool {
         self.v4[4..] != [0, 0]
     }
 
-    fn has_v6(&self) -> bool {
+    pub(crate) fn has_v6(&self) -> bool {
         self.v6[16..] != [0, 0]
     }
 }

@@ -6,11 +6,16 @@ use domain::{
 };
 
 use crate::announce::{Announce, Claim};
+use crate::heard::{Heard, HeardTotals};
 use crate::place::Place;
 
 /// A dual-stack client announces over both families at once; its two requests may overtake each other. Within this
-/// time, lower counters over the other family are the slower twin of an announce, not a restarted client.
+/// time, lower counters over the other family, or at another node, are the slower twin of an announce, not a restarted
+/// client.
 const TWIN_WINDOW: Seconds = Seconds(30);
+
+/// How much later a peer expires that another node heard last.
+const ELSEWHERE_GRACE: Seconds = Seconds(5);
 
 /// What the tracker remembers of a peer, besides its addresses (see `members`).
 #[derive(Clone, Copy, Debug)]
@@ -18,11 +23,11 @@ pub(crate) struct Peer {
     pub(crate) user: UserId,
     pub(crate) uploaded: u64,
     pub(crate) downloaded: u64,
-    place: Place,
+    pub(crate) place: Place,
     pub(crate) peer_id: PeerId,
-    key: ClientKey,
+    pub(crate) key: ClientKey,
     pub(crate) last_announce: UnixTime,
-    run: RunId,
+    pub(crate) run: RunId,
 }
 
 // One cache line a peer. Whoever adds a field pays for it a million times.
@@ -61,6 +66,24 @@ impl Peer {
         }
     }
 
+    /// A peer never seen before that another node heard.
+    pub(crate) fn of_heard(heard: &Heard, swarm: u32) -> Self {
+        let mut place = Place::in_swarm(swarm);
+        place.set_last_was_v6(heard.ip.is_ipv6());
+        place.set_heard_elsewhere(true);
+        let totals = heard.totals.unwrap_or(HeardTotals::NONE);
+        Peer {
+            user: heard.user,
+            uploaded: totals.uploaded,
+            downloaded: totals.downloaded,
+            place,
+            peer_id: heard.peer_id,
+            key: heard.key,
+            last_announce: heard.at,
+            run: totals.run,
+        }
+    }
+
     /// The slot of its swarm.
     pub(crate) fn swarm(&self) -> u32 {
         self.place.swarm()
@@ -77,13 +100,23 @@ impl Peer {
     }
 
     /// Whether an announce of the same user on the same torrent is this client's: by its peer id.
-    pub(crate) fn has_peer_id(&self, announce: &Announce) -> bool {
-        self.peer_id == announce.peer_id
+    pub(crate) fn has_peer_id(&self, peer_id: &PeerId) -> bool {
+        self.peer_id == *peer_id
+    }
+
+    /// Whether its last word came from another node.
+    pub(crate) fn was_heard_elsewhere(&self) -> bool {
+        self.place.was_heard_elsewhere()
+    }
+
+    /// The key by which its client is known.
+    pub(crate) fn key(&self) -> ClientKey {
+        self.key
     }
 
     /// Likewise by its key, which outlives a changed peer id.
-    pub(crate) fn has_key(&self, announce: &Announce) -> bool {
-        self.key.is_some() && self.key == announce.key
+    pub(crate) fn has_key(&self, key: ClientKey) -> bool {
+        self.key.is_some() && self.key == key
     }
 
     /// The session: the client, as every node derives it, and its run.
@@ -94,6 +127,10 @@ impl Peer {
 
     /// Whether the client comes back sooner than it may, over the same address family.
     pub(crate) fn is_too_soon(&self, announce: &Announce, min_interval: Seconds) -> bool {
+        if self.place.was_heard_elsewhere() {
+            // Perhaps that node died before it could answer, and the client tries its luck here.
+            return false;
+        }
         match self.last_over(announce.ip.is_ipv6()) {
             Some(last) => announce.now.since(last) < min_interval,
             None => false,
@@ -109,8 +146,14 @@ impl Peer {
         new_run: impl FnOnce() -> RunId,
     ) -> Credit {
         let went_back = announce.uploaded < self.uploaded || announce.downloaded < self.downloaded;
-        let credit = if went_back && self.is_slower_twin(announce) {
-            Credit { since_last: announce.now.since(self.last_announce), ..Credit::NOTHING }
+        let since_last = announce.now.since(self.last_announce);
+        let credit = if self.run == RunId::NONE {
+            // Another producer's entries said what was moved until now, and credited it.
+            self.run = new_run();
+            self.take_totals(announce);
+            Credit { since_last, ..Credit::NOTHING }
+        } else if went_back && self.is_slower_twin(announce) {
+            Credit { since_last, ..Credit::NOTHING }
         } else if went_back {
             self.run = new_run();
             self.take_totals(announce);
@@ -124,9 +167,99 @@ impl Peer {
             self.take_totals(announce);
             credit
         };
-        self.note_time(announce);
+        self.note_time(announce.now, announce.ip.is_ipv6());
+        self.place.set_heard_elsewhere(false);
         self.peer_id = announce.peer_id;
         credit
+    }
+
+    /// Takes in what another node heard, no earlier than the last word of this peer.
+    pub(crate) fn hear(&mut self, heard: &Heard) {
+        match heard.totals {
+            Some(totals) => self.hear_totals(heard, totals),
+            None if heard.at > self.last_announce => self.run = RunId::NONE,
+            None => {}
+        }
+        self.hear_key(heard);
+        self.note_time(heard.at, heard.ip.is_ipv6());
+        self.place.set_heard_elsewhere(true);
+        self.peer_id = heard.peer_id;
+    }
+
+    /// A client may send another key over another wire or family. Nodes derive the client from the key that they keep,
+    /// so they keep the same one: the later, and of two at once the smaller.
+    fn hear_key(&mut self, heard: &Heard) {
+        let is_later = heard.at > self.last_announce || !self.key.is_some();
+        if heard.key.is_some() && (is_later || heard.key.0 < self.key.0) {
+            self.key = heard.key;
+        }
+    }
+
+    fn hear_totals(&mut self, heard: &Heard, totals: HeardTotals) {
+        if totals.run == self.run {
+            return self.raise_totals(totals);
+        }
+        let went_back = totals.uploaded < self.uploaded || totals.downloaded < self.downloaded;
+        let at_once = heard.event != AnnounceEvent::Started
+            && heard.at.since(self.last_announce) <= TWIN_WINDOW
+            && self.run != RunId::NONE;
+        if went_back && at_once {
+            return;
+        }
+        let is_same_word = heard.at == self.last_announce
+            && (totals.uploaded, totals.downloaded) == (self.uploaded, self.downloaded)
+            && self.run != RunId::NONE;
+        // Two nodes heard a new client at once. Both take the smaller number, whichever was first.
+        self.run = if is_same_word { self.run.min(totals.run) } else { totals.run };
+        self.uploaded = totals.uploaded;
+        self.downloaded = totals.downloaded;
+    }
+
+    /// Takes in what another node heard, earlier than the last word of this peer: whether its address is news.
+    pub(crate) fn hear_late(&mut self, heard: &Heard, silence_max: Seconds) -> bool {
+        if let Some(totals) = heard.totals
+            && totals.run == self.run
+        {
+            self.raise_totals(totals);
+        }
+        if heard.ip.is_ipv6() == self.place.last_was_v6() {
+            return false;
+        }
+        let before_last = self.last_announce.since(heard.at).0;
+        let is_newer = self.place.other_family_s().is_none_or(|known| before_last < known);
+        let is_news = is_newer && before_last < silence_max.0.min(Place::OTHER_FAMILY_S_MAX);
+        if is_news {
+            self.place.set_other_family_s(Some(before_last));
+        }
+        is_news
+    }
+
+    /// Takes in that the client had said goodbye before it came back: what was heard over the other address family until
+    /// then no longer counts. True if there was something.
+    pub(crate) fn forgets_other_family(&mut self, farewell: UnixTime) -> bool {
+        let forgets = self.last_over(!self.last_was_v6()).is_some_and(|last| last <= farewell);
+        if forgets {
+            self.place.set_other_family_s(None);
+        }
+        forgets
+    }
+
+    /// Whether it last announced over IPv6.
+    pub(crate) fn last_was_v6(&self) -> bool {
+        self.place.last_was_v6()
+    }
+
+    /// Within a run counters only grow, whatever the order in which they are heard.
+    fn raise_totals(&mut self, totals: HeardTotals) {
+        self.uploaded = self.uploaded.max(totals.uploaded);
+        self.downloaded = self.downloaded.max(totals.downloaded);
+    }
+
+    /// When the peer is gone if nothing is heard of it. A little later where another node heard it last: that one
+    /// writes down that it is gone.
+    pub(crate) fn deadline(&self, silence_max: Seconds) -> UnixTime {
+        let deadline = self.last_announce + silence_max;
+        if self.place.was_heard_elsewhere() { deadline + ELSEWHERE_GRACE } else { deadline }
     }
 
     fn take_totals(&mut self, announce: &Announce) {
@@ -182,7 +315,7 @@ impl Peer {
 
     fn is_slower_twin(&self, announce: &Announce) -> bool {
         announce.event != AnnounceEvent::Started
-            && announce.ip.is_ipv6() != self.place.last_was_v6()
+            && (announce.ip.is_ipv6() != self.place.last_was_v6() || self.place.was_heard_elsewhere())
             && announce.now.since(self.last_announce) <= TWIN_WINDOW
     }
 
@@ -194,10 +327,9 @@ impl Peer {
         self.place.other_family_s().map(|seconds| self.last_announce - Seconds(seconds))
     }
 
-    fn note_time(&mut self, announce: &Announce) {
-        let over_v6 = announce.ip.is_ipv6();
+    fn note_time(&mut self, at: UnixTime, over_v6: bool) {
         let other_family_last = self.last_over(!over_v6);
-        self.last_announce = self.last_announce.max(announce.now);
+        self.last_announce = self.last_announce.max(at);
         self.place.set_other_family_s(other_family_last.map(|last| self.last_announce.since(last).0));
         self.place.set_last_was_v6(over_v6);
     }

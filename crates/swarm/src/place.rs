@@ -18,7 +18,9 @@ impl Bits {
 const SWARM: Bits = Bits { count: 22, shift: 0 };
 const POSITION: Bits = Bits { count: 24, shift: 22 };
 /// How long before its last announce the peer announced over the other address family; all ones mean never.
-const OTHER_FAMILY_S: Bits = Bits { count: 15, shift: 46 };
+const OTHER_FAMILY_S: Bits = Bits { count: 14, shift: 46 };
+/// Whether the last word of the peer came from another node.
+const HEARD_ELSEWHERE: Bits = Bits { count: 1, shift: 60 };
 const HAS_COMPLETED: Bits = Bits { count: 1, shift: 61 };
 const LAST_WAS_V6: Bits = Bits { count: 1, shift: 62 };
 const VACANT: Bits = Bits { count: 1, shift: 63 };
@@ -81,6 +83,14 @@ impl Place {
         self.set(&LAST_WAS_V6, was_v6.into());
     }
 
+    pub(crate) fn was_heard_elsewhere(self) -> bool {
+        self.get(&HEARD_ELSEWHERE) == 1
+    }
+
+    pub(crate) fn set_heard_elsewhere(&mut self, elsewhere: bool) {
+        self.set(&HEARD_ELSEWHERE, elsewhere.into());
+    }
+
     pub(crate) fn is_vacant(self) -> bool {
         self.get(&VACANT) == 1
     }
@@ -111,16 +121,19 @@ mod tests {
             position in 0..PEERS_PER_SWARM_MAX as u32,
             seconds in proptest::option::of(0..100_000_u32),
             v6: bool,
+            elsewhere: bool,
         ) {
             let mut place = Place::in_swarm(swarm);
             place.set_position(u32::MAX >> 8);
             place.set_completed();
             place.set_other_family_s(seconds);
             place.set_last_was_v6(v6);
+            place.set_heard_elsewhere(elsewhere);
             place.set_position(position);
             let kept = seconds.filter(|seconds| *seconds < Place::OTHER_FAMILY_S_MAX);
             prop_assert_eq!((place.swarm(), place.position(), place.other_family_s()), (swarm, position, kept));
             prop_assert_eq!((place.has_completed(), place.last_was_v6(), place.is_vacant()), (true, v6, false));
+            prop_assert_eq!(place.was_heard_elsewhere(), elsewhere);
             place.set_vacant();
             prop_assert!(place.is_vacant());
             prop_assert_eq!(place.swarm(), swarm);

@@ -18,6 +18,8 @@ impl Runs {
     }
 
     pub(crate) fn next(&self) -> RunId {
-        RunId(self.0.fetch_add(1, Ordering::Relaxed))
+        let run = RunId(self.0.fetch_add(1, Ordering::Relaxed));
+        // Once in four billion the number is the one that means "none".
+        if run == RunId::NONE { RunId(self.0.fetch_add(1, Ordering::Relaxed)) } else { run }
     }
 }

@@ -4,7 +4,9 @@
 //! key, the limit on clients and the rule that nobody is given their own peers.
 
 use domain::wheel::{TimingWheel, Verdict};
-use domain::{AnnounceEvent, ClientId, InfoHash, PeerId, RunId, SessionId, UnixTime, UserId};
+use domain::{
+    AnnounceEvent, ClientId, ClientKey, InfoHash, PeerId, RunId, Seconds, SessionId, UnixTime, UserId,
+};
 use fastrand::Rng;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -14,16 +16,32 @@ use std::sync::Arc;
 use crate::announce::{
     Announce, AnnounceError, CLIENTS_PER_USER_MAX, Departure, Outcome, PeerLists, Rules, SwarmCounts,
 };
+use crate::leeching::Leeching;
 use crate::members::{Member, Members, Moved};
 use crate::peer::{Credit, Peer};
 use crate::place;
 use crate::runs::Runs;
 use crate::selection::{self, Asker};
-use crate::sight::PeerSight;
 use crate::slab::Slab;
+
+mod copying;
+mod farewells;
+mod learn;
+mod removal;
+mod sighting;
+mod slots;
+
+use farewells::Farewells;
+pub(crate) use learn::Lesson;
 
 /// How far ahead the wheel sees without a second look: longer than the default interval + grace.
 const WHEEL_HORIZON_S: u32 = 4096;
+
+/// How long a peer that was last heard elsewhere is left alone at a time, while nothing is heard from there.
+const HOLD: Seconds = Seconds(5);
+
+/// How much too late a peer may expire, because another node heard it before the last tenant of its slot was heard.
+const EXPIRY_SLACK: Seconds = Seconds(5);
 
 #[derive(Debug)]
 struct Swarm {
@@ -66,12 +84,26 @@ pub(crate) struct Shard {
     runs: Arc<Runs>,
     /// How many peers seed, in all swarms together.
     seeders: usize,
+    /// Who said goodbye lately.
+    farewells: Farewells,
+    /// Who leeches how many torrents, in all shards together.
+    leeching: Arc<Leeching>,
+    /// Whether this shard tells it.
+    counts_leeching: bool,
 }
 
 impl Shard {
-    pub(crate) fn new(now: UnixTime, random_seed: u64, hasher: FixedState, runs: Arc<Runs>) -> Self {
+    pub(crate) fn new(
+        now: UnixTime,
+        random_seed: u64,
+        hasher: FixedState,
+        runs: Arc<Runs>,
+        leeching: Arc<Leeching>,
+    ) -> Self {
         Shard {
             runs,
+            leeching,
+            counts_leeching: false,
             swarms: Slab::default(),
             swarm_by_hash: HashTable::new(),
             peers: Slab::default(),
@@ -80,6 +112,7 @@ impl Shard {
             random: Rng::with_seed(random_seed),
             hasher,
             seeders: 0,
+            farewells: Farewells::default(),
         }
     }
 
@@ -95,6 +128,10 @@ impl Shard {
         self.seeders
     }
 
+    pub(crate) fn farewells_forgotten(&self) -> u64 {
+        self.farewells.forgotten()
+    }
+
     pub(crate) fn announce(
         &mut self,
         hash_of_torrent: u64,
@@ -102,18 +139,38 @@ impl Shard {
         rules: &Rules,
         lists: &mut PeerLists,
     ) -> Result<Outcome, AnnounceError> {
-        let Some(swarm) = self.find_or_open_swarm(hash_of_torrent, announce)? else {
+        if announce.event == AnnounceEvent::Stopped {
+            self.farewells.note(
+                self.hash_of_client(&announce.info_hash, announce.user, &announce.peer_id),
+                announce.now,
+            );
+        }
+        let opens = announce.event != AnnounceEvent::Stopped;
+        let Some(swarm) = self.find_or_open_swarm(hash_of_torrent, &announce.info_hash, opens)? else {
             return Ok(outcome_of_unknown_stop(announce, SwarmCounts::default(), self.runs.next()));
         };
         let own = self.own_peers(swarm, announce.user);
-        let known = self.find_client(&own, announce);
+        let known = self.find_client(&own, &announce.peer_id, key_of(announce.event, announce.key));
         if announce.event == AnnounceEvent::Stopped {
             return Ok(self.stop(swarm, known, announce, rules));
         }
+        if known.is_none() {
+            self.check_room(swarm, &own, rules)?;
+        }
+        let has_slot = match self.claim_slot(swarm, &own, announce) {
+            Ok(has_slot) => has_slot,
+            Err(error) => {
+                self.close_unused_swarm(hash_of_torrent, swarm);
+                return Err(error);
+            }
+        };
         let (slot, credit, too_soon) = match known {
             Some(slot) => self.heartbeat(slot, announce, rules),
-            None => (self.join(swarm, &own, announce, rules)?, Credit::NOTHING, false),
+            None => (self.join(swarm, announce, rules), Credit::NOTHING, false),
         };
+        if has_slot && announce.is_seeder() {
+            self.settle_slot(has_slot, swarm, announce.user);
+        }
         let completed = announce.event == AnnounceEvent::Completed && self.peers[slot].complete();
         if completed {
             self.swarms[swarm].snatches = self.swarms[swarm].snatches.saturating_add(1);
@@ -127,6 +184,7 @@ impl Shard {
             downloaded_delta: credit.downloaded,
             since_last: credit.since_last,
             session: self.peers[slot].session(&announce.info_hash),
+            key: self.peers[slot].key(),
             too_soon,
             completed,
             implausible: credit.implausible,
@@ -140,28 +198,14 @@ impl Shard {
         }
     }
 
-    /// All peers of one torrent.
-    pub(crate) fn sight(&self, hash_of_torrent: u64, info_hash: &InfoHash) -> Vec<PeerSight> {
-        let Some(swarm) = self.find_swarm(hash_of_torrent, info_hash) else { return Vec::new() };
-        let members = &self.swarms[swarm].members;
-        let seen = |(position, member): (usize, &Member)| {
-            let peer = &self.peers[member.slot];
-            PeerSight {
-                user: peer.user,
-                peer_id: peer.peer_id,
-                is_seeding: members.is_seeder(position as u32),
-                v4: member.address_v4(),
-                v6: member.address_v6(),
-                uploaded: peer.uploaded,
-                downloaded: peer.downloaded,
-                last_announce: peer.last_announce,
-            }
-        };
-        members.all().iter().enumerate().map(seen).collect()
-    }
-
     /// Takes out every peer that has been silent for too long.
-    pub(crate) fn expire(&mut self, now: UnixTime, rules: &Rules, mut departed: impl FnMut(Departure)) {
+    pub(crate) fn expire(
+        &mut self,
+        now: UnixTime,
+        rules: &Rules,
+        holds_elsewhere: bool,
+        mut departed: impl FnMut(Departure),
+    ) {
         // The wheel is lent out, so that its judge may change the shard.
         let mut wheel = std::mem::replace(&mut self.wheel, TimingWheel::new(now, 1));
         wheel.advance(now, |slot| {
@@ -169,51 +213,18 @@ impl Shard {
             if peer.is_vacant() {
                 return Verdict::Done;
             }
-            let deadline = peer.last_announce + rules.silence_max;
+            let deadline = peer.deadline(rules.silence_max);
             if deadline > now {
                 return Verdict::LookAgainAt(deadline);
+            }
+            if holds_elsewhere && peer.was_heard_elsewhere() {
+                return Verdict::LookAgainAt(now + HOLD);
             }
             departed(self.departure(slot));
             self.leave(slot);
             Verdict::Done
         });
         self.wheel = wheel;
-    }
-
-    /// Takes out a torrent with all its peers.
-    pub(crate) fn remove_torrent(
-        &mut self,
-        hash_of_torrent: u64,
-        info_hash: &InfoHash,
-        mut departed: impl FnMut(Departure),
-    ) {
-        let swarms = &self.swarms;
-        let Ok(entry) =
-            self.swarm_by_hash.find_entry(hash_of_torrent, |slot| swarms[*slot].info_hash == *info_hash)
-        else {
-            return;
-        };
-        let swarm = entry.remove().0;
-        while let Some(member) = self.swarms[swarm].members.all().last() {
-            let slot = member.slot;
-            departed(self.departure(slot));
-            self.leave(slot);
-        }
-        self.swarms.release(swarm);
-    }
-
-    /// Takes out all peers for which `is_out` holds. Reads every record of the shard: for rare orders of an operator.
-    pub(crate) fn remove_peers(
-        &mut self,
-        is_out: impl Fn(UserId, &PeerId) -> bool,
-        mut departed: impl FnMut(Departure),
-    ) {
-        let slots: Vec<u32> =
-            self.living().filter(|(_, peer)| is_out(peer.user, &peer.peer_id)).map(|(s, _)| s).collect();
-        for slot in slots {
-            departed(self.departure(slot));
-            self.leave(slot);
-        }
     }
 
     fn living(&self) -> impl Iterator<Item = (u32, &Peer)> {
@@ -228,21 +239,33 @@ impl Shard {
     fn find_or_open_swarm(
         &mut self,
         hash_of_torrent: u64,
-        announce: &Announce,
+        info_hash: &InfoHash,
+        opens: bool,
     ) -> Result<Option<u32>, AnnounceError> {
-        let found = self.find_swarm(hash_of_torrent, &announce.info_hash);
-        if found.is_some() || announce.event == AnnounceEvent::Stopped {
+        let found = self.find_swarm(hash_of_torrent, info_hash);
+        if found.is_some() || !opens {
             return Ok(found);
         }
         if self.swarms.len() >= place::SWARMS_MAX {
             return Err(AnnounceError::NoRoom);
         }
-        let swarm = Swarm { info_hash: announce.info_hash, members: Members::default(), snatches: 0 };
+        let swarm = Swarm { info_hash: *info_hash, members: Members::default(), snatches: 0 };
         let slot = self.swarms.insert(swarm);
         let (swarms, hasher) = (&self.swarms, &self.hasher);
         self.swarm_by_hash
             .insert_unique(hash_of_torrent, slot, |slot| hasher.hash_one(swarms[*slot].info_hash));
         Ok(Some(slot))
+    }
+
+    /// A swarm that was opened for an announce that is refused after all is as good as none.
+    fn close_unused_swarm(&mut self, hash_of_torrent: u64, swarm: u32) {
+        if !self.swarms[swarm].members.all().is_empty() || self.swarms[swarm].snatches > 0 {
+            return;
+        }
+        if let Ok(entry) = self.swarm_by_hash.find_entry(hash_of_torrent, |slot| *slot == swarm) {
+            entry.remove();
+            self.swarms.release(swarm);
+        }
     }
 
     fn own_peers(&self, swarm: u32, user: UserId) -> OwnPeers {
@@ -257,28 +280,19 @@ impl Shard {
         own
     }
 
-    /// The peer that announces: by its peer id, else by its key.
-    ///
-    /// A `stopped` is believed by its peer id only: a late one of a client that has begun anew, with the same key,
-    /// must not take its new self out.
-    fn find_client(&self, own: &OwnPeers, announce: &Announce) -> Option<u32> {
-        let find = |is_it: fn(&Peer, &Announce) -> bool| {
-            own.slots().iter().copied().find(|slot| is_it(&self.peers[*slot], announce))
-        };
-        let by_key = || match announce.event {
-            AnnounceEvent::Stopped => None,
-            _ => find(Peer::has_key),
-        };
-        find(Peer::has_peer_id).or_else(by_key)
+    /// The peer that announces: by its peer id, else by its key (see [`key_of`]).
+    fn find_client(&self, own: &OwnPeers, peer_id: &PeerId, key: ClientKey) -> Option<u32> {
+        let mut slots = own.slots().iter().copied();
+        let by_peer_id = slots.clone().find(|slot| self.peers[*slot].has_peer_id(peer_id));
+        by_peer_id.or_else(|| slots.find(|slot| self.peers[*slot].has_key(key)))
     }
 
-    fn join(
-        &mut self,
-        swarm: u32,
-        own: &OwnPeers,
-        announce: &Announce,
-        rules: &Rules,
-    ) -> Result<u32, AnnounceError> {
+    fn hash_of_client(&self, info_hash: &InfoHash, user: UserId, peer_id: &PeerId) -> u64 {
+        self.hasher.hash_one((info_hash, user, peer_id))
+    }
+
+    /// Whether there is room for another client of a user who has these.
+    fn check_room(&self, swarm: u32, own: &OwnPeers, rules: &Rules) -> Result<(), AnnounceError> {
         let limit = rules.clients_per_user_max.min(CLIENTS_PER_USER_MAX as u8);
         if own.count >= usize::from(limit) {
             return Err(AnnounceError::TooManyClients { limit });
@@ -286,17 +300,32 @@ impl Shard {
         if self.swarms[swarm].members.all().len() >= place::PEERS_PER_SWARM_MAX {
             return Err(AnnounceError::NoRoom);
         }
-        let slot = self.peers.insert(Peer::new(announce, swarm, self.runs.next()));
+        Ok(())
+    }
+
+    fn join(&mut self, swarm: u32, announce: &Announce, rules: &Rules) -> u32 {
+        let peer = Peer::new(announce, swarm, self.runs.next());
+        let slot = self.admit(peer, Member::at(announce.ip, announce.port), rules);
+        self.set_seeder(slot, announce.is_seeder());
+        slot
+    }
+
+    /// Puts a peer into its swarm, as a leecher.
+    fn admit(&mut self, peer: Peer, mut member: Member, rules: &Rules) -> u32 {
+        let (swarm, user, wheel) = (peer.swarm(), peer.user, &self.wheel);
+        let slot = self.peers.insert_where(peer, |slot, former| {
+            // The wheel looks at a slot when its former tenant was due, which must not be too late for this one.
+            former.last_announce <= peer.last_announce + EXPIRY_SLACK || !wheel.is_armed(slot)
+        });
         let (peers, hasher) = (&self.peers, &self.hasher);
-        self.peer_by_user.insert_unique(hash_of_user(hasher, swarm, announce.user), slot, |slot| {
+        self.peer_by_user.insert_unique(hash_of_user(hasher, swarm, user), slot, |slot| {
             hash_of_user(hasher, peers[*slot].swarm(), peers[*slot].user)
         });
-        let members = &mut self.swarms[swarm].members;
-        let position = members.push(Member::new(slot, announce.ip, announce.port));
+        member.slot = slot;
+        let position = self.swarms[swarm].members.push(member);
         self.peers[slot].set_position(position);
-        self.set_seeder(slot, announce.is_seeder());
-        self.wheel.arm(slot, announce.now + rules.silence_max);
-        Ok(slot)
+        self.wheel.arm(slot, peer.deadline(rules.silence_max));
+        slot
     }
 
     /// An announce of a known peer that stays: what it moved, and whether it came too soon.
@@ -323,7 +352,7 @@ impl Shard {
             return outcome_of_unknown_stop(announce, self.swarms[swarm].counts(), self.runs.next());
         };
         let credit = self.peers[slot].credit(announce, rules.ceiling, || self.runs.next());
-        let session = self.peers[slot].session(&announce.info_hash);
+        let (session, key) = (self.peers[slot].session(&announce.info_hash), self.peers[slot].key());
         self.leave(slot);
         Outcome {
             counts: self.swarms[swarm].counts(),
@@ -331,6 +360,7 @@ impl Shard {
             downloaded_delta: credit.downloaded,
             since_last: credit.since_last,
             session,
+            key,
             too_soon: false,
             completed: false,
             implausible: credit.implausible,
@@ -339,6 +369,7 @@ impl Shard {
 
     /// Takes a peer out of its swarm. The wheel keeps the slot until it comes by, or the slot's next tenant gets it.
     fn leave(&mut self, slot: u32) {
+        let leeched = self.is_leeching(slot);
         self.set_seeder(slot, false);
         let (swarm, user, position) = {
             let peer = &mut self.peers[slot];
@@ -352,6 +383,9 @@ impl Shard {
             entry.remove();
         }
         self.peers.release(slot);
+        if leeched {
+            self.settle_slot(leeched, swarm, user);
+        }
     }
 
     fn set_seeder(&mut self, slot: u32, seeder: bool) {
@@ -403,8 +437,17 @@ impl Shard {
             seeder: swarm.members.is_seeder(peer.position()),
             last_announce: peer.last_announce,
             session: peer.session(&swarm.info_hash),
+            key: peer.key,
         }
     }
+}
+
+/// The key by which a client may be found.
+///
+/// A `stopped` is believed by its peer id only: a late one of a client that has begun anew, with the same key, must not
+/// take its new self out.
+fn key_of(event: AnnounceEvent, key: ClientKey) -> ClientKey {
+    if event == AnnounceEvent::Stopped { ClientKey::NONE } else { key }
 }
 
 fn hash_of_user(hasher: &FixedState, swarm: u32, user: UserId) -> u64 {
@@ -419,6 +462,7 @@ fn outcome_of_unknown_stop(announce: &Announce, counts: SwarmCounts, run: RunId)
         downloaded_delta: 0,
         since_last: domain::Seconds(0),
         session: SessionId { client, run },
+        key: announce.key,
         too_soon: false,
         completed: false,
         implausible: None,

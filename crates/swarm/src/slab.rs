@@ -1,7 +1,7 @@
 //! Records at stable slots, in chunks: growing never moves a record and never leaves half of the memory unused.
 
 /// Records in a chunk: large enough to be cheap, small enough that a half-filled last chunk does not matter.
-const CHUNK: usize = 256;
+const CHUNK: usize = 128;
 
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
@@ -18,7 +18,15 @@ impl<T> Default for Slab<T> {
 impl<T> Slab<T> {
     /// Puts a record into a free slot.
     pub(crate) fn insert(&mut self, record: T) -> u32 {
-        if let Some(slot) = self.free.pop() {
+        self.insert_where(record, |_, _| true)
+    }
+
+    /// Puts a record into the slot that was given back last, if that is fit for it, else into a new one.
+    pub(crate) fn insert_where(&mut self, record: T, is_fit: impl FnOnce(u32, &T) -> bool) -> u32 {
+        if let Some(slot) = self.free.last().copied()
+            && is_fit(slot, &self[slot])
+        {
+            self.free.pop();
             self[slot] = record;
             return slot;
         }

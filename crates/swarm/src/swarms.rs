@@ -2,14 +2,18 @@
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::{InfoHash, PeerId, RunId, UnixTime, UserId};
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
 use crate::announce::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts};
+use crate::copy::{BadCopy, Bytes, Restored, SwarmHead};
+use crate::heard::{Heard, Learnt};
+use crate::leeching::Leeching;
 use crate::runs::Runs;
-use crate::shard::Shard;
+use crate::shard::{Lesson, Shard};
 use crate::sight::PeerSight;
 
 /// Enough that threads rarely meet, few enough that a shard is worth having.
@@ -20,7 +24,10 @@ const SHARDS: usize = 64;
 pub struct Swarms {
     // A mutex, not a read-write lock: every announce writes.
     shards: Box<[Mutex<Shard>]>,
+    leeching: Arc<Leeching>,
     hasher: FixedState,
+    /// Whether other nodes cannot be heard.
+    holds_elsewhere: AtomicBool,
 }
 
 /// Sums over all swarms.
@@ -47,13 +54,15 @@ impl Swarms {
     pub fn new(now: UnixTime, seed: u64, first_run: RunId) -> Self {
         let hasher = FixedState::with_seed(seed);
         let runs = Arc::new(Runs::starting_with(first_run));
+        let leeching = Arc::new(Leeching::new(hasher.clone()));
         let shards = (0..SHARDS as u64)
             .map(|shard| {
                 let seed = seed.wrapping_add(shard);
-                Mutex::new(Shard::new(now, seed, hasher.clone(), Arc::clone(&runs)))
+                let (runs, leeching) = (Arc::clone(&runs), Arc::clone(&leeching));
+                Mutex::new(Shard::new(now, seed, hasher.clone(), runs, leeching))
             })
             .collect();
-        Swarms { shards, hasher }
+        Swarms { shards, leeching, hasher, holds_elsewhere: AtomicBool::new(false) }
     }
 
     /// Takes an announce: updates the peer and writes the addresses it is given to `lists`, which are emptied first.
@@ -64,8 +73,73 @@ impl Swarms {
         lists: &mut PeerLists,
     ) -> Result<Outcome, AnnounceError> {
         lists.clear();
+        if announce.slots.of_user.is_some() {
+            self.count_leeching();
+        }
         let hash = self.hasher.hash_one(announce.info_hash);
         self.shard_of(hash).lock().announce(hash, announce, rules, lists)
+    }
+
+    /// Takes in what another node heard, or this one in a former life. Harmless in any order, and twice.
+    pub fn learn(&self, heard: &Heard, now: UnixTime, rules: &Rules) -> Learnt {
+        let hash = self.hasher.hash_one(heard.info_hash);
+        self.shard_of(hash).lock().learn(hash, Lesson { heard, now, rules })
+    }
+
+    /// Everything that is known, as bytes, a shard at a time: `each` is called with no lock held. What a shard wrote is
+    /// read by [`Swarms::restore`].
+    pub fn copy<E>(&self, mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let mut bytes = Vec::new();
+        for shard in &self.shards {
+            bytes.clear();
+            shard.lock().copy_to(&mut bytes);
+            each(&bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Brings back what [`Swarms::copy`] wrote of one shard, also of a process with another seed; `on_peer` is told of
+    /// each peer. What is there already stays as it is.
+    pub fn restore(
+        &self,
+        bytes: &[u8],
+        rules: &Rules,
+        mut on_peer: impl FnMut(&InfoHash, UserId),
+    ) -> Result<Restored, BadCopy> {
+        let mut bytes = Bytes(bytes);
+        let mut restored = Restored::default();
+        while !bytes.0.is_empty() {
+            let head = SwarmHead::read(&mut bytes)?;
+            let hash = self.hasher.hash_one(head.info_hash);
+            let one = self.shard_of(hash).lock().restore(hash, &head, &mut bytes, rules, &mut on_peer)?;
+            restored.swarms += one.swarms;
+            restored.peers += one.peers;
+            restored.left_out += one.left_out;
+        }
+        Ok(restored)
+    }
+
+    /// Notes that a torrent was completed at least so often.
+    pub fn raise_snatches(&self, info_hash: &InfoHash, snatches: u32) {
+        let hash = self.hasher.hash_one(info_hash);
+        self.shard_of(hash).lock().raise_snatches_of(hash, info_hash, snatches);
+    }
+
+    /// How many goodbyes were forgotten for want of room: what comes late from other nodes may bring such a peer back.
+    pub fn farewells_forgotten(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().farewells_forgotten()).sum()
+    }
+
+    /// Sees to it that everybody's leeches are counted. The first time this reads every peer, a shard at a time; then it
+    /// costs nothing. Whoever is about to limit users calls it before their announces would.
+    pub fn count_leeching(&self) {
+        self.leeching.begin_once(|| self.shards.iter().for_each(|shard| shard.lock().begin_counting()));
+    }
+
+    /// How many torrents a user leeches at once; zero as long as nobody was ever limited (see
+    /// [`Swarms::count_leeching`]).
+    pub fn leeches_of(&self, user: UserId) -> u32 {
+        self.leeching.count_of(user)
     }
 
     /// The counts of one torrent; zeros for one without peers.
@@ -81,10 +155,16 @@ impl Swarms {
         self.shard_of(hash).lock().sight(hash, info_hash)
     }
 
+    /// While nothing is heard from other nodes, nobody whom they heard last is taken for silent.
+    pub fn hold_elsewhere(&self, holds: bool) {
+        self.holds_elsewhere.store(holds, Ordering::Relaxed);
+    }
+
     /// Takes out every peer that has been silent for `rules.silence_max` (T3). Costs what is due.
     pub fn expire(&self, now: UnixTime, rules: &Rules, mut departed: impl FnMut(Departure)) {
+        let holds_elsewhere = self.holds_elsewhere.load(Ordering::Relaxed);
         for shard in &self.shards {
-            shard.lock().expire(now, rules, &mut departed);
+            shard.lock().expire(now, rules, holds_elsewhere, &mut departed);
         }
     }
 
@@ -103,6 +183,18 @@ impl Swarms {
     ) {
         for shard in &self.shards {
             shard.lock().remove_peers(&is_out, &mut departed);
+        }
+    }
+
+    /// Takes out all peers that can be reached at a port for which `is_banned` holds. Ports that are never handed out are
+    /// not remembered, so nobody is found by one. Reads every peer, like [`Swarms::remove_peers`].
+    pub fn remove_peers_on_ports(
+        &self,
+        is_banned: impl Fn(u16) -> bool,
+        mut departed: impl FnMut(Departure),
+    ) {
+        for shard in &self.shards {
+            shard.lock().remove_peers_on_ports(&is_banned, &mut departed);
         }
     }
 

@@ -23,11 +23,13 @@ pub(crate) struct Launch {
     pub(crate) file_kib_max: Option<u32>,
     /// The name of its data folder.
     pub(crate) data: String,
+    /// Whether it takes the place of the process that runs on that folder.
+    pub(crate) take_over: bool,
 }
 
 impl Default for Launch {
     fn default() -> Self {
-        Launch { roles: None, file_kib_max: None, data: "data".to_owned() }
+        Launch { roles: None, file_kib_max: None, data: "data".to_owned(), take_over: false }
     }
 }
 
@@ -39,6 +41,9 @@ impl Launch {
         args.extend([path("config.toml"), "--data".to_owned(), path(&self.data)]);
         if let Some(roles) = &self.roles {
             args.extend(["--roles".to_owned(), roles.clone()]);
+        }
+        if self.take_over {
+            args.push("--take-over".to_owned());
         }
         let log_path = log_path(folder, name);
         let Some(kib) = self.file_kib_max else {

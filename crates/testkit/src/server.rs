@@ -271,6 +271,43 @@ impl Server {
         self.wait_ready();
     }
 
+    /// Lets a new process take the place of this one, as an upgrade does. Waits until the old process has ended, and
+    /// says how.
+    #[track_caller]
+    pub fn take_over(&mut self) -> ExitStatus {
+        let launch = Launch { take_over: true, ..self.launch.clone() };
+        let mut next = launch.start(&self.binary, self.folder.path(), "server");
+        let ended = eventually("the old process to end", START_LIMIT + STOP_LIMIT, || {
+            if let Some(status) = next.has_ended() {
+                panic!("the new process ended instead of taking over ({status}):\n{}", next.log());
+            }
+            self.process.has_ended()
+        });
+        self.process = next;
+        self.wait_ready();
+        // A successor of its own can be had once it answers there.
+        let offered = self.data_folder().join("take-over.sock");
+        eventually("the new process to be ready for the next", START_LIMIT, || {
+            std::os::unix::net::UnixStream::connect(&offered).ok()
+        });
+        ended
+    }
+
+    /// Starts a process that is to take the place of this one, and says how it ended. This one is still the server.
+    #[track_caller]
+    pub fn take_over_in_vain(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(&self.binary);
+        forget_settings(&mut command);
+        command.arg("serve").arg("--take-over").args(args).arg("--data").arg(self.data_folder());
+        command.arg("--config").arg(self.config_path());
+        command.output().unwrap_or_else(|error| panic!("{} does not start: {error}", self.binary))
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     /// From the next start on, files may grow as they like.
     pub fn lift_file_limit(&mut self) {
         self.launch.file_kib_max = None;

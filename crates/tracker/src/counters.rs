@@ -8,6 +8,8 @@ use domain::{AnnounceEvent, Histogram};
 use parking_lot::RwLock;
 use tracing::info;
 
+use crate::replication::ReplicationCounters;
+
 /// Everything the tracker counts.
 #[derive(Debug, Default)]
 pub struct Counters {
@@ -41,6 +43,8 @@ pub struct Counters {
     pub packets_not_set_aside: Counter,
     /// What was refused, by reason.
     pub refused: Refused,
+    /// What was heard from other nodes.
+    pub replication: ReplicationCounters,
     /// How long answers over HTTP and HTTPS took: from a whole head to an answer that can be sent, without any wait
     /// for the journal.
     pub answers_http: Histogram,

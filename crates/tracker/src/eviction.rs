@@ -17,6 +17,8 @@ pub enum Eviction {
     Torrent(InfoHash),
     /// All clients that the present rules forbid.
     ForbiddenClients,
+    /// All clients that listen on a port that is banned by now.
+    BannedPorts,
 }
 
 /// Orders to be carried out in one pass.
@@ -25,11 +27,12 @@ pub(crate) struct Ordered {
     pub(crate) users: HashSet<UserId>,
     pub(crate) torrents: HashSet<InfoHash>,
     pub(crate) clients: bool,
+    pub(crate) ports: bool,
 }
 
 impl Ordered {
     fn is_empty(&self) -> bool {
-        self.users.is_empty() && self.torrents.is_empty() && !self.clients
+        self.users.is_empty() && self.torrents.is_empty() && !self.clients && !self.ports
     }
 }
 
@@ -51,13 +54,14 @@ impl Evictions {
             Eviction::User(user) => drop(pending.new.users.insert(user)),
             Eviction::Torrent(info_hash) => drop(pending.new.torrents.insert(info_hash)),
             Eviction::ForbiddenClients => pending.new.clients = true,
+            Eviction::BannedPorts => pending.new.ports = true,
         }
     }
 
     /// How many orders have yet to be carried out.
     pub(crate) fn pending(&self) -> usize {
         let new = &self.0.lock().new;
-        new.users.len() + new.torrents.len() + usize::from(new.clients)
+        new.users.len() + new.torrents.len() + usize::from(new.clients) + usize::from(new.ports)
     }
 
     /// What is to be carried out now: what is new, and what was new the time before. None if there is nothing.
@@ -68,6 +72,7 @@ impl Evictions {
         due.users.extend(new.users);
         due.torrents.extend(new.torrents);
         due.clients |= new.clients;
+        due.ports |= new.ports;
         (!due.is_empty()).then_some(due)
     }
 }

@@ -2,12 +2,12 @@
 //! log.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tracing::info;
 
+use crate::ending::{Orders, Phase};
 use crate::http::tls::Certificate;
 use crate::pipeline::Tracker;
 
@@ -22,13 +22,13 @@ const SUMMARY_EVERY: u64 = 1500;
 pub(crate) fn start(
     tracker: Arc<Tracker>,
     certificate: Option<Arc<Certificate>>,
-    stop: Arc<AtomicBool>,
+    orders: Arc<Orders>,
 ) -> std::io::Result<JoinHandle<()>> {
     thread::Builder::new().name("housekeeping".into()).spawn(move || {
         let mut told = (0, 0);
         for round in 1_u64.. {
             thread::park_timeout(ROUND);
-            if stop.load(Ordering::Acquire) {
+            if let Phase::End(_) = orders.phase() {
                 break;
             }
             tracker.evict_ordered();

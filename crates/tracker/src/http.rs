@@ -30,6 +30,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tracing::{error, warn};
 
+use crate::ending::{Ending, Orders, Phase};
 use crate::limits::{ConnectionPermit, Connections};
 use crate::pipeline::Tracker;
 
@@ -44,7 +45,9 @@ const QUEUE_WHEN_DRAINING: usize = 4096;
 pub(crate) struct HttpServer {
     pub(crate) tracker: Arc<Tracker>,
     pub(crate) connections: Arc<Connections>,
-    pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) phase: watch::Receiver<Phase>,
+    /// The same, for whoever looks at every request.
+    pub(crate) orders: Arc<Orders>,
     pub(crate) drain_timeout: Duration,
 }
 
@@ -77,11 +80,18 @@ async fn accept(listener: Listener, server: HttpServer) {
         Err(reason) => return error!(%reason, "a listener could not be used"),
     };
     let mut open = JoinSet::new();
-    let mut stop = server.stop.clone();
+    let mut phase = server.phase.clone();
     loop {
         let accepted = tokio::select! {
             biased;
-            _ = stop.wait_for(|stopped| *stopped) => break,
+            told = other_than(&mut phase, Phase::Serve) => match told {
+                Phase::Serve | Phase::StandStill => {
+                    let _still = server.orders.count_still();
+                    other_than(&mut phase, Phase::StandStill).await;
+                    continue;
+                }
+                Phase::End(_) => break,
+            },
             accepted = socket.accept() => accepted,
         };
         match accepted {
@@ -96,12 +106,15 @@ async fn accept(listener: Listener, server: HttpServer) {
         }
         while open.try_join_next().is_some() {}
     }
-    // Who is in the queue was there in time. The runtime looks at the network before it comes back to who yields.
-    tokio::task::yield_now().await;
-    for _ in 0..QUEUE_WHEN_DRAINING {
-        match tokio::time::timeout(Duration::ZERO, socket.accept()).await {
-            Ok(Ok((stream, from))) => welcome(stream, from, listener.tls.clone(), &server, &mut open),
-            _ => break,
+    // Whoever serves this socket from now on has its queue, too.
+    if server.orders.phase() != Phase::End(Ending::HandOver) {
+        // Who is in the queue was there in time. The runtime looks at the network before it comes back to who yields.
+        tokio::task::yield_now().await;
+        for _ in 0..QUEUE_WHEN_DRAINING {
+            match tokio::time::timeout(Duration::ZERO, socket.accept()).await {
+                Ok(Ok((stream, from))) => welcome(stream, from, listener.tls.clone(), &server, &mut open),
+                _ => break,
+            }
         }
     }
     drop(socket);
@@ -109,12 +122,27 @@ async fn accept(listener: Listener, server: HttpServer) {
     let _ = tokio::time::timeout(server.drain_timeout, everyone_answered).await;
 }
 
-/// Waits until the server drains, and then until whatever the network has brought by then can be seen: the runtime
-/// looks at the network before it comes back to somebody who yields.
-async fn last_call(stop: &mut watch::Receiver<bool>) {
-    // Without a sender the server is gone, which ends everything likewise.
-    let _ = stop.wait_for(|stopped| *stopped).await;
-    tokio::task::yield_now().await;
+/// Waits until connections that nobody uses are to be closed.
+///
+/// When the server drains, that is as soon as whatever the network has brought by then can be seen: the runtime looks at
+/// the network before it comes back to somebody who yields. When it has handed its sockets over, a client that is just
+/// about to use its connection should not find it closed: the answer to its next request tells it. Who asks nothing for
+/// half of the time that there is goes without.
+async fn last_call(phase: &mut watch::Receiver<Phase>, drain_timeout: Duration) {
+    loop {
+        match other_than(phase, Phase::Serve).await {
+            Phase::End(Ending::HandOver) => return tokio::time::sleep(drain_timeout / 2).await,
+            Phase::End(Ending::Drain) => return tokio::task::yield_now().await,
+            Phase::Serve | Phase::StandStill => {
+                other_than(phase, Phase::StandStill).await;
+            }
+        }
+    }
+}
+
+/// Waits until the server is told something else. Without a sender it is gone, which ends everything.
+async fn other_than(phase: &mut watch::Receiver<Phase>, this: Phase) -> Phase {
+    phase.wait_for(|phase| *phase != this).await.map_or(Phase::End(Ending::Drain), |phase| *phase)
 }
 
 /// Gives a new connection its place, or turns it away.

@@ -25,6 +25,7 @@ use crate::rejection::Rejection;
 use crate::secrets::Secrets;
 use crate::set_aside::SetAside;
 use crate::settings::{Acknowledge, LiveSettings};
+use crate::terms::Terms;
 use crate::traffic::{self, Place, TrafficSink, Unwritten};
 
 /// What a client is warned of when it comes back sooner than it may.
@@ -124,9 +125,13 @@ impl Tracker {
         secrets: &Secrets,
     ) -> Self {
         let [swarm_seed, node] = secrets.pair(3);
+        let swarms = Swarms::new(clock.now(), swarm_seed, first_run(&*clock));
+        if live.leeches_per_user_max.is_some() {
+            swarms.count_leeching();
+        }
         Tracker {
             gate,
-            swarms: Swarms::new(clock.now(), swarm_seed, first_run(&*clock)),
+            swarms,
             clock,
             live: ArcSwap::from_pointee(live),
             sink,
@@ -177,6 +182,21 @@ impl Tracker {
         &self.swarms
     }
 
+    /// Who may announce.
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// The name under which this process writes events.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// The present moment in milliseconds, as journals count them.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
+    }
+
     /// The settings in force.
     pub fn live(&self) -> arc_swap::Guard<Arc<LiveSettings>> {
         self.live.load()
@@ -186,6 +206,9 @@ impl Tracker {
     ///
     /// Peers that were told a longer interval are not expected sooner than that.
     pub fn set_live(&self, live: LiveSettings) {
+        if live.leeches_per_user_max.is_some() {
+            self.swarms.count_leeching();
+        }
         let (now, silence_max) = (self.now(), live.rules().silence_max);
         let old_silence_max = self.live.swap(Arc::new(live)).rules().silence_max;
         let mut promised = self.promised.lock();
@@ -221,11 +244,16 @@ impl Tracker {
             Ok(admission) => admission,
             Err(Denied::Refused(refusal)) if is_goodbye(request, refusal) => {
                 lists.clear();
-                let answer = answer(SwarmCounts::default(), &live, None);
+                let answer = answer(SwarmCounts::default(), &Terms::usual(&live), None);
                 return Ok(Accepted { answer, unwritten: None });
             }
             Err(denied) => return Err(Halt::of(denied, &request.passkey)),
         };
+        // A goodbye is taken from anywhere: it makes the client leave.
+        if request.event != AnnounceEvent::Stopped && !self.gate.allows_port(request.port) {
+            return Err(Refusal::PortBanned.into());
+        }
+        let terms = Terms::of(&admission, &live, now);
         let place = Place::reserve(&*self.sink).ok_or(Rejection::JournalFull)?;
         let announce = Announce {
             info_hash: admission.info_hash,
@@ -238,25 +266,32 @@ impl Tracker {
             downloaded: request.downloaded,
             left: request.left,
             event: request.event,
-            wanted: live.wanted(request.numwant),
+            wanted: if terms.gives_peers { live.wanted(request.numwant) } else { 0 },
             families: request.families,
+            slots: terms.slots,
             now,
         };
-        let outcome = self.swarms.announce(&announce, &live.rules(), lists)?;
+        let outcome = self.swarms.announce(&announce, &terms.rules(&live), lists)?;
         self.announced_lately.note(request.ip, now, live.rules().silence_max);
-        let event = self.count(request, &admission, &outcome, now, &live);
+        let mut event = self.count(request, &admission, &outcome, now, &live);
+        (event.interval, event.min_interval) = (terms.interval, terms.min_interval);
         // Twice at once is not impatience: a hybrid torrent is announced under both its hashes, and a torrent may
         // list this tracker twice.
         let impatient = outcome.too_soon && outcome.since_last > AT_ONCE;
         let is_awaited = live.acknowledge.waits_for(request.event) || outcome.implausible.is_some();
         Ok(Accepted {
-            answer: answer(outcome.counts, &live, impatient.then_some(TOO_SOON)),
+            answer: answer(outcome.counts, &terms, impatient.then_some(TOO_SOON)),
             unwritten: Some(Unwritten::new(
                 place,
                 event,
                 is_awaited && live.acknowledge != Acknowledge::None,
             )),
         })
+    }
+
+    /// Notes that an accepted announce came from this address.
+    pub(crate) fn note_address(&self, ip: IpAddr, at: UnixTime) {
+        self.announced_lately.note(ip, at, self.live.load().rules().silence_max);
     }
 
     /// Whether a passkey may scrape.
@@ -309,7 +344,8 @@ impl Tracker {
         self.write_down_departed(&departed, Cause::Timeout);
     }
 
-    fn expiry_rules(&self, now: UnixTime) -> Rules {
+    /// The rules for those who may have been told of a longer interval.
+    pub(crate) fn expiry_rules(&self, now: UnixTime) -> Rules {
         let rules = self.live.load().rules();
         Rules { silence_max: rules.silence_max.max(self.promised.lock().at(now)), ..rules }
     }
@@ -338,6 +374,10 @@ impl Tracker {
                     || ordered.clients && !self.gate.allows_client(peer_id)
             };
             self.swarms.remove_peers(is_out, |departure| departed.push(departure));
+        }
+        if ordered.ports {
+            let is_banned = |port| !self.gate.allows_port(port);
+            self.swarms.remove_peers_on_ports(is_banned, |departure| departed.push(departure));
         }
         self.counters.peers_evicted.add(departed.len() as u64);
         self.write_down_departed(&departed, Cause::Removal);
@@ -378,6 +418,7 @@ impl Tracker {
             uploaded_total: request.uploaded,
             downloaded_total: request.downloaded,
             cause: Cause::Announce,
+            key: outcome.key,
         };
         if let Some(claim) = outcome.implausible {
             self.counters.implausible.increment();
@@ -419,7 +460,7 @@ impl Tracker {
             let event = TrafficEvent {
                 passkey: self.gate.passkey_of(departure.user),
                 user: departure.user,
-                torrent: self.gate.torrent_of(&departure.info_hash),
+                torrent: self.gate.torrent_of_departed(&departure.info_hash),
                 info_hash: departure.info_hash,
                 peer_id: departure.peer_id,
                 port: departure.address.port(),
@@ -437,6 +478,7 @@ impl Tracker {
                 uploaded_total: departure.uploaded,
                 downloaded_total: departure.downloaded,
                 cause,
+                key: departure.key,
             };
             traffic::log(&event);
             self.sink.record_patiently(&event);
@@ -444,8 +486,8 @@ impl Tracker {
     }
 }
 
-fn answer(counts: SwarmCounts, live: &LiveSettings, warning: Option<&'static str>) -> Answer {
-    Answer { counts, interval: live.announce_interval, min_interval: live.min_announce_interval, warning }
+fn answer(counts: SwarmCounts, terms: &Terms, warning: Option<&'static str>) -> Answer {
+    Answer { counts, interval: terms.interval, min_interval: terms.min_interval, warning }
 }
 
 /// A `completed` that was sent again is a plain announce: each completion counts once (J8).

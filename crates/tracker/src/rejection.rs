@@ -51,6 +51,8 @@ impl Rejection {
             Rejection::NoPasskey | Rejection::NoPasskeyOverUdp => "no_passkey",
             Rejection::Access(refusal) => refusal.label(),
             Rejection::Swarm(AnnounceError::TooManyClients { .. }) => "too_many_clients",
+            Rejection::Swarm(AnnounceError::TooManyLeeches { .. }) => "too_many_leeches",
+            Rejection::Swarm(AnnounceError::TorrentFull { .. }) => "torrent_full",
             Rejection::Swarm(AnnounceError::NoRoom) => "no_room",
             Rejection::JournalFull => "journal_full",
             Rejection::NotStoredInTime => "not_stored_in_time",
@@ -66,6 +68,8 @@ impl Rejection {
             Rejection::NoPasskey | Rejection::NoPasskeyOverUdp => Some(RetryIn::Never),
             Rejection::Access(Refusal::ClientNotAllowed) => Some(RetryIn::Never),
             Rejection::Access(Refusal::CannotCheck) => Some(RetryIn::Minutes(1)),
+            // Another port may be chosen at any moment.
+            Rejection::Access(Refusal::PortBanned) => Some(RetryIn::Minutes(5)),
             Rejection::Access(Refusal::UnknownTorrent) => Some(RetryIn::Minutes(5)),
             Rejection::Access(_) => Some(RetryIn::Minutes(30)),
             Rejection::Swarm(_) => Some(RetryIn::Minutes(10)),

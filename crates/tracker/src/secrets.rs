@@ -1,5 +1,7 @@
 //! Secrets of a process: keys of hashes that strangers must not foresee.
 
+use crate::udp::ConnectionIds;
+
 /// Secrets of a process, drawn at its start.
 #[derive(Clone, Copy)]
 pub struct Secrets {
@@ -20,8 +22,8 @@ impl Secrets {
         [self.words[2 * which], self.words[2 * which + 1]]
     }
 
-    /// For connection ids.
-    pub(crate) fn for_connection_ids(&self) -> [u64; 2] {
-        self.pair(0)
+    /// Gives and checks connection ids over UDP.
+    pub fn connection_ids(&self) -> ConnectionIds {
+        ConnectionIds::new(self.pair(0))
     }
 }

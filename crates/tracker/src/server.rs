@@ -1,22 +1,22 @@
 //! Starts the listeners, reloads, drains.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tracing::warn;
 
+use crate::ending::{Ending, Orders, Phase, Valve};
 use crate::housekeeping;
 use crate::http::tls::{Certificate, TlsError};
 use crate::http::{self, HttpServer, Listener};
 use crate::pipeline::Tracker;
+use crate::ports::Ports;
 use crate::secrets::Secrets;
 use crate::settings::{LiveSettings, Settings};
-use crate::sockets;
 use crate::udp::{self, ConnectionIds};
 
 /// Why the tracker does not start.
@@ -73,45 +73,70 @@ pub struct Running {
     tracker: Arc<Tracker>,
     addresses: Addresses,
     certificate: Option<Arc<Certificate>>,
-    stop: Arc<AtomicBool>,
-    stop_http: watch::Sender<bool>,
+    ids: ConnectionIds,
+    valve: Valve,
     threads: Vec<JoinHandle<()>>,
     housekeeping: JoinHandle<()>,
     drain_timeout: Duration,
 }
 
-/// Every socket, by address and then by worker.
-struct Sockets {
-    http: Vec<Vec<TcpListener>>,
-    https: Vec<Vec<TcpListener>>,
-    udp: Vec<Vec<UdpSocket>>,
+/// A tracker that has everything but its sockets.
+pub struct Prepared {
+    tracker: Arc<Tracker>,
+    certificate: Option<Arc<Certificate>>,
+    drain_timeout: Duration,
 }
 
 /// Opens all sockets, then starts all threads: a port that is taken leaves nothing half started.
 pub fn start(settings: &Settings, tracker: Arc<Tracker>, secrets: &Secrets) -> Result<Running, StartError> {
-    let certificate = match &settings.tls {
-        Some(files) => Some(Arc::new(Certificate::load(files)?)),
-        None if !settings.https_addresses.is_empty() => return Err(StartError::NoCertificate),
-        None => None,
-    };
-    let sockets = open_sockets(settings)?;
-    let addresses = sockets.addresses()?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let (stop_http, http_stopped) = watch::channel(false);
-    let http_server = HttpServer {
-        tracker: Arc::clone(&tracker),
-        connections: Arc::clone(tracker.connections()),
-        stop: http_stopped,
-        drain_timeout: settings.drain_timeout,
-    };
-    let mut threads = start_http(sockets.http, sockets.https, certificate.as_ref(), &http_server)?;
-    let ids = ConnectionIds::new(secrets.for_connection_ids());
-    for socket in sockets.udp.into_iter().flatten() {
-        threads.push(udp::start(socket, Arc::clone(&tracker), ids, Arc::clone(&stop))?);
+    let prepared = Prepared::new(settings, tracker)?;
+    prepared.start(Ports::open(settings)?, secrets.connection_ids())
+}
+
+impl Prepared {
+    /// Reads the certificate; opens and starts nothing.
+    pub fn new(settings: &Settings, tracker: Arc<Tracker>) -> Result<Prepared, StartError> {
+        let certificate = match &settings.tls {
+            Some(files) => Some(Arc::new(Certificate::load(files)?)),
+            None if !settings.https_addresses.is_empty() => return Err(StartError::NoCertificate),
+            None => None,
+        };
+        Ok(Prepared { tracker, certificate, drain_timeout: settings.drain_timeout })
     }
-    let housekeeping = housekeeping::start(Arc::clone(&tracker), certificate.clone(), Arc::clone(&stop))?;
-    let drain_timeout = settings.drain_timeout;
-    Ok(Running { tracker, addresses, certificate, stop, stop_http, threads, housekeeping, drain_timeout })
+
+    /// The certificate that it will show over HTTPS.
+    pub fn certificate(&self) -> Option<&Arc<Certificate>> {
+        self.certificate.as_ref()
+    }
+
+    /// The tracker itself.
+    pub fn tracker(&self) -> &Arc<Tracker> {
+        &self.tracker
+    }
+
+    /// Starts all threads. Connection ids that others gave under the same secret are good here, too.
+    pub fn start(self, ports: Ports, ids: ConnectionIds) -> Result<Running, StartError> {
+        let Prepared { tracker, certificate, drain_timeout } = self;
+        let addresses = ports.addresses()?;
+        let orders = Arc::new(Orders::default());
+        let (tell, phase) = watch::channel(Phase::Serve);
+        let http_server = HttpServer {
+            tracker: Arc::clone(&tracker),
+            connections: Arc::clone(tracker.connections()),
+            phase,
+            orders: Arc::clone(&orders),
+            drain_timeout,
+        };
+        let listeners = ports.count();
+        let mut threads = start_http(ports.http, ports.https, certificate.as_ref(), &http_server)?;
+        for socket in ports.udp.into_iter().flatten() {
+            threads.push(udp::start(socket, Arc::clone(&tracker), ids, Arc::clone(&orders))?);
+        }
+        let housekeeping =
+            housekeeping::start(Arc::clone(&tracker), certificate.clone(), Arc::clone(&orders))?;
+        let valve = Valve { orders, tell, listeners };
+        Ok(Running { tracker, addresses, certificate, ids, valve, threads, housekeeping, drain_timeout })
+    }
 }
 
 impl Running {
@@ -138,11 +163,22 @@ impl Running {
         }
     }
 
+    /// Keeps what comes waiting in the sockets, for a while.
+    pub fn valve(&self) -> &Valve {
+        &self.valve
+    }
+
+    /// Gives and checks connection ids over UDP.
+    pub fn connection_ids(&self) -> ConnectionIds {
+        self.ids
+    }
+
     /// Stops accepting, answers what has arrived, and ends within the drain timeout.
-    pub fn drain(self) {
-        self.stop.store(true, Ordering::Release);
-        // Nobody listens any more if every HTTP thread has ended, which is as good.
-        let _ = self.stop_http.send(true);
+    ///
+    /// Where another process serves the same sockets ([`Ending::HandOver`]), what waits in them is left to it, and
+    /// connections that are kept alive are closed with their next answer: whoever is just sending is answered.
+    pub fn drain(self, ending: Ending) {
+        self.valve.end(ending);
         self.housekeeping.thread().unpark();
         let threads: Vec<JoinHandle<()>> = self.threads.into_iter().chain([self.housekeeping]).collect();
         join_within(threads, self.drain_timeout + Duration::from_secs(1));
@@ -181,45 +217,4 @@ fn start_http(
         }
     }
     of_worker.into_iter().map(|listeners| http::start_worker(listeners, server.clone())).collect()
-}
-
-impl Sockets {
-    fn addresses(&self) -> io::Result<Addresses> {
-        let tcp = |groups: &[Vec<TcpListener>]| -> io::Result<Vec<SocketAddr>> {
-            groups.iter().flat_map(|group| group.first()).map(TcpListener::local_addr).collect()
-        };
-        let udp = self.udp.iter().flat_map(|group| group.first()).map(UdpSocket::local_addr);
-        Ok(Addresses {
-            http: tcp(&self.http)?,
-            https: tcp(&self.https)?,
-            udp: udp.collect::<io::Result<_>>()?,
-        })
-    }
-}
-
-fn open_sockets(settings: &Settings) -> Result<Sockets, StartError> {
-    let workers = settings.workers.max(1);
-    Ok(Sockets {
-        http: open_each(&settings.http_addresses, "HTTP", |at| sockets::listen_tcp(at, workers))?,
-        https: open_each(&settings.https_addresses, "HTTPS", |at| sockets::listen_tcp(at, workers))?,
-        udp: open_each(&settings.udp_addresses, "UDP", |at| sockets::listen_udp(at, workers))?,
-    })
-}
-
-fn open_each<T>(
-    addresses: &[SocketAddr],
-    protocol: &'static str,
-    open: impl Fn(SocketAddr) -> io::Result<Vec<T>>,
-) -> Result<Vec<Vec<T>>, StartError> {
-    let mut groups = Vec::new();
-    for address in addresses {
-        match open(*address) {
-            Ok(group) => groups.push(group),
-            Err(error) if addresses.len() > 1 && sockets::is_missing_ipv6(*address, &error) => {
-                warn!(%address, protocol, "this machine has no IPv6; listening on the other addresses only");
-            }
-            Err(reason) => return Err(StartError::Bind { address: *address, protocol, reason }),
-        }
-    }
-    Ok(groups)
 }

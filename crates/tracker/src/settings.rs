@@ -21,6 +21,8 @@ pub struct Settings {
     pub tls: Option<TlsFiles>,
     /// Threads for each of HTTP and UDP.
     pub workers: usize,
+    /// Whether other processes may listen on the same addresses (`SO_REUSEPORT`); the system spreads the load.
+    pub share_ports: bool,
     /// How long draining may take.
     pub drain_timeout: Duration,
     /// What may change while the server runs.
@@ -45,12 +47,19 @@ pub struct LiveSettings {
     pub min_announce_interval: Seconds,
     /// How long a peer may be silent beyond the interval.
     pub peer_grace: Seconds,
+    /// What clients on a torrent that awaits approval are told instead, if it is shorter.
+    pub pending_interval: Seconds,
     /// How many peers are given to who does not say how many they want.
     pub numwant_default: usize,
     /// How many peers are given at most.
     pub numwant_max: usize,
     /// How many clients a user may run on one torrent.
     pub clients_per_user_max: u8,
+    /// How many torrents a user may leech at once, where the site says nothing about this user; none means any number.
+    pub leeches_per_user_max: Option<u32>,
+    /// How many peers may leech a torrent at once, where the site says nothing about this torrent; none means any
+    /// number.
+    pub leeches_per_torrent_max: Option<u32>,
     /// The highest rate at which counters are believed to grow (J8).
     pub ceiling: RateCeiling,
     /// Which announces are answered only once they are stored.
@@ -140,9 +149,12 @@ impl Default for LiveSettings {
             announce_interval: Seconds(1800),
             min_announce_interval: Seconds(900),
             peer_grace: Seconds(600),
+            pending_interval: Seconds(60),
             numwant_default: 50,
             numwant_max: 100,
             clients_per_user_max: 5,
+            leeches_per_user_max: None,
+            leeches_per_torrent_max: None,
             ceiling: RateCeiling::DEFAULT,
             acknowledge: Acknowledge::Events,
             acknowledge_timeout: Duration::from_secs(5),

@@ -24,9 +24,12 @@ pub fn is_missing_ipv6(address: SocketAddr, error: &io::Error) -> bool {
     address.is_ipv6() && any_machine_has_it && is_missing
 }
 
-/// One TCP listener for each of `count` threads, all at the same address. Port 0 takes a free one.
-pub fn listen_tcp(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
-    refuse_taken_port(address, Type::STREAM, Protocol::TCP)?;
+/// One TCP listener for each of `count` threads, all at the same address. Port 0 takes a free one. A port that another
+/// process has is refused, unless it is to be shared.
+pub fn listen_tcp(address: SocketAddr, count: usize, shared: bool) -> io::Result<Vec<TcpListener>> {
+    if !shared {
+        refuse_taken_port(address, Type::STREAM, Protocol::TCP)?;
+    }
     each_at_same_port(address, count, |address| {
         let socket = open(address, Type::STREAM, Protocol::TCP)?;
         socket.set_reuse_address(true)?;
@@ -39,9 +42,11 @@ pub fn listen_tcp(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListen
     })
 }
 
-/// One UDP socket for each of `count` threads, all at the same address. Reads wake up now and then.
-pub fn listen_udp(address: SocketAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
-    refuse_taken_port(address, Type::DGRAM, Protocol::UDP)?;
+/// One UDP socket for each of `count` threads, all at the same address; likewise. Reads wake up now and then.
+pub fn listen_udp(address: SocketAddr, count: usize, shared: bool) -> io::Result<Vec<UdpSocket>> {
+    if !shared {
+        refuse_taken_port(address, Type::DGRAM, Protocol::UDP)?;
+    }
     each_at_same_port(address, count, |address| {
         let socket = open(address, Type::DGRAM, Protocol::UDP)?;
         socket.set_reuse_port(true)?;

@@ -15,7 +15,6 @@ mod packet;
 
 use std::net::UdpSocket;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -23,6 +22,7 @@ use tracing::{error, warn};
 
 pub use connection_id::ConnectionIds;
 
+use crate::ending::{Ending, Orders, Phase};
 use crate::pipeline::Tracker;
 use batch::Batch;
 
@@ -37,20 +37,32 @@ pub(crate) fn start(
     socket: UdpSocket,
     tracker: Arc<Tracker>,
     ids: ConnectionIds,
-    stop: Arc<AtomicBool>,
+    orders: Arc<Orders>,
 ) -> std::io::Result<JoinHandle<()>> {
     let socket = Arc::new(socket);
-    thread::Builder::new().name("udp".into()).spawn(move || serve(&socket, &tracker, ids, &stop))
+    thread::Builder::new().name("udp".into()).spawn(move || serve(&socket, &tracker, ids, &orders))
 }
 
-/// Answers packets until told to stop, then those that are queued by then.
-fn serve(socket: &Arc<UdpSocket>, tracker: &Arc<Tracker>, ids: ConnectionIds, stop: &AtomicBool) {
+/// Answers packets until told to stop, then those that are queued by then, unless they are somebody else's.
+fn serve(socket: &Arc<UdpSocket>, tracker: &Arc<Tracker>, ids: ConnectionIds, orders: &Orders) {
     let mut batch = Batch::new();
     let mut answerer = packet::Answerer::new(tracker, ids, Arc::clone(socket));
-    while !stop.load(Ordering::Acquire) {
+    let ending = loop {
+        match orders.phase() {
+            Phase::Serve => {}
+            Phase::StandStill => {
+                orders.stand_still();
+                continue;
+            }
+            Phase::End(ending) => break ending,
+        }
         if let Err(reason) = answer_batch(socket, &mut batch, &mut answerer, tracker) {
             return error!(%reason, "a UDP socket is no longer usable");
         }
+    };
+    if ending == Ending::HandOver {
+        // The other process waits on the same socket: what is set on it here would hold there, too.
+        return;
     }
     // A busy tracker always has a packet on the way: nothing is waited for any more.
     if socket.set_nonblocking(true).is_err() {

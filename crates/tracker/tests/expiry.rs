@@ -260,7 +260,7 @@ fn the_peers_of_a_removed_torrent_leave_and_others_stay() {
     let departed = departures(&tracker, 5);
     assert_eq!(departed.len(), 5);
     for (event, last) in departed.iter().zip(&last) {
-        assert_departed(event, &TrafficEvent { torrent: None, ..*last }, Cause::Removal);
+        assert_departed(event, last, Cause::Removal);
     }
     assert!(tracker.refusal(&leecher(1).target(&passkey(1))).contains("unknown torrent"));
     assert_eq!(tracker.scrape(&OTHER_TORRENT), counts(1, 0));

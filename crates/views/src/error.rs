@@ -1,6 +1,7 @@
 //! What can go wrong with a view's store, and whether waiting helps.
 
 use database::DatabaseError;
+use journal::JournalError;
 use keyspace::Trouble;
 
 /// Why a view's store did not do what it was asked. Never with a passkey in it.
@@ -9,6 +10,9 @@ pub enum ViewsError {
     /// Redis cannot be reached, does not answer, or refuses.
     #[error(transparent)]
     Redis(#[from] Trouble),
+    /// The journal did not take what was to be written into it.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     /// A key of ours holds something else. Kinds of keys are named, not the key: it may hold a passkey.
     #[error("the key {key} holds another type of value: rename or remove it")]
     WrongType {
@@ -28,6 +32,7 @@ impl ViewsError {
     pub fn is_retryable(&self) -> bool {
         match self {
             ViewsError::Redis(trouble) => trouble.is_retryable(),
+            ViewsError::Journal(error) => error.is_retryable(),
             ViewsError::WrongType { .. } => false,
             ViewsError::Database(error) => error.is_retryable(),
             ViewsError::Sql(error) => database::is_retryable(error),

@@ -3,12 +3,15 @@
 //! # Layout
 //!
 //! - [`activity`]: who seeds, who leeches
+//! - [`mirror`]: the tracker's Redis layout
 //! - [`error`]: what can go wrong, and whether waiting helps
 
 pub mod activity;
 pub mod error;
+pub mod mirror;
 
 pub use activity::{
     ActiveTorrent, Activity, ActivityCounters, ActivitySettings, Counts, Cursor, Listing, Page, Swept,
 };
 pub use error::ViewsError;
+pub use mirror::{Mirror, MirrorCounters, MirrorParts, MirrorSettings};

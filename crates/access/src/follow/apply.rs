@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use domain::{InfoHash, TorrentId, UserId};
+use domain::{InfoHash, TorrentId, UnixTime, UserId};
 
 use super::Change;
 use super::log::Batch;
 use crate::clients::{ClientRule, ClientRules};
-use crate::gate::Gate;
+use crate::gate::{Gate, TorrentTerms, UserTerms};
+use crate::ports::BannedPorts;
 use crate::store::rows::{torrent_id, user_id};
 use crate::store::tables::Tables;
 use crate::store::{PAGE_ROWS, Torrent, User};
@@ -16,14 +17,15 @@ use crate::store::{PAGE_ROWS, Torrent, User};
 pub(super) struct Applier<'a, F> {
     gate: &'a Gate,
     on_change: &'a mut F,
+    now: UnixTime,
     /// Names that a torrent lost. Whether they are gone for good shows when all is taken in: another torrent may have
     /// got them.
     lost_names: Vec<InfoHash>,
 }
 
 impl<'a, F: FnMut(Change)> Applier<'a, F> {
-    pub fn new(gate: &'a Gate, on_change: &'a mut F) -> Self {
-        Applier { gate, on_change, lost_names: Vec::new() }
+    pub fn new(gate: &'a Gate, on_change: &'a mut F, now: UnixTime) -> Self {
+        Applier { gate, on_change, now, lost_names: Vec::new() }
     }
 
     /// Takes in a part of the log: first what is there, then what is gone, so that nothing is missing in between.
@@ -44,8 +46,9 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
                 self.remove_torrent(id);
             }
         }
-        if let Some(clients) = batch.clients {
-            self.set_clients(&clients);
+        if let Some(lists) = batch.lists {
+            self.set_clients(&lists.clients);
+            self.set_banned_ports(&lists.banned_ports);
         }
         self.finish();
     }
@@ -62,28 +65,36 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
     }
 
     fn put_user(&mut self, user: &User) {
-        let is_news = match user.vouched {
-            true => self.gate.put_vouched_user(user.id, user.passkey, user.enabled),
-            false => self.gate.put_user(user.id, user.passkey, user.enabled),
-        };
+        let old_passkey = self.gate.passkey_of(user.id).filter(|passkey| *passkey != user.passkey);
+        let User { passkey, enabled, vouched, leech_slots, .. } = *user;
+        let terms = UserTerms { passkey, enabled, vouched, leech_slots };
+        let is_news = self.gate.put_user_on_terms(user.id, terms);
         if is_news {
             (self.on_change)(if user.enabled {
                 Change::UserAdmitted(user.id)
             } else {
                 Change::UserRemoved(user.id)
             });
+            for passkey in old_passkey.into_iter().chain([user.passkey]) {
+                (self.on_change)(Change::PasskeyChanged(passkey));
+            }
         }
     }
 
     fn remove_user(&mut self, id: UserId) {
+        let passkey = self.gate.passkey_of(id);
         if self.gate.remove_user(id) {
             (self.on_change)(Change::UserRemoved(id));
+            passkey.into_iter().for_each(|passkey| (self.on_change)(Change::PasskeyChanged(passkey)));
         }
     }
 
     fn put_torrent(&mut self, torrent: &Torrent) {
         let old_name = self.gate.info_hash_of(torrent.id);
-        if !self.gate.put_torrent(torrent.id, torrent.info_hash, torrent.info_hash_v2, torrent.enabled) {
+        let old_names = names(self.gate.names_of(torrent.id));
+        let Torrent { info_hash, info_hash_v2, enabled, approved, leech_slots, .. } = *torrent;
+        let terms = TorrentTerms { info_hash, info_hash_v2, enabled, approved, leech_slots };
+        if !self.gate.put_torrent_on_terms(torrent.id, terms, self.now) {
             return;
         }
         self.lost_names.extend(old_name.filter(|name| *name != torrent.info_hash));
@@ -92,10 +103,14 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
         } else {
             self.lost_names.push(torrent.info_hash);
         }
+        let new_names = names(Some((torrent.info_hash, torrent.info_hash_v2)));
+        old_names.chain(new_names).for_each(|name| (self.on_change)(Change::NameChanged(name)));
     }
 
     fn remove_torrent(&mut self, id: TorrentId) {
+        let old_names = names(self.gate.names_of(id));
         self.lost_names.extend(self.gate.remove_torrent(id));
+        old_names.for_each(|name| (self.on_change)(Change::NameChanged(name)));
     }
 
     fn set_clients(&mut self, clients: &[ClientRule]) {
@@ -104,6 +119,17 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
             (self.on_change)(Change::ClientsChanged);
         }
     }
+
+    fn set_banned_ports(&mut self, bans: &[BannedPorts]) {
+        if self.gate.set_banned_ports(bans.iter().map(|ban| ban.range)) {
+            (self.on_change)(Change::PortsChanged);
+        }
+    }
+}
+
+/// All names of a torrent.
+fn names(of: Option<(InfoHash, Option<InfoHash>)>) -> impl Iterator<Item = InfoHash> {
+    of.into_iter().flat_map(|(first, second)| [Some(first), second].into_iter().flatten())
 }
 
 /// Reads the whole database page by page, then takes out of the gate what was not there.
@@ -112,6 +138,7 @@ pub(super) async fn read_all<F: FnMut(Change)>(
     applier: &mut Applier<'_, F>,
 ) -> Result<(), sqlx::Error> {
     applier.set_clients(&tables.all_clients().await?);
+    applier.set_banned_ports(&tables.all_banned_ports().await?);
 
     let mut users = HashSet::with_hasher(foldhash::fast::RandomState::default());
     let mut last = Some(0);

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use database::Database;
 
 use crate::clients::ClientRule;
+use crate::ports::BannedPorts;
 use crate::store::rows::Columns;
 use crate::store::tables::Tables;
 use crate::store::{Store, Torrent, User};
@@ -50,8 +51,21 @@ pub(super) struct Batch {
     pub(super) users: Vec<(i64, Option<User>)>,
     /// None stands for a row that is gone or cannot be read.
     pub(super) torrents: Vec<(i64, Option<Torrent>)>,
-    /// All clients, if any changed.
-    pub(super) clients: Option<Vec<ClientRule>>,
+    /// The lists that are read whole, if any of them changed.
+    pub(super) lists: Option<Lists>,
+}
+
+/// What is short enough to be read whole.
+#[derive(Debug)]
+pub(super) struct Lists {
+    pub(super) clients: Vec<ClientRule>,
+    pub(super) banned_ports: Vec<BannedPorts>,
+}
+
+impl Lists {
+    async fn read(tables: &mut dyn Tables) -> Result<Lists, sqlx::Error> {
+        Ok(Lists { clients: tables.all_clients().await?, banned_ports: tables.all_banned_ports().await? })
+    }
 }
 
 /// The log over a connection of its own. After an error the connection is in no known state, and is dropped.

@@ -9,11 +9,13 @@ use domain::{InfoHash, Passkey};
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::{MySql, QueryBuilder};
 
-use super::rows::{Columns, read_client, read_torrent, read_user, readable, sql_integer};
+use super::rows::{Columns, read_banned_ports, read_client, read_torrent, read_user, readable, sql_integer};
 use super::tables::{Page, Read, Tables, Transaction};
 use super::users::Keyed;
-use super::{NewTorrent, Torrent, User};
+use super::{NewTorrent, Torrent, TorrentChange, User, UserChange};
 use crate::clients::ClientRule;
+use crate::ports::{BannedPorts, PortRange};
+use crate::slots::LeechSlots;
 
 /// The tables over a connection, a pooled one or a transaction.
 pub(crate) struct MySqlTables<C>(pub(crate) C);
@@ -24,25 +26,28 @@ where
     C: DerefMut<Target = MySqlConnection> + Send,
 {
     async fn user(&mut self, id: i64) -> Result<Option<Read<User>>, sqlx::Error> {
-        let row = sqlx::query("SELECT id, passkey, enabled, vouched, created_at FROM users WHERE id = ?")
-            .bind(id)
-            .fetch_optional(&mut *self.0)
-            .await?;
+        let row = sqlx::query(
+            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE id = ?",
+        )
+        .bind(id)
+        .fetch_optional(&mut *self.0)
+        .await?;
         Ok(row.as_ref().map(read_user))
     }
 
     async fn user_by_passkey(&mut self, passkey: &Passkey) -> Result<Option<Read<User>>, sqlx::Error> {
-        let row =
-            sqlx::query("SELECT id, passkey, enabled, vouched, created_at FROM users WHERE passkey = ?")
-                .bind(passkey.to_string())
-                .fetch_optional(&mut *self.0)
-                .await?;
+        let row = sqlx::query(
+            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE passkey = ?",
+        )
+        .bind(passkey.to_string())
+        .fetch_optional(&mut *self.0)
+        .await?;
         Ok(row.as_ref().map(read_user))
     }
 
     async fn user_page(&mut self, after: i64, limit: u32) -> Result<Page<User>, sqlx::Error> {
         let rows = sqlx::query(
-            "SELECT id, passkey, enabled, vouched, created_at FROM users WHERE id > ? ORDER BY id LIMIT ?",
+            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE id > ? ORDER BY id LIMIT ?",
         )
         .bind(after)
         .bind(limit)
@@ -105,8 +110,16 @@ where
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
-    async fn set_user_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error> {
-        let set = sqlx::query("UPDATE users SET enabled = ? WHERE id = ?").bind(enabled).bind(id);
+    async fn change_user(&mut self, id: i64, change: &UserChange) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query(
+            "UPDATE users SET enabled = coalesce(?, enabled),
+                 leech_slots = CASE WHEN ? THEN ? ELSE leech_slots END
+             WHERE id = ?",
+        )
+        .bind(change.enabled)
+        .bind(change.leech_slots.is_some())
+        .bind(change.leech_slots.and_then(LeechSlots::to_number))
+        .bind(id);
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
@@ -122,7 +135,7 @@ where
 
     async fn torrent(&mut self, id: i64) -> Result<Option<Read<Torrent>>, sqlx::Error> {
         let row = sqlx::query(
-            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents WHERE id = ?",
+            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at FROM torrents WHERE id = ?",
         )
         .bind(id)
         .fetch_optional(&mut *self.0)
@@ -132,7 +145,7 @@ where
 
     async fn torrent_named(&mut self, info_hash: &InfoHash) -> Result<Option<Read<Torrent>>, sqlx::Error> {
         let row = sqlx::query(
-            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents
+            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at FROM torrents
              WHERE infohash = ? OR infohash_v2_short = ?",
         )
         .bind(info_hash.to_string())
@@ -144,7 +157,7 @@ where
 
     async fn torrent_page(&mut self, after: i64, limit: u32) -> Result<Page<Torrent>, sqlx::Error> {
         let rows = sqlx::query(
-            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents
+            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at FROM torrents
              WHERE id > ? ORDER BY id LIMIT ?",
         )
         .bind(after)
@@ -192,8 +205,17 @@ where
         insert.build().execute(&mut *self.0).await.map(|_| ())
     }
 
-    async fn set_torrent_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error> {
-        let set = sqlx::query("UPDATE torrents SET enabled = ? WHERE id = ?").bind(enabled).bind(id);
+    async fn change_torrent(&mut self, id: i64, change: &TorrentChange) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query(
+            "UPDATE torrents SET enabled = coalesce(?, enabled), approved = coalesce(?, approved),
+                 leech_slots = CASE WHEN ? THEN ? ELSE leech_slots END
+             WHERE id = ?",
+        )
+        .bind(change.enabled)
+        .bind(change.approved)
+        .bind(change.leech_slots.is_some())
+        .bind(change.leech_slots.and_then(LeechSlots::to_number))
+        .bind(id);
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
@@ -225,6 +247,33 @@ where
             sqlx::query("DELETE FROM clients WHERE prefix = ? OR lower(convert(prefix USING latin1)) = ?")
                 .bind(spelling.as_bytes())
                 .bind(hex);
+        Ok(delete.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn all_banned_ports(&mut self) -> Result<Vec<BannedPorts>, sqlx::Error> {
+        let rows = sqlx::query(
+            "SELECT first_port, last_port, reason FROM banned_ports ORDER BY first_port, last_port",
+        )
+        .fetch_all(&mut *self.0)
+        .await?;
+        Ok(rows.iter().filter_map(|row| readable(read_banned_ports(row))).collect())
+    }
+
+    async fn insert_banned_ports(&mut self, ban: &BannedPorts) -> Result<(), sqlx::Error> {
+        let insert = sqlx::query(
+            "INSERT INTO banned_ports (first_port, last_port, reason) VALUES (?, ?, ?)
+             ON DUPLICATE KEY UPDATE reason = VALUES(reason)",
+        )
+        .bind(i64::from(ban.range.first()))
+        .bind(i64::from(ban.range.last()))
+        .bind(&ban.reason);
+        insert.execute(&mut *self.0).await.map(|_| ())
+    }
+
+    async fn delete_banned_ports(&mut self, range: PortRange) -> Result<u64, sqlx::Error> {
+        let delete = sqlx::query("DELETE FROM banned_ports WHERE first_port = ? AND last_port = ?")
+            .bind(i64::from(range.first()))
+            .bind(i64::from(range.last()));
         Ok(delete.execute(&mut *self.0).await?.rows_affected())
     }
 }

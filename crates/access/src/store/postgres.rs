@@ -10,11 +10,13 @@ use domain::{InfoHash, Passkey};
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{Connection, Postgres};
 
-use super::rows::{Columns, read_client, read_torrent, read_user, readable, sql_integer};
+use super::rows::{Columns, read_banned_ports, read_client, read_torrent, read_user, readable, sql_integer};
 use super::tables::{Page, Read, Tables, Transaction};
 use super::users::Keyed;
-use super::{NewTorrent, Torrent, User};
+use super::{NewTorrent, Torrent, TorrentChange, User, UserChange};
 use crate::clients::ClientRule;
+use crate::ports::{BannedPorts, PortRange};
+use crate::slots::LeechSlots;
 
 /// The tables over a connection, a pooled one or a transaction.
 pub(crate) struct PgTables<C>(pub(crate) C);
@@ -25,16 +27,18 @@ where
     C: DerefMut<Target = PgConnection> + Send,
 {
     async fn user(&mut self, id: i64) -> Result<Option<Read<User>>, sqlx::Error> {
-        let row = sqlx::query("SELECT id, passkey, enabled, vouched, created_at FROM users WHERE id = $1")
-            .bind(id)
-            .fetch_optional(&mut *self.0)
-            .await?;
+        let row = sqlx::query(
+            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE id = $1",
+        )
+        .bind(id)
+        .fetch_optional(&mut *self.0)
+        .await?;
         Ok(row.as_ref().map(read_user))
     }
 
     async fn user_by_passkey(&mut self, passkey: &Passkey) -> Result<Option<Read<User>>, sqlx::Error> {
         let row = sqlx::query(
-            "SELECT id, passkey, enabled, vouched, created_at FROM users WHERE lower(passkey) = $1",
+            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE lower(passkey) = $1",
         )
         .bind(passkey.to_string())
         .fetch_optional(&mut *self.0)
@@ -44,7 +48,7 @@ where
 
     async fn user_page(&mut self, after: i64, limit: u32) -> Result<Page<User>, sqlx::Error> {
         let rows = sqlx::query(
-            "SELECT id, passkey, enabled, vouched, created_at FROM users WHERE id > $1 ORDER BY id LIMIT $2",
+            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE id > $1 ORDER BY id LIMIT $2",
         )
         .bind(after)
         .bind(i64::from(limit))
@@ -77,7 +81,7 @@ where
         let row = sqlx::query(
             "INSERT INTO users (id, passkey, created_at, vouched)
              VALUES (coalesce($1, nextval('users_id_seq')), $2, $3, $4)
-             RETURNING id, passkey, enabled, vouched, created_at",
+             RETURNING id, passkey, enabled, vouched, leech_slots, created_at",
         )
         .bind(user.id.map(|id| sql_integer(id.get())))
         .bind(passkey.to_string())
@@ -126,8 +130,16 @@ where
         Ok(found)
     }
 
-    async fn set_user_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error> {
-        let set = sqlx::query("UPDATE users SET enabled = $1 WHERE id = $2").bind(enabled).bind(id);
+    async fn change_user(&mut self, id: i64, change: &UserChange) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query(
+            "UPDATE users SET enabled = coalesce($1, enabled),
+                 leech_slots = CASE WHEN $2 THEN $3 ELSE leech_slots END
+             WHERE id = $4",
+        )
+        .bind(change.enabled)
+        .bind(change.leech_slots.is_some())
+        .bind(change.leech_slots.and_then(LeechSlots::to_number))
+        .bind(id);
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
@@ -143,7 +155,7 @@ where
 
     async fn torrent(&mut self, id: i64) -> Result<Option<Read<Torrent>>, sqlx::Error> {
         let row = sqlx::query(
-            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents WHERE id = $1",
+            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at FROM torrents WHERE id = $1",
         )
         .bind(id)
         .fetch_optional(&mut *self.0)
@@ -153,7 +165,7 @@ where
 
     async fn torrent_named(&mut self, info_hash: &InfoHash) -> Result<Option<Read<Torrent>>, sqlx::Error> {
         let row = sqlx::query(
-            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents
+            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at FROM torrents
              WHERE lower(infohash) = $1 OR lower(left(infohash_v2, 40)) = $1",
         )
         .bind(info_hash.to_string())
@@ -164,7 +176,7 @@ where
 
     async fn torrent_page(&mut self, after: i64, limit: u32) -> Result<Page<Torrent>, sqlx::Error> {
         let rows = sqlx::query(
-            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, created_at FROM torrents
+            "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at FROM torrents
              WHERE id > $1 ORDER BY id LIMIT $2",
         )
         .bind(after)
@@ -184,7 +196,7 @@ where
         let row = sqlx::query(
             "INSERT INTO torrents (id, infohash, infohash_v2, name, total_bytes, created_at)
              VALUES (coalesce($1, nextval('torrents_id_seq')), $2, $3, $4, $5, $6)
-             RETURNING id, infohash, infohash_v2, name, total_bytes, enabled, created_at",
+             RETURNING id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at",
         )
         .bind(torrent.id.map(|id| sql_integer(id.get())))
         .bind(torrent.info_hash.to_string())
@@ -223,8 +235,17 @@ where
         savepoint.commit().await
     }
 
-    async fn set_torrent_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error> {
-        let set = sqlx::query("UPDATE torrents SET enabled = $1 WHERE id = $2").bind(enabled).bind(id);
+    async fn change_torrent(&mut self, id: i64, change: &TorrentChange) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query(
+            "UPDATE torrents SET enabled = coalesce($1, enabled), approved = coalesce($2, approved),
+                 leech_slots = CASE WHEN $3 THEN $4 ELSE leech_slots END
+             WHERE id = $5",
+        )
+        .bind(change.enabled)
+        .bind(change.approved)
+        .bind(change.leech_slots.is_some())
+        .bind(change.leech_slots.and_then(LeechSlots::to_number))
+        .bind(id);
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
@@ -255,6 +276,33 @@ where
         let delete = sqlx::query("DELETE FROM clients WHERE prefix = $1 OR lower(prefix) = $2")
             .bind(spelling)
             .bind(hex);
+        Ok(delete.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn all_banned_ports(&mut self) -> Result<Vec<BannedPorts>, sqlx::Error> {
+        let rows = sqlx::query(
+            "SELECT first_port, last_port, reason FROM banned_ports ORDER BY first_port, last_port",
+        )
+        .fetch_all(&mut *self.0)
+        .await?;
+        Ok(rows.iter().filter_map(|row| readable(read_banned_ports(row))).collect())
+    }
+
+    async fn insert_banned_ports(&mut self, ban: &BannedPorts) -> Result<(), sqlx::Error> {
+        let insert = sqlx::query(
+            "INSERT INTO banned_ports (first_port, last_port, reason) VALUES ($1, $2, $3)
+             ON CONFLICT (first_port, last_port) DO UPDATE SET reason = EXCLUDED.reason",
+        )
+        .bind(i64::from(ban.range.first()))
+        .bind(i64::from(ban.range.last()))
+        .bind(without_nul(&ban.reason));
+        insert.execute(&mut *self.0).await.map(|_| ())
+    }
+
+    async fn delete_banned_ports(&mut self, range: PortRange) -> Result<u64, sqlx::Error> {
+        let delete = sqlx::query("DELETE FROM banned_ports WHERE first_port = $1 AND last_port = $2")
+            .bind(i64::from(range.first()))
+            .bind(i64::from(range.last()));
         Ok(delete.execute(&mut *self.0).await?.rows_affected())
     }
 }

@@ -11,6 +11,8 @@ use sqlx::sqlite::SqliteRow;
 
 use crate::clients::ClientRule;
 use crate::error::AccessError;
+use crate::ports::{BannedPorts, NotPorts, PortRange};
+use crate::slots::LeechSlots;
 use crate::store::{Torrent, User};
 
 /// A number as SQL keeps it.
@@ -64,7 +66,7 @@ columns!(SqliteRow, Vec<u8>);
 columns!(PgRow, String);
 columns!(MySqlRow, Vec<u8>);
 
-/// Reads `id passkey enabled vouched created_at`.
+/// Reads `id passkey enabled vouched leech_slots created_at`.
 pub(crate) fn read_user(row: &impl Columns) -> Result<User, AccessError> {
     let number = column("a user", "id", row.number("id"))?;
     let subject = format!("user {number}");
@@ -75,11 +77,12 @@ pub(crate) fn read_user(row: &impl Columns) -> Result<User, AccessError> {
         passkey: passkey.map_err(|error| unreadable(&subject, error))?,
         enabled: column(&subject, "enabled", row.flag("enabled"))?,
         vouched: column(&subject, "vouched", row.flag("vouched"))?,
+        leech_slots: slots(row, &subject)?,
         created_at: moment(row, &subject)?,
     })
 }
 
-/// Reads `id infohash infohash_v2 name total_bytes enabled created_at`.
+/// Reads `id infohash infohash_v2 name total_bytes enabled approved leech_slots created_at`.
 pub(crate) fn read_torrent(row: &impl Columns) -> Result<Torrent, AccessError> {
     let number = column("a torrent", "id", row.number("id"))?;
     let subject = format!("torrent {number}");
@@ -93,6 +96,8 @@ pub(crate) fn read_torrent(row: &impl Columns) -> Result<Torrent, AccessError> {
         name: String::from_utf8_lossy(&text(row, "name", &subject)?).into_owned(),
         total_bytes: u64::try_from(total_bytes).unwrap_or(0),
         enabled: column(&subject, "enabled", row.flag("enabled"))?,
+        approved: column(&subject, "approved", row.flag("approved"))?,
+        leech_slots: slots(row, &subject)?,
         created_at: moment(row, &subject)?,
     })
 }
@@ -105,6 +110,20 @@ pub(crate) fn read_client(row: &impl Columns) -> Result<ClientRule, AccessError>
         prefix: prefix.parse().map_err(|error| unreadable(&subject, error))?,
         name: String::from_utf8_lossy(&text(row, "name", &subject)?).into_owned(),
         allowed: column(&subject, "allowed", row.flag("allowed"))?,
+    })
+}
+
+/// Reads `first_port last_port reason`.
+pub(crate) fn read_banned_ports(row: &impl Columns) -> Result<BannedPorts, AccessError> {
+    let subject = "a range of banned ports";
+    let port = |name| -> Result<u16, AccessError> {
+        let number = column(subject, name, row.number(name))?;
+        u16::try_from(number).map_err(|_| unreadable(subject, NotPorts))
+    };
+    let range = PortRange::new(port("first_port")?, port("last_port")?);
+    Ok(BannedPorts {
+        range: range.map_err(|error| unreadable(subject, error))?,
+        reason: String::from_utf8_lossy(&text(row, "reason", subject)?).into_owned(),
     })
 }
 
@@ -125,6 +144,11 @@ fn column<T>(subject: &str, name: &str, read: Result<T, sqlx::Error>) -> Result<
 fn text(row: &impl Columns, name: &str, subject: &str) -> Result<Vec<u8>, AccessError> {
     let read = column(subject, name, row.maybe_text(name))?;
     read.ok_or_else(|| unreadable(subject, format!("its {name} is missing")))
+}
+
+fn slots(row: &impl Columns, subject: &str) -> Result<LeechSlots, AccessError> {
+    let number = column(subject, "leech_slots", row.maybe_number("leech_slots"))?;
+    LeechSlots::from_number(number).map_err(|error| unreadable(subject, error))
 }
 
 /// A moment outside of what we can hold is not worth losing a user over.

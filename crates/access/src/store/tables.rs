@@ -8,9 +8,10 @@ use async_trait::async_trait;
 use domain::{InfoHash, Passkey};
 
 use super::users::Keyed;
-use super::{NewTorrent, Torrent, User};
+use super::{NewTorrent, Torrent, TorrentChange, User, UserChange};
 use crate::clients::ClientRule;
 use crate::error::AccessError;
+use crate::ports::{BannedPorts, PortRange};
 
 /// A row, or why it cannot be read.
 pub(crate) type Read<T> = Result<T, AccessError>;
@@ -46,7 +47,7 @@ pub(crate) trait Tables: Send {
     async fn set_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error>;
     /// Gives another passkey to somebody whom others vouch for; to a user of our own it does nothing.
     async fn set_vouched_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error>;
-    async fn set_user_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error>;
+    async fn change_user(&mut self, id: i64, change: &UserChange) -> Result<u64, sqlx::Error>;
     /// Makes somebody who was vouched for a user of our own.
     async fn make_own(&mut self, id: i64) -> Result<u64, sqlx::Error>;
     async fn delete_user(&mut self, id: i64) -> Result<u64, sqlx::Error>;
@@ -61,7 +62,7 @@ pub(crate) trait Tables: Send {
     async fn insert_torrent(&mut self, torrent: &NewTorrent) -> Result<Read<Torrent>, sqlx::Error>;
     /// Whose sizes were found to fit.
     async fn insert_torrents(&mut self, batch: &[NewTorrent]) -> Result<(), sqlx::Error>;
-    async fn set_torrent_enabled(&mut self, id: i64, enabled: bool) -> Result<u64, sqlx::Error>;
+    async fn change_torrent(&mut self, id: i64, change: &TorrentChange) -> Result<u64, sqlx::Error>;
     async fn delete_torrent(&mut self, id: i64) -> Result<u64, sqlx::Error>;
 
     /// All prefixes that can be read, in the order of their spelling.
@@ -69,6 +70,13 @@ pub(crate) trait Tables: Send {
     async fn insert_client(&mut self, rule: &ClientRule) -> Result<(), sqlx::Error>;
     /// Deletes a prefix in either of its spellings, as it stands and in hexadecimal.
     async fn delete_client(&mut self, spelling: &str, hex: &str) -> Result<u64, sqlx::Error>;
+
+    /// All banned ports that can be read, by their numbers.
+    async fn all_banned_ports(&mut self) -> Result<Vec<BannedPorts>, sqlx::Error>;
+    /// Adds a range, or gives it another reason.
+    async fn insert_banned_ports(&mut self, ban: &BannedPorts) -> Result<(), sqlx::Error>;
+    /// Deletes exactly this range.
+    async fn delete_banned_ports(&mut self, range: PortRange) -> Result<u64, sqlx::Error>;
 }
 
 /// The tables inside a transaction. Dropped without a commit, nothing has happened.

@@ -6,6 +6,7 @@ use super::rows::sql_integer;
 use super::tables::Transaction;
 use super::{BULK_ROWS, Store};
 use crate::error::{AccessError, is_constraint};
+use crate::slots::LeechSlots;
 
 /// A torrent as the database has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,11 +23,26 @@ pub struct Torrent {
     pub total_bytes: u64,
     /// Whether it may be announced.
     pub enabled: bool,
+    /// Whether it is open to all, or still awaits approval.
+    pub approved: bool,
+    /// How many peers may leech it at once.
+    pub leech_slots: LeechSlots,
     /// When it was added.
     pub created_at: UnixTime,
 }
 
-/// A torrent to be added; enabled from the start.
+/// What is to become of a torrent; none leaves a thing as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TorrentChange {
+    /// Whether it may be announced.
+    pub enabled: Option<bool>,
+    /// Whether it is open to all, or awaits approval.
+    pub approved: Option<bool>,
+    /// How many peers may leech it at once.
+    pub leech_slots: Option<LeechSlots>,
+}
+
+/// A torrent to be added; enabled and approved from the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewTorrent {
     /// None means the next free one.
@@ -51,6 +67,17 @@ impl Store {
         let added = self.insert_torrent(&mut *transaction, &torrent).await?;
         self.commit(transaction).await?;
         Ok(added)
+    }
+
+    /// Adds a torrent that awaits approval from its first moment on.
+    pub async fn add_pending_torrent(&self, torrent: NewTorrent) -> Result<Torrent, AccessError> {
+        let mut transaction = self.begin().await?;
+        let added = self.insert_torrent(&mut *transaction, &torrent).await?;
+        let pending = TorrentChange { approved: Some(false), ..TorrentChange::default() };
+        let changed = transaction.change_torrent(sql_integer(added.id.get()), &pending).await;
+        changed.map_err(|error| self.explain(error))?;
+        self.commit(transaction).await?;
+        Ok(Torrent { approved: false, ..added })
     }
 
     /// Adds many torrents: all of them or, if one cannot be added, none. Tells how many.
@@ -124,7 +151,12 @@ impl Store {
 
     /// Lets a torrent be announced, or no longer.
     pub async fn set_torrent_enabled(&self, id: TorrentId, enabled: bool) -> Result<(), AccessError> {
-        let found = self.tables().await?.set_torrent_enabled(sql_integer(id.get()), enabled).await;
+        self.change_torrent(id, TorrentChange { enabled: Some(enabled), ..TorrentChange::default() }).await
+    }
+
+    /// Changes what the site says about a torrent, all at once.
+    pub async fn change_torrent(&self, id: TorrentId, change: TorrentChange) -> Result<(), AccessError> {
+        let found = self.tables().await?.change_torrent(sql_integer(id.get()), &change).await;
         match found.map_err(|error| self.explain(error))? {
             0 => Err(AccessError::UnknownTorrent(id)),
             _ => Ok(()),

@@ -6,6 +6,7 @@ use super::rows::{sql_integer, user_id};
 use super::tables::Transaction;
 use super::{BULK_ROWS, Store, random_passkey};
 use crate::error::{AccessError, is_constraint};
+use crate::slots::LeechSlots;
 
 /// A user as the database has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +19,19 @@ pub struct User {
     pub enabled: bool,
     /// Whether they are not ours: somebody else vouches for them, and is asked before they may announce.
     pub vouched: bool,
+    /// How many torrents they may leech at once.
+    pub leech_slots: LeechSlots,
     /// When they were added.
     pub created_at: UnixTime,
+}
+
+/// What is to become of a user; none leaves a thing as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserChange {
+    /// Whether they may announce.
+    pub enabled: Option<bool>,
+    /// How many torrents they may leech at once.
+    pub leech_slots: Option<LeechSlots>,
 }
 
 /// A user to be added; enabled from the start.
@@ -112,7 +124,12 @@ impl Store {
 
     /// Lets a user announce, or no longer.
     pub async fn set_user_enabled(&self, id: UserId, enabled: bool) -> Result<(), AccessError> {
-        let found = self.tables().await?.set_user_enabled(sql_integer(id.get()), enabled).await;
+        self.change_user(id, UserChange { enabled: Some(enabled), ..UserChange::default() }).await
+    }
+
+    /// Changes what the site says about a user, all at once.
+    pub async fn change_user(&self, id: UserId, change: UserChange) -> Result<(), AccessError> {
+        let found = self.tables().await?.change_user(sql_integer(id.get()), &change).await;
         match found.map_err(|error| self.explain(error))? {
             0 => Err(AccessError::UnknownUser(id)),
             _ => Ok(()),

@@ -1,4 +1,4 @@
-//! The life of the hub: starting with whom a crash left behind, the tasks, and the end.
+//! The life of the hub: starting with whom a crash left behind, or another process still has, the tasks, and the end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use domain::UserId;
 use domain::clock::Clock;
 use parking_lot::{Mutex, RwLock};
 use people::{Follower, People, PeopleError};
-use presence::{Input, Moment};
+use presence::{Input, Moment, Remembered};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -38,6 +38,12 @@ const PRUNE: Duration = Duration::from_secs(60);
 const PRUNE_ROWS: u32 = 5_000;
 /// How often the last write is tried when the server stops.
 const LAST_WRITES: u32 = 3;
+
+/// How far people were read.
+struct Page {
+    through: Option<UserId>,
+    is_last: bool,
+}
 
 /// What a hub is made of.
 pub struct HubParts {
@@ -70,20 +76,33 @@ pub enum HubError {
 }
 
 impl Hub {
-    /// Brings back those who were here before a restart, as pending (P11), and starts the tasks on this runtime.
-    ///
-    /// It lives until [`Hub::stop`].
+    /// Opens, restores and begins, one after the other. It lives until [`Hub::stop`].
     pub async fn start(parts: HubParts) -> Result<Arc<Hub>, HubError> {
+        let hub = Hub::open(parts).await?;
+        hub.restore().await?;
+        hub.begin();
+        Ok(hub)
+    }
+
+    /// Opens what it needs. Nothing happens by itself before [`Hub::begin`].
+    pub async fn open(parts: HubParts) -> Result<Arc<Hub>, HubError> {
         let mut follower = parts.people.follow(FOLLOW);
         follower.begin().await?;
         let (hub, requests) = Hub::new(parts);
-        hub.restore().await?;
         let shown = &hub.outside.counters.hub;
         // Whoever gave the counters to another hub before sees that one.
         let _ = shown.following.set(follower.counters());
         let _ = shown.people.set(Arc::clone(hub.people.counters()));
-        hub.spawn_tasks(requests, follower);
+        *hub.unbegun.lock() = Some((requests, follower));
         Ok(hub)
+    }
+
+    /// Starts the tasks on this runtime.
+    pub fn begin(self: &Arc<Self>) {
+        let unbegun = self.unbegun.lock().take();
+        if let Some((requests, follower)) = unbegun {
+            self.spawn_tasks(requests, follower);
+        }
     }
 
     fn new(parts: HubParts) -> (Arc<Hub>, mpsc::Receiver<Request>) {
@@ -113,6 +132,7 @@ impl Hub {
             sampler: Sampler::new(seed),
             traffic,
             requests,
+            unbegun: Mutex::default(),
             stopping: AtomicBool::new(false),
             stop: watch::Sender::new(false),
             tasks: Mutex::default(),
@@ -120,19 +140,50 @@ impl Hub {
         (Arc::new(hub), waiting)
     }
 
-    async fn restore(&self) -> Result<(), HubError> {
+    /// Brings back those who were here before a restart, as pending (P11).
+    pub async fn restore(&self) -> Result<(), HubError> {
         let mut after = None;
-        loop {
-            let page = self.people.here(after, PAGE).await?;
-            let is_last = page.len() < PAGE as usize;
-            after = page.last().map(|remembered| remembered.user);
+        while let Some(page) = self.next_page(&mut after).await? {
             for remembered in page {
                 let now = self.now();
                 self.shard(remembered.user).roster.restore(now, remembered);
             }
-            if is_last {
-                return Ok(());
+        }
+        Ok(())
+    }
+
+    /// Once the process before this one has ended, and everything it knew is written: those who were there and have not
+    /// come here yet are pending, and what they declared there holds. People may come and go meanwhile.
+    pub async fn catch_up(&self) -> Result<(), HubError> {
+        // What happened here is newer: what is still being written then tells who is left alone.
+        self.write_down().await;
+        let mut after = None;
+        while let Some(page) = self.next_page(&mut after).await? {
+            for remembered in page {
+                let (now, user) = (self.now(), remembered.user);
+                let after = self.shard(user).bring_back(now, remembered, &self.outside);
+                self.finish(after);
             }
+        }
+        Ok(())
+    }
+
+    async fn next_page(&self, after: &mut Option<Page>) -> Result<Option<Vec<Remembered>>, HubError> {
+        let behind = match after {
+            None => None,
+            Some(Page { is_last: true, .. }) => return Ok(None),
+            Some(Page { through, .. }) => *through,
+        };
+        let page = self.people.here(behind, PAGE).await?;
+        let through = page.last().map(|remembered| remembered.user);
+        *after = Some(Page { through, is_last: page.len() < PAGE as usize });
+        Ok(Some(page))
+    }
+
+    /// Writes down now what would be written within a second.
+    pub async fn write_down(&self) {
+        if let Err(error) = self.outside.keeper.flush().await {
+            tracing::warn!(%error, "presence cannot be written down; it is tried again");
         }
     }
 

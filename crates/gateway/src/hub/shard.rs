@@ -18,7 +18,7 @@ use parking_lot::RwLock;
 use people::{Occurrence, OccurrenceKind};
 use presence::{
     Cause, CloseCause, ConnId, DeviceId, Effect, Input, LastKnown, Moment, Platform, Policy, Privacy,
-    Refused, Roster, Sight, Status,
+    Refused, Remembered, Roster, Sight, Status,
 };
 
 use super::ConnRef;
@@ -139,6 +139,17 @@ impl Shard {
     pub(crate) fn tick(&mut self, now: Moment, outside: &Outside) -> After {
         let mut effects = std::mem::take(&mut self.effects);
         self.roster.tick(now, &mut effects);
+        self.carry_out(now, effects, outside)
+    }
+
+    /// The process before this one has ended, and this is what it wrote last of somebody.
+    pub(crate) fn bring_back(&mut self, now: Moment, remembered: Remembered, outside: &Outside) -> After {
+        // Something newer happened here.
+        if outside.keeper.has(remembered.user) {
+            return After::default();
+        }
+        let mut effects = std::mem::take(&mut self.effects);
+        self.roster.bring_back(now, remembered, &mut effects);
         self.carry_out(now, effects, outside)
     }
 

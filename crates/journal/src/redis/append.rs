@@ -6,9 +6,18 @@
 //! - The answer got lost, and the batch is sent again over another connection: that one reads the note first. If the
 //!   first attempt is still on its way inside Redis or the network, only one of the two can find the note untouched.
 //! - The key holds no stream: the note is not written, since the same transaction's script looks at the key.
+//!
+//! Where replicas are to have a batch before it counts as stored ([`Replicas`]), `WAIT` follows on the same connection.
+//! If too few have it in time, the append has failed, although the master has the batch. The same batch comes again under
+//! the same number, over another connection, which asks whoever is master by then: if the note is there, only the waiting
+//! is repeated; if a failover has lost it, the batch went with it (one transaction is replicated whole), and is appended
+//! anew. `WAIT` waits for what its own connection has written, and since Redis 7.2 for nothing on one that has only read:
+//! so the connection that finds the note writes it once more before it waits. What replicas have of that, they have of
+//! all before it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use keyspace::{Dedicated, Redis, Trouble, scripts};
 use parking_lot::Mutex;
@@ -24,14 +33,25 @@ const APPENDERS_MAX: usize = 64;
 /// How often a batch meets another attempt, or a slot that has moved, before the caller is told to try again.
 const ATTEMPTS_MAX: usize = 5;
 
+/// Which copies a batch must have before it counts as stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replicas {
+    /// How many replicas; zero waits for none.
+    pub count: u32,
+    /// How long they are waited for. Shorter than Redis may take to answer, or the answer comes too late.
+    pub patience: Duration,
+}
+
 /// The connections of the producers, by their notes.
 ///
 /// Whoever appends takes its connection out, and puts it back once it is known what happened. So one that is given up
 /// halfway is never used again.
 #[derive(Debug, Default)]
 pub(super) struct Appenders {
+    replicas: Replicas,
     idle: Mutex<HashMap<String, Appender>>,
     dropped: AtomicU64,
+    too_few_replicas: AtomicU64,
 }
 
 /// A connection that watches a note.
@@ -44,13 +64,17 @@ struct Appender {
 
 /// What came of a transaction.
 enum Outcome {
-    /// Stored; and whether the note is watched again.
-    Stored { is_watching: bool },
+    /// Stored; whether the note is watched again, and how many replicas have it.
+    Stored { is_watching: bool, replicas: u32 },
     /// Somebody else has written the note since. Nothing was stored.
     Overtaken,
 }
 
 impl Appenders {
+    pub(super) fn waiting_for(replicas: Replicas) -> Self {
+        Appenders { replicas, ..Appenders::default() }
+    }
+
     pub(super) async fn append(
         &self,
         redis: &Redis,
@@ -66,13 +90,18 @@ impl Appenders {
                 None => Appender::open(redis, note).await?,
             };
             if appender.last >= number {
+                if self.replicas.count > 0 {
+                    let Some(has) = appender.wait(note, number, self.replicas).await? else { continue };
+                    self.check(has)?;
+                }
                 self.put_back(note, appender);
                 return Ok(());
             }
-            let transaction =
-                transaction.get_or_insert_with(|| transaction_of((stream, note), batch, number));
-            match appender.run(transaction).await {
-                Ok(Outcome::Stored { is_watching }) => {
+            let transaction = transaction
+                .get_or_insert_with(|| transaction_of((stream, note), batch, number, self.replicas));
+            match appender.run(transaction, self.replicas).await {
+                Ok(Outcome::Stored { is_watching, replicas }) => {
+                    self.check(replicas)?;
                     appender.last = number;
                     // Without the watch, the next batch would not be safe on this connection.
                     if is_watching {
@@ -99,6 +128,26 @@ impl Appenders {
     /// How many connections were closed because too many producers had one.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// How often too few replicas had a batch in time.
+    pub(super) fn too_few_replicas(&self) -> u64 {
+        self.too_few_replicas.load(Ordering::Relaxed)
+    }
+
+    /// Whether enough replicas have a batch. If not, its connection must not be used again: this master may be one that
+    /// the others have left behind, and only a new connection finds out.
+    fn check(&self, has: u32) -> Result<(), Trouble> {
+        let Replicas { count, patience } = self.replicas;
+        if has >= count {
+            return Ok(());
+        }
+        self.too_few_replicas.fetch_add(1, Ordering::Relaxed);
+        let reason = format!(
+            "{has} of {count} replicas have it after {} ms (journal.wait_replicas)",
+            patience.as_millis()
+        );
+        Err(Trouble::Unavailable { reason })
     }
 
     fn put_back(&self, note: &str, appender: Appender) {
@@ -130,8 +179,23 @@ impl Appender {
         Ok(value.unwrap_or(0))
     }
 
-    async fn run(&mut self, transaction: &Pipeline) -> Result<Outcome, Trouble> {
+    /// Waits until replicas have a batch that was found stored; says how many have. None if its note is gone after all.
+    async fn wait(&mut self, note: &str, number: u64, replicas: Replicas) -> Result<Option<u32>, Trouble> {
+        // A write, so that there is something to wait for; this note is needed for as long again in any case.
+        self.connection.query::<u32>(redis::cmd("EXPIRE").arg(note).arg(NOTE_EXPIRY_S)).await?;
+        // Our own write counts as somebody's, so the watch begins anew.
+        self.connection.query::<()>(&redis::cmd("UNWATCH")).await?;
+        self.connection.query::<()>(redis::cmd("WATCH").arg(note)).await?;
+        self.last = self.read_note(note).await?;
+        if self.last < number {
+            return Ok(None);
+        }
+        self.connection.query(&wait_for(replicas)).await.map(Some)
+    }
+
+    async fn run(&mut self, transaction: &Pipeline, replicas: Replicas) -> Result<Outcome, Trouble> {
         let mut replies = self.connection.pipeline(transaction).await?;
+        let waited = if replicas.count > 0 { replies.pop() } else { None };
         let (Some(watched), Some(outcome)) = (replies.pop(), replies.pop()) else {
             return Err(unexpected(&Value::Nil));
         };
@@ -139,7 +203,15 @@ impl Appender {
         match outcome {
             Value::Nil if is_watching => Ok(Outcome::Overtaken),
             Value::Nil => Err(unexpected(&watched)),
-            Value::Array(results) => judge(&results).map(|()| Outcome::Stored { is_watching }),
+            Value::Array(results) => {
+                judge(&results)?;
+                // Whoever cannot wait (a master that has become a replica meanwhile) has told nobody.
+                let replicas = match waited {
+                    Some(Value::Int(count)) => u32::try_from(count).unwrap_or(0),
+                    _ => 0,
+                };
+                Ok(Outcome::Stored { is_watching, replicas })
+            }
             // Given up before it began: the first thing that was refused says why.
             Value::ServerError(aborted) => Err(Trouble::of_reply(first_error(&replies).unwrap_or(&aborted))),
             other => Err(unexpected(&other)),
@@ -169,9 +241,14 @@ fn first_error(replies: &[Value]) -> Option<&redis::ServerError> {
     })
 }
 
-/// `MULTI`, the entries, the note, `EXEC`; then the note is watched again.
-fn transaction_of((stream, note): (&str, &str), batch: &[Fields], number: u64) -> Pipeline {
-    let mut pipeline = Pipeline::with_capacity(batch.len() + 4);
+/// `MULTI`, the entries, the note, `EXEC`; then the note is watched again, and the replicas are waited for.
+fn transaction_of(
+    (stream, note): (&str, &str),
+    batch: &[Fields],
+    number: u64,
+    replicas: Replicas,
+) -> Pipeline {
+    let mut pipeline = Pipeline::with_capacity(batch.len() + 5);
     pipeline.cmd("MULTI");
     for fields in batch {
         pipeline.add_command(entry_of(stream, fields));
@@ -181,7 +258,17 @@ fn transaction_of((stream, note): (&str, &str), batch: &[Fields], number: u64) -
     pipeline.add_command(mark);
     pipeline.cmd("EXEC");
     pipeline.cmd("WATCH").arg(note);
+    if replicas.count > 0 {
+        pipeline.add_command(wait_for(replicas));
+    }
     pipeline
+}
+
+fn wait_for(replicas: Replicas) -> Cmd {
+    let mut command = redis::cmd("WAIT");
+    // Zero would wait for ever.
+    command.arg(replicas.count).arg(replicas.patience.as_millis().max(1) as u64);
+    command
 }
 
 fn entry_of(stream: &str, fields: &Fields) -> Cmd {

@@ -122,3 +122,37 @@ pub async fn j7_figures_of_a_lane_whose_letters_were_deleted<F: Fixture>() {
     assert_eq!((status.length, status.first, status.last), (0, None, Some(stored[5])));
     assert_eq!(status.groups, [group("g", 0, &[], stored[1])]);
 }
+
+pub async fn a_tail_says_whether_anything_is_missing<F: Fixture>() {
+    let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 10, &["g"]).await;
+    let tail = async |after, count| {
+        let tail = journal.tail(Lane::Traffic, after, count).await.unwrap();
+        (numbers(&tail.entries), tail.is_whole)
+    };
+    let given = ids(&read(&journal, Lane::Traffic, ("g", "c"), ALL).await);
+    assert_eq!(tail(EntryId::ZERO, 3).await, (vec![1, 2, 3], true));
+    assert_eq!(tail(given[2], 3).await, (vec![4, 5, 6], true));
+    assert_eq!(tail(given[9], 3).await, (vec![], true));
+    journal.acknowledge(Lane::Traffic, "g", &given).await.unwrap();
+    journal.trim(Lane::Traffic, given[5]).await.unwrap();
+    assert_eq!(tail(EntryId::ZERO, 2).await, (vec![6, 7], true), "nothing comes before the beginning");
+    assert_eq!(tail(given[4], 2).await, (vec![6, 7], false), "nobody knows what was between");
+    assert_eq!(tail(given[5], 2).await, (vec![7, 8], true));
+    // Everything is gone, but the reader had it all.
+    journal.trim(Lane::Traffic, EntryId::MAX).await.unwrap();
+    assert_eq!(tail(given[9], 2).await, (vec![], true));
+    assert_eq!(tail(given[8], 2).await, (vec![], false));
+    journal.append(Lane::Traffic, &entries(11..=12), &token("filler", 2)).await.unwrap();
+    assert_eq!(tail(given[9], 2).await, (vec![11, 12], false));
+}
+
+pub async fn a_tail_of_a_journal_that_lost_its_newest_is_not_whole<F: Fixture>() {
+    let (_fixture, journal) = filled::<F>(Lane::Traffic, 3).await;
+    let newest = all(&journal, Lane::Traffic).await[2].id;
+    let never_stored = EntryId { ms: newest.ms + 1000, seq: 0 };
+    let tail = journal.tail(Lane::Traffic, never_stored, 10).await.unwrap();
+    assert_eq!((tail.entries.len(), tail.is_whole), (0, false));
+    let lost = EntryId { ms: newest.ms - 1, seq: 7 };
+    let tail = journal.tail(Lane::Traffic, lost, 10).await.unwrap();
+    assert_eq!((tail.entries.len(), tail.is_whole), (3, false));
+}

@@ -110,6 +110,8 @@ macro_rules! conformance_suite {
                 j7_one_entry_is_found,
                 j7_figures_are_right_at_each_step,
                 j7_figures_of_a_lane_whose_letters_were_deleted,
+                a_tail_says_whether_anything_is_missing,
+                a_tail_of_a_journal_that_lost_its_newest_is_not_whole,
             ]
         );
         conformance_duties!(

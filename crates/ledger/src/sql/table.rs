@@ -111,6 +111,11 @@ pub(crate) static ACCOUNT: Lazy =
 pub(crate) static ACCOUNTS_OF: Lazy = LazyLock::new(|| {
     ACCOUNTS.select("WHERE t.user_id = ? AND t.torrent_id > ? ORDER BY t.torrent_id LIMIT ?")
 });
+pub(crate) static COMPLETIONS: Lazy = LazyLock::new(|| {
+    Statement::portable(
+        "SELECT id, completed_count FROM ledger_torrents WHERE id > ? AND completed_count > 0 ORDER BY id LIMIT ?",
+    )
+});
 pub(crate) static CLIENTS_OF: Lazy = LazyLock::new(|| {
     CLIENTS.select("WHERE t.user_id = ? AND t.torrent_id = ? ORDER BY t.latest_ts DESC, t.client LIMIT ?")
 });

@@ -397,5 +397,6 @@ pub fn entry(
         node: None,
         totals: None,
         cause: Cause::Announce,
+        key: None,
     }
 }

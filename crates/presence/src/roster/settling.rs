@@ -1,6 +1,6 @@
 //! What follows from a change: versions, effects, the tally, the agenda.
 
-use domain::UserId;
+use domain::{UnixTime, UserId};
 
 use super::Core;
 use crate::device::DeviceId;
@@ -148,48 +148,75 @@ impl Core {
         }
     }
 
-    pub(super) fn restore(&mut self, now: Steady, remembered: Remembered) {
+    pub(super) fn restore(&mut self, now: Steady, remembered: Remembered, effects: &mut Vec<Effect>) {
         let Remembered { user, here, declaration, last_seen, hidden_since, public_version, own_version } =
             remembered;
         let last = LastKnown { last_seen, public_version, own_version, declaration };
         let slot = self.recall(now, user, last);
         if here && !self.persons[slot].flags.here {
             let before = self.glimpse(slot);
-            let pending_until_s = now.plus(self.policy.pending).seconds_up().max(1);
-            let person = &mut self.persons[slot];
-            person.flags.here = true;
-            person.pending_until_s = pending_until_s;
-            person.hidden_since = hidden_since.into();
-            let declared_invisible = person.declaration.as_ref().is_some_and(|said| said.hides());
-            if declared_invisible && hidden_since.is_none() {
-                person.hidden_since = Some(self.timeline.moment(now).seconds()).into();
-            }
-            // Nobody is connected yet, so nobody need be told.
+            self.await_return(now, slot, hidden_since);
             let after = self.glimpse(slot);
-            self.settle_versions(slot, before, after, &mut Vec::new());
+            self.settle_versions(slot, before, after, effects);
         }
         self.plan(slot);
+    }
+
+    /// Like [`Core::restore`], but what is stored is newer than what is known of somebody who is not connected.
+    pub(super) fn bring_back(&mut self, now: Steady, remembered: Remembered, effects: &mut Vec<Effect>) {
+        let Some(slot) = self.find(remembered.user) else { return self.restore(now, remembered, effects) };
+        if self.persons[slot].first != NONE {
+            return;
+        }
+        let Remembered { here, declaration, last_seen, hidden_since, public_version, own_version, .. } =
+            remembered;
+        let before = self.glimpse(slot);
+        self.adopt(now, slot, LastKnown { last_seen, public_version, own_version, declaration });
+        if here && !self.persons[slot].flags.here {
+            self.await_return(now, slot, hidden_since);
+        }
+        let after = self.glimpse(slot);
+        self.settle_versions(slot, before, after, effects);
+        self.plan(slot);
+    }
+
+    /// Somebody was here, and may come back.
+    fn await_return(&mut self, now: Steady, slot: u32, hidden_since: Option<UnixTime>) {
+        let pending_until_s = now.plus(self.policy.pending).seconds_up().max(1);
+        let person = &mut self.persons[slot];
+        person.flags.here = true;
+        person.pending_until_s = pending_until_s;
+        person.hidden_since = hidden_since.into();
+        let declared_invisible = person.declaration.as_ref().is_some_and(|said| said.hides());
+        if declared_invisible && hidden_since.is_none() {
+            person.hidden_since = Some(self.timeline.moment(now).seconds()).into();
+        }
     }
 
     /// Takes what was last known of a person, unless more is known already.
     pub(super) fn recall(&mut self, now: Steady, user: UserId, last: LastKnown) -> u32 {
         let is_new = self.find(user).is_none();
         let slot = self.find_or_add(user);
-        let unix = self.unix(now);
         let person = &mut self.persons[slot];
         if is_new {
             person.left_at_s = now.seconds();
         }
         // What happened here is newer than what was stored.
         if !person.flags.informed && !person.flags.here {
-            person.flags.informed = true;
-            person.last_seen = person.last_seen.get().max(last.last_seen).into();
-            person.public_version = person.public_version.max(last.public_version);
-            person.own_version = person.own_version.max(last.own_version);
-            let holds = |said: &crate::status::Declaration| said.until.is_none_or(|until| until > unix);
-            person.declaration = last.declaration.filter(holds).map(Box::new);
+            self.adopt(now, slot, last);
         }
         slot
+    }
+
+    fn adopt(&mut self, now: Steady, slot: u32, last: LastKnown) {
+        let unix = self.unix(now);
+        let person = &mut self.persons[slot];
+        person.flags.informed = true;
+        person.last_seen = person.last_seen.get().max(last.last_seen).into();
+        person.public_version = person.public_version.max(last.public_version);
+        person.own_version = person.own_version.max(last.own_version);
+        let holds = |said: &crate::status::Declaration| said.until.is_none_or(|until| until > unix);
+        person.declaration = last.declaration.filter(holds).map(Box::new);
     }
 
     pub(super) fn forget(&mut self, user: UserId) -> bool {

@@ -15,13 +15,13 @@ pub enum JournalCommand {
     /// Stop a view from taking entries; they wait in the journal
     #[command(after_help = "Example:\n  rollcall journal pause activity")]
     Pause {
-        /// ledger or activity
+        /// ledger, activity or mirror
         #[arg(value_name = "VIEW")]
         view: ViewName,
     },
     /// Let a view go on
     Resume {
-        /// ledger or activity
+        /// ledger, activity or mirror
         #[arg(value_name = "VIEW")]
         view: ViewName,
     },
@@ -40,6 +40,8 @@ pub enum ViewName {
     Ledger,
     /// The lists of who seeds and who leeches.
     Activity,
+    /// The tracker's layout in Redis.
+    Mirror,
 }
 
 /// `rollcall dlq …` and `rollcall failed …`

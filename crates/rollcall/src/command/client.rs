@@ -1,11 +1,12 @@
 //! `rollcall client …`
 
 use access::audit::Subject;
+use access::site_keys::Kind;
 use access::{AccessError, ClientPrefix, ClientRule, Store};
 use serde_json::{Value as Json, json};
 
-use super::Desk;
 use super::recorded::record;
+use super::{Desk, sync};
 use crate::cli::ClientCommand;
 use crate::output::{Table, yes_or_no};
 
@@ -13,6 +14,7 @@ use crate::output::{Table, yes_or_no};
 pub async fn run(desk: &Desk, command: ClientCommand) -> anyhow::Result<()> {
     let store = desk.open_store().await?;
     match command {
+        ClientCommand::Sync(args) => sync::run(desk, &store, Kind::Clients, args).await?,
         ClientCommand::Allow { prefix, name } => put(desk, &store, prefix, name, true).await?,
         ClientCommand::Forbid { prefix, name } => put(desk, &store, prefix, name, false).await?,
         ClientCommand::Remove { prefix } => {

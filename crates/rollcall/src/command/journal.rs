@@ -34,6 +34,7 @@ impl ViewName {
         match self {
             ViewName::Ledger => "ledger",
             ViewName::Activity => "activity",
+            ViewName::Mirror => "mirror",
         }
     }
 }
@@ -192,6 +193,9 @@ impl Status {
 fn view_of(config: &Config, group: &str) -> Option<&'static str> {
     if group == config.ledger.group.as_str() {
         return Some(ViewName::Ledger.name());
+    }
+    if config.has_layout() && group == config.mirror.group.as_str() {
+        return Some(ViewName::Mirror.name());
     }
     (group == config.activity.group.as_str()).then_some(ViewName::Activity.name())
 }

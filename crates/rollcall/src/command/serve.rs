@@ -1,140 +1,231 @@
 //! `rollcall serve`: logs, database, listeners; then signals until the end; then drain.
 
-use std::fmt::Write as _;
-use std::net::SocketAddr;
+mod events;
+mod greeting;
+mod parts;
+
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use access::{Change, Gate, Store};
-use anyhow::{Context, bail};
-use domain::clock::SystemClock;
-use serde_json::json;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::oneshot;
+use anyhow::bail;
 use tracing::{error, info, warn};
-use tracker::secrets::Secrets;
+use tracker::ending::Valve;
 use tracker::settings::LiveSettings;
-use tracker::traffic::TrafficSink;
-use tracker::{Addresses, Eviction, Running, Tracker, server};
+use tracker::udp::ConnectionIds;
+use tracker::{Ending, Running};
 
 use super::Desk;
-use crate::backends;
-use crate::config::{Config, Name};
+use crate::config::Config;
 use crate::engine::Engine;
 use crate::logging::{self, LogControl};
 use crate::node::Node;
-use crate::output::Output;
 use crate::roles::{Role, Roles};
 use crate::service_manager;
-use crate::site_side::{Lent, OpenSite, ServingSite};
-use crate::vouching;
+use crate::site_side::ServingSite;
+use crate::take_over::{AllPorts, Goods, Offer, Predecessor};
+use events::{Events, Signals, Told};
+use greeting::Scene;
+use parts::{Front, Opened, Serving};
 
-/// Starts the server and serves until it is told to end.
-pub async fn run(desk: Desk, roles: &Roles) -> anyhow::Result<()> {
+/// On top of what draining may take, for a machine that does much else, too.
+const ENDING_SLACK: Duration = Duration::from_secs(10);
+
+/// Starts the server and serves until it is told to end, or until another process has taken its place.
+///
+/// Told to stop before it serves, it leaves everything as it is: whoever served before serves on.
+pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<()> {
     let Desk { config, data, output } = desk;
     if roles.include(Role::Gateway) && !roles.include(Role::Site) {
         bail!("the role gateway needs the role site: people connect through its port");
     }
     let log_control = logging::init(&config.log)?;
     let mut signals = Signals::listen()?;
-    let node = Node::take(&data, config.journal.node_name.as_ref().map(Name::as_str))?;
-    let store = Store::open(&config.database_url(&data)).await?;
-    let (gate, unopened) = vouching::gate(&config)?;
-    let gate = Arc::new(gate);
-    let follower = access::load(store.clone(), Arc::clone(&gate))
-        .await?
-        .poll_every(Duration::from_millis(config.access.poll_interval_ms.into()));
-    let mut engine = Engine::open(&config, &data, &node, roles, &gate).await?;
-    engine.keep_tidy(backends::open_whitelist(&config, &store)?.store);
-    let running = match roles.include(Role::Tracker) {
-        true => Some(start_tracker(&config, &gate, &engine)?),
-        false => None,
+    let opened = tokio::select! {
+        biased;
+        () = signals.stop() => None,
+        opened = Opened::open(&config, &data, roles, take_over) => Some(opened?),
     };
-    let site = match roles.include(Role::Site) && !config.site.addr.is_empty() {
-        true => {
-            let tracker = running.as_ref().map(|running| Arc::clone(running.tracker()));
-            let lent = Lent {
-                config: &config,
-                data: &data,
-                store: &store,
-                gate: &gate,
-                tracker,
-                certificate: running.as_ref().and_then(Running::certificate).cloned(),
-                with_gateway: roles.include(Role::Gateway),
-                follower: follower.counters(),
-            };
-            Some(OpenSite::open(lent, &mut engine).await?)
-        }
-        false => None,
+    let Some(Opened { mut node, mut predecessor, gate, front, mut behind }) = opened else {
+        info!("told to stop before it served");
+        return Ok(());
     };
-    engine.begin();
-    let office = match &running {
-        Some(running) => Some(unopened.open(&config, &store, &gate, Arc::clone(running.tracker())).await?),
-        None => None,
-    };
-    let tracker = running.as_ref().map(|running| Arc::clone(running.tracker()));
-    let (stop_following, stopped) = oneshot::channel::<()>();
-    let following = tokio::spawn(follower.run(move |change| apply(change, tracker.as_deref()), stopped));
-    let addresses = running.as_ref().map(|running| running.addresses().clone()).unwrap_or_default();
-    let mut site = site.map(OpenSite::serve);
-    if let Some(site) = &mut site {
-        site.make_first_key().await?;
+    let mut serving = Serving::default();
+    let is_on = begin(&mut serving, front, &mut predecessor, &mut signals, (&config, roles)).await;
+    if !matches!(is_on, Ok(true)) {
+        // It may have served for a moment; what it heard is stored. The sockets are somebody else's.
+        let ending = if predecessor.is_some() { Ending::HandOver } else { Ending::Drain };
+        drop(predecessor);
+        serving.drain(ending).await;
+        behind.end(&config, false).await;
+        info!("stopped before it took over");
+        return is_on.map(drop);
     }
-    let scene =
-        Scene { config: &config, addresses, site: site.as_ref(), gate: &gate, store: &store, data: &data };
-    scene.greet(output)?;
+    // From here on nothing but being told so ends it: nobody else serves.
+    let Serving { running, mut site, mut goods } = serving;
+    if let Some(site) = &mut site
+        && let Err(error) = site.make_first_key().await
+    {
+        let reason = crate::one_line(&error);
+        warn!(reason, "no first key was made; \"rollcall key create\" makes one");
+    }
+    let addresses = running.as_ref().map(|running| running.addresses().clone()).unwrap_or_default();
+    let store = &behind.store;
+    let scene = Scene { config: &config, addresses, site: site.as_ref(), gate: &gate, store, data: &data };
+    if let Err(error) = scene.greet(output) {
+        warn!(reason = crate::one_line(&error), "the greeting could not be printed");
+    }
     info!(users = gate.user_count(), torrents = gate.torrent_count(), "ready");
     service_manager::tell_ready();
 
-    while signals.next().await == Told::Reload {
-        reload(&config, running.as_ref(), &engine, &log_control);
-        site.iter().for_each(ServingSite::reload);
-    }
-    info!("draining");
+    let mut events = Events::new(signals, predecessor);
+    let mut folder = Folder::default();
+    let handed_over = loop {
+        match events.next().await {
+            Told::Reload => {
+                reload(&config, running.as_ref(), &behind.engine, &log_control);
+                site.iter().for_each(ServingSite::reload);
+            }
+            Told::Alone { after_another } => {
+                behind.engine.begin_views();
+                site.iter().for_each(|site| site.begin_alone(after_another));
+            }
+            Told::TryFolder if folder.is_ours(&mut node, &data) => {
+                let valve = running.as_ref().map(|running| running.valve().clone());
+                let offer = goods.take().and_then(|goods| make_offer(&config, &data, goods, valve));
+                events.has_folder(offer);
+            }
+            Told::TryFolder => {}
+            Told::Stop => break None,
+            Told::HandedOver(handed_over) => break Some(handed_over),
+        }
+    };
+    info!(handed_over = handed_over.is_some(), "draining");
     service_manager::tell_stopping();
-    if let Some(site) = site {
-        site.drain().await;
-    }
-    // The follower ends as soon as its sender is gone.
-    drop(stop_following);
-    if let Some(running) = running {
-        tokio::task::spawn_blocking(move || running.drain()).await.context("draining failed")?;
-    }
-    if let Some(office) = office {
-        office.close().await;
-    }
-    engine.drain(Duration::from_secs(config.tracker.drain_timeout_s.into())).await;
-    let _ = following.await;
-    store.close().await;
+    let handed_over = match (handed_over, events.offer) {
+        (None, Some(offer)) => offer.withdraw().await,
+        (handed_over, _) => handed_over,
+    };
+    let ending = if handed_over.is_some() { Ending::HandOver } else { Ending::Drain };
+    Serving { running, site, goods }.drain(ending).await;
+    behind.end(&config, handed_over.is_none()).await;
     info!("stopped");
+    // In this order: whoever took over takes the folder as soon as it sees that we have ended.
+    drop(node);
+    drop(handed_over);
     Ok(())
 }
 
-fn start_tracker(config: &Config, gate: &Arc<Gate>, engine: &Engine) -> anyhow::Result<Running> {
-    let settings = config.tracker_settings();
-    for address in settings.http_addresses.iter().filter(|address| !address.ip().is_loopback()) {
-        warn!(%address, "tracker.allow_plaintext: passkeys sent here can be read by whoever carries them");
+/// Begins to serve, in the place of the predecessor if there is one. False if it was told to stop before that was done;
+/// then, and if it failed, the predecessor goes on, and what serves already is to be drained.
+async fn begin(
+    serving: &mut Serving,
+    front: Front,
+    predecessor: &mut Option<Predecessor>,
+    signals: &mut Signals,
+    (config, roles): (&Config, &Roles),
+) -> anyhow::Result<bool> {
+    let Front { prepared, site, own_ports } = front;
+    let claiming = async {
+        if let Some(site) = &site {
+            site.restore().await?;
+        }
+        match own_ports {
+            Some(ports) => Ok((ports, None)),
+            None => claim_ports(predecessor, config, roles).await,
+        }
+    };
+    let (ports, handed_ids) = tokio::select! {
+        biased;
+        () = signals.stop() => return Ok(false),
+        claimed = claiming => claimed?,
+    };
+    let ids = handed_ids.or(prepared.as_ref().map(|(_, ids)| *ids));
+    serving.goods = Some(ports.copies(ids)?);
+    if let (Some((prepared, _)), Some(ports), Some(ids)) = (prepared, ports.tracker, ids) {
+        serving.running = Some(prepared.start(ports, ids)?);
     }
-    let secrets = Secrets::draw().context("the system gives no random numbers")?;
-    let tracker = Arc::new(Tracker::new(
-        Arc::clone(gate),
-        Arc::new(SystemClock),
-        Arc::clone(engine.queue()) as Arc<dyn TrafficSink>,
-        settings.live.clone(),
-        &secrets,
-    ));
-    Ok(server::start(&settings, tracker, &secrets)?)
+    serving.site = site.map(|site| site.serve(ports.site)).transpose()?;
+    if signals.is_stop().await {
+        return Ok(false);
+    }
+    relieve(predecessor).await?;
+    Ok(true)
 }
 
-/// Whoever is no longer allowed leaves the swarms at once, not when they would have expired.
-fn apply(change: Change, tracker: Option<&Tracker>) {
-    let Some(tracker) = tracker else { return };
-    match change {
-        Change::UserRemoved(user) => tracker.order_eviction(Eviction::User(user)),
-        Change::TorrentRemoved(info_hash) => tracker.order_eviction(Eviction::Torrent(info_hash)),
-        Change::ClientsChanged => tracker.order_eviction(Eviction::ForbiddenClients),
-        Change::UserAdmitted(_) | Change::TorrentAdmitted(_) => {}
+/// The sockets of the predecessor, and under which connection ids it gave; those of our own if it has ended meanwhile.
+async fn claim_ports(
+    predecessor: &mut Option<Predecessor>,
+    config: &Config,
+    roles: &Roles,
+) -> anyhow::Result<(AllPorts, Option<ConnectionIds>)> {
+    if let Some(running) = predecessor {
+        if let Some(goods) = running.hand_over().await? {
+            let ids = goods.ids;
+            return Ok((AllPorts::open(config, roles, goods)?, ids));
+        }
+        if !running.has_ended().await {
+            bail!("the running server does not hand over, and serves on: try again");
+        }
+        info!("the running server ended before it could be taken over from; starting as usual");
+        *predecessor = None;
+    }
+    Ok((AllPorts::open(config, roles, Goods::default())?, None))
+}
+
+/// Tells the predecessor, if there is one, that its place is taken. One that is gone is none.
+async fn relieve(predecessor: &mut Option<Predecessor>) -> anyhow::Result<()> {
+    if let Some(running) = predecessor
+        && !running.relieve().await
+    {
+        if !running.has_ended().await {
+            bail!("the running server did not let itself be relieved, and serves on: try again");
+        }
+        *predecessor = None;
+    }
+    Ok(())
+}
+
+/// Tries to hold the data folder, once the process before this one has ended.
+#[derive(Default)]
+struct Folder {
+    has_warned: bool,
+}
+
+impl Folder {
+    fn is_ours(&mut self, node: &mut Node, data: &Path) -> bool {
+        let reason = match node.take_folder(data) {
+            Ok(true) => return true,
+            Ok(false) => "another server holds it".to_owned(),
+            Err(error) => crate::one_line(&error),
+        };
+        if !self.has_warned {
+            self.has_warned = true;
+            warn!(
+                reason,
+                "the data folder cannot be taken; it is tried every second, and until then nobody can take over"
+            );
+        }
+        false
+    }
+}
+
+/// Offers to hand over to the next process.
+fn make_offer(config: &Config, data: &Path, goods: Goods, valve: Option<Valve>) -> Option<Offer> {
+    Offer::open(data, goods, valve, config.ends_within())
+        .inspect_err(|error| {
+            warn!(
+                reason = crate::one_line(error),
+                "this server cannot be taken over from (serve --take-over)"
+            );
+        })
+        .ok()
+}
+
+impl Config {
+    /// How long this server may take to end: the site, announces, the journal and the views, one after the other.
+    fn ends_within(&self) -> Duration {
+        let seconds = 4 * u64::from(self.tracker.drain_timeout_s) + u64::from(self.site.request_timeout_s);
+        Duration::from_secs(seconds) + ENDING_SLACK
     }
 }
 
@@ -160,135 +251,4 @@ fn reload(started_with: &Config, running: Option<&Running>, engine: &Engine, log
     }
     engine.reload(&new);
     info!("configuration reloaded");
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    Reload,
-    Stop,
-}
-
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hang_up: Signal,
-}
-
-impl Signals {
-    fn listen() -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("cannot listen for signals");
-        Ok(Signals {
-            terminate: listen(SignalKind::terminate())?,
-            interrupt: listen(SignalKind::interrupt())?,
-            hang_up: listen(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) -> Told {
-        tokio::select! {
-            _ = self.terminate.recv() => Told::Stop,
-            _ = self.interrupt.recv() => Told::Stop,
-            _ = self.hang_up.recv() => Told::Reload,
-        }
-    }
-}
-
-/// What a greeting tells of.
-struct Scene<'a> {
-    config: &'a Config,
-    addresses: Addresses,
-    site: Option<&'a ServingSite>,
-    gate: &'a Gate,
-    store: &'a Store,
-    data: &'a Path,
-}
-
-/// How clients name a listener: nobody can dial "every address".
-fn host_of(address: &SocketAddr) -> String {
-    match address.ip().is_unspecified() {
-        true => format!("<this machine>:{}", address.port()),
-        false => address.to_string(),
-    }
-}
-
-impl Scene<'_> {
-    /// Says where everything is, and what to do next.
-    fn greet(&self, output: Output) -> anyhow::Result<()> {
-        let texts = |list: &[SocketAddr]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let json = json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "http": texts(&self.addresses.http),
-            "https": texts(&self.addresses.https),
-            "udp": texts(&self.addresses.udp),
-            "site": self.site.map(ServingSite::urls).unwrap_or_default(),
-            "people": self.site.map(ServingSite::people_urls).unwrap_or_default(),
-            "first_key": self.site.and_then(ServingSite::first_key),
-            "database": self.store.shown(),
-            "journal": self.journal(),
-            "users": self.gate.user_count(),
-            "torrents": self.gate.torrent_count(),
-        });
-        output.show(&json, &self.greeting())?;
-        Ok(())
-    }
-
-    /// Where the journal is.
-    fn journal(&self) -> String {
-        match self.config.redis_settings() {
-            Ok(Some(settings)) => format!("{} in {settings}", self.config.journal.stream_key.as_str()),
-            _ => self.data.join("journal.db").display().to_string(),
-        }
-    }
-
-    fn greeting(&self) -> String {
-        let mut text = format!("\nRollcall {} is up.\n\n", env!("CARGO_PKG_VERSION"));
-        let Addresses { http, https, udp } = &self.addresses;
-        for (scheme, list) in [("https", https), ("http", http), ("udp", udp)] {
-            let mut hosts: Vec<String> = list.iter().map(host_of).collect();
-            // IPv4 and IPv6 on every address are one host.
-            hosts.dedup();
-            for host in hosts {
-                let _ = writeln!(text, "  announce  {scheme}://{host}/announce/<passkey>");
-            }
-        }
-        for url in self.site.iter().flat_map(|site| site.urls()) {
-            let _ = writeln!(text, "  site      {url}/docs");
-        }
-        for url in self.site.iter().flat_map(|site| site.people_urls()) {
-            let _ = writeln!(text, "  people    {url}");
-        }
-        let (users, torrents) = (self.gate.user_count(), self.gate.torrent_count());
-        let _ = writeln!(text, "  journal   {}", self.journal());
-        let _ =
-            writeln!(text, "  database  {}  (users: {users}, torrents: {torrents})\n", self.store.shown());
-        if let Some(key) = self.site.and_then(ServingSite::first_key) {
-            let _ = writeln!(
-                text,
-                "A key with all rights, shown only this once (rollcall key create makes others):"
-            );
-            let _ = writeln!(text, "  {key}\n");
-        }
-        if users == 0 || torrents == 0 {
-            text.push_str(&self.next_steps());
-        }
-        text
-    }
-
-    fn next_steps(&self) -> String {
-        let program = std::env::args().next().unwrap_or_else(|| "rollcall".to_owned());
-        let program = match self.data == Path::new("./data") {
-            true => program,
-            false => format!("{program} --data {}", self.data.display()),
-        };
-        format!(
-            "Next, in another terminal:\n  \
-             {program} user add --id 1\n  \
-             {program} torrent add FILE.torrent\n  \
-             {program} torrent announce-url --user 1\n  \
-             {program} user show 1\n  \
-             {program} friend add 1 2\n  \
-             {program} token 1\n\n\
-             Changes take effect within a second. Ctrl-C stops the server.\n\n"
-        )
-    }
 }

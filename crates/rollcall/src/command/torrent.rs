@@ -6,7 +6,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 use access::audit::{Record, Subject};
-use access::{AccessError, NewTorrent, Store, Torrent};
+use access::site_keys::Kind;
+use access::{AccessError, LeechSlots, NewTorrent, Store, Torrent, TorrentChange};
 use anyhow::{Context, bail};
 use domain::clock::{Clock, SystemClock};
 use domain::{IdError, InfoHash, TorrentId, UserId};
@@ -14,7 +15,7 @@ use serde_json::{Value as Json, json};
 use wire::metainfo::{MAX_METAINFO_BYTES, Metainfo};
 
 use super::recorded::record;
-use super::{Desk, PAGE_ROWS, accounts, user};
+use super::{Desk, PAGE_ROWS, accounts, sync, user};
 use crate::announce_url::{AnnounceUrls, BaseUrl};
 use crate::cli::{TorrentAddArgs, TorrentCommand};
 use crate::output::{Fields, Table, yes_or_no};
@@ -49,12 +50,19 @@ impl fmt::Display for TorrentRef {
 pub async fn run(desk: &Desk, command: TorrentCommand) -> anyhow::Result<()> {
     let store = desk.open_store().await?;
     match command {
+        TorrentCommand::Sync(args) => sync::run(desk, &store, Kind::Torrents, args).await?,
         TorrentCommand::Add(args) => {
+            let is_pending = args.pending;
             let new = read_new(args)?;
             let record = record("torrent.add", Subject::torrent(new.id))
                 .with("infohash", new.info_hash.to_string())
                 .with("name", &*new.name);
-            let adding = store.add_torrent(new);
+            let adding = async {
+                match is_pending {
+                    true => store.add_pending_torrent(new).await,
+                    false => store.add_torrent(new).await,
+                }
+            };
             let tell = |record: Record, added: &Torrent| record.about(Subject::torrent(Some(added.id)));
             show(desk, &desk.recorded(record, adding, tell).await?)?;
         }
@@ -63,6 +71,11 @@ pub async fn run(desk: &Desk, command: TorrentCommand) -> anyhow::Result<()> {
         TorrentCommand::Remove { torrent } => remove(desk, &store, torrent).await?,
         TorrentCommand::Enable { torrent } => set_enabled(desk, &store, torrent, true).await?,
         TorrentCommand::Disable { torrent } => set_enabled(desk, &store, torrent, false).await?,
+        TorrentCommand::Approve { torrent } => set_approved(desk, &store, torrent, true).await?,
+        TorrentCommand::Unapprove { torrent } => set_approved(desk, &store, torrent, false).await?,
+        TorrentCommand::Set { torrent, leech_slots } => {
+            set_slots(desk, &store, torrent, leech_slots).await?;
+        }
         TorrentCommand::AnnounceUrl { user, base } => announce_url(desk, &store, user, base).await?,
     }
     store.close().await;
@@ -72,7 +85,7 @@ pub async fn run(desk: &Desk, command: TorrentCommand) -> anyhow::Result<()> {
 /// What to add, from the file or from the flags.
 fn read_new(args: TorrentAddArgs) -> anyhow::Result<NewTorrent> {
     let created_at = SystemClock.now();
-    let TorrentAddArgs { file, infohash, id, name, allow_public } = args;
+    let TorrentAddArgs { file, infohash, id, name, allow_public, .. } = args;
     if let Some(info_hash) = infohash {
         let name = name.unwrap_or_default();
         return Ok(NewTorrent { id, info_hash, info_hash_v2: None, name, total_bytes: 0, created_at });
@@ -141,7 +154,11 @@ fn fields_of(torrent: &Torrent) -> Fields {
     if let Some(info_hash_v2) = torrent.info_hash_v2 {
         fields = fields.with("infohash v2", info_hash_v2);
     }
-    fields.with("bytes", torrent.total_bytes).with("enabled", yes_or_no(torrent.enabled))
+    fields
+        .with("bytes", torrent.total_bytes)
+        .with("enabled", yes_or_no(torrent.enabled))
+        .with("approved", yes_or_no(torrent.approved))
+        .with("leech slots", torrent.leech_slots)
 }
 
 /// A torrent with what was moved of it.
@@ -156,11 +173,12 @@ async fn show_with_accounts(desk: &Desk, torrent: &Torrent) -> anyhow::Result<()
 }
 
 fn list(desk: &Desk, torrents: &[Torrent]) -> std::io::Result<()> {
-    let mut table = Table::new(&["id", "enabled", "infohash", "bytes", "name"]);
+    let mut table = Table::new(&["id", "enabled", "approved", "infohash", "bytes", "name"]);
     for torrent in torrents {
         table.add(vec![
             torrent.id.to_string(),
             yes_or_no(torrent.enabled).to_owned(),
+            yes_or_no(torrent.approved).to_owned(),
             torrent.info_hash.to_string(),
             torrent.total_bytes.to_string(),
             torrent.name.clone(),
@@ -183,17 +201,52 @@ async fn remove(desk: &Desk, store: &Store, torrent: TorrentRef) -> anyhow::Resu
 }
 
 async fn set_enabled(desk: &Desk, store: &Store, torrent: TorrentRef, enabled: bool) -> anyhow::Result<()> {
-    let setting = async {
-        let Torrent { id, .. } = find(store, torrent).await?;
-        store.set_torrent_enabled(id, enabled).await?;
-        anyhow::Ok(id)
-    };
     let action = if enabled { "torrent.enable" } else { "torrent.disable" };
+    let change = TorrentChange { enabled: Some(enabled), ..TorrentChange::default() };
     let record = record(action, Subject::new("torrent", torrent));
-    let id = desk.recorded(record, setting, |record, id| record.about(Subject::torrent(Some(*id)))).await?;
+    let id = make_change(desk, store, torrent, change, record).await?;
     let text = format!("{} torrent {id}\n", if enabled { "enabled" } else { "disabled" });
     desk.output.show(&json!({ "id": id.get(), "enabled": enabled }), &text)?;
     Ok(())
+}
+
+async fn set_approved(desk: &Desk, store: &Store, torrent: TorrentRef, approved: bool) -> anyhow::Result<()> {
+    let action = if approved { "torrent.approve" } else { "torrent.unapprove" };
+    let change = TorrentChange { approved: Some(approved), ..TorrentChange::default() };
+    let record = record(action, Subject::new("torrent", torrent));
+    let id = make_change(desk, store, torrent, change, record).await?;
+    let text = match approved {
+        true => format!("approved torrent {id}\n"),
+        false => format!("torrent {id} awaits approval\n"),
+    };
+    desk.output.show(&json!({ "id": id.get(), "approved": approved }), &text)?;
+    Ok(())
+}
+
+async fn set_slots(desk: &Desk, store: &Store, torrent: TorrentRef, slots: LeechSlots) -> anyhow::Result<()> {
+    let change = TorrentChange { leech_slots: Some(slots), ..TorrentChange::default() };
+    let record = record("torrent.change", Subject::new("torrent", torrent));
+    let record = record.with("leech_slots", slots.to_string());
+    let id = make_change(desk, store, torrent, change, record).await?;
+    let text = format!("leech slots of torrent {id}: {slots}\n");
+    desk.output.show(&json!({ "id": id.get(), "leech_slots": slots.to_number() }), &text)?;
+    Ok(())
+}
+
+/// Changes a torrent and records it. Tells its number.
+async fn make_change(
+    desk: &Desk,
+    store: &Store,
+    torrent: TorrentRef,
+    change: TorrentChange,
+    record: Record,
+) -> anyhow::Result<TorrentId> {
+    let changing = async {
+        let Torrent { id, .. } = find(store, torrent).await?;
+        store.change_torrent(id, change).await?;
+        anyhow::Ok(id)
+    };
+    desk.recorded(record, changing, |record, id| record.about(Subject::torrent(Some(*id)))).await
 }
 
 async fn announce_url(desk: &Desk, store: &Store, id: UserId, base: Option<BaseUrl>) -> anyhow::Result<()> {
@@ -217,6 +270,8 @@ fn json_of(torrent: &Torrent) -> Json {
         "infohash_v2": torrent.info_hash_v2.map(|info_hash| info_hash.to_string()),
         "total_bytes": torrent.total_bytes,
         "enabled": torrent.enabled,
+        "approved": torrent.approved,
+        "leech_slots": torrent.leech_slots.to_number(),
         "created_at": torrent.created_at.0,
     })
 }

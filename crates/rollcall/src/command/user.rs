@@ -1,14 +1,15 @@
 //! `rollcall user …`
 
 use access::audit::{Record, Subject, passkey_subject_id};
-use access::{AccessError, NewUser, Store, User};
+use access::site_keys::Kind;
+use access::{AccessError, LeechSlots, NewUser, Store, User, UserChange};
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};
 use serde_json::{Value as Json, json};
 
 use super::accounts::{self, List};
 use super::recorded::record;
-use super::{Desk, PAGE_ROWS};
+use super::{Desk, PAGE_ROWS, sync};
 use crate::cli::UserCommand;
 use crate::output::{Fields, Table, yes_or_no};
 
@@ -16,6 +17,7 @@ use crate::output::{Fields, Table, yes_or_no};
 pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
     let store = desk.open_store().await?;
     match command {
+        UserCommand::Sync(args) => sync::run(desk, &store, Kind::Users, args).await?,
         UserCommand::Add { id, passkey } => {
             let adding = store.add_user(NewUser { id, passkey, created_at: SystemClock.now() });
             let user = desk.recorded(record("user.add", Subject::user(id)), adding, tell_of).await?;
@@ -40,6 +42,7 @@ pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
         }
         UserCommand::Enable { id } => set_enabled(desk, &store, id, true).await?,
         UserCommand::Disable { id } => set_enabled(desk, &store, id, false).await?,
+        UserCommand::Set { id, leech_slots } => set_slots(desk, &store, id, leech_slots).await?,
     }
     store.close().await;
     Ok(())
@@ -95,6 +98,7 @@ fn fields_of(user: &User) -> Fields {
         .with("passkey", user.passkey)
         .with("enabled", yes_or_no(user.enabled))
         .with("adopted", yes_or_no(user.vouched))
+        .with("leech slots", user.leech_slots)
 }
 
 fn list(desk: &Desk, users: &[User], show_passkeys: bool) -> std::io::Result<()> {
@@ -120,12 +124,22 @@ async fn set_enabled(desk: &Desk, store: &Store, id: UserId, enabled: bool) -> a
     Ok(())
 }
 
+async fn set_slots(desk: &Desk, store: &Store, id: UserId, slots: LeechSlots) -> anyhow::Result<()> {
+    let record = record("user.change", Subject::user(Some(id))).with("leech_slots", slots.to_string());
+    let change = UserChange { leech_slots: Some(slots), ..UserChange::default() };
+    desk.recorded(record, store.change_user(id, change), |record, ()| record).await?;
+    let text = format!("leech slots of user {id}: {slots}\n");
+    desk.output.show(&json!({ "id": id.get(), "leech_slots": slots.to_number() }), &text)?;
+    Ok(())
+}
+
 fn json_of(user: &User, show_passkeys: bool) -> Json {
     json!({
         "id": user.id.get(),
         "passkey": passkey_of(user, show_passkeys),
         "enabled": user.enabled,
         "adopted": user.vouched,
+        "leech_slots": user.leech_slots.to_number(),
         "created_at": user.created_at.0,
     })
 }

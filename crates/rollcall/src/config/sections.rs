@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
+use access::site_keys::AccessSource;
 use access::{AuditSync, OnVerifyFailure};
 use gateway::RoomAccess;
 use ipnet::IpNet;
@@ -65,6 +66,9 @@ config_section! {
         /// A silent peer is forgotten this long after its announce was due. Clients built on libtorrent announce
         /// over UDP every 30 s at the most, whatever they are told.
         peer_grace_s: u32 [0..=WEEK_S] = 600,
+        /// How often clients are asked to announce a torrent that awaits approval, if that is sooner. They are given no
+        /// peers until it is approved.
+        pending_interval_s: u32 [1..=WEEK_S] = 60,
         /// Peers handed to a client that does not say how many it wants. At most numwant_max.
         numwant_default: u32 [0..=swarm::WANTED_MAX as u32] = 50,
         /// Peers handed out at most.
@@ -77,8 +81,14 @@ config_section! {
         forwarded_headers: Vec<HeaderName> = default_forwarded_headers(),
         /// Expect the PROXY protocol (version 1 or 2) on connections from trusted proxies.
         proxy_protocol: bool = false,
+        /// Let several servers on this machine listen on the same addresses; the system spreads the load. Each needs a
+        /// data folder of its own, and all of them one Redis. Not needed for "rollcall serve --take-over".
+        share_ports: bool = false,
         /// How long a stopping server may take to answer what is in flight.
         drain_timeout_s: u32 [0..=3600] = 10,
+        /// How often the swarms are written to the file swarms.snapshot in the data folder, so that a start after a
+        /// crash reads less of the journal. 0 means only when the server ends.
+        snapshot_interval_s: u32 [0..=DAY_S] = 300,
     }
 }
 
@@ -91,6 +101,12 @@ config_section! {
         ack: Acknowledge = Acknowledge::Events,
         /// How long such an announce may wait before the client is told to come back.
         ack_timeout_ms: u32 [10..=600_000] = 5000,
+        /// An entry counts as stored once so many replicas of Redis have it, too (WAIT). 0 waits for none: then a
+        /// failover may lose what the dead master had just confirmed; the bytes in it count with each client's next
+        /// announce. With 1 or more, entries wait while fewer replicas are there: give each master one more than this.
+        wait_replicas: u32 [0..=10] = 0,
+        /// How long the replicas may take before the entry is looked after again. Less than redis.response_timeout_ms.
+        wait_timeout_ms: u32 [1..=60_000] = 1000,
         /// Announces that may wait for the journal. With more, clients are told to come back (each takes about 300
         /// bytes).
         queue_max: u32 [100..=10_000_000] = 100_000,
@@ -187,6 +203,11 @@ config_section! {
     /// Who may announce: users in the database; then passkeys on the whitelist; then those for whom the site's verify
     /// endpoint vouches.
     Access as "access" {
+        /// Who says which users, torrents and clients there are: "database", or "redis": then the site writes the keys of
+        /// [mirror] itself, and their existence decides. Docs: docs/redis.md.
+        source: AccessSource = AccessSource::Database,
+        /// With source = "redis", how often all of the site's keys are looked at, besides those that it tells of.
+        source_round_s: u32 [1..=DAY_S] = 60,
         /// How often changes to users, torrents and clients are looked for in the database.
         poll_interval_ms: u32 [10..=60_000] = 200,
         /// The set of the whitelist in Redis. Without Redis the whitelist is a table of the database.
@@ -397,6 +418,12 @@ config_section! {
         request_burst_per_address: u32 [0..=10_000_000] = 2000,
         /// What a client claims to move faster than this is reported as a risk and not credited beyond it.
         peer_rate_max_mbit_per_s: u32 [1..=10_000_000] = 10_000,
+        /// How many torrents a user may leech at once, unless the user has a number of their own ("rollcall user set").
+        /// 0 means no limit. Who leeches more already goes on.
+        leeches_per_user_max: u32 [0..=access::LeechSlots::MAX] = 0,
+        /// How many peers may leech a torrent at once, unless the torrent has a number of its own ("rollcall torrent
+        /// set"). 0 means no limit. Who leeches it already goes on.
+        leeches_per_torrent_max: u32 [0..=access::LeechSlots::MAX] = 0,
     }
 }
 

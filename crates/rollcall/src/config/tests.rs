@@ -202,6 +202,10 @@ fn values_that_do_not_fit_together_are_refused() {
     );
     let cases = [
         ("tracker.numwant_default = 101", "tracker.numwant_default = 101 is more than"),
+        (
+            "journal.wait_replicas = 1\njournal.wait_timeout_ms = 5000",
+            "journal.wait_timeout_ms = 5000 must be less than redis.response_timeout_ms = 5000",
+        ),
         ("limits.connections_max = 10", "limits.connections_per_address_max = 200 is more than"),
         ("limits.request_burst_per_address = 10", "limits.requests_per_address_per_s = 200 is more than"),
         ("tracker.https_addr = \"127.0.0.1:443\"", "tracker.https_addr needs tracker.tls_cert_file"),

@@ -2,6 +2,9 @@
 
 use std::net::SocketAddr;
 
+use access::site_keys::AccessSource;
+use keyspace::Mode;
+
 use super::Config;
 use crate::gateway_secret::SECRET_CHARS_MIN;
 
@@ -45,7 +48,10 @@ pub fn find_misfit(config: &Config) -> Option<Misfit> {
     .or_else(|| one_way_to_redis(config))
     .or_else(|| streams_are_distinct(config))
     .or_else(|| groups_are_distinct(config))
+    .or_else(|| names_of_the_layout_fit(config))
+    .or_else(|| the_source_is_there(config))
     .or_else(|| readers_wake_up_in_time(config))
+    .or_else(|| replicas_answer_in_time(config))
     .or_else(|| verify_call_has_a_key(config))
     .or_else(|| pings_come_before_they_are_missed(config))
     .or_else(|| background_is_away_before_it_is_gone(config))
@@ -126,6 +132,18 @@ fn readers_wake_up_in_time(config: &Config) -> Option<Misfit> {
     })
 }
 
+/// Otherwise Redis would seem to be away whenever a replica is.
+fn replicas_answer_in_time(config: &Config) -> Option<Misfit> {
+    let (wait_ms, answer_ms) = (config.journal.wait_timeout_ms, config.redis.response_timeout_ms);
+    (config.journal.wait_replicas > 0 && wait_ms >= answer_ms).then(|| Misfit {
+        keys: vec!["journal.wait_timeout_ms", "redis.response_timeout_ms"],
+        problem: format!(
+            "journal.wait_timeout_ms = {wait_ms} must be less than redis.response_timeout_ms = {answer_ms}: lower the \
+             first or raise the second"
+        ),
+    })
+}
+
 fn one_way_to_redis(config: &Config) -> Option<Misfit> {
     let redis = &config.redis;
     (redis.url.as_str().is_some() && redis.host.is_some()).then(|| Misfit {
@@ -151,11 +169,47 @@ fn streams_are_distinct(config: &Config) -> Option<Misfit> {
 }
 
 fn groups_are_distinct(config: &Config) -> Option<Misfit> {
-    (config.ledger.group == config.activity.group).then(|| Misfit {
-        keys: vec!["ledger.group", "activity.group"],
-        problem: "ledger.group and activity.group are the same: each view needs a group of its own"
-            .to_owned(),
+    let groups = [
+        ("ledger.group", &config.ledger.group),
+        ("activity.group", &config.activity.group),
+        ("mirror.group", &config.mirror.group),
+    ];
+    let (first, second) = [(0, 1), (0, 2), (1, 2)]
+        .map(|(first, second)| (groups[first], groups[second]))
+        .into_iter()
+        .find(|(first, second)| first.1 == second.1)?;
+    Some(Misfit {
+        keys: vec![first.0, second.0],
+        problem: format!("{} and {} are the same: each view needs a group of its own", first.0, second.0),
     })
+}
+
+/// Redis itself says nothing about a name that is not what others look for.
+fn names_of_the_layout_fit(config: &Config) -> Option<Misfit> {
+    let mode = config.redis_settings().ok().flatten().map_or(Mode::Single, |settings| settings.mode);
+    let checked = config.mirror.names(mode).map(drop).and_then(|()| config.mirror.channels().map(drop));
+    let problem = checked.err()?.to_string();
+    Some(Misfit { keys: vec!["mirror"], problem })
+}
+
+/// The keys of the site are in Redis.
+fn the_source_is_there(config: &Config) -> Option<Misfit> {
+    let access = &config.access;
+    let is_there = config.redis.url.as_str().is_some() || config.redis.host.is_some();
+    let misfit = |keys, problem: &str| Some(Misfit { keys, problem: problem.to_owned() });
+    match access.source {
+        AccessSource::Database => None,
+        AccessSource::Redis if !is_there => misfit(
+            vec!["access.source", "redis.url"],
+            "access.source = \"redis\" needs Redis: set redis.url, or set access.source = \"database\"",
+        ),
+        AccessSource::Redis if access.verify_url.as_str().is_some() => misfit(
+            vec!["access.source", "access.verify_url"],
+            "access.source = \"redis\" lets in who has a key and nobody else: leave out access.verify_url, or set \
+             access.source = \"database\"",
+        ),
+        AccessSource::Redis => None,
+    }
 }
 
 fn at_most(small: (&'static str, u32), large: (&'static str, u32)) -> Option<Misfit> {

@@ -1,5 +1,6 @@
 //! Kinds of values for the web: addresses of endpoints, origins of pages, and choices among names.
 
+use access::site_keys::AccessSource;
 use access::{AuditSync, OnVerifyFailure};
 use gateway::RoomAccess;
 use presence::Visibility;
@@ -101,6 +102,11 @@ macro_rules! choice {
     };
 }
 
+choice!(
+    AccessSource,
+    "\"database\" or \"redis\"",
+    [("database", AccessSource::Database), ("redis", AccessSource::Redis)]
+);
 choice!(
     OnVerifyFailure,
     "\"known-only\" or \"refuse\"",

@@ -28,6 +28,7 @@ fn routes(server: &Server) -> Vec<Route> {
             let target = path
                 .replace("{lane}", "dlq")
                 .replace("{prefix}", "-XX9")
+                .replace("{first}/{last}", "1/2")
                 .replace("{view}", "nothing")
                 .replace("letters/dlq/{id}", "letters/dlq/1-1")
                 .replace("{other}", "999998")

@@ -12,6 +12,7 @@ mod friends;
 mod https;
 mod letters;
 mod lists;
+mod moderation;
 mod operator;
 mod own_process;
 mod paging;

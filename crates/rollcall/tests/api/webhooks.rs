@@ -62,3 +62,23 @@ fn the_site_is_told_of_the_first_device_in_and_the_last_one_out_whatever_happens
     assert!(metric(&read, "rollcall_webhook_attempts_total{outcome=\"delivered\"}") >= 2.0);
     assert_eq!(metric(&read, "rollcall_webhook_given_up_total"), 0.0);
 }
+
+/// Who is here stays here: another process in the place of the first is nobody's coming or going, and nothing is told twice.
+#[test]
+fn p11_a_take_over_is_nobodys_coming_or_going() {
+    let receiver = HookReceiver::start();
+    let mut server = builder()
+        .set("gateway.webhook_url", quoted(&receiver.url()))
+        .set("gateway.webhook_secret", quoted(&"w".repeat(32)))
+        .start();
+    (1..=20).for_each(|user| heartbeat(&server, user, "one", false));
+    eventually("the arrivals", PATIENCE, || (receiver.taken().len() == 20).then_some(()));
+    assert!(server.take_over().success());
+    (1..=10).for_each(|user| heartbeat(&server, user, "one", false));
+    heartbeat(&server, 21, "one", false);
+    eventually("an arrival", PATIENCE, || (!events_of(&receiver, 21).is_empty()).then_some(()));
+    assert_eq!(receiver.taken().len(), 21, "nothing else was told");
+    heartbeat(&server, 1, "one", true);
+    eventually("a departure", PATIENCE, || (events_of(&receiver, 1) == ["arrived", "left"]).then_some(()));
+    assert_eq!(receiver.taken().len(), 22);
+}

@@ -31,7 +31,7 @@ fn w7_every_command_that_changes_something_leaves_a_record() {
     let listed = format!("passkey {}", access::audit::passkey_subject_id(&PASSKEY.parse().unwrap()));
     let (added, removed) = (format!("passkey.add {listed} ok"), format!("passkey.remove {listed} ok"));
     let list = site.write("list.txt", "0123456789abcdef\n");
-    let cases: [(&[&str], &str); 23] = [
+    let cases: [(&[&str], &str); 29] = [
         (&["passkey", "add", PASSKEY], &added),
         (&["passkey", "add", PASSKEY, "89abcdef"], "passkey.add whitelist all ok"),
         (&["passkey", "remove", PASSKEY], &removed),
@@ -44,6 +44,12 @@ fn w7_every_command_that_changes_something_leaves_a_record() {
         (&torrent, "torrent.add torrent 12 ok"),
         (&["torrent", "disable", "12"], "torrent.disable torrent 12 ok"),
         (&["torrent", "enable", INFO_HASH], "torrent.enable torrent 12 ok"),
+        (&["torrent", "unapprove", "12"], "torrent.unapprove torrent 12 ok"),
+        (&["torrent", "approve", INFO_HASH], "torrent.approve torrent 12 ok"),
+        (&["torrent", "set", "12", "--leech-slots", "9"], "torrent.change torrent 12 ok"),
+        (&["user", "set", "7", "--leech-slots", "2"], "user.change user 7 ok"),
+        (&["port", "ban", "6881-6889"], "port.ban port 6881-6889 ok"),
+        (&["port", "allow", "6881"], "port.allow port 6881 ok"),
         (&["torrent", "remove", INFO_HASH], "torrent.remove torrent 12 ok"),
         (&["client", "allow", "-TR"], "client.allow client -TR ok"),
         (&["client", "forbid", "-TR"], "client.forbid client -TR ok"),
@@ -77,8 +83,8 @@ fn w7_every_command_that_changes_something_leaves_a_record() {
     ] {
         site.text(looking);
     }
-    assert_eq!(site.newest()["seq"], 25);
-    assert_eq!(site.json(&["audit", "verify"])["records"], 25);
+    assert_eq!(site.newest()["seq"], 31);
+    assert_eq!(site.json(&["audit", "verify"])["records"], 31);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod databases;
 mod friend;
 mod key;
 mod passkey;
+mod port;
 mod token;
 mod torrent;
 mod usage;

@@ -12,7 +12,8 @@ fn a_rotated_passkey_stops_working() {
     let site = Site::new();
     site.text(&["user", "add", "--id", "7", "--passkey", OLD]);
     let rotated = site.json(&["passkey", "rotate", "--user", "7", "--passkey", NEW]);
-    assert_eq!(rotated, json!({ "id": 7, "passkey": NEW, "enabled": true, "adopted": false }));
+    let expected = json!({ "id": 7, "passkey": NEW, "enabled": true, "adopted": false, "leech_slots": null });
+    assert_eq!(rotated, expected);
     assert_eq!(
         site.json(&["passkey", "check", NEW]),
         json!({ "valid": true, "user": 7, "whitelisted": false, "reason": null })

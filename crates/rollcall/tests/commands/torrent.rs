@@ -28,6 +28,8 @@ fn a_private_torrent_file_is_added_with_what_it_says() {
         "infohash_v2": null,
         "total_bytes": 1_048_576,
         "enabled": true,
+        "approved": true,
+        "leech_slots": null,
     });
     assert_eq!(added, expected);
     let shown = site.json(&["torrent", "show", "12"]);
@@ -40,8 +42,8 @@ fn a_private_torrent_file_is_added_with_what_it_says() {
     assert_eq!(
         site.text(&["torrent", "list"]),
         format!(
-            "id  enabled  infohash                                  bytes    name\n\
-             12  yes      {PRIVATE_INFOHASH}  1048576  movie.mkv\n"
+            "id  enabled  approved  infohash                                  bytes    name\n\
+             12  yes      yes       {PRIVATE_INFOHASH}  1048576  movie.mkv\n"
         )
     );
 }
@@ -100,6 +102,24 @@ fn a_torrent_can_be_disabled_enabled_and_removed_by_id_or_infohash() {
         let refusal = site.refusal(&["torrent", command, OTHER_INFOHASH]);
         assert_eq!(refusal, format!("there is no torrent with infohash {OTHER_INFOHASH}"));
     }
+}
+
+#[test]
+fn a_torrent_awaits_approval_is_approved_and_limited() {
+    let site = Site::new();
+    let add = ["torrent", "add", "--infohash", OTHER_INFOHASH, "--name", "x", "--id", "5"];
+    let added = site.json(&[&add[..], &["--pending"]].concat());
+    assert_eq!(added["approved"], false);
+    assert_eq!(site.json(&["torrent", "show", "5"])["approved"], false);
+    assert_eq!(site.json(&["torrent", "approve", "5"]), json!({ "id": 5, "approved": true }));
+    assert_eq!(site.json(&["torrent", "show", "5"])["approved"], true);
+    assert_eq!(site.text(&["torrent", "unapprove", OTHER_INFOHASH]), "torrent 5 awaits approval\n");
+    let set = |slots: &str| site.json(&["torrent", "set", OTHER_INFOHASH, "--leech-slots", slots]);
+    assert_eq!(set("20"), json!({ "id": 5, "leech_slots": 20 }));
+    assert_eq!(set("unlimited"), json!({ "id": 5, "leech_slots": -1 }));
+    assert_eq!(set("default"), json!({ "id": 5, "leech_slots": null }));
+    assert_eq!(site.json(&["torrent", "show", "5"])["approved"], false, "one change leaves the other");
+    assert!(site.refusal(&["torrent", "approve", "6"]).starts_with("there is no torrent 6"));
 }
 
 #[test]

@@ -11,10 +11,12 @@ fn a_new_user_gets_the_passkey_given_in_lower_case() {
     let site = Site::new();
     let passkey = PASSKEY.to_uppercase();
     let added = site.json(&["user", "add", "--id", "7", "--passkey", &passkey]);
-    assert_eq!(added, json!({ "id": 7, "passkey": PASSKEY, "enabled": true, "adopted": false }));
+    let expected =
+        json!({ "id": 7, "passkey": PASSKEY, "enabled": true, "adopted": false, "leech_slots": null });
+    assert_eq!(added, expected);
     let shown = site.json(&["user", "show", "7"]);
     let of_nobody_yet = json!({
-        "id": 7, "passkey": PASSKEY, "enabled": true, "adopted": false,
+        "id": 7, "passkey": PASSKEY, "enabled": true, "adopted": false, "leech_slots": null,
         "uploaded": "0", "downloaded": "0", "credited_uploaded": "0", "credited_downloaded": "0",
         "seeding_s": 0, "leeching_s": 0, "completed": 0, "first_seen": null, "last_seen": null,
         "seeding": 0, "leeching": 0,
@@ -46,10 +48,13 @@ fn lists_hide_passkeys_until_asked() {
     assert_eq!(site.json(&["user", "list"]), json!({ "users": [] }));
     site.text(&["user", "add", "--id", "7", "--passkey", PASSKEY]);
     assert_eq!(site.text(&["user", "list"]), "id  enabled  adopted  passkey\n7   yes      no       0123…\n");
-    let hidden = json!({ "users": [{ "id": 7, "passkey": "0123…", "enabled": true, "adopted": false }] });
-    assert_eq!(site.json(&["user", "list"]), hidden);
-    let shown = json!({ "users": [{ "id": 7, "passkey": PASSKEY, "enabled": true, "adopted": false }] });
-    assert_eq!(site.json(&["user", "list", "--show-passkeys"]), shown);
+    let listed = |passkey: &str| {
+        json!({ "users": [
+            { "id": 7, "passkey": passkey, "enabled": true, "adopted": false, "leech_slots": null },
+        ] })
+    };
+    assert_eq!(site.json(&["user", "list"]), listed("0123…"));
+    assert_eq!(site.json(&["user", "list", "--show-passkeys"]), listed(PASSKEY));
 }
 
 #[test]
@@ -62,6 +67,23 @@ fn a_user_can_be_disabled_enabled_and_removed() {
     assert_eq!(site.json(&["user", "show", "7"])["enabled"], true);
     assert_eq!(site.json(&["user", "remove", "7"]), json!({ "id": 7, "removed": true }));
     assert_eq!(site.json(&["user", "list"]), json!({ "users": [] }));
+}
+
+#[test]
+fn slots_are_a_number_none_at_all_unlimited_or_the_default() {
+    let site = Site::new();
+    site.text(&["user", "add", "--id", "7"]);
+    let set = |slots: &str| site.json(&["user", "set", "7", "--leech-slots", slots]);
+    let cases = [("3", json!(3)), ("0", json!(0)), ("unlimited", json!(-1)), ("default", json!(null))];
+    for (slots, number) in cases {
+        assert_eq!(set(slots), json!({ "id": 7, "leech_slots": number }));
+        assert_eq!(site.json(&["user", "show", "7"])["leech_slots"], number);
+        assert!(site.text(&["user", "show", "7"]).contains(&format!("\nleech slots  {slots}\n")));
+    }
+    assert_eq!(site.refusal(&["user", "set", "9", "--leech-slots", "3"]), "there is no user 9");
+    let outcome = site.run(&["user", "set", "7", "--leech-slots", "many"]);
+    assert_eq!(outcome.exit_code, 2, "{outcome:?}");
+    assert!(outcome.stderr.contains("\"default\", or \"unlimited\""), "{outcome:?}");
 }
 
 #[test]

@@ -50,6 +50,7 @@ fn the_package_has_what_debian_asks_for() {
     for path in [
         "./etc/rollcall/rollcall.env",
         "./usr/lib/systemd/system/rollcall.service",
+        "./usr/lib/systemd/system/rollcall@.service",
         "./usr/lib/sysusers.d/rollcall.conf",
         "./usr/share/man/man1/rollcall.1.gz",
         "./usr/share/doc/rollcall/copyright",

@@ -9,19 +9,36 @@ use testkit::process::Process;
 use crate::{BINARY, printed, read};
 
 const UNIT: &str = "deploy/systemd/rollcall.service";
+/// Of which two instances take turns.
+const TEMPLATE: &str = "deploy/systemd/rollcall@.service";
 /// In tenths: what systemd calls "OK" ends at 4.9; ours is far below.
 const EXPOSURE_TENTHS_MAX: &str = "20";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
-fn the_unit_is_valid_and_hardened() {
+fn the_units_are_valid_and_hardened() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rollcall.service");
-    // Only the program is elsewhere.
-    std::fs::write(&path, read(UNIT).replace("/usr/bin/rollcall", BINARY)).unwrap();
-    let path = path.to_str().unwrap();
-    assert_eq!(printed("systemd-analyze", &["verify", "--man=no", path]), "");
-    printed("systemd-analyze", &["security", "--offline=true", "--threshold", EXPOSURE_TENTHS_MAX, path]);
+    for (unit, name) in [(UNIT, "rollcall.service"), (TEMPLATE, "rollcall@a.service")] {
+        let path = folder.path().join(name);
+        // Only the program is elsewhere.
+        std::fs::write(&path, read(unit).replace("/usr/bin/rollcall", BINARY)).unwrap();
+        let path = path.to_str().unwrap();
+        assert_eq!(printed("systemd-analyze", &["verify", "--man=no", path]), "");
+        printed("systemd-analyze", &["security", "--offline=true", "--threshold", EXPOSURE_TENTHS_MAX, path]);
+    }
+}
+
+#[test]
+fn the_template_differs_from_the_unit_in_taking_over_only() {
+    let settings = |unit: &str| -> Vec<String> {
+        let lines = read(unit).lines().map(str::to_owned).collect::<Vec<_>>();
+        lines.into_iter().filter(|line| !line.starts_with('#') && !line.starts_with("Description=")).collect()
+    };
+    let expected: Vec<String> = settings(UNIT)
+        .into_iter()
+        .map(|line| if line.starts_with("ExecStart=") { line + " --take-over" } else { line })
+        .collect();
+    assert_eq!(settings(TEMPLATE), expected);
 }
 
 #[test]

@@ -142,3 +142,14 @@ fn the_master_behind_sentinels_is_looked_at() {
     report.has("redis", "ok", &["may do all that we do"]);
     assert!(report.find("redis", "problem", &["is a"]).is_none(), "{report:#?}");
 }
+
+#[test]
+fn m6_a_redis_that_will_not_tell_of_expired_keys_is_found() {
+    let redis = durable().directive("notify-keyspace-events Kx").start();
+    patient(&redis.url()).examine().has("redis", "ok", &["notify-keyspace-events is \"xK\""]);
+    let redis = durable().user("us", "pw", "~* &* +@all -config|set").start();
+    let report = patient(&redis.url()).examine();
+    report.has("redis", "warning", &["notify-keyspace-events", "may not change it"]);
+    let report = patient(&redis.url()).set("mirror.enabled", "false").examine();
+    report.has("redis", "ok", &["notify-keyspace-events is \"\""]);
+}

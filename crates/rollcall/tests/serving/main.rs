@@ -4,6 +4,7 @@
 
 mod changes;
 mod logs;
+mod moderation;
 mod reload;
 mod start_and_end;
 

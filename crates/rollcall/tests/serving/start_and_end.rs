@@ -26,7 +26,9 @@ impl Greeting {
     fn start(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let data = folder.path().join("data").display().to_string();
-        let fixed = ["serve", "--data", &data, "--set", "tracker.http_addr=127.0.0.1:0,[::1]:0"];
+        // Other test programs run beside this one: nobody takes the default ports.
+        let tracker = "tracker.http_addr=127.0.0.1:0,[::1]:0";
+        let fixed = ["serve", "--data", &data, "--set", tracker, "--set", "site.addr=127.0.0.1:0"];
         let arguments = [&fixed, arguments].concat();
         let log = folder.path().join("log");
         let (process, _stdin, stdout) = Process::start_dialogue(PROGRAM, arguments, &log);

@@ -42,7 +42,7 @@ impl Database {
     }
 
     /// The address of a fresh database; none if it is a file in the data folder.
-    fn url(&self) -> Option<String> {
+    pub fn url(&self) -> Option<String> {
         match self {
             Database::Sqlite => None,
             Database::Postgres(server) => Some(server.fresh_database()),

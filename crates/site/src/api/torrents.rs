@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access::audit::Subject;
 use access::keys::{Authenticated, Scope};
-use access::{NewTorrent, Torrent};
+use access::{LeechSlots, NewTorrent, Torrent, TorrentChange};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::{InfoHash, TorrentId};
@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 use super::figures::FiguresShown;
 use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, Place, Said, plain_number, whole};
+use crate::extract::{Asked, Named, PageAsked, Place, Said, plain_number, slots, whole};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -50,6 +50,10 @@ struct TorrentShown {
     total_bytes: String,
     /// Whether it may be announced.
     enabled: bool,
+    /// Whether it is open to all. While it awaits approval it may be announced, but nobody is given peers.
+    approved: bool,
+    /// How many peers may leech it at once: a number, -1 for any number, null for the configured default.
+    leech_slots: Option<i64>,
     /// When it was added.
     created_at: u32,
     /// Its swarm; null if this process has no tracker.
@@ -84,6 +88,8 @@ impl TorrentShown {
             name: torrent.name.clone(),
             total_bytes: torrent.total_bytes.to_string(),
             enabled: torrent.enabled,
+            approved: torrent.approved,
+            leech_slots: torrent.leech_slots.to_number(),
             created_at: torrent.created_at.0,
             swarm: tracker.map(|tracker| tracker.swarms().scrape(&torrent.info_hash).into()),
         }
@@ -157,14 +163,48 @@ struct TorrentSaid {
     /// The size of its content, in decimal digits.
     #[schema(pattern = "^[0-9]{1,19}$")]
     total_bytes: Option<String>,
+    /// False for one that awaits approval; true if left out.
+    approved: Option<bool>,
 }
 
-/// What to change about a torrent.
+/// What to change about a torrent. What is left out stays.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct TorrentChange {
+#[schema(as = TorrentChange)]
+struct TorrentChangeSaid {
     /// Whether it may be announced.
-    enabled: bool,
+    enabled: Option<bool>,
+    /// Whether it is open to all, or awaits approval.
+    approved: Option<bool>,
+    /// How many peers may leech it at once: a number, -1 for any number, null for the configured default. Who leeches
+    /// it already goes on.
+    #[serde(default, deserialize_with = "slots")]
+    #[schema(value_type = Option<i64>, minimum = -1, maximum = 1000000)]
+    leech_slots: Option<LeechSlots>,
+}
+
+impl TorrentChangeSaid {
+    /// Its name in the audit trail; none if nothing is to change.
+    fn action(&self) -> Option<&'static str> {
+        match (self.enabled, self.approved, self.leech_slots) {
+            (None, None, None) => None,
+            (Some(true), None, None) => Some("torrent.enable"),
+            (Some(false), None, None) => Some("torrent.disable"),
+            (None, Some(true), None) => Some("torrent.approve"),
+            (None, Some(false), None) => Some("torrent.unapprove"),
+            _ => Some("torrent.change"),
+        }
+    }
+
+    /// The same for the audit trail.
+    fn details(&self) -> Vec<(&'static str, serde_json::Value)> {
+        let details = [
+            ("enabled", self.enabled.map(Into::into)),
+            ("approved", self.approved.map(Into::into)),
+            ("leech_slots", self.leech_slots.map(|slots| slots.to_string().into())),
+        ];
+        details.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
 }
 
 fn torrent_id(number: u64) -> Result<TorrentId, Problem> {
@@ -343,7 +383,12 @@ async fn add(
     };
     let change =
         Change::new("torrent.add", Subject::torrent(new.id)).with("infohash", new.info_hash.to_string());
-    let adding = site.parts.store.add_torrent(new);
+    let adding = async {
+        match said.approved.unwrap_or(true) {
+            true => site.parts.store.add_torrent(new).await,
+            false => site.parts.store.add_pending_torrent(new).await,
+        }
+    };
     let torrent = recorded_with(&site, &caller, change, adding, |record, torrent| {
         record.about(Subject::torrent(Some(torrent.id)))
     })
@@ -351,9 +396,9 @@ async fn add(
     Ok((StatusCode::CREATED, Json(TorrentShown::of(&torrent, &site))))
 }
 
-/// Closes a torrent, or opens it again
+/// Closes a torrent, approves it, or limits how many leech it at once
 #[utoipa::path(
-    patch, path = "/api/v1/torrents/{id}", tag = "torrents", request_body = TorrentChange,
+    patch, path = "/api/v1/torrents/{id}", tag = "torrents", request_body = TorrentChangeSaid,
     params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
@@ -365,12 +410,15 @@ async fn change(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
     Named(id): Named<String>,
-    Said(said): Said<TorrentChange>,
+    Said(said): Said<TorrentChangeSaid>,
 ) -> Result<Json<TorrentShown>, Problem> {
     let torrent = find(&site, &id).await?;
-    let action = if said.enabled { "torrent.enable" } else { "torrent.disable" };
-    let doing = site.parts.store.set_torrent_enabled(torrent.id, said.enabled);
-    recorded(&site, &caller, Change::new(action, Subject::torrent(Some(torrent.id))), doing).await?;
+    let Some(action) = said.action() else { return Ok(Json(TorrentShown::of(&torrent, &site))) };
+    let details = if action == "torrent.change" { said.details() } else { Vec::new() };
+    let change = Change { action, subject: Subject::torrent(Some(torrent.id)), details };
+    let TorrentChangeSaid { enabled, approved, leech_slots } = said;
+    let doing = site.parts.store.change_torrent(torrent.id, TorrentChange { enabled, approved, leech_slots });
+    recorded(&site, &caller, change, doing).await?;
     Ok(Json(TorrentShown::of(&find(&site, &id).await?, &site)))
 }
 

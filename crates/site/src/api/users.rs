@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access::audit::Subject;
 use access::keys::{Authenticated, Scope};
-use access::{NewUser, User};
+use access::{LeechSlots, NewUser, User, UserChange};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::{Passkey, TorrentId, UserId};
@@ -17,7 +17,7 @@ use views::{Cursor, Page as ListPage};
 use super::figures::{AccountShown, FiguresShown, HitAndRun};
 use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, PasskeyText, Said, whole};
+use crate::extract::{Asked, Named, PageAsked, PasskeyText, Said, slots, whole};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -49,6 +49,8 @@ struct UserShown {
     enabled: bool,
     /// Whether they are known only by a passkey that the whitelist or the site's verify endpoint vouches for.
     vouched: bool,
+    /// How many torrents they may leech at once: a number, -1 for any number, null for the configured default.
+    leech_slots: Option<i64>,
     /// When they were added.
     created_at: u32,
 }
@@ -60,6 +62,7 @@ impl UserShown {
             passkey: caller.scopes.allow(Scope::Admin).then(|| user.passkey.to_string()),
             enabled: user.enabled,
             vouched: user.vouched,
+            leech_slots: user.leech_slots.to_number(),
             created_at: user.created_at.0,
         }
     }
@@ -130,12 +133,18 @@ struct UserSaid {
     passkey: Option<String>,
 }
 
-/// What to change about a user.
+/// What to change about a user. What is left out stays.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct UserChange {
+#[schema(as = UserChange)]
+struct UserChangeSaid {
     /// Whether they may announce.
-    enabled: bool,
+    enabled: Option<bool>,
+    /// How many torrents they may leech at once: a number, -1 for any number, null for the configured default. Who
+    /// leeches more already goes on.
+    #[serde(default, deserialize_with = "slots")]
+    #[schema(value_type = Option<i64>, minimum = -1, maximum = 1000000)]
+    leech_slots: Option<LeechSlots>,
 }
 
 /// A passkey to give.
@@ -390,9 +399,9 @@ async fn add(
     Ok((StatusCode::CREATED, Json(UserShown::of(&user, &caller))))
 }
 
-/// Shuts a user out, or lets them in again
+/// Shuts a user out, or lets them in again; limits what they leech at once
 #[utoipa::path(
-    patch, path = "/api/v1/users/{id}", tag = "users", request_body = UserChange,
+    patch, path = "/api/v1/users/{id}", tag = "users", request_body = UserChangeSaid,
     params(("id" = u64, Path, description = "The user's number", minimum = 1)),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
@@ -404,12 +413,23 @@ async fn change(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
     Named(id): Named<u64>,
-    Said(said): Said<UserChange>,
+    Said(said): Said<UserChangeSaid>,
 ) -> Result<Json<UserShown>, Problem> {
     let id = user_id(id)?;
-    let action = if said.enabled { "user.enable" } else { "user.disable" };
-    let doing = site.parts.store.set_user_enabled(id, said.enabled);
-    recorded(&site, &caller, Change::new(action, Subject::user(Some(id))), doing).await?;
+    let UserChangeSaid { enabled, leech_slots } = said;
+    let action = match (enabled, leech_slots) {
+        (Some(true), None) => "user.enable",
+        (Some(false), None) => "user.disable",
+        (None, None) => return Ok(Json(UserShown::of(&find(&site, id.get()).await?, &caller))),
+        (_, Some(_)) => "user.change",
+    };
+    let mut change = Change::new(action, Subject::user(Some(id)));
+    if let Some(slots) = leech_slots {
+        change = change.with("leech_slots", slots.to_string());
+        change.details.extend(enabled.map(|enabled| ("enabled", enabled.into())));
+    }
+    let doing = site.parts.store.change_user(id, UserChange { enabled, leech_slots });
+    recorded(&site, &caller, change, doing).await?;
     Ok(Json(UserShown::of(&find(&site, id.get()).await?, &caller)))
 }
 

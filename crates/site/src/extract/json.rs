@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use access::LeechSlots;
 use domain::{Passkey, UserId};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
@@ -71,6 +72,46 @@ impl Visitor<'_> for WholeVisitor {
     }
 }
 
+/// Reads a field with slots that may be left out: `#[serde(default, deserialize_with = "slots")]`. Null is a value.
+pub fn slots<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<LeechSlots>, D::Error> {
+    let number = deserializer.deserialize_any(SlotsVisitor)?;
+    LeechSlots::from_number(number).map(Some).map_err(|_| {
+        D::Error::custom(format!(
+            "slots are a number from 0 to {}, -1 for any number, or null for the default",
+            LeechSlots::MAX
+        ))
+    })
+}
+
+struct SlotsVisitor;
+
+impl Visitor<'_> for SlotsVisitor {
+    type Value = Option<i64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number, or null")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Option<i64>, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Option<i64>, E> {
+        Ok(Some(number))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Option<i64>, E> {
+        Ok(Some(i64::try_from(number).unwrap_or(i64::MAX)))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Option<i64>, E> {
+        if number.fract() == 0.0 && (-EXACT_MAX..=EXACT_MAX).contains(&number) {
+            return Ok(Some(number as i64));
+        }
+        Err(E::invalid_type(serde::de::Unexpected::Float(number), &self))
+    }
+}
+
 /// The number of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
 #[schema(value_type = u64, minimum = 1, maximum = 9223372036854775807_u64)]
@@ -106,6 +147,24 @@ mod tests {
     struct Thing {
         #[serde(default, deserialize_with = "whole")]
         number: Option<u32>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Limited {
+        #[serde(default, deserialize_with = "slots")]
+        slots: Option<LeechSlots>,
+    }
+
+    #[test]
+    fn slots_that_are_left_out_are_not_slots_that_are_null() {
+        let read = |text: &str| serde_json::from_str::<Object<Limited>>(text).map(|Object(said)| said.slots);
+        assert_eq!(read("{}").unwrap(), None);
+        assert_eq!(read(r#"{"slots": null}"#).unwrap(), Some(LeechSlots::DEFAULT));
+        assert_eq!(read(r#"{"slots": -1.0}"#).unwrap(), Some(LeechSlots::UNLIMITED));
+        assert_eq!(read(r#"{"slots": 3}"#).unwrap(), LeechSlots::at_most(3));
+        for text in [r#"{"slots": -2}"#, r#"{"slots": 1000001}"#, r#"{"slots": "3"}"#, r#"{"slots": 1.5}"#] {
+            assert!(read(text).is_err(), "{text}");
+        }
     }
 
     fn read(text: &str) -> Result<Option<u32>, String> {

@@ -110,6 +110,11 @@ impl Source for MaintenanceFigures {
                 "Good connections of the journal that were closed because enough were kept.",
                 bounds.connections_dropped,
             ),
+            (
+                "rollcall_journal_too_few_replicas_total",
+                "Times that fewer replicas than journal.wait_replicas had a batch in time; it was waited for again.",
+                bounds.too_few_replicas,
+            ),
         ] {
             page.counter(name, help).is(count);
         }

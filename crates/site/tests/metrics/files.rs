@@ -2,21 +2,27 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use access::{Audit, AuditSettings, AuditSync, Strangers};
 use domain::clock::SystemClock;
+use domain::{InfoHash, Passkey, TorrentId, UserId};
 use gateway::{GatewayCounters, OnlineCount};
+use journal::RedisJournal;
+use keyspace::listen::ListenCounters;
+use keyspace::{BaseNames, KeyNames, Lease, MirrorNames, MirrorTemplates, Redis, RedisSettings};
 use serde_json::Value;
 use site::SiteCounters;
 use site::SiteLimits;
 use site::caller::Callers;
-use site::metrics::{Allocator, CertificateFigures, PeopleFigures, Source};
+use site::metrics::{Allocator, CertificateFigures, MirrorFigures, PeopleFigures, SiteKeyFigures, Source};
 use site::rate::RateLimit;
 use testkit::RedisServer;
 use tracker::http::tls::Certificate;
 use tracker::settings::TlsFiles;
+use views::mirror::Directory;
+use views::{Mirror, MirrorParts, MirrorSettings};
 
 use crate::promtool::{self, deploy_folder};
 use crate::scene::{self, number};
@@ -73,7 +79,10 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     .unwrap();
     let (strangers, _questions) = Strangers::new(Duration::from_secs(1));
     let count = Arc::new(OnlineCount::default);
-    let more: [&dyn Source; 9] = [
+    let mirror = a_mirror(&server);
+    let more: [&dyn Source; 11] = [
+        &mirror,
+        &some_site_keys(),
         &audit,
         &*strangers,
         &CertificateFigures(vec![("site", a_certificate(scene.folder.path()))]),
@@ -101,6 +110,47 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
         families.filter(|name| !is_shown(name) && !NOT_ON_THE_DASHBOARD.contains(name)).collect();
     assert!(unshown.is_empty(), "the dashboard does not show {unshown:?}");
     scene.end().await;
+}
+
+/// A mirror that has yet to do anything.
+fn a_mirror(server: &RedisServer) -> MirrorFigures {
+    struct Nobody;
+    impl Directory for Nobody {
+        fn user_of(&self, _: &Passkey) -> Option<UserId> {
+            None
+        }
+        fn torrent_of(&self, _: &InfoHash) -> Option<(TorrentId, InfoHash)> {
+            None
+        }
+    }
+    let redis = Redis::new(RedisSettings::from_url(&server.url()).unwrap()).unwrap();
+    let names = MirrorNames::new(&MirrorTemplates::default(), redis.mode()).unwrap();
+    let keys = KeyNames::new(&BaseNames::default(), redis.mode()).unwrap();
+    let parts = MirrorParts {
+        journal: Arc::new(RedisJournal::new(redis.clone(), keys)),
+        turn: Arc::new(Lease::new(
+            redis.clone(),
+            names.lease().to_owned(),
+            "test".to_owned(),
+            Duration::from_secs(10),
+        )),
+        redis,
+        names,
+        directory: Arc::new(Nobody),
+        clock: Arc::new(SystemClock),
+    };
+    let mirror = Arc::new(Mirror::new(parts, MirrorSettings::default(), "test.reaper".to_owned()));
+    let listening = Arc::new(OnceLock::from(Arc::new(ListenCounters::default())));
+    MirrorFigures { mirror, listening }
+}
+
+/// Keys that are both believed and copied, which no one process does.
+fn some_site_keys() -> SiteKeyFigures {
+    SiteKeyFigures {
+        source: Some(Arc::default()),
+        copy: Some(Arc::default()),
+        listening: vec![("site_keys", Arc::default())],
+    }
 }
 
 fn a_certificate(folder: &Path) -> Arc<Certificate> {

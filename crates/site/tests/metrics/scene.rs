@@ -177,7 +177,7 @@ impl Scene {
     /// Ends everything.
     pub async fn end(mut self) {
         let running = self.running;
-        tokio::task::spawn_blocking(move || running.drain()).await.unwrap();
+        tokio::task::spawn_blocking(move || running.drain(tracker::Ending::Drain)).await.unwrap();
         self.queue.close();
         self.stop.send(true).unwrap();
         while self.tasks.join_next().await.is_some() {}
@@ -241,6 +241,7 @@ fn start_tracker(gate: &Arc<Gate>, queue: &Arc<Queue>, clock: &Arc<dyn Clock>) -
         udp_addresses: vec!["127.0.0.1:0".parse().unwrap()],
         tls: None,
         workers: 1,
+        share_ports: false,
         drain_timeout: Duration::from_secs(5),
         live: LiveSettings::default(),
     };

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, RateCeiling, RunId, Seconds, UnixTime, UserId};
-use swarm::{Announce, Departure, Families, Outcome, PeerLists, Rules, Swarms};
+use swarm::{Announce, Departure, Families, Outcome, PeerLists, Rules, SlotLimits, Swarms};
 
 pub const START: UnixTime = UnixTime(1_700_000_000);
 pub const TORRENT: InfoHash = InfoHash([7; 20]);
@@ -41,6 +41,7 @@ pub fn announce_of(number: u64, now: UnixTime) -> Announce {
         event: AnnounceEvent::None,
         wanted: 50,
         families: Families::Both,
+        slots: SlotLimits::default(),
         now,
     }
 }

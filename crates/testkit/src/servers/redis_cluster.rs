@@ -1,4 +1,4 @@
-//! A Redis Cluster of three masters.
+//! A Redis Cluster of three masters, and replicas that take over from them.
 
 use std::time::Duration;
 
@@ -68,6 +68,27 @@ impl RedisCluster {
     pub fn cli(&self, args: &[&str]) -> String {
         let through = self.nodes.iter().find(|node| node.is_running()).expect("a node runs");
         through.cli(&[&["-c"], args].concat())
+    }
+
+    /// Which node answers for a key now; none while a failover is under way.
+    pub fn master_of(&self, key: &str) -> Option<usize> {
+        // The others, replicas included, say where the key lies instead.
+        let answers = |node: &RedisServer| node.is_running() && node.try_cli(&["EXISTS", key]).is_ok();
+        self.nodes.iter().position(answers)
+    }
+
+    /// Kills the node that answers for a key, and says which it was.
+    #[track_caller]
+    pub fn kill_master_of(&mut self, key: &str) -> usize {
+        let master = self.master_of(key).expect("a node answers for the key");
+        self.nodes[master].kill();
+        master
+    }
+
+    /// Waits until some node answers for a key, and says which.
+    #[track_caller]
+    pub fn wait_master_of(&self, key: &str) -> usize {
+        eventually("a replica to take over", AGREE_LIMIT, || self.master_of(key))
     }
 
     /// Waits until every node that runs says that all slots are served.

@@ -21,6 +21,7 @@ use super::proxy_protocol::{self, Parsed};
 use super::request::{self, Attempt, Progress, Setting};
 use super::response::{self, After, Status};
 use super::{HttpServer, last_call};
+use crate::ending::{Ending, Phase};
 
 /// What a request usually needs; grows up to the configured maximum.
 const READ_BUFFER_BYTES: usize = 1024;
@@ -116,9 +117,9 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
 
     async fn run(mut self) {
         let mut alarm = pin!(sleep_until(self.deadline));
-        let mut stop = self.server.stop.clone();
+        let mut phase = self.server.phase.clone();
         // Made once: joining and leaving the queue of those who wait would cost every request.
-        let mut draining = pin!(last_call(&mut stop));
+        let mut draining = pin!(last_call(&mut phase, self.server.drain_timeout));
         let end = loop {
             if let Some(end) = self.answer_received().await {
                 break end;
@@ -199,7 +200,12 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
         let mut end = None;
         let mut attempt = Attempt::First;
         while end.is_none() && start < self.received.len() {
-            let setting = Setting { from: self.from, tracker: &self.server.tracker, attempt };
+            let setting = Setting {
+                from: self.from,
+                tracker: &self.server.tracker,
+                attempt,
+                is_last: self.server.orders.phase() == Phase::End(Ending::HandOver),
+            };
             let answers_before = out.len();
             attempt = Attempt::First;
             match request::answer_first(&self.received[start..], setting, &mut out) {

@@ -69,6 +69,8 @@ pub(super) struct Setting<'s> {
     pub(super) from: SocketAddr,
     pub(super) tracker: &'s Tracker,
     pub(super) attempt: Attempt,
+    /// Whether the connection is closed once everything that has arrived on it is answered.
+    pub(super) is_last: bool,
 }
 
 /// What of a head decides about the connection.
@@ -101,15 +103,16 @@ pub(super) fn answer_first(bytes: &[u8], setting: Setting<'_>, out: &mut Vec<u8>
         Err(httparse::Error::TooManyHeaders) => {
             let mut many = [EMPTY_HEADER; HEADERS_MAX];
             let parsed = httparse::parse_headers(&bytes[line.length..], &mut many);
-            answer_parsed(line, parsed, setting, out)
+            answer_parsed(line, parsed, bytes.len(), setting, out)
         }
-        parsed => answer_parsed(line, parsed, setting, out),
+        parsed => answer_parsed(line, parsed, bytes.len(), setting, out),
     }
 }
 
 fn answer_parsed<'h>(
     line: RequestLine<'h>,
     parsed: httparse::Result<(usize, &'h [Header<'h>])>,
+    arrived: usize,
     setting: Setting<'_>,
     out: &mut Vec<u8>,
 ) -> Progress {
@@ -127,7 +130,10 @@ fn answer_parsed<'h>(
         refuse_too_large(tracker, out);
         return Progress::Refused;
     }
-    let Manner { after, has_body } = manner_of(&line, headers);
+    let Manner { mut after, has_body } = manner_of(&line, headers);
+    if setting.is_last && consumed == arrived {
+        after = After::Close;
+    }
     let head = Head { line, headers, has_body };
     let answering = Stopwatch::start();
     SCRATCH.with_borrow_mut(|scratch| {
@@ -285,7 +291,7 @@ impl From<wire::http::QueryError> for Problem {
 }
 
 fn answer_request(head: &Head<'_>, setting: Setting<'_>, scratch: &mut Scratch) -> Result<(), Stop> {
-    let Setting { from, tracker, attempt } = setting;
+    let Setting { from, tracker, attempt, .. } = setting;
     let client = {
         let live = tracker.live();
         let headers = head.headers.iter().map(|header| (header.name, header.value));

@@ -2,6 +2,7 @@
 //!
 //! An id is good for the window in which it was given and for the next one: two to four minutes (BEP 15 asks for two).
 
+use std::fmt;
 use std::hash::Hasher;
 use std::net::IpAddr;
 
@@ -17,10 +18,22 @@ pub struct ConnectionIds {
     secret: [u64; 2],
 }
 
+/// Shows nothing of the secret.
+impl fmt::Debug for ConnectionIds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectionIds").finish_non_exhaustive()
+    }
+}
+
 impl ConnectionIds {
     /// Ids under this secret. Another process has another one, so its ids are stale here.
     pub fn new(secret: [u64; 2]) -> Self {
         ConnectionIds { secret }
+    }
+
+    /// The secret, for a process that takes over: the ids that clients have stay good.
+    pub fn secret(&self) -> [u64; 2] {
+        self.secret
     }
 
     /// The id for a client.

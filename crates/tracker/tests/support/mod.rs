@@ -17,10 +17,13 @@ use domain::{
 use parking_lot::Mutex;
 use testkit::{Announce, AnnounceReply, HttpReply, RawHttp, RawUdp, SwarmCounts};
 use tracker::pipeline::Tracker;
+use tracker::ports::Ports;
 use tracker::secrets::Secrets;
+use tracker::server::Prepared;
 use tracker::settings::{LiveSettings, Settings, TlsFiles};
 use tracker::traffic::{OnStored, TrafficSink};
-use tracker::{Running, StartError, server};
+use tracker::udp::ConnectionIds;
+use tracker::{Ending, Running, StartError};
 
 /// Long enough for a machine that does much else, too.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -155,12 +158,22 @@ pub fn settings_of(options: Options) -> Settings {
         udp_addresses: loopback,
         tls: options.tls,
         workers: options.workers,
+        share_ports: false,
         drain_timeout: options.drain_timeout,
         live: options.live,
     }
 }
 
 pub fn try_start(settings: &Settings) -> Result<TestTracker, StartError> {
+    try_start_on(settings, Ports::open(settings)?, None)
+}
+
+/// On these sockets, and with connection ids under the secret of another tracker.
+pub fn try_start_on(
+    settings: &Settings,
+    ports: Ports,
+    ids: Option<ConnectionIds>,
+) -> Result<TestTracker, StartError> {
     let gate = Arc::new(Gate::default());
     for user in 1..=9 {
         gate.put_user(UserId::new(user).unwrap(), passkey(user), true);
@@ -177,7 +190,8 @@ pub fn try_start(settings: &Settings) -> Result<TestTracker, StartError> {
         settings.live.clone(),
         &secrets,
     ));
-    let running = server::start(settings, tracker, &secrets)?;
+    let prepared = Prepared::new(settings, tracker)?;
+    let running = prepared.start(ports, ids.unwrap_or(secrets.connection_ids()))?;
     Ok(TestTracker { running: Some(running), clock, gate, recorder })
 }
 
@@ -291,17 +305,22 @@ impl TestTracker {
 
     /// Drains in a thread of its own, which gives back how long that took.
     pub fn begin_drain(&mut self) -> JoinHandle<Duration> {
+        self.begin_ending(Ending::Drain)
+    }
+
+    /// Ends in a thread of its own, which gives back how long that took.
+    pub fn begin_ending(&mut self, ending: Ending) -> JoinHandle<Duration> {
         let running = self.running.take().unwrap();
         std::thread::spawn(move || {
             let since_start = Stopwatch::start();
-            running.drain();
+            running.drain(ending);
             since_start.elapsed()
         })
     }
 
     pub fn drain(&mut self) {
         if let Some(running) = self.running.take() {
-            running.drain();
+            running.drain(Ending::Drain);
         }
     }
 }

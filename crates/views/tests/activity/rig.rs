@@ -283,6 +283,7 @@ impl Announce {
             node: Some(NodeId(1)),
             totals: Some(Totals { session, uploaded: 0, downloaded: 0 }),
             cause: Cause::Announce,
+            key: None,
         }
     }
 }

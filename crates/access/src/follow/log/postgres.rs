@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use sqlx::Row;
 use sqlx::postgres::PgConnection;
 
-use super::{Batch, ChangeLog, Known, News, trim_before, with_subjects};
+use super::{Batch, ChangeLog, Known, Lists, News, trim_before, with_subjects};
 use crate::store::postgres::PgTables;
 use crate::store::rows::{read_torrent, read_user, readable};
 use crate::store::tables::Tables;
@@ -47,7 +47,7 @@ pub(super) struct PgLog {
 struct Subjects {
     users: Vec<i64>,
     torrents: Vec<i64>,
-    clients: bool,
+    lists: bool,
 }
 
 impl PgLog {
@@ -99,7 +99,7 @@ impl PgLog {
             match kind.as_str() {
                 "user" => subjects.users.push(subject),
                 "torrent" => subjects.torrents.push(subject),
-                _ => subjects.clients = true,
+                _ => subjects.lists = true,
             }
         }
         Ok(Some(subjects))
@@ -122,7 +122,7 @@ impl PgLog {
             up_to: Known::Snapshot(up_to),
             users: with_subjects(&users, |row| readable(read_user(row)))?,
             torrents: with_subjects(&torrents, |row| readable(read_torrent(row)))?,
-            clients: if subjects.clients { Some(self.tables.all_clients().await?) } else { None },
+            lists: if subjects.lists { Some(Lists::read(&mut self.tables).await?) } else { None },
         })
     }
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use sqlx::sqlite::SqliteConnection;
 
-use super::{Batch, ChangeLog, Known, News, Stretch, stretch_behind, trim_before, with_subjects};
+use super::{Batch, ChangeLog, Known, Lists, News, Stretch, stretch_behind, trim_before, with_subjects};
 use crate::store::rows::{read_torrent, read_user, readable};
 use crate::store::sqlite::SqliteTables;
 use crate::store::tables::Tables;
@@ -54,7 +54,7 @@ impl SqliteLog {
         .bind(up_to)
         .fetch_all(self.connection())
         .await?;
-        let clients_changed: bool = sqlx::query_scalar(
+        let lists_changed: bool = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM access_changes WHERE seq > ? AND seq <= ? AND kind = 'client')",
         )
         .bind(known)
@@ -65,7 +65,7 @@ impl SqliteLog {
             up_to: Known::Number(up_to),
             users: with_subjects(&users, |row| readable(read_user(row)))?,
             torrents: with_subjects(&torrents, |row| readable(read_torrent(row)))?,
-            clients: if clients_changed { Some(self.tables.all_clients().await?) } else { None },
+            lists: if lists_changed { Some(Lists::read(&mut self.tables).await?) } else { None },
         })
     }
 }

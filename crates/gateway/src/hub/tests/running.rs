@@ -43,6 +43,35 @@ async fn p11_after_a_restart_who_was_here_is_pending_and_comes_back_without_havi
     assert_eq!((one.sees(3).as_str(), &one.told(3)["last_seen"]), ("offline", &json!(START.0)));
 }
 
+/// A process that takes another's place begins while that one still has everybody: what the other writes at its end counts
+/// for who has not come over yet, and their friends hear of it.
+#[tokio::test]
+async fn p11_what_another_process_writes_at_its_end_is_read_and_told() {
+    let before = Rig::new().await;
+    before.befriend(&[(1, 2), (1, 3), (1, 4)]).await;
+    before.hub.write_down().await;
+    before.pass(10);
+    let rig = before.again().await;
+    let two = before.connect(2, "a").await;
+    two.rpc("status.set", json!({"status": "busy", "text": "deep work"})).await.unwrap();
+    before.connect(3, "a").await;
+    before.connect(4, "a").await;
+    before.pass(1);
+    before.hub.write_down().await;
+    // Both come over before the other has ended, and one leaves again; the last that it writes is older.
+    let mut one = rig.connect(1, "a").await;
+    let mut three = rig.connect(3, "a").await;
+    rig.connect(4, "a").await.close();
+    assert_eq!((one.sees(2).as_str(), one.sees(3).as_str()), ("offline", "online"));
+    before.hub.stop().await;
+
+    rig.hub.catch_up().await.unwrap();
+    assert_eq!((one.sees(2).as_str(), one.sees(3).as_str()), ("pending", "online"));
+    assert_eq!((one.sees(4).as_str(), three.sees(3).as_str()), ("offline", "online"));
+    rig.connect(2, "a").await;
+    assert_eq!((one.sees(2).as_str(), one.told(2)["text"].as_str()), ("busy", Some("deep work")));
+}
+
 #[tokio::test]
 async fn p11_a_crash_leaves_the_same() {
     let before = Rig::new().await;

@@ -80,8 +80,8 @@ async fn look(findings: &mut Findings, patient: &Patient, journal: &dyn Journal)
 
 fn behind(findings: &mut Findings, patient: &Patient, group: &GroupStatus, first_ms: u64) {
     let config = &patient.config;
-    let is_ours =
-        [config.ledger.group.as_str(), config.activity.group.as_str()].contains(&group.name.as_str());
+    let ours = [&config.ledger.group, &config.activity.group, &config.mirror.group];
+    let is_ours = ours.iter().any(|known| known.as_str() == group.name);
     let oldest_ms = match (group.oldest_pending, group.unread) {
         (Some(id), _) => id.ms,
         (None, 0) => return findings.ok(format!("the group {} has everything", group.name)),

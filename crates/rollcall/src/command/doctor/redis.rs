@@ -49,7 +49,7 @@ pub(super) async fn check(patient: &Patient) -> Findings {
 
 async fn one(findings: &mut Findings, patient: &Patient, settings: RedisSettings) {
     let Some(visit) = Visit::begin(findings, settings, false).await else { return };
-    server::check(findings, &visit).await;
+    server::check(findings, &visit, patient.config.mirror.enabled).await;
     rights::check(findings, patient, &visit.redis).await;
 }
 
@@ -57,7 +57,7 @@ async fn all_masters(findings: &mut Findings, patient: &Patient, settings: &Redi
     let Some(masters) = cluster::check(findings, settings).await else { return };
     for master in masters {
         if let Some(visit) = Visit::begin(findings, alone(settings, master), true).await {
-            server::check(findings, &visit).await;
+            server::check(findings, &visit, patient.config.mirror.enabled).await;
         }
     }
     if let Ok(redis) = Redis::new(settings.clone()) {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use domain::clock::{Clock, SystemClock};
+use keyspace::notify;
 
 use super::Visit;
 use crate::command::doctor::clock;
@@ -36,8 +37,8 @@ impl Facts {
     }
 }
 
-/// Looks at one server.
-pub(super) async fn check(findings: &mut Findings, visit: &Visit) {
+/// Looks at one server. `wants_expiry` if somebody listens to keys that expire.
+pub(super) async fn check(findings: &mut Findings, visit: &Visit, wants_expiry: bool) {
     let info: String = match visit.redis.query(&redis::cmd("INFO")).await {
         Ok(info) => info,
         Err(trouble) => {
@@ -52,7 +53,7 @@ pub(super) async fn check(findings: &mut Findings, visit: &Visit) {
     role(findings, visit, &facts);
     persistence(findings, visit, &facts);
     memory(findings, visit, &facts);
-    notifications(findings, visit, &facts);
+    notifications(findings, visit, &facts, wants_expiry).await;
     time(findings, visit).await;
 }
 
@@ -165,16 +166,32 @@ fn memory(findings: &mut Findings, visit: &Visit, facts: &Facts) {
     }
 }
 
-/// For information: nothing of ours needs it yet.
-fn notifications(findings: &mut Findings, visit: &Visit, facts: &Facts) {
-    let found = match facts.config("notify-keyspace-events") {
-        Some("") => {
-            "\"\" (needed by nothing that runs today; a mirror of peers would want \"Kx\")".to_owned()
-        }
-        Some(events) => format!("\"{events}\""),
-        None => "unknown: CONFIG GET is forbidden to us".to_owned(),
+/// Whether Redis tells of expired keys, by which silent peers leave the layout at once (M6).
+async fn notifications(findings: &mut Findings, visit: &Visit, facts: &Facts, wants_expiry: bool) {
+    const SETTING: &str = "notify-keyspace-events";
+    let name = visit.name();
+    let Some(flags) = facts.config(SETTING) else {
+        let found = format!("{name}: {SETTING} is unknown: CONFIG GET is forbidden to us");
+        return match wants_expiry {
+            true => findings.warning(found, notify::REMEDY),
+            false => findings.ok(found),
+        };
     };
-    findings.ok(format!("{}: notify-keyspace-events is {found}", visit.name()));
+    if notify::tells_of_expired(flags) || !wants_expiry {
+        return findings.ok(format!("{name}: {SETTING} is \"{flags}\""));
+    }
+    // Set to what it is, so that nothing changes; whether we may shows all the same.
+    let mut same = redis::cmd("CONFIG");
+    same.arg("SET").arg(SETTING).arg(flags);
+    match visit.redis.query::<redis::Value>(&same).await {
+        Ok(_) => findings.ok(format!(
+            "{name}: {SETTING} is \"{flags}\"; the server adds what it needs when it starts (\"Kx\" in redis.conf lasts)"
+        )),
+        Err(trouble) => findings.warning(
+            format!("{name}: {SETTING} is \"{flags}\" and we may not change it ({trouble})"),
+            notify::REMEDY,
+        ),
+    }
 }
 
 async fn time(findings: &mut Findings, visit: &Visit) {

@@ -1,0 +1,82 @@
+//! What keys say.
+
+use keyspace::scan::pattern_of_all;
+use keyspace::{Reply, Scan, Trouble, read_reply};
+use redis::Pipeline;
+
+use super::{Kind, SiteKeys, Subject};
+
+/// What a key holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// There is no such key, or it does not say what it is for.
+    Missing,
+    /// The torrent's number, the user's number or the client's name.
+    Text(String),
+    /// Something of another type.
+    Other,
+}
+
+/// A key that a scan met.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Met {
+    /// One of the site's.
+    Subject(Subject),
+    /// One that looks like the site's, and whose name nobody understands.
+    Unfit(Kind, String),
+}
+
+/// All keys of some kinds, page by page.
+pub(super) struct Pages {
+    scan: Scan,
+    kinds: Vec<Kind>,
+}
+
+impl SiteKeys {
+    /// Reads what these keys say, in the same order. Fails as a whole: half an answer would look like keys that are gone.
+    pub(super) async fn read(&self, subjects: &[Subject]) -> Result<Vec<Found>, Trouble> {
+        let mut pipeline = Pipeline::new();
+        for subject in subjects {
+            let key = self.key_of(subject);
+            match subject {
+                Subject::Torrent(_) | Subject::Client(_) => pipeline.cmd("GET").arg(key),
+                Subject::User(_) => pipeline.cmd("HGET").arg(key).arg("user_id"),
+            };
+        }
+        self.redis.pipeline(&pipeline).await.into_iter().map(found_of).collect()
+    }
+
+    /// All keys of these kinds.
+    pub(super) fn pages(&self, kinds: &[Kind]) -> Pages {
+        let patterns: Vec<String> = kinds.iter().map(|kind| self.names.pattern(kind.key())).collect();
+        Pages { scan: self.redis.scan(pattern_of_all(&patterns)), kinds: kinds.to_vec() }
+    }
+
+    /// What a key of these kinds is about; none if it is none of them.
+    fn meet(&self, kinds: &[Kind], key: &str) -> Option<Met> {
+        kinds.iter().find_map(|kind| {
+            let text = self.names.parse_subject(kind.key(), key)?;
+            let subject = Subject::parse(*kind, text);
+            // In another spelling it would not be found when asked for.
+            let fit = subject.filter(|subject| self.key_of(subject) == key);
+            Some(fit.map_or_else(|| Met::Unfit(*kind, key.to_owned()), Met::Subject))
+        })
+    }
+}
+
+impl Pages {
+    /// Some more; none at the end. One key may come twice.
+    pub(super) async fn next(&mut self, keys: &SiteKeys) -> Result<Option<Vec<Met>>, Trouble> {
+        let page = self.scan.next_page().await?;
+        Ok(page.map(|page| page.iter().filter_map(|key| keys.meet(&self.kinds, key)).collect()))
+    }
+}
+
+fn found_of(reply: Reply) -> Result<Found, Trouble> {
+    match read_reply::<Option<Vec<u8>>>(reply) {
+        Ok(None) => Ok(Found::Missing),
+        Ok(Some(bytes)) => Ok(String::from_utf8(bytes).map_or(Found::Other, Found::Text)),
+        Err(Trouble::WrongType { .. }) => Ok(Found::Other),
+        Err(trouble) => Err(trouble),
+    }
+}

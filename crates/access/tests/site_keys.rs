@@ -1,0 +1,372 @@
+//! The site's own keys in Redis: believed where the site writes them, true where we do (M1 to M3, M11).
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod fixture;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use access::site_keys::sync::sync;
+use access::site_keys::{Copier, Kind, SyncOptions, SyncReport};
+use access::{Change, ClientPrefix, Gate, SiteFollower, SiteKeys, load};
+use fixture::{
+    Fixture, NOW, info_hash, new_torrent, new_user, on_every_database, passkey, peer_id, torrent_id, user_id,
+};
+use keyspace::{MirrorNames, MirrorTemplates, Redis, RedisSettings, SiteChannels};
+use testkit::{RedisCluster, RedisServer};
+use tokio::sync::{mpsc, oneshot};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn keys_at(url: &str) -> SiteKeys {
+    let settings = RedisSettings::from_url(url).unwrap();
+    let names = MirrorNames::new(&MirrorTemplates::default(), settings.mode).unwrap();
+    SiteKeys::new(Redis::new(settings).unwrap(), names, SiteChannels::default())
+}
+
+fn torrent_key(number: u64) -> String {
+    format!("t:info_hash:{}", info_hash(number))
+}
+
+fn user_key(number: u64) -> String {
+    format!("t:user:{}", passkey(number))
+}
+
+/// A follower at work.
+struct Following {
+    gate: Arc<Gate>,
+    changes: mpsc::UnboundedReceiver<Change>,
+    counters: Arc<access::site_keys::SiteKeyCounters>,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Following {
+    async fn start(url: &str, round_every: Duration) -> Following {
+        let gate = Arc::new(Gate::default());
+        let follower = SiteFollower::load(keys_at(url), gate.clone()).await.unwrap().round_every(round_every);
+        let (sender, changes) = mpsc::unbounded_channel();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let counters = follower.counters();
+        tokio::spawn(follower.run(move |change| sender.send(change).unwrap_or_default(), stopped));
+        Following { gate, changes, counters, _stop: stop }
+    }
+
+    async fn hear(&mut self, expected: Change) {
+        let hearing = async {
+            while let Some(change) = self.changes.recv().await {
+                if change == expected {
+                    return;
+                }
+            }
+            panic!("it ended");
+        };
+        tokio::time::timeout(PATIENCE, hearing).await.unwrap_or_else(|_| panic!("never heard: {expected:?}"));
+    }
+
+    /// Waits for so many further rounds.
+    async fn rounds(&self, count: u64) {
+        let goal = self.counters.rounds.load(Ordering::Relaxed) + count;
+        let waiting = async {
+            while self.counters.rounds.load(Ordering::Relaxed) < goal {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting).await.expect("rounds go on");
+    }
+}
+
+/// Nobody who asks as the layout is written finds this.
+const UPPER_CASE: &str = "t:info_hash:ABCDEF0123456789ABCDEF0123456789ABCDEF01";
+const NEVER: Duration = Duration::from_secs(3600);
+const OFTEN: Duration = Duration::from_millis(20);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn m1_m3_existence_decides_and_the_channels_tell_at_once() {
+    let server = RedisServer::start();
+    let cli = |args: &[&str]| server.cli(args);
+    cli(&["SET", &torrent_key(1), "1"]);
+    cli(&["HSET", &user_key(7), "user_id", "7", "name", "anna"]);
+    let mut site = Following::start(&server.url(), NEVER).await;
+    assert_eq!(site.gate.torrent_of(&info_hash(1)), Some(torrent_id(1)));
+    assert_eq!(site.gate.admit_user(&passkey(7), NOW), Ok(user_id(7)));
+    assert!(site.gate.allows_client(&peer_id("-XX1")), "without a list every client is welcome");
+
+    cli(&["SET", &torrent_key(2), "2"]);
+    cli(&["PUBLISH", "t:ch:torrent", &info_hash(2).to_string()]);
+    site.hear(Change::TorrentAdmitted(info_hash(2))).await;
+    cli(&["DEL", &torrent_key(1)]);
+    cli(&["PUBLISH", "t:ch:torrent", &info_hash(1).to_string()]);
+    site.hear(Change::TorrentRemoved(info_hash(1))).await;
+    assert_eq!(site.gate.torrent_of(&info_hash(1)), None);
+
+    // A new passkey; whatever became of the old key, the one told of last counts.
+    cli(&["HSET", &user_key(8), "user_id", "7"]);
+    cli(&["PUBLISH", "t:ch:user", &passkey(8).to_string()]);
+    site.hear(Change::UserAdmitted(user_id(7))).await;
+    assert_eq!(site.gate.admit_user(&passkey(8), NOW), Ok(user_id(7)));
+    assert!(site.gate.admit_user(&passkey(7), NOW).is_err());
+    cli(&["DEL", &user_key(8)]);
+    cli(&["PUBLISH", "t:ch:user", &passkey(8).to_string()]);
+    site.hear(Change::UserRemoved(user_id(7))).await;
+
+    // As the founding document has it, the value may be anything.
+    cli(&["HSET", "t:whitelist:-TR3", "name", "Transmission"]);
+    cli(&["PUBLISH", "t:ch:whitelist", "-TR3"]);
+    site.hear(Change::ClientsChanged).await;
+    assert!(site.gate.allows_client(&peer_id("-TR3")) && !site.gate.allows_client(&peer_id("-XX1")));
+    cli(&["DEL", "t:whitelist:-TR3"]);
+    cli(&["PUBLISH", "t:ch:whitelist", ""]);
+    site.hear(Change::ClientsChanged).await;
+    assert!(site.gate.allows_client(&peer_id("-XX1")));
+    cli(&["PUBLISH", "t:ch:torrent", "nonsense"]);
+    cli(&["SET", &torrent_key(3), "3"]);
+    cli(&["PUBLISH", "t:ch:torrent", &info_hash(3).to_string()]);
+    site.hear(Change::TorrentAdmitted(info_hash(3))).await;
+    assert_eq!(site.counters.messages_bad.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_site_forgot_to_tell_is_found_in_a_round_and_nonsense_is_skipped() {
+    let server = RedisServer::start();
+    let mut lines = vec![format!("SET {} many", torrent_key(9))];
+    lines.push(format!("SET {UPPER_CASE} 5"));
+    lines.push(format!("LPUSH {} 1", user_key(9)));
+    lines.push(format!("HSET {} name x", user_key(10)));
+    for number in 1..=3000 {
+        lines.push(format!("SET {} {number}", torrent_key(number + 100)));
+        lines.push(format!("HSET {} user_id {number}", user_key(number + 100)));
+        lines.push(format!("SET other:{number} 1"));
+    }
+    server.cli_lines(&(lines.join("\n") + "\n"));
+    let mut site = Following::start(&server.url(), OFTEN).await;
+    assert_eq!((site.gate.torrent_count(), site.gate.user_count()), (3000, 3000));
+    site.rounds(1).await;
+    assert_eq!(site.counters.keys_bad.load(Ordering::Relaxed), 4);
+
+    // A hybrid torrent has two names; a third is one too many, until one of the others is gone.
+    for number in [4001, 4002, 4003] {
+        server.cli(&["SET", &torrent_key(number), "4000"]);
+        site.rounds(2).await;
+    }
+    let known = |number| site.gate.torrent(&info_hash(number)).map(|grant| grant.info_hash);
+    assert_eq!((known(4001), known(4002)), (Some(info_hash(4001)), Some(info_hash(4001))));
+    assert_eq!(known(4003), None);
+    assert_eq!(site.counters.keys_surplus.load(Ordering::Relaxed), 1);
+    server.cli(&["DEL", &torrent_key(4001)]);
+    site.hear(Change::TorrentRemoved(info_hash(4001))).await;
+    let known = |number| site.gate.torrent(&info_hash(number)).map(|grant| grant.info_hash);
+    assert_eq!((known(4001), known(4002), known(4003)), (None, Some(info_hash(4002)), Some(info_hash(4002))));
+
+    // A user's passkey changes without a word; a passkey moves to another user.
+    server.cli(&["HSET", &user_key(5000), "user_id", "1"]);
+    server.cli(&["DEL", &user_key(101)]);
+    site.hear(Change::UserAdmitted(user_id(1))).await;
+    assert_eq!(site.gate.admit_user(&passkey(5000), NOW), Ok(user_id(1)));
+    assert!(site.gate.admit_user(&passkey(101), NOW).is_err());
+    server.cli(&["HSET", &user_key(102), "user_id", "9999"]);
+    site.hear(Change::UserRemoved(user_id(2))).await;
+    assert_eq!(site.gate.admit_user(&passkey(102), NOW), Ok(user_id(9999)));
+    server.cli(&["DEL", &torrent_key(103)]);
+    site.hear(Change::TorrentRemoved(info_hash(103))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_that_is_gone_or_has_lost_everything_shuts_nobody_out() {
+    let mut server = RedisServer::start();
+    server.cli(&["SET", &torrent_key(1), "1"]);
+    server.cli(&["HSET", &user_key(7), "user_id", "7"]);
+    let mut site = Following::start(&server.url(), OFTEN).await;
+    server.kill();
+    // It keeps nothing on disk, so it comes back empty.
+    server.restart();
+    let counters = site.counters.clone();
+    let waiting = async {
+        while counters.rounds_empty.load(Ordering::Relaxed) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.expect("it is looked at again");
+    assert_eq!(site.gate.admit_user(&passkey(7), NOW), Ok(user_id(7)));
+    assert_eq!(site.gate.torrent_of(&info_hash(1)), Some(torrent_id(1)));
+    // The site writes its keys anew, and is believed.
+    server.cli(&["SET", &torrent_key(2), "2"]);
+    site.hear(Change::TorrentAdmitted(info_hash(2))).await;
+    site.hear(Change::TorrentRemoved(info_hash(1))).await;
+    assert!(site.gate.admit_user(&passkey(7), NOW).is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn m1_keys_on_every_master_of_a_cluster_are_found() {
+    let cluster = RedisCluster::start();
+    for number in 1..=12 {
+        cluster.cli(&["SET", &torrent_key(number), &number.to_string()]);
+    }
+    let url = format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port());
+    let mut site = Following::start(&url, NEVER).await;
+    assert_eq!(site.gate.torrent_count(), 12);
+    cluster.cli(&["DEL", &torrent_key(3)]);
+    cluster.node(2).cli(&["PUBLISH", "t:ch:torrent", &info_hash(3).to_string()]);
+    site.hear(Change::TorrentRemoved(info_hash(3))).await;
+}
+
+/// The keys of the site as they stand.
+fn present(server: &RedisServer) -> Vec<String> {
+    let all = server.cli(&["KEYS", "t:[iuw]*"]);
+    let mut all: Vec<String> = all.lines().map(str::to_owned).filter(|key| !key.is_empty()).collect();
+    all.sort_unstable();
+    all
+}
+
+async fn await_keys(server: &RedisServer, mut expected: Vec<String>) {
+    expected.sort_unstable();
+    let waiting = async {
+        while present(server) != expected {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let outcome = tokio::time::timeout(PATIENCE, waiting).await;
+    assert!(outcome.is_ok(), "{:?} instead of {expected:?}", present(server));
+}
+
+async fn m1_m3_keys_follow_the_database(fixture: Fixture) {
+    let server = RedisServer::start();
+    let store = fixture.store().await;
+    store.add_users([new_user(1), new_user(2)]).await.unwrap();
+    let hybrid = access::NewTorrent { info_hash_v2: Some(info_hash(51)), ..new_torrent(5) };
+    store.add_torrents([new_torrent(4), hybrid]).await.unwrap();
+    let prefix: ClientPrefix = "-TR3".parse().unwrap();
+    store.allow_client(prefix, "Transmission 3").await.unwrap();
+    store.forbid_client("-XX".parse().unwrap(), "").await.unwrap();
+    let gate = Arc::new(Gate::default());
+    let follower = load(store.clone(), gate.clone()).await.unwrap().poll_every(Duration::from_millis(20));
+    let (copier, notes) = Copier::new(keys_at(&server.url()), gate, store.clone());
+    let (_stop, stopped) = oneshot::channel::<()>();
+    let (_end, ended) = oneshot::channel::<()>();
+    tokio::spawn(copier.run(stopped));
+    let noted = notes.clone();
+    tokio::spawn(follower.run(move |change| noted.note(change), ended));
+
+    let whitelist = "t:whitelist:-TR3".to_owned();
+    let mut expected =
+        vec![torrent_key(4), torrent_key(5), torrent_key(51), user_key(1), user_key(2), whitelist.clone()];
+    await_keys(&server, expected.clone()).await;
+    assert_eq!(server.cli(&["GET", &torrent_key(51)]), "5");
+    assert_eq!(server.cli(&["HGETALL", &user_key(1)]), "user_id\n1");
+    assert_eq!(server.cli(&["GET", &whitelist]), "Transmission 3");
+
+    store.set_user_enabled(user_id(2), false).await.unwrap();
+    store.remove_torrent(torrent_id(5)).await.unwrap();
+    store.rotate_passkey(user_id(1), Some(passkey(11))).await.unwrap();
+    store.remove_client(prefix).await.unwrap();
+    store.add_torrent(new_torrent(6)).await.unwrap();
+    expected = vec![torrent_key(4), torrent_key(6), user_key(11)];
+    await_keys(&server, expected.clone()).await;
+
+    // What was removed while nobody copied is removed at the next start: the keys are known to be ours.
+    assert_eq!(server.cli(&["HLEN", "t:m:copies"]), "3");
+    server.cli(&["SET", &torrent_key(77), "77"]);
+    let gate = Arc::new(Gate::default());
+    load(store.clone(), gate.clone()).await.unwrap();
+    let (copier, _notes) = Copier::new(keys_at(&server.url()), gate, store.clone());
+    let (_stop, stopped) = oneshot::channel::<()>();
+    tokio::spawn(copier.run(stopped));
+    await_keys(&server, expected).await;
+}
+
+async fn m1_m3_sync_loads_what_the_database_has(fixture: Fixture) {
+    let server = RedisServer::start();
+    let store = fixture.store().await;
+    store.add_torrents((1..=2500).map(new_torrent)).await.unwrap();
+    store.set_torrent_enabled(torrent_id(2500), false).await.unwrap();
+    store.add_users([new_user(1), new_user(2)]).await.unwrap();
+    let keys = keys_at(&server.url());
+    server.cli(&["SET", &torrent_key(1), "1"]);
+    server.cli(&["SET", &torrent_key(2), "wrong"]);
+    server.cli(&["SET", &torrent_key(2500), "2500"]);
+    server.cli(&["SET", &torrent_key(9999), "9999"]);
+    server.cli(&["SET", UPPER_CASE, "1"]);
+    server.cli(&["SET", &user_key(1), "of another type"]);
+
+    let dry = SyncOptions { flush: true, is_dry: true, allow_empty: false };
+    let report = sync(&store, &keys, Kind::Torrents, dry, |_| ()).await.unwrap();
+    let expected = SyncReport { wanted: 2499, written: 2498, unchanged: 1, removed: 3, unknown: 0 };
+    assert_eq!(report, expected);
+    assert_eq!(server.cli(&["DBSIZE"]), "6");
+
+    let mut read = 0;
+    let report =
+        sync(&store, &keys, Kind::Torrents, SyncOptions::default(), |rows| read = rows).await.unwrap();
+    assert_eq!(report, SyncReport { removed: 1, unknown: 2, ..expected });
+    assert_eq!(read, 2500);
+    assert_eq!(server.cli(&["GET", &torrent_key(2)]), "2");
+    assert_eq!(server.cli(&["GET", &torrent_key(9999)]), "9999");
+    let flush = SyncOptions { is_dry: false, ..dry };
+    let report = sync(&store, &keys, Kind::Torrents, flush, |_| ()).await.unwrap();
+    let expected = SyncReport { wanted: 2499, written: 0, unchanged: 2499, removed: 2, unknown: 0 };
+    assert_eq!(SyncReport { unchanged: 2499, ..report }, expected);
+    assert_eq!(server.cli(&["EXISTS", &torrent_key(9999), UPPER_CASE]), "0");
+
+    server.cli(&["SET", "t:whitelist:-TR3", "Transmission"]);
+    let refused = sync(&store, &keys, Kind::Clients, flush, |_| ()).await.unwrap_err().to_string();
+    assert!(refused.contains("--allow-empty"), "{refused}");
+    let report = sync(&store, &keys, Kind::Users, SyncOptions::default(), |_| ()).await.unwrap();
+    assert_eq!((report.wanted, report.written), (2, 2));
+    assert_eq!(server.cli(&["HGET", &user_key(1), "user_id"]), "1");
+}
+
+on_every_database!(m1_m3_keys_follow_the_database, m1_m3_sync_loads_what_the_database_has);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_somebody_else_wrote_are_left_alone_and_lost_ones_are_written_again() {
+    let (server, fixture) = (RedisServer::start(), Fixture::sqlite());
+    let store = fixture.store().await;
+    store.add_torrent(new_torrent(1)).await.unwrap();
+    server.cli(&["SET", &torrent_key(8), "8"]);
+    let gate = Arc::new(Gate::default());
+    load(store.clone(), gate.clone()).await.unwrap();
+    let (copier, notes) = Copier::new(keys_at(&server.url()), gate.clone(), store.clone());
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(copier.run(stopped));
+    await_keys(&server, vec![torrent_key(1), torrent_key(8)]).await;
+    let counters = notes.counters();
+    let waiting = async {
+        while counters.rounds.load(Ordering::Relaxed) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.expect("a round ends");
+    assert_eq!(counters.foreign.load(Ordering::Relaxed), 1);
+    drop(stop);
+    running.await.unwrap();
+
+    server.cli(&["DEL", &torrent_key(8)]);
+    let (copier, _notes) = Copier::new(keys_at(&server.url()), gate, store);
+    let (_stop, stopped) = oneshot::channel::<()>();
+    tokio::spawn(copier.run(stopped));
+    let marked = async {
+        while server.cli(&["HLEN", "t:m:copies"]) != "3" {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, marked).await.expect("they are ours now");
+    server.cli(&["FLUSHALL"]);
+    await_keys(&server, vec![torrent_key(1)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn m11_what_sync_changes_is_told_to_trackers_that_believe_the_keys() {
+    let (server, fixture) = (RedisServer::start(), Fixture::sqlite());
+    let store = fixture.store().await;
+    let mut site = Following::start(&server.url(), NEVER).await;
+    store.add_torrent(new_torrent(1)).await.unwrap();
+    let keys = keys_at(&server.url());
+    sync(&store, &keys, Kind::Torrents, SyncOptions::default(), |_| ()).await.unwrap();
+    site.hear(Change::TorrentAdmitted(info_hash(1))).await;
+    // Too many to tell of one by one.
+    store.add_torrents((2..=1500).map(new_torrent)).await.unwrap();
+    sync(&store, &keys, Kind::Torrents, SyncOptions::default(), |_| ()).await.unwrap();
+    site.hear(Change::TorrentAdmitted(info_hash(1500))).await;
+    assert!(site.counters.messages.load(Ordering::Relaxed) <= 2);
+}

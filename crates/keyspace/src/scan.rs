@@ -1,0 +1,107 @@
+//! Every key that fits a pattern, page by page, from every master.
+//!
+//! # Guarantees
+//!
+//! - Redis is asked for a bounded step at a time; whoever asks may pause between two pages.
+//! - A key that was there all the time is found at least once, as long as no slot of a cluster moves and no master
+//!   changes meanwhile. So that a key was not found is no proof that it is gone: ask for it.
+//! - A connection that breaks ends the scan with an error: a cursor is worth nothing on another server.
+//!
+//! # Deliberately absent
+//!
+//! `KEYS`, which stops Redis for as long as it takes.
+
+use redis::aio::MultiplexedConnection;
+
+use crate::error::Trouble;
+use crate::handle::Redis;
+use crate::settings::Node;
+
+/// Keys that Redis looks at for one page. It answers with those that fit, so a page may be empty.
+const STEP: usize = 1000;
+
+/// A scan that is under way.
+pub struct Scan {
+    redis: Redis,
+    pattern: String,
+    /// Servers that are still to be asked; none before the first page.
+    servers: Option<Vec<Node>>,
+    current: Option<(Node, MultiplexedConnection, u64)>,
+}
+
+impl Redis {
+    /// Begins to look for all keys that fit a pattern such as `t:info_hash:*`.
+    pub fn scan(&self, pattern: impl Into<String>) -> Scan {
+        Scan { redis: self.clone(), pattern: pattern.into(), servers: None, current: None }
+    }
+}
+
+impl Scan {
+    /// Some more keys; none at the end. A key that is no text is left out: no key of ours is. A key may come twice.
+    pub async fn next_page(&mut self) -> Result<Option<Vec<String>>, Trouble> {
+        if self.servers.is_none() {
+            self.servers = Some(self.redis.masters().await?);
+        }
+        if self.current.is_none() {
+            let Some(node) = self.servers.as_mut().and_then(Vec::pop) else { return Ok(None) };
+            let timeout = Some(self.redis.settings().response_timeout);
+            let connection = self.redis.dialer().dial(&node, timeout).await?;
+            self.current = Some((node, connection, 0));
+        }
+        let Some((node, connection, cursor)) = &mut self.current else { return Ok(None) };
+        let mut command = redis::cmd("SCAN");
+        command.arg(*cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(STEP);
+        let page: (u64, Vec<Vec<u8>>) = command
+            .query_async(connection)
+            .await
+            .map_err(|error| Trouble::of_sending(&node.to_string(), &error))?;
+        match page.0 {
+            0 => self.current = None,
+            next => *cursor = next,
+        }
+        Ok(Some(page.1.into_iter().filter_map(|key| String::from_utf8(key).ok()).collect()))
+    }
+}
+
+/// One pattern that all keys of these patterns fit, and few others, so that one scan does for several.
+pub fn pattern_of_all(patterns: &[String]) -> String {
+    let prefixes: Vec<Vec<char>> = patterns
+        .iter()
+        .map(|pattern| pattern.chars().take_while(|c| !matches!(c, '*' | '?' | '[' | '\\')).collect())
+        .collect();
+    let length = prefixes.iter().map(Vec::len).min().unwrap_or(0);
+    let mut joined = String::new();
+    for position in 0..length {
+        let mut letters: Vec<char> = prefixes.iter().map(|prefix| prefix[position]).collect();
+        letters.sort_unstable();
+        letters.dedup();
+        match letters.as_slice() {
+            [one] => joined.push(*one),
+            several if several.iter().all(|c| c.is_ascii_alphanumeric() || matches!(c, ':' | '_')) => {
+                joined.push('[');
+                joined.extend(several);
+                joined.push(']');
+            }
+            _ => joined.push('?'),
+        }
+    }
+    joined.push('*');
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_pattern_stands_for_several() {
+        let all = |patterns: &[&str]| {
+            pattern_of_all(&patterns.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(all(&["t:info_hash:*", "t:user:*", "t:whitelist:*"]), "t:[iuw][hns][efi][ort][:_e]*");
+        assert_eq!(all(&["a:*"]), "a:*");
+        assert_eq!(all(&["a*b", "c\\*d*"]), "[ac]*");
+        assert_eq!(all(&["a-", "ab"]), "a?*");
+        assert_eq!(all(&["*x", "a"]), "*");
+    }
+}

@@ -1,0 +1,28 @@
+//! How often each torrent was completed: read by trackers as they start, also by those that keep no accounts.
+
+use database::Database;
+use domain::TorrentId;
+
+use crate::error::LedgerError;
+use crate::rows::torrent_cell;
+use crate::sql::table::COMPLETIONS;
+use crate::sql::{Cell, read};
+
+/// Torrents in one page.
+pub const COMPLETIONS_PAGE: u32 = 10_000;
+
+/// The torrents behind `after` that were completed, with how often; fewer than [`COMPLETIONS_PAGE`] mean that these were
+/// the last. An error where the database has no accounts.
+pub async fn completions(
+    database: &Database,
+    after: Option<TorrentId>,
+) -> Result<Vec<(TorrentId, u64)>, LedgerError> {
+    let after = after.map_or(Cell::Number(0), torrent_cell);
+    let cells = [after, Cell::Number(COMPLETIONS_PAGE.into())];
+    let rows: Vec<(i64, i64)> = read(database, &COMPLETIONS, &cells).await?;
+    let numbers = rows.into_iter().map(|(torrent, count)| {
+        let torrent = u64::try_from(torrent).ok().and_then(TorrentId::new)?;
+        Some((torrent, u64::try_from(count).ok()?))
+    });
+    Ok(numbers.flatten().collect())
+}

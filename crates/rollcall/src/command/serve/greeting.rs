@@ -1,0 +1,113 @@
+//! What is printed when the server is up: where everything is, and what to do next.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use access::{Gate, Store};
+use serde_json::json;
+use tracker::Addresses;
+
+use crate::config::Config;
+use crate::output::Output;
+use crate::site_side::ServingSite;
+
+/// What a greeting tells of.
+pub(super) struct Scene<'a> {
+    pub(super) config: &'a Config,
+    pub(super) addresses: Addresses,
+    pub(super) site: Option<&'a ServingSite>,
+    pub(super) gate: &'a Gate,
+    pub(super) store: &'a Store,
+    pub(super) data: &'a Path,
+}
+
+/// How clients name a listener: nobody can dial "every address".
+fn host_of(address: &SocketAddr) -> String {
+    match address.ip().is_unspecified() {
+        true => format!("<this machine>:{}", address.port()),
+        false => address.to_string(),
+    }
+}
+
+impl Scene<'_> {
+    /// Says where everything is, and what to do next.
+    pub(super) fn greet(&self, output: Output) -> anyhow::Result<()> {
+        let texts = |list: &[SocketAddr]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let json = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "http": texts(&self.addresses.http),
+            "https": texts(&self.addresses.https),
+            "udp": texts(&self.addresses.udp),
+            "site": self.site.map(ServingSite::urls).unwrap_or_default(),
+            "people": self.site.map(ServingSite::people_urls).unwrap_or_default(),
+            "first_key": self.site.and_then(ServingSite::first_key),
+            "database": self.store.shown(),
+            "journal": self.journal(),
+            "users": self.gate.user_count(),
+            "torrents": self.gate.torrent_count(),
+        });
+        output.show(&json, &self.greeting())?;
+        Ok(())
+    }
+
+    /// Where the journal is.
+    fn journal(&self) -> String {
+        match self.config.redis_settings() {
+            Ok(Some(settings)) => format!("{} in {settings}", self.config.journal.stream_key.as_str()),
+            _ => self.data.join("journal.db").display().to_string(),
+        }
+    }
+
+    fn greeting(&self) -> String {
+        let mut text = format!("\nRollcall {} is up.\n\n", env!("CARGO_PKG_VERSION"));
+        let Addresses { http, https, udp } = &self.addresses;
+        for (scheme, list) in [("https", https), ("http", http), ("udp", udp)] {
+            let mut hosts: Vec<String> = list.iter().map(host_of).collect();
+            // IPv4 and IPv6 on every address are one host.
+            hosts.dedup();
+            for host in hosts {
+                let _ = writeln!(text, "  announce  {scheme}://{host}/announce/<passkey>");
+            }
+        }
+        for url in self.site.iter().flat_map(|site| site.urls()) {
+            let _ = writeln!(text, "  site      {url}/docs");
+        }
+        for url in self.site.iter().flat_map(|site| site.people_urls()) {
+            let _ = writeln!(text, "  people    {url}");
+        }
+        let (users, torrents) = (self.gate.user_count(), self.gate.torrent_count());
+        let _ = writeln!(text, "  journal   {}", self.journal());
+        let _ =
+            writeln!(text, "  database  {}  (users: {users}, torrents: {torrents})\n", self.store.shown());
+        if let Some(key) = self.site.and_then(ServingSite::first_key) {
+            let _ = writeln!(
+                text,
+                "A key with all rights, shown only this once (rollcall key create makes others):"
+            );
+            let _ = writeln!(text, "  {key}\n");
+        }
+        if users == 0 || torrents == 0 {
+            text.push_str(&self.next_steps());
+        }
+        text
+    }
+
+    fn next_steps(&self) -> String {
+        let program = std::env::args().next().unwrap_or_else(|| "rollcall".to_owned());
+        let program = match self.data == Path::new("./data") {
+            true => program,
+            false => format!("{program} --data {}", self.data.display()),
+        };
+        format!(
+            "Next, in another terminal:\n  \
+             {program} user add --id 1\n  \
+             {program} torrent add FILE.torrent\n  \
+             {program} torrent announce-url --user 1\n  \
+             {program} user show 1\n  \
+             {program} friend add 1 2\n  \
+             {program} token 1\n\n\
+             Changes take effect within a second. Ctrl-C stops the server.\n\n"
+        )
+    }
+}

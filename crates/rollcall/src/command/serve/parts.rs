@@ -1,0 +1,216 @@
+//! What a server is made of: opened and warmed up before anybody is served, and ended in order.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::{Change, Gate, Store};
+use anyhow::Context;
+use domain::clock::SystemClock;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tracing::{error, warn};
+use tracker::secrets::Secrets;
+use tracker::server::Prepared;
+use tracker::traffic::TrafficSink;
+use tracker::udp::ConnectionIds;
+use tracker::{Ending, Eviction, Running, Tracker};
+
+use crate::backends;
+use crate::config::{Config, Name};
+use crate::engine::Engine;
+use crate::mirror_side;
+use crate::node::Node;
+use crate::replica_side::Replica;
+use crate::roles::{Role, Roles};
+use crate::site_keys_side::{self, Following};
+use crate::site_side::{Lent, OpenSite, ServingSite};
+use crate::take_over::{AllPorts, Goods, Predecessor};
+use crate::vouching::{self, Office};
+
+/// Everything that is needed to serve, open and warm. Nobody is served yet, and whoever served before goes on.
+pub(super) struct Opened {
+    pub(super) node: Node,
+    pub(super) predecessor: Option<Predecessor>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) front: Front,
+    pub(super) behind: Behind,
+}
+
+/// What will serve, as soon as it has sockets.
+pub(super) struct Front {
+    /// A tracker, and the connection ids it would give over UDP.
+    pub(super) prepared: Option<(Prepared, ConnectionIds)>,
+    pub(super) site: Option<OpenSite>,
+    /// Sockets, where they are not those of a predecessor.
+    pub(super) own_ports: Option<AllPorts>,
+}
+
+/// What serves.
+#[derive(Default)]
+pub(super) struct Serving {
+    pub(super) running: Option<Running>,
+    pub(super) site: Option<ServingSite>,
+    /// Copies of the sockets for whoever takes over, until they are offered.
+    pub(super) goods: Option<Goods>,
+}
+
+/// What runs behind the listeners.
+pub(super) struct Behind {
+    pub(super) store: Store,
+    pub(super) engine: Engine,
+    replica: Option<Replica>,
+    office: Option<Office>,
+    following: JoinHandle<()>,
+    stop_following: oneshot::Sender<()>,
+}
+
+impl Opened {
+    /// Opens everything. May be given up at any point.
+    pub(super) async fn open(
+        config: &Config,
+        data: &Path,
+        roles: &Roles,
+        take_over: bool,
+    ) -> anyhow::Result<Opened> {
+        let predecessor = match take_over {
+            true => Predecessor::find(data).await?,
+            false => None,
+        };
+        let name = config.journal.node_name.as_ref().map(Name::as_str);
+        let node = match &predecessor {
+            Some(_) => Node::succeed(data, name)?,
+            None => Node::take(data, name)?,
+        };
+        let store = Store::open(&config.database_url(data)).await?;
+        let (gate, unopened) = vouching::gate(config)?;
+        let gate = Arc::new(gate);
+        let follower = Following::load(config, &store, &gate).await?;
+        let mut engine = Engine::open(config, data, &node, roles, &gate).await?;
+        engine.keep_tidy(backends::open_whitelist(config, &store)?.store);
+        let notes = site_keys_side::keep_copies(config, roles, &store, &gate, &mut engine)?;
+        let prepared = match roles.include(Role::Tracker) {
+            true => Some(prepare_tracker(config, &gate, &engine)?),
+            false => None,
+        };
+        let tracker = prepared.as_ref().map(|(prepared, _)| Arc::clone(prepared.tracker()));
+        mirror_side::count_requests(config, tracker.as_ref(), &mut engine)?;
+        // Ports of its own are taken before anything else happens, so that one which is taken leaves nothing half done.
+        // Those of a predecessor are taken when everything is ready to serve.
+        let own_ports = match &predecessor {
+            Some(_) => None,
+            None => Some(AllPorts::open(config, roles, Goods::default())?),
+        };
+        let replica = match &tracker {
+            Some(tracker) => Some(Replica::warm_up(config, data, tracker, engine.journal()).await),
+            None => None,
+        };
+        let site = match roles.include(Role::Site) && !config.site.addr.is_empty() {
+            true => {
+                let lent = Lent {
+                    config,
+                    data,
+                    store: &store,
+                    gate: &gate,
+                    tracker: tracker.clone(),
+                    certificate: prepared.as_ref().and_then(|(prepared, _)| prepared.certificate()).cloned(),
+                    with_gateway: roles.include(Role::Gateway),
+                    follower: follower.counters(),
+                    site_keys: follower.figures(notes.as_ref()),
+                };
+                Some(OpenSite::open(lent, &mut engine).await?)
+            }
+            false => None,
+        };
+        let office = match &tracker {
+            Some(tracker) => Some(unopened.open(config, &store, &gate, Arc::clone(tracker)).await?),
+            None => None,
+        };
+        let (stop_following, stopped) = oneshot::channel::<()>();
+        let on_change = move |change| {
+            notes.iter().for_each(|notes| notes.note(change));
+            apply(change, tracker.as_deref());
+        };
+        let following = tokio::spawn(follower.run(on_change, stopped));
+        engine.begin_storing();
+        let front = Front { prepared, site, own_ports };
+        let behind = Behind { store, engine, replica, office, following, stop_following };
+        Ok(Opened { node, predecessor, gate, front, behind })
+    }
+}
+
+impl Serving {
+    /// Ends the listeners. The site first, since whoever uses it may ask about the tracker; but where another process
+    /// serves already, nothing more is accepted here from this moment on.
+    pub(super) async fn drain(self, ending: Ending) {
+        let Serving { running, site, goods } = self;
+        // A socket lives as long as its last copy.
+        drop(goods);
+        let tracker = |running: Running| tokio::task::spawn_blocking(move || running.drain(ending));
+        let (early, late) = match ending {
+            Ending::HandOver => (running.map(tracker), None),
+            Ending::Drain => (None, running),
+        };
+        if let Some(site) = site {
+            site.drain().await;
+        }
+        if let Some(draining) = early.or(late.map(tracker))
+            && let Err(reason) = draining.await
+        {
+            error!(%reason, "draining failed; some announces may not have been answered");
+        }
+    }
+}
+
+impl Behind {
+    /// Stores what was heard, and ends everything. The snapshot is for whoever serves next, unless somebody does already.
+    pub(super) async fn end(self, config: &Config, writes_snapshot: bool) {
+        // The follower ends as soon as its sender is gone.
+        drop(self.stop_following);
+        if let Some(office) = self.office {
+            office.close().await;
+        }
+        self.engine.drain(Duration::from_secs(config.tracker.drain_timeout_s.into())).await;
+        if let Some(replica) = self.replica {
+            replica.end(writes_snapshot).await;
+        }
+        let _ = self.following.await;
+        self.store.close().await;
+    }
+}
+
+/// A tracker without sockets, and the connection ids it would give over UDP.
+fn prepare_tracker(
+    config: &Config,
+    gate: &Arc<Gate>,
+    engine: &Engine,
+) -> anyhow::Result<(Prepared, ConnectionIds)> {
+    let settings = config.tracker_settings();
+    for address in settings.http_addresses.iter().filter(|address| !address.ip().is_loopback()) {
+        warn!(%address, "tracker.allow_plaintext: passkeys sent here can be read by whoever carries them");
+    }
+    let secrets = Secrets::draw().context("the system gives no random numbers")?;
+    let tracker = Arc::new(Tracker::new(
+        Arc::clone(gate),
+        Arc::new(SystemClock),
+        Arc::clone(engine.queue()) as Arc<dyn TrafficSink>,
+        settings.live.clone(),
+        &secrets,
+    ));
+    Ok((Prepared::new(&settings, tracker)?, secrets.connection_ids()))
+}
+
+/// Whoever is no longer allowed leaves the swarms at once, not when they would have expired.
+fn apply(change: Change, tracker: Option<&Tracker>) {
+    let Some(tracker) = tracker else { return };
+    match change {
+        Change::UserRemoved(user) => tracker.order_eviction(Eviction::User(user)),
+        Change::TorrentRemoved(info_hash) => tracker.order_eviction(Eviction::Torrent(info_hash)),
+        Change::ClientsChanged => tracker.order_eviction(Eviction::ForbiddenClients),
+        Change::PortsChanged => tracker.order_eviction(Eviction::BannedPorts),
+        Change::UserAdmitted(_)
+        | Change::TorrentAdmitted(_)
+        | Change::PasskeyChanged(_)
+        | Change::NameChanged(_) => {}
+    }
+}

@@ -1,0 +1,66 @@
+//! `rollcall torrent|user|client sync`: loads the site's keys in Redis from the database.
+
+use access::Store;
+use access::audit::Subject;
+use access::site_keys::sync::sync;
+use access::site_keys::{Kind, SyncOptions, SyncReport};
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use super::Desk;
+use super::recorded::record;
+use crate::cli::sync::SyncArgs;
+use crate::output::{Fields, yes_or_no};
+use crate::site_keys_side::site_keys;
+
+/// Runs it.
+pub async fn run(desk: &Desk, store: &Store, kind: Kind, args: SyncArgs) -> anyhow::Result<()> {
+    let keys = site_keys(&desk.config)?.context(
+        "there is no Redis to load keys into: set redis.url (without Redis, everything is kept in the data folder)",
+    )?;
+    let rows = match kind {
+        Kind::Torrents => store.count_torrents().await?,
+        Kind::Users => store.count_users().await?,
+        Kind::Clients => 0,
+    };
+    let bar = ProgressBar::new(rows);
+    let style = ProgressStyle::with_template("{bar:30} {pos} of {len} read  {elapsed}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let options = SyncOptions { flush: args.flush, is_dry: args.dry_run, allow_empty: args.allow_empty };
+    let syncing = sync(store, &keys, kind, options, |read| bar.set_position(read));
+    let report = match args.dry_run {
+        true => syncing.await?,
+        false => {
+            let record =
+                record("site_keys.sync", Subject::new("site_keys", kind.name())).with("flush", args.flush);
+            let tell = |record: access::audit::Record, report: &SyncReport| {
+                record.with("written", report.written).with("removed", report.removed)
+            };
+            desk.recorded(record, syncing, tell).await?
+        }
+    };
+    bar.finish_and_clear();
+    show(desk, kind, args, &report)
+}
+
+fn show(desk: &Desk, kind: Kind, args: SyncArgs, report: &SyncReport) -> anyhow::Result<()> {
+    let json = json!({
+        "kind": kind.name(),
+        "dry_run": args.dry_run,
+        "wanted": report.wanted,
+        "written": report.written,
+        "unchanged": report.unchanged,
+        "removed": report.removed,
+        "unknown": report.unknown,
+    });
+    let fields = Fields::default()
+        .with("keys of", kind.name())
+        .with("dry run", yes_or_no(args.dry_run))
+        .with("wanted", report.wanted)
+        .with("written", report.written)
+        .with("unchanged", report.unchanged)
+        .with("removed", report.removed)
+        .with("unknown, left", report.unknown);
+    Ok(desk.output.show(&json, &fields)?)
+}

@@ -1,0 +1,280 @@
+//! The tracker's Redis layout beside everything else: who keeps it, who listens for silent peers, and what each tracker
+//! tells of its requests.
+//!
+//! Every process with the role stands by; one of them keeps the layout at a time. Listening is cheap, so those who stand
+//! by listen as well, and do nothing about what they hear.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use access::Gate;
+use domain::{InfoHash, Passkey, PeerId, Seconds, TorrentId, UserId};
+use journal::{ConsumerSettings, Journal, OrderedConsumer, OrderedParts, Turn, View};
+use keyspace::listen::{Heard, ListenCounters, Listener, Wanted};
+use keyspace::{Lease, MirrorKey, MirrorNames, Redis, Trouble};
+use tokio::sync::watch;
+use tracing::{debug, warn};
+use tracker::Tracker;
+use views::mirror::{Directory, Found};
+use views::{Mirror, MirrorParts, MirrorSettings};
+
+use crate::backends::{RedisBackend, redis_backend, system_clock};
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::node::Node;
+
+/// After this long without a word, another process takes over.
+const LEASE_LENGTH: Duration = Duration::from_secs(10);
+const DAY_S: u32 = 24 * 60 * 60;
+/// How much later than the tracker the layout takes a peer for gone.
+const REAP_SLACK: Seconds = Seconds(10);
+/// How often the sweep takes a step.
+const STEP_EVERY: Duration = Duration::from_secs(1);
+/// Likewise, while peers are looked for whose end was missed.
+const HURRIED_STEP_EVERY: Duration = Duration::from_millis(50);
+/// How long further messages are waited for before peers are reaped together.
+const GATHER: Duration = Duration::from_millis(20);
+/// Peers reaped together, at most.
+const GATHERED_MAX: usize = 500;
+/// How often a tracker tells of its requests.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+
+/// The layout, and what there is to see of it.
+#[derive(Clone)]
+pub struct MirrorSide {
+    /// The layout.
+    pub mirror: Arc<Mirror>,
+    /// Its connection to Redis.
+    pub redis: Redis,
+    /// What was heard, once somebody listens.
+    pub listening: Arc<OnceLock<Arc<ListenCounters>>>,
+    turn: Arc<dyn Turn>,
+    hurry: Arc<watch::Sender<bool>>,
+}
+
+/// The gate knows everybody.
+struct GateDirectory(Arc<Gate>);
+
+impl Directory for GateDirectory {
+    fn user_of(&self, passkey: &Passkey) -> Option<UserId> {
+        self.0.user_of(passkey)
+    }
+
+    fn torrent_of(&self, info_hash: &InfoHash) -> Option<(TorrentId, InfoHash)> {
+        self.0.torrent(info_hash).map(|grant| (grant.id, grant.info_hash))
+    }
+
+    fn is_removed(&self, torrent: TorrentId, info_hash: &InfoHash) -> bool {
+        self.0.is_torrent_removed(torrent, info_hash)
+    }
+}
+
+impl Config {
+    /// Redis and the names of the layout in it, if there is to be one.
+    pub fn layout(&self) -> anyhow::Result<Option<(Redis, MirrorNames)>> {
+        let Some(RedisBackend { redis, .. }) = redis_backend(self)?.filter(|_| self.mirror.enabled) else {
+            return Ok(None);
+        };
+        let names = self.mirror.names(redis.mode())?;
+        Ok(Some((redis, names)))
+    }
+
+    /// Whether a layout is kept at all.
+    pub fn has_layout(&self) -> bool {
+        let has_redis = self.redis.url.as_str().is_some() || self.redis.host.is_some();
+        has_redis && self.mirror.enabled
+    }
+
+    fn mirror_settings(&self) -> MirrorSettings {
+        let (tracker, mirror) = (&self.tracker, &self.mirror);
+        // The tracker itself is to notice first, unless the site has a wish of its own.
+        let slack = if mirror.reap_after_s == 0 { REAP_SLACK } else { Seconds(0) };
+        let peer_grace = Seconds(tracker.peer_grace_s) + slack;
+        let usual = Seconds(tracker.announce_interval_s) + peer_grace;
+        MirrorSettings {
+            reap_after: if mirror.reap_after_s == 0 { usual } else { Seconds(mirror.reap_after_s) },
+            peer_grace,
+            group: mirror.group.as_str().to_owned(),
+            hit_and_run_active: Seconds(mirror.hit_and_run_active_s),
+            inactive_keep: Seconds(mirror.inactive_keep_days.saturating_mul(DAY_S)),
+            reconcile_torrents: mirror.reconcile_torrents_per_s as usize,
+            channel_expired: mirror.channel_expired.as_str().to_owned(),
+        }
+    }
+}
+
+impl MirrorSide {
+    /// Opens the layout; none if there is to be none. Nothing is asked of Redis yet.
+    pub fn open(
+        config: &Config,
+        node: &Node,
+        journal: &Arc<dyn Journal>,
+        gate: &Arc<Gate>,
+    ) -> anyhow::Result<Option<MirrorSide>> {
+        let Some((redis, names)) = config.layout()? else {
+            return Ok(None);
+        };
+        let process = node.process().to_string();
+        let turn: Arc<dyn Turn> =
+            Arc::new(Lease::new(redis.clone(), names.lease().to_owned(), process.clone(), LEASE_LENGTH));
+        let parts = MirrorParts {
+            redis: redis.clone(),
+            names,
+            journal: Arc::clone(journal),
+            turn: Arc::clone(&turn),
+            directory: Arc::new(GateDirectory(Arc::clone(gate))),
+            clock: system_clock(),
+        };
+        let mirror = Arc::new(Mirror::new(parts, config.mirror_settings(), format!("{process}.reaper")));
+        let hurry = Arc::new(watch::Sender::new(false));
+        Ok(Some(MirrorSide { mirror, redis, listening: Arc::default(), turn, hurry }))
+    }
+
+    /// What brings the journal's entries into it.
+    pub fn consumer(
+        &self,
+        journal: &Arc<dyn Journal>,
+        node: &Node,
+        settings: watch::Receiver<ConsumerSettings>,
+        stopped: watch::Receiver<bool>,
+    ) -> OrderedConsumer {
+        let parts = OrderedParts {
+            journal: Arc::clone(journal),
+            view: Arc::clone(&self.mirror) as Arc<dyn View>,
+            turn: Arc::clone(&self.turn),
+            process: node.process().clone(),
+        };
+        OrderedConsumer::new(parts, settings, stopped)
+    }
+
+    /// Hears which timeouts run out, and ends those peers (M6).
+    pub async fn listen(self, mut stopped: watch::Receiver<bool>) {
+        let wanted =
+            Wanted { expiring: vec![self.mirror.names().peer_timeout_pattern()], ..Wanted::default() };
+        let mut listener = self.redis.listen(wanted);
+        let _ = self.listening.set(listener.counters());
+        loop {
+            let expired = tokio::select! {
+                biased;
+                _ = stopped.wait_for(|stopped| *stopped) => return,
+                expired = self.gather(&mut listener) => expired,
+            };
+            if let Err(reason) = self.mirror.reap(&expired, Found::ByMessage).await {
+                warn!(%reason, "silent peers could not be ended yet; the sweep finds them");
+            }
+        }
+    }
+
+    /// The next few peers whose timeouts ran out.
+    async fn gather(&self, listener: &mut Listener) -> Vec<(TorrentId, PeerId)> {
+        let mut expired = Vec::new();
+        let mut heard = listener.next().await;
+        loop {
+            match heard {
+                Heard::Expired(key) => expired.extend(self.mirror.names().parse_peer_timeout(&key)),
+                // What was missed before is looked for.
+                Heard::Listening => {
+                    let _ = self.hurry.send_replace(true);
+                }
+                Heard::Gap | Heard::Said { .. } => {}
+            }
+            if expired.len() >= GATHERED_MAX {
+                return expired;
+            }
+            heard = match tokio::time::timeout(GATHER, listener.next()).await {
+                Ok(heard) => heard,
+                Err(_) => return expired,
+            };
+        }
+    }
+
+    /// Looks at all torrents in turn, in steps; faster after messages may have been missed.
+    /// What is half applied is left alone: it is about to be put right.
+    pub async fn sweep(self, settled: Arc<AtomicBool>, mut stopped: watch::Receiver<bool>) {
+        let mut is_hurried = false;
+        loop {
+            is_hurried |= self.hurry.send_replace(false);
+            let pause = if is_hurried { HURRIED_STEP_EVERY } else { STEP_EVERY };
+            tokio::select! {
+                biased;
+                _ = stopped.wait_for(|stopped| *stopped) => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            if !settled.load(Ordering::Acquire) {
+                continue;
+            }
+            match self.mirror.reconcile_step().await {
+                Ok(step) => is_hurried &= !step.is_round_over,
+                Err(reason) => {
+                    warn!(%reason, "the layout could not be checked; it is tried again");
+                    tokio::time::sleep(STEP_EVERY).await;
+                }
+            }
+        }
+    }
+}
+
+/// What a tracker has told of its requests.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    scrapes: u64,
+    requests: u64,
+}
+
+impl Tally {
+    fn of(tracker: &Tracker) -> Tally {
+        let counters = tracker.counters();
+        let requests = counters.answers_http.snapshot().count() + counters.answers_udp.snapshot().count();
+        Tally { scrapes: counters.scrapes.get(), requests }
+    }
+}
+
+/// Lets a tracker add its requests to the statistics once a second (M9), wherever the layout is kept. What a crash
+/// swallows is at most the last second.
+pub fn count_requests(
+    config: &Config,
+    tracker: Option<&Arc<Tracker>>,
+    engine: &mut Engine,
+) -> anyhow::Result<()> {
+    if let (Some((redis, names)), Some(tracker)) = (config.layout()?, tracker) {
+        let tracker = Arc::clone(tracker);
+        engine.add_until_stopped(|stopped| tell_requests(redis, names, tracker, stopped));
+    }
+    Ok(())
+}
+
+async fn tell_requests(
+    redis: Redis,
+    names: MirrorNames,
+    tracker: Arc<Tracker>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let mut told = Tally::default();
+    loop {
+        let is_end = tokio::select! {
+            biased;
+            _ = stopped.wait_for(|stopped| *stopped) => true,
+            () = tokio::time::sleep(TELL_EVERY) => false,
+        };
+        let now = Tally::of(&tracker);
+        tell(&redis, names.single(MirrorKey::StatsScrapes), now.scrapes, &mut told.scrapes).await;
+        tell(&redis, names.single(MirrorKey::StatsRequests), now.requests, &mut told.requests).await;
+        if is_end {
+            return;
+        }
+    }
+}
+
+async fn tell(redis: &Redis, key: String, now: u64, told: &mut u64) {
+    if now == *told {
+        return;
+    }
+    let mut command = redis::cmd("INCRBY");
+    command.arg(key).arg(now - *told);
+    match redis.query::<i64>(&command).await {
+        // Whether it was added nobody knows; once too little is better than twice.
+        Ok(_) | Err(Trouble::Unanswered { .. }) => *told = now,
+        Err(reason) => debug!(%reason, "requests could not be told; they are told later"),
+    }
+}

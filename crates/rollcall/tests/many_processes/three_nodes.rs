@@ -1,0 +1,166 @@
+//! Three trackers on one Redis, real clients on different ones, and a node killed every few seconds: files arrive, the
+//! nodes agree, and accounts are exact.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use domain::Passkey;
+use domain::clock::Stopwatch;
+use testkit::clients::{Aria2, Assignment, Client, Libtorrent, Role, StartClient, Transmission};
+use testkit::{
+    Family, Fsync, Moved, RedisServer, Server, ServerBuilder, SwarmCounts, TorrentFile, eventually,
+    eventually_equal,
+};
+
+use crate::site::{Database, DatabaseKind, PATIENCE, Site, builder, quoted};
+
+const PAYLOAD_BYTES: usize = 1536 * 1024;
+/// Kills, at the least; as many more as the transfers take.
+const KILLS_MIN: usize = 5;
+/// How long a killed node stays away.
+const AWAY: Duration = Duration::from_millis(600);
+/// How long the transfers may take in all.
+const TRANSFER_LIMIT: Duration = Duration::from_secs(120);
+
+/// Kinds of clients, the first of which has the file. Transmission takes connections on loopback, and makes none; and it
+/// announces to all trackers of a torrent at once.
+const CLIENTS: [StartClient; 4] = [Libtorrent::start, Aria2::start, Transmission::start, Libtorrent::start];
+
+struct Nodes {
+    /// The first node does everything, the second keeps accounts, too, the third only hears announces.
+    site: Site,
+    others: [Server; 2],
+    torrent: TorrentFile,
+    users: Vec<Passkey>,
+    watcher: Passkey,
+}
+
+impl Nodes {
+    fn start() -> Nodes {
+        let redis = RedisServer::builder().append_only(Fsync::Always).start();
+        let database = Database::start(DatabaseKind::Postgres);
+        let url = database.url().unwrap();
+        let node = || -> ServerBuilder {
+            builder()
+                .set("redis.url", quoted(&redis.url()))
+                .set("database.url", quoted(&url))
+                .set("tracker.announce_interval_s", 5)
+                .set("tracker.min_announce_interval_s", 1)
+                .set("tracker.peer_grace_s", 60)
+        };
+        let server = node().start();
+        let others = ["tracker,ledger,activity", "tracker"].map(|roles| node().roles(roles).start());
+        let site = Site { server, companion: None, redis: Some(redis), database };
+        let torrent = TorrentFile::random("payload.bin", PAYLOAD_BYTES, 3);
+        let users = (1..=CLIENTS.len() as u64).map(|id| site.server.add_user(id)).collect();
+        let watcher = site.server.add_user(99);
+        site.server.add_torrent(&torrent, &watcher);
+        let nodes = Nodes { site, others, torrent, users, watcher };
+        for index in 0..3 {
+            eventually("every node to know the torrent", PATIENCE, || {
+                nodes.node(index).try_scrape(&nodes.watcher, &nodes.torrent.info_hash()).ok().flatten()
+            });
+        }
+        nodes
+    }
+
+    fn node(&self, index: usize) -> &Server {
+        [&self.site.server, &self.others[0], &self.others[1]][index]
+    }
+
+    fn node_mut(&mut self, index: usize) -> &mut Server {
+        match index {
+            0 => &mut self.site.server,
+            other => &mut self.others[other - 1],
+        }
+    }
+
+    /// Every client knows all nodes, and begins with another one.
+    fn start_client(&self, number: usize) -> Box<dyn Client> {
+        let url =
+            |index: usize| self.node(index % 3).announce_url("http", Family::V4, &self.users[number], true);
+        let trackers = (number..number + 3).map(url).collect();
+        let role = if number == 0 { Role::Seeder } else { Role::Leecher };
+        CLIENTS[number](&Assignment { torrent: &self.torrent, trackers, role, family: Family::V4 })
+    }
+
+    /// Waits until every node says: so many seeders, leechers and completed.
+    #[track_caller]
+    fn wait_counts(&self, expected: (i64, i64, i64)) {
+        for index in 0..3 {
+            eventually_equal((index, expected), PATIENCE, || {
+                let SwarmCounts { complete, incomplete, downloaded } =
+                    self.node(index).scrape(&self.watcher, &self.torrent.info_hash());
+                (index, (complete, incomplete, downloaded))
+            });
+        }
+    }
+
+    /// What each user's client said it had moved when it was last heard, by whichever node.
+    fn claimed(&self) -> BTreeMap<u64, Moved> {
+        let listed = self.site.redis().cli(&["XRANGE", "tracker:traffic", "-", "+"]);
+        let mut claimed: BTreeMap<u64, Moved> = BTreeMap::new();
+        let mut lines = listed.lines();
+        let mut user = None;
+        while let Some(line) = lines.next() {
+            let is_id = |line: &str| line.split('-').all(|part| part.parse::<u64>().is_ok());
+            if line.contains('-') && is_id(line) {
+                user = None;
+                continue;
+            }
+            let value = lines.next().unwrap();
+            let number = || value.parse::<u128>().unwrap();
+            match line {
+                "passkey" => user = self.users.iter().position(|known| known.to_string() == value),
+                "up" | "down" => {
+                    let of_user = claimed.entry(user.unwrap() as u64 + 1).or_default();
+                    let place = if line == "up" { &mut of_user.uploaded } else { &mut of_user.downloaded };
+                    *place = number().max(*place);
+                }
+                _ => {}
+            }
+        }
+        claimed
+    }
+}
+
+#[test]
+fn t3_real_clients_on_three_nodes_of_which_one_is_always_dying() {
+    let mut nodes = Nodes::start();
+    let mut clients: Vec<Box<dyn Client>> =
+        (0..CLIENTS.len()).map(|number| nodes.start_client(number)).collect();
+    let transferring = Stopwatch::start();
+    let mut kills = 0;
+    loop {
+        let victim = kills % 3;
+        nodes.node_mut(victim).kill();
+        std::thread::sleep(AWAY);
+        nodes.node_mut(victim).start_again();
+        kills += 1;
+        if kills >= KILLS_MIN && clients.iter_mut().all(|client| client.has_whole_file()) {
+            break;
+        }
+        assert!(transferring.elapsed() < TRANSFER_LIMIT, "the file did not arrive in time");
+    }
+    eprintln!("{kills} kills in {:?}", transferring.elapsed());
+    for client in &clients[1..] {
+        nodes.torrent.assert_intact_in(client.download_folder());
+    }
+    clients.iter_mut().for_each(|client| client.announce_now());
+    nodes.wait_counts((4, 0, 3));
+    clients.iter_mut().for_each(|client| client.leave());
+    nodes.wait_counts((0, 0, 3));
+
+    let end = nodes.site.settle();
+    nodes.site.assert_nothing_failed(&end);
+    let claimed = nodes.claimed();
+    let books = nodes.site.books();
+    crate::site::books::assert_same("user", &claimed, &books.users);
+    for leecher in 2..=4 {
+        assert!(books.users[&leecher].downloaded >= PAYLOAD_BYTES as u128, "{:?}", books.users[&leecher]);
+    }
+    // Who says `completed` to several nodes within the time that they take to hear of each other has said it to each.
+    let completions = |user| books.completions[&(user, 1)];
+    assert_eq!((completions(2), completions(4)), (1, 1));
+    assert!((1..=3).contains(&completions(3)), "{}", completions(3));
+}

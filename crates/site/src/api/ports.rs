@@ -1,0 +1,132 @@
+//! Ports that nobody may listen on.
+
+use std::sync::Arc;
+
+use access::audit::Subject;
+use access::keys::Authenticated;
+use access::{BannedPorts, PortRange};
+use axum::extract::State;
+use axum::{Extension, Json};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use super::{Change, recorded};
+use crate::app::Routes;
+use crate::extract::{Named, Said};
+use crate::problem::{Problem, ProblemBody};
+use crate::site::Site;
+
+/// The longest reason that is taken.
+const REASON_CHARS_MAX: usize = 200;
+
+pub(super) fn readable() -> Routes {
+    Routes::new().routes(routes!(list))
+}
+
+pub(super) fn changeable() -> Routes {
+    Routes::new().routes(routes!(ban, allow))
+}
+
+/// Ports in a row on which nobody may listen.
+#[derive(Serialize, ToSchema)]
+#[schema(as = BannedPorts)]
+struct BannedPortsShown {
+    /// The first.
+    first: u16,
+    /// The last; the same as the first where it is only one.
+    last: u16,
+    /// Why, for people.
+    reason: String,
+}
+
+impl BannedPortsShown {
+    fn of(ban: &BannedPorts) -> BannedPortsShown {
+        BannedPortsShown { first: ban.range.first(), last: ban.range.last(), reason: ban.reason.clone() }
+    }
+}
+
+/// Why ports are banned.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct BanSaid {
+    /// For people; clients are not told.
+    #[serde(default)]
+    #[schema(max_length = 200, pattern = "^[^\\x00]*$")]
+    reason: String,
+}
+
+/// Two ports name what lies between them, whichever comes first.
+fn range_of(one: u16, other: u16) -> Result<PortRange, Problem> {
+    PortRange::new(one.min(other), one.max(other)).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+/// Which ports are banned
+///
+/// A client that listens on one of them is refused, with the advice to choose another.
+#[utoipa::path(
+    get, path = "/api/v1/ports", tag = "clients",
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "All of them, by their numbers", body = Vec<BannedPortsShown>),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn list(State(site): State<Arc<Site>>) -> Result<Json<Vec<BannedPortsShown>>, Problem> {
+    Ok(Json(site.parts.store.list_banned_ports().await?.iter().map(BannedPortsShown::of).collect()))
+}
+
+/// Bans ports; peers that listen there leave their swarms
+#[utoipa::path(
+    put, path = "/api/v1/ports/{first}/{last}", tag = "clients", request_body = BanSaid,
+    params(
+        ("first" = u16, Path, description = "The first port", minimum = 1, maximum = 65535),
+        ("last" = u16, Path, description = "The last port", minimum = 1, maximum = 65535),
+    ),
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 200, description = "What holds now", body = BannedPortsShown),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn ban(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Named((first, last)): Named<(u16, u16)>,
+    Said(said): Said<BanSaid>,
+) -> Result<Json<BannedPortsShown>, Problem> {
+    let range = range_of(first, last)?;
+    if said.reason.chars().count() > REASON_CHARS_MAX || said.reason.contains('\0') {
+        return Err(Problem::bad_request(format!(
+            "reason must be at most {REASON_CHARS_MAX} characters, without NUL"
+        )));
+    }
+    let change = Change::new("port.ban", Subject::new("port", range)).with("reason", &*said.reason);
+    recorded(&site, &caller, change, site.parts.store.ban_ports(range, &said.reason)).await?;
+    Ok(Json(BannedPortsShown::of(&BannedPorts { range, reason: said.reason })))
+}
+
+/// Allows ports again; a banned range that reaches further is cut
+#[utoipa::path(
+    delete, path = "/api/v1/ports/{first}/{last}", tag = "clients",
+    params(
+        ("first" = u16, Path, description = "The first port", minimum = 1, maximum = 65535),
+        ("last" = u16, Path, description = "The last port", minimum = 1, maximum = 65535),
+    ),
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 204, description = "Done"),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn allow(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Named((first, last)): Named<(u16, u16)>,
+) -> Result<StatusCode, Problem> {
+    let range = range_of(first, last)?;
+    let change = Change::new("port.allow", Subject::new("port", range));
+    recorded(&site, &caller, change, site.parts.store.allow_ports(range)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,151 @@
+//! Swarms as bytes, so that they outlive the process: what a shard holds, swarm by swarm.
+//!
+//! All numbers are little-endian. A swarm is its infohash, its snatches (4 bytes), the number of its peers (4 bytes) and
+//! the peers. A peer is its user, totals (8 bytes each), peer id (20), key, last announce, run and facts (4 bytes each);
+//! then its IPv4 address (6) and its IPv6 address (18), as far as the facts say that it has them.
+//!
+//! # Deliberately absent
+//!
+//! Checksums, versions and files: whoever stores the bytes sees to it that they come back as they were. Should they not,
+//! reading them says so and never panics.
+
+use domain::{ClientKey, InfoHash, PeerId, RunId, UnixTime, UserId};
+
+use crate::members::Member;
+use crate::peer::Peer;
+use crate::place::Place;
+
+/// The bytes are no copy of a shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes are no copy of a shard")]
+pub struct BadCopy;
+
+/// What was brought back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Swarms.
+    pub swarms: u64,
+    /// Peers.
+    pub peers: u64,
+    /// Peers for which there was no room, or that were there already.
+    pub left_out: u64,
+}
+
+const IS_SEEDER: u32 = 1 << 0;
+const HAS_COMPLETED: u32 = 1 << 1;
+const LAST_WAS_V6: u32 = 1 << 2;
+const HEARD_ELSEWHERE: u32 = 1 << 3;
+const HAS_V4: u32 = 1 << 4;
+const HAS_V6: u32 = 1 << 5;
+/// The upper half holds the seconds since the other address family was heard; all ones mean never.
+const OTHER_FAMILY_SHIFT: u32 = 16;
+const OTHER_FAMILY_NEVER: u32 = 0xffff;
+
+/// What comes before the peers of a swarm.
+pub(crate) struct SwarmHead {
+    pub(crate) info_hash: InfoHash,
+    pub(crate) snatches: u32,
+    pub(crate) peers: u32,
+}
+
+impl SwarmHead {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.info_hash.0);
+        out.extend_from_slice(&self.snatches.to_le_bytes());
+        out.extend_from_slice(&self.peers.to_le_bytes());
+    }
+
+    pub(crate) fn read(bytes: &mut Bytes<'_>) -> Result<SwarmHead, BadCopy> {
+        Ok(SwarmHead { info_hash: InfoHash(bytes.take()?), snatches: bytes.u32()?, peers: bytes.u32()? })
+    }
+}
+
+/// A peer with everything that is known of it.
+pub(crate) struct PeerCopy {
+    pub(crate) peer: Peer,
+    pub(crate) member: Member,
+    pub(crate) is_seeder: bool,
+}
+
+impl PeerCopy {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let PeerCopy { peer, member, is_seeder } = self;
+        let place = peer.place;
+        let fact = |holds: bool, bit: u32| if holds { bit } else { 0 };
+        let facts = fact(*is_seeder, IS_SEEDER)
+            | fact(place.has_completed(), HAS_COMPLETED)
+            | fact(place.last_was_v6(), LAST_WAS_V6)
+            | fact(place.was_heard_elsewhere(), HEARD_ELSEWHERE)
+            | fact(member.has_v4(), HAS_V4)
+            | fact(member.has_v6(), HAS_V6)
+            | place.other_family_s().unwrap_or(OTHER_FAMILY_NEVER) << OTHER_FAMILY_SHIFT;
+        for number in [peer.user.get(), peer.uploaded, peer.downloaded] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&peer.peer_id.0);
+        for number in [peer.key.0, peer.last_announce.0, peer.run.0, facts] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        if member.has_v4() {
+            out.extend_from_slice(&member.v4);
+        }
+        if member.has_v6() {
+            out.extend_from_slice(&member.v6);
+        }
+    }
+
+    pub(crate) fn read(bytes: &mut Bytes<'_>, swarm: u32) -> Result<PeerCopy, BadCopy> {
+        let user = UserId::new(bytes.u64()?).ok_or(BadCopy)?;
+        let (uploaded, downloaded) = (bytes.u64()?, bytes.u64()?);
+        let peer_id = PeerId(bytes.take()?);
+        let (key, last_announce, run) = (bytes.u32()?, bytes.u32()?, bytes.u32()?);
+        let facts = bytes.u32()?;
+        let member = Member {
+            slot: 0,
+            v4: if facts & HAS_V4 > 0 { bytes.take()? } else { [0; 6] },
+            v6: if facts & HAS_V6 > 0 { bytes.take()? } else { [0; 18] },
+        };
+        let peer = Peer {
+            user,
+            uploaded,
+            downloaded,
+            place: place_of(facts, swarm),
+            peer_id,
+            key: ClientKey(key),
+            last_announce: UnixTime(last_announce),
+            run: RunId(run),
+        };
+        Ok(PeerCopy { peer, member, is_seeder: facts & IS_SEEDER > 0 })
+    }
+}
+
+fn place_of(facts: u32, swarm: u32) -> Place {
+    let mut place = Place::in_swarm(swarm);
+    if facts & HAS_COMPLETED > 0 {
+        place.set_completed();
+    }
+    place.set_last_was_v6(facts & LAST_WAS_V6 > 0);
+    place.set_heard_elsewhere(facts & HEARD_ELSEWHERE > 0);
+    let other_family_s = facts >> OTHER_FAMILY_SHIFT;
+    place.set_other_family_s((other_family_s != OTHER_FAMILY_NEVER).then_some(other_family_s));
+    place
+}
+
+/// Bytes that are read from the front.
+pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+
+impl Bytes<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], BadCopy> {
+        let (taken, rest) = self.0.split_first_chunk::<N>().ok_or(BadCopy)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn u32(&mut self) -> Result<u32, BadCopy> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, BadCopy> {
+        self.take().map(u64::from_le_bytes)
+    }
+}

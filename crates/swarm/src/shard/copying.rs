@@ -1,0 +1,90 @@
+//! A shard's swarms as bytes, and back (see [`crate::copy`]).
+
+use domain::{InfoHash, UserId};
+
+use super::Shard;
+use crate::announce::{CLIENTS_PER_USER_MAX, Rules};
+use crate::copy::{BadCopy, Bytes, PeerCopy, Restored, SwarmHead};
+use crate::place;
+
+/// Most peers have one address.
+const BYTES_PER_PEER: usize = 76;
+
+impl Shard {
+    /// Writes everything that is known, behind what `out` holds.
+    pub(crate) fn copy_to(&self, out: &mut Vec<u8>) {
+        out.reserve(self.peer_count() * BYTES_PER_PEER);
+        for slot in self.swarm_by_hash.iter() {
+            let swarm = &self.swarms[*slot];
+            let members = swarm.members.all();
+            if members.is_empty() && swarm.snatches == 0 {
+                continue;
+            }
+            let head = SwarmHead {
+                info_hash: swarm.info_hash,
+                snatches: swarm.snatches,
+                peers: members.len() as u32,
+            };
+            head.write(out);
+            for member in members {
+                let peer = self.peers[member.slot];
+                let is_seeder = swarm.members.is_seeder(peer.position());
+                PeerCopy { peer, member: *member, is_seeder }.write(out);
+            }
+        }
+    }
+
+    /// Brings back one swarm; the peers follow in `bytes`. A peer that is overdue is brought back too: that it is gone
+    /// is for the wheel to find, so that it is written down. What is there already stays as it is.
+    pub(crate) fn restore(
+        &mut self,
+        hash_of_torrent: u64,
+        head: &SwarmHead,
+        bytes: &mut Bytes<'_>,
+        rules: &Rules,
+        mut on_peer: impl FnMut(&InfoHash, UserId),
+    ) -> Result<Restored, BadCopy> {
+        let mut restored = Restored { swarms: 1, ..Restored::default() };
+        let swarm = self.find_or_open_swarm(hash_of_torrent, &head.info_hash, true).ok().flatten();
+        if let Some(swarm) = swarm {
+            self.raise_snatches(swarm, head.snatches);
+        }
+        for _ in 0..head.peers {
+            let copy = PeerCopy::read(bytes, swarm.unwrap_or_default())?;
+            if swarm.is_some_and(|swarm| self.restore_peer(swarm, &copy, rules)) {
+                on_peer(&head.info_hash, copy.peer.user);
+                restored.peers += 1;
+            } else {
+                restored.left_out += 1;
+            }
+        }
+        Ok(restored)
+    }
+
+    fn restore_peer(&mut self, swarm: u32, copy: &PeerCopy, rules: &Rules) -> bool {
+        let own = self.own_peers(swarm, copy.peer.user);
+        let is_there = self.find_client(&own, &copy.peer.peer_id, copy.peer.key).is_some();
+        let is_full = own.count >= CLIENTS_PER_USER_MAX
+            || self.swarms[swarm].members.all().len() >= place::PEERS_PER_SWARM_MAX;
+        if is_there || is_full {
+            return false;
+        }
+        let had_slot = self.any_leeches(&own);
+        let slot = self.admit(copy.peer, copy.member, rules);
+        self.set_seeder(slot, copy.is_seeder);
+        self.settle_slot(had_slot, swarm, copy.peer.user);
+        true
+    }
+
+    /// Notes that a torrent was completed at least so often.
+    pub(crate) fn raise_snatches_of(&mut self, hash_of_torrent: u64, info_hash: &InfoHash, snatches: u32) {
+        if let Ok(Some(swarm)) = self.find_or_open_swarm(hash_of_torrent, info_hash, snatches > 0) {
+            self.raise_snatches(swarm, snatches);
+        }
+    }
+
+    fn raise_snatches(&mut self, swarm: u32, snatches: u32) {
+        let known = &mut self.swarms[swarm].snatches;
+        *known = (*known).max(snatches);
+    }
+}

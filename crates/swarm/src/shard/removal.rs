@@ -1,0 +1,65 @@
+//! Peers that leave because an operator says so: with their torrent, by whose they are, by where they listen.
+
+use domain::{InfoHash, PeerId, UserId};
+
+use super::Shard;
+use crate::announce::Departure;
+use crate::peer::Peer;
+
+impl Shard {
+    /// Takes out a torrent with all its peers.
+    pub(crate) fn remove_torrent(
+        &mut self,
+        hash_of_torrent: u64,
+        info_hash: &InfoHash,
+        mut departed: impl FnMut(Departure),
+    ) {
+        let swarms = &self.swarms;
+        let Ok(entry) =
+            self.swarm_by_hash.find_entry(hash_of_torrent, |slot| swarms[*slot].info_hash == *info_hash)
+        else {
+            return;
+        };
+        let swarm = entry.remove().0;
+        while let Some(member) = self.swarms[swarm].members.all().last() {
+            let slot = member.slot;
+            departed(self.departure(slot));
+            self.leave(slot);
+        }
+        self.swarms.release(swarm);
+    }
+
+    /// Takes out all peers for which `is_out` holds. Reads every record of the shard: for rare orders of an operator.
+    pub(crate) fn remove_peers(
+        &mut self,
+        is_out: impl Fn(UserId, &PeerId) -> bool,
+        mut departed: impl FnMut(Departure),
+    ) {
+        let slots: Vec<u32> =
+            self.living().filter(|(_, peer)| is_out(peer.user, &peer.peer_id)).map(|(s, _)| s).collect();
+        for slot in slots {
+            departed(self.departure(slot));
+            self.leave(slot);
+        }
+    }
+
+    /// Takes out all peers with an address whose port `is_banned`. Reads every record of the shard.
+    pub(crate) fn remove_peers_on_ports(
+        &mut self,
+        is_banned: impl Fn(u16) -> bool,
+        mut departed: impl FnMut(Departure),
+    ) {
+        let is_out = |(_, peer): &(u32, &Peer)| {
+            let member = &self.swarms[peer.swarm()].members.all()[peer.position() as usize];
+            [member.address_v4(), member.address_v6()]
+                .iter()
+                .flatten()
+                .any(|address| is_banned(address.port()))
+        };
+        let slots: Vec<u32> = self.living().filter(is_out).map(|(slot, _)| slot).collect();
+        for slot in slots {
+            departed(self.departure(slot));
+            self.leave(slot);
+        }
+    }
+}

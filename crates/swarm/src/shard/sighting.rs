@@ -1,0 +1,29 @@
+//! A shard's peers as an operator sees them.
+
+use domain::InfoHash;
+
+use super::Shard;
+use crate::members::Member;
+use crate::sight::PeerSight;
+
+impl Shard {
+    /// All peers of one torrent.
+    pub(crate) fn sight(&self, hash_of_torrent: u64, info_hash: &InfoHash) -> Vec<PeerSight> {
+        let Some(swarm) = self.find_swarm(hash_of_torrent, info_hash) else { return Vec::new() };
+        let members = &self.swarms[swarm].members;
+        let seen = |(position, member): (usize, &Member)| {
+            let peer = &self.peers[member.slot];
+            PeerSight {
+                user: peer.user,
+                peer_id: peer.peer_id,
+                is_seeding: members.is_seeder(position as u32),
+                v4: member.address_v4(),
+                v6: member.address_v6(),
+                uploaded: peer.uploaded,
+                downloaded: peer.downloaded,
+                last_announce: peer.last_announce,
+            }
+        };
+        members.all().iter().enumerate().map(seen).collect()
+    }
+}

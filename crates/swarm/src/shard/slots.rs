@@ -1,0 +1,74 @@
+//! Slots for leeching, as a shard takes them and gives them back (see [`crate::leeching`]).
+
+use domain::UserId;
+
+use super::{OwnPeers, Shard};
+use crate::announce::{Announce, AnnounceError};
+use crate::leeching::SlotLimits;
+
+impl Shard {
+    /// Counts everybody who leeches here, and from now on every change.
+    pub(crate) fn begin_counting(&mut self) {
+        if self.counts_leeching {
+            return;
+        }
+        self.counts_leeching = true;
+        let leeching: Vec<(u32, UserId, u32)> = self
+            .living()
+            .filter(|(slot, _)| self.is_leeching(*slot))
+            .map(|(slot, peer)| (peer.swarm(), peer.user, slot))
+            .collect();
+        for (swarm, user, slot) in leeching {
+            // A user with several leeching clients counts with the first of them.
+            let own = self.own_peers(swarm, user);
+            if own.slots().iter().copied().find(|slot| self.is_leeching(*slot)) == Some(slot) {
+                self.leeching.take_anyway(user);
+            }
+        }
+    }
+
+    /// Whether any of these peers of one user leeches.
+    pub(super) fn any_leeches(&self, own: &OwnPeers) -> bool {
+        own.slots().iter().any(|slot| self.is_leeching(*slot))
+    }
+
+    /// Lets an announce go on if it leeches nothing new, or if there is a slot for it, which it takes: nothing that can
+    /// fail may follow. Tells whether the user has a slot for this torrent from now on.
+    pub(super) fn claim_slot(
+        &mut self,
+        swarm: u32,
+        own: &OwnPeers,
+        announce: &Announce,
+    ) -> Result<bool, AnnounceError> {
+        let SlotLimits { of_user, of_torrent } = announce.slots;
+        if !self.counts_leeching && of_torrent.is_none() {
+            return Ok(false);
+        }
+        let has_slot = self.any_leeches(own);
+        if has_slot || announce.is_seeder() {
+            return Ok(has_slot);
+        }
+        if let Some(limit) = of_torrent.filter(|limit| self.swarms[swarm].members.leecher_count() >= *limit) {
+            return Err(AnnounceError::TorrentFull { limit });
+        }
+        if self.counts_leeching {
+            self.leeching.take(announce.user, of_user)?;
+        }
+        Ok(true)
+    }
+
+    /// Brings the count in line with the swarm, after it changed: takes a slot, whatever the limit, or gives it back.
+    /// `had_slot` is what [`Shard::any_leeches`] said before, or [`Shard::claim_slot`].
+    pub(super) fn settle_slot(&mut self, had_slot: bool, swarm: u32, user: UserId) {
+        if !self.counts_leeching || had_slot == self.any_leeches(&self.own_peers(swarm, user)) {
+            return;
+        }
+        if had_slot { self.leeching.give_back(user) } else { self.leeching.take_anyway(user) }
+    }
+
+    /// Whether this peer leeches.
+    pub(super) fn is_leeching(&self, slot: u32) -> bool {
+        let peer = &self.peers[slot];
+        !self.swarms[peer.swarm()].members.is_seeder(peer.position())
+    }
+}

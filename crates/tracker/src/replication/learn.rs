@@ -1,0 +1,79 @@
+//! An entry of the journal as the swarms learn it, if whoever it is about is let in here.
+
+use std::time::Duration;
+
+use domain::{AnnounceEvent, ClientKey, InfoHash, TorrentId, UserId};
+use journal::TrafficEntry;
+use swarm::{Heard, HeardTotals, Learnt};
+
+use crate::pipeline::Tracker;
+
+impl Tracker {
+    /// Takes in an entry that another node wrote, or this one in a former life, or another producer; none if it is
+    /// about somebody or something that is not let in here.
+    pub fn learn(&self, entry: &TrafficEntry) -> Option<Learnt> {
+        let heard = self.heard(entry)?;
+        let now = self.now();
+        if !is_end(entry) && entry.at <= now {
+            // A client that announced elsewhere may scrape here.
+            self.note_address(entry.ip, entry.at);
+        }
+        Some(self.swarms().learn(&heard, now, &self.expiry_rules(now)))
+    }
+
+    /// How long ago the journal was last read to its end; none before the first time.
+    pub fn replication_lag(&self) -> Option<Duration> {
+        self.counters().replication.lag_ms(self.now_ms()).map(Duration::from_millis)
+    }
+
+    /// Notes that a torrent was completed at least so often, as somebody else has counted.
+    pub fn note_completions(&self, torrent: TorrentId, count: u64) {
+        if let Some(info_hash) = self.gate().info_hash_of(torrent) {
+            self.swarms().raise_snatches(&info_hash, u32::try_from(count).unwrap_or(u32::MAX));
+        }
+    }
+
+    fn heard(&self, entry: &TrafficEntry) -> Option<Heard> {
+        Some(Heard {
+            info_hash: self.admit_heard_torrent(entry)?,
+            user: self.admit_heard_user(entry)?,
+            peer_id: entry.peer_id,
+            key: entry.key.unwrap_or(ClientKey::NONE),
+            ip: entry.ip,
+            port: entry.port,
+            left: entry.left,
+            event: entry.event,
+            cause: entry.cause,
+            at: entry.at,
+            since_last: entry.since_last,
+            totals: entry.totals.map(|totals| HeardTotals {
+                run: totals.session.run,
+                uploaded: totals.uploaded,
+                downloaded: totals.downloaded,
+            }),
+        })
+    }
+
+    /// A torrent or user that this gate does not know is believed where another tracker of ours has let it in: the gate
+    /// may hear of it a moment later.
+    fn admit_heard_torrent(&self, entry: &TrafficEntry) -> Option<InfoHash> {
+        match self.gate().torrent(&entry.info_hash) {
+            Some(torrent) => (torrent.enabled || is_end(entry)).then_some(torrent.info_hash),
+            None => entry.node.map(|_| entry.info_hash),
+        }
+    }
+
+    fn admit_heard_user(&self, entry: &TrafficEntry) -> Option<UserId> {
+        let by_passkey = || entry.passkey.and_then(|passkey| self.gate().user_of(&passkey));
+        let user = entry.user.or_else(by_passkey)?;
+        let gate = self.gate();
+        let is_out =
+            gate.is_barred(user) || !gate.allows_client(&entry.peer_id) || !gate.allows_port(entry.port);
+        (!is_out || is_end(entry)).then_some(user)
+    }
+}
+
+/// Whoever leaves may always do so.
+fn is_end(entry: &TrafficEntry) -> bool {
+    entry.event == AnnounceEvent::Stopped
+}

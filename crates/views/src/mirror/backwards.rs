@@ -1,0 +1,59 @@
+//! A journal whose ids went back: after a failover to a server whose clock is behind, or after the stream was deleted. Its
+//! new entries are behind our watermarks and would be taken for old ones, for as long as that lasts.
+//!
+//! A watermark that is greater than every id that the journal ever gave cannot be of this journal: it is taken back, and
+//! the entries are applied.
+
+use std::sync::atomic::Ordering;
+
+use domain::TorrentId;
+use journal::{Batch, EntryId, Lane};
+use keyspace::{read_reply, scripts};
+use redis::Pipeline;
+
+use super::Mirror;
+use super::fold::Folded;
+use crate::error::ViewsError;
+
+impl Mirror {
+    /// Takes back the watermarks of these torrents that no entry of the journal can have set. True if there were any:
+    /// then the batch has to be applied again. Asked only where entries were taken for old ones.
+    pub(super) async fn follow_backwards(
+        &self,
+        batch: &Batch<'_>,
+        folded: &Folded,
+    ) -> Result<bool, ViewsError> {
+        let newest = self.parts.journal.status(Lane::Traffic).await?.last.unwrap_or(EntryId::ZERO);
+        // What did not come from this journal says nothing about it.
+        if batch.arrivals.last().is_none_or(|last| last.id > newest) {
+            return Ok(false);
+        }
+        let torrents: Vec<TorrentId> = folded.torrents.iter().map(|work| work.target.torrent).collect();
+        let mut pipeline = Pipeline::new();
+        for torrent in &torrents {
+            pipeline.cmd("HGET").arg(self.names().own(*torrent)).arg("w");
+        }
+        let mut taken_back = 0;
+        for (torrent, reply) in torrents.iter().zip(self.redis().pipeline(&pipeline).await) {
+            // A key that holds something else was seen to before.
+            let Ok(Some(mark)) = read_reply::<Option<String>>(reply) else { continue };
+            if mark.parse::<EntryId>().is_ok_and(|mark| mark > newest) {
+                taken_back += u64::from(self.take_back(*torrent, &mark).await?);
+            }
+        }
+        if taken_back > 0 {
+            tracing::warn!(torrents = taken_back, %newest, "the journal's ids went back; watermarks are taken back");
+            self.counting.went_back(taken_back);
+            // How far we had got in the other one says nothing any longer.
+            self.reaping.applied_ms.store(0, Ordering::Relaxed);
+        }
+        Ok(taken_back > 0)
+    }
+
+    async fn take_back(&self, torrent: TorrentId, mark: &str) -> Result<bool, ViewsError> {
+        let own = self.names().own(torrent);
+        let mut call = scripts::MIRROR_MEND.call(&[&own]);
+        call.arg(mark).arg(2).arg("HSET").arg(1).arg("w").arg(EntryId::ZERO.to_string());
+        Ok(self.redis().query::<i64>(&call).await? > 0)
+    }
+}

@@ -1,0 +1,217 @@
+//! Peers that fell silent (M6): an entry in the journal ends them, for every view at once.
+//!
+//! A message that a timeout ran out, or the sweep, says who may be gone. The record of the peer says whether it is
+//! overdue. The entry says since when the peer was silent: should it have announced meanwhile, on any node, every view
+//! ignores the entry. So asking twice, or too early, harms nobody; nothing has to be locked.
+//!
+//! While the mirror is behind the journal, nobody is silent for sure: what they said may be yet to come. Then their
+//! timeouts are set anew, and the next message asks again.
+
+mod caught_up;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use domain::{InfoHash, PeerId, Seconds, TorrentId, UnixTime, UserId};
+use journal::backoff::Backoff;
+use journal::{AppendToken, Fields, Lane};
+use keyspace::read_reply;
+use parking_lot::Mutex;
+use redis::Pipeline;
+
+use super::Mirror;
+use super::presence::Presence;
+use super::record::Silence;
+use super::torrents::is_damage;
+use crate::error::ViewsError;
+
+/// How far our clock may be behind that of Redis.
+const CLOCK_SLACK: Seconds = Seconds(5);
+/// How long nobody is reaped again for the same silence: until the entry has come back through the journal.
+const AGAIN_AFTER: Seconds = Seconds(30);
+/// Peers remembered for that. With more, all are forgotten, and some may be reaped twice, which is harmless.
+const REMEMBERED_MAX: usize = 100_000;
+/// Peers looked at in one go.
+const AT_ONCE_MAX: usize = 500;
+/// How often the journal is asked to take the entries before the sweep has to find the peers again.
+const ATTEMPTS_MAX: u32 = 5;
+/// When somebody is looked at again whose silence could not be judged yet.
+const ASK_AGAIN_AFTER: Seconds = Seconds(10);
+
+/// How a silent peer was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// By a message that its timeout ran out.
+    ByMessage,
+    /// By the sweep.
+    BySweep,
+}
+
+/// A user under a peer id on a torrent.
+type Whose = (TorrentId, PeerId, UserId);
+
+/// What is remembered between calls.
+#[derive(Debug)]
+pub(super) struct Reaping {
+    producer: String,
+    /// The number of the last batch. Held while one is stored: one stored after a later one would be taken for a
+    /// repetition.
+    batches: tokio::sync::Mutex<u64>,
+    /// Whose silence was written down, and when.
+    lately: Mutex<HashMap<Whose, (UnixTime, UnixTime)>>,
+    /// The greatest millisecond of an entry that was applied.
+    pub(super) applied_ms: AtomicU64,
+}
+
+impl Reaping {
+    pub(super) fn new(producer: String) -> Self {
+        let (batches, lately) = (tokio::sync::Mutex::default(), Mutex::default());
+        Reaping { producer, batches, lately, applied_ms: AtomicU64::new(0) }
+    }
+
+    /// Whether the silence since `at` was written down lately; notes it if not.
+    fn is_repeated(&self, whose: Whose, at: UnixTime, now: UnixTime) -> bool {
+        let mut lately = self.lately.lock();
+        if lately.get(&whose).is_some_and(|(known, told)| *known == at && now < *told + AGAIN_AFTER) {
+            return true;
+        }
+        if lately.len() >= REMEMBERED_MAX {
+            lately.clear();
+        }
+        lately.insert(whose, (at, now));
+        false
+    }
+
+    /// The entries were not stored: they may be tried again at once.
+    fn forget(&self, whose: &[Whose]) {
+        let mut lately = self.lately.lock();
+        for peer in whose {
+            lately.remove(peer);
+        }
+    }
+}
+
+/// Those of some peers who are overdue.
+#[derive(Default)]
+struct Overdue {
+    whose: Vec<Whose>,
+    entries: Vec<Fields>,
+    /// Peers that cannot be judged yet.
+    unsure: Vec<(TorrentId, PeerId)>,
+}
+
+impl Mirror {
+    /// Ends those of these peers that are active and overdue. Returns how many. To be called by the process that keeps
+    /// the mirror; by others it does nothing.
+    pub async fn reap(&self, peers: &[(TorrentId, PeerId)], found: Found) -> Result<u64, ViewsError> {
+        let mut reaped = 0;
+        for peers in peers.chunks(AT_ONCE_MAX) {
+            if !self.is_active() {
+                break;
+            }
+            reaped += self.reap_some(peers, found).await?;
+        }
+        Ok(reaped)
+    }
+
+    async fn reap_some(&self, peers: &[(TorrentId, PeerId)], found: Found) -> Result<u64, ViewsError> {
+        let overdue = self.find_overdue(peers).await?;
+        self.ask_again(&overdue.unsure).await;
+        if overdue.entries.is_empty() {
+            return Ok(0);
+        }
+        self.append(&overdue.entries).await.inspect_err(|_| self.reaping.forget(&overdue.whose))?;
+        let counter = match found {
+            Found::ByMessage => &self.counting.reaped_by_message,
+            Found::BySweep => &self.counting.reaped_by_sweep,
+        };
+        let count = overdue.whose.len() as u64;
+        counter.fetch_add(count, Ordering::Relaxed);
+        self.publish(&overdue.whose).await;
+        Ok(count)
+    }
+
+    async fn find_overdue(&self, peers: &[(TorrentId, PeerId)]) -> Result<Overdue, ViewsError> {
+        let mut pipeline = Pipeline::new();
+        for (torrent, peer) in peers {
+            pipeline.cmd("HMGET").arg(self.names().own(*torrent)).arg("h").arg(format!("p{peer}"));
+        }
+        let replies = self.redis().pipeline(&pipeline).await;
+        let now = self.parts.clock.now();
+        let mut frontier = None;
+        let mut overdue = Overdue::default();
+        for ((torrent, peer), reply) in peers.iter().zip(replies) {
+            let (info_hash, there) = match read_reply::<(Option<String>, Option<String>)>(reply) {
+                // Of one torrent: no reason to hold up all others.
+                Err(trouble) if is_damage(&trouble) => continue,
+                found => found?,
+            };
+            let info_hash = info_hash.and_then(|text| text.parse::<InfoHash>().ok());
+            let (Some(info_hash), Some(there)) = (info_hash, there) else { continue };
+            for presence in Presence::parse_all(&there).iter().filter(|presence| presence.is_active) {
+                let deadline = presence.deadline();
+                let Some(record) = presence.record.as_ref().filter(|_| now + CLOCK_SLACK >= deadline) else {
+                    continue;
+                };
+                if !self.has_heard_until(deadline, &mut frontier).await? {
+                    overdue.unsure.push((*torrent, *peer));
+                    continue;
+                }
+                let whose = (*torrent, *peer, presence.user);
+                if self.reaping.is_repeated(whose, presence.last, now) {
+                    continue;
+                }
+                // It happened when the silence became too long. A later announce is later in the journal, too.
+                let at = now.min(deadline).max(presence.last);
+                let (torrent, user, since) = (*torrent, presence.user, presence.last);
+                let silence = Silence { torrent, info_hash: &info_hash, peer, user, since, at };
+                overdue.entries.push(record.timeout_entry(&silence));
+                overdue.whose.push(whose);
+            }
+        }
+        Ok(overdue)
+    }
+
+    /// Sets timeouts anew, so that another message comes; none that an announce has set meanwhile.
+    async fn ask_again(&self, peers: &[(TorrentId, PeerId)]) {
+        if peers.is_empty() {
+            return;
+        }
+        self.counting.reaping_put_off(peers.len() as u64);
+        let mut pipeline = Pipeline::new();
+        for (torrent, peer) in peers {
+            pipeline.cmd("SET").arg(self.names().peer_timeout(*torrent, peer)).arg("1");
+            pipeline.arg("EX").arg(ASK_AGAIN_AFTER.0).arg("NX");
+        }
+        if let Some(Err(reason)) = self.redis().pipeline(&pipeline).await.into_iter().find(Result::is_err) {
+            tracing::debug!(%reason, "timeouts could not be set anew; the sweep finds the peers");
+        }
+    }
+
+    /// Stores the entries, under one token however often it is tried.
+    async fn append(&self, entries: &[Fields]) -> Result<(), ViewsError> {
+        let mut batches = self.reaping.batches.lock().await;
+        *batches += 1;
+        let token = AppendToken { producer: self.reaping.producer.clone(), number: *batches };
+        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
+        for _ in 1..ATTEMPTS_MAX {
+            if self.parts.journal.append(Lane::Traffic, entries, &token).await.is_ok() {
+                return Ok(());
+            }
+            tokio::time::sleep(backoff.pause()).await;
+        }
+        Ok(self.parts.journal.append(Lane::Traffic, entries, &token).await?)
+    }
+
+    /// Tells the site who was reaped (M11). Whoever does not listen misses it; the keys tell the same.
+    async fn publish(&self, whose: &[Whose]) {
+        let mut pipeline = Pipeline::new();
+        for (torrent, peer, _) in whose {
+            pipeline.cmd("PUBLISH").arg(&self.settings.channel_expired).arg(format!("{torrent}:{peer}"));
+        }
+        if let Some(Err(reason)) = self.redis().pipeline(&pipeline).await.into_iter().find(Result::is_err) {
+            tracing::debug!(%reason, "the end of peers could not be told on the channel");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What our hash of a torrent holds: the truth about it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use domain::{InfoHash, PeerId, TorrentId, UserId};
+
+use crate::error::ViewsError;
+use crate::mirror::Mirror;
+use crate::mirror::presence::Presence;
+use crate::mirror::torrents::{Counts, Memberships};
+
+/// Fields read in one go.
+const PAGE: usize = 1000;
+
+/// The figures of a user on a torrent, as the script keeps them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct UserFigures {
+    pub(super) peers: u64,
+    pub(super) active_s: u64,
+    pub(super) has_leeched: bool,
+    pub(super) is_complete: bool,
+    pub(super) has_snatched: bool,
+    pub(super) was_removed: bool,
+}
+
+impl UserFigures {
+    pub(super) fn parse(text: &str) -> Option<UserFigures> {
+        let words: Vec<&str> = text.split(' ').collect();
+        let [peers, active_s, flags] = words.as_slice() else { return None };
+        let [leeched, complete, snatched, removed] = flags.as_bytes() else { return None };
+        Some(UserFigures {
+            peers: peers.parse().ok()?,
+            active_s: active_s.parse().ok()?,
+            has_leeched: *leeched == b'1',
+            is_complete: *complete == b'1',
+            has_snatched: *snatched == b'1',
+            was_removed: *removed == b'1',
+        })
+    }
+
+    pub(super) fn to_text(self) -> String {
+        let flags = [self.has_leeched, self.is_complete, self.has_snatched, self.was_removed];
+        let flags: String = flags.map(|flag| if flag { '1' } else { '0' }).iter().collect();
+        format!("{} {} {flags}", self.peers, self.active_s)
+    }
+
+    /// In which sets of the user the torrent is.
+    pub(super) fn memberships(&self, hit_and_run_active_s: u64) -> Memberships {
+        let is_gone = self.peers == 0;
+        let is_short = self.active_s < hit_and_run_active_s;
+        let is_hit_and_run = is_gone && self.has_leeched && !self.was_removed && is_short;
+        [!is_gone, self.is_complete, !self.is_complete, is_hit_and_run]
+    }
+}
+
+/// What our hash of a torrent holds.
+#[derive(Debug, Default)]
+pub(super) struct Own {
+    /// Up to where the journal was applied when the reading began.
+    pub(super) watermark: String,
+    pub(super) info_hash: Option<InfoHash>,
+    /// The counts as they are noted; none if they cannot be read.
+    pub(super) counts: Option<Counts>,
+    pub(super) peers: HashMap<PeerId, Vec<Presence>>,
+    pub(super) users: BTreeMap<UserId, UserFigures>,
+    /// Peers of which nothing can be read.
+    pub(super) unreadable: Vec<String>,
+}
+
+impl Own {
+    fn take(&mut self, field: &str, value: &str) {
+        match field.split_at_checked(1) {
+            Some(("h", "")) => self.info_hash = value.parse().ok(),
+            Some(("c", "")) => self.counts = counts_of(value),
+            Some(("p", peer)) => match (peer.parse(), Presence::parse_all(value)) {
+                (Ok(peer), there) if there.iter().any(|presence| presence.is_active) => {
+                    self.peers.insert(peer, there);
+                }
+                _ => self.unreadable.push(field.to_owned()),
+            },
+            Some(("u", user)) => self.users.extend(user.parse().ok().zip(UserFigures::parse(value))),
+            _ => {}
+        }
+    }
+
+    /// Everybody who is active.
+    pub(super) fn active(&self) -> impl Iterator<Item = (&PeerId, &Presence)> {
+        let each = |(peer, there)| std::iter::repeat(peer).zip::<&Vec<Presence>>(there);
+        self.peers.iter().flat_map(each).filter(|(_, presence)| presence.is_active)
+    }
+
+    /// The counts as they follow from everybody.
+    pub(super) fn recounted(&self, announces: u64) -> Counts {
+        let (mut leechers, mut seeders) = (0, 0);
+        for (_, presence) in self.active() {
+            *(if presence.is_complete { &mut seeders } else { &mut leechers }) += 1;
+        }
+        let snatches = self.users.values().filter(|figures| figures.has_snatched).count() as u64;
+        Counts { announces, leechers, seeders, snatches }
+    }
+}
+
+pub(super) fn counts_of(text: &str) -> Option<Counts> {
+    let mut numbers = text.split(' ').map(|word| word.parse::<u64>().ok());
+    let mut next = || numbers.next().flatten();
+    let (announces, leechers, seeders, snatches) = (next()?, next()?, next()?, next()?);
+    Some(Counts { announces, leechers, seeders, snatches })
+}
+
+impl Mirror {
+    /// Reads everything about a torrent. Batches go on meanwhile; whoever acts on it looks at the watermark.
+    pub(super) async fn read_own(&self, torrent: TorrentId) -> Result<Own, ViewsError> {
+        let key = self.names().own(torrent);
+        let watermark: Option<String> = self.redis().query(redis::cmd("HGET").arg(&key).arg("w")).await?;
+        let mut own = Own { watermark: watermark.unwrap_or_default(), ..Own::default() };
+        let mut cursor = 0_u64;
+        loop {
+            let mut scan = redis::cmd("HSCAN");
+            scan.arg(&key).arg(cursor).arg("COUNT").arg(PAGE);
+            let (next, fields): (u64, Vec<(String, String)>) = self.redis().query(&scan).await?;
+            for (field, value) in fields {
+                own.take(&field, &value);
+            }
+            cursor = next;
+            if cursor == 0 {
+                return Ok(own);
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The first phase: the entries of each torrent, by one script a torrent.
+//!
+//! Calls for different torrents go together. Calls for the same torrent go one after the other, each after the answer to
+//! the one before: a call that came too late would find its entries behind the watermark and skip them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use domain::{InfoHash, PeerId, TorrentId, UserId};
+use keyspace::{Trouble, read_reply, scripts};
+use redis::{Cmd, Pipeline};
+
+use super::Mirror;
+use super::fold::{Step, Target, TorrentWork};
+use crate::error::ViewsError;
+
+/// Entries in one call of the script, at most: what Lua can pass on at once, and not so many that others wait for long.
+const CALL_ENTRIES_MAX: usize = 200;
+/// Calls sent together, at most.
+const CALLS_AT_ONCE_MAX: usize = 500;
+
+/// In which sets of a user a torrent is: active, complete, incomplete, hit and run (M8).
+pub(super) type Memberships = [bool; 4];
+
+/// Counts of a torrent (M4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) announces: u64,
+    pub(super) leechers: u64,
+    pub(super) seeders: u64,
+    pub(super) snatches: u64,
+}
+
+/// What is so after the first phase, of everything that has to be told in the second.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    pub(super) torrents: BTreeMap<TorrentId, Counts>,
+    pub(super) users: BTreeMap<(UserId, TorrentId), Memberships>,
+    pub(super) peers: BTreeMap<(PeerId, TorrentId), bool>,
+    /// Entries that had been applied before.
+    pub(super) repeated: u64,
+    /// Entries of torrents whose keys hold something else.
+    pub(super) damaged: u64,
+}
+
+/// What the script returns.
+type Reply = (Vec<u64>, u64, Vec<u64>, Vec<String>);
+
+impl Mirror {
+    pub(super) async fn apply_to_torrents(&self, torrents: &[TorrentWork]) -> Result<News, ViewsError> {
+        let mut news = News::default();
+        let longest = torrents.iter().map(|work| work.steps.len()).max().unwrap_or(0);
+        for turn in 0..longest.div_ceil(CALL_ENTRIES_MAX) {
+            let parts: Vec<(&TorrentWork, &[Step])> = torrents
+                .iter()
+                .filter_map(|work| Some((work, work.steps.chunks(CALL_ENTRIES_MAX).nth(turn)?)))
+                .collect();
+            for parts in parts.chunks(CALLS_AT_ONCE_MAX) {
+                self.call(parts, &mut news).await?;
+            }
+        }
+        Ok(news)
+    }
+
+    async fn call(&self, parts: &[(&TorrentWork, &[Step])], news: &mut News) -> Result<(), ViewsError> {
+        let mut pipeline = Pipeline::new();
+        let mut peers_of = Vec::with_capacity(parts.len());
+        for (work, steps) in parts {
+            let (call, peers) = self.call_of(&work.target, steps);
+            pipeline.add_command(call);
+            peers_of.push(peers);
+        }
+        let replies = self.redis().pipeline(&pipeline).await;
+        let (mut failed, mut renamed) = (None, Vec::new());
+        for (((work, steps), peers), reply) in parts.iter().zip(peers_of).zip(replies) {
+            match read_reply::<Reply>(reply).map(|reply| news.take(work.target.torrent, &peers, reply)) {
+                Ok(Taken::Done) => {}
+                Ok(Taken::KnownAs(known)) => renamed.push((&work.target, *steps, known)),
+                Ok(Taken::Odd) => news.note_damage(work.target.torrent, steps, &"an odd reply"),
+                Err(trouble) if is_damage(&trouble) => {
+                    news.note_damage(work.target.torrent, steps, &trouble);
+                }
+                Err(trouble) => failed = failed.or(Some(trouble)),
+            }
+        }
+        if let Some(trouble) = failed {
+            return Err(trouble.into());
+        }
+        for (target, steps, known) in renamed {
+            self.call_renamed(target, steps, known, news).await?;
+        }
+        Ok(())
+    }
+
+    /// Applies entries to a torrent that is known by another infohash: by the new one, if the site says so, else by the
+    /// one it is known by.
+    async fn call_renamed(
+        &self,
+        target: &Target,
+        steps: &[Step],
+        known: InfoHash,
+        news: &mut News,
+    ) -> Result<(), ViewsError> {
+        let torrent = target.torrent;
+        let target = match target.is_confirmed {
+            true => {
+                self.rename(target, &known).await?;
+                *target
+            }
+            false => Target { info_hash: known, ..*target },
+        };
+        let (call, peers) = self.call_of(&target, steps);
+        match self.redis().query::<Reply>(&call).await.map(|reply| news.take(torrent, &peers, reply)) {
+            Ok(Taken::Done) => {}
+            Ok(Taken::KnownAs(_) | Taken::Odd) => news.note_damage(torrent, steps, &"an odd reply"),
+            Err(trouble) if is_damage(&trouble) => news.note_damage(torrent, steps, &trouble),
+            Err(trouble) => return Err(trouble.into()),
+        }
+        Ok(())
+    }
+
+    async fn rename(&self, target: &Target, known: &InfoHash) -> Result<(), ViewsError> {
+        let (names, torrent) = (self.names(), target.torrent);
+        let keys = [
+            names.own(torrent),
+            names.torrent(torrent, known),
+            names.torrent_peers(torrent, known),
+            names.owner(torrent, known),
+        ];
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let mut call = scripts::MIRROR_RENAME.call(&keys);
+        call.arg(torrent.get()).arg(known.to_string()).arg(target.info_hash.to_string());
+        if self.redis().query::<u64>(&call).await? == 1 {
+            tracing::info!(%torrent, before = %known, after = %target.info_hash, "a torrent has another infohash now");
+        }
+        Ok(())
+    }
+
+    fn call_of(&self, target: &Target, steps: &[Step]) -> (Cmd, Vec<PeerId>) {
+        let (names, settings) = (self.names(), &self.settings);
+        let Target { torrent, info_hash, is_confirmed } = *target;
+        let mut numbers: HashMap<PeerId, usize> = HashMap::new();
+        let mut peers = Vec::new();
+        for step in steps {
+            numbers.entry(step.peer).or_insert_with(|| {
+                peers.push(step.peer);
+                peers.len()
+            });
+        }
+        let mut keys = vec![
+            names.torrent(torrent, &info_hash),
+            names.torrent_peers(torrent, &info_hash),
+            names.own(torrent),
+            names.owner(torrent, &info_hash),
+        ];
+        for peer in &peers {
+            keys.push(names.peer(torrent, &info_hash, peer));
+            keys.push(names.peer_timeout(torrent, peer));
+        }
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let mut call = scripts::MIRROR_TORRENT.call(&keys);
+        call.arg(torrent.get()).arg(info_hash.to_string()).arg(u8::from(is_confirmed));
+        call.arg(settings.hit_and_run_active.0).arg(settings.inactive_keep.0).arg(peers.len());
+        for peer in &peers {
+            call.arg(peer.to_string());
+        }
+        for step in steps {
+            let completeness = match step.is_complete {
+                Some(true) => "1",
+                Some(false) => "0",
+                None => "-",
+            };
+            call.arg(step.id.ms).arg(step.id.seq).arg(numbers[&step.peer]).arg(step.user.get());
+            call.arg(step.kind.letter()).arg(completeness).arg(step.at.0).arg(step.since.0);
+            call.arg(step.reap_after.0).arg(step.speed_up.to_string()).arg(step.speed_down.to_string());
+            call.arg(&step.record);
+        }
+        (call, peers)
+    }
+}
+
+/// Whether it is the keys that are at fault: they hold something else, or what upsets the script. Waiting does not help
+/// then, and it concerns nobody but whoever the keys are of.
+pub(super) fn is_damage(trouble: &Trouble) -> bool {
+    match trouble {
+        Trouble::WrongType { .. } => true,
+        Trouble::Other { code, reason } => {
+            ["WRONGTYPE", "user_script"].iter().any(|sign| reason.contains(sign) || code.contains(sign))
+        }
+        _ => false,
+    }
+}
+
+/// What a reply says.
+enum Taken {
+    /// The entries were applied.
+    Done,
+    /// Nothing was done: the torrent is known by this infohash.
+    KnownAs(InfoHash),
+    /// It cannot be read.
+    Odd,
+}
+
+impl News {
+    fn note_damage(&mut self, torrent: TorrentId, steps: &[Step], reason: &dyn std::fmt::Display) {
+        self.damaged += steps.len() as u64;
+        tracing::warn!(
+            %torrent, %reason,
+            "a key of this torrent holds something else than we wrote: rename or remove it"
+        );
+    }
+
+    fn take(&mut self, torrent: TorrentId, peers: &[PeerId], reply: Reply) -> Taken {
+        let (counts, repeated, told_peers, told_users) = reply;
+        if let ([], [known]) = (counts.as_slice(), told_users.as_slice()) {
+            return known.parse().map_or(Taken::Odd, Taken::KnownAs);
+        }
+        self.take_counts(torrent, &counts)
+            .and_then(|()| self.take_peers(torrent, peers, &told_peers))
+            .and_then(|()| self.take_users(torrent, &told_users))
+            .map_or(Taken::Odd, |()| {
+                self.repeated += repeated;
+                Taken::Done
+            })
+    }
+
+    fn take_counts(&mut self, torrent: TorrentId, counts: &[u64]) -> Option<()> {
+        let [announces, leechers, seeders, snatches] = *counts else { return None };
+        self.torrents.insert(torrent, Counts { announces, leechers, seeders, snatches });
+        Some(())
+    }
+
+    fn take_peers(&mut self, torrent: TorrentId, peers: &[PeerId], told: &[u64]) -> Option<()> {
+        for [number, is_active] in told.as_chunks::<2>().0 {
+            let peer = peers.get(usize::try_from(*number).ok()?.checked_sub(1)?)?;
+            self.peers.insert((*peer, torrent), *is_active == 1);
+        }
+        Some(())
+    }
+
+    fn take_users(&mut self, torrent: TorrentId, told: &[String]) -> Option<()> {
+        for [user, digits] in told.as_chunks::<2>().0 {
+            self.users.insert((user.parse().ok()?, torrent), memberships_of(digits)?);
+        }
+        Some(())
+    }
+}
+
+fn memberships_of(digits: &str) -> Option<Memberships> {
+    let digits: [u8; 4] = digits.as_bytes().try_into().ok()?;
+    Some(digits.map(|digit| digit == b'1'))
+}

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Runs every test of the workspace, several test programs at a time.
+
+`cargo test` runs one test program after the other. Most of ours wait for servers, deadlines and real clients, so a
+machine with two cores idles for half of that. This builds them with cargo, then runs them side by side, those that took
+longest last time first. What a program printed is shown only if it failed. `cargo test` alone still works.
+
+usage: run-tests.py [WORD...]      only programs whose package or target contains one of the words
+environment: TEST_JOBS programs at a time (default: one a core), RUST_TEST_THREADS tests at a time in each
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", "target"))
+# How long each took the last time. Lost with the target folder, which costs nothing but the order.
+TIMES = TARGET / "test-times.json"
+# The server's own suites are the long ones.
+LONG_PACKAGE = "rollcall"
+
+
+def build():
+    """Builds all test programs, and gives back (name, program, folder to run it in) of each."""
+    command = ["cargo", "test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as cargo:
+        messages = [json.loads(line) for line in cargo.stdout if line.startswith("{")]
+    if cargo.returncode != 0:
+        sys.exit(cargo.returncode)
+    programs = []
+    for message in messages:
+        if message.get("reason") != "compiler-artifact" or not message.get("executable"):
+            continue
+        if not message["profile"]["test"]:
+            continue
+        folder = Path(message["manifest_path"]).parent
+        target = message["target"]
+        name = f"{folder.name} {target['kind'][0]} {target['name']}"
+        programs.append((name, message["executable"], folder))
+    return programs
+
+
+def known_times():
+    try:
+        return json.loads(TIMES.read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+class Runs:
+    """The programs that have yet to run, and what came of the others."""
+
+    def __init__(self, programs):
+        times = known_times()
+        expected = lambda name: times.get(name, 30 if name.startswith(LONG_PACKAGE) else 5)
+        self.waiting = sorted(programs, key=lambda program: -expected(program[0]))
+        self.lock = threading.Lock()
+        self.times = times
+        self.failed = []
+        self.tests = 0
+
+    def work(self):
+        while True:
+            with self.lock:
+                if not self.waiting:
+                    return
+                name, program, folder = self.waiting.pop(0)
+            began = time.monotonic()
+            with tempfile.TemporaryFile() as output:
+                code = subprocess.call([program], cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+                output.seek(0)
+                text = output.read().decode(errors="replace")
+            self.note(name, code, time.monotonic() - began, text)
+
+    def note(self, name, code, seconds, text):
+        passed = sum(int(count) for count in re.findall(r"^test result: .*?(\d+) passed", text, re.M))
+        with self.lock:
+            self.times[name] = round(seconds, 1)
+            self.tests += passed
+            if code == 0:
+                print(f"{seconds:7.1f} s  {passed:4} passed  {name}", flush=True)
+            else:
+                self.failed.append(name)
+                print(f"{text}\n{seconds:7.1f} s  FAILED (exit {code})  {name}", flush=True)
+
+
+def main():
+    words = sys.argv[1:]
+    programs = [p for p in build() if not words or any(word in p[0] for word in words)]
+    runs = Runs(programs)
+    jobs = int(os.environ.get("TEST_JOBS") or os.cpu_count() or 1)
+    began = time.monotonic()
+    workers = [threading.Thread(target=runs.work) for _ in range(jobs)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    TIMES.write_text(json.dumps(runs.times, indent=1, sort_keys=True))
+    print(f"\n{runs.tests} tests passed in {len(programs)} programs, {time.monotonic() - began:.0f} s")
+    if runs.failed:
+        sys.exit("failed: " + ", ".join(sorted(runs.failed)))
+
+
+if __name__ == "__main__":
+    main()
