@@ -11,6 +11,7 @@ use crate::instructions::{self, InstructionCount};
 use crate::load::Waiting;
 use crate::load::http::HttpShape;
 use crate::load::udp::UdpShape;
+use crate::nodes;
 use crate::one_log::{self, Sizes};
 use crate::over_socket::{SocketBench, SocketPlan, SocketResult, Subject, Wire};
 use crate::population::{Population, Shape};
@@ -69,17 +70,20 @@ pub fn run(plan: &BenchPlan) -> Result<Report, LoadError> {
     let costs = if plan.wants("swarm") { measure_swarms(plan)? } else { Vec::new() };
     let sizes = if plan.quick { Sizes::QUICK } else { Sizes::FULL };
     let one_log = one_log::measure(&sizes, cores, |name| plan.wants(name))?;
+    let node_sizes = if plan.quick { nodes::Sizes::QUICK } else { nodes::Sizes::FULL };
+    let nodes = nodes::measure(&node_sizes, cores, |name| plan.wants(name))?;
     let gateway = measure_gateway(plan, cores)?;
     let mut rows = Vec::new();
     for result in &sockets {
         rows.extend(socket_rows(result, cores));
     }
     rows.extend(one_log.rows().iter().cloned());
+    rows.extend(nodes.rows().iter().cloned());
     rows.extend(gateway.rows());
     rows.extend(swarm_rows(&costs));
     rows.extend(counts.iter().map(instruction_row));
     let details = json!({
-        "sockets": sockets, "one_log": one_log, "gateway": gateway, "swarms": costs, "instructions": counts
+        "sockets": sockets, "one_log": one_log, "nodes": nodes, "gateway": gateway, "swarms": costs, "instructions": counts
     });
     Ok(Report { machine, rows, details })
 }
