@@ -3,19 +3,23 @@
 
 mod delay;
 mod learn_rate;
+mod mirrored;
 mod node;
 mod warm_start;
+
+use std::path::Path;
 
 use serde::Serialize;
 
 pub use delay::DelayPlan;
 pub use learn_rate::LearnRate;
+pub use mirrored::{Mirrored, MirroredRound};
 pub use warm_start::WarmStart;
 
 use crate::error::LoadError;
 use crate::installed::need_redis;
 use crate::latencies::Percentiles;
-use crate::population::Shape;
+use crate::population::{Population, Shape};
 use crate::process::Cores;
 use crate::report::{Budget, Row};
 
@@ -31,6 +35,10 @@ pub struct Sizes {
     pub delay: DelayPlan,
     /// Peers in the swarms that come back, and on how many torrents.
     pub shape: Shape,
+    /// Peers that announce with and without the layout in Redis, and on how many torrents.
+    pub mirrored_shape: Shape,
+    /// Announces in a round of that.
+    pub mirrored_announces: u64,
 }
 
 impl Sizes {
@@ -39,12 +47,16 @@ impl Sizes {
         rounds: 3,
         delay: DelayPlan { announces: 2_000, per_s: 1_000 },
         shape: Shape { torrents: 10_000, peers: 100_000 },
+        mirrored_shape: Shape { torrents: 500, peers: 5_000 },
+        mirrored_announces: 5_000,
     };
     /// To be believed.
     pub const FULL: Sizes = Sizes {
         rounds: 5,
         delay: DelayPlan { announces: 10_000, per_s: 1_000 },
         shape: Shape { torrents: 100_000, peers: 1_000_000 },
+        mirrored_shape: Shape { torrents: 5_000, peers: 50_000 },
+        mirrored_announces: 100_000,
     };
 }
 
@@ -57,6 +69,8 @@ pub struct NodesCost {
     pub warm_start: Option<WarmStart>,
     /// Learning beside hearing.
     pub learning: Vec<LearnRate>,
+    /// Announces with and without the layout in Redis.
+    pub mirrored: Option<Mirrored>,
     #[serde(skip)]
     rows: Vec<Row>,
 }
@@ -68,8 +82,13 @@ impl NodesCost {
     }
 }
 
-/// Measures what `wants` names: nodes-delay, nodes-warm-start, nodes-learn.
-pub fn measure(sizes: &Sizes, cores: Cores, wants: impl Fn(&str) -> bool) -> Result<NodesCost, LoadError> {
+/// Measures what `wants` names: nodes-delay, nodes-warm-start, nodes-learn, and with a tracker's binary nodes-mirror.
+pub fn measure(
+    sizes: &Sizes,
+    cores: Cores,
+    binary: Option<&Path>,
+    wants: impl Fn(&str) -> bool,
+) -> Result<NodesCost, LoadError> {
     let mut found = NodesCost::default();
     if wants("nodes-delay") {
         need_redis()?;
@@ -86,6 +105,15 @@ pub fn measure(sizes: &Sizes, cores: Cores, wants: impl Fn(&str) -> bool) -> Res
     if wants("nodes-learn") {
         found.learning = learn_rate::measure(sizes.shape, sizes.rounds);
         found.rows.extend(found.learning.iter().map(LearnRate::row));
+    }
+    if let Some(binary) = binary
+        && wants("nodes-mirror")
+    {
+        need_redis()?;
+        let population = Population::new(sizes.mirrored_shape);
+        let mirrored = mirrored::measure(binary, &population, cores, sizes.rounds, sizes.mirrored_announces)?;
+        found.rows.extend(mirrored.rows());
+        found.mirrored = Some(mirrored);
     }
     Ok(found)
 }
