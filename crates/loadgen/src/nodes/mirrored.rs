@@ -55,11 +55,11 @@ pub struct Mirrored {
     pub without: Vec<MirroredRound>,
 }
 
-/// A tracker, its Redis and its client.
+/// A tracker, its Redis and who announces to it.
 struct Side {
     redis: RedisServer,
     tracker: TrackerServer,
-    client: HttpClient,
+    shape: HttpShape,
     schedule: Schedule,
     _folder: TempDir,
 }
@@ -111,9 +111,8 @@ impl Side {
         let tracker = server::start_with(binary, folder.path(), cores, &more)?;
         let waiting = if cores.server == cores.load { Waiting::Sleep } else { Waiting::Spin };
         let shape = HttpShape { connections: CONNECTIONS, pipeline: 1, waiting };
-        let client = HttpClient::connect(tracker.address, shape)?;
         let schedule = Schedule::new(population.peers(), SEED);
-        Ok(Side { redis, tracker, client, schedule, _folder: folder })
+        Ok(Side { redis, tracker, shape, schedule, _folder: folder })
     }
 
     fn address(&self) -> SocketAddr {
@@ -122,7 +121,9 @@ impl Side {
 
     fn round(&mut self, requests: &HttpRequests, announces: u64) -> Result<MirroredRound, LoadError> {
         let before = (self.tracker.process.cpu_time()?, CpuTime::of(self.redis.pid())?);
-        let tally = self.client.run(requests, &mut self.schedule, Until::Announces(announces), |_| {})?;
+        // The connections of the last round were closed for being idle during the other side's.
+        let mut client = HttpClient::connect(self.address(), self.shape)?;
+        let tally = client.run(requests, &mut self.schedule, Until::Announces(announces), |_| {})?;
         if tally.failures > 0 {
             return Err(LoadError::Refused {
                 failures: tally.failures,
