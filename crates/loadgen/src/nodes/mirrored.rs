@@ -121,7 +121,7 @@ impl Side {
 
     fn round(&mut self, requests: &HttpRequests, announces: u64) -> Result<MirroredRound, LoadError> {
         let before = (self.tracker.process.cpu_time()?, CpuTime::of(self.redis.pid())?);
-        // The connections of the last round were closed for being idle during the other side's.
+        // New ones: the tracker closes a connection that says nothing during the other side's round.
         let mut client = HttpClient::connect(self.address(), self.shape)?;
         let tally = client.run(requests, &mut self.schedule, Until::Announces(announces), |_| {})?;
         if tally.failures > 0 {
