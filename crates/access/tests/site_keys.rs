@@ -156,6 +156,8 @@ async fn what_the_site_forgot_to_tell_is_found_in_a_round_and_nonsense_is_skippe
     assert_eq!(site.counters.keys_surplus.load(Ordering::Relaxed), 1);
     server.cli(&["DEL", &torrent_key(4001)]);
     site.hear(Change::TorrentRemoved(info_hash(4001))).await;
+    // What takes its place is put in by the same round, a moment later.
+    site.rounds(1).await;
     let known = |number| site.gate.torrent(&info_hash(number)).map(|grant| grant.info_hash);
     assert_eq!((known(4001), known(4002), known(4003)), (None, Some(info_hash(4002)), Some(info_hash(4002))));
 
@@ -195,6 +197,29 @@ async fn a_redis_that_is_gone_or_has_lost_everything_shuts_nobody_out() {
     site.hear(Change::TorrentAdmitted(info_hash(2))).await;
     site.hear(Change::TorrentRemoved(info_hash(1))).await;
     assert!(site.gate.admit_user(&passkey(7), NOW).is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn m1_a_redis_that_lost_most_keys_is_not_believed_until_it_lasts_or_the_site_says_so() {
+    let server = RedisServer::start();
+    for number in 1..=30 {
+        server.cli(&["SET", &torrent_key(number), &number.to_string()]);
+    }
+    let keys: Vec<String> = (2..=30).map(torrent_key).collect();
+    let lost: Vec<&str> = std::iter::once("DEL").chain(keys.iter().map(String::as_str)).collect();
+    let mut site = Following::start(&server.url(), NEVER).await;
+    assert_eq!(site.gate.torrent_count(), 30);
+    server.cli(&lost);
+    // The site says that everything is to be looked at.
+    server.cli(&["PUBLISH", "t:ch:torrent", ""]);
+    site.hear(Change::TorrentRemoved(info_hash(30))).await;
+    for number in 2..=30 {
+        server.cli(&["SET", &torrent_key(number), &number.to_string()]);
+    }
+    let mut site = Following::start(&server.url(), OFTEN).await;
+    server.cli(&lost);
+    site.hear(Change::TorrentRemoved(info_hash(30))).await;
+    assert!(site.counters.rounds_empty.load(Ordering::Relaxed) >= 2, "not at once");
 }
 
 #[tokio::test(flavor = "multi_thread")]

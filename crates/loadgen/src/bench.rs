@@ -11,6 +11,7 @@ use crate::instructions::{self, InstructionCount};
 use crate::load::Waiting;
 use crate::load::http::HttpShape;
 use crate::load::udp::UdpShape;
+use crate::nodes::{self, NodesCost};
 use crate::one_log::{self, Sizes};
 use crate::over_socket::{SocketBench, SocketPlan, SocketResult, Subject, Wire};
 use crate::population::{Population, Shape};
@@ -69,17 +70,19 @@ pub fn run(plan: &BenchPlan) -> Result<Report, LoadError> {
     let costs = if plan.wants("swarm") { measure_swarms(plan)? } else { Vec::new() };
     let sizes = if plan.quick { Sizes::QUICK } else { Sizes::FULL };
     let one_log = one_log::measure(&sizes, cores, |name| plan.wants(name))?;
+    let nodes = measure_nodes(plan, cores)?;
     let gateway = measure_gateway(plan, cores)?;
     let mut rows = Vec::new();
     for result in &sockets {
         rows.extend(socket_rows(result, cores));
     }
     rows.extend(one_log.rows().iter().cloned());
+    rows.extend(nodes.rows().iter().cloned());
     rows.extend(gateway.rows());
     rows.extend(swarm_rows(&costs));
     rows.extend(counts.iter().map(instruction_row));
     let details = json!({
-        "sockets": sockets, "one_log": one_log, "gateway": gateway, "swarms": costs, "instructions": counts
+        "sockets": sockets, "one_log": one_log, "nodes": nodes, "gateway": gateway, "swarms": costs, "instructions": counts
     });
     Ok(Report { machine, rows, details })
 }
@@ -104,14 +107,15 @@ fn measure_sockets(plan: &BenchPlan, cores: Cores) -> Result<Vec<SocketResult>, 
     wanted.into_iter().map(|wire| bench.measure(wire)).collect()
 }
 
+fn measure_nodes(plan: &BenchPlan, cores: Cores) -> Result<NodesCost, LoadError> {
+    let sizes = if plan.quick { nodes::Sizes::QUICK } else { nodes::Sizes::FULL };
+    nodes::measure(&sizes, cores, plan.subject.binary(), |name| plan.wants(name))
+}
+
 fn measure_gateway(plan: &BenchPlan, cores: Cores) -> Result<GatewayCost, LoadError> {
     let sizes = if plan.quick { gateway_cost::Sizes::QUICK } else { gateway_cost::Sizes::FULL };
-    let binary = match &plan.subject {
-        Subject::Tracker(binary) => Some(binary.as_path()),
-        Subject::StandIn => None,
-    };
     let this_program = std::env::current_exe().map_err(LoadError::io("finding this program"))?;
-    gateway_cost::measure(binary, &this_program, &sizes, cores, |name| plan.wants(name))
+    gateway_cost::measure(plan.subject.binary(), &this_program, &sizes, cores, |name| plan.wants(name))
 }
 
 /// Ten thousand peers, then as many copies of them as it takes.

@@ -141,7 +141,7 @@ pub(crate) fn new_runtime() -> Result<Runtime, LoadError> {
         .map_err(LoadError::io("starting a runtime"))
 }
 
-async fn connect(server: &RedisServer) -> Result<RedisJournal, LoadError> {
+pub(crate) async fn connect(server: &RedisServer) -> Result<RedisJournal, LoadError> {
     let connect = async {
         let redis = Redis::connect(RedisSettings::from_url(&server.url())?).await?;
         let keys = KeyNames::new(&BaseNames::default(), Mode::Single)?;

@@ -24,6 +24,7 @@
 //! - [`contest`]: rates of the product beside rates of the raw limit
 //! - [`installed`]: whether the servers to be measured are there
 //! - [`one_log`]: the journal and its views in order
+//! - [`nodes`]: how soon trackers know what others heard, and how fast swarms come back
 //! - [`gateway_cost`]: what sessions of people cost, and how soon their friends are told
 //! - [`latencies`]: how long many of the same kind took
 //! - [`allocator`]: what the allocator has handed out
@@ -49,6 +50,7 @@ pub mod latencies;
 pub mod ledger_rate;
 pub mod load;
 pub mod mirror_rate;
+pub mod nodes;
 pub mod one_log;
 pub mod over_socket;
 pub mod population;

@@ -61,8 +61,8 @@ struct BenchArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
     pipeline: u16,
     /// Measure only what has this in its name: http, udp, swarm, journal-redis, journal-aof, journal-sqlite,
-    /// ledger-sqlite, ledger-postgresql, ledger-mariadb, activity, layout, queue, gateway-memory, gateway-close,
-    /// gateway-heartbeats, gateway-fan-out
+    /// ledger-sqlite, ledger-postgresql, ledger-mariadb, activity, layout, queue, nodes-delay, nodes-warm-start,
+    /// nodes-learn, nodes-mirror, gateway-memory, gateway-close, gateway-heartbeats, gateway-fan-out
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// The tracker's binary; the one beside this program by default

@@ -62,6 +62,16 @@ pub enum Subject {
     StandIn,
 }
 
+impl Subject {
+    /// The tracker's binary, if there is one.
+    pub fn binary(&self) -> Option<&Path> {
+        match self {
+            Subject::Tracker(binary) => Some(binary),
+            Subject::StandIn => None,
+        }
+    }
+}
+
 /// How to measure.
 #[derive(Clone, Debug)]
 pub struct SocketPlan {

@@ -57,9 +57,15 @@ pub fn binary_beside_this() -> Result<PathBuf, LoadError> {
 
 /// Starts the tracker on its core and waits until it listens.
 pub fn start(binary: &Path, data: &Path, cores: Cores) -> Result<TrackerServer, LoadError> {
+    start_with(binary, data, cores, "")
+}
+
+/// The same with more sections of settings.
+pub fn start_with(binary: &Path, data: &Path, cores: Cores, more: &str) -> Result<TrackerServer, LoadError> {
     let address = free_address()?;
     let config = data.join("bench.toml");
-    std::fs::write(&config, settings(address)).map_err(LoadError::io("writing the tracker's settings"))?;
+    let text = format!("{}\n{more}", settings(address));
+    std::fs::write(&config, text).map_err(LoadError::io("writing the tracker's settings"))?;
     let args = ["serve", "--config", &config.display().to_string(), "--data", &data.display().to_string()]
         .map(str::to_owned);
     let mut process = ServerProcess::start(cores.server, binary, &args, &data.join("rollcall.log"))?;

@@ -17,15 +17,15 @@ use crate::rounds::median;
 use crate::schedule::{Schedule, Turn};
 
 /// Announces prepared at a time: few enough to stay in the second-level cache.
-const BATCH: usize = 512;
+pub(crate) const BATCH: usize = 512;
 /// Peers asked for, as most clients do.
 const WANTED: usize = 50;
 /// When the run begins, for the swarms. Any moment would do.
-const START: UnixTime = UnixTime(1_800_000_000);
+pub(crate) const START: UnixTime = UnixTime(1_800_000_000);
 /// Dependent random reads per measurement of memory latency.
 const LATENCY_READS: u32 = 2_000_000;
 
-const RULES: Rules = Rules {
+pub(crate) const RULES: Rules = Rules {
     silence_max: Seconds(2_400),
     min_interval: Seconds(0),
     clients_per_user_max: 5,

@@ -20,8 +20,10 @@ use std::time::Duration;
 use keyspace::Trouble;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::time::MissedTickBehavior;
 
 use super::read::Met;
+use super::sync;
 use super::write::{Line, News, Settled};
 use super::{Kind, SiteKeys, Subject};
 use crate::error::AccessError;
@@ -136,6 +138,8 @@ impl Copier {
 
     async fn copy_for_ever(&self) {
         let (mut looks, mut is_failing) = (0, false);
+        let mut next_look = tokio::time::interval(LOOK_EVERY);
+        next_look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             match self.copy().await {
                 Ok(()) => {
@@ -152,9 +156,10 @@ impl Copier {
                     continue;
                 }
             }
-            match tokio::time::timeout(LOOK_EVERY, self.notes.0.bell.notified()).await {
-                Ok(()) => tokio::time::sleep(GATHER).await,
-                Err(_) => {
+            tokio::select! {
+                // First, so that a site that changes something all the time keeps nobody from looking.
+                biased;
+                _ = next_look.tick() => {
                     looks += 1;
                     // A Redis that does not answer shows when something has to be written.
                     let is_lost = self.is_lost().await.unwrap_or(false);
@@ -163,6 +168,7 @@ impl Copier {
                         self.notes.0.changed.lock().everything = true;
                     }
                 }
+                () = self.notes.0.bell.notified() => tokio::time::sleep(GATHER).await,
             }
         }
     }
@@ -255,7 +261,7 @@ impl Copier {
         kind: Kind,
         wanted: &impl Fn(&Subject) -> bool,
         news: &mut News,
-    ) -> Result<u64, Trouble> {
+    ) -> Result<u64, AccessError> {
         let is_marked = self.keys.is_marked(kind).await?;
         let (mut foreign, mut pages) = (0, self.keys.pages(&[kind]));
         while let Some(page) = pages.next(&self.keys).await? {
@@ -263,7 +269,10 @@ impl Copier {
                 Met::Subject(subject) => (!wanted(&subject)).then_some((subject, None)),
                 Met::Unfit(..) => None,
             });
-            let unwanted: Vec<Line> = unwanted.collect();
+            let mut unwanted: Vec<Line> = unwanted.collect();
+            if is_marked {
+                unwanted = self.still_unwanted(unwanted).await?;
+            }
             match is_marked {
                 true => self.count(self.keys.settle(&unwanted, false, news).await?),
                 false => foreign += unwanted.len() as u64,
@@ -282,6 +291,18 @@ impl Copier {
             (true, _) => {}
         }
         Ok(foreign)
+    }
+
+    /// Of what the gate does not know, what the database does not know either: another process may have heard of it
+    /// before this one.
+    async fn still_unwanted(&self, lines: Vec<Line>) -> Result<Vec<Line>, AccessError> {
+        let mut unwanted = Vec::with_capacity(lines.len());
+        for line in lines {
+            if !sync::is_known(&self.store, &Met::Subject(line.0)).await? {
+                unwanted.push(line);
+            }
+        }
+        Ok(unwanted)
     }
 
     /// What the key of a user or torrent should say.

@@ -10,6 +10,8 @@
 //! - What is new is put in before what is old is taken out, and a key counts as gone only when Redis, asked for it, has
 //!   none. So a failure changes nothing.
 //! - A Redis that has not a single one of these keys has lost them: the gate keeps what it knows until there are some.
+//!   Where more than half of them are gone at once, or all clients, that is believed after three rounds, or when the site
+//!   asks for a round by an empty message.
 //! - A user has one passkey: of several, the one told of last. A torrent has two infohashes at the most, as a hybrid
 //!   torrent has. Others are counted.
 //!
@@ -56,6 +58,8 @@ pub struct SiteFollower {
     round_every: Duration,
     /// What the site told of, and was not read yet.
     told: HashSet<Subject>,
+    /// Whether the site asked for a round.
+    is_asked_for: bool,
     counters: Arc<SiteKeyCounters>,
     follow: Arc<FollowCounters>,
 }
@@ -87,6 +91,7 @@ impl SiteFollower {
             listener,
             round_every: ROUND_EVERY,
             told: HashSet::new(),
+            is_asked_for: false,
             counters,
             follow,
         };
@@ -134,7 +139,8 @@ impl SiteFollower {
         let (mut round, mut is_due) = (None, false);
         loop {
             if is_due && round.is_none() {
-                (round, is_due) = (Some(Round::new(&self.keys)), false);
+                let is_asked_for = std::mem::take(&mut self.is_asked_for);
+                (round, is_due) = (Some(Round::new(&self.keys, is_asked_for)), false);
             }
             tokio::select! {
                 biased;
@@ -156,7 +162,7 @@ impl SiteFollower {
 
     /// Looks at all keys, without a pause.
     async fn look_at_all(&mut self, on_change: &mut impl FnMut(Change)) -> Result<(), AccessError> {
-        let mut round = Round::new(&self.keys);
+        let mut round = Round::new(&self.keys, true);
         while !round.step(&self.keys, &mut self.applier, on_change).await? {}
         Ok(())
     }
@@ -171,7 +177,7 @@ impl SiteFollower {
                 self.counters.rounds_failed.fetch_add(1, Ordering::Relaxed);
                 self.complain(&trouble);
                 tokio::time::sleep(RETRY_PAUSE).await;
-                return Some(Round::new(&self.keys));
+                return Some(Round::new(&self.keys, round.is_asked_for()));
             }
         }
         None
@@ -200,6 +206,7 @@ impl SiteFollower {
                 let kind = Kind::ALL.into_iter().find(|kind| self.keys.channel_of(*kind) == channel);
                 let Some(kind) = kind else { return false };
                 if payload.is_empty() {
+                    self.is_asked_for = true;
                     return true;
                 }
                 match Subject::parse(kind, payload.trim()) {

@@ -156,7 +156,7 @@ impl Sync<'_> {
             let (mut lines, mut unfit) = (Vec::new(), Vec::new());
             for met in page.into_iter().filter(|met| !self.is_named(met)) {
                 // A scan may meet a key twice.
-                if !seen.insert(met.clone()) || self.is_known(&met).await? {
+                if !seen.insert(met.clone()) || is_known(self.store, &met).await? {
                     continue;
                 }
                 match met {
@@ -183,23 +183,23 @@ impl Sync<'_> {
             Met::Unfit(..) => false,
         }
     }
+}
 
-    /// Whether the database has come to know it since it was read.
-    async fn is_known(&self, met: &Met) -> Result<bool, AccessError> {
-        Ok(match met {
-            Met::Subject(Subject::Torrent(name)) => {
-                self.store.torrent_by_info_hash(name).await?.is_some_and(|torrent| torrent.enabled)
-            }
-            Met::Subject(Subject::User(passkey)) => {
-                let user = self.store.user_by_passkey(passkey).await?;
-                user.is_some_and(|user| user.enabled && !user.vouched)
-            }
-            Met::Subject(Subject::Client(prefix)) => {
-                self.store.list_clients().await?.iter().any(|rule| rule.prefix == *prefix && rule.allowed)
-            }
-            Met::Unfit(..) => false,
-        })
-    }
+/// Whether the database knows it by now.
+pub(super) async fn is_known(store: &Store, met: &Met) -> Result<bool, AccessError> {
+    Ok(match met {
+        Met::Subject(Subject::Torrent(name)) => {
+            store.torrent_by_info_hash(name).await?.is_some_and(|torrent| torrent.enabled)
+        }
+        Met::Subject(Subject::User(passkey)) => {
+            let user = store.user_by_passkey(passkey).await?;
+            user.is_some_and(|user| user.enabled && !user.vouched)
+        }
+        Met::Subject(Subject::Client(prefix)) => {
+            store.list_clients().await?.iter().any(|rule| rule.prefix == *prefix && rule.allowed)
+        }
+        Met::Unfit(..) => false,
+    })
 }
 
 fn lines_of_torrent(torrent: &Torrent) -> Vec<Line> {

@@ -199,7 +199,11 @@ impl MirrorNames {
         for key in MirrorKey::ALL {
             let text = templates.of(key, mode);
             check_blanks(key, text)?;
-            parsed.push(Template::parse(text).ok_or_else(|| unknown_blank(key, text))?);
+            let template = Template::parse(text).ok_or_else(|| unknown_blank(key, text))?;
+            if !template.is_readable() {
+                return Err(unreadable(key, text));
+            }
+            parsed.push(template);
         }
         check_distinct(templates, mode)?;
         let stats = templates.of(MirrorKey::StatsLeechers, mode);
@@ -351,6 +355,14 @@ fn unknown_blank(key: MirrorKey, text: &str) -> Trouble {
     let name = key.name();
     let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
     Trouble::settings(format!("mirror.key_{name} = \"{text}\" may have in angle brackets: {known}"))
+}
+
+fn unreadable(key: MirrorKey, text: &str) -> Trouble {
+    let name = key.name();
+    Trouble::settings(format!(
+        "mirror.key_{name} = \"{text}\" cannot be read back: put something that is no digit between two values, and \
+         <prefix> at the end"
+    ))
 }
 
 fn check_distinct(templates: &MirrorTemplates, mode: Mode) -> Result<(), Trouble> {

@@ -12,24 +12,68 @@ use crate::gate::Gate;
 use crate::site_keys::SiteKeyCounters;
 use crate::site_keys::read::Found;
 
+/// Fewer keys than this may go at once without a doubt.
+const LOSS_MIN: usize = 20;
+/// After so many rounds in a row it is believed that many keys are gone.
+const LOSSES_BELIEVED: u32 = 3;
+
 /// Writes to a gate and reports.
 pub(super) struct SiteApplier {
     gate: Arc<Gate>,
     clients: HashSet<ClientPrefix>,
+    /// Rounds in a row that found much less than there was.
+    losses: u32,
     counters: Arc<SiteKeyCounters>,
 }
 
 impl SiteApplier {
     pub(super) fn new(gate: Arc<Gate>, counters: Arc<SiteKeyCounters>) -> Self {
-        SiteApplier { gate, clients: HashSet::new(), counters }
+        SiteApplier { gate, clients: HashSet::new(), losses: 0, counters }
     }
 
     pub(super) fn counters(&self) -> &SiteKeyCounters {
         &self.counters
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.gate.user_count() == 0 && self.gate.torrent_count() == 0 && self.clients.is_empty()
+    }
+
+    /// All clients that are known, and these.
+    pub(super) fn clients_and(&self, seen: &[Subject]) -> Vec<Subject> {
+        let known = self.clients.iter().map(|prefix| Subject::Client(*prefix));
+        let all: HashSet<Subject> = known.chain(seen.iter().copied()).collect();
+        all.into_iter().collect()
+    }
+
+    /// Whether a round found so little that Redis has more likely lost keys than the site removed them: nothing at all,
+    /// no client any longer, or less than half of the torrents or users. The latter two are believed in the end, if
+    /// they last.
+    pub(super) fn is_loss(&mut self, is_empty: bool, missing: &[Subject], clients: usize) -> bool {
+        if is_empty && !self.is_empty() {
+            tracing::warn!("redis has none of the site's keys any longer, going on with what is known");
+            self.counters.rounds_empty.fetch_add(1, Ordering::Relaxed);
+            return true;
+        }
+        let torrents = missing.iter().filter(|subject| matches!(subject, Subject::Torrent(_))).count();
+        let users = missing.len() - torrents;
+        let is_half = |gone: usize, known: usize| gone >= LOSS_MIN && gone * 2 > known;
+        let is_much = is_half(torrents, self.gate.torrent_count())
+            || is_half(users, self.gate.user_count())
+            || clients == 0 && !self.clients.is_empty();
+        self.losses = if is_much { self.losses + 1 } else { 0 };
+        let is_loss = is_much && self.losses < LOSSES_BELIEVED;
+        if is_loss {
+            self.counters.rounds_empty.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(
+                torrents,
+                users,
+                clients,
+                "many of the site's keys are gone at once, going on with what is known: that is believed if it lasts for \
+                 {LOSSES_BELIEVED} rounds, or at once after an empty message on one of the site's channels"
+            );
+        }
+        is_loss
     }
 
     /// What the gate has of users and torrents and for which `is_wanted` holds.

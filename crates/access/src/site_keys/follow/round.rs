@@ -23,10 +23,12 @@ pub(super) struct Round {
     contested: Vec<(Subject, String)>,
     /// What the gate knows and the round did not see.
     missing: Option<Vec<Subject>>,
+    /// Whether the site said that everything is to be looked at: then it is believed, however much is gone.
+    is_asked_for: bool,
 }
 
 impl Round {
-    pub(super) fn new(keys: &SiteKeys) -> Self {
+    pub(super) fn new(keys: &SiteKeys, is_asked_for: bool) -> Self {
         Round {
             pages: Some(keys.pages(&Kind::ALL)),
             seen: HashSet::default(),
@@ -35,7 +37,13 @@ impl Round {
             clients: Vec::new(),
             contested: Vec::new(),
             missing: None,
+            is_asked_for,
         }
+    }
+
+    /// Whether the site asked for it.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.is_asked_for
     }
 
     /// A step. True at the end.
@@ -53,25 +61,32 @@ impl Round {
             return Ok(false);
         }
         if self.missing.is_none() {
-            let is_empty = self.seen.is_empty() && self.bad == 0;
-            self.missing = Some(match is_empty && !applier.is_empty() {
-                true => {
-                    tracing::warn!(
-                        "redis has none of the site's keys any longer, going on with what is known"
-                    );
-                    applier.counters().rounds_empty.fetch_add(1, Ordering::Relaxed);
-                    Vec::new()
-                }
-                false => {
-                    applier.subjects_where(|subject| !self.seen.contains(&self.hasher.hash_one(subject)))
-                }
-            });
-            if !is_empty {
-                applier.set_clients(&self.clients, on_change);
-            }
+            self.missing = Some(self.compare(keys, applier, on_change).await?);
             return Ok(false);
         }
         self.settle_some(keys, applier, on_change).await
+    }
+
+    /// Everything was scanned: what the gate knows and the scan did not see. Nothing, where so much is gone that Redis
+    /// has more likely lost it.
+    async fn compare(
+        &mut self,
+        keys: &SiteKeys,
+        applier: &mut SiteApplier,
+        on_change: &mut impl FnMut(Change),
+    ) -> Result<Vec<Subject>, Trouble> {
+        // Asked for once more: messages may have told of some since they were scanned, and a scan may miss some.
+        let clients = applier.clients_and(&self.clients);
+        let found = keys.read(&clients).await?;
+        let there = clients.iter().zip(&found).filter(|(_, found)| **found != Found::Missing);
+        let there: Vec<Subject> = there.map(|(subject, _)| *subject).collect();
+        let missing = applier.subjects_where(|subject| !self.seen.contains(&self.hasher.hash_one(subject)));
+        let is_empty = self.seen.is_empty() && self.bad == 0;
+        if applier.is_loss(is_empty, &missing, there.len()) && !self.is_asked_for {
+            return Ok(Vec::new());
+        }
+        applier.set_clients(&there, on_change);
+        Ok(missing)
     }
 
     /// Puts in what a page of keys says.

@@ -117,6 +117,24 @@ impl Template {
         rest.is_empty().then_some(values)
     }
 
+    /// Whether what was filled in can be told from a key: digits that follow on digits cannot.
+    pub(super) fn is_readable(&self) -> bool {
+        let forty = "1".repeat(40);
+        let values: [(Blank, &dyn Display); 6] = [
+            (Blank::InfoHash, &forty),
+            (Blank::Torrent, &12),
+            (Blank::PeerId, &forty),
+            (Blank::User, &34),
+            (Blank::Passkey, &"0123456789abcdef"),
+            (Blank::Prefix, &"-TR3"),
+        ];
+        let key = self.fill(&values);
+        let text =
+            |blank| values.iter().find(|(other, _)| *other == blank).map(|(_, value)| value.to_string());
+        self.read(&key)
+            .is_some_and(|found| found.iter().all(|(blank, value)| text(*blank).as_deref() == Some(*value)))
+    }
+
     /// A pattern that every key of this template fits.
     pub(super) fn pattern(&self) -> String {
         let mut pattern = String::new();

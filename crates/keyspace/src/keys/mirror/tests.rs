@@ -106,3 +106,15 @@ fn on_a_cluster_a_spelling_that_scatters_is_refused_with_one_that_does_not() {
     let scattered = with(MirrorKey::IndexSeeders, "i:seeders", Mode::Cluster).unwrap_err();
     assert!(scattered.contains("mirror.key_index_seeders") && scattered.contains("{t}"), "{scattered}");
 }
+
+#[test]
+fn a_spelling_that_cannot_be_read_back_is_refused() {
+    for (key, text) in [
+        (MirrorKey::Whitelist, "wl:<prefix>:x"),
+        (MirrorKey::PeerTimeout, "x<torrent><peer_id>"),
+        (MirrorKey::User, "u:<passkey>ab"),
+    ] {
+        let refused = with(key, text, Mode::Single).unwrap_err();
+        assert!(refused.contains("read back") && refused.contains(text), "{refused}");
+    }
+}
