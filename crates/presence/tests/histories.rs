@@ -56,7 +56,7 @@ impl Observed {
                 self.world.watch(*who, *on);
                 let watcher = self.watchers.get_mut(who).unwrap();
                 // Others are not asked any more about who is not watched.
-                if !on && watcher.is_shared && !self.world.roster.has_part(user(*who)) {
+                if watcher.is_shared && !self.world.roster.has_part(user(*who)) {
                     (watcher.own, watcher.public, watcher.stored) = (None, None, None);
                 }
             }
@@ -94,6 +94,11 @@ impl Observed {
                 declaration: stored.declaration.clone(),
             };
             self.world.roster.recall(Moment(self.world.now_ms), user(who), last);
+            let watcher = self.watchers.get_mut(&who).unwrap();
+            // Of whom others were asked once, and no more, the database knows more.
+            if watcher.is_shared && !self.world.roster.has_part(user(who)) {
+                (watcher.own, watcher.public) = (None, None);
+            }
         }
     }
 
