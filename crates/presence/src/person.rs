@@ -28,9 +28,8 @@ pub(crate) struct Person {
     pub user: UserId,
     pub public_version: u64,
     pub own_version: u64,
-    pub declaration: Option<Box<Declaration>>,
-    /// Sessions elsewhere, if there are any.
-    pub afar: Option<Box<Afar>>,
+    /// What few people have.
+    rare: Option<Box<Rare>>,
     /// The slot of the first of the sessions.
     pub first: u32,
     /// Sessions that are alive.
@@ -55,6 +54,13 @@ pub(crate) struct Person {
     pub remembered_at_s: u32,
     /// The place in the agenda.
     pub due_s: u32,
+}
+
+/// What few people have, in the space of a pointer.
+#[derive(Debug, Default)]
+struct Rare {
+    declaration: Option<Declaration>,
+    afar: Option<Afar>,
 }
 
 /// A moment or none, in the space of a moment: nobody was seen in 1970.
@@ -94,8 +100,7 @@ impl Person {
             user,
             public_version: 0,
             own_version: 0,
-            declaration: None,
-            afar: None,
+            rare: None,
             first: NONE,
             live: 0,
             flap_level: 0,
@@ -118,14 +123,41 @@ impl Person {
         SessionsOf { slots, next: self.first }
     }
 
+    /// What the person declared.
+    pub fn declaration(&self) -> Option<&Declaration> {
+        self.rare.as_ref()?.declaration.as_ref()
+    }
+
+    /// Sessions elsewhere, if there are any.
+    pub fn afar(&self) -> Option<&Afar> {
+        self.rare.as_ref()?.afar.as_ref()
+    }
+
+    /// The person declares something, or takes it back.
+    pub fn declare(&mut self, declaration: Option<Declaration>) {
+        self.keep(|rare| rare.declaration = declaration);
+    }
+
+    /// What is known of sessions elsewhere. Gives what was.
+    pub fn replace_afar(&mut self, afar: Option<Afar>) -> Option<Afar> {
+        self.keep(|rare| std::mem::replace(&mut rare.afar, afar))
+    }
+
+    fn keep<T>(&mut self, act: impl FnOnce(&mut Rare) -> T) -> T {
+        let mut rare = self.rare.take().unwrap_or_default();
+        let done = act(&mut rare);
+        self.rare = Some(rare).filter(|rare| rare.declaration.is_some() || rare.afar.is_some());
+        done
+    }
+
     /// Whether there is a session, here or elsewhere.
     pub fn is_present(&self) -> bool {
-        self.first != NONE || self.afar.is_some()
+        self.first != NONE || self.afar().is_some()
     }
 
     /// The devices that are elsewhere.
     pub fn devices_afar(&self) -> &[PartDevice] {
-        self.afar.as_ref().map(|afar| &*afar.devices).unwrap_or_default()
+        self.afar().map(|afar| &*afar.devices).unwrap_or_default()
     }
 
     /// Those who have no session here are somebody else's to tell of, once others are asked.
@@ -138,7 +170,7 @@ impl Person {
         if !self.is_present() {
             return if self.pending_until_s > 0 { Status::Pending } else { Status::Offline };
         }
-        match self.declaration.as_deref().map(|declaration| declaration.status) {
+        match self.declaration().map(|declaration| declaration.status) {
             Some(Declared::Invisible) => Status::Invisible,
             Some(Declared::Busy) => Status::Busy,
             Some(Declared::Away) => Status::Away,
@@ -174,7 +206,7 @@ impl Person {
     pub fn glimpse(&self, slots: &Slots<Session>) -> Glimpse {
         let own = self.status(self.sessions(slots));
         let hidden = self.is_hidden(own);
-        let declaration = self.declaration.as_deref();
+        let declaration = self.declaration();
         let mut print = FixedState::default().build_hasher();
         own.hash(&mut print);
         declaration.map(|declaration| (&declaration.text, declaration.until.map(|at| at.0))).hash(&mut print);
@@ -334,7 +366,7 @@ pub(crate) struct Afar {
 
 impl Afar {
     /// What was said of devices elsewhere; none if there are none. A device that is at several places is put together.
-    pub fn new(mut devices: Vec<PartDevice>, last_sign: Option<UnixTime>) -> Option<Box<Afar>> {
+    pub fn new(mut devices: Vec<PartDevice>, last_sign: Option<UnixTime>) -> Option<Afar> {
         devices.sort_by(|one, other| one.id.cmp(&other.id));
         devices.dedup_by(|next, kept| {
             let is_same = next.id == kept.id;
@@ -345,6 +377,6 @@ impl Afar {
             }
             is_same
         });
-        (!devices.is_empty()).then(|| Box::new(Afar { devices: devices.into(), last_sign }))
+        (!devices.is_empty()).then(|| Afar { devices: devices.into(), last_sign })
     }
 }

@@ -95,10 +95,10 @@ impl Core {
         let unix = self.unix(now);
         let person = &mut self.persons[slot];
         person.note_afar();
-        person.afar = afar;
+        person.replace_afar(afar);
         (person.flags.shared, person.flags.informed) = (true, true);
         let holds = |said: &Declaration| said.until.is_none_or(|until| until > unix);
-        person.declaration = elsewhere.declaration.filter(holds).map(Box::new);
+        person.declare(elsewhere.declaration.filter(holds));
         person.pending_until_s = pending.filter(|_| !person.is_present()).unwrap_or(0);
         person.last_seen = person.last_seen.get().max(elsewhere.last_seen).into();
         let hidden_before = person.hidden_since.get();
@@ -118,7 +118,7 @@ impl Core {
         let pending_until_s = now.plus(self.policy.pending).seconds_up().max(1);
         let person = &mut self.persons[slot];
         person.note_afar();
-        let Some(afar) = person.afar.take() else { return };
+        let Some(afar) = person.replace_afar(None) else { return };
         if person.first == NONE {
             person.pending_until_s = pending_until_s;
             if !before.hidden {
@@ -156,7 +156,7 @@ impl Core {
         let person = &mut self.persons[slot];
         if person.is_others() {
             person.note_afar();
-            person.afar = None;
+            person.replace_afar(None);
             person.pending_until_s = 0;
             (person.flags.here, person.flags.shared, person.flags.informed) = (false, false, false);
         }
@@ -166,7 +166,7 @@ impl Core {
 impl Person {
     /// The last sign of life from elsewhere stays known when those sessions are over.
     fn note_afar(&mut self) {
-        let sign = self.afar.as_ref().and_then(|afar| afar.last_sign);
+        let sign = self.afar().and_then(|afar| afar.last_sign);
         self.last_alive = self.last_alive.max(sign.unwrap_or_default());
     }
 }

@@ -35,7 +35,7 @@ impl Roster {
         Some(Remembered {
             user,
             here: person.flags.here,
-            declaration: person.declaration.as_deref().cloned(),
+            declaration: person.declaration().cloned(),
             last_seen: if visible { self.core.last_sign(person) } else { person.last_seen.get() },
             hidden_since: person.hidden_since.get(),
             public_version: person.public_version,
@@ -57,7 +57,7 @@ impl Core {
     fn full_view(&self, person: &Person, own: Status) -> View {
         let mut shown: Vec<_> = person.devices(&self.sessions).map(|device| device.view()).collect();
         shown.sort_by(|one, other| one.id.cmp(&other.id));
-        let declaration = person.declaration.as_deref();
+        let declaration = person.declaration();
         View {
             user: person.user,
             status: own,
@@ -77,7 +77,7 @@ impl Core {
             return person.last_seen.get();
         }
         let signs = person.sessions(&self.sessions).map(|(_, session)| self.unix(session.pulse.sign()));
-        let afar = person.afar.as_ref().and_then(|afar| afar.last_sign);
+        let afar = person.afar().and_then(|afar| afar.last_sign);
         signs.max().max(afar).max(Some(person.last_alive)).filter(|at| at.0 > 0)
     }
 }

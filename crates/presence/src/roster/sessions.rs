@@ -91,7 +91,7 @@ impl Core {
         let absent_s = now.seconds().saturating_sub(person.left_at_s);
         if absent_s > policy.flap_forget.0 {
             person.flap_level = 0;
-        } else if person.flags.dropped && by_connection && person.afar.is_none() {
+        } else if person.flags.dropped && by_connection && person.afar().is_none() {
             person.flap_level = policy.flap_level_above(person.flap_level);
         }
         person.flags.dropped = false;
@@ -121,7 +121,7 @@ impl Core {
     fn linger(&mut self, now: Steady, slot: u32) -> bool {
         let person = self.sessions[slot].person;
         // Who is elsewhere too is shown anyway.
-        if self.persons[person].live != 1 || self.persons[person].afar.is_some() {
+        if self.persons[person].live != 1 || self.persons[person].afar().is_some() {
             return false;
         }
         let level = self.level_after_stay(now, person);

@@ -142,7 +142,7 @@ impl Core {
     /// Puts a person into the agenda for what is due next.
     pub(super) fn plan(&mut self, slot: u32) {
         let person = &self.persons[slot];
-        let until = person.declaration.as_ref().and_then(|said| said.until);
+        let until = person.declaration().and_then(|said| said.until);
         let due_s = [
             until.map(|until| self.timeline.steady(until).seconds_up()),
             Some(person.grace_until_s).filter(|at| *at > 0),
@@ -199,7 +199,7 @@ impl Core {
         person.flags.here = true;
         person.pending_until_s = pending_until_s;
         person.hidden_since = hidden_since.into();
-        let declared_invisible = person.declaration.as_ref().is_some_and(|said| said.hides());
+        let declared_invisible = person.declaration().is_some_and(|said| said.hides());
         if declared_invisible && hidden_since.is_none() {
             person.hidden_since = Some(self.timeline.moment(now).seconds()).into();
         }
@@ -228,7 +228,7 @@ impl Core {
         person.public_version = person.public_version.max(last.public_version);
         person.own_version = person.own_version.max(last.own_version);
         let holds = |said: &crate::status::Declaration| said.until.is_none_or(|until| until > unix);
-        person.declaration = last.declaration.filter(holds).map(Box::new);
+        person.declare(last.declaration.filter(holds));
     }
 
     pub(super) fn forget(&mut self, user: UserId) -> bool {
