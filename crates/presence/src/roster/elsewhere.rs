@@ -27,6 +27,11 @@ impl Roster {
         self.core.find(user).is_some_and(|slot| self.core.persons[slot].first != NONE)
     }
 
+    /// Whether a person is known from elsewhere only: somebody else tells of what happens to them.
+    pub fn is_others(&self, user: UserId) -> bool {
+        self.core.find(user).is_some_and(|slot| self.core.persons[slot].is_others())
+    }
+
     /// The last sign of life of a person's sessions that are over, as far as they were here.
     pub fn last_alive(&self, user: UserId) -> Option<UnixTime> {
         let person = &self.core.persons[self.core.find(user)?];
