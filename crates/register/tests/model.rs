@@ -123,7 +123,8 @@ impl World<'_> {
                 Change::Put(presence::elsewhere::Part { devices, ..part(&[]) })
             }
             7 => {
-                after.is_pending = before.parts.len() == 1 && before.parts.contains_key(&node) || before.is_pending;
+                after.is_pending =
+                    before.parts.len() == 1 && before.parts.contains_key(&node) || before.is_pending;
                 after.parts.remove(&node);
                 Change::Behind
             }
@@ -148,7 +149,11 @@ impl World<'_> {
             }
             Published::Unchanged { public_version, own_version } => {
                 assert!(is_same, "{what}");
-                assert_eq!((public_version, own_version), (before.public_version, before.own_version), "{what}");
+                assert_eq!(
+                    (public_version, own_version),
+                    (before.public_version, before.own_version),
+                    "{what}"
+                );
             }
             Published::Changed(outcome) => {
                 assert!(!is_same, "{what}");
@@ -196,7 +201,8 @@ impl World<'_> {
             .iter()
             .map(|number| {
                 let online = self.dice.bool();
-                let said = [None, None, None, Some(Declared::Away), Some(Declared::Busy), Some(Declared::Invisible)];
+                let said =
+                    [None, None, None, Some(Declared::Away), Some(Declared::Busy), Some(Declared::Invisible)];
                 let mut said = said[self.dice.usize(..6)];
                 if online && self.dice.u32(..4) == 0 {
                     said = Some(Declared::Online);

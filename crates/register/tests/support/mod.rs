@@ -38,7 +38,7 @@ macro_rules! on_both {
 }
 
 pub enum Kind {
-    Single(RedisServer),
+    Single(Box<RedisServer>),
     Cluster(RedisCluster),
 }
 
@@ -53,7 +53,7 @@ impl Rig {
     pub fn single() -> Rig {
         let server = RedisServer::start();
         let url = server.url();
-        Rig::on(Kind::Single(server), &url)
+        Rig::on(Kind::Single(Box::new(server)), &url)
     }
 
     pub fn cluster() -> Rig {
