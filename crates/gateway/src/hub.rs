@@ -51,6 +51,7 @@ use crate::protocol::ClientInfo;
 use crate::rooms::{self, Entrant, RoomName, Rooms};
 use crate::settings::PeopleSettings;
 use crate::traffic::TrafficCounts;
+use crate::turn::Turn;
 use crate::typing::Typing;
 use crate::watch::{Connect, Request};
 use person::client_name;
@@ -190,6 +191,8 @@ pub struct Hub {
     /// Whoever reads what somebody has chosen, to write it back with a part of it changed.
     pub(crate) choosing: [tokio::sync::Mutex<()>; CHOOSING],
     sampler: Sampler,
+    /// Whose turn it is to shorten the history.
+    pruning: Turn,
     traffic: Arc<dyn TrafficCounts>,
     requests: mpsc::Sender<Request>,
     /// What the tasks need that have not begun.

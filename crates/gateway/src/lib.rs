@@ -15,6 +15,7 @@
 //! - [`traffic`]: what people's torrent clients do
 //! - `keeper`: writes down what a restart must not forget
 //! - [`webhooks`]: tells the site who comes and goes
+//! - [`turn`]: what one of many gateways does at a time
 //! - [`counters`]: what is counted
 //! - [`settings`]: what can be set
 
@@ -33,6 +34,7 @@ pub mod session;
 pub mod settings;
 pub mod token;
 pub mod traffic;
+pub mod turn;
 mod typing;
 mod watch;
 pub mod webhooks;

@@ -8,20 +8,40 @@ use anyhow::Context;
 use async_trait::async_trait;
 use domain::UserId;
 use gateway::Gateway;
-use gateway::gateway::GatewayParts;
+use gateway::gateway::{GatewayParts, SharedParts};
 use gateway::traffic::{TrafficCount, TrafficCounts, TrafficUnknown};
+use journal::ProcessName;
 use people::People;
 use tracing::debug;
 use views::Activity;
 
-use crate::backends::system_clock;
-use crate::config::Config;
+use crate::backends::{RedisBackend, redis_backend, system_clock};
+use crate::config::{Config, Sharing};
 use crate::gateway_secret;
+use crate::tracker_settings::seconds;
+
+impl Config {
+    /// Whether the gateways on this Redis are one.
+    pub fn shares_presence(&self) -> bool {
+        let has_redis = self.redis.url.as_str().is_some() || self.redis.host.is_some();
+        has_redis && self.presence.share == Sharing::Auto
+    }
+}
+
+/// What makes this gateway one of many, if it is to be.
+fn shared_parts(config: &Config, node: &ProcessName) -> anyhow::Result<Option<SharedParts>> {
+    if !config.shares_presence() {
+        return Ok(None);
+    }
+    let Some(RedisBackend { redis, .. }) = redis_backend(config)? else { return Ok(None) };
+    let lease = seconds(config.presence.lease_s);
+    Ok(Some(SharedParts { redis, process: node.to_string(), lease }))
+}
 
 /// Opens the gateway. Nobody can connect before the site serves.
 pub async fn open(
-    config: &Config,
-    data: &Path,
+    (config, data): (&Config, &Path),
+    node: &ProcessName,
     people: People,
     traffic: Traffic,
 ) -> anyhow::Result<Arc<Gateway>> {
@@ -36,6 +56,7 @@ pub async fn open(
         policy: config.presence_policy(),
         settings: config.gateway_settings(secret),
         seed: u64::from_le_bytes(seed),
+        shared: shared_parts(config, node)?,
     })
     .await
     .context("cannot open the gateway")?;

@@ -22,6 +22,7 @@ use crate::counters::GatewayCounters;
 use crate::keeper::Keeper;
 use crate::rooms::Rooms;
 use crate::traffic::{self, TrafficCounts};
+use crate::turn::Turn;
 use crate::typing::Typing;
 use crate::watch::{self as watching, Request};
 
@@ -59,6 +60,8 @@ pub struct HubParts {
     pub traffic: Arc<dyn TrafficCounts>,
     /// Spreads pings and samples.
     pub seed: u64,
+    /// Whose turn it is to shorten the history.
+    pub pruning: Turn,
 }
 
 /// Why the hub cannot do something.
@@ -106,7 +109,7 @@ impl Hub {
     }
 
     fn new(parts: HubParts) -> (Arc<Hub>, mpsc::Receiver<Request>) {
-        let HubParts { people, clock, settings, counters, traffic, seed } = parts;
+        let HubParts { people, clock, settings, counters, traffic, seed, pruning } = parts;
         let now = Moment(clock.now_ms());
         let (requests, waiting) = mpsc::channel(watching::WAITING_MAX);
         let shard =
@@ -130,6 +133,7 @@ impl Hub {
             typing: Typing::new(counters),
             choosing: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             sampler: Sampler::new(seed),
+            pruning,
             traffic,
             requests,
             unbegun: Mutex::default(),
@@ -312,6 +316,9 @@ impl Hub {
     async fn keep_pruning(&self) {
         loop {
             tokio::time::sleep(PRUNE).await;
+            if !self.pruning.take().await {
+                continue;
+            }
             let days = self.outside.history_days.load(Ordering::Relaxed);
             let before_ms = self.now().0.saturating_sub(days * 24 * 60 * 60 * 1_000);
             loop {
