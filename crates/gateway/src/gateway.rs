@@ -9,6 +9,7 @@ use keyspace::keys::gateways;
 use parking_lot::Mutex;
 use people::People;
 use presence::Policy;
+use register::Register;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -50,7 +51,9 @@ pub struct GatewayParts {
 
 /// What a gateway needs to be one of many.
 pub struct SharedParts {
-    /// Where gateways meet.
+    /// The book that all gateways share.
+    pub register: Arc<Register>,
+    /// Where it is.
     pub redis: Redis,
     /// This process, by a name that no other ever has.
     pub process: String,
@@ -144,6 +147,8 @@ impl Gateway {
             traffic,
             seed,
             pruning,
+            register: shared.as_ref().map(|shared| Arc::clone(&shared.register)),
+            redis: shared.as_ref().map(|shared| shared.redis.clone()),
         })
         .await?;
         let behind = Behind {

@@ -39,9 +39,11 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use domain::clock::Clock;
 use domain::{UnixTime, UserId};
+use keyspace::Redis;
 use parking_lot::{Mutex, MutexGuard};
 use people::{Follower, People};
 use presence::{ConnId, Goodbye, Hello, Input, Moment, Policy};
+use register::Register;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -193,6 +195,9 @@ pub struct Hub {
     sampler: Sampler,
     /// Whose turn it is to shorten the history.
     pruning: Turn,
+    /// The book that all gateways share; none for who is alone.
+    pub(crate) register: Option<Arc<Register>>,
+    redis: Option<Redis>,
     traffic: Arc<dyn TrafficCounts>,
     requests: mpsc::Sender<Request>,
     /// What the tasks need that have not begun.

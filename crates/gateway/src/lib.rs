@@ -15,10 +15,12 @@
 //! - [`traffic`]: what people's torrent clients do
 //! - `keeper`: writes down what a restart must not forget
 //! - [`webhooks`]: tells the site who comes and goes
+//! - `between`: what gateways say to each other
 //! - [`turn`]: what one of many gateways does at a time
 //! - [`counters`]: what is counted
 //! - [`settings`]: what can be set
 
+mod between;
 mod commands;
 pub mod counters;
 pub mod door;

@@ -135,9 +135,15 @@ script!(
     MIRROR_FORGET,
     "mirror_forget"
 );
+script!(
+    /// Writes whom one gateway has in a room.
+    ROOM_PUT,
+    "room_put"
+);
 
 /// Every script there is.
-pub static ALL: [&Script; 19] = [
+pub static ALL: [&Script; 20] = [
+    &ROOM_PUT,
     &MARK_APPENDED,
     &TAKE_OVER,
     &FORGET_CONSUMER,

@@ -7,9 +7,11 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use domain::UserId;
 use domain::clock::Clock;
+use keyspace::Redis;
 use parking_lot::{Mutex, RwLock};
 use people::{Follower, People, PeopleError};
 use presence::{Input, Moment, Remembered};
+use register::Register;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -18,9 +20,11 @@ use super::sampler::Sampler;
 use super::shard::{Outside, Shard};
 use super::table::ConnTable;
 use super::{Hub, HubSettings, SHARDS};
+use crate::between::Relay;
 use crate::counters::GatewayCounters;
 use crate::keeper::Keeper;
 use crate::rooms::Rooms;
+use crate::rooms::shared::Sharing as RoomSharing;
 use crate::traffic::{self, TrafficCounts};
 use crate::turn::Turn;
 use crate::typing::Typing;
@@ -62,6 +66,10 @@ pub struct HubParts {
     pub seed: u64,
     /// Whose turn it is to shorten the history.
     pub pruning: Turn,
+    /// The book that all gateways share; none for who is alone.
+    pub register: Option<Arc<Register>>,
+    /// Where the register is, for what is shared beside it.
+    pub redis: Option<Redis>,
 }
 
 /// Why the hub cannot do something.
@@ -109,12 +117,15 @@ impl Hub {
     }
 
     fn new(parts: HubParts) -> (Arc<Hub>, mpsc::Receiver<Request>) {
-        let HubParts { people, clock, settings, counters, traffic, seed, pruning } = parts;
+        let HubParts { people, clock, settings, counters, traffic, seed, pruning, register, redis } = parts;
         let now = Moment(clock.now_ms());
         let (requests, waiting) = mpsc::channel(watching::WAITING_MAX);
         let shard =
             |number: usize| Mutex::new(Shard::new(settings.policy.clone(), now, seed ^ number as u64));
+        let relay =
+            register.as_ref().map(|register| Arc::new(Relay::new(register.clone(), counters.clone())));
         let outside = Outside {
+            relay: relay.clone(),
             keeper: Keeper::new(people.clone(), counters.clone()),
             counters: counters.clone(),
             table: RwLock::new(ConnTable::default()),
@@ -129,11 +140,13 @@ impl Hub {
             people,
             clock,
             settings: ArcSwap::from_pointee(settings),
-            rooms: Rooms::new(counters.clone()),
-            typing: Typing::new(counters),
+            rooms: Rooms::new(counters.clone(), register.is_some() && redis.is_some()),
+            typing: Typing::new(counters, relay),
             choosing: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             sampler: Sampler::new(seed),
             pruning,
+            register,
+            redis,
             traffic,
             requests,
             unbegun: Mutex::default(),
@@ -208,6 +221,16 @@ impl Hub {
         self.spawn(&mut tasks, async move { hub.keep_sampling().await });
         let hub = self.clone();
         self.spawn(&mut tasks, async move { hub.keep_pruning().await });
+        if let (Some(register), Some(redis)) = (self.register.clone(), self.redis.clone()) {
+            let hub = self.clone();
+            let epoch = Box::new(move || hub.outside.next_epoch());
+            let sharing = RoomSharing { redis, register, epoch };
+            let (hub, stop) = (self.clone(), self.stop.subscribe());
+            tasks.spawn(async move { hub.rooms.run_sharing(sharing, stop).await });
+        }
+        if let Some(relay) = self.outside.relay.clone() {
+            self.spawn(&mut tasks, async move { relay.run().await });
+        }
     }
 
     /// A task that may be dropped at any point where it waits.
@@ -340,6 +363,7 @@ impl Hub {
         if self.stopping.swap(true, Ordering::SeqCst) {
             return;
         }
+        self.rooms.begin_to_stop();
         let mut from = Some(0);
         while let Some(place) = from {
             let (page, next) = self.outside.table.read().page(place, 4_096);

@@ -66,6 +66,8 @@ impl Rig {
             traffic,
             seed: 7,
             pruning: Turn::alone(),
+            register: None,
+            redis: None,
         };
         let hub = Hub::start(parts).await.unwrap();
         Rig { hub, people, clock, counters, folder }
