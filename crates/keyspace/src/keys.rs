@@ -6,6 +6,7 @@
 
 pub mod gateways;
 pub mod mirror;
+pub mod presence;
 pub mod site;
 
 use domain::Passkey;

@@ -27,13 +27,20 @@
 //! Searching for keys, and channels that everybody hears. Any memory of people: that is the gateway's, and SQL's.
 
 pub mod counters;
+mod due;
+mod encoding;
 pub mod inbox;
 pub mod message;
 pub mod node;
+mod publish;
+mod reap;
 pub mod record;
 pub mod register;
+mod reply;
 pub mod settings;
 pub mod shards;
+mod telling;
+mod watch;
 
 pub use counters::RegisterCounters;
 pub use inbox::{Heard, Inbox};

@@ -42,7 +42,7 @@ async fn shared_parts(config: &Config, node: &ProcessName) -> anyhow::Result<Opt
         seed: random_seed()?,
         ..RegisterSettings::default()
     };
-    let register = Register::join(redis.clone(), node.node(), settings).await;
+    let register = Register::join_when_possible(redis.clone(), node.node(), settings).await;
     let register = Arc::new(register.context("cannot join the other gateways")?);
     Ok(Some(SharedParts { register, redis, process: node.to_string(), lease }))
 }
