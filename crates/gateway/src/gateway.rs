@@ -17,6 +17,7 @@ use crate::counters::GatewayCounters;
 use crate::door::{Behind, Door};
 use crate::hub::{Hub, HubError, HubParts, HubSettings};
 use crate::settings::GatewaySettings;
+use crate::sharing::SharingSettings;
 use crate::token::{TokenError, Tokens};
 use crate::traffic::TrafficCounts;
 use crate::turn::Turn;
@@ -138,7 +139,15 @@ impl Gateway {
         let pruning = shared
             .as_ref()
             .map_or_else(Turn::alone, |shared| shared.turn(gateways::PRUNING_TURN, PRUNING_TURN_LENGTH));
-        let hub_settings = HubSettings { policy, people: settings.people, batch: settings.connections.batch };
+        let hub_settings = HubSettings {
+            policy,
+            people: settings.people,
+            batch: settings.connections.batch,
+            sharing: SharingSettings {
+                renew: shared.as_ref().map_or(Duration::from_secs(2), |shared| shared.lease / 5),
+                ..SharingSettings::default()
+            },
+        };
         let hub = Hub::open(HubParts {
             people: people.clone(),
             clock: Arc::clone(&clock),

@@ -41,7 +41,7 @@ impl Hub {
         let mut views: Vec<Option<View>> = Vec::with_capacity(users.len());
         for user in users {
             let shard = self.shard(*user);
-            views.push(shard.knows(*user).then(|| shard.roster.public_view(*user)));
+            views.push(shard.is_current(*user).then(|| shard.roster.public_view(*user)));
         }
         let absent: Vec<UserId> =
             users.iter().zip(&views).filter(|(_, view)| view.is_none()).map(|(user, _)| *user).collect();
@@ -95,7 +95,7 @@ impl Hub {
         reconnect: bool,
     ) -> Result<usize, HubError> {
         let here = self.disconnect_here(user, device, reconnect);
-        let Some(register) = &self.register else { return Ok(here) };
+        let Some(register) = self.register() else { return Ok(here) };
         let (own, mut elsewhere) = (register.node(), 0);
         for part in self.record_of(user).await?.map(|record| record.parts).unwrap_or_default() {
             let fits = |known: &&PartDevice| device.is_none_or(|device| known.id == *device);
@@ -112,7 +112,7 @@ impl Hub {
 
     /// A person's devices at other gateways, each with the gateway's name.
     pub async fn devices_elsewhere(&self, user: UserId) -> Result<Vec<(String, PartDevice)>, HubError> {
-        let Some(register) = &self.register else { return Ok(Vec::new()) };
+        let Some(register) = self.register() else { return Ok(Vec::new()) };
         let own = register.node();
         let parts = self.record_of(user).await?.map(|record| record.parts).unwrap_or_default();
         let others = parts.into_iter().filter(|part| part.node != own);
@@ -125,11 +125,11 @@ impl Hub {
 
     /// The name of this gateway among others, if there are any.
     pub fn node_name(&self) -> Option<String> {
-        self.register.as_ref().map(|register| register.node().name().to_owned())
+        self.register().map(|register| register.node().name().to_owned())
     }
 
     async fn record_of(&self, user: UserId) -> Result<Option<Record>, HubError> {
-        let Some(register) = &self.register else { return Ok(None) };
+        let Some(register) = self.register() else { return Ok(None) };
         let users = [user];
         let read = tokio::time::timeout(REGISTER_TIME, register.read(&users)).await;
         let record = read.map_err(|_| HubError::Unavailable)?.into_iter().next();

@@ -25,6 +25,7 @@ use crate::counters::GatewayCounters;
 use crate::keeper::Keeper;
 use crate::rooms::Rooms;
 use crate::rooms::shared::Sharing as RoomSharing;
+use crate::sharing::{self, Sharing};
 use crate::traffic::{self, TrafficCounts};
 use crate::turn::Turn;
 use crate::typing::Typing;
@@ -43,6 +44,8 @@ const PRUNE: Duration = Duration::from_secs(60);
 const PRUNE_ROWS: u32 = 5_000;
 /// How often the last write is tried when the server stops.
 const LAST_WRITES: u32 = 3;
+/// How long it may take to leave the register.
+const LEAVE_MAX: Duration = Duration::from_secs(2);
 
 /// How far people were read.
 struct Page {
@@ -62,12 +65,12 @@ pub struct HubParts {
     pub counters: Arc<GatewayCounters>,
     /// Who knows what people's torrent clients do.
     pub traffic: Arc<dyn TrafficCounts>,
+    /// Where gateways share who is here, if there are several.
+    pub register: Option<Arc<Register>>,
     /// Spreads pings and samples.
     pub seed: u64,
     /// Whose turn it is to shorten the history.
     pub pruning: Turn,
-    /// The book that all gateways share; none for who is alone.
-    pub register: Option<Arc<Register>>,
     /// Where the register is, for what is shared beside it.
     pub redis: Option<Redis>,
 }
@@ -120,10 +123,16 @@ impl Hub {
         let HubParts { people, clock, settings, counters, traffic, seed, pruning, register, redis } = parts;
         let now = Moment(clock.now_ms());
         let (requests, waiting) = mpsc::channel(watching::WAITING_MAX);
-        let shard =
-            |number: usize| Mutex::new(Shard::new(settings.policy.clone(), now, seed ^ number as u64));
         let relay =
             register.as_ref().map(|register| Arc::new(Relay::new(register.clone(), counters.clone())));
+        let is_shared = register.is_some() && redis.is_some();
+        let sharing = register.map(|register| Sharing::new(register, settings.sharing, now));
+        let shard = |number: usize| {
+            let mut shard = Shard::new(settings.policy.clone(), now, seed ^ number as u64);
+            shard.book = sharing.is_some().then(Box::default);
+            Mutex::new(shard)
+        };
+        let shards = (0..SHARDS).map(shard).collect();
         let outside = Outside {
             relay: relay.clone(),
             keeper: Keeper::new(people.clone(), counters.clone()),
@@ -133,19 +142,19 @@ impl Hub {
             epochs: AtomicU64::new(1),
             history_days: AtomicU64::new(settings.people.history_days.into()),
             platforms: Default::default(),
+            sharing,
         };
         let hub = Hub {
-            shards: (0..SHARDS).map(shard).collect(),
+            shards,
             outside,
             people,
             clock,
             settings: ArcSwap::from_pointee(settings),
-            rooms: Rooms::new(counters.clone(), register.is_some() && redis.is_some()),
+            rooms: Rooms::new(counters.clone(), is_shared),
             typing: Typing::new(counters, relay),
             choosing: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             sampler: Sampler::new(seed),
             pruning,
-            register,
             redis,
             traffic,
             requests,
@@ -159,6 +168,12 @@ impl Hub {
 
     /// Brings back those who were here before a restart, as pending (P11).
     pub async fn restore(&self) -> Result<(), HubError> {
+        // Where there are other gateways, the register knows who is pending.
+        if let Some(sharing) = &self.outside.sharing
+            && !self.was_alone(sharing).await
+        {
+            return Ok(());
+        }
         let mut after = None;
         while let Some(page) = self.next_page(&mut after).await? {
             for remembered in page {
@@ -172,6 +187,9 @@ impl Hub {
     /// Once the process before this one has ended, and everything it knew is written: those who were there and have not
     /// come here yet are pending, and what they declared there holds. People may come and go meanwhile.
     pub async fn catch_up(&self) -> Result<(), HubError> {
+        if self.outside.sharing.is_some() {
+            return Ok(());
+        }
         // What happened here is newer: what is still being written then tells who is left alone.
         self.write_down().await;
         let mut after = None;
@@ -221,15 +239,18 @@ impl Hub {
         self.spawn(&mut tasks, async move { hub.keep_sampling().await });
         let hub = self.clone();
         self.spawn(&mut tasks, async move { hub.keep_pruning().await });
-        if let (Some(register), Some(redis)) = (self.register.clone(), self.redis.clone()) {
+        if let (Some(register), Some(redis)) = (self.register(), self.redis.clone()) {
             let hub = self.clone();
             let epoch = Box::new(move || hub.outside.next_epoch());
-            let sharing = RoomSharing { redis, register, epoch };
+            let sharing = RoomSharing { redis, register: register.clone(), epoch };
             let (hub, stop) = (self.clone(), self.stop.subscribe());
             tasks.spawn(async move { hub.rooms.run_sharing(sharing, stop).await });
         }
         if let Some(relay) = self.outside.relay.clone() {
             self.spawn(&mut tasks, async move { relay.run().await });
+        }
+        for task in sharing::tasks(self) {
+            self.spawn(&mut tasks, task);
         }
     }
 
@@ -378,12 +399,25 @@ impl Hub {
         }
     }
 
+    /// The last changes are told, and then that this gateway goes: who was here is pending (P11), unless they came to
+    /// another one already.
+    async fn leave_register(&self) {
+        let Some(sharing) = &self.outside.sharing else { return };
+        self.flush_last(sharing).await;
+        match tokio::time::timeout(LEAVE_MAX, sharing.register.leave()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "other gateways could not be told that this one goes"),
+            Err(_) => tracing::warn!("other gateways could not be told in time that this one goes"),
+        }
+    }
+
     /// Ends the tasks and writes down what is not written yet.
     pub async fn stop(&self) {
         self.begin_to_stop();
         self.stop.send_replace(true);
         let mut tasks = std::mem::take(&mut *self.tasks.lock());
         while tasks.join_next().await.is_some() {}
+        self.leave_register().await;
         for attempt in 1..=LAST_WRITES {
             match self.outside.keeper.flush().await {
                 Ok(()) => return,
