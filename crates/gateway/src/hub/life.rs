@@ -411,6 +411,13 @@ impl Hub {
         }
     }
 
+    /// Ends the tasks as a crash would.
+    #[cfg(test)]
+    pub(crate) async fn kill_for_test(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock());
+        tasks.shutdown().await;
+    }
+
     /// Ends the tasks and writes down what is not written yet.
     pub async fn stop(&self) {
         self.begin_to_stop();
