@@ -83,6 +83,9 @@ impl Hub {
     async fn get_status(&self, conn: ConnRef, asked: UsersArguments) -> Answer {
         let users = asked.users(STATUS_USERS_MAX)?;
         let found = in_time(self.people.sights(conn.user, &users)).await?;
+        let is_unknown = |user: &UserId| !self.shard(*user).is_current(*user);
+        let unknown: Vec<UserId> = users.iter().copied().filter(is_unknown).collect();
+        let elsewhere = self.look_elsewhere(&unknown).await;
         let now = self.now();
         let mut seen = Vec::with_capacity(found.len());
         for somebody in found {
@@ -90,7 +93,11 @@ impl Hub {
             let mut shard = self.shard(user);
             seen.push(if user == conn.user {
                 shard.own(user)
-            } else if !somebody.sight.status || shard.knows(user) {
+            } else if !somebody.sight.status || shard.is_current(user) {
+                shard.seen(now, user, somebody.sight)
+            } else if let Some(view) = elsewhere.get(&user) {
+                PublicText::of(view, now.seconds()).seen(view, somebody.sight)
+            } else if shard.knows(user) {
                 shard.seen(now, user, somebody.sight)
             } else {
                 let last = self.outside.keeper.newest(user, somebody.last);

@@ -45,6 +45,11 @@ impl Hub {
         }
         let absent: Vec<UserId> =
             users.iter().zip(&views).filter(|(_, view)| view.is_none()).map(|(user, _)| *user).collect();
+        let elsewhere = self.look_elsewhere(&absent).await;
+        let absent: Vec<UserId> = absent.into_iter().filter(|user| !elsewhere.contains_key(user)).collect();
+        for (user, view) in users.iter().zip(&mut views).filter(|(_, view)| view.is_none()) {
+            *view = elsewhere.get(user).cloned();
+        }
         if let Some(first) = absent.first() {
             // Whoever looks may be anybody: only what was last known is read.
             let mut found = self.people.sights(*first, &absent).await?.into_iter();

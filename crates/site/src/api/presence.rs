@@ -154,7 +154,7 @@ async fn query(
     Ok(Json(PeopleShown { users: views.iter().map(PersonShown::of).collect() }))
 }
 
-/// How many are here
+/// How many are here, over all gateways
 #[utoipa::path(
     get, path = "/api/v1/presence/count", tag = "presence",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
@@ -164,7 +164,7 @@ async fn query(
     )
 )]
 async fn count(State(site): State<Arc<Site>>) -> Result<Json<CountShown>, Problem> {
-    Ok(Json(CountShown::of(&gateway_of(&site)?.hub.online_count())))
+    Ok(Json(CountShown::of(&gateway_of(&site)?.hub.online_count_everywhere().await)))
 }
 
 /// When a person came, went and changed

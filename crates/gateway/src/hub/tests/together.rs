@@ -279,3 +279,56 @@ async fn p16_words_reach_devices_at_other_gateways_on_a_cluster() {
     let url = format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port());
     words_reach_devices_at_other_gateways(url).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p4_people_whom_nobody_watches_here_are_found_and_counted_once() {
+    let redis = RedisServer::start();
+    let town = Town::at(redis.url()).await;
+    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
+    let busy = b.connect(2, "pc").await;
+    busy.set_status("busy").await;
+    let hidden = b.connect(3, "pc").await;
+    hidden.set_status("invisible").await;
+    // One person, two gateways.
+    let (here, there) = (a.connect(4, "pc").await, b.connect(4, "phone").await);
+    let mut statuses = Vec::new();
+    for _ in 0..3_000 {
+        let views = a.hub.status(&[user(2), user(3), user(2), user(4), user(9)]).await.unwrap();
+        statuses = views.iter().map(|view| view.status.name()).collect();
+        if statuses == ["busy", "offline", "busy", "online", "offline"] {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(statuses, ["busy", "offline", "busy", "online", "offline"]);
+    town.people
+        .set_privacy(
+            user(2),
+            &presence::Privacy { status: presence::Visibility::Everyone, ..Default::default() },
+        )
+        .await
+        .unwrap();
+    let asked = here.rpc("status.get", json!({"users": [2, 9]})).await.unwrap();
+    assert_eq!(
+        (asked["users"][0]["status"].as_str(), asked["users"][1]["status"].as_str()),
+        (Some("busy"), Some("offline"))
+    );
+    for gate in [&a, &b] {
+        let mut count = gate.hub.online_count_everywhere().await;
+        for _ in 0..1_000 {
+            if (count.tally.of(presence::Status::Online), count.tally.connections) == (1, 4) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            count = gate.hub.online_count_everywhere().await;
+        }
+        let of = |status| count.tally.of(status);
+        let people =
+            (of(presence::Status::Online), of(presence::Status::Busy), of(presence::Status::Invisible));
+        assert_eq!((people, count.tally.connections), ((1, 1, 1), 4));
+        assert_eq!(count.connections.iter().sum::<u64>(), 4);
+    }
+    drop((here, there));
+    a.hub.stop().await;
+    b.hub.stop().await;
+}
