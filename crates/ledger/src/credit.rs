@@ -13,9 +13,13 @@
 //! the counters went on, what they grew by is credited, up to the ceiling; if they went back, the client began anew
 //! and nobody knows what it moved, so nothing is.
 
-use domain::{RateCeiling, UnixTime};
+use domain::{RateCeiling, Seconds, UnixTime};
 
 use crate::run::{Counters, Run};
+use crate::told::Told;
+
+/// Nodes hear of each other within a part of a second, which may be in the next one.
+const AT_ONCE: Seconds = Seconds(1);
 
 /// What a client is credited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,9 +51,14 @@ impl Credit {
 
 /// What a client with these runs is credited, in all.
 pub fn credit(runs: &[Run], ceiling: RateCeiling) -> Credit {
+    credit_of(&stretches(runs, ceiling), ceiling)
+}
+
+/// What a client with these stretches is credited.
+pub(crate) fn credit_of(stretches: &[Stretch], ceiling: RateCeiling) -> Credit {
     let mut credit = Credit::default();
-    let mut previous: Option<Stretch> = None;
-    for stretch in stretches(runs, ceiling) {
+    let mut previous: Option<&Stretch> = None;
+    for stretch in stretches {
         if let Some(previous) = previous
             && let Some(moved) = stretch.low.since(previous.high)
         {
@@ -89,6 +98,7 @@ impl Stretch {
             first: self.last,
             last: self.last,
             is_settled: true,
+            told: Told::NOTHING,
             ..self.runs[0]
         };
         Stretch::beginning_with(run)
@@ -99,7 +109,7 @@ impl Stretch {
         if self.is_settled {
             return false;
         }
-        if self.is_heard_elsewhere(run) {
+        if self.is_heard_elsewhere(run) || self.began_elsewhere_at_once(run) {
             return self.is_near(run, ceiling);
         }
         if run.first >= self.last {
@@ -118,6 +128,12 @@ impl Stretch {
     /// Whether another node wrote of this very run: nodes that hear of each other give a client's run one number.
     fn is_heard_elsewhere(&self, run: &Run) -> bool {
         self.runs.iter().any(|known| known.key.run == run.key.run && known.key.node != run.key.node)
+    }
+
+    /// Whether another node heard this client begin as well, neither knowing of the other yet: each gave the run a number
+    /// of its own.
+    fn began_elsewhere_at_once(&self, run: &Run) -> bool {
+        run.first <= self.first + AT_ONCE && self.runs.iter().any(|known| known.key.node != run.key.node)
     }
 
     /// Whether a run can be these counters, heard a little sooner or later by clocks that differ a little.
@@ -171,6 +187,7 @@ mod tests {
             first: UnixTime(span.0),
             last: UnixTime(span.1),
             is_settled: false,
+            told: Told::NOTHING,
         }
     }
 
