@@ -162,12 +162,29 @@ pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
     });
     let mut stretches: Vec<Stretch> = Vec::new();
     for run in ordered {
-        match stretches.last_mut() {
-            Some(current) if current.includes(&run, ceiling) => current.include(run),
-            _ => stretches.push(Stretch::beginning_with(run)),
+        match home_of(&run, &stretches, ceiling) {
+            Some(home) => stretches[home].include(run),
+            None => stretches.push(Stretch::beginning_with(run)),
         }
     }
     stretches
+}
+
+/// The stretch that a run belongs to; none if it begins one.
+///
+/// It is the newest, or, while those after it began at the same moment as the run, one that knows its number: a goodbye
+/// said to one node that has heard of it and to one that has not is a run of its own, and the run that it ended.
+fn home_of(run: &Run, stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
+    for (position, stretch) in stretches.iter().enumerate().rev() {
+        if stretch.is_heard_elsewhere(run) && stretch.includes(run, ceiling) {
+            return Some(position);
+        }
+        if run.first > stretch.first + AT_ONCE {
+            break;
+        }
+    }
+    let newest = stretches.len().checked_sub(1)?;
+    stretches[newest].includes(run, ceiling).then_some(newest)
 }
 
 #[cfg(test)]

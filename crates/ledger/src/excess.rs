@@ -89,7 +89,7 @@ fn time_once(told: &Told) -> (u64, u64) {
 /// What multipliers would have added, had each byte been claimed once: as much a byte as they did.
 ///
 /// Of a new client that two nodes hear at once, with counters that grew between them, the first bytes were claimed by
-/// nobody: each node began with what it heard first. They have their share, too.
+/// nobody: each node began with what it heard first. They have their share, too, once anything is claimed.
 fn bonus_once(claimed: &Claimed) -> i128 {
     let bytes = i128::from(claimed.bytes);
     if bytes == 0 {
