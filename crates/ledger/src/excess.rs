@@ -111,3 +111,124 @@ fn completions_once(stretch: &Stretch) -> u64 {
     }
     by_node.into_values().max().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::credit::stretches;
+    use crate::run::{Counters, Run, RunKey};
+    use crate::told::Spent;
+    use domain::{RateCeiling, RunId, UnixTime};
+
+    /// An announce at `at` with 1000 more bytes a second than at zero, of which the last `seconds` were told, at twice
+    /// their worth.
+    fn told(at: u64, seconds: u64) -> Told {
+        let bytes = seconds * 1000;
+        Told {
+            seeding: Spent::until(at, seconds),
+            uploaded: Claimed::up_to(at * 1000, bytes, i128::from(bytes) * 100),
+            downloaded: Claimed::up_to(0, 0, 0),
+            ..Told::NOTHING
+        }
+    }
+
+    fn heard(node: u64, span: (u32, u32), told: &[Told]) -> Run {
+        let at = |at: u32| Counters { uploaded: u64::from(at) * 1000, downloaded: 0 };
+        Run {
+            key: RunKey { run: RunId(1), node },
+            low: at(span.0),
+            high: at(span.1),
+            first: UnixTime(span.0),
+            last: UnixTime(span.1),
+            is_settled: false,
+            told: told.iter().fold(Told::NOTHING, |sum, told| sum.with(*told)),
+        }
+    }
+
+    fn excess_of_runs(runs: &[Run]) -> Excess {
+        excess(&stretches(runs, RateCeiling::default()))
+    }
+
+    fn leeching(told: Told) -> Told {
+        Told { seeding: Spent::NONE, leeching: told.seeding, ..told }
+    }
+
+    #[test]
+    fn what_one_node_heard_is_as_it_is() {
+        let twice = heard(1, (0, 100), &[told(100, 100), told(100, 100)]);
+        assert_eq!(excess_of_runs(&[twice]), Excess::default());
+    }
+
+    #[test]
+    fn what_three_nodes_told_of_one_announce_is_left_once() {
+        let completed = Told { completions: 1, ..told(100, 100) };
+        let first = heard(1, (0, 100), &[told(0, 0), completed]);
+        let others = [2, 3].map(|node| heard(node, (100, 100), &[completed]));
+        let expected = Excess {
+            seeding_s: 200,
+            completed_count: 2,
+            bonus_uploaded_x100: 200 * 1000 * 100,
+            ..Excess::default()
+        };
+        assert_eq!(excess_of_runs(&[first, others[0], others[1]]), expected);
+        // As often as any one node told.
+        let again = heard(2, (100, 100), &[completed, Told { completions: 1, ..told(100, 0) }]);
+        assert_eq!(excess_of_runs(&[first, again]).completed_count, 1);
+    }
+
+    #[test]
+    fn a_client_that_moves_from_node_to_node_keeps_all() {
+        let runs =
+            [heard(1, (0, 300), &[told(100, 100), told(300, 100)]), heard(2, (200, 200), &[told(200, 100)])];
+        assert_eq!(excess_of_runs(&runs), Excess::default());
+    }
+
+    #[test]
+    fn leeching_and_seeding_are_told_apart() {
+        let runs = [
+            heard(1, (0, 400), &[leeching(told(100, 100)), told(400, 300)]),
+            heard(2, (100, 400), &[told(400, 300)]),
+        ];
+        let excess = excess_of_runs(&runs);
+        assert_eq!((excess.seeding_s, excess.leeching_s), (300, 0));
+        // Both at the same time cannot be: there is half of each.
+        let muddled = [runs[0], heard(2, (100, 100), &[told(100, 100)])];
+        let excess = excess_of_runs(&muddled);
+        assert_eq!((excess.seeding_s, excess.leeching_s), (80, 20));
+    }
+
+    #[test]
+    fn rows_from_before_have_told_nothing_and_lose_nothing() {
+        let former = heard(1, (0, 5000), &[]);
+        assert_eq!(excess_of_runs(&[former, heard(2, (4000, 5000), &[])]), Excess::default());
+        let now = [heard(1, (0, 5100), &[told(5100, 100)]), heard(2, (5100, 5100), &[told(5100, 100)])];
+        let excess = excess_of_runs(&now);
+        assert_eq!((excess.seeding_s, excess.bonus_uploaded_x100), (100, 100 * 1000 * 100));
+    }
+
+    /// Each node began with what it heard first, and took over what the other had heard since.
+    #[test]
+    fn bytes_that_nobody_claimed_have_their_share_of_the_bonus() {
+        let runs = [heard(1, (0, 0), &[told(0, 0)]), heard(2, (1, 101), &[told(1, 0), told(101, 100)])];
+        assert_eq!(excess_of_runs(&runs).bonus_uploaded_x100, -1000 * 100);
+        // What they would have is not known before anything is claimed.
+        let unclaimed = [runs[0], heard(2, (1, 1), &[told(1, 0)])];
+        assert_eq!(excess_of_runs(&unclaimed), Excess::default());
+    }
+
+    #[test]
+    fn a_bonus_of_several_multipliers_is_cut_in_proportion_and_may_be_below_zero() {
+        let claimed =
+            |bytes, bonus_x100, to| Claimed { bytes, bonus_x100, over: crate::told::Reach { from: 0, to } };
+        assert_eq!(bonus_once(&claimed(200, 100 * 50 + 100 * 200, 100)), 12_500);
+        assert_eq!(bonus_once(&claimed(3, -100, 1)), -34);
+        assert_eq!(bonus_once(&claimed(0, 0, 100)), 0);
+        assert_eq!(
+            bonus_once(&claimed(u64::MAX, i128::from(u64::MAX) * 9900, u64::MAX)),
+            i128::from(u64::MAX) * 9900
+        );
+        // Nothing goes beyond its bounds, whatever is claimed.
+        bonus_once(&claimed(1, i128::MAX, u64::MAX));
+        bonus_once(&claimed(u64::MAX, i128::MIN, u64::MAX));
+    }
+}
