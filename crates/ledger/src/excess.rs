@@ -25,17 +25,17 @@ use crate::told::{Claimed, Told};
 
 /// What was counted too often.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Excess {
+pub(crate) struct Excess {
     /// Time spent seeding.
-    pub seeding_s: u64,
+    pub(crate) seeding_s: u64,
     /// Time spent leeching.
-    pub leeching_s: u64,
+    pub(crate) leeching_s: u64,
     /// Completions.
-    pub completed_count: u64,
+    pub(crate) completed_count: u64,
     /// What multipliers added to the bytes uploaded, in hundredths. Also the other way: see [`bonus_once`].
-    pub bonus_uploaded_x100: i128,
+    pub(crate) bonus_uploaded_x100: i128,
     /// Likewise of bytes downloaded.
-    pub bonus_downloaded_x100: i128,
+    pub(crate) bonus_downloaded_x100: i128,
 }
 
 /// What was counted too often of these stretches.

@@ -5,6 +5,7 @@
 //! The middle knows neither database nor clock:
 //!
 //! - [`run`], [`mod@credit`], [`mod@settle`]: what a client is credited, from the set of its runs
+//! - [`told`], `excess`: what several nodes told of the same announce, and what of it is too much
 //! - [`figures`], [`books`]: what is kept of users, torrents, accounts and clients
 //! - [`admit`], `post`: whose entry it is, and what a batch of entries does to the books
 //! - [`multiplier`]: times in which bytes count more or less
@@ -14,7 +15,7 @@
 //! Around it are the edges:
 //!
 //! - [`mod@ledger`]: the view of the journal: one transaction a batch
-//! - `load`, `rows`, `sql`: the books in SQLite, PostgreSQL and MariaDB
+//! - `load`, `rows`, `packed`, `sql`: the books in SQLite, PostgreSQL and MariaDB
 //! - `consumers`, [`applied`], `letters`: who applied what
 //! - `terms`: multipliers in the database
 //! - [`prune`]: forgets clients that are long gone
@@ -29,7 +30,7 @@ pub mod completions;
 mod consumers;
 pub mod credit;
 pub mod error;
-pub mod excess;
+mod excess;
 pub mod figures;
 pub mod ledger;
 mod letters;
@@ -54,7 +55,6 @@ pub use books::{Client, Presence};
 pub use completions::{COMPLETIONS_PAGE, completions};
 pub use credit::{Credit, credit};
 pub use error::LedgerError;
-pub use excess::Excess;
 pub use figures::{Account, AccountKey, Figures};
 pub use ledger::{Ledger, LedgerCounts, LedgerSettings, MIGRATIONS};
 pub use multiplier::{Multiplier, NewMultiplier, Percent, Scope};

@@ -3,7 +3,7 @@
 //! A function of the books, the entries and the rules. Where our tracker wrote the entry, bytes follow from the runs
 //! ([`mod@crate::credit`]), so that it may come twice. Everything else adds up, and counts on each entry being posted
 //! once (L6), which is the store's part; what several nodes told of the same announce is taken back by what the runs say
-//! ([`mod@crate::excess`]). So the books are a function of the set of entries: no order and no batches leave a trace.
+//! (`excess`). So the books are a function of the set of entries: no order and no batches leave a trace.
 
 use std::collections::BTreeMap;
 

@@ -36,11 +36,14 @@ pub(crate) enum Cell {
 
 /// Bytes as digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut digits, byte| {
-        write!(digits, "{byte:02x}").expect("memory takes every write");
-        digits
-    })
+    let mut digits = String::with_capacity(2 * bytes.len());
+    push_hex(&mut digits, bytes);
+    digits
+}
+
+fn push_hex(out: &mut String, bytes: &[u8]) {
+    let digit = |value: u8| char::from_digit(value.into(), 16).expect("half a byte is one digit");
+    out.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]));
 }
 
 impl From<i64> for Cell {
@@ -141,7 +144,7 @@ fn push_cell(out: &mut String, cell: &Cell, spelling: &Spelling) {
         Cell::Bytes(bytes) => {
             out.push_str(spelling.bytes);
             out.push(quote);
-            bytes.iter().for_each(|byte| write!(out, "{byte:02x}").expect("memory takes every write"));
+            push_hex(out, bytes);
             out.push(quote);
         }
         Cell::Text(text) => {

@@ -2,8 +2,8 @@
 //!
 //! Sums, and how far what was summed up reaches: from the earliest to the latest moment that was counted, from the
 //! lowest to the highest counter that was claimed. Both are the same in any order. Where one node heard a client, the
-//! sum is as much as its reach, or less; where several heard the same announce, it is more, and [`crate::excess`] is
-//! what it is too much.
+//! sum is as much as its reach, or less; where several heard the same announce, it is more, and `excess` says
+//! how much too much.
 //!
 //! Rows from before this was kept have told nothing, and neither has a settled run: what they counted is final.
 
