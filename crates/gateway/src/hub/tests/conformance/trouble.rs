@@ -139,7 +139,11 @@ async fn a_gateway_that_was_taken_for_dead_brings_back_who_is_heard() {
     let silent = stage.connect(1, three, "a").await;
     sees(&mut watcher, two, "online").await;
     sees(&mut watcher, three, "online").await;
-    let taken_for_dead = stage.places[1].hub.outside.sharing.as_ref().unwrap().register.node();
+    let hub = stage.hub(1).clone();
+    let sharing = hub.outside.sharing.as_ref().unwrap();
+    let connected_at = hub.now();
+    until("the gateway was known to be alive after that", || sharing.contact_at() > connected_at).await;
+    let taken_for_dead = sharing.register.node();
     tokio::task::block_in_place(|| {
         let server = stage.server();
         let now = server.cli(&["TIME"]);
