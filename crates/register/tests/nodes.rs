@@ -6,7 +6,7 @@ mod support;
 use std::time::Duration;
 
 use domain::{Seconds, UnixTime};
-use keyspace::{read_reply, scripts};
+use keyspace::{Redis, RedisSettings, read_reply, scripts};
 use presence::Status;
 use presence::elsewhere::Part;
 use register::shards::{owner_of, shard_of};
@@ -21,6 +21,7 @@ on_both!(
     p15_a_node_that_has_just_come_declares_nobody_dead,
     p13_a_step_is_bounded_and_two_owners_do_no_harm,
     p13_nodes_know_of_each_other,
+    p15_who_comes_back_before_all_was_told_stays_among_what_is_due,
     p13_rubbish_among_what_is_due_stops_nobody,
 );
 
@@ -204,6 +205,17 @@ async fn p13_rubbish_among_what_is_due_stops_nobody(rig: &Rig) {
     assert_eq!(rig.ask::<Vec<String>>(&["ZRANGE", &set, "0", "-1"]).await, ["7"]);
 }
 
+async fn p15_who_comes_back_before_all_was_told_stays_among_what_is_due(rig: &Rig) {
+    let a = rig.join("gw-a").await;
+    change(&a, put(7, &["phone"])).await;
+    // Taking out what the first of them noted comes after the second has noted its own.
+    let results = a.publish(&[drop_of(7), put(7, &["phone"])]).await;
+    assert!(results.iter().all(|result| matches!(result, Ok(Published::Changed(_)))), "{results:?}");
+    assert_eq!(due_count(rig, &a.node(), 7).await, 1);
+    change(&a, drop_of(7)).await;
+    assert_eq!(due_count(rig, &a.node(), 7).await, 0);
+}
+
 async fn p13_nodes_know_of_each_other(rig: &Rig) {
     let (a, b) = (rig.join("gw-a").await, rig.join("gw-b").await);
     let standing = a.renew(r#"{"here":3}"#).await.unwrap();
@@ -224,11 +236,15 @@ async fn p13_nodes_know_of_each_other(rig: &Rig) {
 #[tokio::test(flavor = "multi_thread")]
 async fn p15_a_change_that_was_not_answered_is_reported_by_the_next_try() {
     let rig = Rig::single();
-    let a = rig.join("gw-a").await;
+    let impatient =
+        RedisSettings { response_timeout: Duration::from_millis(500), ..rig.redis.settings().clone() };
+    let a = Register::join(Redis::new(impatient).unwrap(), "gw-a", settings()).await.unwrap();
     let b = rig.join("gw-b").await;
     let mut inbox = b.inbox();
     watch(&b, 7).await;
     let Kind::Single(server) = &rig.kind else { panic!("one server") };
+    // Redis knows the scripts by now, so what is sent while it sleeps is done when it wakes.
+    change(&a, put(8, &["phone"])).await;
     server.freeze();
     let lost = a.publish(&[put(7, &["phone"])]).await;
     assert!(matches!(lost[0], Err(register::Trouble::Unanswered { .. })), "{lost:?}");

@@ -29,10 +29,16 @@ macro_rules! on_both {
             })+
         }
         mod cluster {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $test() {
-                super::$test(&$crate::support::Rig::cluster()).await;
-            })+
+            // One after the other, since a cluster takes seconds to start.
+            #[tokio::test(flavor = "multi_thread")]
+            async fn p16_all_of_it_on_a_cluster() {
+                let rig = $crate::support::Rig::cluster();
+                $(
+                    eprintln!("on a cluster: {}", stringify!($test));
+                    rig.lose_all().await;
+                    super::$test(&rig).await;
+                )+
+            }
         }
     };
 }
