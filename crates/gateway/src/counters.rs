@@ -286,6 +286,41 @@ pub struct HubCounters {
     pub falsely_online: Level,
 }
 
+/// What is told to other gateways, and by them.
+#[derive(Debug, Default)]
+pub struct SharingCounters {
+    /// People who changed and are not published yet.
+    pub marked: Level,
+    /// People about whom the register is asked.
+    pub known: Level,
+    /// Batches that were published.
+    pub flushes: Counter,
+    /// Those that were not published as a whole; the rest is published again.
+    pub flush_failures: Counter,
+    /// How long batches took.
+    pub flush_seconds: Histogram,
+    /// Publications that told only of a new sign of life.
+    pub refreshes: Counter,
+    /// People about whom the register was asked again, in turn.
+    pub asked_again: Counter,
+    /// Records that were taken in.
+    pub applied: Counter,
+    /// Records that were not newer than what was known.
+    pub stale: Counter,
+    /// Records of people in whom nobody here is interested any more.
+    pub unwanted: Counter,
+    /// People of whom what was known from elsewhere became too old to be believed.
+    pub lost: Counter,
+    /// Times that people were shown as they were known here, since the register did not answer in time.
+    pub unanswered: Counter,
+    /// Times that the register could not be reached any more.
+    pub outages: Counter,
+    /// Times that this gateway was taken for dead and joined anew.
+    pub rejoins: Counter,
+    /// Times that something may have been missed.
+    pub gaps: Counter,
+}
+
 /// What webhooks do.
 #[derive(Debug, Default)]
 pub struct WebhookCounters {
@@ -312,6 +347,8 @@ pub struct GatewayCounters {
     pub sessions: SessionCounters,
     /// People.
     pub hub: HubCounters,
+    /// Other gateways.
+    pub sharing: SharingCounters,
     /// Webhooks.
     pub webhooks: WebhookCounters,
 }

@@ -14,6 +14,7 @@ use crate::counters::GatewayCounters;
 use crate::door::{Behind, Door};
 use crate::hub::{Hub, HubError, HubParts, HubSettings};
 use crate::settings::GatewaySettings;
+use crate::sharing::SharingSettings;
 use crate::token::{TokenError, Tokens};
 use crate::traffic::TrafficCounts;
 use crate::webhooks::{WebhookError, Webhooks};
@@ -100,13 +101,19 @@ impl Gateway {
             }
             None => None,
         };
-        let hub_settings = HubSettings { policy, people: settings.people, batch: settings.connections.batch };
+        let hub_settings = HubSettings {
+            policy,
+            people: settings.people,
+            batch: settings.connections.batch,
+            sharing: SharingSettings::default(),
+        };
         let hub = Hub::open(HubParts {
             people: people.clone(),
             clock: Arc::clone(&clock),
             settings: hub_settings,
             counters: Arc::clone(&counters),
             traffic,
+            register: None,
             seed,
         })
         .await?;

@@ -33,7 +33,7 @@ pub(crate) mod shard;
 pub(crate) mod table;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -50,6 +50,7 @@ use crate::outbox::Outbox;
 use crate::protocol::ClientInfo;
 use crate::rooms::{self, Entrant, RoomName, Rooms};
 use crate::settings::PeopleSettings;
+use crate::sharing::SharingSettings;
 use crate::traffic::TrafficCounts;
 use crate::typing::Typing;
 use crate::watch::{Connect, Request};
@@ -75,6 +76,8 @@ pub struct HubSettings {
     pub people: PeopleSettings,
     /// Comings and goings in rooms are put together for this long.
     pub batch: Duration,
+    /// When other gateways are told and asked.
+    pub sharing: SharingSettings,
 }
 
 impl Default for HubSettings {
@@ -83,6 +86,7 @@ impl Default for HubSettings {
             policy: Policy::default(),
             people: PeopleSettings::default(),
             batch: Duration::from_millis(100),
+            sharing: SharingSettings::default(),
         }
     }
 }
@@ -376,6 +380,17 @@ impl Hub {
     pub(crate) fn shard(&self, user: UserId) -> MutexGuard<'_, Shard> {
         // Ids are handed out one after the other: any bits of them will do, the lowest best.
         self.shards[user.get() as usize % SHARDS].lock()
+    }
+
+    /// Every shard, to be locked one after the other.
+    pub(crate) fn shards(&self) -> impl Iterator<Item = &Mutex<Shard>> {
+        self.shards.iter()
+    }
+
+    /// Likewise, beginning with another one each time.
+    pub(crate) fn shards_from(&self, turn: &AtomicUsize) -> impl Iterator<Item = &Mutex<Shard>> {
+        let first = turn.fetch_add(1, Ordering::Relaxed) % SHARDS;
+        self.shards[first..].iter().chain(&self.shards[..first])
     }
 
     /// Tells the roster something that cannot be refused.

@@ -9,6 +9,7 @@
 //! - [`protocol`]: the Centrifuge client protocol
 //! - [`outbox`]: what waits to be written to one connection
 //! - [`hub`]: everybody who is here, and everybody who watches them
+//! - [`sharing`]: many gateways, one register
 //! - `watch`: who watches whom: reads friends and privacy, applies changes of them
 //! - [`feed`]: what a person looks like in a feed
 //! - `rooms`, `typing`, `commands`: what people do over their connections
@@ -31,6 +32,7 @@ pub mod protocol;
 mod rooms;
 pub mod session;
 pub mod settings;
+pub mod sharing;
 pub mod token;
 pub mod traffic;
 mod typing;
@@ -45,5 +47,6 @@ pub use hub::{
 };
 pub use outbox::{FeedUser, Outbox};
 pub use settings::{GatewaySettings, RoomAccess};
+pub use sharing::SharingSettings;
 pub use token::Tokens;
 pub use traffic::{NoTraffic, TrafficCount, TrafficCounts, TrafficUnknown};

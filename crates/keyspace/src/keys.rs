@@ -5,6 +5,7 @@
 //! lies, since the tag is that whole name; so the stream itself keeps its name for every other producer.
 
 pub mod mirror;
+pub mod presence;
 pub mod site;
 
 use domain::Passkey;

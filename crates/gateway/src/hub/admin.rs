@@ -30,7 +30,7 @@ impl Hub {
         let mut views: Vec<Option<View>> = Vec::with_capacity(users.len());
         for user in users {
             let shard = self.shard(*user);
-            views.push(shard.knows(*user).then(|| shard.roster.public_view(*user)));
+            views.push(shard.is_current(*user).then(|| shard.roster.public_view(*user)));
         }
         let absent: Vec<UserId> =
             users.iter().zip(&views).filter(|(_, view)| view.is_none()).map(|(user, _)| *user).collect();

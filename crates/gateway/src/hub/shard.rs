@@ -30,6 +30,7 @@ use crate::keeper::Keeper;
 use crate::outbox::{FeedUser, Outbox};
 use crate::protocol::CloseCode;
 use crate::rooms::RoomName;
+use crate::sharing::{Book, Noted, Sharing};
 use crate::traffic;
 
 /// Whom a shard tells what it decides.
@@ -44,6 +45,8 @@ pub(crate) struct Outside {
     pub(crate) history_days: AtomicU64,
     /// Connections by platform, in the order of [`Platform::ALL`].
     pub(crate) platforms: [AtomicU64; Platform::ALL.len()],
+    /// Other gateways, if there are others.
+    pub(crate) sharing: Option<Sharing>,
 }
 
 /// What is to be done once the lock is released.
@@ -57,12 +60,15 @@ pub(crate) struct After {
 pub(crate) struct Shard {
     pub(crate) roster: Roster,
     pub(crate) people: HashMap<UserId, Person, foldhash::fast::RandomState>,
+    /// What is told to other gateways and by them, if there are others.
+    pub(crate) book: Option<Box<Book>>,
     effects: Vec<Effect>,
 }
 
 impl Shard {
     pub(crate) fn new(policy: Policy, now: Moment, seed: u64) -> Shard {
-        Shard { roster: Roster::new(policy, now, seed), people: HashMap::default(), effects: Vec::new() }
+        let roster = Roster::new(policy, now, seed);
+        Shard { roster, people: HashMap::default(), book: None, effects: Vec::new() }
     }
 
     /// Somebody is about to come: brings what was last known of them into memory, unless more is known already.
@@ -129,8 +135,12 @@ impl Shard {
         input: Input,
         outside: &Outside,
     ) -> Result<After, Refused> {
+        let noted = if self.book.is_some() { Noted::of(&input) } else { Noted::Nothing };
         let mut effects = std::mem::take(&mut self.effects);
         let handled = self.roster.handle(now, user, input, &mut effects);
+        if handled.is_ok() {
+            self.note(user, noted, &effects, outside);
+        }
         let after = self.carry_out(now, effects, outside);
         handled.map(|()| after)
     }
@@ -139,6 +149,7 @@ impl Shard {
     pub(crate) fn tick(&mut self, now: Moment, outside: &Outside) -> After {
         let mut effects = std::mem::take(&mut self.effects);
         self.roster.tick(now, &mut effects);
+        self.note_all(&effects, outside);
         self.carry_out(now, effects, outside)
     }
 
@@ -153,7 +164,7 @@ impl Shard {
         self.carry_out(now, effects, outside)
     }
 
-    fn carry_out(&mut self, now: Moment, mut effects: Vec<Effect>, outside: &Outside) -> After {
+    pub(crate) fn carry_out(&mut self, now: Moment, mut effects: Vec<Effect>, outside: &Outside) -> After {
         let mut after = After::default();
         for effect in effects.drain(..) {
             match effect {
@@ -170,6 +181,12 @@ impl Shard {
                         self.tell_watchers(user, now, urgent, outside);
                     }
                 }
+                // Where there are other gateways, this follows from what the register says has changed.
+                Effect::Arrived { .. }
+                | Effect::Left { .. }
+                | Effect::Transition { .. }
+                | Effect::Remember { .. }
+                    if self.book.is_some() => {}
                 Effect::Arrived { user, cause, device } => {
                     outside.record(now, user, OccurrenceKind::Arrived, (cause, device));
                 }
@@ -301,7 +318,7 @@ impl Outside {
         &self.platforms[platform as usize]
     }
 
-    fn record(
+    pub(crate) fn record(
         &self,
         now: Moment,
         user: UserId,

@@ -57,6 +57,9 @@ impl Hub {
             }
             return Err(Refusal::Unavailable);
         };
+        let friends = circles.values().flat_map(|circle| circle.friends.iter().map(|friend| friend.user));
+        let unlearned = self.unlearned(users.iter().copied().chain(friends));
+        self.learn(unlearned).await;
         let mut asked: Map<usize> = Map::default();
         for connect in &connects {
             *asked.entry(connect.identity.user).or_default() += 1;
@@ -211,6 +214,8 @@ impl Hub {
             let now = self.now();
             self.shard(own.user).recall(now, own.user, own.last, &self.outside);
         }
+        let unlearned = self.unlearned(users);
+        self.learn(unlearned).await;
         for (_, reply) in recalls {
             let _ = reply.send(Ok(()));
         }

@@ -114,9 +114,8 @@ impl Nodes {
         let mut entry: BTreeMap<&str, &str> = BTreeMap::new();
         loop {
             let line = lines.next();
-            let is_id = |line: &str| {
-                line.contains('-') && line.split('-').all(|part| part.parse::<u64>().is_ok())
-            };
+            let is_id =
+                |line: &str| line.contains('-') && line.split('-').all(|part| part.parse::<u64>().is_ok());
             if line.is_none_or(is_id) {
                 self.hear(&std::mem::take(&mut entry), &mut told);
             }

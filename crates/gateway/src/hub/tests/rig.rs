@@ -63,6 +63,7 @@ impl Rig {
             settings,
             counters: counters.clone(),
             traffic,
+            register: None,
             seed: 7,
         };
         let hub = Hub::start(parts).await.unwrap();

@@ -1,0 +1,164 @@
+//! A person's record comes in.
+
+use std::time::Duration;
+
+use domain::UserId;
+use presence::{Cause, Effect, Elsewhere, Moment};
+use register::{Record, Watched};
+
+use super::Sharing;
+use super::book::{Mark, Remote, after};
+use crate::hub::shard::{After, Outside, Shard};
+
+impl Shard {
+    /// Takes in a record, if somebody here wants to know and it is newer than what was taken in before.
+    pub(crate) fn hear(&mut self, now: Moment, record: Record, outside: &Outside) -> After {
+        let (Some(book), Some(sharing)) = (&mut self.book, &outside.sharing) else { return After::default() };
+        let counters = &outside.counters.sharing;
+        let Some(known) = book.known.get_mut(&record.user) else {
+            counters.unwanted.increment();
+            return After::default();
+        };
+        known.is_answered |= record.own_version >= known.version;
+        if record.own_version < known.version || (record.own_version == known.version && known.version > 0) {
+            if record.own_version == known.version {
+                known.remotes = remotes(now, &record, sharing);
+            }
+            counters.stale.increment();
+            self.ask_again_later(now, record.user, outside);
+            return After::default();
+        }
+        counters.applied.increment();
+        known.version = record.own_version;
+        known.remotes = remotes(now, &record, sharing);
+        let mut elsewhere = elsewhere(now, &record, known.remotes.as_slice());
+        let user = record.user;
+        if book.has_word(user) {
+            // What was declared here a moment ago is newer.
+            elsewhere.declaration = self.roster.remembered(user).and_then(|kept| kept.declaration);
+        }
+        let after = self.hear_elsewhere(now, elsewhere, outside);
+        self.ask_again_later(now, user, outside);
+        after
+    }
+
+    /// What the register answered about somebody.
+    pub(crate) fn answer(&mut self, now: Moment, user: UserId, watched: Watched, outside: &Outside) -> After {
+        match watched {
+            Watched::Record(record) => return self.hear(now, *record, outside),
+            Watched::Same { remaining } => self.believe_longer(now, user, remaining),
+            Watched::Unknown => {
+                if let Some(known) = self.book.as_mut().and_then(|book| book.known.get_mut(&user)) {
+                    known.is_answered = true;
+                }
+            }
+        }
+        self.let_lapse(now, user, outside)
+    }
+
+    fn believe_longer(&mut self, now: Moment, user: UserId, remaining: Option<Duration>) {
+        let Some(known) = self.book.as_mut().and_then(|book| book.known.get_mut(&user)) else { return };
+        known.is_answered = true;
+        let until = after(now, remaining.unwrap_or_default());
+        for remote in &mut known.remotes {
+            remote.until = remote.until.max(until);
+        }
+    }
+
+    /// What is too old to be believed is believed no more.
+    pub(super) fn let_lapse(&mut self, now: Moment, user: UserId, outside: &Outside) -> After {
+        let Some(known) = self.book.as_mut().and_then(|book| book.known.get_mut(&user)) else {
+            return After::default();
+        };
+        let before = known.remotes.len();
+        known.remotes.retain(|remote| remote.until > now);
+        if known.remotes.len() == before {
+            self.ask_again_later(now, user, outside);
+            return After::default();
+        }
+        outside.counters.sharing.lost.increment();
+        // The same version says more than is believed now: it is to be taken in again.
+        known.version = known.version.saturating_sub(1);
+        let mut effects = Vec::new();
+        let kept = self.roster.remembered(user);
+        let is_somewhere = !known.remotes.is_empty();
+        match kept.filter(|_| is_somewhere) {
+            None => self.roster.lose_elsewhere(now, user, &mut effects),
+            Some(kept) => {
+                let elsewhere = Elsewhere {
+                    devices: devices(&known.remotes),
+                    last_sign: known.remotes.iter().map(|remote| remote.last_sign).max(),
+                    declaration: kept.declaration,
+                    last_seen: kept.last_seen.filter(|_| kept.hidden_since.is_some()),
+                    hidden_since: kept.hidden_since,
+                    public_version: kept.public_version,
+                    own_version: kept.own_version,
+                    ..Elsewhere::nothing(user)
+                };
+                self.roster.hear_elsewhere(now, elsewhere, &mut effects);
+            }
+        }
+        let after = self.carry_out(now, effects, outside);
+        self.ask_again_later(now, user, outside);
+        after
+    }
+
+    fn hear_elsewhere(&mut self, now: Moment, elsewhere: Elsewhere, outside: &Outside) -> After {
+        let user = elsewhere.user;
+        let had_part = self.roster.has_part(user);
+        let mut effects: Vec<Effect> = Vec::new();
+        self.roster.hear_elsewhere(now, elsewhere, &mut effects);
+        // What lingered here has ended, since they came back elsewhere.
+        if had_part && !self.roster.has_part(user) {
+            self.mark(user, Mark { cause: Cause::Drop, device: None, declared: false }, outside);
+        }
+        self.carry_out(now, effects, outside)
+    }
+
+    /// Plans when to ask again: before anything that is believed is too old.
+    pub(super) fn ask_again_later(&mut self, now: Moment, user: UserId, outside: &Outside) {
+        let (Some(book), Some(sharing)) = (&mut self.book, &outside.sharing) else { return };
+        let Some(known) = book.known.get(&user) else { return };
+        let settings = &sharing.settings;
+        let at = match known.first_until() {
+            None => after(now, settings.ask_absent),
+            // A quarter of the time is left for asking, and for asking once more.
+            Some(until) => {
+                let left_ms = until.0.saturating_sub(now.0);
+                Moment(now.0 + (left_ms - left_ms / 4)).min(after(now, settings.ask_present))
+            }
+        };
+        // Somebody at whom nothing was heard is asked about soon.
+        let at = if known.is_answered { at } else { after(now, Duration::from_secs(1)).min(at) };
+        book.asking.put(user, at);
+    }
+}
+
+fn remotes(now: Moment, record: &Record, sharing: &Sharing) -> Vec<Remote> {
+    let others = record.parts.iter().filter(|part| !sharing.is_own(&part.node));
+    let remote = |part: &register::PartOf| Remote {
+        node: part.node.clone(),
+        devices: part.part.devices.clone(),
+        last_sign: part.part.last_sign,
+        until: after(now, part.remaining),
+    };
+    others.map(remote).collect()
+}
+
+fn devices(remotes: &[Remote]) -> Vec<presence::PartDevice> {
+    remotes.iter().flat_map(|remote| remote.devices.iter().cloned()).collect()
+}
+
+fn elsewhere(now: Moment, record: &Record, remotes: &[Remote]) -> Elsewhere {
+    Elsewhere {
+        user: record.user,
+        devices: devices(remotes),
+        last_sign: remotes.iter().map(|remote| remote.last_sign).max(),
+        pending_until: record.pending.map(|remaining| after(now, remaining)),
+        declaration: record.declaration.clone(),
+        last_seen: record.last_seen,
+        hidden_since: record.hidden_since,
+        public_version: record.public_version,
+        own_version: record.own_version,
+    }
+}

@@ -1,0 +1,54 @@
+//! What follows from what the register says has changed: the history, webhooks, and what a crash must not forget.
+
+use people::{Occurrence, OccurrenceKind};
+use presence::{Cause, DeviceId, Moment, Remembered};
+use register::{Outcome, Record};
+use std::sync::atomic::Ordering;
+
+use crate::hub::shard::Outside;
+
+impl Outside {
+    /// Writes down a change that this gateway made.
+    pub(super) fn keep_outcome(
+        &self,
+        now: Moment,
+        outcome: &Outcome,
+        (cause, device): (Cause, Option<DeviceId>),
+    ) {
+        let user = outcome.record.user;
+        let record = |kind| {
+            let (cause, device) = (Some(cause), device.clone());
+            self.keeper.record(Occurrence { user, at_ms: now.0, kind, cause, device });
+        };
+        if outcome.arrived {
+            record(OccurrenceKind::Arrived);
+        }
+        if outcome.left {
+            record(OccurrenceKind::Left);
+        }
+        let (from, to) = (outcome.from, outcome.to);
+        if from != to {
+            self.counters.hub.transitions.count(cause.name());
+            if self.history_days.load(Ordering::Relaxed) > 0 {
+                record(OccurrenceKind::Transition { from, to });
+            }
+        }
+        self.keeper.remember(remembered(&outcome.record));
+    }
+}
+
+/// What should be known of a person after a crash of everything.
+fn remembered(record: &Record) -> Remembered {
+    let is_present = !record.parts.is_empty();
+    let last_sign = record.parts.iter().map(|part| part.part.last_sign).max();
+    let is_seen = is_present && record.hidden_since.is_none();
+    Remembered {
+        user: record.user,
+        here: is_present || record.pending.is_some(),
+        declaration: record.declaration.clone(),
+        last_seen: if is_seen { last_sign.max(record.last_seen) } else { record.last_seen },
+        hidden_since: record.hidden_since,
+        public_version: record.public_version,
+        own_version: record.own_version,
+    }
+}

@@ -1,0 +1,43 @@
+-- Clears up what is due of a person: the part of a node that is gone or let its deadline pass, or a pending that is over.
+--
+-- KEYS  record, watchers, presence, connection, heartbeat
+-- ARGV  incarnation (or empty, for pending); gone, late or pending
+--       how long pending lasts (ms); how long a record is kept (ms); how long a fence lasts (ms)
+-- Returns later, and in how many ms; none, the time (ms), the record, who is interested, if there is nothing to clear
+-- up; or as presence_publish
+
+local incarnation, kind = ARGV[1], ARGV[2]
+local pending_ms, keep_ms, fence_ms = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+
+local record = load_record(KEYS[1])
+local part = record.parts[incarnation]
+if kind == 'pending' and record.q > NOW_MS then
+  return { 'later', record.q - NOW_MS }
+end
+if kind == 'late' and part and part.deadline > NOW_MS then
+  return { 'later', part.deadline - NOW_MS }
+end
+if (kind == 'pending' and record.q == 0) or (kind ~= 'pending' and not part) then
+  return { 'none', NOW_MS, redis.call('HGETALL', KEYS[1]), watchers_of(KEYS[2]) }
+end
+
+local before = glimpse(record)
+local gone = {}
+if kind == 'pending' then
+  record.q = 0
+else
+  take_out(record, incarnation)
+  table.insert(gone, 'n:' .. incarnation)
+  if not has_parts(record) then
+    record.q = NOW_MS + pending_ms
+  end
+  if kind == 'gone' then
+    record.fences[incarnation] = NOW_MS + fence_ms
+  end
+end
+end_declaration(record)
+local now = settle(record, before, 0, 0)
+record.z = nil
+store(KEYS[1], record, gone, keep_ms)
+show(record, now, before)
+return changed_reply(before, record)

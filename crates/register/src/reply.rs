@@ -1,0 +1,182 @@
+//! What the scripts reply, and what entries of an inbox say: a person's fields, made a record.
+
+use std::time::Duration;
+
+use domain::{UnixTime, UserId};
+use keyspace::{Reply, Trouble, read_reply};
+use presence::Status;
+use redis::{FromRedisValue, Value};
+
+use crate::encoding::{read_declaration, read_part};
+use crate::node::NodeName;
+use crate::record::{Outcome, PartOf, Published, Record, Watched};
+
+/// A person's fields, as Redis has them.
+pub(crate) type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// What a script on a record says.
+pub(crate) enum Said {
+    /// This, to be passed on to the caller as it is.
+    Published(Published),
+    /// The part is not there, although it must be; nothing was written.
+    Absent,
+    /// Nothing is due before this long.
+    Later(Duration),
+    /// Something changed, and is to be told.
+    Changed(Box<Outcome>, News),
+    /// Nothing is due; what is known may not have been told.
+    Nothing(News),
+}
+
+/// What is to be told, and to whom.
+pub(crate) struct News {
+    pub user: UserId,
+    pub fields: Fields,
+    pub now_ms: u64,
+    pub watchers: Vec<NodeName>,
+}
+
+/// Reads replies; counts what is malformed.
+#[derive(Default)]
+pub(crate) struct Reader {
+    pub malformed: u64,
+}
+
+impl Reader {
+    /// What a script that writes says.
+    pub(crate) fn said(&mut self, user: UserId, reply: Reply) -> Result<Said, Trouble> {
+        let words: Vec<Value> = read_reply(reply)?;
+        let mut words = words.into_iter();
+        let kind: String = take(&mut words)?;
+        Ok(match kind.as_str() {
+            "fenced" => Said::Published(Published::Fenced),
+            "unknown" => Said::Published(Published::Unknown),
+            "absent" => Said::Absent,
+            "same" => Said::Published(Published::Unchanged {
+                public_version: take(&mut words)?,
+                own_version: take(&mut words)?,
+            }),
+            "later" => Said::Later(Duration::from_millis(take(&mut words)?)),
+            "none" => {
+                let now_ms = take(&mut words)?;
+                Said::Nothing(self.news(user, now_ms, &mut words)?)
+            }
+            "changed" => {
+                let now_ms = take(&mut words)?;
+                let from = status(take(&mut words)?)?;
+                let was_here: bool = take(&mut words)?;
+                let to = status(take(&mut words)?)?;
+                let is_here: bool = take(&mut words)?;
+                let news = self.news(user, now_ms, &mut words)?;
+                let record = self.record(user, &news.fields, now_ms);
+                let (arrived, left) = (!was_here && is_here, was_here && !is_here);
+                Said::Changed(Box::new(Outcome { record, from, to, arrived, left }), news)
+            }
+            _ => return Err(unexpected()),
+        })
+    }
+
+    /// What the script that reads says.
+    pub(crate) fn watched(&mut self, user: UserId, reply: Reply) -> Result<Watched, Trouble> {
+        let words: Vec<Value> = read_reply(reply)?;
+        let mut words = words.into_iter();
+        let kind: String = take(&mut words)?;
+        Ok(match kind.as_str() {
+            "unknown" => Watched::Unknown,
+            "same" => {
+                let remaining: i64 = take(&mut words)?;
+                Watched::Same { remaining: u64::try_from(remaining).ok().map(Duration::from_millis) }
+            }
+            "record" => {
+                let now_ms = take(&mut words)?;
+                let fields = pairs(take(&mut words)?);
+                Watched::Record(Box::new(self.record(user, &fields, now_ms)))
+            }
+            _ => return Err(unexpected()),
+        })
+    }
+
+    /// The record of these fields, at this time of Redis's.
+    pub(crate) fn record(&mut self, user: UserId, fields: &Fields, now_ms: u64) -> Record {
+        let mut record = Record {
+            user,
+            parts: Vec::new(),
+            declaration: None,
+            last_seen: None,
+            hidden_since: None,
+            pending: None,
+            public_version: 0,
+            own_version: 0,
+        };
+        for (field, value) in fields {
+            if self.take_field(&mut record, (field, value), now_ms).is_none() {
+                self.malformed += 1;
+            }
+        }
+        record.parts.sort_by(|one, other| one.node.cmp(&other.node));
+        record
+    }
+
+    /// Takes one field; none if it is malformed.
+    fn take_field(&self, record: &mut Record, (field, value): (&[u8], &[u8]), now_ms: u64) -> Option<()> {
+        let value = std::str::from_utf8(value).ok()?;
+        let left = |at_ms: u64| Duration::from_millis(at_ms.saturating_sub(now_ms));
+        match field {
+            b"v" => record.public_version = value.parse().ok()?,
+            b"o" => record.own_version = value.parse().ok()?,
+            b"l" => record.last_seen = Some(UnixTime(value.parse().ok()?)),
+            b"h" => record.hidden_since = Some(UnixTime(value.parse().ok()?)),
+            b"q" => record.pending = Some(left(value.parse().ok()?)),
+            b"d" => record.declaration = Some(read_declaration(value)?),
+            _ => {
+                let field = std::str::from_utf8(field).ok()?;
+                if let Some(node) = field.strip_prefix("n:") {
+                    let (part, deadline_ms) = read_part(value)?;
+                    let node = NodeName::read(node)?;
+                    record.parts.push(PartOf { node, part, remaining: left(deadline_ms) });
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn news(
+        &mut self,
+        user: UserId,
+        now_ms: u64,
+        words: &mut impl Iterator<Item = Value>,
+    ) -> Result<News, Trouble> {
+        let fields = pairs(take(words)?);
+        let watchers: Vec<String> = take(words)?;
+        let names = watchers.iter().filter_map(|name| NodeName::read(name));
+        let watchers_read: Vec<NodeName> = names.collect();
+        self.malformed += (watchers.len() - watchers_read.len()) as u64;
+        Ok(News { user, fields, now_ms, watchers: watchers_read })
+    }
+}
+
+/// The next word of a reply.
+pub(crate) fn take<T: FromRedisValue>(words: &mut impl Iterator<Item = Value>) -> Result<T, Trouble> {
+    read_reply(words.next().ok_or_else(unexpected))
+}
+
+/// Texts in turn, as names and values.
+pub(crate) fn pairs(flat: Vec<Vec<u8>>) -> Fields {
+    let mut flat = flat.into_iter();
+    let mut pairs = Vec::with_capacity(flat.len() / 2);
+    while let (Some(name), Some(value)) = (flat.next(), flat.next()) {
+        pairs.push((name, value));
+    }
+    pairs
+}
+
+fn status(name: String) -> Result<Status, Trouble> {
+    Status::from_name(&name).ok_or_else(unexpected)
+}
+
+pub(crate) fn unexpected() -> Trouble {
+    Trouble::Other {
+        code: "a reply nobody expected".to_owned(),
+        reason: "from a script on a person's record".to_owned(),
+    }
+}
