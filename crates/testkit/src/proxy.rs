@@ -31,7 +31,7 @@ pub enum Weather {
 
 struct Shared {
     weather: Mutex<Weather>,
-    target: SocketAddr,
+    target: Mutex<SocketAddr>,
     connections: AtomicU64,
     is_over: AtomicBool,
 }
@@ -66,7 +66,7 @@ impl Proxy {
         listener.set_nonblocking(true).expect("a listener need not block");
         let shared = Arc::new(Shared {
             weather: Mutex::new(Weather::Clear),
-            target,
+            target: Mutex::new(target),
             connections: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
         });
@@ -83,6 +83,11 @@ impl Proxy {
     /// What the network does from now on.
     pub fn set(&self, weather: Weather) {
         *self.shared.lock() = weather;
+    }
+
+    /// New connections go there from now on, as with a load balancer; those that are open stay where they are.
+    pub fn lead_to(&self, target: SocketAddr) {
+        *self.shared.target.lock().unwrap_or_else(PoisonError::into_inner) = target;
     }
 
     /// What it does now.
@@ -129,7 +134,8 @@ fn carry(client: TcpStream, shared: &Arc<Shared>) {
     if shared.weather() == Weather::Cut || shared.is_over() {
         return;
     }
-    let Ok(server) = TcpStream::connect(shared.target) else { return };
+    let target = *shared.target.lock().unwrap_or_else(PoisonError::into_inner);
+    let Ok(server) = TcpStream::connect(target) else { return };
     let pairs = [(&client, &server), (&server, &client)];
     thread::scope(|scope| {
         for (from, to) in pairs {
@@ -227,6 +233,9 @@ mod tests {
         assert_eq!(exchange(&stream, b"pong").as_ref(), Some(b"pong"));
         assert!(watch.elapsed() >= Duration::from_millis(100), "{:?}", watch.elapsed());
         assert_eq!(proxy.connections(), 1);
+        // The open connection stays where it is.
+        proxy.lead_to(SocketAddr::from(([127, 0, 0, 1], 1)));
+        assert!(exchange(&stream, b"ping").is_some() && exchange(&connect(&proxy), b"ping").is_none());
     }
 
     #[test]

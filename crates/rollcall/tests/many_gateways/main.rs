@@ -9,16 +9,27 @@
 //! - `feed`, `people`: the simulated crowd, its watchers, and what they do at random
 //! - `trouble`: what breaks, and when
 //! - `random_history`: a random run, and the end of it
+//! - `clients`, `stories`: a few clients by name, and what happens to them when one thing goes wrong
+//! - `rolling_restart`: an upgrade of all gateways, with published SDKs connected
+//! - `bench`: the benchmark runs to its end
 //!
 //! `ROLLCALL_SEED` runs the same again, `LOAD_SESSIONS` with more people, `GATEWAYS_S` for longer (`make gateways`).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../presence_clients/agent.rs"]
+#[allow(dead_code, reason = "only the SDKs are needed here")]
+mod agent;
+
+mod bench;
 mod checker;
 mod checker_can_fail;
+mod clients;
 mod feed;
 mod gateways;
 mod history;
 mod people;
 mod random_history;
+mod rolling_restart;
 mod spans;
+mod stories;
 mod trouble;
