@@ -12,9 +12,9 @@ use std::time::Duration;
 use domain::UserId;
 use domain::clock::Stopwatch;
 use keyspace::{Trouble, read_reply, scripts};
-use redis::Cmd;
+use redis::{Cmd, Pipeline};
 
-use crate::due::Words;
+use crate::due::{At, Scores, Words};
 use crate::node::NodeName;
 use crate::record::Outcome;
 use crate::register::{BATCH_MAX, REMEMBER_GONE, Register};
@@ -25,6 +25,9 @@ use crate::telling::Letter;
 
 /// A gone node that left nothing is looked at again after this long: it may not know yet that it is gone.
 const LOOK_AGAIN: Duration = Duration::from_secs(3);
+
+/// People of one shard that a step looks at, at the least.
+const SHARE_MIN: usize = 16;
 
 /// What is remembered between two steps.
 #[derive(Default)]
@@ -88,7 +91,8 @@ impl Register {
         let living: Vec<NodeName> = around.live.into_iter().chain(around.lapsed).collect();
         let due = self.look(&owned, (&living, &gone), limit.min(BATCH_MAX)).await?;
         self.note_clear(&gone, &owned, &due);
-        self.clear_up(due).await
+        let due = self.note_pending(due).await;
+        Ok(self.clear_up(due).await)
     }
 
     /// Those of the gone nodes that may have left something.
@@ -121,25 +125,35 @@ impl Register {
         let (before, after): (Vec<u8>, Vec<u8>) = owned.iter().partition(|shard| **shard < start);
         let shards: Vec<Vec<Set>> =
             after.into_iter().chain(before).map(|shard| self.sets_of(shard, living, gone)).collect();
+        // Each shard its share, so that a million who are due are not all read for the few who are taken.
+        let share = (limit / shards.len().max(1)).max(SHARE_MIN);
         let mut pipeline = redis::pipe();
         shards.iter().for_each(|sets| {
-            pipeline.add_command(looking(sets, limit));
+            pipeline.add_command(looking(sets, share));
         });
-        let mut due = Vec::new();
+        let (mut due, mut trouble, mut failed) = (Vec::new(), None, 0);
+        let mut rubbish = redis::pipe();
         for (sets, reply) in shards.iter().zip(self.send_all(&pipeline).await) {
-            let found: Vec<(usize, Vec<String>)> = read_reply(reply)?;
             if due.len() >= limit {
                 // The next step begins with what this one has no room for.
                 self.reaping.lock().next = sets.first().map_or(0, |set| set.shard);
                 break;
             }
-            for (place, words) in found {
-                let Some(set) = place.checked_sub(1).and_then(|place| sets.get(place)) else { continue };
-                due.extend(words.chunks_exact(2).filter_map(|pair| self.read_due(set, pair)));
+            match read_reply::<Vec<(usize, Vec<String>)>>(reply) {
+                Ok(found) => due.extend(self.read_due(sets, found, &mut rubbish)),
+                Err(other) => {
+                    failed += 1;
+                    trouble = Some(other);
+                }
             }
         }
+        self.send_all(&rubbish).await;
         due.truncate(limit);
-        Ok(due)
+        match trouble {
+            // A server that is away does not keep the others' shards from being cleared up.
+            Some(trouble) if failed == shards.len() => Err(trouble),
+            _ => Ok(due),
+        }
     }
 
     fn sets_of(&self, shard: u8, living: &[NodeName], gone: &[NodeName]) -> Vec<Set> {
@@ -157,29 +171,43 @@ impl Register {
         std::iter::once(pending).chain(of_living).chain(of_gone).collect()
     }
 
-    fn read_due(&self, set: &Set, pair: &[String]) -> Option<Due> {
-        let [user, score] = pair else { return None };
-        match user.parse() {
-            Ok(user) => Some(Due { set: set.clone(), user, score: score.clone() }),
-            Err(_) => {
-                self.counters.malformed.increment();
-                None
+    /// Who was found. What is no person goes, or it would be found for ever.
+    fn read_due(&self, sets: &[Set], found: Vec<(usize, Vec<String>)>, rubbish: &mut Pipeline) -> Vec<Due> {
+        let mut due = Vec::new();
+        for (place, words) in found {
+            let Some(set) = place.checked_sub(1).and_then(|place| sets.get(place)) else { continue };
+            for pair in words.chunks_exact(2) {
+                match pair[0].parse() {
+                    Ok(user) => due.push(Due { set: set.clone(), user, score: pair[1].clone() }),
+                    Err(_) => {
+                        self.counters.malformed.increment();
+                        rubbish.cmd("ZREM").arg(&set.key).arg(&pair[0]);
+                    }
+                }
             }
         }
+        due
     }
 
-    /// Clears up: first who will be pending is noted, then records are changed, then others are told, then what was due
-    /// is taken out.
-    async fn clear_up(&self, due: Vec<Due>) -> Result<Vec<(UserId, Outcome)>, Trouble> {
+    /// Notes who may be pending from now on, before any record says so. Returns those of whom that is sure.
+    async fn note_pending(&self, due: Vec<Due>) -> Vec<Due> {
         let mut words = Words::default();
-        for one in due.iter().filter(|one| one.set.kind != Kind::Pending) {
-            words.add(self.keys.due_pending(one.set.shard), one.user, self.pending());
-        }
+        let places: Vec<Option<At>> = due
+            .iter()
+            .map(|one| match one.set.kind {
+                Kind::Pending => None,
+                _ => Some(words.add(self.keys.due_pending(one.set.shard), one.user, self.pending())),
+            })
+            .collect();
         let mut pipeline = redis::pipe();
         words.write(&mut pipeline);
-        if let Some(trouble) = self.send_all(&pipeline).await.into_iter().find_map(Result::err) {
-            return Err(trouble);
-        }
+        let scores = Scores::read(self.send_all(&pipeline).await.into_iter());
+        let is_sure = |place: &Option<At>| place.is_none_or(|at| scores.get(at).is_ok());
+        due.into_iter().zip(places).filter(|(_, place)| is_sure(place)).map(|(one, _)| one).collect()
+    }
+
+    /// Clears up: records are changed, then others are told, then what was due is taken out.
+    async fn clear_up(&self, due: Vec<Due>) -> Vec<(UserId, Outcome)> {
         let mut pipeline = redis::pipe();
         due.iter().for_each(|one| {
             pipeline.add_command(self.reaping_of(one));
@@ -221,7 +249,7 @@ impl Register {
         settled.write(&mut pipeline);
         // What fails here is found again, and nothing is left to do then.
         self.send_all(&pipeline).await;
-        Ok(outcomes)
+        outcomes
     }
 
     fn reaping_of(&self, due: &Due) -> Cmd {

@@ -6,7 +6,7 @@ mod support;
 use std::time::Duration;
 
 use domain::{Seconds, UnixTime};
-use keyspace::{read_reply, scripts};
+use keyspace::{Redis, RedisSettings, read_reply, scripts};
 use presence::Status;
 use presence::elsewhere::Part;
 use register::shards::{owner_of, shard_of};
@@ -21,6 +21,8 @@ on_both!(
     p15_a_node_that_has_just_come_declares_nobody_dead,
     p13_a_step_is_bounded_and_two_owners_do_no_harm,
     p13_nodes_know_of_each_other,
+    p15_who_comes_back_before_all_was_told_stays_among_what_is_due,
+    p13_rubbish_among_what_is_due_stops_nobody,
 );
 
 /// Pending for long, so that nobody leaves while a test looks.
@@ -166,10 +168,8 @@ async fn p13_a_step_is_bounded_and_two_owners_do_no_harm(rig: &Rig) {
     let first = rig.join_with("gw-a", pending_soon.clone()).await;
     let second = rig.join_with("gw-b", pending_soon).await;
     let nodes = [first.node(), second.node()];
-    let of_second: Vec<u64> = (1..500)
-        .filter(|id| owner_of(shard_of(user(*id)), &nodes) == Some(&nodes[1]))
-        .take(60)
-        .collect();
+    let of_second: Vec<u64> =
+        (1..500).filter(|id| owner_of(shard_of(user(*id)), &nodes) == Some(&nodes[1])).take(60).collect();
     let coming: Vec<Update> = of_second.iter().map(|id| put(*id, &["phone"])).collect();
     assert!(second.publish(&coming).await.iter().all(Result::is_ok));
     let behind: Vec<Update> = of_second.iter().map(|id| update(*id, Change::Behind)).collect();
@@ -187,13 +187,43 @@ async fn p13_a_step_is_bounded_and_two_owners_do_no_harm(rig: &Rig) {
     assert_eq!(left, of_second, "each once");
 }
 
+async fn p13_rubbish_among_what_is_due_stops_nobody(rig: &Rig) {
+    let a = rig.join("gw-a").await;
+    change(&a, put(7, &["phone"])).await;
+    let set = rig.keys.due(shard_of(user(7)), a.node().as_str());
+    for member in ["", "0", "x", "99999999999999999999"] {
+        let _: u64 = rig.ask(&["ZADD", &set, "-inf", member]).await;
+    }
+    let _: u64 = rig.ask(&["ZADD", &set, "1", "404"]).await;
+    let _: String = rig.ask(&["SET", &rig.keys.due_pending(shard_of(user(7))), "x"]).await;
+    assert!(a.reap(100).await.unwrap().is_empty());
+    assert_eq!(a.counters().malformed.get(), 4);
+    // Who may be pending cannot be noted there, so nobody is made pending without being found again.
+    assert_eq!(rig.ask::<u64>(&["ZCARD", &set]).await, 2);
+    let _: u64 = rig.ask(&["DEL", &rig.keys.due_pending(shard_of(user(7)))]).await;
+    assert!(a.reap(100).await.unwrap().is_empty());
+    assert_eq!(rig.ask::<Vec<String>>(&["ZRANGE", &set, "0", "-1"]).await, ["7"]);
+}
+
+async fn p15_who_comes_back_before_all_was_told_stays_among_what_is_due(rig: &Rig) {
+    let a = rig.join("gw-a").await;
+    change(&a, put(7, &["phone"])).await;
+    // Taking out what the first of them noted comes after the second has noted its own.
+    let results = a.publish(&[drop_of(7), put(7, &["phone"])]).await;
+    assert!(results.iter().all(|result| matches!(result, Ok(Published::Changed(_)))), "{results:?}");
+    assert_eq!(due_count(rig, &a.node(), 7).await, 1);
+    change(&a, drop_of(7)).await;
+    assert_eq!(due_count(rig, &a.node(), 7).await, 0);
+}
+
 async fn p13_nodes_know_of_each_other(rig: &Rig) {
     let (a, b) = (rig.join("gw-a").await, rig.join("gw-b").await);
     let standing = a.renew(r#"{"here":3}"#).await.unwrap();
     assert!(standing.was_alone && !b.renew("{}").await.unwrap().was_alone);
     assert_eq!(standing.nodes, [a.node(), b.node()]);
     assert_eq!(b.infos().await.unwrap(), [(a.node(), r#"{"here":3}"#.into()), (b.node(), "{}".into())]);
-    (a.reap(10).await.unwrap(), b.reap(10).await.unwrap());
+    a.reap(10).await.unwrap();
+    b.reap(10).await.unwrap();
     assert_eq!(a.counters().shards_owned.get() + b.counters().shards_owned.get(), 64);
     a.leave().await.unwrap();
     assert!(!a.renew("{}").await.unwrap().is_member);
@@ -206,11 +236,15 @@ async fn p13_nodes_know_of_each_other(rig: &Rig) {
 #[tokio::test(flavor = "multi_thread")]
 async fn p15_a_change_that_was_not_answered_is_reported_by_the_next_try() {
     let rig = Rig::single();
-    let a = rig.join("gw-a").await;
+    let impatient =
+        RedisSettings { response_timeout: Duration::from_millis(500), ..rig.redis.settings().clone() };
+    let a = Register::join(Redis::new(impatient).unwrap(), "gw-a", settings()).await.unwrap();
     let b = rig.join("gw-b").await;
     let mut inbox = b.inbox();
     watch(&b, 7).await;
     let Kind::Single(server) = &rig.kind else { panic!("one server") };
+    // Redis knows the scripts by now, so what is sent while it sleeps is done when it wakes.
+    change(&a, put(8, &["phone"])).await;
     server.freeze();
     let lost = a.publish(&[put(7, &["phone"])]).await;
     assert!(matches!(lost[0], Err(register::Trouble::Unanswered { .. })), "{lost:?}");

@@ -21,6 +21,7 @@ on_both!(
     p15_a_redis_that_lost_everything_is_filled_by_a_refresh,
     versions_never_go_below_what_readers_have_seen,
     an_inbox_that_was_cut_off_says_so,
+    an_inbox_forgets_what_was_read,
     malformed_values_count_as_absent,
     scripts_that_were_flushed_are_learnt_again,
 );
@@ -259,6 +260,25 @@ async fn an_inbox_that_was_cut_off_says_so(rig: &Rig) {
         hear(&mut inbox).await,
         Heard::Message(Message::Typing { from: user(9), to: user(2), on: true })
     );
+}
+
+async fn an_inbox_forgets_what_was_read(rig: &Rig) {
+    let (a, b) = (rig.join("gw-a").await, rig.join("gw-b").await);
+    let mut inbox = b.inbox();
+    let message = |id| Message::Typing { from: user(id), to: user(2), on: true };
+    let messages: Vec<Message> = (1..=2500).map(message).collect();
+    a.send(&b.node(), &messages).await.unwrap();
+    for expected in messages {
+        assert_eq!(hear(&mut inbox).await, Heard::Message(expected), "each once, in order");
+    }
+    assert_eq!(b.counters().gaps.get(), 0);
+    let key = rig.keys.inbox(b.node().as_str());
+    let waiting = async {
+        while rig.ask::<u64>(&["XLEN", &key]).await > 1200 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
 }
 
 async fn malformed_values_count_as_absent(rig: &Rig) {

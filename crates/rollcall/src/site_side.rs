@@ -10,6 +10,7 @@ use access::{FollowCounters, Gate, Passkeys, Store};
 use anyhow::Context;
 use domain::Passkey;
 use gateway::Gateway;
+use journal::ProcessName;
 use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use people::People;
@@ -36,6 +37,8 @@ pub struct Lent<'a> {
     pub config: &'a Config,
     /// The data folder.
     pub data: &'a Path,
+    /// This process among others.
+    pub node: &'a ProcessName,
     /// Users, torrents, clients.
     pub store: &'a Store,
     /// What the tracker goes by.
@@ -233,7 +236,7 @@ async fn open_gateway(
     activity: &Activity,
 ) -> anyhow::Result<Arc<Gateway>> {
     let traffic = Traffic { gate: Arc::clone(lent.gate), activity: activity.clone() };
-    let gateway = gateway_side::open(lent.config, lent.data, people, traffic).await?;
+    let gateway = gateway_side::open((lent.config, lent.data), lent.node, people, traffic).await?;
     if let Some(kept_here) = &engine.shown().activity {
         let (hub, gate) = (Arc::clone(&gateway.hub), Arc::clone(lent.gate));
         kept_here.tell(move |passkeys| {

@@ -118,6 +118,7 @@ impl Shard {
     /// Plans when to ask again: before anything that is believed is too old.
     pub(super) fn ask_again_later(&mut self, now: Moment, user: UserId, outside: &Outside) {
         let (Some(book), Some(sharing)) = (&mut self.book, &outside.sharing) else { return };
+        book.sort_out(user);
         let Some(known) = book.known.get(&user) else { return };
         let settings = &sharing.settings;
         let at = match known.first_until() {
@@ -134,7 +135,7 @@ impl Shard {
     }
 }
 
-fn remotes(now: Moment, record: &Record, sharing: &Sharing) -> Vec<Remote> {
+pub(super) fn remotes(now: Moment, record: &Record, sharing: &Sharing) -> Vec<Remote> {
     let others = record.parts.iter().filter(|part| !sharing.is_own(&part.node));
     let remote = |part: &register::PartOf| Remote {
         node: part.node.clone(),
@@ -149,7 +150,7 @@ fn devices(remotes: &[Remote]) -> Vec<presence::PartDevice> {
     remotes.iter().flat_map(|remote| remote.devices.iter().cloned()).collect()
 }
 
-fn elsewhere(now: Moment, record: &Record, remotes: &[Remote]) -> Elsewhere {
+pub(super) fn elsewhere(now: Moment, record: &Record, remotes: &[Remote]) -> Elsewhere {
     Elsewhere {
         user: record.user,
         devices: devices(remotes),

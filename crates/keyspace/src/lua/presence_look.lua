@@ -12,8 +12,9 @@ for place, key in ipairs(KEYS) do
     break
   end
   local till = ARGV[place + 1] == 'all' and '+inf' or string.format('%.0f', now_ms)
-  local due = redis.call('ZRANGEBYSCORE', key, '-inf', till, 'WITHSCORES', 'LIMIT', 0, room)
-  if #due > 0 then
+  -- A key that holds something else does not keep the others from being looked at.
+  local due = redis.pcall('ZRANGEBYSCORE', key, '-inf', till, 'WITHSCORES', 'LIMIT', 0, room)
+  if not due.err and #due > 0 then
     room = room - #due / 2
     table.insert(replies, { place, due })
   end

@@ -29,16 +29,22 @@ macro_rules! on_both {
             })+
         }
         mod cluster {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $test() {
-                super::$test(&$crate::support::Rig::cluster()).await;
-            })+
+            // One after the other, since a cluster takes seconds to start.
+            #[tokio::test(flavor = "multi_thread")]
+            async fn p16_all_of_it_on_a_cluster() {
+                let rig = $crate::support::Rig::cluster();
+                $(
+                    eprintln!("on a cluster: {}", stringify!($test));
+                    rig.lose_all().await;
+                    super::$test(&rig).await;
+                )+
+            }
         }
     };
 }
 
 pub enum Kind {
-    Single(RedisServer),
+    Single(Box<RedisServer>),
     Cluster(RedisCluster),
 }
 
@@ -53,7 +59,7 @@ impl Rig {
     pub fn single() -> Rig {
         let server = RedisServer::start();
         let url = server.url();
-        Rig::on(Kind::Single(server), &url)
+        Rig::on(Kind::Single(Box::new(server)), &url)
     }
 
     pub fn cluster() -> Rig {
