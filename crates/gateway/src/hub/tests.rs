@@ -1,6 +1,7 @@
 //! The hub on a real database, read through real outboxes.
 
 mod churn;
+mod conformance;
 mod feeds;
 mod hiding;
 mod rig;

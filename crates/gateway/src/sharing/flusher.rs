@@ -168,7 +168,8 @@ impl Shard {
         sharing.marked.notify_one();
     }
 
-    fn marked(&self) -> usize {
+    /// How many are marked and not published yet.
+    pub(crate) fn marked(&self) -> usize {
         self.book.as_ref().map_or(0, |book| book.marked())
     }
 
