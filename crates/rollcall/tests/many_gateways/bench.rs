@@ -16,7 +16,6 @@ const TINY: Sizes = Sizes {
 };
 
 #[test]
-#[ignore = "until gateways share what they know"]
 fn p13_what_gateways_cost_in_redis_is_measured() {
     let cores = Cores::of_this_machine().unwrap();
     let binary = Path::new(env!("CARGO_BIN_EXE_rollcall"));

@@ -157,9 +157,12 @@ impl<'a> Checker<'a> {
         self.stays.get(&user).map_or(&[], Vec::as_slice)
     }
 
-    /// When the person had no device at all: from a last sign of life to the next.
+    /// When the person had no device at all: from a last sign of life until about the next, which the gateway hears
+    /// before the device knows of it.
     fn absences(&self, user: u64) -> Spans {
-        let here = Spans::of(self.stays_of(user).iter().map(|stay| (stay.from, stay.to)));
+        let early = self.bounds.settle;
+        let stays = self.stays_of(user).iter();
+        let here = Spans::of(stays.map(|stay| (stay.from.saturating_sub(early), stay.to)));
         Spans::one(0, self.history.end).without(&here)
     }
 

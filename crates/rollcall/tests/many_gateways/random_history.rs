@@ -29,13 +29,11 @@ fn p11_at_every_moment_what_is_shown_is_true_at_one_gateway_alone() {
 }
 
 #[test]
-#[ignore = "until gateways share what they know"]
 fn p15_at_every_moment_what_is_shown_is_true_on_one_redis() {
     run(Store::single());
 }
 
 #[test]
-#[ignore = "until gateways share what they know"]
 fn p16_at_every_moment_what_is_shown_is_true_on_a_cluster() {
     run(Store::cluster());
 }

@@ -50,7 +50,6 @@ impl Guest {
 }
 
 #[test]
-#[ignore = "until gateways share what they know"]
 fn p15_a_rolling_restart_shows_nobody_offline_who_was_not() {
     let set = |builder: testkit::ServerBuilder| builder.set("presence.pending_s", 30);
     let mut gateways = Gateways::start_with(Store::single(), set);
