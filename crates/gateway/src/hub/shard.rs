@@ -88,6 +88,7 @@ impl Shard {
         outside: &Outside,
     ) -> &mut Person {
         self.roster.know(now, user, outside.keeper.newest(user, last));
+        self.begin_asking(now, user);
         self.person(user, outside)
     }
 
@@ -110,6 +111,7 @@ impl Shard {
         if self.people.get(&user).is_some_and(Person::is_idle) {
             self.people.remove(&user);
             self.roster.forget(user);
+            self.stop_asking(user);
         }
     }
 

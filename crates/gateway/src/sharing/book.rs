@@ -59,6 +59,13 @@ pub(crate) struct Mark {
     pub(crate) declared: bool,
 }
 
+impl Mark {
+    /// Whether who was remembered from before a restart did not come back.
+    pub(super) fn ends_pending(&self) -> bool {
+        self.cause == Cause::PendingOver
+    }
+}
+
 /// What another gateway says of somebody.
 pub(super) struct Remote {
     pub(super) node: NodeName,

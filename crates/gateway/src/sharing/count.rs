@@ -10,7 +10,10 @@
 //!
 //! Those who are pending after a gateway died: no gateway has them.
 
+use std::sync::Arc;
+
 use presence::{Platform, Status, Tally};
+use register::RegisterCounters;
 use serde::{Deserialize, Serialize};
 
 use crate::hub::{Hub, OnlineCount};
@@ -70,6 +73,17 @@ impl Hub {
             Err(trouble) => tracing::debug!(%trouble, "how many are at other gateways cannot be asked"),
         }
         count
+    }
+
+    /// What the register counts; none for who is alone.
+    pub fn register_counters(&self) -> Option<Arc<RegisterCounters>> {
+        self.register().map(|register| Arc::clone(register.counters()))
+    }
+
+    /// Seconds since the register last answered that all is well; none for who is alone.
+    pub fn since_contact_s(&self) -> Option<u64> {
+        let sharing = self.outside.sharing.as_ref()?;
+        Some(self.now().0.saturating_sub(sharing.contact_at().0) / 1000)
     }
 
     /// How many gateways there are, as far as this one knows.

@@ -127,7 +127,7 @@ impl Hub {
                 return false;
             }
         };
-        let mark = book.land(user);
+        let (mark, was_told) = (book.land(user), book.is_told(user));
         match &taken.update.change {
             Change::Put(part) => {
                 let look_at = after(now, refresh_in(now, part, &sharing.settings));
@@ -140,16 +140,19 @@ impl Hub {
                 let cause = mark.map_or((Cause::Heartbeat, None), |mark| (mark.cause, mark.device));
                 self.outside.keep_outcome(now, &outcome, cause);
                 // Sessions without a connection are nobody's in `people`, and are asked about all the same.
-                if shard.roster.has_part(user)
-                    && let Some(book) = &mut shard.book
-                {
-                    book.begin_asking(user, now);
+                if shard.roster.has_part(user) {
+                    shard.begin_asking(now, user);
                 }
                 shard.hear(now, outcome.record, &self.outside)
             }
             None => {
                 if is_unknown {
-                    shard.keep_unknown(now, user, mark, &self.outside);
+                    shard.keep_unknown(
+                        now,
+                        user,
+                        mark.filter(|mark| was_told || mark.ends_pending()),
+                        &self.outside,
+                    );
                 }
                 Default::default()
             }
@@ -220,10 +223,11 @@ impl Shard {
         }
     }
 
-    /// The register has never heard of somebody who is over here: they were only remembered from before a restart.
+    /// The register does not know somebody who has gone: they were only remembered from before a restart, or it lost its
+    /// data while they went. `mark` says why they went, if anybody knows that they were here.
     fn keep_unknown(&mut self, now: Moment, user: UserId, mark: Option<Mark>, outside: &Outside) {
         let Some(kept) = self.roster.remembered(user).filter(|kept| !kept.here) else { return };
-        if let Some(mark) = mark.filter(|mark| mark.cause == Cause::PendingOver) {
+        if let Some(mark) = mark {
             outside.record(now, user, people::OccurrenceKind::Left, (mark.cause, mark.device));
         }
         outside.keeper.remember(kept);

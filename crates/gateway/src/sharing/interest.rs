@@ -49,7 +49,7 @@ impl Hub {
         }
         let now = self.now();
         for user in users {
-            if self.shard(user).book.as_mut().is_some_and(|book| book.begin_asking(user, now)) {
+            if self.shard(user).begin_asking(now, user) {
                 unlearned.push((user, 0));
             }
         }
@@ -161,6 +161,26 @@ impl Shard {
             }
         }
         self.book = Some(book);
+    }
+
+    /// Somebody is to be asked about from now on. Whether they were not.
+    pub(crate) fn begin_asking(&mut self, now: Moment, user: UserId) -> bool {
+        let is_known = self.knows(user);
+        let Some(book) = &mut self.book else { return false };
+        // What was answered about somebody who was forgotten since is forgotten too.
+        if !is_known {
+            book.stop_asking(user);
+        }
+        book.begin_asking(user, now)
+    }
+
+    /// Somebody is not watched any more and has no connection.
+    pub(crate) fn stop_asking(&mut self, user: UserId) {
+        if let Some(book) = &mut self.book
+            && !self.roster.has_part(user)
+        {
+            book.stop_asking(user);
+        }
     }
 
     fn known(&self) -> usize {

@@ -175,6 +175,7 @@ impl Hub {
         // Only now: what the person's other devices were told just now, this one reads for itself.
         let view = shard.roster.own_view(user);
         self.outside.platform(connection.seat.platform).fetch_add(1, Ordering::Relaxed);
+        shard.begin_asking(now, user);
         let person = shard.person(user, &self.outside);
         person.add_connection(connection);
         // Who is connected already has friends in place, which change one by one.

@@ -11,6 +11,7 @@ use crate::hub::Hub;
 pub async fn play_all(stage: &Stage) {
     who_comes_and_goes_is_seen(stage).await;
     p4_who_comes_gets_the_state_of_all_friends(stage).await;
+    who_comes_back_gets_the_same_state(stage).await;
     p2_devices_at_several_places_add_up(stage).await;
     what_is_declared_holds_everywhere(stage).await;
     p1_who_hides_looks_offline_everywhere(stage).await;
@@ -56,6 +57,21 @@ async fn p4_who_comes_gets_the_state_of_all_friends(stage: &Stage) {
     for client in [busy, online, watched, watcher] {
         client.close();
     }
+}
+
+async fn who_comes_back_gets_the_same_state(stage: &Stage) {
+    let [one, two] = stage.circle().await;
+    let other = stage.connect(1, two, "a").await;
+    let mut watcher = stage.connect(0, one, "a").await;
+    sees(&mut watcher, two, "online").await;
+    for _ in 0..3 {
+        // What was known of friends here was forgotten with the last who watched them.
+        watcher.close();
+        watcher = stage.connect(0, one, "a").await;
+        assert_eq!(watcher.sees(two), "online");
+    }
+    other.close();
+    watcher.close();
 }
 
 fn devices(told: &Value) -> usize {

@@ -128,7 +128,40 @@ async fn p15_while_redis_is_away_those_here_are_shown_and_those_elsewhere_are_pe
     stage.end().await;
 }
 
-/// A gateway that was taken for dead, since it could not be heard, comes back with those who are still there.
+/// A gateway that was taken for dead comes back with those who are still heard, and with nobody else: the others may have
+/// gone elsewhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gateway_that_was_taken_for_dead_brings_back_who_is_heard() {
+    let mut stage = Stage::with(Kind::Single, Policy { pending: Seconds(60), ..Policy::default() }).await;
+    let [one, two, three] = stage.circle().await;
+    let mut watcher = stage.connect(0, one, "a").await;
+    let alive = stage.connect(1, two, "a").await;
+    let silent = stage.connect(1, three, "a").await;
+    sees(&mut watcher, two, "online").await;
+    sees(&mut watcher, three, "online").await;
+    let hub = stage.hub(1).clone();
+    let sharing = hub.outside.sharing.as_ref().unwrap();
+    let connected_at = hub.now();
+    until("the gateway was known to be alive after that", || sharing.contact_at() > connected_at).await;
+    let taken_for_dead = sharing.register.node();
+    tokio::task::block_in_place(|| {
+        let server = stage.server();
+        let now = server.cli(&["TIME"]);
+        let now_s = now.lines().next().unwrap();
+        server.cli(&["ZADD", "{p:nodes}:gone", &format!("{now_s}000"), taken_for_dead.as_str()]);
+        server.cli(&["ZREM", "{p:nodes}", taken_for_dead.as_str()]);
+    });
+    sees(&mut watcher, three, "pending").await;
+    until_with(&[&alive], "who is heard is online again", || watcher.sees(two) == "online").await;
+    assert_eq!(watcher.sees(three), "pending", "nobody knows whether they are still there");
+    until_with(&[&silent], "until they are heard", || watcher.sees(three) == "online").await;
+    assert!(stage.places[1].counters.sharing.rejoins.get() > 0);
+    alive.close();
+    sees(&mut watcher, two, "offline").await;
+    drop((watcher, silent));
+    stage.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_short_loss_of_redis_is_not_seen_by_anybody() {
     let mut stage = Stage::new(Kind::Single).await;
