@@ -234,14 +234,16 @@ impl Shard {
     }
 }
 
-/// When to look for a new sign of life: tiers by activity.
+/// When to look for a new sign of life: tiers by activity, and well before what was told runs out.
 fn refresh_in(now: Moment, part: &Part, settings: &SharingSettings) -> Duration {
     let silent_ms = now.0.saturating_sub(u64::from(part.last_sign.0) * 1000);
-    if is_in_background(part) {
+    let tier = if is_in_background(part) {
         settings.refresh_background
     } else if silent_ms <= ACTIVE_MS {
         settings.refresh_active
     } else {
         settings.refresh_quiet
-    }
+    };
+    // Where devices are given up after seconds, tiers made for 90 s would let everybody lapse.
+    tier.min(Duration::from_secs(u64::from(part.gone_in.0)) / 4)
 }
