@@ -286,6 +286,29 @@ pub struct HubCounters {
     pub falsely_online: Level,
 }
 
+/// What gateways tell each other beside records of people.
+#[derive(Debug, Default)]
+pub struct BetweenCounters {
+    /// Messages sent to other gateways.
+    pub messages_sent: Counter,
+    /// Messages that could not be sent.
+    pub messages_failed: Counter,
+    /// Messages that wait to be sent.
+    pub messages_waiting: Level,
+    /// Messages dropped because too many waited.
+    pub messages_dropped: Counter,
+    /// Messages heard from other gateways.
+    pub messages_heard: Counter,
+    /// Parts of rooms that were written.
+    pub rooms_written: Counter,
+    /// Parts of rooms of other gateways that were read.
+    pub rooms_read: Counter,
+    /// Times that something about a room was missing.
+    pub room_gaps: Counter,
+    /// Times that rooms could not be shared, and were tried again.
+    pub room_failures: Counter,
+}
+
 /// What is told to other gateways, and by them.
 #[derive(Debug, Default)]
 pub struct SharingCounters {
@@ -351,6 +374,8 @@ pub struct GatewayCounters {
     pub sharing: SharingCounters,
     /// Webhooks.
     pub webhooks: WebhookCounters,
+    /// What gateways tell each other.
+    pub between: BetweenCounters,
 }
 
 /// Counts by a name out of a list that is fixed elsewhere, such as the causes of `presence`.

@@ -39,9 +39,11 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use domain::clock::Clock;
 use domain::{UnixTime, UserId};
+use keyspace::Redis;
 use parking_lot::{Mutex, MutexGuard};
 use people::{Follower, People};
 use presence::{ConnId, Goodbye, Hello, Input, Moment, Policy};
+use register::Register;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -52,6 +54,7 @@ use crate::rooms::{self, Entrant, RoomName, Rooms};
 use crate::settings::PeopleSettings;
 use crate::sharing::SharingSettings;
 use crate::traffic::TrafficCounts;
+use crate::turn::Turn;
 use crate::typing::Typing;
 use crate::watch::{Connect, Request};
 use person::client_name;
@@ -194,6 +197,10 @@ pub struct Hub {
     /// Whoever reads what somebody has chosen, to write it back with a part of it changed.
     pub(crate) choosing: [tokio::sync::Mutex<()>; CHOOSING],
     sampler: Sampler,
+    /// Whose turn it is to shorten the history.
+    pruning: Turn,
+    /// Where gateways meet; none for who is alone.
+    redis: Option<Redis>,
     traffic: Arc<dyn TrafficCounts>,
     requests: mpsc::Sender<Request>,
     /// What the tasks need that have not begun.
@@ -370,6 +377,11 @@ impl Hub {
 
     pub(crate) fn requests(&self) -> &mpsc::Sender<Request> {
         &self.requests
+    }
+
+    /// The book that all gateways share; none for who is alone.
+    pub(crate) fn register(&self) -> Option<&Arc<Register>> {
+        self.outside.sharing.as_ref().map(|sharing| &sharing.register)
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

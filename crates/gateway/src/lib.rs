@@ -16,9 +16,12 @@
 //! - [`traffic`]: what people's torrent clients do
 //! - `keeper`: writes down what a restart must not forget
 //! - [`webhooks`]: tells the site who comes and goes
+//! - `between`: what gateways say to each other
+//! - [`turn`]: what one of many gateways does at a time
 //! - [`counters`]: what is counted
 //! - [`settings`]: what can be set
 
+mod between;
 mod commands;
 pub mod counters;
 pub mod door;
@@ -35,6 +38,7 @@ pub mod settings;
 pub mod sharing;
 pub mod token;
 pub mod traffic;
+pub mod turn;
 mod typing;
 mod watch;
 pub mod webhooks;

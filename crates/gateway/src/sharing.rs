@@ -20,17 +20,20 @@
 //! - `hearing`: takes in a person's record; `inbox`: what others tell
 //! - `lease`: the standing of this gateway, and what follows from losing it
 //! - `reaper`: clears up after gateways that died
+//! - `looking`: people whom nobody here watches; `count`: how many are here, over all gateways
 //!
 //! # Deliberately absent
 //!
 //! Redis: that is the crate `register`. Any order between people.
 
 mod book;
+mod count;
 mod flusher;
 mod hearing;
 mod inbox;
 mod interest;
 mod lease;
+mod looking;
 mod noting;
 mod outcome;
 mod reaper;

@@ -135,6 +135,11 @@ script!(
     MIRROR_FORGET,
     "mirror_forget"
 );
+script!(
+    /// Writes whom one gateway has in a room.
+    ROOM_PUT,
+    "room_put"
+);
 
 script!(
     /// Writes one gateway's part of a person (P3, P13).
@@ -171,7 +176,8 @@ script!(
 );
 
 /// Every script there is.
-pub static ALL: [&Script; 25] = [
+pub static ALL: [&Script; 26] = [
+    &ROOM_PUT,
     &MARK_APPENDED,
     &TAKE_OVER,
     &FORGET_CONSUMER,

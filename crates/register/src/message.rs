@@ -32,6 +32,15 @@ pub enum Message {
         /// Which.
         device: DeviceId,
     },
+    /// Somebody's connections are to be closed.
+    Disconnect {
+        /// Whose.
+        user: UserId,
+        /// Those of one device; all of them if there is none.
+        device: Option<DeviceId>,
+        /// Whether their clients may come back by themselves.
+        reconnect: bool,
+    },
     /// Something for those in a room here.
     Room {
         /// Which room.
@@ -51,6 +60,10 @@ impl Message {
             Message::Typing { from, to, on } => format!("{VERSION} typing {from} {to} {}", u8::from(*on)),
             Message::SignOut { user, device } => format!("{VERSION} sign_out {user} {device}"),
             Message::Goodbye { user, device } => format!("{VERSION} goodbye {user} {device}"),
+            Message::Disconnect { user, device, reconnect } => {
+                let device = device.as_ref().map(DeviceId::as_str).unwrap_or_default();
+                format!("{VERSION} disconnect {user} {} {device}", u8::from(*reconnect))
+            }
             Message::Room { room, body } => format!("{VERSION} room {} {room}{body}", room.len()),
         }
     }
@@ -62,12 +75,15 @@ impl Message {
         match kind {
             "typing" => {
                 let (to, on) = rest.split_once(' ')?;
-                let on = match on {
-                    "0" => false,
-                    "1" => true,
-                    _ => return None,
+                Some(Message::Typing { from: first.parse().ok()?, to: to.parse().ok()?, on: flag(on)? })
+            }
+            "disconnect" => {
+                let (reconnect, device) = rest.split_once(' ')?;
+                let device = match device {
+                    "" => None,
+                    name => Some(DeviceId::new(name)?),
                 };
-                Some(Message::Typing { from: first.parse().ok()?, to: to.parse().ok()?, on })
+                Some(Message::Disconnect { user: first.parse().ok()?, device, reconnect: flag(reconnect)? })
             }
             "sign_out" => Some(Message::SignOut { user: first.parse().ok()?, device: DeviceId::new(rest)? }),
             "goodbye" => Some(Message::Goodbye { user: first.parse().ok()?, device: DeviceId::new(rest)? }),
@@ -77,6 +93,14 @@ impl Message {
             }
             _ => None,
         }
+    }
+}
+
+fn flag(text: &str) -> Option<bool> {
+    match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
     }
 }
 
@@ -92,7 +116,9 @@ mod tests {
             Message::Typing { from: user, to: other, on: true },
             Message::Typing { from: other, to: user, on: false },
             Message::SignOut { user, device: device.clone() },
-            Message::Goodbye { user, device },
+            Message::Goodbye { user, device: device.clone() },
+            Message::Disconnect { user, device: Some(device), reconnect: false },
+            Message::Disconnect { user, device: None, reconnect: true },
             Message::Room { room: "lobby ☕ 7".into(), body: " {\"a\":\n1}".into() },
             Message::Room { room: "".into(), body: "".into() },
         ] {
@@ -105,6 +131,8 @@ mod tests {
             "1 what 1 2",
             "1 typing 0 2 1",
             "1 typing 1 2 3",
+            "1 disconnect 7 2 x",
+            "1 disconnect 7 1",
             "1 room 9 ab",
             "1 room 1 é",
         ] {

@@ -92,26 +92,47 @@ impl Register {
         let start = open_inbox(&redis, &keys, &node).await?;
         let around = change_nodes(&redis, &node, &Asking::join(&settings)).await?;
         let was_alone = around.live.iter().all(|other| *other == node);
-        let register = Register {
-            keys,
+        let contact = Some(Stopwatch::start());
+        let state = State { around, was_alone, contact, renewed: Stopwatch::start() };
+        let place = Place { node, start };
+        Ok(Register::at(redis, settings, name, place, state))
+    }
+
+    /// Joins as [`Register::join`], but where Redis is away it becomes a node as soon as it renews.
+    pub async fn join_when_possible(
+        redis: Redis,
+        name: &str,
+        settings: RegisterSettings,
+    ) -> Result<Register, Trouble> {
+        match Register::join(redis.clone(), name, settings.clone()).await {
+            Err(Trouble::Unavailable { .. } | Trouble::Unanswered { .. } | Trouble::Refused { .. }) => {}
+            joined => return joined,
+        }
+        let mut dice = fastrand::Rng::with_seed(settings.seed ^ SystemClock.now_ms());
+        let node = NodeName::incarnate(name, SystemClock.now_ms(), dice.u16(..))?;
+        // Nobody knows who else is there: whoever was here before is not brought back from elsewhere.
+        let state =
+            State { around: Around::default(), was_alone: false, contact: None, renewed: Stopwatch::start() };
+        let place = Place { node, start: "0-0".to_owned() };
+        Ok(Register::at(redis, settings, name, place, state))
+    }
+
+    fn at(redis: Redis, settings: RegisterSettings, name: &str, place: Place, state: State) -> Register {
+        let dice = fastrand::Rng::with_seed(settings.seed.rotate_left(32) ^ SystemClock.now_ms());
+        Register {
+            keys: PresenceKeys::new(redis.mode()),
             counters: Arc::default(),
             name: name.to_owned(),
             dice: Mutex::new(dice),
-            place: watch::Sender::new(Place { node, start }),
-            standing: Mutex::new(State {
-                around,
-                was_alone,
-                contact: Some(Stopwatch::start()),
-                renewed: Stopwatch::start(),
-            }),
+            place: watch::Sender::new(place),
+            standing: Mutex::new(state),
             calls: AtomicU64::new(1),
             doubts: Mutex::default(),
             owed: Mutex::default(),
             reaping: Mutex::default(),
             redis,
             settings,
-        };
-        Ok(register)
+        }
     }
 
     /// Who this is now.

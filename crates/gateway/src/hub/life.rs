@@ -7,6 +7,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use domain::UserId;
 use domain::clock::Clock;
+use keyspace::Redis;
 use parking_lot::{Mutex, RwLock};
 use people::{Follower, People, PeopleError};
 use presence::{Input, Moment, Remembered};
@@ -19,11 +20,14 @@ use super::sampler::Sampler;
 use super::shard::{Outside, Shard};
 use super::table::ConnTable;
 use super::{Hub, HubSettings, SHARDS};
+use crate::between::Relay;
 use crate::counters::GatewayCounters;
 use crate::keeper::Keeper;
 use crate::rooms::Rooms;
+use crate::rooms::shared::Sharing as RoomSharing;
 use crate::sharing::{self, Sharing};
 use crate::traffic::{self, TrafficCounts};
+use crate::turn::Turn;
 use crate::typing::Typing;
 use crate::watch::{self as watching, Request};
 
@@ -65,6 +69,10 @@ pub struct HubParts {
     pub register: Option<Arc<Register>>,
     /// Spreads pings and samples.
     pub seed: u64,
+    /// Whose turn it is to shorten the history.
+    pub pruning: Turn,
+    /// Where the register is, for what is shared beside it.
+    pub redis: Option<Redis>,
 }
 
 /// Why the hub cannot do something.
@@ -112,9 +120,12 @@ impl Hub {
     }
 
     fn new(parts: HubParts) -> (Arc<Hub>, mpsc::Receiver<Request>) {
-        let HubParts { people, clock, settings, counters, traffic, register, seed } = parts;
+        let HubParts { people, clock, settings, counters, traffic, seed, pruning, register, redis } = parts;
         let now = Moment(clock.now_ms());
         let (requests, waiting) = mpsc::channel(watching::WAITING_MAX);
+        let relay =
+            register.as_ref().map(|register| Arc::new(Relay::new(register.clone(), counters.clone())));
+        let is_shared = register.is_some() && redis.is_some();
         let sharing = register.map(|register| Sharing::new(register, settings.sharing, now));
         let shard = |number: usize| {
             let mut shard = Shard::new(settings.policy.clone(), now, seed ^ number as u64);
@@ -123,6 +134,7 @@ impl Hub {
         };
         let shards = (0..SHARDS).map(shard).collect();
         let outside = Outside {
+            relay: relay.clone(),
             keeper: Keeper::new(people.clone(), counters.clone()),
             counters: counters.clone(),
             table: RwLock::new(ConnTable::default()),
@@ -138,10 +150,12 @@ impl Hub {
             people,
             clock,
             settings: ArcSwap::from_pointee(settings),
-            rooms: Rooms::new(counters.clone()),
-            typing: Typing::new(counters),
+            rooms: Rooms::new(counters.clone(), is_shared),
+            typing: Typing::new(counters, relay),
             choosing: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             sampler: Sampler::new(seed),
+            pruning,
+            redis,
             traffic,
             requests,
             unbegun: Mutex::default(),
@@ -225,6 +239,16 @@ impl Hub {
         self.spawn(&mut tasks, async move { hub.keep_sampling().await });
         let hub = self.clone();
         self.spawn(&mut tasks, async move { hub.keep_pruning().await });
+        if let (Some(register), Some(redis)) = (self.register(), self.redis.clone()) {
+            let hub = self.clone();
+            let epoch = Box::new(move || hub.outside.next_epoch());
+            let sharing = RoomSharing { redis, register: register.clone(), epoch };
+            let (hub, stop) = (self.clone(), self.stop.subscribe());
+            tasks.spawn(async move { hub.rooms.run_sharing(sharing, stop).await });
+        }
+        if let Some(relay) = self.outside.relay.clone() {
+            self.spawn(&mut tasks, async move { relay.run().await });
+        }
         for task in sharing::tasks(self) {
             self.spawn(&mut tasks, task);
         }
@@ -336,6 +360,9 @@ impl Hub {
     async fn keep_pruning(&self) {
         loop {
             tokio::time::sleep(PRUNE).await;
+            if !self.pruning.take().await {
+                continue;
+            }
             let days = self.outside.history_days.load(Ordering::Relaxed);
             let before_ms = self.now().0.saturating_sub(days * 24 * 60 * 60 * 1_000);
             loop {
@@ -357,6 +384,7 @@ impl Hub {
         if self.stopping.swap(true, Ordering::SeqCst) {
             return;
         }
+        self.rooms.begin_to_stop();
         let mut from = Some(0);
         while let Some(place) = from {
             let (page, next) = self.outside.table.read().page(place, 4_096);
@@ -381,6 +409,13 @@ impl Hub {
             Ok(Err(error)) => tracing::warn!(%error, "other gateways could not be told that this one goes"),
             Err(_) => tracing::warn!("other gateways could not be told in time that this one goes"),
         }
+    }
+
+    /// Ends the tasks as a crash would.
+    #[cfg(test)]
+    pub(crate) async fn kill_for_test(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock());
+        tasks.shutdown().await;
     }
 
     /// Ends the tasks and writes down what is not written yet.

@@ -24,6 +24,7 @@ use presence::{
 use super::ConnRef;
 use super::person::{Connection, Person, Shown};
 use super::table::ConnTable;
+use crate::between::Relay;
 use crate::counters::GatewayCounters;
 use crate::feed::{self, PublicText};
 use crate::keeper::Keeper;
@@ -39,6 +40,8 @@ pub(crate) struct Outside {
     pub(crate) counters: Arc<GatewayCounters>,
     pub(crate) table: RwLock<ConnTable>,
     pub(crate) traffic: traffic::Waiting,
+    /// Other gateways; none for who is alone.
+    pub(crate) relay: Option<Arc<Relay>>,
     /// Numbers for [`Shown`].
     pub(crate) epochs: AtomicU64,
     /// Days for which changes of status are kept; 0 for none.
@@ -332,8 +335,12 @@ impl Outside {
 
     /// What a person shows from now on.
     pub(crate) fn shown(&self, is_invisible: bool, privacy: Arc<Privacy>) -> Arc<Shown> {
-        let epoch = self.epochs.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Shown { epoch, is_invisible, privacy })
+        Arc::new(Shown { epoch: self.next_epoch(), is_invisible, privacy })
+    }
+
+    /// A number for a [`Shown`], higher than all before.
+    pub(crate) fn next_epoch(&self) -> u64 {
+        self.epochs.fetch_add(1, Ordering::Relaxed)
     }
 }
 

@@ -7,4 +7,5 @@ mod hiding;
 mod rig;
 mod rooms;
 mod running;
+mod together;
 mod typing;

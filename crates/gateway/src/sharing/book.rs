@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::{UnixTime, UserId};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use presence::{Cause, DeviceId, Moment, Part, PartDevice};
 use register::NodeName;
 
@@ -107,6 +107,8 @@ pub(crate) struct Book {
     pub(super) known: Map<Known>,
     /// When to ask about them again.
     pub(super) asking: Agenda,
+    /// Who has sessions here and elsewhere: one gateway counts them.
+    doubles: HashSet<UserId, foldhash::fast::RandomState>,
 }
 
 impl Book {
@@ -186,6 +188,25 @@ impl Book {
     pub(super) fn told(&mut self, user: UserId, sign: Option<UnixTime>, look_at: Moment) {
         self.told.insert(user, sign);
         self.refresh.put(user, look_at);
+        self.sort_out(user);
+    }
+
+    /// Notes whether somebody has sessions here and elsewhere.
+    pub(super) fn sort_out(&mut self, user: UserId) {
+        let is_elsewhere = self.known.get(&user).is_some_and(|known| !known.remotes.is_empty());
+        match is_elsewhere && self.told.contains_key(&user) {
+            true => _ = self.doubles.insert(user),
+            false => _ = self.doubles.remove(&user),
+        }
+    }
+
+    /// Those who are here and elsewhere, and whom another gateway counts: the first by its name.
+    pub(super) fn counted_elsewhere(&self, own: &NodeName) -> impl Iterator<Item = UserId> {
+        let is_theirs = |user: &&UserId| {
+            let known = self.known.get(*user);
+            known.is_some_and(|known| known.remotes.iter().any(|remote| remote.node < *own))
+        };
+        self.doubles.iter().filter(is_theirs).copied()
     }
 
     /// Nothing is published of somebody any more.
@@ -193,6 +214,7 @@ impl Book {
         self.told.remove(&user);
         self.unheard.remove(&user);
         self.refresh.remove(user);
+        self.doubles.remove(&user);
     }
 
     /// The register is asked about somebody from now on. Whether it is not already.
@@ -209,6 +231,7 @@ impl Book {
     pub(super) fn stop_asking(&mut self, user: UserId) {
         self.known.remove(&user);
         self.asking.remove(user);
+        self.doubles.remove(&user);
     }
 
     /// Whether what is known of somebody is up to date.

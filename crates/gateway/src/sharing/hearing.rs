@@ -118,6 +118,7 @@ impl Shard {
     /// Plans when to ask again: before anything that is believed is too old.
     pub(super) fn ask_again_later(&mut self, now: Moment, user: UserId, outside: &Outside) {
         let (Some(book), Some(sharing)) = (&mut self.book, &outside.sharing) else { return };
+        book.sort_out(user);
         let Some(known) = book.known.get(&user) else { return };
         let settings = &sharing.settings;
         let at = match known.first_until() {
@@ -137,7 +138,7 @@ impl Shard {
 /// When a device was silent for too long, its gateway says so, and that word takes its time.
 const OWN_WORD: Duration = Duration::from_secs(2);
 
-fn remotes(now: Moment, record: &Record, sharing: &Sharing) -> Vec<Remote> {
+pub(super) fn remotes(now: Moment, record: &Record, sharing: &Sharing) -> Vec<Remote> {
     let others = record.parts.iter().filter(|part| !sharing.is_own(&part.node));
     let remote = |part: &register::PartOf| Remote {
         node: part.node.clone(),
@@ -152,7 +153,7 @@ fn devices(remotes: &[Remote]) -> Vec<presence::PartDevice> {
     remotes.iter().flat_map(|remote| remote.devices.iter().cloned()).collect()
 }
 
-fn elsewhere(now: Moment, record: &Record, remotes: &[Remote]) -> Elsewhere {
+pub(super) fn elsewhere(now: Moment, record: &Record, remotes: &[Remote]) -> Elsewhere {
     Elsewhere {
         user: record.user,
         devices: devices(remotes),

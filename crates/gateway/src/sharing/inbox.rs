@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use register::{Heard, Message};
+use register::Heard;
 
 use crate::hub::Hub;
 
@@ -21,14 +21,8 @@ pub(crate) async fn run(hub: Arc<Hub>) {
             Heard::Gap => {
                 hub.outside.counters.sharing.gaps.increment();
                 hub.begin_anew(false);
+                hub.hear_gap();
             }
         }
-    }
-}
-
-impl Hub {
-    /// Another gateway says something that is not a record.
-    fn hear_message(&self, message: Message) {
-        tracing::debug!(?message, "a message of another gateway");
     }
 }

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use register::Trouble;
-use serde_json::json;
 
 use super::Sharing;
 use crate::hub::Hub;
@@ -34,7 +33,10 @@ impl Hub {
         let before = self.now();
         let renewed = sharing.register.renew(&self.lease_info()).await;
         match renewed {
-            Ok(standing) if standing.is_member => self.is_in_contact(sharing, before),
+            Ok(standing) if standing.is_member => {
+                self.is_in_contact(sharing, before);
+                self.hear_nodes(&standing.nodes);
+            }
             Ok(_) => self.join_anew(sharing).await,
             Err(error) => self.is_out_of_contact(sharing, &error),
         }
@@ -80,21 +82,5 @@ impl Hub {
                 false
             }
         }
-    }
-
-    /// What other gateways may know of this one.
-    fn lease_info(&self) -> String {
-        let count = self.online_count();
-        let of = |status: presence::Status| count.tally.of(status);
-        let statuses: serde_json::Map<String, serde_json::Value> = presence::Status::ALL
-            .into_iter()
-            .map(|status| (status.name().into(), of(status).into()))
-            .collect();
-        json!({
-            "persons": statuses,
-            "connections": count.tally.connections,
-            "without_connection": count.tally.without_connection,
-        })
-        .to_string()
     }
 }
