@@ -40,7 +40,7 @@ fn p3_people_of_one_gateway_are_seen_at_the_other_and_by_any_program() {
         .set("journal.node_name", quoted("gw-b"))
         .set("redis.url", quoted(&site.redis().url()))
         .set("database.url", quoted(&database))
-        .roles("gateway,site")
+        .roles("tracker,gateway,site")
         .start();
     let one = &site.server;
     assert_eq!(http::get(other.site_addr(), "/readyz").status(), 200);
