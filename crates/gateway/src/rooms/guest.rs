@@ -120,14 +120,14 @@ mod tests {
 
     #[test]
     fn a_guest_is_read_as_it_was_written() {
-        let token = RawValue::from_string(r#"{"name":"Zoë \"}"#.to_owned()).unwrap();
+        let token = RawValue::from_string(r#"{"name":"Zoë \""}"#.to_owned()).unwrap();
         let info = ClientInfo { client: "c1".into(), user: user(7), info: Some(token.into()) };
         let privacy = Privacy { never: vec![user(3), user(9)], ..Privacy::default() };
         let shown = Arc::new(Shown { epoch: 1, is_invisible: false, privacy: Arc::new(privacy) });
         let text = Guest { info, clients: 2, shown }.to_text();
         let read = Guest::read(user(7), &text, 5).unwrap();
         assert_eq!((read.clients, &*read.info.client, read.shown.epoch), (2, "c1", 5));
-        assert_eq!(read.info.info.as_ref().unwrap().get(), r#"{"name":"Zoë \"}"#);
+        assert_eq!(read.info.info.as_ref().unwrap().get(), r#"{"name":"Zoë \""}"#);
         assert!(read.shown.is_never(user(9)) && !read.shown.is_never(user(8)) && read.shown.in_rooms());
         assert_eq!(read.to_text(), text);
         for wrong in ["", "{}", r#"{"c":"","n":1}"#, r#"{"c":"x","n":0}"#, "17", r#"{"c":"x","n":-1}"#] {

@@ -59,7 +59,7 @@ impl Shard {
     fn believe_longer(&mut self, now: Moment, user: UserId, remaining: Option<Duration>) {
         let Some(known) = self.book.as_mut().and_then(|book| book.known.get_mut(&user)) else { return };
         known.is_answered = true;
-        let until = after(now, remaining.unwrap_or_default());
+        let until = after(now, remaining.unwrap_or_default() + OWN_WORD);
         for remote in &mut known.remotes {
             remote.until = remote.until.max(until);
         }
@@ -135,13 +135,16 @@ impl Shard {
     }
 }
 
+/// When a device was silent for too long, its gateway says so, and that word takes its time.
+const OWN_WORD: Duration = Duration::from_secs(2);
+
 pub(super) fn remotes(now: Moment, record: &Record, sharing: &Sharing) -> Vec<Remote> {
     let others = record.parts.iter().filter(|part| !sharing.is_own(&part.node));
     let remote = |part: &register::PartOf| Remote {
         node: part.node.clone(),
         devices: part.part.devices.clone(),
         last_sign: part.part.last_sign,
-        until: after(now, part.remaining),
+        until: after(now, part.remaining + OWN_WORD),
     };
     others.map(remote).collect()
 }

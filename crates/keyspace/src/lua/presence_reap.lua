@@ -6,6 +6,8 @@
 -- Returns later, and in how many ms; none, the time (ms), the record, who is interested, if there is nothing to clear
 -- up; or as presence_publish
 
+local OWN_WORD_MS = 2000
+
 local incarnation, kind = ARGV[1], ARGV[2]
 local pending_ms, keep_ms, fence_ms = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 
@@ -14,8 +16,9 @@ local part = record.parts[incarnation]
 if kind == 'pending' and record.q > NOW_MS then
   return { 'later', record.q - NOW_MS }
 end
-if kind == 'late' and part and part.deadline > NOW_MS then
-  return { 'later', part.deadline - NOW_MS }
+-- A node that lives says itself at the deadline that a device was silent, and that is no pending: it gets its time.
+if kind == 'late' and part and part.deadline + OWN_WORD_MS > NOW_MS then
+  return { 'later', part.deadline + OWN_WORD_MS - NOW_MS }
 end
 if (kind == 'pending' and record.q == 0) or (kind ~= 'pending' and not part) then
   return { 'none', NOW_MS, redis.call('HGETALL', KEYS[1]), watchers_of(KEYS[2]) }

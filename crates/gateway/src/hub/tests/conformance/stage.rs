@@ -97,6 +97,8 @@ impl Stage {
             traffic: Arc::new(NoTraffic),
             register: self.join().await,
             seed: self.made as u64,
+            pruning: crate::turn::Turn::alone(),
+            redis: None,
         });
         self.places.push(Place { hub: hub.await.unwrap(), counters });
     }

@@ -128,6 +128,27 @@ async fn p15_while_redis_is_away_those_here_are_shown_and_those_elsewhere_are_pe
     stage.end().await;
 }
 
+/// Silence is for the own gateway to find out: nobody takes it for the death of that gateway.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p7_who_is_silent_for_too_long_is_offline_and_never_pending() {
+    let stage = Stage::with(Kind::Single, hasty()).await;
+    let [one, two, three, four] = stage.circle().await;
+    let mut watcher = stage.connect(0, one, "a").await;
+    for (place, silent) in [(1, two), (2, three), (1, four)] {
+        stage.connect(place, silent, "a").await;
+        sees(&mut watcher, silent, "online").await;
+    }
+    let watching = watcher.conn;
+    until("all are gone", || {
+        stage.hub(0).heard(watching);
+        [two, three, four].iter().all(|silent| watcher.sees(*silent) == "offline")
+    })
+    .await;
+    assert!(watcher.heard.iter().all(|heard| !heard.to_string().contains("pending")), "{:?}", watcher.heard);
+    drop(watcher);
+    stage.end().await;
+}
+
 /// A gateway that was taken for dead comes back with those who are still heard, and with nobody else: the others may have
 /// gone elsewhere.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -151,6 +172,7 @@ async fn a_gateway_that_was_taken_for_dead_brings_back_who_is_heard() {
         server.cli(&["ZADD", "{p:nodes}:gone", &format!("{now_s}000"), taken_for_dead.as_str()]);
         server.cli(&["ZREM", "{p:nodes}", taken_for_dead.as_str()]);
     });
+    sees(&mut watcher, two, "pending").await;
     sees(&mut watcher, three, "pending").await;
     until_with(&[&alive], "who is heard is online again", || watcher.sees(two) == "online").await;
     assert_eq!(watcher.sees(three), "pending", "nobody knows whether they are still there");
