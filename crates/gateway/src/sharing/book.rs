@@ -82,6 +82,9 @@ pub(super) struct Known {
     pub(super) version: u64,
     /// The register has answered.
     pub(super) is_answered: bool,
+    /// The register may have lost its data, and versions may have begun anew below this one: the next answer counts,
+    /// whatever its version.
+    pub(super) is_doubtful: bool,
     pub(super) remotes: Vec<Remote>,
 }
 

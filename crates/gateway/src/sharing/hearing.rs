@@ -45,7 +45,13 @@ impl Shard {
     /// What the register answered about somebody.
     pub(crate) fn answer(&mut self, now: Moment, user: UserId, watched: Watched, outside: &Outside) -> After {
         match watched {
-            Watched::Record(record) => return self.hear(now, *record, outside),
+            Watched::Record(record) => {
+                let known = self.book.as_mut().and_then(|book| book.known.get_mut(&user));
+                if let Some(known) = known.filter(|known| known.is_doubtful) {
+                    (known.version, known.is_doubtful) = (0, false);
+                }
+                return self.hear(now, *record, outside);
+            }
             Watched::Same { remaining } => self.believe_longer(now, user, remaining),
             Watched::Unknown => {
                 if let Some(known) = self.book.as_mut().and_then(|book| book.known.get_mut(&user)) {

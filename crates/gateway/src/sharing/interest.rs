@@ -150,7 +150,7 @@ impl Shard {
             let is_wanted = self.people.contains_key(&user) || self.roster.has_part(user);
             match book.known.get(&user) {
                 Some(known) if is_wanted => {
-                    users.push((user, known.version));
+                    users.push((user, if known.is_doubtful { 0 } else { known.version }));
                     // If the answer gets lost, it is asked again.
                     book.asking.put(user, after(now, RETRY * 5));
                 }
@@ -200,6 +200,7 @@ impl Shard {
             *place += 1;
             book.asking.put(user, Moment(now.0 + *place * 1000 / PACE));
         }
+        book.known.values_mut().for_each(|known| known.is_doubtful = true);
         if with_parts {
             for user in book.told.keys().copied().collect::<Vec<UserId>>() {
                 *place += 1;
