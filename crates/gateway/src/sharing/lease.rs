@@ -46,7 +46,8 @@ impl Hub {
         sharing.contact_at_ms.store(at.0, Ordering::Relaxed);
         if sharing.is_away.swap(false, Ordering::Relaxed) {
             tracing::info!("the register answers again; everybody is told of and asked about again");
-            self.begin_anew(true);
+            self.tell_all_again();
+            self.ask_all_again();
         }
     }
 
@@ -69,7 +70,8 @@ impl Hub {
         sharing.names.write().push(sharing.register.node());
         sharing.is_away.store(false, Ordering::Relaxed);
         sharing.contact_at_ms.store(self.now().0, Ordering::Relaxed);
-        self.begin_anew(true);
+        self.tell_all_again();
+        self.ask_all_again();
         sharing.marked.notify_one();
     }
 
