@@ -132,7 +132,7 @@ impl Hub {
 
     /// Something may have been missed: everybody is asked about again, so many a second. Who is due earlier stays so, or
     /// what is known of them would be believed for too long.
-    pub(super) fn ask_all_again(&self) {
+    pub(crate) fn ask_all_again(&self) {
         let now = self.now();
         let mut place = 0;
         for shard in self.shards() {
