@@ -160,7 +160,8 @@ impl Sharing {
         Moment(self.contact_at_ms.load(Ordering::Relaxed))
     }
 
-    fn is_away(&self) -> bool {
+    /// Whether the register does not answer.
+    pub(crate) fn is_away(&self) -> bool {
         self.is_away.load(Ordering::Relaxed)
     }
 }
