@@ -268,6 +268,25 @@ async fn p15_a_change_that_was_not_answered_is_reported_by_the_next_try() {
     }
 }
 
+/// As when a gateway stops: it gives up what it waits for, and says its last words.
+#[tokio::test(flavor = "multi_thread")]
+async fn p15_a_change_whose_caller_was_stopped_is_reported_by_the_next_try() {
+    let rig = Rig::single();
+    let (a, b) = (rig.join("gw-a").await, rig.join("gw-b").await);
+    change(&a, put(7, &["phone"])).await;
+    let mut inbox = b.inbox();
+    watch(&b, 7).await;
+    let Kind::Single(server) = &rig.kind else { panic!("one server") };
+    server.freeze();
+    let going = [drop_of(7)];
+    assert!(tokio::time::timeout(Duration::from_millis(200), a.publish(&going)).await.is_err());
+    server.thaw();
+    let outcome = change(&a, drop_of(7)).await;
+    assert!(outcome.left && outcome.from == Status::Online, "{outcome:?}");
+    assert_eq!(hear_record(&mut inbox).await.own_version, outcome.record.own_version);
+    assert!(matches!(publish(&a, drop_of(7)).await, Published::Unchanged { .. }), "once");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn p15_everything_comes_back_after_redis_was_started_again() {
     let mut rig = Rig::single();
