@@ -179,8 +179,9 @@ local function settle(record, before, floor_v, floor_o)
   elseif not after.hidden then
     record.h = 0
   end
-  record.o = math.max(record.o + 1, floor_o)
-  record.v = math.max(after.print ~= before.print and record.v + 1 or record.v, floor_v)
+  -- Higher than what anybody knows, also where the record was lost: two records of one version are one.
+  record.o = math.max(record.o, floor_o) + 1
+  record.v = math.max(record.v, floor_v) + (after.print ~= before.print and 1 or 0)
   return after
 end
 
