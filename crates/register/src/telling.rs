@@ -124,8 +124,8 @@ impl Register {
         let mut entry = self.entry_for(&letter.to);
         entry.arg("u").arg(letter.user.get()).arg("t").arg(letter.now_ms);
         for (field, value) in letter.fields.iter() {
-            // Fences and the last change are nobody else's business.
-            if !field.starts_with(b"x:") && field != b"z" {
+            // Fences and the last changes are nobody else's business.
+            if !field.starts_with(b"x:") && !matches!(field.as_slice(), b"y" | b"z") {
                 entry.arg(field).arg(value);
             }
         }
