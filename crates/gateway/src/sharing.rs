@@ -97,14 +97,18 @@ pub(crate) struct Sharing {
     turn: AtomicUsize,
     /// Somebody is marked.
     marked: Notify,
-    /// The register refused us: our standing is lost.
+    /// The register refused us: our standing is lost, whatever the list of gateways says.
     refused: Notify,
+    is_refused: AtomicBool,
     /// Under which names this process has written. What stands under them is not elsewhere.
     names: RwLock<Vec<NodeName>>,
     /// Only sessions that gave a sign of life since are published; zero for all. Milliseconds.
     heard_since_ms: AtomicU64,
     /// When the register last answered that all is well. Milliseconds.
     contact_at_ms: AtomicU64,
+    /// The last contact before it did not answer for so long that others may have taken this gateway for dead; zero if
+    /// that never was. Milliseconds.
+    gap_at_ms: AtomicU64,
     /// It does not answer.
     is_away: AtomicBool,
 }
@@ -132,16 +136,19 @@ impl Sharing {
             turn: AtomicUsize::new(0),
             marked: Notify::new(),
             refused: Notify::new(),
+            is_refused: AtomicBool::new(false),
             names,
             heard_since_ms: AtomicU64::new(0),
             contact_at_ms: AtomicU64::new(now.0),
+            gap_at_ms: AtomicU64::new(0),
             is_away: AtomicBool::new(false),
         }
     }
 
     /// Whether this process wrote under that name.
     fn is_own(&self, node: &NodeName) -> bool {
-        self.names.read().contains(node)
+        // A new name is in use before the task that made it knows.
+        self.names.read().contains(node) || *node == self.register.node()
     }
 
     fn heard_since(&self) -> Option<Moment> {

@@ -33,6 +33,13 @@ impl Agenda {
         self.order.insert((at.0, user));
     }
 
+    /// Puts somebody in, unless they are due earlier.
+    pub(super) fn bring_forward(&mut self, user: UserId, at: Moment) {
+        if self.at.get(&user).is_none_or(|before| at.0 < *before) {
+            self.put(user, at);
+        }
+    }
+
     pub(super) fn remove(&mut self, user: UserId) {
         if let Some(before) = self.at.remove(&user) {
             self.order.remove(&(before, user));
@@ -191,6 +198,18 @@ impl Book {
         self.sort_out(user);
     }
 
+    /// Somebody who has sessions here is to be published in any case, at the latest then.
+    pub(super) fn tell_again(&mut self, user: UserId, at: Moment) {
+        self.told.insert(user, None);
+        self.refresh.bring_forward(user, at);
+        self.sort_out(user);
+    }
+
+    /// Whether something of somebody is to be published, or is just being published, because of a change.
+    pub(super) fn is_marked(&self, user: UserId) -> bool {
+        [&self.marks, &self.in_flight, &self.unheard].iter().any(|marks| marks.contains_key(&user))
+    }
+
     /// Notes whether somebody has sessions here and elsewhere.
     pub(super) fn sort_out(&mut self, user: UserId) {
         let is_elsewhere = self.known.get(&user).is_some_and(|known| !known.remotes.is_empty());
@@ -281,6 +300,18 @@ mod tests {
         let landed = book.land(user(1)).unwrap();
         assert_eq!((landed.cause, landed.declared), (Cause::Close, true));
         assert_eq!(book.marked(), 0);
+    }
+
+    #[test]
+    fn who_is_due_is_never_put_off_by_being_brought_forward() {
+        let mut agenda = Agenda::default();
+        agenda.put(user(1), Moment(5));
+        agenda.put(user(2), Moment(9));
+        for who in 1..=3 {
+            agenda.bring_forward(user(who), Moment(7));
+        }
+        assert_eq!(agenda.take_due(Moment(5)), Some(user(1)));
+        assert_eq!((agenda.take_due(Moment(7)), agenda.take_due(Moment(7))), (Some(user(2)), Some(user(3))));
     }
 
     #[test]

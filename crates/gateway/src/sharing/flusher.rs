@@ -7,6 +7,7 @@
 //! - What was not done, or may not have been, is done again.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::UserId;
@@ -29,6 +30,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 const ACTIVE_MS: u64 = 60_000;
 /// Whose sessions were not heard yet since this gateway's standing was lost is looked at again after this.
 const UNHEARD: Duration = Duration::from_secs(2);
+/// So long before what was told runs out, every look is the last.
+const LAST_LOOKS: Duration = Duration::from_secs(5);
 /// How long the last words at the end may take.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -75,6 +78,7 @@ impl Hub {
                 return true;
             }
             let stopwatch = Stopwatch::start();
+            let name = sharing.register.node();
             let updates: Vec<Update> = batch.iter().map(|taken| taken.update.clone()).collect();
             let answers = sharing.register.publish(&updates).await;
             let counters = &self.outside.counters.sharing;
@@ -82,6 +86,12 @@ impl Hub {
             counters.flush_seconds.record(stopwatch.elapsed());
             let refreshes = batch.iter().filter(|taken| taken.is_refresh).count();
             counters.refreshes.add(refreshes as u64);
+            // Who was refused under the name before is not refused under this one.
+            let is_refused = answers.contains(&Ok(Published::Fenced)) && sharing.register.node() == name;
+            if is_refused {
+                sharing.is_refused.store(true, Ordering::Release);
+                sharing.refused.notify_one();
+            }
             let mut all_done = true;
             for (taken, answer) in batch.into_iter().zip(answers) {
                 all_done &= self.settle_published(sharing, taken, answer.ok());
@@ -117,9 +127,6 @@ impl Hub {
             Some(Published::Unchanged { .. }) => (None, false),
             Some(Published::Unknown) => (None, true),
             Some(Published::Fenced) | None => {
-                if answer == Some(Published::Fenced) {
-                    sharing.refused.notify_one();
-                }
                 book.put_back(user);
                 if taken.is_refresh {
                     book.refresh.put(user, after(now, LOOK));
@@ -244,6 +251,42 @@ fn refresh_in(now: Moment, part: &Part, settings: &SharingSettings) -> Duration 
     } else {
         settings.refresh_quiet
     };
+    let patience = Duration::from_secs(u64::from(part.gone_in.0));
     // Where devices are given up after seconds, tiers made for 90 s would let everybody lapse.
-    tier.min(Duration::from_secs(u64::from(part.gone_in.0)) / 4)
+    let tier = tier.min(patience / 4);
+    // A sign of life at the last moment must be told before what was told runs out, so then it is looked often.
+    let left = patience.saturating_sub(Duration::from_millis(silent_ms) + LAST_LOOKS);
+    left.clamp(tier.min(LOOK), tier)
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::{Seconds, UnixTime};
+    use presence::{AppState, DeviceId, PartDevice, Platform};
+
+    use super::*;
+
+    /// Seconds until the next look at somebody who was silent for so long.
+    fn next_look(silent_s: u64, gone_in: u32) -> f64 {
+        let device = PartDevice {
+            id: DeviceId::new("a").unwrap(),
+            platform: Platform::Web,
+            app: AppState::Foreground,
+            online: true,
+            said: None,
+        };
+        let part = Part { devices: vec![device], last_sign: UnixTime(1_000), gone_in: Seconds(gone_in) };
+        refresh_in(Moment((1_000 + silent_s) * 1000), &part, &SharingSettings::default()).as_secs_f64()
+    }
+
+    #[test]
+    fn p7_a_sign_of_life_at_the_last_moment_is_found_in_time() {
+        assert_eq!(next_look(35, 90), 10.0);
+        assert_eq!(next_look(61, 90), 22.5);
+        assert_eq!(next_look(65, 90), 20.0);
+        for silent_s in 84..=200 {
+            assert_eq!(next_look(silent_s, 90), 1.0);
+        }
+        assert_eq!(next_look(1, 3), 0.75);
+    }
 }

@@ -26,7 +26,13 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Who could not be asked about is asked about again after this.
 const RETRY: Duration = Duration::from_secs(2);
 /// When everybody is to be asked about or published again, so many a second.
-pub(super) const PACE: u64 = 5_000;
+const PACE: u64 = 5_000;
+
+/// When it is the turn of the next one.
+fn in_turn(now: Moment, place: &mut u64) -> Moment {
+    *place += 1;
+    Moment(now.0 + *place * 1000 / PACE)
+}
 
 /// The task that asks in turn.
 pub(crate) async fn run(hub: Arc<Hub>) {
@@ -124,13 +130,31 @@ impl Hub {
         }
     }
 
-    /// Something may have been missed: everybody is asked about again, and everybody who is here is published again, if
-    /// that was not so; so many a second.
-    pub(super) fn begin_anew(&self, with_parts: bool) {
+    /// Something may have been missed: everybody is asked about again, so many a second. Who is due earlier stays so, or
+    /// what is known of them would be believed for too long.
+    pub(crate) fn ask_all_again(&self) {
         let now = self.now();
         let mut place = 0;
         for shard in self.shards() {
-            shard.lock().begin_anew(now, with_parts, &mut place);
+            if let Some(book) = &mut shard.lock().book {
+                for user in book.known.keys().copied().collect::<Vec<UserId>>() {
+                    book.asking.bring_forward(user, in_turn(now, &mut place));
+                }
+            }
+        }
+    }
+
+    /// What was published may be lost: everybody who is here is published again, so many a second. Who is due earlier
+    /// stays so, or what others know of them would run out.
+    pub(super) fn tell_all_again(&self) {
+        let now = self.now();
+        let mut place = 0;
+        for shard in self.shards() {
+            if let Some(book) = &mut shard.lock().book {
+                for user in book.told.keys().copied().collect::<Vec<UserId>>() {
+                    book.tell_again(user, in_turn(now, &mut place));
+                }
+            }
         }
     }
 
@@ -192,20 +216,6 @@ impl Shard {
         let Some(known) = book.known.get(&user) else { return };
         let at = known.first_until().map_or(after(now, RETRY), |until| until.min(after(now, RETRY)));
         book.asking.put(user, at);
-    }
-
-    fn begin_anew(&mut self, now: Moment, with_parts: bool, place: &mut u64) {
-        let Some(book) = &mut self.book else { return };
-        for user in book.known.keys().copied().collect::<Vec<UserId>>() {
-            *place += 1;
-            book.asking.put(user, Moment(now.0 + *place * 1000 / PACE));
-        }
-        if with_parts {
-            for user in book.told.keys().copied().collect::<Vec<UserId>>() {
-                *place += 1;
-                book.told(user, None, Moment(now.0 + *place * 1000 / PACE));
-            }
-        }
     }
 
     /// Whether what is known here of somebody holds for all gateways.
