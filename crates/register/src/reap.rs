@@ -222,9 +222,15 @@ impl Register {
             match said {
                 Ok(Said::Changed(outcome, news)) => {
                     self.count_reaped(one.set.kind);
-                    outcomes.push((one.user, *outcome));
                     letters.extend(Letter::to_all(news, None));
-                    removals.push(one);
+                    match outcome.record.pending {
+                        // What was cleared up was lost, and they are pending from now on.
+                        Some(remaining) if one.set.kind == Kind::Pending => {
+                            settled.add(one.set.key.clone(), one.user, remaining);
+                        }
+                        _ => removals.push(one),
+                    }
+                    outcomes.push((one.user, *outcome));
                 }
                 Ok(Said::Nothing(news)) => {
                     // Whoever dropped it may have died, or lost its connection, before it told.

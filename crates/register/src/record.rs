@@ -110,8 +110,8 @@ pub struct Outcome {
 pub enum Watched {
     /// The version is the one that the asker knows.
     Same {
-        /// Until the first of the other nodes' parts, or the pending, is due; none if there are none.
-        remaining: Option<Duration>,
+        /// How long the parts of other nodes may still be believed, each by itself.
+        remaining: Vec<(NodeName, Duration)>,
     },
     /// This is known.
     Record(Box<Record>),

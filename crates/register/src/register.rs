@@ -7,7 +7,7 @@
 //! - A node that was declared dead never writes under the same incarnation again.
 //! - Where Redis has lost its data, nobody was declared dead, and nodes are nodes again when they renew.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +33,8 @@ use crate::telling::Owed;
 pub(crate) const REMEMBER_GONE: Duration = Duration::from_secs(3600);
 /// How long an inbox stays after its node renewed it.
 const INBOX_KEEP: Duration = Duration::from_secs(600);
+/// Former incarnations whose parts go when this node writes of a person. Those of older ones are cleared up by now.
+const FORMER_MAX: usize = 4;
 /// Commands of one pipeline.
 pub(crate) const BATCH_MAX: usize = 1000;
 
@@ -46,6 +48,8 @@ pub struct Register {
     dice: Mutex<fastrand::Rng>,
     /// Who this is now, and where its inbox begins.
     place: watch::Sender<Place>,
+    /// Who it was before, the last first.
+    former: Mutex<VecDeque<NodeName>>,
     standing: Mutex<State>,
     /// Numbers calls, so that one that was not answered can be recognised.
     calls: AtomicU64,
@@ -125,6 +129,7 @@ impl Register {
             name: name.to_owned(),
             dice: Mutex::new(dice),
             place: watch::Sender::new(place),
+            former: Mutex::default(),
             standing: Mutex::new(state),
             calls: AtomicU64::new(1),
             doubts: Mutex::default(),
@@ -138,6 +143,12 @@ impl Register {
     /// Who this is now.
     pub fn node(&self) -> NodeName {
         self.place.borrow().node.clone()
+    }
+
+    /// Who it was before, with commas between: what those said of a person goes with whatever this one says.
+    pub(crate) fn former(&self) -> String {
+        let former = self.former.lock();
+        former.iter().map(NodeName::as_str).collect::<Vec<&str>>().join(",")
     }
 
     /// What is counted.
@@ -205,6 +216,11 @@ impl Register {
             state.renewed = Stopwatch::start();
         }
         self.doubts.lock().clear();
+        {
+            let mut former = self.former.lock();
+            former.push_front(before.clone());
+            former.truncate(FORMER_MAX);
+        }
         self.place.send_replace(Place { node, start });
         self.counters.rejoins.increment();
         // If this fails, its lease ends by itself.

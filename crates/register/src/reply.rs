@@ -14,6 +14,12 @@ use crate::record::{Outcome, PartOf, Published, Record, Watched};
 /// A person's fields, as Redis has them.
 pub(crate) type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
+/// A part that is over for this long and still there is lost: nothing says any more that it is due. As in
+/// `presence.lua`.
+const LOST_MS: u64 = 5_000;
+/// Whose parts are all lost counts as pending until it was decided what they are.
+const UNDECIDED: Duration = Duration::from_secs(60);
+
 /// What a script on a record says.
 pub(crate) enum Said {
     /// This, to be passed on to the caller as it is.
@@ -36,10 +42,11 @@ pub(crate) struct News {
     pub watchers: Vec<NodeName>,
 }
 
-/// Reads replies; counts what is malformed.
+/// Reads replies; counts what is malformed, and parts that are lost, which count as absent.
 #[derive(Default)]
 pub(crate) struct Reader {
     pub malformed: u64,
+    pub lost: u64,
 }
 
 impl Reader {
@@ -84,8 +91,10 @@ impl Reader {
         Ok(match kind.as_str() {
             "unknown" => Watched::Unknown,
             "same" => {
-                let remaining: i64 = take(&mut words)?;
-                Watched::Same { remaining: u64::try_from(remaining).ok().map(Duration::from_millis) }
+                let others = pairs(take(&mut words)?);
+                Watched::Same {
+                    remaining: others.into_iter().filter_map(|other| self.part_left(other)).collect(),
+                }
             }
             "record" => {
                 let now_ms = take(&mut words)?;
@@ -94,6 +103,20 @@ impl Reader {
             }
             _ => return Err(unexpected()),
         })
+    }
+
+    /// Whose part it is, and how long it may still be believed.
+    fn part_left(&mut self, (node, left_ms): (Vec<u8>, Vec<u8>)) -> Option<(NodeName, Duration)> {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).ok();
+        let (Some(node), Some(left_ms)) = (
+            text(node).and_then(|node| NodeName::read(&node)),
+            text(left_ms).and_then(|left| left.parse::<i64>().ok()),
+        ) else {
+            self.malformed += 1;
+            return None;
+        };
+        self.lost += u64::from(left_ms < 0 && left_ms.unsigned_abs() >= LOST_MS);
+        Some((node, Duration::from_millis(u64::try_from(left_ms).unwrap_or(0))))
     }
 
     /// The record of these fields, at this time of Redis's.
@@ -108,17 +131,21 @@ impl Reader {
             public_version: 0,
             own_version: 0,
         };
+        let lost_before = self.lost;
         for (field, value) in fields {
             if self.take_field(&mut record, (field, value), now_ms).is_none() {
                 self.malformed += 1;
             }
+        }
+        if record.parts.is_empty() && self.lost > lost_before {
+            record.pending = record.pending.or(Some(UNDECIDED));
         }
         record.parts.sort_by(|one, other| one.node.cmp(&other.node));
         record
     }
 
     /// Takes one field; none if it is malformed.
-    fn take_field(&self, record: &mut Record, (field, value): (&[u8], &[u8]), now_ms: u64) -> Option<()> {
+    fn take_field(&mut self, record: &mut Record, (field, value): (&[u8], &[u8]), now_ms: u64) -> Option<()> {
         let value = std::str::from_utf8(value).ok()?;
         let left = |at_ms: u64| Duration::from_millis(at_ms.saturating_sub(now_ms));
         match field {
@@ -133,6 +160,10 @@ impl Reader {
                 if let Some(node) = field.strip_prefix("n:") {
                     let (part, deadline_ms) = read_part(value)?;
                     let node = NodeName::read(node)?;
+                    if deadline_ms.saturating_add(LOST_MS) <= now_ms {
+                        self.lost += 1;
+                        return Some(());
+                    }
                     record.parts.push(PartOf { node, part, remaining: left(deadline_ms) });
                 }
             }

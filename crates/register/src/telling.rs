@@ -130,8 +130,8 @@ impl Register {
         let now_ms = letter.now_ms.saturating_add(ms(letter.waiting.elapsed()));
         entry.arg("u").arg(letter.user.get()).arg("t").arg(now_ms);
         for (field, value) in letter.fields.iter() {
-            // Fences and the last change are nobody else's business.
-            if !field.starts_with(b"x:") && field != b"z" {
+            // Fences and the last changes are nobody else's business.
+            if !field.starts_with(b"x:") && !matches!(field.as_slice(), b"y" | b"z") {
                 entry.arg(field).arg(value);
             }
         }

@@ -23,6 +23,10 @@ on_both!(
     p13_nodes_know_of_each_other,
     p15_who_comes_back_before_all_was_told_stays_among_what_is_due,
     p13_rubbish_among_what_is_due_stops_nobody,
+    p15_a_goodbye_ends_the_pending_that_the_same_node_caused,
+    p15_a_goodbye_just_after_a_rejoin_is_offline_and_never_pending,
+    p15_a_part_that_nothing_calls_due_is_found_by_whoever_asks,
+    p15_a_part_that_nothing_calls_due_goes_when_another_node_writes,
 );
 
 /// Pending for long, so that nobody leaves while a test looks.
@@ -110,11 +114,90 @@ async fn p15_a_part_that_was_not_renewed_is_cleared_up_without_a_fence(rig: &Rig
     assert_eq!(a.counters().reaped_late.get(), 1);
 }
 
+async fn p15_a_goodbye_ends_the_pending_that_the_same_node_caused(rig: &Rig) {
+    let (a, b) = (rig.join("gw-a").await, rig.join("gw-b").await);
+    let silent = Part { last_sign: UnixTime(now().0 - 92), gone_in: Seconds(90), ..part(&["phone"]) };
+    let set = rig.keys.due(shard_of(user(7)), a.node().as_str());
+    change(&a, update(7, Change::Put(silent))).await;
+    assert!(rig.ask::<Option<f64>>(&["ZSCORE", &set, "7"]).await.is_some());
+    a.renew("{}").await.unwrap();
+    let owner = if owner_of(shard_of(user(7)), &[a.node(), b.node()]) == Some(&a.node()) { &a } else { &b };
+    assert_eq!(reap_until(owner, 7).await.to, Status::Pending);
+    // Of another node's silence nobody else knows anything.
+    assert!(matches!(publish(&b, drop_of(7)).await, Published::Unchanged { .. }));
+    let left = change(&a, drop_of(7)).await;
+    assert_eq!((left.from, left.to, left.left), (Status::Pending, Status::Offline, true));
+    assert_eq!(rig.public(7).await, [None, None, None]);
+}
+
+async fn p15_a_goodbye_just_after_a_rejoin_is_offline_and_never_pending(rig: &Rig) {
+    let a = rig.join_with("gw-a", mortal()).await;
+    for id in [7, 8, 9] {
+        change(&a, put(id, &["phone"])).await;
+    }
+    let before = a.node();
+    a.rejoin().await.unwrap();
+    let left = change(&a, drop_of(7)).await;
+    assert_eq!((left.from, left.to, left.left), (Status::Online, Status::Offline, true));
+    let stays = change(&a, put(8, &["phone"])).await;
+    assert_eq!((stays.from, stays.to, stays.record.parts.len()), (Status::Online, Status::Online, 1));
+    assert_eq!(stays.record.parts[0].node, a.node());
+    // Only who was not spoken of is pending, and even then a goodbye counts.
+    assert_eq!(reap_until(&a, 9).await.to, Status::Pending);
+    for id in [7, 8, 9] {
+        assert_eq!(due_count(rig, &before, id).await, 0);
+    }
+    assert_eq!(read(&a, 7).await.unwrap().pending, None);
+    assert_eq!(read(&a, 8).await.unwrap().parts.len(), 1);
+    assert!(change(&a, drop_of(9)).await.left);
+}
+
+/// A part that is over, in a record of which no set says that anything is due: what a failover leaves.
+async fn leave_lost_part(rig: &Rig, id: u64) {
+    let (sign, key) = (now().0 - 100, rig.person(id).record);
+    let text = format!("-1 {}000 {sign} 90 - pf1phone", sign + 90);
+    let _: u64 = rig.ask(&["HSET", &key, "v", "3", "o", "4", "n:gw-x.1", &text]).await;
+}
+
+async fn p15_a_part_that_nothing_calls_due_is_found_by_whoever_asks(rig: &Rig) {
+    let a = rig.join_with("gw-a", mortal()).await;
+    leave_lost_part(rig, 7).await;
+    leave_lost_part(rig, 8).await;
+    assert!(a.reap(100).await.unwrap().is_empty(), "nobody knows of it");
+    let found = read(&a, 7).await.unwrap();
+    assert!(found.parts.is_empty() && found.pending.is_some(), "nobody is shown as online by it: {found:?}");
+    let same = a.watch(&[(user(8), 4)]).await.remove(0).unwrap();
+    let node = NodeName::read("gw-x.1").unwrap();
+    assert_eq!(same, register::Watched::Same { remaining: vec![(node, Duration::ZERO)] });
+    let found = a.reap(100).await.unwrap();
+    assert_eq!(found.len(), 2);
+    for (who, pending) in found {
+        let id = who.get();
+        assert_eq!((pending.from, pending.to, pending.left), (Status::Online, Status::Pending, false));
+        assert_eq!(pending.record.own_version, 5);
+        // They leave in time, since that is noted.
+        let set = rig.keys.due_pending(shard_of(user(id)));
+        let (score, at) = (rig.ask::<f64>(&["ZSCORE", &set, &id.to_string()]).await, f64::from(now().0));
+        assert!((score / 1000.0 - at - 300.0).abs() < 30.0, "{score}");
+    }
+    assert_eq!(a.counters().found_lost.get(), 2);
+}
+
+async fn p15_a_part_that_nothing_calls_due_goes_when_another_node_writes(rig: &Rig) {
+    let a = rig.join_with("gw-a", mortal()).await;
+    leave_lost_part(rig, 7).await;
+    let came = change(&a, put(7, &["web"])).await;
+    assert_eq!((came.record.parts.len(), came.arrived), (1, false), "nobody ever said that they left");
+    assert_eq!(rig.shown(7).await, (Some("online".into()), Some("gw-a".into())));
+    let left = change(&a, drop_of(7)).await;
+    assert_eq!((left.to, left.left), (Status::Offline, true));
+}
+
 /// Calls the script of `publish` alone, as a node does that dies right after.
 async fn drop_and_die(rig: &Rig, register: &Register, id: u64) {
     let mut call = scripts::PRESENCE_PUBLISH.call(&rig.person(id).all());
     call.arg(register.node().as_str()).arg("drop").arg(0).arg("").arg(0).arg("").arg("").arg(0);
-    call.arg("=").arg("").arg(0).arg(0).arg(0).arg(1000).arg(100_000).arg(1).arg(0);
+    call.arg("=").arg("").arg(0).arg(0).arg(0).arg(1000).arg(100_000).arg(1).arg(0).arg("");
     let reply: Vec<redis::Value> = read_reply(rig.redis.query(&call).await).unwrap();
     assert_eq!(reply[0], redis::Value::BulkString(b"changed".to_vec()));
 }

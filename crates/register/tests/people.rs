@@ -157,11 +157,24 @@ async fn p4_watching_gives_what_is_known_and_says_when_nothing_is_new(rig: &Rig)
     let Watched::Record(record) = watch(&b, 7).await else { panic!("there is a record") };
     assert_eq!((record.own_version, &record.parts[0].part), (came.own_version, &came.parts[0].part));
     let again = b.watch(&[(user(7), record.own_version), (user(8), 5)]).await;
-    let Ok(Watched::Same { remaining: Some(left) }) = &again[0] else { panic!("{again:?}") };
-    assert!((80_000..=90_000).contains(&left.as_millis()), "{left:?}");
+    let Ok(Watched::Same { remaining }) = &again[0] else { panic!("{again:?}") };
+    assert_eq!((remaining.len(), &remaining[0].0), (1, &a.node()));
+    assert!((80_000..=90_000).contains(&remaining[0].1.as_millis()), "{remaining:?}");
     assert_eq!(again[1], Ok(Watched::Unknown));
+    // Each part has its own time: one that is nearly over does not shorten that of another.
+    let c = rig.join("gw-c").await;
+    let old = Part { last_sign: UnixTime(now().0 - 60), ..part(&["web"]) };
+    let both = change(&c, update(7, Change::Put(old))).await.record;
+    let Ok(Watched::Same { mut remaining }) = b.watch(&[(user(7), both.own_version)]).await.remove(0) else {
+        panic!("nothing is new")
+    };
+    remaining.sort();
+    let left: Vec<(&str, u64)> =
+        remaining.iter().map(|(node, left)| (node.name(), left.as_secs() / 31)).collect();
+    assert_eq!(left, [("gw-a", 2), ("gw-c", 0)]);
+    let record = change(&c, drop_of(7)).await.record;
     let own = a.watch(&[(user(7), record.own_version)]).await.remove(0).unwrap();
-    assert_eq!(own, Watched::Same { remaining: None }, "the own part is no news");
+    assert_eq!(own, Watched::Same { remaining: Vec::new() }, "the own part is no news");
     let left = rig.ttl_ms(&rig.person(7).watchers).await;
     assert!((290_000..=300_000).contains(&left), "{left}");
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::UserId;
 use presence::{Cause, Effect, Elsewhere, Moment};
-use register::{Record, Watched};
+use register::{NodeName, Record, Watched};
 
 use super::Sharing;
 use super::book::{Mark, Remote, after};
@@ -69,7 +69,7 @@ impl Shard {
     pub(crate) fn answer(&mut self, now: Moment, user: UserId, watched: Watched, outside: &Outside) -> After {
         match watched {
             Watched::Record(record) => return self.hear(now, *record, outside),
-            Watched::Same { remaining } => self.believe_longer(now, user, remaining),
+            Watched::Same { remaining } => self.believe_longer(now, user, &remaining),
             Watched::Unknown => {
                 if let Some(known) = self.book.as_mut().and_then(|book| book.known.get_mut(&user)) {
                     known.is_answered = true;
@@ -80,14 +80,15 @@ impl Shard {
         self.let_lapse(now, user, outside)
     }
 
-    fn believe_longer(&mut self, now: Moment, user: UserId, remaining: Option<Duration>) {
+    fn believe_longer(&mut self, now: Moment, user: UserId, remaining: &[(NodeName, Duration)]) {
         let Some(known) = self.book.as_mut().and_then(|book| book.known.get_mut(&user)) else { return };
         known.is_answered = true;
-        // What has run out is believed no longer, however often it is said.
-        let Some(remaining) = remaining.filter(|left| !left.is_zero()) else { return };
-        let until = after(now, remaining + OWN_WORD);
         for remote in &mut known.remotes {
-            remote.until = remote.until.max(until);
+            let said = remaining.iter().find(|(node, _)| *node == remote.node);
+            // What has run out is believed no longer, however often it is said.
+            if let Some((_, left)) = said.filter(|(_, left)| !left.is_zero()) {
+                remote.until = remote.until.max(after(now, *left + OWN_WORD));
+            }
         }
     }
 

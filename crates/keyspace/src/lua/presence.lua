@@ -1,7 +1,8 @@
 -- A person's record: what the scripts on it share.
 --
 -- The record is a hash: v and o the versions (public, own), d what was declared, l last seen (s), h hidden since (s),
--- a last alive (s), q pending until (ms), z the last change, n:<incarnation> a part, x:<incarnation> a fence (until, ms).
+-- a last alive (s), q pending until (ms), y whose part was the last when that began, z the last change,
+-- n:<incarnation> a part, x:<incarnation> a fence (until, ms).
 -- A part is one text: <best said><1 if any is online> <deadline, ms> <last sign, s> <gone in, s> <what each device said>
 -- and the devices, each <platform><app><1 if online><id>, all with a space between. A declaration is <status> <until, s>
 -- and -, or + and the text. Best said: i, b, o, a or - for invisible, busy, online, away, nothing.
@@ -59,8 +60,8 @@ local function load_record(key)
       else
         note_wrong(record, field)
       end
-    elseif field == 'z' then
-      record.z = value
+    elseif field == 'y' or field == 'z' then
+      record[field] = value
     elseif type(record[field]) == 'number' then
       record[field] = number_of(value)
     end
@@ -167,6 +168,28 @@ local function take_out(record, node)
   end
 end
 
+-- Nobody is here any more of whose going anybody can be sure: `node` was the last that they were at.
+local function begin_pending(record, node, pending_ms)
+  record.q = NOW_MS + pending_ms
+  record.y = node
+end
+
+-- A part that was not renewed and that nobody cleared up in all this time: what said that it was due is lost.
+local LOST_MS = 5000
+
+-- Takes such parts out, but for that of `except`. Returns the last of them, if there are any.
+local function take_out_lost(record, except, gone)
+  local last = nil
+  for node, part in pairs(record.parts) do
+    if node ~= except and part.deadline + LOST_MS <= NOW_MS then
+      take_out(record, node)
+      table.insert(gone, 'n:' .. node)
+      last = node
+    end
+  end
+  return last
+end
+
 -- Times that follow from a change, by the rules of presence/src/roster/settling.rs.
 local function settle(record, before, floor_v, floor_o)
   local after = glimpse(record)
@@ -206,7 +229,10 @@ local function store(key, record, gone, keep_ms)
       table.insert(gone, name)
     end
   end
-  for _, name in ipairs({ 'd', 'z' }) do
+  if record.q == 0 then
+    record.y = nil
+  end
+  for _, name in ipairs({ 'd', 'y', 'z' }) do
     if record[name] then
       table.insert(fields, name)
       table.insert(fields, record[name])

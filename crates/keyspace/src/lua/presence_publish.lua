@@ -10,6 +10,7 @@
 --       versions that may not be gone below: public, own; last seen (s) if the record does not say, or 0
 --       how long pending lasts (ms); how long a record is kept (ms); the number of this call
 --       the number of the first call about this person that was not answered since one was, or 0
+--       what the same process was called before, with commas between: those parts go
 -- Returns fenced; unknown; absent (and nothing was written) if the part must be there and is not; same, and the
 -- versions; or changed, the time (ms), the status before, 1 if they were here before, both as they are now, the record,
 -- who is interested
@@ -19,6 +20,7 @@ local summary, patience, said, devices = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local age_ms, declared, believed = tonumber(ARGV[8]), ARGV[9], ARGV[10]
 local floor_v, floor_o, last_seen = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local pending_ms, keep_ms, number, doubted = tonumber(ARGV[14]), tonumber(ARGV[15]), ARGV[16], ARGV[17]
+local former = ARGV[18]
 
 local record = load_record(KEYS[1])
 local old = record.parts[incarnation]
@@ -48,6 +50,19 @@ local had_pending, old_declared = record.q > 0, record.d
 local is_changed = #record.wrong > 0
 local sign = math.floor((NOW_MS - age_ms) / 1000)
 local gone = {}
+local is_own, had_own = { [incarnation] = true }, old ~= nil
+for node in string.gmatch(former, '[^,]+') do
+  is_own[node] = true
+  if record.parts[node] then
+    had_own, is_changed = true, true
+    take_out(record, node)
+    table.insert(gone, 'n:' .. node)
+  end
+end
+-- With a part of the own nobody becomes pending by this, which would have to be noted first.
+if (old or change == 'put') and take_out_lost(record, incarnation, gone) then
+  is_changed = true
+end
 if change == 'put' then
   local deadline = NOW_MS - age_ms + tonumber(patience) * 1000
   local text = string.format('%s %.0f %.0f %s %s %s', summary, deadline, sign, patience, said, devices)
@@ -62,8 +77,12 @@ else
   take_out(record, incarnation)
   if change == 'drop' then
     record.a = math.max(record.a, sign)
-  elseif old and not has_parts(record) then
-    record.q = NOW_MS + pending_ms
+    -- They are pending because nobody could say what this node says now: that they went.
+    if is_own[record.y] then
+      record.q = 0
+    end
+  elseif had_own and not has_parts(record) then
+    begin_pending(record, incarnation, pending_ms)
   end
   is_changed = is_changed or old ~= nil
   table.insert(gone, 'n:' .. incarnation)

@@ -1,4 +1,5 @@
--- Clears up what is due of a person: the part of a node that is gone or let its deadline pass, or a pending that is over.
+-- Clears up what is due of a person: the part of a node that is gone or let its deadline pass, or a pending that is over;
+-- and with it parts that are long over and of which nothing says any more that they are due.
 --
 -- KEYS  record, watchers, presence, connection, heartbeat
 -- ARGV  incarnation (or empty, for pending); gone, late or pending
@@ -20,23 +21,26 @@ end
 if kind == 'late' and part and part.deadline + OWN_WORD_MS > NOW_MS then
   return { 'later', part.deadline + OWN_WORD_MS - NOW_MS }
 end
-if (kind == 'pending' and record.q == 0) or (kind ~= 'pending' and not part) then
-  return { 'none', NOW_MS, redis.call('HGETALL', KEYS[1]), watchers_of(KEYS[2]) }
-end
-
 local before = glimpse(record)
 local gone = {}
-if kind == 'pending' then
-  record.q = 0
-else
+local last = nil
+if kind == 'pending' or part then
+  last = take_out_lost(record, incarnation, gone)
+end
+if part then
   take_out(record, incarnation)
   table.insert(gone, 'n:' .. incarnation)
-  if not has_parts(record) then
-    record.q = NOW_MS + pending_ms
-  end
+  last = incarnation
   if kind == 'gone' then
     record.fences[incarnation] = NOW_MS + fence_ms
   end
+end
+if last and not has_parts(record) then
+  begin_pending(record, last, pending_ms)
+elseif not last and kind == 'pending' and record.q > 0 then
+  record.q = 0
+elseif not last then
+  return { 'none', NOW_MS, redis.call('HGETALL', KEYS[1]), watchers_of(KEYS[2]) }
 end
 end_declaration(record)
 local now = settle(record, before, 0, 0)
