@@ -111,6 +111,8 @@ pub(crate) struct Sharing {
     gap_at_ms: AtomicU64,
     /// It does not answer.
     is_away: AtomicBool,
+    /// What the clock said last. Milliseconds.
+    latest_ms: AtomicU64,
 }
 
 /// Every task of it.
@@ -142,6 +144,7 @@ impl Sharing {
             contact_at_ms: AtomicU64::new(now.0),
             gap_at_ms: AtomicU64::new(0),
             is_away: AtomicBool::new(false),
+            latest_ms: AtomicU64::new(now.0),
         }
     }
 
@@ -158,6 +161,15 @@ impl Sharing {
     /// When the register last answered.
     pub(crate) fn contact_at(&self) -> Moment {
         Moment(self.contact_at_ms.load(Ordering::Relaxed))
+    }
+
+    /// The clock stepped back by so much.
+    fn step_back(&self, by_ms: u64) {
+        for at in [&self.heard_since_ms, &self.contact_at_ms, &self.gap_at_ms] {
+            // Zero is for never.
+            let earlier = |at: u64| (at > 0).then(|| at.saturating_sub(by_ms).max(1));
+            let _ = at.fetch_update(Ordering::AcqRel, Ordering::Acquire, earlier);
+        }
     }
 
     /// Whether the register does not answer.

@@ -46,6 +46,12 @@ impl Agenda {
         }
     }
 
+    /// The clock stepped back by so much: what is due in a while stays due in a while.
+    fn step_back(&mut self, by_ms: u64) {
+        self.at.values_mut().for_each(|at| *at = at.saturating_sub(by_ms));
+        self.order = self.at.iter().map(|(user, at)| (*at, *user)).collect();
+    }
+
     /// Takes out one who is due.
     pub(super) fn take_due(&mut self, now: Moment) -> Option<UserId> {
         let (at, user) = *self.order.first()?;
@@ -87,6 +93,8 @@ pub(super) struct Remote {
 pub(super) struct Known {
     /// The version of the record that was taken in last.
     pub(super) version: u64,
+    /// The version of what others see, in the same record.
+    pub(super) public_version: u64,
     /// The register has answered.
     pub(super) is_answered: bool,
     pub(super) remotes: Vec<Remote>,
@@ -183,6 +191,20 @@ impl Book {
         let users: Vec<UserId> = self.in_flight.keys().copied().collect();
         for user in users {
             self.put_back(user);
+        }
+    }
+
+    /// The clock stepped back by so much: nobody is told or asked later because of it, and nothing is believed longer.
+    pub(super) fn step_back(&mut self, by_ms: u64) {
+        self.refresh.step_back(by_ms);
+        self.asking.step_back(by_ms);
+        // Signs of life are told by the clock as it goes now, and a new one must be later than the last.
+        let by_s = u32::try_from(by_ms.div_ceil(1000)).unwrap_or(u32::MAX);
+        for sign in self.told.values_mut().flatten() {
+            *sign = UnixTime(sign.0.saturating_sub(by_s));
+        }
+        for remote in self.known.values_mut().flat_map(|known| &mut known.remotes) {
+            remote.until = Moment(remote.until.0.saturating_sub(by_ms));
         }
     }
 
@@ -312,6 +334,23 @@ mod tests {
         }
         assert_eq!(agenda.take_due(Moment(5)), Some(user(1)));
         assert_eq!((agenda.take_due(Moment(7)), agenda.take_due(Moment(7))), (Some(user(2)), Some(user(3))));
+    }
+
+    #[test]
+    fn who_is_due_in_a_second_is_so_after_the_clock_stepped_back() {
+        let mut book = Book::default();
+        book.told(user(1), Some(UnixTime(3_600)), Moment(3_601_000));
+        book.asking.put(user(2), Moment(3_602_000));
+        book.step_back(3_600_000);
+        assert_eq!(book.told[&user(1)], Some(UnixTime(0)), "or no later sign of life would be told");
+        assert_eq!(book.refresh.take_due(Moment(999)), None);
+        assert_eq!(book.refresh.take_due(Moment(1_000)), Some(user(1)));
+        assert_eq!(book.asking.take_due(Moment(1_999)), None);
+        assert_eq!(book.asking.take_due(Moment(2_000)), Some(user(2)));
+        assert_eq!(
+            (book.refresh.take_due(Moment(u64::MAX)), book.asking.take_due(Moment(u64::MAX))),
+            (None, None)
+        );
     }
 
     #[test]

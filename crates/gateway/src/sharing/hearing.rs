@@ -29,7 +29,7 @@ impl Shard {
             return self.let_lapse(now, user, outside);
         }
         counters.applied.increment();
-        known.version = record.own_version;
+        (known.version, known.public_version) = (record.own_version, record.public_version);
         known.remotes = remotes(now, &record, &known.remotes, sharing);
         let has_lapsed = lapse(now, &mut known.remotes);
         let mut elsewhere = elsewhere(now, &record, &known.remotes);

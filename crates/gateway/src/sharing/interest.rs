@@ -9,6 +9,7 @@
 //! - Who is not watched here any more, and has no session, is not asked about any more.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::UserId;
@@ -25,6 +26,8 @@ const BATCH_MAX: usize = 1_000;
 const LOOK: Duration = Duration::from_millis(100);
 /// Who could not be asked about is asked about again after this.
 const RETRY: Duration = Duration::from_secs(2);
+/// Only a step back of the clock by more than this is one: it is also read out of order.
+const STEP_MS_MIN: u64 = 2_000;
 /// When everybody is to be asked about or published again, so many a second.
 const PACE: u64 = 5_000;
 
@@ -38,6 +41,7 @@ fn in_turn(now: Moment, place: &mut u64) -> Moment {
 pub(crate) async fn run(hub: Arc<Hub>) {
     let Some(sharing) = &hub.outside.sharing else { return };
     loop {
+        hub.follow_clock(sharing);
         let asked = hub.ask_in_turn(sharing).await;
         if asked < BATCH_MAX {
             tokio::time::sleep(LOOK).await;
@@ -71,6 +75,22 @@ impl Hub {
         let asking = tokio::time::timeout(sharing.settings.patience, self.ask_register(sharing, &users));
         if sharing.is_away() || !asking.await.unwrap_or(false) {
             self.outside.counters.sharing.unanswered.increment();
+        }
+    }
+
+    /// If the clock stepped back, all plans go back with it. The roster sees to its own.
+    pub(crate) fn follow_clock(&self, sharing: &Sharing) {
+        let now_ms = self.now().0;
+        let by_ms = sharing.latest_ms.swap(now_ms, Ordering::Relaxed).saturating_sub(now_ms);
+        if by_ms < STEP_MS_MIN {
+            return;
+        }
+        tracing::warn!(by_ms, "the clock went back; what is planned goes back with it");
+        sharing.step_back(by_ms);
+        for shard in self.shards() {
+            if let Some(book) = &mut shard.lock().book {
+                book.step_back(by_ms);
+            }
         }
     }
 
