@@ -46,6 +46,36 @@ async fn who_is_here_and_was_taken_out_of_the_register_is_published_again() {
     stage.end().await;
 }
 
+/// The last sign of life of who is here is written now and then, as the register's version of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p11_the_last_sign_of_life_is_written_while_people_are_here() {
+    let policy = Policy { remember: Seconds(1), ..Policy::default() };
+    let stage = Stage::with(Kind::Single, policy).await;
+    let [one, two] = stage.circle().await;
+    let (seen, hidden) = (stage.connect(0, one, "a").await, stage.connect(1, two, "a").await);
+    hidden.set_status("invisible").await;
+    stage.settled().await;
+    stage.write_down().await;
+    let last_seen = async |number: u64| {
+        let here = stage.people.here(None, 10).await.unwrap();
+        here.into_iter().find(|one| one.user == user(number)).and_then(|one| one.last_seen)
+    };
+    let (since, hid_at) = (last_seen(one).await.unwrap(), last_seen(two).await);
+    for _ in 0..3_000 {
+        seen.hub.heard(seen.conn);
+        hidden.hub.heard(hidden.conn);
+        stage.write_down().await;
+        if last_seen(one).await.unwrap().0 > since.0 + 1 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert!(last_seen(one).await.unwrap().0 > since.0 + 1, "{since:?}");
+    assert_eq!(last_seen(two).await, hid_at, "who hides leaves no trace");
+    drop((seen, hidden));
+    stage.end().await;
+}
+
 /// All gateways were down for longer than anybody is believed, and nobody has cleared up yet.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p15_a_part_that_has_run_out_is_shown_to_nobody() {
@@ -63,9 +93,11 @@ async fn p15_a_part_that_has_run_out_is_shown_to_nobody() {
     // However often it is asked, and whatever comes with the same version.
     for _ in 0..3 {
         let asked = stage.places[0].counters.sharing.asked_again.get();
-        stage.hub(0).ask_all_again();
-        let counters = stage.places[0].counters.clone();
-        until("it was asked again", || counters.sharing.asked_again.get() >= asked + 2).await;
+        until("it was asked again", || {
+            stage.hub(0).ask_all_again();
+            stage.places[0].counters.sharing.asked_again.get() >= asked + 2
+        })
+        .await;
     }
     assert_eq!(watcher.sees(two), "pending");
     assert!(watcher.heard.iter().all(|heard| !heard.to_string().contains("cf1old")), "{:?}", watcher.heard);
