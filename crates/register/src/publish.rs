@@ -180,7 +180,7 @@ impl Register {
         call.arg(update.floor.0.min(VERSION_MAX)).arg(update.floor.1.min(VERSION_MAX));
         call.arg(update.last_seen.map_or(0, |at| at.0));
         call.arg(ms(self.pending())).arg(ms(self.settings.keep)).arg(step.number).arg(step.doubted);
-        call.arg(self.former());
+        call.arg(self.former()).arg(update.known.min(VERSION_MAX)).arg(ms(update.declared_ago));
         call
     }
 

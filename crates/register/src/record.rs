@@ -63,9 +63,13 @@ pub struct Update {
     pub change: Change,
     /// What they declared just now, or that they took it back; none leaves it as it is.
     pub declaration: Option<Option<Declaration>>,
+    /// How long ago they did. What was declared at another node since then counts.
+    pub declared_ago: Duration,
     /// What this node believes them to have declared. It counts only where Redis has no record of them (it lost its data,
-    /// or they have not been here for long).
+    /// or they have not been here for long), or one that is older than what this node has taken in.
     pub believed: Option<Declaration>,
+    /// The own version of the record that this node has taken in last; 0 for none.
+    pub known: u64,
     /// Versions (public, own) that readers have seen; those in Redis never lie below.
     pub floor: (u64, u64),
     /// When they were last seen, if the record does not say.

@@ -19,6 +19,7 @@ on_both!(
     p15_a_part_that_was_not_renewed_is_cleared_up_without_a_fence,
     p15_what_a_crash_left_half_done_is_found_by_the_owner,
     p15_a_node_that_has_just_come_declares_nobody_dead,
+    p15_a_clock_of_redis_that_is_set_forward_kills_nobody,
     p13_a_step_is_bounded_and_two_owners_do_no_harm,
     p13_nodes_know_of_each_other,
     p15_who_comes_back_before_all_was_told_stays_among_what_is_due,
@@ -197,7 +198,7 @@ async fn p15_a_part_that_nothing_calls_due_goes_when_another_node_writes(rig: &R
 async fn drop_and_die(rig: &Rig, register: &Register, id: u64) {
     let mut call = scripts::PRESENCE_PUBLISH.call(&rig.person(id).all());
     call.arg(register.node().as_str()).arg("drop").arg(0).arg("").arg(0).arg("").arg("").arg(0);
-    call.arg("=").arg("").arg(0).arg(0).arg(0).arg(1000).arg(100_000).arg(1).arg(0).arg("");
+    call.arg("=").arg("").arg(0).arg(0).arg(0).arg(1000).arg(100_000).arg(1).arg(0).arg("").arg(0).arg(0);
     let reply: Vec<redis::Value> = read_reply(rig.redis.query(&call).await).unwrap();
     assert_eq!(reply[0], redis::Value::BulkString(b"changed".to_vec()));
 }
@@ -243,6 +244,21 @@ async fn p15_a_node_that_has_just_come_declares_nobody_dead(rig: &Rig) {
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+}
+
+async fn p15_a_clock_of_redis_that_is_set_forward_kills_nobody(rig: &Rig) {
+    let a = rig.join_with("gw-a", mortal()).await;
+    let b = rig.join_with("gw-b", mortal()).await;
+    let since = domain::clock::Stopwatch::start();
+    while since.elapsed() < mortal().lease * 2 {
+        assert!(a.renew("{}").await.unwrap().is_member && b.renew("{}").await.unwrap().is_member);
+        // As if an hour had passed since.
+        let _: u64 = rig.ask(&["ZADD", "{p:nodes}", "XX", "1", a.node().as_str()]).await;
+        assert!(b.renew("{}").await.unwrap().is_member);
+        assert_eq!(members(rig).await, Vec::<String>::new(), "it renewed a moment ago");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(a.renew("{}").await.unwrap().is_member);
 }
 
 async fn p13_a_step_is_bounded_and_two_owners_do_no_harm(rig: &Rig) {

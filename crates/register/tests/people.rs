@@ -20,6 +20,8 @@ on_both!(
     p16_a_thousand_people_are_one_batch,
     p15_a_redis_that_lost_everything_is_filled_by_a_refresh,
     versions_never_go_below_what_readers_have_seen,
+    p1_a_word_that_redis_lost_is_said_again,
+    p1_an_older_word_does_not_replace_a_newer_one,
     an_inbox_that_was_cut_off_says_so,
     an_inbox_forgets_what_was_read,
     malformed_values_count_as_absent,
@@ -252,6 +254,48 @@ async fn versions_never_go_below_what_readers_have_seen(rig: &Rig) {
     assert_eq!(read(&a, 7).await.unwrap().own_version, floor.1);
     let absurd = Update { floor: (u64::MAX, u64::MAX), ..put(7, &["phone"]) };
     assert_eq!(change(&a, absurd).await.record.own_version, 999_999_999_999_999);
+}
+
+async fn p1_a_word_that_redis_lost_is_said_again(rig: &Rig) {
+    let a = rig.join("gw-a").await;
+    let key = rig.person(7).record;
+    change(&a, put(7, &["phone"])).await;
+    let before: Vec<String> = rig.ask(&["HGETALL", &key]).await;
+    let hide = Update { declaration: declared(Declared::Invisible), ..put(7, &["phone"]) };
+    let hidden = change(&a, hide).await.record;
+    // A failover to a server that had not heard of it.
+    let _: u64 = rig.ask(&["DEL", &key]).await;
+    let mut words = vec!["HSET", &key];
+    words.extend(before.iter().map(String::as_str));
+    let _: u64 = rig.ask(&words).await;
+    let refresh = Update {
+        believed: hidden.declaration.clone(),
+        known: hidden.own_version,
+        floor: (hidden.public_version, hidden.own_version),
+        ..put(7, &["phone"])
+    };
+    let again = change(&a, refresh.clone()).await;
+    assert_eq!((again.to, &again.record.declaration), (Status::Invisible, &hidden.declaration));
+    assert!(again.record.own_version > hidden.own_version, "others take it in");
+    assert_eq!(rig.public(7).await, [None, None, None]);
+    assert!(matches!(publish(&a, refresh).await, Published::Unchanged { .. }));
+}
+
+async fn p1_an_older_word_does_not_replace_a_newer_one(rig: &Rig) {
+    let (a, b) = (rig.join("gw-a").await, rig.join("gw-b").await);
+    change(&a, put(7, &["phone"])).await;
+    let hide = Update { declaration: declared(Declared::Invisible), ..put(7, &["web"]) };
+    let hidden = change(&b, hide).await.record;
+    let long_ago = std::time::Duration::from_secs(60);
+    for old in [declared(Declared::Busy), Some(None)] {
+        let old = Update { declaration: old, declared_ago: long_ago, ..put(7, &["phone"]) };
+        let refused = change(&a, old).await;
+        assert_eq!((refused.to, &refused.record.declaration), (Status::Invisible, &hidden.declaration));
+        assert!(refused.record.own_version > hidden.own_version, "who said it learns what counts");
+    }
+    assert_eq!(rig.public(7).await, [None, None, None]);
+    let newer = Update { declaration: Some(None), ..put(7, &["phone"]) };
+    assert_eq!(change(&a, newer).await.to, Status::Online);
 }
 
 async fn an_inbox_that_was_cut_off_says_so(rig: &Rig) {

@@ -140,7 +140,7 @@ impl Shard {
         input: Input,
         outside: &Outside,
     ) -> Result<After, Refused> {
-        let noted = if self.book.is_some() { Noted::of(&input) } else { Noted::Nothing };
+        let noted = if self.book.is_some() { Noted::of(now, &input) } else { Noted::Nothing };
         let mut effects = std::mem::take(&mut self.effects);
         let handled = self.roster.handle(now, user, input, &mut effects);
         if handled.is_ok() {

@@ -68,8 +68,8 @@ impl Agenda {
 pub(crate) struct Mark {
     pub(crate) cause: Cause,
     pub(crate) device: Option<DeviceId>,
-    /// Something was declared, taken back or over.
-    pub(crate) declared: bool,
+    /// When something was declared or taken back.
+    pub(crate) declared: Option<Moment>,
 }
 
 impl Mark {
@@ -129,7 +129,7 @@ pub(crate) struct Book {
 impl Book {
     /// Somebody is to be published. The last cause counts.
     pub(crate) fn mark(&mut self, user: UserId, mark: Mark) {
-        let declared = self.marks.get(&user).is_some_and(|before| before.declared) || mark.declared;
+        let declared = mark.declared.or(self.marks.get(&user).and_then(|before| before.declared));
         self.marks.insert(user, Mark { declared, ..mark });
     }
 
@@ -137,7 +137,7 @@ impl Book {
     pub(super) fn put_back(&mut self, user: UserId) {
         let Some(mark) = self.in_flight.remove(&user) else { return };
         match self.marks.get_mut(&user) {
-            Some(newer) => newer.declared |= mark.declared,
+            Some(newer) => newer.declared = newer.declared.or(mark.declared),
             None => drop(self.marks.insert(user, mark)),
         }
     }
@@ -178,7 +178,7 @@ impl Book {
 
     /// Whether something was declared here that the register has not answered to yet.
     pub(super) fn has_word(&self, user: UserId) -> bool {
-        let is_word = |marks: &Map<Mark>| marks.get(&user).is_some_and(|mark| mark.declared);
+        let is_word = |marks: &Map<Mark>| marks.get(&user).is_some_and(|mark| mark.declared.is_some());
         is_word(&self.marks) || is_word(&self.in_flight) || is_word(&self.unheard)
     }
 
@@ -306,7 +306,7 @@ mod tests {
     }
 
     fn mark(cause: Cause, declared: bool) -> Mark {
-        Mark { cause, device: None, declared }
+        Mark { cause, device: None, declared: declared.then_some(Moment(3)) }
     }
 
     #[test]
@@ -320,7 +320,7 @@ mod tests {
         book.put_back(user(1));
         assert_eq!((book.marked(), book.take_marked(10)), (1, vec![user(1)]));
         let landed = book.land(user(1)).unwrap();
-        assert_eq!((landed.cause, landed.declared), (Cause::Close, true));
+        assert_eq!((landed.cause, landed.declared), (Cause::Close, Some(Moment(3))));
         assert_eq!(book.marked(), 0);
     }
 

@@ -15,7 +15,7 @@ use domain::clock::Stopwatch;
 use presence::{Cause, Moment, Part};
 use register::{Change, Published, Update};
 
-use super::book::{Mark, after, is_in_background};
+use super::book::{Book, Mark, after, is_in_background};
 use super::{Sharing, SharingSettings};
 use crate::hub::Hub;
 use crate::hub::shard::{Outside, Shard};
@@ -194,8 +194,7 @@ impl Shard {
                 book.told(user, None, after(now, UNHEARD));
                 continue;
             }
-            let declared = book.in_flight(user).is_some_and(|mark| mark.declared);
-            batch.push(Taken { update: self.update(user, part, declared), is_refresh: false });
+            batch.push(Taken { update: self.update(now, user, part, &book), is_refresh: false });
         }
         while batch.len() < BATCH_MAX
             && let Some(user) = book.refresh.take_due(now)
@@ -204,8 +203,7 @@ impl Shard {
             match self.roster.part(user, since) {
                 Some(part) if told.is_none_or(|sign| part.last_sign > sign) => {
                     book.resume(user);
-                    let declared = book.in_flight(user).is_some_and(|mark| mark.declared);
-                    batch.push(Taken { update: self.update(user, Some(part), declared), is_refresh: true });
+                    batch.push(Taken { update: self.update(now, user, Some(part), &book), is_refresh: true });
                 }
                 Some(part) => book.refresh.put(user, after(now, refresh_in(now, &part, &sharing.settings))),
                 None if self.roster.has_part(user) => book.refresh.put(user, after(now, UNHEARD)),
@@ -216,14 +214,17 @@ impl Shard {
         self.book = Some(book);
     }
 
-    fn update(&self, user: UserId, part: Option<Part>, declared: bool) -> Update {
+    fn update(&self, now: Moment, user: UserId, part: Option<Part>, book: &Book) -> Update {
+        let declared = book.in_flight(user).and_then(|mark| mark.declared);
         let kept = self.roster.remembered(user);
         let last_alive = self.roster.last_alive(user).unwrap_or_default();
         let believed = kept.as_ref().and_then(|kept| kept.declaration.clone());
         Update {
             user,
             change: part.map_or(Change::Drop { last_alive }, Change::Put),
-            declaration: declared.then(|| believed.clone()),
+            declaration: declared.map(|_| believed.clone()),
+            declared_ago: Duration::from_millis(declared.map_or(0, |at| now.0.saturating_sub(at.0))),
+            known: book.known.get(&user).map_or(0, |known| known.version),
             believed,
             floor: kept.as_ref().map_or((0, 0), |kept| (kept.public_version, kept.own_version)),
             last_seen: kept.and_then(|kept| kept.last_seen),

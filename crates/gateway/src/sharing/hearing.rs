@@ -135,7 +135,7 @@ impl Shard {
         self.roster.hear_elsewhere(now, elsewhere, &mut effects);
         // What lingered here has ended, since they came back elsewhere.
         if had_part && !self.roster.has_part(user) {
-            self.mark(user, Mark { cause: Cause::Drop, device: None, declared: false }, outside);
+            self.mark(user, Mark { cause: Cause::Drop, device: None, declared: None }, outside);
         }
         self.carry_out(now, effects, outside)
     }

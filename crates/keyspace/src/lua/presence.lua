@@ -1,6 +1,6 @@
 -- A person's record: what the scripts on it share.
 --
--- The record is a hash: v and o the versions (public, own), d what was declared, l last seen (s), h hidden since (s),
+-- The record is a hash: v and o the versions (public, own), d what was declared, w when (ms), l last seen (s), h hidden since (s),
 -- a last alive (s), q pending until (ms), y whose part was the last when that began, z the last change,
 -- n:<incarnation> a part, x:<incarnation> a fence (until, ms).
 -- A part is one text: <best said><1 if any is online> <deadline, ms> <last sign, s> <gone in, s> <what each device said>
@@ -41,7 +41,7 @@ local function note_wrong(record, field)
 end
 
 local function load_record(key)
-  local record = { parts = {}, fences = {}, exists = false, wrong = {}, v = 0, o = 0, l = 0, h = 0, a = 0, q = 0 }
+  local record = { parts = {}, fences = {}, exists = false, wrong = {}, v = 0, o = 0, w = 0, l = 0, h = 0, a = 0, q = 0 }
   local flat = redis.call('HGETALL', key)
   for at = 1, #flat, 2 do
     local field, value = flat[at], flat[at + 1]
@@ -221,7 +221,7 @@ end
 -- Writes the record. `gone` are fields that go.
 local function store(key, record, gone, keep_ms)
   local fields = {}
-  for _, name in ipairs({ 'v', 'o', 'l', 'h', 'a', 'q' }) do
+  for _, name in ipairs({ 'v', 'o', 'w', 'l', 'h', 'a', 'q' }) do
     if record[name] > 0 then
       table.insert(fields, name)
       table.insert(fields, whole(record[name]))

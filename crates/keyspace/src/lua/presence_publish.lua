@@ -6,11 +6,12 @@
 --       the part as <best><online>, gone in (s), what each device said, devices (put; else empty)
 --       how long ago the last sign of life was (ms)
 --       = to leave the declaration, - to clear it, or the declaration
---       what is believed to be declared, if there is no record; or empty
+--       what is believed to be declared, if there is no record or it has lost something; or empty
 --       versions that may not be gone below: public, own; last seen (s) if the record does not say, or 0
 --       how long pending lasts (ms); how long a record is kept (ms); the number of this call
 --       the number of the first call about this person that was not answered since one was, or 0
 --       what the same process was called before, with commas between: those parts go
+--       the own version that this node has taken in, or 0; how long ago it was declared (ms)
 -- Returns fenced; unknown; absent (and nothing was written) if the part must be there and is not; same, and the
 -- versions; or changed, the time (ms), the status before, 1 if they were here before, both as they are now, the record,
 -- who is interested
@@ -20,7 +21,10 @@ local summary, patience, said, devices = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local age_ms, declared, believed = tonumber(ARGV[8]), ARGV[9], ARGV[10]
 local floor_v, floor_o, last_seen = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local pending_ms, keep_ms, number, doubted = tonumber(ARGV[14]), tonumber(ARGV[15]), ARGV[16], ARGV[17]
-local former = ARGV[18]
+local former, known, word_age_ms = ARGV[18], tonumber(ARGV[19]), tonumber(ARGV[20])
+
+-- An older word is one that is older by more than a call takes.
+local WORD_SLACK_MS = 5000
 
 local record = load_record(KEYS[1])
 local old = record.parts[incarnation]
@@ -87,10 +91,17 @@ else
   is_changed = is_changed or old ~= nil
   table.insert(gone, 'n:' .. incarnation)
 end
-if declared == '-' then
-  record.d = nil
+if record.exists and record.o < known then
+  -- A failover lost what was there already, and what was declared may have been among it.
+  record.d = believed ~= '' and believed or nil
+  is_changed, floor_o = true, math.max(floor_o, known + 1)
+end
+if declared ~= '=' and NOW_MS - word_age_ms + WORD_SLACK_MS < record.w then
+  -- They declared something else elsewhere since. Whoever says this does not know that yet, and is told.
+  is_changed = true
 elseif declared ~= '=' then
-  record.d = declared
+  record.d = declared ~= '-' and declared or nil
+  record.w = math.max(record.w, NOW_MS - word_age_ms)
 end
 end_declaration(record)
 is_changed = is_changed or record.d ~= old_declared or had_pending ~= (record.q > 0)
