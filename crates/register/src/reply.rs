@@ -77,7 +77,7 @@ impl Reader {
                 let news = self.news(user, now_ms, &mut words)?;
                 let record = self.record(user, &news.fields, now_ms);
                 let (arrived, left) = (!was_here && is_here, was_here && !is_here);
-                Said::Changed(Box::new(Outcome { record, from, to, arrived, left }), news)
+                Said::Changed(Box::new(Outcome { record, from, to, arrived, left, at_ms: now_ms }), news)
             }
             _ => return Err(unexpected()),
         })

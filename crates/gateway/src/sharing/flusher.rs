@@ -145,7 +145,7 @@ impl Hub {
         let after = match outcome {
             Some(outcome) => {
                 let cause = mark.map_or((Cause::Heartbeat, None), |mark| (mark.cause, mark.device));
-                self.outside.keep_outcome(now, &outcome, cause);
+                self.outside.keep_outcome(&outcome, cause);
                 // Sessions without a connection are nobody's in `people`, and are asked about all the same.
                 if shard.roster.has_part(user) {
                     shard.begin_asking(now, user);
