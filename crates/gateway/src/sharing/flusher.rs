@@ -96,6 +96,10 @@ impl Hub {
             for (taken, answer) in batch.into_iter().zip(answers) {
                 all_done &= self.settle_published(sharing, taken, answer.ok());
             }
+            if sharing.register.node() != name {
+                // This was published under the name before, whose parts go.
+                self.tell_all_again();
+            }
             counters.marked.set(self.shards().map(|shard| shard.lock().marked()).sum());
             if !all_done {
                 counters.flush_failures.increment();
