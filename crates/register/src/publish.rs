@@ -205,7 +205,7 @@ impl Register {
                 batch.letters.extend(Letter::to_all(news, Some(node)));
                 Ok(Published::Changed(outcome))
             }
-            Ok(Said::Later(_) | Said::Nothing(_)) => Err(crate::reply::unexpected()),
+            Ok(Said::Later(_) | Said::Waiting | Said::Nothing(_)) => Err(crate::reply::unexpected()),
             Err(trouble) => Err(trouble),
         });
         false

@@ -30,6 +30,8 @@ pub(crate) enum Said {
     Later(Duration),
     /// Something changed, and is to be told.
     Changed(Box<Outcome>, News),
+    /// Another has just cleared it up, and will say so.
+    Waiting,
     /// Nothing is due; what is known may not have been told.
     Nothing(News),
 }
@@ -40,6 +42,15 @@ pub(crate) struct News {
     pub fields: Fields,
     pub now_ms: u64,
     pub watchers: Vec<NodeName>,
+}
+
+impl News {
+    /// How long they are still pending; none if they are not.
+    pub(crate) fn pending(&self) -> Option<Duration> {
+        let (_, until) = self.fields.iter().find(|(field, _)| field == b"q")?;
+        let until_ms: u64 = std::str::from_utf8(until).ok()?.parse().ok()?;
+        Some(Duration::from_millis(until_ms.saturating_sub(self.now_ms)))
+    }
 }
 
 /// Reads replies; counts what is malformed, and parts that are lost, which count as absent.
@@ -64,6 +75,7 @@ impl Reader {
                 own_version: take(&mut words)?,
             }),
             "later" => Said::Later(Duration::from_millis(take(&mut words)?)),
+            "wait" => Said::Waiting,
             "none" => {
                 let now_ms = take(&mut words)?;
                 Said::Nothing(self.news(user, now_ms, &mut words)?)

@@ -131,7 +131,8 @@ impl Register {
         entry.arg("u").arg(letter.user.get()).arg("t").arg(now_ms);
         for (field, value) in letter.fields.iter() {
             // Fences and the last changes are nobody else's business.
-            if !field.starts_with(b"x:") && !matches!(field.as_slice(), b"w" | b"y" | b"z") {
+            let is_private = field.starts_with(b"x:") || field.starts_with(b"z:");
+            if !is_private && !matches!(field.as_slice(), b"w" | b"y" | b"r") {
                 entry.arg(field).arg(value);
             }
         }

@@ -26,6 +26,9 @@ on_both!(
     p13_rubbish_among_what_is_due_stops_nobody,
     p15_a_goodbye_ends_the_pending_that_the_same_node_caused,
     p15_a_goodbye_just_after_a_rejoin_is_offline_and_never_pending,
+    p15_what_a_node_cleared_up_and_could_not_say_is_said_by_another,
+    p13_who_cannot_be_cleared_up_keeps_nobody_else_waiting,
+    p13_who_is_elsewhere_too_is_not_noted_as_pending,
     p15_a_part_that_nothing_calls_due_is_found_by_whoever_asks,
     p15_a_part_that_nothing_calls_due_goes_when_another_node_writes,
 );
@@ -182,6 +185,78 @@ async fn p15_a_part_that_nothing_calls_due_is_found_by_whoever_asks(rig: &Rig) {
         assert!((score / 1000.0 - at - 300.0).abs() < 30.0, "{score}");
     }
     assert_eq!(a.counters().found_lost.get(), 2);
+}
+
+async fn p15_what_a_node_cleared_up_and_could_not_say_is_said_by_another(rig: &Rig) {
+    let (a, b) = (rig.join_with("gw-a", mortal()).await, rig.join_with("gw-b", mortal()).await);
+    let dead = a.node();
+    change(&a, put(7, &["phone"])).await;
+    a.leave().await.unwrap();
+    b.renew("{}").await.unwrap();
+    // A third one has done it a moment ago.
+    let mut call = scripts::PRESENCE_REAP.call(&rig.person(7).all());
+    call.arg(dead.as_str()).arg("gone").arg(300_000).arg(100_000).arg(100_000).arg("gw-c.1").arg(0);
+    let _: Vec<redis::Value> = read_reply(rig.redis.query(&call).await).unwrap();
+    assert_eq!(b.reap(100).await.unwrap(), [], "it may be about to say so");
+    assert_eq!(due_count(rig, &dead, 7).await, 1);
+    // It was not a moment ago, and it has not said so.
+    let (key, long_ago) = (rig.person(7).record, format!("gw-c.1 gone:{dead} online 1 1"));
+    assert!(rig.ask::<String>(&["HGET", &key, "r"]).await.starts_with(&long_ago[..long_ago.len() - 1]));
+    let _: u64 = rig.ask(&["HSET", &key, "r", &long_ago]).await;
+    let said = b.reap(100).await.unwrap();
+    assert_eq!((said.len(), said[0].1.from, said[0].1.to), (1, Status::Online, Status::Pending));
+    assert_eq!(due_count(rig, &dead, 7).await, 0);
+    // Once: what it finds again was said.
+    let due = rig.keys.due(shard_of(user(7)), dead.as_str());
+    let _: u64 = rig.ask(&["ZADD", &due, "1", "7"]).await;
+    assert_eq!(b.reap(100).await.unwrap(), []);
+    assert_eq!(due_count(rig, &dead, 7).await, 0);
+}
+
+async fn p13_who_cannot_be_cleared_up_keeps_nobody_else_waiting(rig: &Rig) {
+    let a = rig.join_with("gw-a", mortal()).await;
+    let shard = shard_of(user(7));
+    let others: Vec<u64> = (8..).filter(|id| shard_of(user(*id)) == shard).take(70).collect();
+    let silent = Part { last_sign: UnixTime(now().0 - 100), gone_in: Seconds(90), ..part(&["phone"]) };
+    change(&a, update(7, Change::Put(silent))).await;
+    let due = rig.keys.due(shard, a.node().as_str());
+    for id in others {
+        let _: String = rig.ask(&["SET", &rig.person(id).record, "x"]).await;
+        let _: u64 = rig.ask(&["ZADD", &due, "1", &id.to_string()]).await;
+    }
+    let mut found = Vec::new();
+    for _ in 0..6 {
+        found.extend(a.reap(100).await.unwrap());
+    }
+    assert_eq!((found.len(), found[0].0), (1, user(7)));
+    assert_eq!(rig.ask::<u64>(&["ZCARD", &due]).await, 70, "they are tried again");
+    assert_eq!(rig.ask::<u64>(&["ZCOUNT", &due, "-inf", "1"]).await, 0);
+}
+
+async fn p13_who_is_elsewhere_too_is_not_noted_as_pending(rig: &Rig) {
+    let (a, b) = (rig.join_with("gw-a", mortal()).await, rig.join_with("gw-b", mortal()).await);
+    for id in 1..=40 {
+        change(&a, put(id, &["phone"])).await;
+    }
+    change(&b, put(7, &["web"])).await;
+    a.leave().await.unwrap();
+    b.renew("{}").await.unwrap();
+    let mut count = b.reap(30).await.unwrap().len();
+    assert!(b.is_behind() && count == 30, "{count}");
+    count += b.reap(30).await.unwrap().len();
+    assert!(!b.is_behind() && count == 40, "{count}");
+    let noted = async |id: u64| {
+        let set = rig.keys.due_pending(shard_of(user(id)));
+        rig.ask::<Option<f64>>(&["ZSCORE", &set, &id.to_string()]).await
+    };
+    assert_eq!(noted(7).await, None);
+    // What is found again of who is pending already does not put off when they leave.
+    let until = noted(8).await.unwrap() - 100_000.0;
+    let _: u64 = rig.ask(&["HSET", &rig.person(8).record, "q", &until.to_string()]).await;
+    let due = rig.keys.due(shard_of(user(8)), b.node().as_str());
+    let _: u64 = rig.ask(&["ZADD", &due, "1", "8"]).await;
+    assert_eq!(b.reap(30).await.unwrap(), []);
+    assert!((noted(8).await.unwrap() - until).abs() < 30_000.0, "{until}");
 }
 
 async fn p15_a_part_that_nothing_calls_due_goes_when_another_node_writes(rig: &Rig) {

@@ -1,8 +1,8 @@
 -- A person's record: what the scripts on it share.
 --
 -- The record is a hash: v and o the versions (public, own), d what was declared, w when (ms), l last seen (s), h hidden since (s),
--- a last alive (s), q pending until (ms), y whose part was the last when that began, z the last change,
--- n:<incarnation> a part, x:<incarnation> a fence (until, ms).
+-- a last alive (s), q pending until (ms), y whose part was the last when that began, r what was
+-- cleared up last, n:<incarnation> a part, x:<incarnation> a fence (until, ms), z:<incarnation> its last change.
 -- A part is one text: <best said><1 if any is online> <deadline, ms> <last sign, s> <gone in, s> <what each device said>
 -- and the devices, each <platform><app><1 if online><id>, all with a space between. A declaration is <status> <until, s>
 -- and -, or + and the text. Best said: i, b, o, a or - for invisible, busy, online, away, nothing.
@@ -41,11 +41,11 @@ local function note_wrong(record, field)
 end
 
 local function load_record(key)
-  local record = { parts = {}, fences = {}, exists = false, wrong = {}, v = 0, o = 0, w = 0, l = 0, h = 0, a = 0, q = 0 }
+  local record = { parts = {}, fences = {}, changes = {}, exists = false, wrong = {}, v = 0, o = 0, w = 0, l = 0, h = 0, a = 0, q = 0 }
   local flat = redis.call('HGETALL', key)
   for at = 1, #flat, 2 do
     local field, value = flat[at], flat[at + 1]
-    local kind, node = string.match(field, '^([nx]):(.+)$')
+    local kind, node = string.match(field, '^([nxz]):(.+)$')
     record.exists = true
     if kind == 'n' then
       record.parts[node] = parse_part(value)
@@ -54,13 +54,15 @@ local function load_record(key)
       end
     elseif kind == 'x' then
       record.fences[node] = number_of(value)
+    elseif kind == 'z' then
+      record.changes[node] = value
     elseif field == 'd' then
       if string.match(value, '^[ibao] %d+ [-+]') then
         record.d = value
       else
         note_wrong(record, field)
       end
-    elseif field == 'y' or field == 'z' then
+    elseif field == 'y' or field == 'r' then
       record[field] = value
     elseif type(record[field]) == 'number' then
       record[field] = number_of(value)
@@ -218,6 +220,9 @@ local function limits_of(record)
   return deadline, sign
 end
 
+-- For how long a node that was not answered may ask again what it changed (ms).
+local CHANGE_KEEP_MS = 600000
+
 -- Writes the record. `gone` are fields that go.
 local function store(key, record, gone, keep_ms)
   local fields = {}
@@ -232,7 +237,7 @@ local function store(key, record, gone, keep_ms)
   if record.q == 0 then
     record.y = nil
   end
-  for _, name in ipairs({ 'd', 'y', 'z' }) do
+  for _, name in ipairs({ 'd', 'y', 'r' }) do
     if record[name] then
       table.insert(fields, name)
       table.insert(fields, record[name])
@@ -250,6 +255,14 @@ local function store(key, record, gone, keep_ms)
       table.insert(fields, whole(till))
     else
       table.insert(gone, 'x:' .. node)
+    end
+  end
+  for node, change in pairs(record.changes) do
+    if NOW_MS - (tonumber(string.match(change, ' (%d+)$')) or 0) < CHANGE_KEEP_MS then
+      table.insert(fields, 'z:' .. node)
+      table.insert(fields, change)
+    else
+      table.insert(gone, 'z:' .. node)
     end
   end
   for _, field in ipairs(record.wrong) do

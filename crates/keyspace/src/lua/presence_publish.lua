@@ -107,15 +107,18 @@ end_declaration(record)
 is_changed = is_changed or record.d ~= old_declared or had_pending ~= (record.q > 0)
 
 -- An earlier call that was not answered did happen: what it changed is told with this one.
-local unsaid = doubted ~= '0' and record.z and { string.match(record.z, '^(%S+) (%d+) (%l+) ([01])$') } or {}
-if unsaid[1] ~= incarnation or tonumber(unsaid[2]) < tonumber(doubted) then
+local earlier = doubted ~= '0' and record.changes[incarnation] or ''
+local unsaid = { string.match(earlier, '^(%d+) (%l+) ([01]) %d+$') }
+if unsaid[1] and tonumber(unsaid[1]) < tonumber(doubted) then
   unsaid = {}
 end
 local now = nil
 if is_changed then
   now = settle(record, before, floor_v, floor_o)
-  local was_here = unsaid[4] or (before.here and '1' or '0')
-  record.z = string.format('%s %s %s %s', incarnation, number, unsaid[3] or before.status, was_here)
+  local was_here = unsaid[3] or (before.here and '1' or '0')
+  record.changes[incarnation] =
+    string.format('%s %s %s %.0f', number, unsaid[2] or before.status, was_here, NOW_MS)
+  record.r = nil
 else
   now = before
   record.v, record.o = math.max(record.v, floor_v), math.max(record.o, floor_o)
@@ -123,7 +126,7 @@ end
 store(KEYS[1], record, gone, keep_ms)
 show(record, now, before)
 if unsaid[1] then
-  before = { status = unsaid[3], here = unsaid[4] == '1' }
+  before = { status = unsaid[2], here = unsaid[3] == '1' }
 elseif not is_changed then
   return { 'same', whole(record.v), whole(record.o) }
 end
