@@ -147,7 +147,11 @@ impl Hub {
             Change::Drop { .. } | Change::Behind => book.untold(user),
         }
         let after = match outcome {
-            Some(outcome) => {
+            Some(mut outcome) => {
+                if outcome.is_first && was_told {
+                    // Redis lost its data, and they were here all the while: nobody came, and nothing changed.
+                    (outcome.arrived, outcome.from) = (false, outcome.to);
+                }
                 let cause = mark.map_or((Cause::Heartbeat, None), |mark| (mark.cause, mark.device));
                 self.outside.keep_outcome(&outcome, cause);
                 // Sessions without a connection are nobody's in `people`, and are asked about all the same.
