@@ -334,6 +334,8 @@ pub struct SharingCounters {
     pub unwanted: Counter,
     /// People of whom what was known from elsewhere became too old to be believed.
     pub lost: Counter,
+    /// People who are here and whom the register did not have any more: they were published again.
+    pub mended: Counter,
     /// Times that people were shown as they were known here, since the register did not answer in time.
     pub unanswered: Counter,
     /// Times that the register could not be reached any more.

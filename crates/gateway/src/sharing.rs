@@ -97,16 +97,22 @@ pub(crate) struct Sharing {
     turn: AtomicUsize,
     /// Somebody is marked.
     marked: Notify,
-    /// The register refused us: our standing is lost.
+    /// The register refused us: our standing is lost, whatever the list of gateways says.
     refused: Notify,
+    is_refused: AtomicBool,
     /// Under which names this process has written. What stands under them is not elsewhere.
     names: RwLock<Vec<NodeName>>,
     /// Only sessions that gave a sign of life since are published; zero for all. Milliseconds.
     heard_since_ms: AtomicU64,
     /// When the register last answered that all is well. Milliseconds.
     contact_at_ms: AtomicU64,
+    /// The last contact before it did not answer for so long that others may have taken this gateway for dead; zero if
+    /// that never was. Milliseconds.
+    gap_at_ms: AtomicU64,
     /// It does not answer.
     is_away: AtomicBool,
+    /// What the clock said last. Milliseconds.
+    latest_ms: AtomicU64,
 }
 
 /// Every task of it.
@@ -132,16 +138,20 @@ impl Sharing {
             turn: AtomicUsize::new(0),
             marked: Notify::new(),
             refused: Notify::new(),
+            is_refused: AtomicBool::new(false),
             names,
             heard_since_ms: AtomicU64::new(0),
             contact_at_ms: AtomicU64::new(now.0),
+            gap_at_ms: AtomicU64::new(0),
             is_away: AtomicBool::new(false),
+            latest_ms: AtomicU64::new(now.0),
         }
     }
 
     /// Whether this process wrote under that name.
     fn is_own(&self, node: &NodeName) -> bool {
-        self.names.read().contains(node)
+        // A new name is in use before the task that made it knows.
+        self.names.read().contains(node) || *node == self.register.node()
     }
 
     fn heard_since(&self) -> Option<Moment> {
@@ -153,7 +163,17 @@ impl Sharing {
         Moment(self.contact_at_ms.load(Ordering::Relaxed))
     }
 
-    fn is_away(&self) -> bool {
+    /// The clock stepped back by so much.
+    fn step_back(&self, by_ms: u64) {
+        for at in [&self.heard_since_ms, &self.contact_at_ms, &self.gap_at_ms] {
+            // Zero is for never.
+            let earlier = |at: u64| (at > 0).then(|| at.saturating_sub(by_ms).max(1));
+            let _ = at.fetch_update(Ordering::AcqRel, Ordering::Acquire, earlier);
+        }
+    }
+
+    /// Whether the register does not answer.
+    pub(crate) fn is_away(&self) -> bool {
         self.is_away.load(Ordering::Relaxed)
     }
 }

@@ -82,4 +82,12 @@ impl Elsewhere {
             own_version: 0,
         }
     }
+
+    /// What another gateway said is not believed any more, and nobody has said yet what became of the person: if they are
+    /// nowhere else, they may come back until then.
+    pub fn wait_for_lost(&mut self, until: Moment) {
+        if self.devices.is_empty() {
+            self.pending_until.get_or_insert(until);
+        }
+    }
 }

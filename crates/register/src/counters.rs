@@ -45,6 +45,8 @@ pub struct RegisterCounters {
     pub reaped_late: Counter,
     /// People whose time to come back was over.
     pub reaped_pending: Counter,
+    /// People found with a part that was over for long and of which nothing said that it was due.
+    pub found_lost: Counter,
     /// People of a gone node whose last change was told again, since it may not have been told.
     pub retold: Counter,
     /// Commands that failed.

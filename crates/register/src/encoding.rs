@@ -4,8 +4,8 @@ use domain::{Seconds, UnixTime};
 use presence::elsewhere::{Part, PartDevice};
 use presence::{AppState, Declaration, Declared, DeviceId, Platform, Policy};
 
-/// Versions above this are not exact in Lua.
-pub(crate) const VERSION_MAX: u64 = (1 << 53) - 1;
+/// Versions above this, and the one after it, have more digits than the scripts read.
+pub(crate) const VERSION_MAX: u64 = 999_999_999_999_998;
 
 /// A part as the script takes it.
 pub(crate) struct PartText {

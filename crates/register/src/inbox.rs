@@ -158,9 +158,14 @@ impl Reading {
         let Some(open) = connection.as_mut() else { return Ok(()) };
         let page = read_page(open, cursor).await?;
         if !page.is_whole {
+            // What comes after the new place is heard, and what came before it is found by who watches again.
+            let is_lost = page.entries.is_empty();
+            if is_lost {
+                self.find_place(cursor).await?;
+            }
             self.gap().await;
-            if page.entries.is_empty() {
-                return self.find_place(cursor).await;
+            if is_lost {
+                return Ok(());
             }
         }
         if let Some(last) = page.entries.last() {

@@ -126,6 +126,9 @@ impl Register {
         words.write(&mut pipeline);
         // What fails here is found by the owner, who sees that there is nothing to do.
         self.send_all(&pipeline).await;
+        for (step, result) in batch.steps.iter().zip(&results) {
+            self.settle_doubt(step, result.as_ref().err());
+        }
         results
     }
 
@@ -144,8 +147,9 @@ impl Register {
             words.add(self.keys.due_pending(shard), user, self.pending());
         }
         let due = words.add(set.clone(), user, remaining);
-        let doubted = self.doubts.lock().get(&user).copied().unwrap_or(0);
-        Step { update, number: self.next_call(), doubted, due, set }
+        let number = self.next_call();
+        let doubted = self.doubt(user, number);
+        Step { update, number, doubted, due, set }
     }
 
     pub(crate) fn pending(&self) -> Duration {
@@ -176,6 +180,7 @@ impl Register {
         call.arg(update.floor.0.min(VERSION_MAX)).arg(update.floor.1.min(VERSION_MAX));
         call.arg(update.last_seen.map_or(0, |at| at.0));
         call.arg(ms(self.pending())).arg(ms(self.settings.keep)).arg(step.number).arg(step.doubted);
+        call.arg(self.former()).arg(update.known.min(VERSION_MAX)).arg(ms(update.declared_ago));
         call
     }
 
@@ -185,7 +190,6 @@ impl Register {
         let mut reader = Reader::default();
         let said = reader.said(user, reply);
         self.counters.malformed.add(reader.malformed);
-        self.note_doubt(user, batch.steps[at].number, said.as_ref().err());
         batch.results[at] = Some(match said {
             Ok(Said::Absent) => return true,
             Ok(Said::Published(published)) => {
@@ -201,21 +205,34 @@ impl Register {
                 batch.letters.extend(Letter::to_all(news, Some(node)));
                 Ok(Published::Changed(outcome))
             }
-            Ok(Said::Later(_) | Said::Nothing(_)) => Err(crate::reply::unexpected()),
+            Ok(Said::Later(_) | Said::Waiting | Said::Nothing(_)) => Err(crate::reply::unexpected()),
             Err(trouble) => Err(trouble),
         });
         false
     }
 
-    /// Remembers a call that was not answered: if it happened, the next one says what it changed.
-    fn note_doubt(&self, user: UserId, number: u64, trouble: Option<&Trouble>) {
+    /// Remembers a call that is not answered yet, and may never be: whoever waits for it may be stopped at any time. If
+    /// it happened, the next one says what it changed. The first that was not answered before, or 0.
+    fn doubt(&self, user: UserId, number: u64) -> u64 {
         let mut doubts = self.doubts.lock();
+        if let Some(first) = doubts.get(&user) {
+            return *first;
+        }
+        if doubts.len() < DOUBTS_MAX {
+            doubts.insert(user, number);
+        }
+        0
+    }
+
+    /// A call was answered and everybody told, or there is no answer to come.
+    fn settle_doubt(&self, step: &Step<'_>, trouble: Option<&Trouble>) {
+        let mut doubts = self.doubts.lock();
+        let user = step.update.user;
         match trouble {
-            None => drop(doubts.remove(&user)),
-            Some(Trouble::Unanswered { .. }) if doubts.len() < DOUBTS_MAX => {
-                doubts.entry(user).or_insert(number);
-            }
-            Some(_) => {}
+            Some(Trouble::Unanswered { .. }) => {}
+            // It did not happen; earlier ones may have.
+            Some(_) if doubts.get(&user) != Some(&step.number) => {}
+            _ => drop(doubts.remove(&user)),
         }
     }
 }

@@ -63,9 +63,13 @@ pub struct Update {
     pub change: Change,
     /// What they declared just now, or that they took it back; none leaves it as it is.
     pub declaration: Option<Option<Declaration>>,
+    /// How long ago they did. What was declared at another node since then counts.
+    pub declared_ago: Duration,
     /// What this node believes them to have declared. It counts only where Redis has no record of them (it lost its data,
-    /// or they have not been here for long).
+    /// or they have not been here for long), or one that is older than what this node has taken in.
     pub believed: Option<Declaration>,
+    /// The own version of the record that this node has taken in last; 0 for none.
+    pub known: u64,
     /// Versions (public, own) that readers have seen; those in Redis never lie below.
     pub floor: (u64, u64),
     /// When they were last seen, if the record does not say.
@@ -103,6 +107,11 @@ pub struct Outcome {
     pub arrived: bool,
     /// They were here or pending before, and are not now.
     pub left: bool,
+    /// Redis had no record of them: it is the first time, or it lost its data.
+    pub is_first: bool,
+    /// When that was, by the clock of Redis, in milliseconds: the changes of one person are in the order of it, whichever
+    /// nodes made them.
+    pub at_ms: u64,
 }
 
 /// What is known of somebody in whom this node is interested from now on.
@@ -110,8 +119,8 @@ pub struct Outcome {
 pub enum Watched {
     /// The version is the one that the asker knows.
     Same {
-        /// Until the first of the other nodes' parts, or the pending, is due; none if there are none.
-        remaining: Option<Duration>,
+        /// How long the parts of other nodes may still be believed, each by itself.
+        remaining: Vec<(NodeName, Duration)>,
     },
     /// This is known.
     Record(Box<Record>),

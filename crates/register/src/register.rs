@@ -3,11 +3,12 @@
 //! # Guarantees
 //!
 //! - A node renews a lease. One whose lease ended is declared dead by another, but only by one that itself had contact
-//!   with Redis for a lease's length without a break: after an outage nobody is blamed for it.
+//!   with Redis for a lease's length without a break, and saw by its own clock that the lease was not renewed for about
+//!   that long: after an outage, or where Redis's clock was set, nobody is blamed for it.
 //! - A node that was declared dead never writes under the same incarnation again.
 //! - Where Redis has lost its data, nobody was declared dead, and nodes are nodes again when they renew.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +34,8 @@ use crate::telling::Owed;
 pub(crate) const REMEMBER_GONE: Duration = Duration::from_secs(3600);
 /// How long an inbox stays after its node renewed it.
 const INBOX_KEEP: Duration = Duration::from_secs(600);
+/// Former incarnations whose parts go when this node writes of a person. Those of older ones are cleared up by now.
+const FORMER_MAX: usize = 4;
 /// Commands of one pipeline.
 pub(crate) const BATCH_MAX: usize = 1000;
 
@@ -46,6 +49,8 @@ pub struct Register {
     dice: Mutex<fastrand::Rng>,
     /// Who this is now, and where its inbox begins.
     place: watch::Sender<Place>,
+    /// Who it was before, the last first.
+    former: Mutex<VecDeque<NodeName>>,
     standing: Mutex<State>,
     /// Numbers calls, so that one that was not answered can be recognised.
     calls: AtomicU64,
@@ -66,6 +71,8 @@ pub(crate) struct Place {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Around {
     pub is_member: bool,
+    /// The ends of all leases, as Redis writes them.
+    leases: Vec<(NodeName, String)>,
     /// Those whose lease holds.
     pub live: Vec<NodeName>,
     /// Those whose lease ended, but who are not declared dead yet.
@@ -81,6 +88,35 @@ struct State {
     contact: Option<Stopwatch>,
     /// When it last renewed.
     renewed: Stopwatch,
+    /// The ends of the others' leases, and since when they were not seen to move.
+    still: HashMap<NodeName, (String, Stopwatch)>,
+}
+
+impl State {
+    fn new(around: Around, was_alone: bool, contact: Option<Stopwatch>) -> State {
+        let renewed = Stopwatch::start();
+        let mut state =
+            State { around: Around::default(), was_alone, contact, renewed, still: HashMap::new() };
+        state.see(around);
+        state
+    }
+
+    /// Takes in how the nodes stand.
+    fn see(&mut self, around: Around) {
+        let mut before = std::mem::take(&mut self.still);
+        let since = |(node, till): &(NodeName, String)| {
+            let known = before.remove(node).filter(|(seen, _)| seen == till);
+            (node.clone(), known.unwrap_or_else(|| (till.clone(), Stopwatch::start())))
+        };
+        self.still = around.leases.iter().map(since).collect();
+        self.around = around;
+    }
+
+    /// Those who did not renew for so long, by the clock of this node.
+    fn silent(&self, length: Duration) -> Vec<(NodeName, String)> {
+        let silent = self.still.iter().filter(|(_, (_, since))| since.elapsed() >= length);
+        silent.map(|(node, (till, _))| (node.clone(), till.clone())).collect()
+    }
 }
 
 impl Register {
@@ -93,7 +129,7 @@ impl Register {
         let around = change_nodes(&redis, &node, &Asking::join(&settings)).await?;
         let was_alone = around.live.iter().all(|other| *other == node);
         let contact = Some(Stopwatch::start());
-        let state = State { around, was_alone, contact, renewed: Stopwatch::start() };
+        let state = State::new(around, was_alone, contact);
         let place = Place { node, start };
         Ok(Register::at(redis, settings, name, place, state))
     }
@@ -111,8 +147,7 @@ impl Register {
         let mut dice = fastrand::Rng::with_seed(settings.seed ^ SystemClock.now_ms());
         let node = NodeName::incarnate(name, SystemClock.now_ms(), dice.u16(..))?;
         // Nobody knows who else is there: whoever was here before is not brought back from elsewhere.
-        let state =
-            State { around: Around::default(), was_alone: false, contact: None, renewed: Stopwatch::start() };
+        let state = State::new(Around::default(), false, None);
         let place = Place { node, start: "0-0".to_owned() };
         Ok(Register::at(redis, settings, name, place, state))
     }
@@ -125,6 +160,7 @@ impl Register {
             name: name.to_owned(),
             dice: Mutex::new(dice),
             place: watch::Sender::new(place),
+            former: Mutex::default(),
             standing: Mutex::new(state),
             calls: AtomicU64::new(1),
             doubts: Mutex::default(),
@@ -138,6 +174,12 @@ impl Register {
     /// Who this is now.
     pub fn node(&self) -> NodeName {
         self.place.borrow().node.clone()
+    }
+
+    /// Who it was before, with commas between: what those said of a person goes with whatever this one says.
+    pub(crate) fn former(&self) -> String {
+        let former = self.former.lock();
+        former.iter().map(NodeName::as_str).collect::<Vec<&str>>().join(",")
     }
 
     /// What is counted.
@@ -159,15 +201,15 @@ impl Register {
             self.standing.lock().around.is_member = false;
             return Ok(self.standing());
         }
-        let asking =
-            Asking { change: "renew", info, may_judge: self.may_judge(), lease: self.settings.lease };
+        let silent = self.may_judge().then(|| self.standing.lock().silent(self.settings.lease / 5 * 4));
+        let asking = Asking { change: "renew", info, silent, lease: self.settings.lease };
         match change_nodes(&self.redis, &node, &asking).await {
             Ok(around) => {
                 let mut state = self.standing.lock();
                 self.counters.nodes.set(around.live.len());
                 state.renewed = Stopwatch::start();
                 state.contact.get_or_insert_with(Stopwatch::start);
-                state.around = around;
+                state.see(around);
             }
             Err(trouble) => {
                 self.counters.failures.increment();
@@ -201,10 +243,15 @@ impl Register {
         let around = self.counted(change_nodes(&self.redis, &node, &asking).await)?;
         {
             let mut state = self.standing.lock();
-            state.around = around;
+            state.see(around);
             state.renewed = Stopwatch::start();
         }
         self.doubts.lock().clear();
+        {
+            let mut former = self.former.lock();
+            former.push_front(before.clone());
+            former.truncate(FORMER_MAX);
+        }
         self.place.send_replace(Place { node, start });
         self.counters.rejoins.increment();
         // If this fails, its lease ends by itself.
@@ -300,28 +347,39 @@ impl fmt::Debug for Register {
 struct Asking<'a> {
     change: &'static str,
     info: &'a str,
-    may_judge: bool,
+    /// Others who did not renew; none if this node may declare nobody dead.
+    silent: Option<Vec<(NodeName, String)>>,
     lease: Duration,
 }
 
 impl Asking<'_> {
     fn join(settings: &RegisterSettings) -> Asking<'static> {
-        Asking { change: "join", info: "{}", may_judge: false, lease: settings.lease }
+        Asking { change: "join", info: "{}", silent: None, lease: settings.lease }
     }
 }
 
 async fn change_nodes(redis: &Redis, node: &NodeName, asking: &Asking<'_>) -> Result<Around, Trouble> {
     let mut call = scripts::PRESENCE_NODES.call(&[NODES, NODES_GONE, NODES_INFO]);
     call.arg(asking.change).arg(node.as_str()).arg(ms(asking.lease)).arg(asking.info);
-    call.arg(u8::from(asking.may_judge)).arg(ms(REMEMBER_GONE));
-    let (is_member, live, lapsed, gone): (bool, Vec<String>, Vec<String>, Vec<String>) =
-        redis.query(&call).await?;
-    let read = |names: Vec<String>| {
-        let mut nodes: Vec<NodeName> = names.iter().filter_map(|name| NodeName::read(name)).collect();
+    call.arg(u8::from(asking.silent.is_some())).arg(ms(REMEMBER_GONE));
+    for (silent, till) in asking.silent.iter().flatten() {
+        call.arg(silent.as_str()).arg(till);
+    }
+    type Leases = Vec<(String, String)>;
+    let (is_member, live, lapsed, gone): (bool, Leases, Leases, Vec<String>) = redis.query(&call).await?;
+    let read = |names: &mut dyn Iterator<Item = &String>| {
+        let mut nodes: Vec<NodeName> = names.filter_map(|name| NodeName::read(name)).collect();
         nodes.sort();
         nodes
     };
-    Ok(Around { is_member, live: read(live), lapsed: read(lapsed), gone: read(gone) })
+    let leases = live.iter().chain(&lapsed);
+    Ok(Around {
+        is_member,
+        leases: leases.filter_map(|(name, till)| Some((NodeName::read(name)?, till.clone()))).collect(),
+        live: read(&mut live.iter().map(|(name, _)| name)),
+        lapsed: read(&mut lapsed.iter().map(|(name, _)| name)),
+        gone: read(&mut gone.iter()),
+    })
 }
 
 /// Makes an inbox with one entry in it, whose id is where reading begins.

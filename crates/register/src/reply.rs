@@ -14,6 +14,12 @@ use crate::record::{Outcome, PartOf, Published, Record, Watched};
 /// A person's fields, as Redis has them.
 pub(crate) type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
+/// A part that is over for this long and still there is lost: nothing says any more that it is due. As in
+/// `presence.lua`.
+const LOST_MS: u64 = 5_000;
+/// Whose parts are all lost counts as pending until it was decided what they are.
+const UNDECIDED: Duration = Duration::from_secs(60);
+
 /// What a script on a record says.
 pub(crate) enum Said {
     /// This, to be passed on to the caller as it is.
@@ -24,6 +30,8 @@ pub(crate) enum Said {
     Later(Duration),
     /// Something changed, and is to be told.
     Changed(Box<Outcome>, News),
+    /// Another has just cleared it up, and will say so.
+    Waiting,
     /// Nothing is due; what is known may not have been told.
     Nothing(News),
 }
@@ -36,10 +44,20 @@ pub(crate) struct News {
     pub watchers: Vec<NodeName>,
 }
 
-/// Reads replies; counts what is malformed.
+impl News {
+    /// How long they are still pending; none if they are not.
+    pub(crate) fn pending(&self) -> Option<Duration> {
+        let (_, until) = self.fields.iter().find(|(field, _)| field == b"q")?;
+        let until_ms: u64 = std::str::from_utf8(until).ok()?.parse().ok()?;
+        Some(Duration::from_millis(until_ms.saturating_sub(self.now_ms)))
+    }
+}
+
+/// Reads replies; counts what is malformed, and parts that are lost, which count as absent.
 #[derive(Default)]
 pub(crate) struct Reader {
     pub malformed: u64,
+    pub lost: u64,
 }
 
 impl Reader {
@@ -57,20 +75,24 @@ impl Reader {
                 own_version: take(&mut words)?,
             }),
             "later" => Said::Later(Duration::from_millis(take(&mut words)?)),
+            "wait" => Said::Waiting,
             "none" => {
                 let now_ms = take(&mut words)?;
                 Said::Nothing(self.news(user, now_ms, &mut words)?)
             }
             "changed" => {
                 let now_ms = take(&mut words)?;
-                let from = status(take(&mut words)?)?;
+                let before: String = take(&mut words)?;
+                let is_first = before == NO_RECORD;
+                let from = if is_first { Status::Offline } else { status(before)? };
                 let was_here: bool = take(&mut words)?;
                 let to = status(take(&mut words)?)?;
                 let is_here: bool = take(&mut words)?;
                 let news = self.news(user, now_ms, &mut words)?;
                 let record = self.record(user, &news.fields, now_ms);
                 let (arrived, left) = (!was_here && is_here, was_here && !is_here);
-                Said::Changed(Box::new(Outcome { record, from, to, arrived, left }), news)
+                let outcome = Outcome { record, from, to, arrived, left, is_first, at_ms: now_ms };
+                Said::Changed(Box::new(outcome), news)
             }
             _ => return Err(unexpected()),
         })
@@ -84,8 +106,10 @@ impl Reader {
         Ok(match kind.as_str() {
             "unknown" => Watched::Unknown,
             "same" => {
-                let remaining: i64 = take(&mut words)?;
-                Watched::Same { remaining: u64::try_from(remaining).ok().map(Duration::from_millis) }
+                let others = pairs(take(&mut words)?);
+                Watched::Same {
+                    remaining: others.into_iter().filter_map(|other| self.part_left(other)).collect(),
+                }
             }
             "record" => {
                 let now_ms = take(&mut words)?;
@@ -94,6 +118,20 @@ impl Reader {
             }
             _ => return Err(unexpected()),
         })
+    }
+
+    /// Whose part it is, and how long it may still be believed.
+    fn part_left(&mut self, (node, left_ms): (Vec<u8>, Vec<u8>)) -> Option<(NodeName, Duration)> {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).ok();
+        let (Some(node), Some(left_ms)) = (
+            text(node).and_then(|node| NodeName::read(&node)),
+            text(left_ms).and_then(|left| left.parse::<i64>().ok()),
+        ) else {
+            self.malformed += 1;
+            return None;
+        };
+        self.lost += u64::from(left_ms < 0 && left_ms.unsigned_abs() >= LOST_MS);
+        Some((node, Duration::from_millis(u64::try_from(left_ms).unwrap_or(0))))
     }
 
     /// The record of these fields, at this time of Redis's.
@@ -108,17 +146,21 @@ impl Reader {
             public_version: 0,
             own_version: 0,
         };
+        let lost_before = self.lost;
         for (field, value) in fields {
             if self.take_field(&mut record, (field, value), now_ms).is_none() {
                 self.malformed += 1;
             }
+        }
+        if record.parts.is_empty() && self.lost > lost_before {
+            record.pending = record.pending.or(Some(UNDECIDED));
         }
         record.parts.sort_by(|one, other| one.node.cmp(&other.node));
         record
     }
 
     /// Takes one field; none if it is malformed.
-    fn take_field(&self, record: &mut Record, (field, value): (&[u8], &[u8]), now_ms: u64) -> Option<()> {
+    fn take_field(&mut self, record: &mut Record, (field, value): (&[u8], &[u8]), now_ms: u64) -> Option<()> {
         let value = std::str::from_utf8(value).ok()?;
         let left = |at_ms: u64| Duration::from_millis(at_ms.saturating_sub(now_ms));
         match field {
@@ -133,6 +175,10 @@ impl Reader {
                 if let Some(node) = field.strip_prefix("n:") {
                     let (part, deadline_ms) = read_part(value)?;
                     let node = NodeName::read(node)?;
+                    if deadline_ms.saturating_add(LOST_MS) <= now_ms {
+                        self.lost += 1;
+                        return Some(());
+                    }
                     record.parts.push(PartOf { node, part, remaining: left(deadline_ms) });
                 }
             }
@@ -169,6 +215,9 @@ pub(crate) fn pairs(flat: Vec<Vec<u8>>) -> Fields {
     }
     pairs
 }
+
+/// The status of whom there is no record of.
+const NO_RECORD: &str = "none";
 
 fn status(name: String) -> Result<Status, Trouble> {
     Status::from_name(&name).ok_or_else(unexpected)

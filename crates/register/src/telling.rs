@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use domain::UserId;
+use domain::clock::Stopwatch;
 use keyspace::{Trouble, read_reply};
 use redis::Cmd;
 
@@ -14,6 +15,7 @@ use crate::message::Message;
 use crate::node::NodeName;
 use crate::register::{BATCH_MAX, Register};
 use crate::reply::{Fields, News};
+use crate::settings::ms;
 
 /// Entries that may be owed.
 const OWED_MAX: usize = 100_000;
@@ -27,6 +29,8 @@ pub(crate) struct Letter {
     to: NodeName,
     user: UserId,
     now_ms: u64,
+    /// Since then.
+    waiting: Stopwatch,
     fields: Arc<Fields>,
 }
 
@@ -35,9 +39,9 @@ impl Letter {
     pub(crate) fn to_all(news: News, except: Option<&NodeName>) -> impl Iterator<Item = Letter> {
         let News { user, fields, now_ms, watchers } = news;
         let fields = Arc::new(fields);
-        let except = except.cloned();
+        let (except, waiting) = (except.cloned(), Stopwatch::start());
         let others = watchers.into_iter().filter(move |node| Some(node) != except.as_ref());
-        others.map(move |to| Letter { to, user, now_ms, fields: Arc::clone(&fields) })
+        others.map(move |to| Letter { to, user, now_ms, waiting, fields: Arc::clone(&fields) })
     }
 }
 
@@ -122,10 +126,13 @@ impl Register {
 
     fn entry_of(&self, letter: &Letter) -> Cmd {
         let mut entry = self.entry_for(&letter.to);
-        entry.arg("u").arg(letter.user.get()).arg("t").arg(letter.now_ms);
+        // What is owed is sent later than it was found, and holds for as much less.
+        let now_ms = letter.now_ms.saturating_add(ms(letter.waiting.elapsed()));
+        entry.arg("u").arg(letter.user.get()).arg("t").arg(now_ms);
         for (field, value) in letter.fields.iter() {
-            // Fences and the last change are nobody else's business.
-            if !field.starts_with(b"x:") && field != b"z" {
+            // Fences and the last changes are nobody else's business.
+            let is_private = field.starts_with(b"x:") || field.starts_with(b"z:");
+            if !is_private && !matches!(field.as_slice(), b"w" | b"y" | b"r") {
                 entry.arg(field).arg(value);
             }
         }

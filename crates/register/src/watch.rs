@@ -1,12 +1,16 @@
 //! Reading what is known of people, with or without interest in what happens to them from then on.
 
+use std::time::Duration;
+
 use domain::UserId;
 use keyspace::{Reply, Trouble, scripts};
 
+use crate::due::Words;
 use crate::record::{Record, Watched};
 use crate::register::{BATCH_MAX, Register};
 use crate::reply::Reader;
 use crate::settings::ms;
+use crate::shards::shard_of;
 
 impl Register {
     /// What is known of these people. From then on this node is told what changes, for as long as its interest lasts;
@@ -39,15 +43,28 @@ impl Register {
                 pipeline.add_command(call);
             }
             let replies = self.send_all(&pipeline).await;
-            found.extend(batch.iter().zip(replies).map(|((user, _), reply)| self.read_watched(*user, reply)));
+            let mut lost = Words::default();
+            for ((user, _), reply) in batch.iter().zip(replies) {
+                found.push(self.read_watched(*user, reply, &mut lost));
+            }
+            let mut pipeline = redis::pipe();
+            lost.write(&mut pipeline);
+            // What fails here is found by the next one who asks.
+            self.send_all(&pipeline).await;
         }
         found
     }
 
-    fn read_watched(&self, user: UserId, reply: Reply) -> Result<Watched, Trouble> {
+    /// Reads an answer. Who has a part that should have been cleared up long ago is due, and is not noted as that any
+    /// more: Redis lost it.
+    fn read_watched(&self, user: UserId, reply: Reply, lost: &mut Words) -> Result<Watched, Trouble> {
         let mut reader = Reader::default();
         let watched = reader.watched(user, reply);
         self.counters.malformed.add(reader.malformed);
+        if reader.lost > 0 {
+            self.counters.found_lost.increment();
+            lost.add(self.keys.due_pending(shard_of(user)), user, Duration::ZERO);
+        }
         watched
     }
 }

@@ -24,7 +24,8 @@ struct Model {
     exists: bool,
     parts: BTreeMap<usize, Vec<PartDevice>>,
     declaration: Option<Declaration>,
-    is_pending: bool,
+    /// Since the part of this node was the last to go, and nobody knows why.
+    pending_by: Option<usize>,
     is_hidden: bool,
     public_version: u64,
     own_version: u64,
@@ -36,7 +37,7 @@ impl Model {
         let mut roster = Roster::new(Policy::default(), Moment(1_000_000), 7);
         let elsewhere = Elsewhere {
             devices: self.parts.values().flatten().cloned().collect(),
-            pending_until: self.is_pending.then_some(Moment(9_000_000)),
+            pending_until: self.pending_by.map(|_| Moment(9_000_000)),
             declaration: self.declaration.clone(),
             hidden_since: self.is_hidden.then_some(UnixTime(900)),
             ..Elsewhere::nothing(user(id))
@@ -47,7 +48,7 @@ impl Model {
     }
 
     fn is_here(&self) -> bool {
-        self.is_pending || !self.parts.is_empty()
+        self.pending_by.is_some() || !self.parts.is_empty()
     }
 
     /// What a change makes of versions and hiding, and what should be reported.
@@ -115,7 +116,7 @@ impl World<'_> {
             0..6 => {
                 let devices = self.devices();
                 after.parts.insert(node, devices.clone());
-                after.is_pending = false;
+                after.pending_by = None;
                 Change::Put(presence::elsewhere::Part { devices, ..part(&[]) })
             }
             6 if before.parts.contains_key(&node) => {
@@ -123,13 +124,14 @@ impl World<'_> {
                 Change::Put(presence::elsewhere::Part { devices, ..part(&[]) })
             }
             7 => {
-                after.is_pending =
-                    before.parts.len() == 1 && before.parts.contains_key(&node) || before.is_pending;
-                after.parts.remove(&node);
+                if after.parts.remove(&node).is_some() && after.parts.is_empty() {
+                    after.pending_by = Some(node);
+                }
                 Change::Behind
             }
             _ => {
                 after.parts.remove(&node);
+                after.pending_by = before.pending_by.filter(|by| *by != node);
                 Change::Drop { last_alive: now() }
             }
         };
@@ -139,8 +141,8 @@ impl World<'_> {
         }
         let what = format!("{} {id} {change:?} {declaration:?}", NAMES[node]);
         let is_put = matches!(change, Change::Put(_));
-        let is_same = (&before.parts, &before.declaration, before.is_pending)
-            == (&after.parts, &after.declaration, after.is_pending);
+        let is_same = (&before.parts, &before.declaration, before.pending_by)
+            == (&after.parts, &after.declaration, after.pending_by);
         let update = Update { declaration: declaration.clone(), ..update(id, change) };
         match publish(&self.nodes[node], update).await {
             Published::Unknown => {
@@ -180,7 +182,7 @@ impl World<'_> {
                 let before = self.people[&user.get()].clone();
                 let mut after = before.clone();
                 assert!(after.parts.remove(&dead).is_some(), "{what}");
-                after.is_pending = after.parts.is_empty();
+                after.pending_by = after.parts.is_empty().then_some(dead);
                 check(&outcome, &before, &mut after, &what);
                 self.people.insert(user.get(), after);
             }
@@ -244,7 +246,7 @@ impl World<'_> {
             assert_eq!(parts, model.parts, "{what}: {id}");
             assert_eq!(record.declaration, model.declaration, "{what}: {id}");
             let is = (record.pending.is_some(), record.hidden_since.is_some());
-            assert_eq!(is, (model.is_pending, model.is_hidden), "{what}: {id}");
+            assert_eq!(is, (model.pending_by.is_some(), model.is_hidden), "{what}: {id}");
             let versions = (record.public_version, record.own_version);
             assert_eq!(versions, (model.public_version, model.own_version), "{what}: {id}");
             assert_eq!(self.rig.shown(*id).await, model.shown(*id), "{what}: {id}");

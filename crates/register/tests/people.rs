@@ -20,6 +20,8 @@ on_both!(
     p16_a_thousand_people_are_one_batch,
     p15_a_redis_that_lost_everything_is_filled_by_a_refresh,
     versions_never_go_below_what_readers_have_seen,
+    p1_a_word_that_redis_lost_is_said_again,
+    p1_an_older_word_does_not_replace_a_newer_one,
     an_inbox_that_was_cut_off_says_so,
     an_inbox_forgets_what_was_read,
     malformed_values_count_as_absent,
@@ -157,11 +159,24 @@ async fn p4_watching_gives_what_is_known_and_says_when_nothing_is_new(rig: &Rig)
     let Watched::Record(record) = watch(&b, 7).await else { panic!("there is a record") };
     assert_eq!((record.own_version, &record.parts[0].part), (came.own_version, &came.parts[0].part));
     let again = b.watch(&[(user(7), record.own_version), (user(8), 5)]).await;
-    let Ok(Watched::Same { remaining: Some(left) }) = &again[0] else { panic!("{again:?}") };
-    assert!((80_000..=90_000).contains(&left.as_millis()), "{left:?}");
+    let Ok(Watched::Same { remaining }) = &again[0] else { panic!("{again:?}") };
+    assert_eq!((remaining.len(), &remaining[0].0), (1, &a.node()));
+    assert!((80_000..=90_000).contains(&remaining[0].1.as_millis()), "{remaining:?}");
     assert_eq!(again[1], Ok(Watched::Unknown));
+    // Each part has its own time: one that is nearly over does not shorten that of another.
+    let c = rig.join("gw-c").await;
+    let old = Part { last_sign: UnixTime(now().0 - 60), ..part(&["web"]) };
+    let both = change(&c, update(7, Change::Put(old))).await.record;
+    let Ok(Watched::Same { mut remaining }) = b.watch(&[(user(7), both.own_version)]).await.remove(0) else {
+        panic!("nothing is new")
+    };
+    remaining.sort();
+    let left: Vec<(&str, u64)> =
+        remaining.iter().map(|(node, left)| (node.name(), left.as_secs() / 31)).collect();
+    assert_eq!(left, [("gw-a", 2), ("gw-c", 0)]);
+    let record = change(&c, drop_of(7)).await.record;
     let own = a.watch(&[(user(7), record.own_version)]).await.remove(0).unwrap();
-    assert_eq!(own, Watched::Same { remaining: None }, "the own part is no news");
+    assert_eq!(own, Watched::Same { remaining: Vec::new() }, "the own part is no news");
     let left = rig.ttl_ms(&rig.person(7).watchers).await;
     assert!((290_000..=300_000).contains(&left), "{left}");
 }
@@ -227,9 +242,10 @@ async fn versions_never_go_below_what_readers_have_seen(rig: &Rig) {
     let a = rig.join("gw-a").await;
     let seen = Update { floor: (1_800_000_000_000, 1_800_000_000_007), ..put(7, &["phone"]) };
     let record = change(&a, seen).await.record;
-    assert_eq!((record.public_version, record.own_version), (1_800_000_000_000, 1_800_000_000_007));
-    let record = change(&a, put(7, &["phone", "web"])).await.record;
+    // Whoever has seen the same number has seen something else.
     assert_eq!((record.public_version, record.own_version), (1_800_000_000_001, 1_800_000_000_008));
+    let record = change(&a, put(7, &["phone", "web"])).await.record;
+    assert_eq!((record.public_version, record.own_version), (1_800_000_000_002, 1_800_000_000_009));
     // A failover lost writes that readers have seen: the next refresh makes up for them.
     let floor = (1_800_000_000_050, 1_800_000_000_060);
     let refresh = Update { floor, ..put(7, &["phone", "web"]) };
@@ -237,7 +253,49 @@ async fn versions_never_go_below_what_readers_have_seen(rig: &Rig) {
     assert_eq!(publish(&a, refresh).await, expected);
     assert_eq!(read(&a, 7).await.unwrap().own_version, floor.1);
     let absurd = Update { floor: (u64::MAX, u64::MAX), ..put(7, &["phone"]) };
-    assert_eq!(change(&a, absurd).await.record.own_version, (1 << 53) - 1);
+    assert_eq!(change(&a, absurd).await.record.own_version, 999_999_999_999_999);
+}
+
+async fn p1_a_word_that_redis_lost_is_said_again(rig: &Rig) {
+    let a = rig.join("gw-a").await;
+    let key = rig.person(7).record;
+    change(&a, put(7, &["phone"])).await;
+    let before: Vec<String> = rig.ask(&["HGETALL", &key]).await;
+    let hide = Update { declaration: declared(Declared::Invisible), ..put(7, &["phone"]) };
+    let hidden = change(&a, hide).await.record;
+    // A failover to a server that had not heard of it.
+    let _: u64 = rig.ask(&["DEL", &key]).await;
+    let mut words = vec!["HSET", &key];
+    words.extend(before.iter().map(String::as_str));
+    let _: u64 = rig.ask(&words).await;
+    let refresh = Update {
+        believed: hidden.declaration.clone(),
+        known: hidden.own_version,
+        floor: (hidden.public_version, hidden.own_version),
+        ..put(7, &["phone"])
+    };
+    let again = change(&a, refresh.clone()).await;
+    assert_eq!((again.to, &again.record.declaration), (Status::Invisible, &hidden.declaration));
+    assert!(again.record.own_version > hidden.own_version, "others take it in");
+    assert_eq!(rig.public(7).await, [None, None, None]);
+    assert!(matches!(publish(&a, refresh).await, Published::Unchanged { .. }));
+}
+
+async fn p1_an_older_word_does_not_replace_a_newer_one(rig: &Rig) {
+    let (a, b) = (rig.join("gw-a").await, rig.join("gw-b").await);
+    change(&a, put(7, &["phone"])).await;
+    let hide = Update { declaration: declared(Declared::Invisible), ..put(7, &["web"]) };
+    let hidden = change(&b, hide).await.record;
+    let long_ago = std::time::Duration::from_secs(60);
+    for old in [declared(Declared::Busy), Some(None)] {
+        let old = Update { declaration: old, declared_ago: long_ago, ..put(7, &["phone"]) };
+        let refused = change(&a, old).await;
+        assert_eq!((refused.to, &refused.record.declaration), (Status::Invisible, &hidden.declaration));
+        assert!(refused.record.own_version > hidden.own_version, "who said it learns what counts");
+    }
+    assert_eq!(rig.public(7).await, [None, None, None]);
+    let newer = Update { declaration: Some(None), ..put(7, &["phone"]) };
+    assert_eq!(change(&a, newer).await.to, Status::Online);
 }
 
 async fn an_inbox_that_was_cut_off_says_so(rig: &Rig) {

@@ -385,6 +385,11 @@ impl Hub {
             return;
         }
         self.rooms.begin_to_stop();
+        // What the register says is written with its versions as it says it. Those of the roster run ahead of them, and
+        // would keep out what others write when this gateway is gone.
+        if self.outside.sharing.as_ref().is_some_and(|sharing| !sharing.is_away()) {
+            return;
+        }
         let mut from = Some(0);
         while let Some(place) = from {
             let (page, next) = self.outside.table.read().page(place, 4_096);

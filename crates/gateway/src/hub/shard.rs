@@ -140,7 +140,7 @@ impl Shard {
         input: Input,
         outside: &Outside,
     ) -> Result<After, Refused> {
-        let noted = if self.book.is_some() { Noted::of(&input) } else { Noted::Nothing };
+        let noted = if self.book.is_some() { Noted::of(now, &input) } else { Noted::Nothing };
         let mut effects = std::mem::take(&mut self.effects);
         let handled = self.roster.handle(now, user, input, &mut effects);
         if handled.is_ok() {
@@ -187,11 +187,9 @@ impl Shard {
                     }
                 }
                 // Where there are other gateways, this follows from what the register says has changed.
-                Effect::Arrived { .. }
-                | Effect::Left { .. }
-                | Effect::Transition { .. }
-                | Effect::Remember { .. }
+                Effect::Arrived { .. } | Effect::Left { .. } | Effect::Transition { .. }
                     if self.book.is_some() => {}
+                Effect::Remember { user } if self.book.is_some() => self.keep_sign(user, outside),
                 Effect::Arrived { user, cause, device } => {
                     outside.record(now, user, OccurrenceKind::Arrived, (cause, device));
                 }

@@ -88,16 +88,18 @@ pub(super) struct Room {
     members: HashMap<UserId, Member, foldhash::fast::RandomState>,
     /// How far the parts of other gateways are known, by their versions.
     known: HashMap<NodeName, u64, foldhash::fast::RandomState>,
+    /// Connections in it here.
+    connections: usize,
 }
 
 impl Room {
     pub(super) fn new(name: RoomName) -> Room {
-        Room { name, members: HashMap::default(), known: HashMap::default() }
+        Room { name, members: HashMap::default(), known: HashMap::default(), connections: 0 }
     }
 
     /// Nobody here is in it: there is nobody to be told of it.
     pub(super) fn is_deserted(&self) -> bool {
-        self.members.values().all(|member| member.connections.is_empty())
+        self.connections == 0
     }
 
     /// A connection comes in; true if there is something to tell.
@@ -118,6 +120,7 @@ impl Room {
         }
         if !member.connections.iter().any(|(known, _)| *known == conn) {
             member.connections.push((conn, outbox));
+            self.connections += 1;
         }
         mark(member)
     }
@@ -125,8 +128,11 @@ impl Room {
     /// A connection goes; true if there is something to tell.
     pub(super) fn leave(&mut self, user: UserId, conn: ConnId) -> bool {
         let Some(member) = self.members.get_mut(&user) else { return false };
+        let before = member.connections.len();
         member.connections.retain(|(known, _)| *known != conn);
-        let is_due = mark(member);
+        self.connections -= before - member.connections.len();
+        // Nobody is left to be told, but the room is to be forgotten.
+        let is_due = mark(member) || self.connections == 0;
         match member.elsewhere.first() {
             Some((_, guest)) if member.connections.is_empty() => {
                 let shown = guest.shown.clone();

@@ -33,10 +33,23 @@ impl Agenda {
         self.order.insert((at.0, user));
     }
 
+    /// Puts somebody in, unless they are due earlier.
+    pub(super) fn bring_forward(&mut self, user: UserId, at: Moment) {
+        if self.at.get(&user).is_none_or(|before| at.0 < *before) {
+            self.put(user, at);
+        }
+    }
+
     pub(super) fn remove(&mut self, user: UserId) {
         if let Some(before) = self.at.remove(&user) {
             self.order.remove(&(before, user));
         }
+    }
+
+    /// The clock stepped back by so much: what is due in a while stays due in a while.
+    fn step_back(&mut self, by_ms: u64) {
+        self.at.values_mut().for_each(|at| *at = at.saturating_sub(by_ms));
+        self.order = self.at.iter().map(|(user, at)| (*at, *user)).collect();
     }
 
     /// Takes out one who is due.
@@ -55,8 +68,8 @@ impl Agenda {
 pub(crate) struct Mark {
     pub(crate) cause: Cause,
     pub(crate) device: Option<DeviceId>,
-    /// Something was declared, taken back or over.
-    pub(crate) declared: bool,
+    /// When something was declared or taken back.
+    pub(crate) declared: Option<Moment>,
 }
 
 impl Mark {
@@ -80,11 +93,15 @@ pub(super) struct Remote {
 pub(super) struct Known {
     /// The version of the record that was taken in last.
     pub(super) version: u64,
+    /// The version of what others see, in the same record.
+    pub(super) public_version: u64,
     /// The register has answered.
     pub(super) is_answered: bool,
     /// The register may have lost its data, and versions may have begun anew below this one: the next answer counts,
     /// whatever its version.
     pub(super) is_doubtful: bool,
+    /// Something may have been missed since they were last asked about: an answer that is on its way may be too old.
+    pub(super) is_missed: bool,
     pub(super) remotes: Vec<Remote>,
 }
 
@@ -117,7 +134,7 @@ pub(crate) struct Book {
 impl Book {
     /// Somebody is to be published. The last cause counts.
     pub(crate) fn mark(&mut self, user: UserId, mark: Mark) {
-        let declared = self.marks.get(&user).is_some_and(|before| before.declared) || mark.declared;
+        let declared = mark.declared.or(self.marks.get(&user).and_then(|before| before.declared));
         self.marks.insert(user, Mark { declared, ..mark });
     }
 
@@ -125,7 +142,7 @@ impl Book {
     pub(super) fn put_back(&mut self, user: UserId) {
         let Some(mark) = self.in_flight.remove(&user) else { return };
         match self.marks.get_mut(&user) {
-            Some(newer) => newer.declared |= mark.declared,
+            Some(newer) => newer.declared = newer.declared.or(mark.declared),
             None => drop(self.marks.insert(user, mark)),
         }
     }
@@ -166,7 +183,7 @@ impl Book {
 
     /// Whether something was declared here that the register has not answered to yet.
     pub(super) fn has_word(&self, user: UserId) -> bool {
-        let is_word = |marks: &Map<Mark>| marks.get(&user).is_some_and(|mark| mark.declared);
+        let is_word = |marks: &Map<Mark>| marks.get(&user).is_some_and(|mark| mark.declared.is_some());
         is_word(&self.marks) || is_word(&self.in_flight) || is_word(&self.unheard)
     }
 
@@ -182,6 +199,20 @@ impl Book {
         }
     }
 
+    /// The clock stepped back by so much: nobody is told or asked later because of it, and nothing is believed longer.
+    pub(super) fn step_back(&mut self, by_ms: u64) {
+        self.refresh.step_back(by_ms);
+        self.asking.step_back(by_ms);
+        // Signs of life are told by the clock as it goes now, and a new one must be later than the last.
+        let by_s = u32::try_from(by_ms.div_ceil(1000)).unwrap_or(u32::MAX);
+        for sign in self.told.values_mut().flatten() {
+            *sign = UnixTime(sign.0.saturating_sub(by_s));
+        }
+        for remote in self.known.values_mut().flat_map(|known| &mut known.remotes) {
+            remote.until = Moment(remote.until.0.saturating_sub(by_ms));
+        }
+    }
+
     /// Whether somebody is, or was a moment ago, published by this gateway.
     pub(crate) fn is_told(&self, user: UserId) -> bool {
         self.told.contains_key(&user)
@@ -192,6 +223,18 @@ impl Book {
         self.told.insert(user, sign);
         self.refresh.put(user, look_at);
         self.sort_out(user);
+    }
+
+    /// Somebody who has sessions here is to be published in any case, at the latest then.
+    pub(super) fn tell_again(&mut self, user: UserId, at: Moment) {
+        self.told.insert(user, None);
+        self.refresh.bring_forward(user, at);
+        self.sort_out(user);
+    }
+
+    /// Whether something of somebody is to be published, or is just being published, because of a change.
+    pub(super) fn is_marked(&self, user: UserId) -> bool {
+        [&self.marks, &self.in_flight, &self.unheard].iter().any(|marks| marks.contains_key(&user))
     }
 
     /// Notes whether somebody has sessions here and elsewhere.
@@ -237,6 +280,24 @@ impl Book {
         self.doubles.remove(&user);
     }
 
+    /// Something may have been missed of everybody: each is asked about again, at the latest when it is their turn.
+    pub(super) fn ask_all_again(&mut self, mut turn: impl FnMut() -> Moment) {
+        for (user, known) in &mut self.known {
+            known.is_missed = true;
+            known.is_doubtful = true;
+            self.asking.bring_forward(*user, turn());
+        }
+    }
+
+    /// When somebody is asked about next.
+    pub(super) fn ask_at(&mut self, user: UserId, at: Moment) {
+        match self.known.get(&user) {
+            Some(known) if known.is_missed => self.asking.bring_forward(user, at),
+            Some(_) => self.asking.put(user, at),
+            None => {}
+        }
+    }
+
     /// Whether what is known of somebody is up to date.
     pub(crate) fn is_current(&self, user: UserId) -> bool {
         self.known.get(&user).is_some_and(|known| known.is_answered)
@@ -268,7 +329,7 @@ mod tests {
     }
 
     fn mark(cause: Cause, declared: bool) -> Mark {
-        Mark { cause, device: None, declared }
+        Mark { cause, device: None, declared: declared.then_some(Moment(3)) }
     }
 
     #[test]
@@ -282,8 +343,51 @@ mod tests {
         book.put_back(user(1));
         assert_eq!((book.marked(), book.take_marked(10)), (1, vec![user(1)]));
         let landed = book.land(user(1)).unwrap();
-        assert_eq!((landed.cause, landed.declared), (Cause::Close, true));
+        assert_eq!((landed.cause, landed.declared), (Cause::Close, Some(Moment(3))));
         assert_eq!(book.marked(), 0);
+    }
+
+    #[test]
+    fn who_is_due_is_never_put_off_by_being_brought_forward() {
+        let mut agenda = Agenda::default();
+        agenda.put(user(1), Moment(5));
+        agenda.put(user(2), Moment(9));
+        for who in 1..=3 {
+            agenda.bring_forward(user(who), Moment(7));
+        }
+        assert_eq!(agenda.take_due(Moment(5)), Some(user(1)));
+        assert_eq!((agenda.take_due(Moment(7)), agenda.take_due(Moment(7))), (Some(user(2)), Some(user(3))));
+    }
+
+    #[test]
+    fn who_is_due_in_a_second_is_so_after_the_clock_stepped_back() {
+        let mut book = Book::default();
+        book.told(user(1), Some(UnixTime(3_600)), Moment(3_601_000));
+        book.asking.put(user(2), Moment(3_602_000));
+        book.step_back(3_600_000);
+        assert_eq!(book.told[&user(1)], Some(UnixTime(0)), "or no later sign of life would be told");
+        assert_eq!(book.refresh.take_due(Moment(999)), None);
+        assert_eq!(book.refresh.take_due(Moment(1_000)), Some(user(1)));
+        assert_eq!(book.asking.take_due(Moment(1_999)), None);
+        assert_eq!(book.asking.take_due(Moment(2_000)), Some(user(2)));
+        assert_eq!(
+            (book.refresh.take_due(Moment(u64::MAX)), book.asking.take_due(Moment(u64::MAX))),
+            (None, None)
+        );
+    }
+
+    /// A gap is told while a question is on its way: the answer may be from before it.
+    #[test]
+    fn an_answer_from_before_a_gap_does_not_put_off_the_question_after_it() {
+        let mut book = Book::default();
+        book.begin_asking(user(1), Moment(0));
+        book.ask_at(user(1), Moment(5_000));
+        book.ask_all_again(|| Moment(100));
+        book.ask_at(user(1), Moment(60_000));
+        assert_eq!(book.asking.take_due(Moment(100)), Some(user(1)));
+        book.known.get_mut(&user(1)).unwrap().is_missed = false;
+        book.ask_at(user(1), Moment(60_000));
+        assert_eq!(book.asking.take_due(Moment(59_999)), None);
     }
 
     #[test]

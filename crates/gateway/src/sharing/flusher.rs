@@ -7,6 +7,7 @@
 //! - What was not done, or may not have been, is done again.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::UserId;
@@ -14,7 +15,7 @@ use domain::clock::Stopwatch;
 use presence::{Cause, Moment, Part};
 use register::{Change, Published, Update};
 
-use super::book::{Mark, after, is_in_background};
+use super::book::{Book, Mark, after, is_in_background};
 use super::{Sharing, SharingSettings};
 use crate::hub::Hub;
 use crate::hub::shard::{Outside, Shard};
@@ -29,6 +30,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 const ACTIVE_MS: u64 = 60_000;
 /// Whose sessions were not heard yet since this gateway's standing was lost is looked at again after this.
 const UNHEARD: Duration = Duration::from_secs(2);
+/// So long before what was told runs out, every look is the last.
+const LAST_LOOKS: Duration = Duration::from_secs(5);
 /// How long the last words at the end may take.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -75,6 +78,7 @@ impl Hub {
                 return true;
             }
             let stopwatch = Stopwatch::start();
+            let name = sharing.register.node();
             let updates: Vec<Update> = batch.iter().map(|taken| taken.update.clone()).collect();
             let answers = sharing.register.publish(&updates).await;
             let counters = &self.outside.counters.sharing;
@@ -82,9 +86,19 @@ impl Hub {
             counters.flush_seconds.record(stopwatch.elapsed());
             let refreshes = batch.iter().filter(|taken| taken.is_refresh).count();
             counters.refreshes.add(refreshes as u64);
+            // Who was refused under the name before is not refused under this one.
+            let is_refused = answers.contains(&Ok(Published::Fenced)) && sharing.register.node() == name;
+            if is_refused {
+                sharing.is_refused.store(true, Ordering::Release);
+                sharing.refused.notify_one();
+            }
             let mut all_done = true;
             for (taken, answer) in batch.into_iter().zip(answers) {
                 all_done &= self.settle_published(sharing, taken, answer.ok());
+            }
+            if sharing.register.node() != name {
+                // This was published under the name before, whose parts go.
+                self.tell_all_again();
             }
             counters.marked.set(self.shards().map(|shard| shard.lock().marked()).sum());
             if !all_done {
@@ -117,9 +131,6 @@ impl Hub {
             Some(Published::Unchanged { .. }) => (None, false),
             Some(Published::Unknown) => (None, true),
             Some(Published::Fenced) | None => {
-                if answer == Some(Published::Fenced) {
-                    sharing.refused.notify_one();
-                }
                 book.put_back(user);
                 if taken.is_refresh {
                     book.refresh.put(user, after(now, LOOK));
@@ -136,9 +147,13 @@ impl Hub {
             Change::Drop { .. } | Change::Behind => book.untold(user),
         }
         let after = match outcome {
-            Some(outcome) => {
+            Some(mut outcome) => {
+                if outcome.is_first && was_told {
+                    // Redis lost its data, and they were here all the while: nobody came, and nothing changed.
+                    (outcome.arrived, outcome.from) = (false, outcome.to);
+                }
                 let cause = mark.map_or((Cause::Heartbeat, None), |mark| (mark.cause, mark.device));
-                self.outside.keep_outcome(now, &outcome, cause);
+                self.outside.keep_outcome(&outcome, cause);
                 // Sessions without a connection are nobody's in `people`, and are asked about all the same.
                 if shard.roster.has_part(user) {
                     shard.begin_asking(now, user);
@@ -187,8 +202,7 @@ impl Shard {
                 book.told(user, None, after(now, UNHEARD));
                 continue;
             }
-            let declared = book.in_flight(user).is_some_and(|mark| mark.declared);
-            batch.push(Taken { update: self.update(user, part, declared), is_refresh: false });
+            batch.push(Taken { update: self.update(now, user, part, &book), is_refresh: false });
         }
         while batch.len() < BATCH_MAX
             && let Some(user) = book.refresh.take_due(now)
@@ -197,8 +211,7 @@ impl Shard {
             match self.roster.part(user, since) {
                 Some(part) if told.is_none_or(|sign| part.last_sign > sign) => {
                     book.resume(user);
-                    let declared = book.in_flight(user).is_some_and(|mark| mark.declared);
-                    batch.push(Taken { update: self.update(user, Some(part), declared), is_refresh: true });
+                    batch.push(Taken { update: self.update(now, user, Some(part), &book), is_refresh: true });
                 }
                 Some(part) => book.refresh.put(user, after(now, refresh_in(now, &part, &sharing.settings))),
                 None if self.roster.has_part(user) => book.refresh.put(user, after(now, UNHEARD)),
@@ -209,14 +222,17 @@ impl Shard {
         self.book = Some(book);
     }
 
-    fn update(&self, user: UserId, part: Option<Part>, declared: bool) -> Update {
+    fn update(&self, now: Moment, user: UserId, part: Option<Part>, book: &Book) -> Update {
+        let declared = book.in_flight(user).and_then(|mark| mark.declared);
         let kept = self.roster.remembered(user);
         let last_alive = self.roster.last_alive(user).unwrap_or_default();
         let believed = kept.as_ref().and_then(|kept| kept.declaration.clone());
         Update {
             user,
             change: part.map_or(Change::Drop { last_alive }, Change::Put),
-            declaration: declared.then(|| believed.clone()),
+            declaration: declared.map(|_| believed.clone()),
+            declared_ago: Duration::from_millis(declared.map_or(0, |at| now.0.saturating_sub(at.0))),
+            known: book.known.get(&user).map_or(0, |known| known.version),
             believed,
             floor: kept.as_ref().map_or((0, 0), |kept| (kept.public_version, kept.own_version)),
             last_seen: kept.and_then(|kept| kept.last_seen),
@@ -244,6 +260,42 @@ fn refresh_in(now: Moment, part: &Part, settings: &SharingSettings) -> Duration 
     } else {
         settings.refresh_quiet
     };
+    let patience = Duration::from_secs(u64::from(part.gone_in.0));
     // Where devices are given up after seconds, tiers made for 90 s would let everybody lapse.
-    tier.min(Duration::from_secs(u64::from(part.gone_in.0)) / 4)
+    let tier = tier.min(patience / 4);
+    // A sign of life at the last moment must be told before what was told runs out, so then it is looked often.
+    let left = patience.saturating_sub(Duration::from_millis(silent_ms) + LAST_LOOKS);
+    left.clamp(tier.min(LOOK), tier)
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::{Seconds, UnixTime};
+    use presence::{AppState, DeviceId, PartDevice, Platform};
+
+    use super::*;
+
+    /// Seconds until the next look at somebody who was silent for so long.
+    fn next_look(silent_s: u64, gone_in: u32) -> f64 {
+        let device = PartDevice {
+            id: DeviceId::new("a").unwrap(),
+            platform: Platform::Web,
+            app: AppState::Foreground,
+            online: true,
+            said: None,
+        };
+        let part = Part { devices: vec![device], last_sign: UnixTime(1_000), gone_in: Seconds(gone_in) };
+        refresh_in(Moment((1_000 + silent_s) * 1000), &part, &SharingSettings::default()).as_secs_f64()
+    }
+
+    #[test]
+    fn p7_a_sign_of_life_at_the_last_moment_is_found_in_time() {
+        assert_eq!(next_look(35, 90), 10.0);
+        assert_eq!(next_look(61, 90), 22.5);
+        assert_eq!(next_look(65, 90), 20.0);
+        for silent_s in 84..=200 {
+            assert_eq!(next_look(silent_s, 90), 1.0);
+        }
+        assert_eq!(next_look(1, 3), 0.75);
+    }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::UserId;
 use presence::{Cause, Effect, Elsewhere, Moment};
-use register::{Record, Watched};
+use register::{NodeName, Record, Watched};
 
 use super::Sharing;
 use super::book::{Mark, Remote, after};
@@ -19,27 +19,52 @@ impl Shard {
             counters.unwanted.increment();
             return After::default();
         };
+        let user = record.user;
         known.is_answered |= record.own_version >= known.version;
         if record.own_version < known.version || (record.own_version == known.version && known.version > 0) {
             if record.own_version == known.version {
-                known.remotes = remotes(now, &record, sharing);
+                known.remotes = remotes(now, &record, &known.remotes, sharing);
             }
             counters.stale.increment();
-            self.ask_again_later(now, record.user, outside);
-            return After::default();
+            return self.let_lapse(now, user, outside);
         }
         counters.applied.increment();
-        known.version = record.own_version;
-        known.remotes = remotes(now, &record, sharing);
-        let mut elsewhere = elsewhere(now, &record, known.remotes.as_slice());
-        let user = record.user;
+        (known.version, known.public_version) = (record.own_version, record.public_version);
+        // An answer that was on its way meanwhile is older, and counts by its version again.
+        known.is_doubtful = false;
+        known.remotes = remotes(now, &record, &known.remotes, sharing);
+        let has_lapsed = lapse(now, &mut known.remotes);
+        let mut elsewhere = elsewhere(now, &record, &known.remotes);
+        if has_lapsed {
+            known.version = known.version.saturating_sub(1);
+            elsewhere.wait_for_lost(self.roster.pending_end(now));
+        }
+        let has_own_part = record.parts.iter().any(|part| part.node == sharing.register.node());
         if book.has_word(user) {
             // What was declared here a moment ago is newer.
             elsewhere.declaration = self.roster.remembered(user).and_then(|kept| kept.declaration);
         }
         let after = self.hear_elsewhere(now, elsewhere, outside);
         self.ask_again_later(now, user, outside);
+        if !has_own_part {
+            self.mend_part(now, user, outside);
+        }
         after
+    }
+
+    /// The register does not have what was published of somebody. If they are still here, they are published again.
+    fn mend_part(&mut self, now: Moment, user: UserId, outside: &Outside) {
+        let (Some(book), Some(sharing)) = (&mut self.book, &outside.sharing) else { return };
+        if !book.is_told(user) || book.is_marked(user) {
+            return;
+        }
+        // Who was silent for too long was rightly taken out.
+        let is_alive = |part: presence::Part| (part.last_sign.0 + part.gone_in.0) > now.seconds().0;
+        if self.roster.part(user, sharing.heard_since()).is_some_and(is_alive) {
+            outside.counters.sharing.mended.increment();
+            book.tell_again(user, now);
+            sharing.marked.notify_one();
+        }
     }
 
     /// What the register answered about somebody.
@@ -52,22 +77,26 @@ impl Shard {
                 }
                 return self.hear(now, *record, outside);
             }
-            Watched::Same { remaining } => self.believe_longer(now, user, remaining),
+            Watched::Same { remaining } => self.believe_longer(now, user, &remaining),
             Watched::Unknown => {
                 if let Some(known) = self.book.as_mut().and_then(|book| book.known.get_mut(&user)) {
                     known.is_answered = true;
                 }
+                self.mend_part(now, user, outside);
             }
         }
         self.let_lapse(now, user, outside)
     }
 
-    fn believe_longer(&mut self, now: Moment, user: UserId, remaining: Option<Duration>) {
+    fn believe_longer(&mut self, now: Moment, user: UserId, remaining: &[(NodeName, Duration)]) {
         let Some(known) = self.book.as_mut().and_then(|book| book.known.get_mut(&user)) else { return };
         known.is_answered = true;
-        let until = after(now, remaining.unwrap_or_default() + OWN_WORD);
         for remote in &mut known.remotes {
-            remote.until = remote.until.max(until);
+            let said = remaining.iter().find(|(node, _)| *node == remote.node);
+            // What has run out is believed no longer, however often it is said.
+            if let Some((_, left)) = said.filter(|(_, left)| !left.is_zero()) {
+                remote.until = remote.until.max(after(now, *left + OWN_WORD));
+            }
         }
     }
 
@@ -76,9 +105,7 @@ impl Shard {
         let Some(known) = self.book.as_mut().and_then(|book| book.known.get_mut(&user)) else {
             return After::default();
         };
-        let before = known.remotes.len();
-        known.remotes.retain(|remote| remote.until > now);
-        if known.remotes.len() == before {
+        if !lapse(now, &mut known.remotes) {
             self.ask_again_later(now, user, outside);
             return After::default();
         }
@@ -116,7 +143,7 @@ impl Shard {
         self.roster.hear_elsewhere(now, elsewhere, &mut effects);
         // What lingered here has ended, since they came back elsewhere.
         if had_part && !self.roster.has_part(user) {
-            self.mark(user, Mark { cause: Cause::Drop, device: None, declared: false }, outside);
+            self.mark(user, Mark { cause: Cause::Drop, device: None, declared: None }, outside);
         }
         self.carry_out(now, effects, outside)
     }
@@ -137,28 +164,41 @@ impl Shard {
         };
         // Somebody at whom nothing was heard is asked about soon.
         let at = if known.is_answered { at } else { after(now, Duration::from_secs(1)).min(at) };
-        book.asking.put(user, at);
+        book.ask_at(user, at);
     }
 }
 
 /// When a device was silent for too long, its gateway says so, and that word takes its time.
 const OWN_WORD: Duration = Duration::from_secs(2);
 
-pub(super) fn remotes(now: Moment, record: &Record, sharing: &Sharing) -> Vec<Remote> {
+/// What other gateways say. What has run out is believed no longer than it was `before`.
+pub(super) fn remotes(now: Moment, record: &Record, before: &[Remote], sharing: &Sharing) -> Vec<Remote> {
     let others = record.parts.iter().filter(|part| !sharing.is_own(&part.node));
+    let believed_until = |part: &register::PartOf| match part.remaining.is_zero() {
+        false => after(now, part.remaining + OWN_WORD),
+        true => before.iter().find(|known| known.node == part.node).map_or(now, |known| known.until),
+    };
     let remote = |part: &register::PartOf| Remote {
         node: part.node.clone(),
         devices: part.part.devices.clone(),
         last_sign: part.part.last_sign,
-        until: after(now, part.remaining + OWN_WORD),
+        until: believed_until(part),
     };
     others.map(remote).collect()
+}
+
+/// Takes out what is too old to be believed. Whether there was any.
+pub(super) fn lapse(now: Moment, remotes: &mut Vec<Remote>) -> bool {
+    let before = remotes.len();
+    remotes.retain(|remote| remote.until > now);
+    remotes.len() < before
 }
 
 fn devices(remotes: &[Remote]) -> Vec<presence::PartDevice> {
     remotes.iter().flat_map(|remote| remote.devices.iter().cloned()).collect()
 }
 
+/// What a record says of somebody, of which `remotes` are believed.
 pub(super) fn elsewhere(now: Moment, record: &Record, remotes: &[Remote]) -> Elsewhere {
     Elsewhere {
         user: record.user,

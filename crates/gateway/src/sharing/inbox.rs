@@ -20,7 +20,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
             Heard::Message(message) => hub.hear_message(message),
             Heard::Gap => {
                 hub.outside.counters.sharing.gaps.increment();
-                hub.begin_anew(false);
+                hub.ask_all_again();
                 hub.hear_gap();
             }
         }

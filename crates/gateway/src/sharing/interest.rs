@@ -9,6 +9,7 @@
 //! - Who is not watched here any more, and has no session, is not asked about any more.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::UserId;
@@ -25,13 +26,22 @@ const BATCH_MAX: usize = 1_000;
 const LOOK: Duration = Duration::from_millis(100);
 /// Who could not be asked about is asked about again after this.
 const RETRY: Duration = Duration::from_secs(2);
+/// Only a step back of the clock by more than this is one: it is also read out of order.
+const STEP_MS_MIN: u64 = 2_000;
 /// When everybody is to be asked about or published again, so many a second.
-pub(super) const PACE: u64 = 5_000;
+const PACE: u64 = 5_000;
+
+/// When it is the turn of the next one.
+fn in_turn(now: Moment, place: &mut u64) -> Moment {
+    *place += 1;
+    Moment(now.0 + *place * 1000 / PACE)
+}
 
 /// The task that asks in turn.
 pub(crate) async fn run(hub: Arc<Hub>) {
     let Some(sharing) = &hub.outside.sharing else { return };
     loop {
+        hub.follow_clock(sharing);
         let asked = hub.ask_in_turn(sharing).await;
         if asked < BATCH_MAX {
             tokio::time::sleep(LOOK).await;
@@ -65,6 +75,22 @@ impl Hub {
         let asking = tokio::time::timeout(sharing.settings.patience, self.ask_register(sharing, &users));
         if sharing.is_away() || !asking.await.unwrap_or(false) {
             self.outside.counters.sharing.unanswered.increment();
+        }
+    }
+
+    /// If the clock stepped back, all plans go back with it. The roster sees to its own.
+    pub(crate) fn follow_clock(&self, sharing: &Sharing) {
+        let now_ms = self.now().0;
+        let by_ms = sharing.latest_ms.swap(now_ms, Ordering::Relaxed).saturating_sub(now_ms);
+        if by_ms < STEP_MS_MIN {
+            return;
+        }
+        tracing::warn!(by_ms, "the clock went back; what is planned goes back with it");
+        sharing.step_back(by_ms);
+        for shard in self.shards() {
+            if let Some(book) = &mut shard.lock().book {
+                book.step_back(by_ms);
+            }
         }
     }
 
@@ -124,13 +150,29 @@ impl Hub {
         }
     }
 
-    /// Something may have been missed: everybody is asked about again, and everybody who is here is published again, if
-    /// that was not so; so many a second.
-    pub(super) fn begin_anew(&self, with_parts: bool) {
+    /// Something may have been missed: everybody is asked about again, so many a second. Who is due earlier stays so, or
+    /// what is known of them would be believed for too long.
+    pub(crate) fn ask_all_again(&self) {
         let now = self.now();
         let mut place = 0;
         for shard in self.shards() {
-            shard.lock().begin_anew(now, with_parts, &mut place);
+            if let Some(book) = &mut shard.lock().book {
+                book.ask_all_again(|| in_turn(now, &mut place));
+            }
+        }
+    }
+
+    /// What was published may be lost: everybody who is here is published again, so many a second. Who is due earlier
+    /// stays so, or what others know of them would run out.
+    pub(super) fn tell_all_again(&self) {
+        let now = self.now();
+        let mut place = 0;
+        for shard in self.shards() {
+            if let Some(book) = &mut shard.lock().book {
+                for user in book.told.keys().copied().collect::<Vec<UserId>>() {
+                    book.tell_again(user, in_turn(now, &mut place));
+                }
+            }
         }
     }
 
@@ -148,8 +190,9 @@ impl Shard {
             && let Some(user) = book.asking.take_due(now)
         {
             let is_wanted = self.people.contains_key(&user) || self.roster.has_part(user);
-            match book.known.get(&user) {
+            match book.known.get_mut(&user) {
                 Some(known) if is_wanted => {
+                    known.is_missed = false;
                     users.push((user, if known.is_doubtful { 0 } else { known.version }));
                     // If the answer gets lost, it is asked again.
                     book.asking.put(user, after(now, RETRY * 5));
@@ -192,21 +235,6 @@ impl Shard {
         let Some(known) = book.known.get(&user) else { return };
         let at = known.first_until().map_or(after(now, RETRY), |until| until.min(after(now, RETRY)));
         book.asking.put(user, at);
-    }
-
-    fn begin_anew(&mut self, now: Moment, with_parts: bool, place: &mut u64) {
-        let Some(book) = &mut self.book else { return };
-        for user in book.known.keys().copied().collect::<Vec<UserId>>() {
-            *place += 1;
-            book.asking.put(user, Moment(now.0 + *place * 1000 / PACE));
-        }
-        book.known.values_mut().for_each(|known| known.is_doubtful = true);
-        if with_parts {
-            for user in book.told.keys().copied().collect::<Vec<UserId>>() {
-                *place += 1;
-                book.told(user, None, Moment(now.0 + *place * 1000 / PACE));
-            }
-        }
     }
 
     /// Whether what is known here of somebody holds for all gateways.

@@ -10,10 +10,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use presence::Moment;
 use register::Trouble;
 
 use super::Sharing;
 use crate::hub::Hub;
+
+/// A lease lasts as long as so many renewals.
+const RENEWALS_MAX: u128 = 5;
 
 /// The task.
 pub(crate) async fn run(hub: Arc<Hub>) {
@@ -36,17 +40,25 @@ impl Hub {
             Ok(standing) if standing.is_member => {
                 self.is_in_contact(sharing, before);
                 self.hear_nodes(&standing.nodes);
+                // The list of gateways may have forgotten, in a failover, what was done because of it.
+                if sharing.is_refused.load(Ordering::Acquire) {
+                    self.join_anew(sharing, Moment(sharing.gap_at_ms.load(Ordering::Relaxed))).await;
+                }
             }
-            Ok(_) => self.join_anew(sharing).await,
+            Ok(_) => self.join_anew(sharing, sharing.contact_at()).await,
             Err(error) => self.is_out_of_contact(sharing, &error),
         }
     }
 
-    fn is_in_contact(&self, sharing: &Sharing, at: presence::Moment) {
-        sharing.contact_at_ms.store(at.0, Ordering::Relaxed);
+    fn is_in_contact(&self, sharing: &Sharing, at: Moment) {
+        let before_ms = sharing.contact_at_ms.swap(at.0, Ordering::Relaxed);
+        if u128::from(at.0.saturating_sub(before_ms)) > sharing.settings.renew.as_millis() * RENEWALS_MAX {
+            sharing.gap_at_ms.store(before_ms, Ordering::Relaxed);
+        }
         if sharing.is_away.swap(false, Ordering::Relaxed) {
             tracing::info!("the register answers again; everybody is told of and asked about again");
-            self.begin_anew(true);
+            self.tell_all_again();
+            self.ask_all_again();
         }
     }
 
@@ -58,18 +70,20 @@ impl Hub {
     }
 
     /// This gateway was declared dead, and lives.
-    async fn join_anew(&self, sharing: &Sharing) {
-        let lost_at = sharing.contact_at();
+    async fn join_anew(&self, sharing: &Sharing, lost_at: Moment) {
+        // People are published all the while: nobody under the new name who was not heard.
+        sharing.heard_since_ms.fetch_max(lost_at.0, Ordering::AcqRel);
         if let Err(error) = sharing.register.rejoin().await {
             return self.is_out_of_contact(sharing, &error);
         }
         tracing::warn!("this gateway was taken for dead, and has joined the register anew");
         self.outside.counters.sharing.rejoins.increment();
-        sharing.heard_since_ms.store(lost_at.0, Ordering::Release);
+        sharing.is_refused.store(false, Ordering::Release);
         sharing.names.write().push(sharing.register.node());
         sharing.is_away.store(false, Ordering::Relaxed);
         sharing.contact_at_ms.store(self.now().0, Ordering::Relaxed);
-        self.begin_anew(true);
+        self.tell_all_again();
+        self.ask_all_again();
         sharing.marked.notify_one();
     }
 

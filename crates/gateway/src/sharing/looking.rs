@@ -6,7 +6,7 @@ use presence::{Roster, View};
 use register::Record;
 
 use super::Sharing;
-use super::hearing::{elsewhere, remotes};
+use super::hearing::{elsewhere, lapse, remotes};
 use crate::hub::Hub;
 
 /// People in one question.
@@ -41,9 +41,14 @@ impl Hub {
     fn view_of(&self, sharing: &Sharing, record: &Record) -> View {
         let now = self.now();
         let mut roster = Roster::new(self.policy(), now, 0);
-        let remotes = remotes(now, record, sharing);
+        let mut remotes = remotes(now, record, &[], sharing);
+        let has_lapsed = lapse(now, &mut remotes);
         roster.know(now, record.user, presence::LastKnown::default());
-        roster.hear_elsewhere(now, elsewhere(now, record, &remotes), &mut Vec::new());
+        let mut elsewhere = elsewhere(now, record, &remotes);
+        if has_lapsed {
+            elsewhere.wait_for_lost(roster.pending_end(now));
+        }
+        roster.hear_elsewhere(now, elsewhere, &mut Vec::new());
         roster.public_view(record.user)
     }
 }

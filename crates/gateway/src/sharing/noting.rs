@@ -1,7 +1,7 @@
 //! Who changed here, and why: what is to be published follows from what came in, and from what the roster says of it.
 
 use domain::UserId;
-use presence::{Cause, DeviceId, Effect, Goodbye, Input};
+use presence::{Cause, DeviceId, Effect, Goodbye, Input, Moment};
 
 use super::book::Mark;
 use crate::hub::shard::{Outside, Shard};
@@ -17,7 +17,7 @@ pub(crate) enum Noted {
 }
 
 impl Noted {
-    pub(crate) fn of(input: &Input) -> Noted {
+    pub(crate) fn of(now: Moment, input: &Input) -> Noted {
         let (cause, device) = match input {
             // Every gateway asks for traffic itself.
             Input::Traffic { .. } => return Noted::Nothing,
@@ -32,7 +32,8 @@ impl Noted {
             Input::Closed { how: Goodbye::Clean, .. } => (Cause::Close, None),
             Input::Closed { how: Goodbye::Dropped, .. } => (Cause::Drop, None),
         };
-        Noted::Always(Mark { cause, device, declared: matches!(input, Input::Declare { .. }) })
+        let declared = matches!(input, Input::Declare { .. }).then_some(now);
+        Noted::Always(Mark { cause, device, declared })
     }
 }
 
@@ -46,7 +47,7 @@ impl Shard {
                 if !effects.iter().any(|effect| matches!(effect, Effect::Changed { own: true, .. })) {
                     return;
                 }
-                Mark { cause: Cause::Heartbeat, device: None, declared: false }
+                Mark { cause: Cause::Heartbeat, device: None, declared: None }
             }
             Noted::Always(mark) => mark,
         };
@@ -80,7 +81,8 @@ impl Shard {
     ) {
         let is_told = self.book.as_ref().is_some_and(|book| book.is_told(user));
         if is_told || !self.roster.is_others(user) {
-            self.mark(user, Mark { cause, device, declared: cause == Cause::Until }, outside);
+            // What ends by its time ends in the register by itself, and may not end what was declared elsewhere since.
+            self.mark(user, Mark { cause, device, declared: None }, outside);
         }
     }
 }

@@ -1,24 +1,20 @@
 //! What follows from what the register says has changed: the history, webhooks, and what a crash must not forget.
 
+use domain::UserId;
 use people::{Occurrence, OccurrenceKind};
-use presence::{Cause, DeviceId, Moment, Remembered};
+use presence::{Cause, DeviceId, Remembered};
 use register::{Outcome, Record};
 use std::sync::atomic::Ordering;
 
-use crate::hub::shard::Outside;
+use crate::hub::shard::{Outside, Shard};
 
 impl Outside {
     /// Writes down a change that this gateway made.
-    pub(super) fn keep_outcome(
-        &self,
-        now: Moment,
-        outcome: &Outcome,
-        (cause, device): (Cause, Option<DeviceId>),
-    ) {
+    pub(super) fn keep_outcome(&self, outcome: &Outcome, (cause, device): (Cause, Option<DeviceId>)) {
         let user = outcome.record.user;
         let record = |kind| {
             let (cause, device) = (Some(cause), device.clone());
-            self.keeper.record(Occurrence { user, at_ms: now.0, kind, cause, device });
+            self.keeper.record(Occurrence { user, at_ms: outcome.at_ms, kind, cause, device });
         };
         if outcome.arrived {
             record(OccurrenceKind::Arrived);
@@ -34,6 +30,23 @@ impl Outside {
             }
         }
         self.keeper.remember(remembered(&outcome.record));
+    }
+}
+
+impl Shard {
+    /// The last sign of life of who is here goes on: it is written now and then, as part of what the register said last.
+    /// What has changed since is written when the register has answered to that.
+    pub(crate) fn keep_sign(&self, user: UserId, outside: &Outside) {
+        let Some(book) = &self.book else { return };
+        let Some(known) = book.known.get(&user).filter(|known| known.version > 0) else { return };
+        if !book.is_told(user) || book.is_marked(user) {
+            return;
+        }
+        let kept = self.roster.remembered(user).filter(|kept| kept.here && kept.hidden_since.is_none());
+        if let Some(kept) = kept {
+            let (own_version, public_version) = (known.version, known.public_version);
+            outside.keeper.remember(Remembered { own_version, public_version, ..kept });
+        }
     }
 }
 

@@ -14,20 +14,13 @@ const STEP_MAX: usize = 1_000;
 pub(crate) async fn run(hub: Arc<Hub>) {
     let Some(sharing) = &hub.outside.sharing else { return };
     loop {
-        let reaped = match sharing.register.reap(STEP_MAX).await {
-            Ok(outcomes) => {
-                let count = outcomes.len();
-                for (_, outcome) in outcomes {
-                    hub.keep_reaped(outcome);
-                }
-                count
-            }
+        match sharing.register.reap(STEP_MAX).await {
+            Ok(outcomes) => outcomes.into_iter().for_each(|(_, outcome)| hub.keep_reaped(outcome)),
             Err(error) => {
                 tracing::debug!(%error, "gateways that died cannot be cleared up after; it is tried again");
-                0
             }
-        };
-        if reaped < STEP_MAX {
+        }
+        if !sharing.register.is_behind() {
             tokio::time::sleep(sharing.settings.reap).await;
         }
     }
@@ -41,7 +34,7 @@ impl Hub {
             (Status::Pending, _) => Cause::PendingOver,
             _ => Cause::Silence,
         };
-        self.outside.keep_outcome(now, &outcome, (cause, None));
+        self.outside.keep_outcome(&outcome, (cause, None));
         let user = outcome.record.user;
         let after = self.shard(user).hear(now, outcome.record, &self.outside);
         self.finish(after);

@@ -1,7 +1,8 @@
 -- A person's record: what the scripts on it share.
 --
--- The record is a hash: v and o the versions (public, own), d what was declared, l last seen (s), h hidden since (s),
--- a last alive (s), q pending until (ms), z the last change, n:<incarnation> a part, x:<incarnation> a fence (until, ms).
+-- The record is a hash: v and o the versions (public, own), d what was declared, w when (ms), l last seen (s), h hidden since (s),
+-- a last alive (s), q pending until (ms), y whose part was the last when that began, r what was
+-- cleared up last, n:<incarnation> a part, x:<incarnation> a fence (until, ms), z:<incarnation> its last change.
 -- A part is one text: <best said><1 if any is online> <deadline, ms> <last sign, s> <gone in, s> <what each device said>
 -- and the devices, each <platform><app><1 if online><id>, all with a space between. A declaration is <status> <until, s>
 -- and -, or + and the text. Best said: i, b, o, a or - for invisible, busy, online, away, nothing.
@@ -40,11 +41,11 @@ local function note_wrong(record, field)
 end
 
 local function load_record(key)
-  local record = { parts = {}, fences = {}, exists = false, wrong = {}, v = 0, o = 0, l = 0, h = 0, a = 0, q = 0 }
+  local record = { parts = {}, fences = {}, changes = {}, exists = false, wrong = {}, v = 0, o = 0, w = 0, l = 0, h = 0, a = 0, q = 0 }
   local flat = redis.call('HGETALL', key)
   for at = 1, #flat, 2 do
     local field, value = flat[at], flat[at + 1]
-    local kind, node = string.match(field, '^([nx]):(.+)$')
+    local kind, node = string.match(field, '^([nxz]):(.+)$')
     record.exists = true
     if kind == 'n' then
       record.parts[node] = parse_part(value)
@@ -53,14 +54,16 @@ local function load_record(key)
       end
     elseif kind == 'x' then
       record.fences[node] = number_of(value)
+    elseif kind == 'z' then
+      record.changes[node] = value
     elseif field == 'd' then
       if string.match(value, '^[ibao] %d+ [-+]') then
         record.d = value
       else
         note_wrong(record, field)
       end
-    elseif field == 'z' then
-      record.z = value
+    elseif field == 'y' or field == 'r' then
+      record[field] = value
     elseif type(record[field]) == 'number' then
       record[field] = number_of(value)
     end
@@ -167,6 +170,28 @@ local function take_out(record, node)
   end
 end
 
+-- Nobody is here any more of whose going anybody can be sure: `node` was the last that they were at.
+local function begin_pending(record, node, pending_ms)
+  record.q = NOW_MS + pending_ms
+  record.y = node
+end
+
+-- A part that was not renewed and that nobody cleared up in all this time: what said that it was due is lost.
+local LOST_MS = 5000
+
+-- Takes such parts out, but for that of `except`. Returns the last of them, if there are any.
+local function take_out_lost(record, except, gone)
+  local last = nil
+  for node, part in pairs(record.parts) do
+    if node ~= except and part.deadline + LOST_MS <= NOW_MS then
+      take_out(record, node)
+      table.insert(gone, 'n:' .. node)
+      last = node
+    end
+  end
+  return last
+end
+
 -- Times that follow from a change, by the rules of presence/src/roster/settling.rs.
 local function settle(record, before, floor_v, floor_o)
   local after = glimpse(record)
@@ -179,8 +204,9 @@ local function settle(record, before, floor_v, floor_o)
   elseif not after.hidden then
     record.h = 0
   end
-  record.o = math.max(record.o + 1, floor_o)
-  record.v = math.max(after.print ~= before.print and record.v + 1 or record.v, floor_v)
+  -- Higher than what anybody knows, also where the record was lost: two records of one version are one.
+  record.o = math.max(record.o, floor_o) + 1
+  record.v = math.max(record.v, floor_v) + (after.print ~= before.print and 1 or 0)
   return after
 end
 
@@ -194,10 +220,13 @@ local function limits_of(record)
   return deadline, sign
 end
 
+-- For how long a node that was not answered may ask again what it changed (ms).
+local CHANGE_KEEP_MS = 600000
+
 -- Writes the record. `gone` are fields that go.
 local function store(key, record, gone, keep_ms)
   local fields = {}
-  for _, name in ipairs({ 'v', 'o', 'l', 'h', 'a', 'q' }) do
+  for _, name in ipairs({ 'v', 'o', 'w', 'l', 'h', 'a', 'q' }) do
     if record[name] > 0 then
       table.insert(fields, name)
       table.insert(fields, whole(record[name]))
@@ -205,7 +234,10 @@ local function store(key, record, gone, keep_ms)
       table.insert(gone, name)
     end
   end
-  for _, name in ipairs({ 'd', 'z' }) do
+  if record.q == 0 then
+    record.y = nil
+  end
+  for _, name in ipairs({ 'd', 'y', 'r' }) do
     if record[name] then
       table.insert(fields, name)
       table.insert(fields, record[name])
@@ -223,6 +255,14 @@ local function store(key, record, gone, keep_ms)
       table.insert(fields, whole(till))
     else
       table.insert(gone, 'x:' .. node)
+    end
+  end
+  for node, change in pairs(record.changes) do
+    if NOW_MS - (tonumber(string.match(change, ' (%d+)$')) or 0) < CHANGE_KEEP_MS then
+      table.insert(fields, 'z:' .. node)
+      table.insert(fields, change)
+    else
+      table.insert(gone, 'z:' .. node)
     end
   end
   for _, field in ipairs(record.wrong) do

@@ -3,8 +3,9 @@
 -- KEYS  nodes, gone nodes, what nodes say of themselves
 -- ARGV  join, renew or leave; incarnation; its lease (ms); what it says of itself
 --       1 if it may declare others dead, else 0; how long gone nodes are remembered (ms)
--- Returns 1 if it is a node, else 0; the nodes whose lease holds; those whose lease ended and who are not declared dead;
--- the gone nodes
+--       then the others whom it has seen stand still for as long as a lease, and the end of the lease it has seen, in turn
+-- Returns 1 if it is a node, else 0; the nodes whose lease holds, and the ends of their leases in turn; the same of those
+-- whose lease ended and who are not declared dead; the gone nodes
 
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -38,14 +39,18 @@ elseif not redis.call('ZSCORE', gone, incarnation) then
   is_member = 1
 end
 if may_judge and is_member == 1 then
-  for _, node in ipairs(redis.call('ZRANGEBYSCORE', nodes, '-inf', whole(now_ms))) do
-    bury(node)
+  -- Not the lease alone: the clock of a server may be set forward, or another server with another clock take over.
+  for at = 7, #ARGV, 2 do
+    local till = redis.call('ZSCORE', nodes, ARGV[at])
+    if till and till == ARGV[at + 1] and tonumber(till) <= now_ms then
+      bury(ARGV[at])
+    end
   end
   redis.call('ZREMRANGEBYSCORE', gone, '-inf', whole(now_ms - remember_ms))
 end
 return {
   is_member,
-  redis.call('ZRANGEBYSCORE', nodes, '(' .. whole(now_ms), '+inf'),
-  redis.call('ZRANGEBYSCORE', nodes, '-inf', whole(now_ms)),
+  redis.call('ZRANGEBYSCORE', nodes, '(' .. whole(now_ms), '+inf', 'WITHSCORES'),
+  redis.call('ZRANGEBYSCORE', nodes, '-inf', whole(now_ms), 'WITHSCORES'),
   redis.call('ZRANGE', gone, 0, -1),
 }

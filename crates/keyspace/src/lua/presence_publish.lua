@@ -6,19 +6,25 @@
 --       the part as <best><online>, gone in (s), what each device said, devices (put; else empty)
 --       how long ago the last sign of life was (ms)
 --       = to leave the declaration, - to clear it, or the declaration
---       what is believed to be declared, if there is no record; or empty
+--       what is believed to be declared, if there is no record or it has lost something; or empty
 --       versions that may not be gone below: public, own; last seen (s) if the record does not say, or 0
 --       how long pending lasts (ms); how long a record is kept (ms); the number of this call
 --       the number of the first call about this person that was not answered since one was, or 0
+--       what the same process was called before, with commas between: those parts go
+--       the own version that this node has taken in, or 0; how long ago it was declared (ms)
 -- Returns fenced; unknown; absent (and nothing was written) if the part must be there and is not; same, and the
--- versions; or changed, the time (ms), the status before, 1 if they were here before, both as they are now, the record,
--- who is interested
+-- versions; or changed, the time (ms), the status before (none if there was no record), 1 if they were here before, both as
+-- they are now, the record, who is interested
 
 local incarnation, change, must_exist = ARGV[1], ARGV[2], ARGV[3] == '1'
 local summary, patience, said, devices = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local age_ms, declared, believed = tonumber(ARGV[8]), ARGV[9], ARGV[10]
 local floor_v, floor_o, last_seen = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local pending_ms, keep_ms, number, doubted = tonumber(ARGV[14]), tonumber(ARGV[15]), ARGV[16], ARGV[17]
+local former, known, word_age_ms = ARGV[18], tonumber(ARGV[19]), tonumber(ARGV[20])
+
+-- An older word is one that is older by more than a call takes.
+local WORD_SLACK_MS = 5000
 
 local record = load_record(KEYS[1])
 local old = record.parts[incarnation]
@@ -42,12 +48,25 @@ end
 
 local before = glimpse(record)
 if not record.exists then
-  before = { status = 'offline', hidden = false, public = 'offline', print = '', here = false }
+  before = { status = 'none', hidden = false, public = 'offline', print = '', here = false }
 end
 local had_pending, old_declared = record.q > 0, record.d
 local is_changed = #record.wrong > 0
 local sign = math.floor((NOW_MS - age_ms) / 1000)
 local gone = {}
+local is_own, had_own = { [incarnation] = true }, old ~= nil
+for node in string.gmatch(former, '[^,]+') do
+  is_own[node] = true
+  if record.parts[node] then
+    had_own, is_changed = true, true
+    take_out(record, node)
+    table.insert(gone, 'n:' .. node)
+  end
+end
+-- With a part of the own nobody becomes pending by this, which would have to be noted first.
+if (old or change == 'put') and take_out_lost(record, incarnation, gone) then
+  is_changed = true
+end
 if change == 'put' then
   local deadline = NOW_MS - age_ms + tonumber(patience) * 1000
   local text = string.format('%s %.0f %.0f %s %s %s', summary, deadline, sign, patience, said, devices)
@@ -62,30 +81,44 @@ else
   take_out(record, incarnation)
   if change == 'drop' then
     record.a = math.max(record.a, sign)
-  elseif old and not has_parts(record) then
-    record.q = NOW_MS + pending_ms
+    -- They are pending because nobody could say what this node says now: that they went.
+    if is_own[record.y] then
+      record.q = 0
+    end
+  elseif had_own and not has_parts(record) then
+    begin_pending(record, incarnation, pending_ms)
   end
   is_changed = is_changed or old ~= nil
   table.insert(gone, 'n:' .. incarnation)
 end
-if declared == '-' then
-  record.d = nil
+if record.exists and record.o < known then
+  -- A failover lost what was there already, and what was declared may have been among it.
+  record.d = believed ~= '' and believed or nil
+  is_changed, floor_o = true, math.max(floor_o, known + 1)
+end
+if declared ~= '=' and NOW_MS - word_age_ms + WORD_SLACK_MS < record.w then
+  -- They declared something else elsewhere since. Whoever says this does not know that yet, and is told.
+  is_changed = true
 elseif declared ~= '=' then
-  record.d = declared
+  record.d = declared ~= '-' and declared or nil
+  record.w = math.max(record.w, NOW_MS - word_age_ms)
 end
 end_declaration(record)
 is_changed = is_changed or record.d ~= old_declared or had_pending ~= (record.q > 0)
 
 -- An earlier call that was not answered did happen: what it changed is told with this one.
-local unsaid = doubted ~= '0' and record.z and { string.match(record.z, '^(%S+) (%d+) (%l+) ([01])$') } or {}
-if unsaid[1] ~= incarnation or tonumber(unsaid[2]) < tonumber(doubted) then
+local earlier = doubted ~= '0' and record.changes[incarnation] or ''
+local unsaid = { string.match(earlier, '^(%d+) (%l+) ([01]) %d+$') }
+if unsaid[1] and tonumber(unsaid[1]) < tonumber(doubted) then
   unsaid = {}
 end
 local now = nil
 if is_changed then
   now = settle(record, before, floor_v, floor_o)
-  local was_here = unsaid[4] or (before.here and '1' or '0')
-  record.z = string.format('%s %s %s %s', incarnation, number, unsaid[3] or before.status, was_here)
+  local was_here = unsaid[3] or (before.here and '1' or '0')
+  record.changes[incarnation] =
+    string.format('%s %s %s %.0f', number, unsaid[2] or before.status, was_here, NOW_MS)
+  record.r = nil
 else
   now = before
   record.v, record.o = math.max(record.v, floor_v), math.max(record.o, floor_o)
@@ -93,7 +126,7 @@ end
 store(KEYS[1], record, gone, keep_ms)
 show(record, now, before)
 if unsaid[1] then
-  before = { status = unsaid[3], here = unsaid[4] == '1' }
+  before = { status = unsaid[2], here = unsaid[3] == '1' }
 elseif not is_changed then
   return { 'same', whole(record.v), whole(record.o) }
 end

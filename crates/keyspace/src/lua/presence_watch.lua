@@ -2,8 +2,8 @@
 --
 -- KEYS  record, watchers
 -- ARGV  incarnation; for how long it is interested (ms), 0 for not at all; the own version that it knows, 0 for none
--- Returns unknown; same, and in how many ms the first of the other nodes' parts or the pending is due, -1 if there are
--- none; or record, the time (ms), the record
+-- Returns unknown; same, and of each other node's part whose it is and in how many ms it is due (less than 0 if it was);
+-- or record, the time (ms), the record
 
 local incarnation, interest_ms, known = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 if interest_ms > 0 then
@@ -11,17 +11,14 @@ if interest_ms > 0 then
   redis.call('PEXPIRE', KEYS[2], interest_ms)
 end
 if known > 0 and tonumber(redis.call('HGET', KEYS[1], 'o') or 0) == known then
-  local record, remaining = load_record(KEYS[1]), -1
-  for node, part in pairs(record.parts) do
-    local left = math.max(part.deadline - NOW_MS, 0)
-    if node ~= incarnation and (remaining < 0 or left < remaining) then
-      remaining = left
+  local others = {}
+  for node, part in pairs(load_record(KEYS[1]).parts) do
+    if node ~= incarnation then
+      table.insert(others, node)
+      table.insert(others, whole(part.deadline - NOW_MS))
     end
   end
-  if remaining < 0 and record.q > 0 then
-    remaining = math.max(record.q - NOW_MS, 0)
-  end
-  return { 'same', remaining }
+  return { 'same', others }
 end
 local flat = redis.call('HGETALL', KEYS[1])
 if #flat == 0 then

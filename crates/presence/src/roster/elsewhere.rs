@@ -27,6 +27,11 @@ impl Roster {
         self.core.find(user).is_some_and(|slot| self.core.persons[slot].first != NONE)
     }
 
+    /// Until when somebody may come back whose gateway is not believed any more from now on.
+    pub fn pending_end(&self, now: Moment) -> Moment {
+        Moment(now.0.saturating_add(u64::from(self.core.policy.pending.0) * 1000))
+    }
+
     /// Whether a person is known from elsewhere only: somebody else tells of what happens to them.
     pub fn is_others(&self, user: UserId) -> bool {
         self.core.find(user).is_some_and(|slot| self.core.persons[slot].is_others())

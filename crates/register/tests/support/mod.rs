@@ -165,7 +165,16 @@ pub fn part(devices: &[&str]) -> Part {
 }
 
 pub fn update(id: u64, change: Change) -> Update {
-    Update { user: user(id), change, declaration: None, believed: None, floor: (0, 0), last_seen: None }
+    Update {
+        user: user(id),
+        change,
+        declaration: None,
+        declared_ago: Duration::ZERO,
+        believed: None,
+        known: 0,
+        floor: (0, 0),
+        last_seen: None,
+    }
 }
 
 pub fn put(id: u64, devices: &[&str]) -> Update {

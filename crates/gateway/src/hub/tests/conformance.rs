@@ -3,6 +3,7 @@
 //!
 //! Each scene has people of its own. Places are gateways: with one gateway all places are the same.
 
+mod mending;
 mod scenes;
 mod stage;
 mod trouble;

@@ -213,6 +213,24 @@ async fn what_was_missed_of_a_room_is_found_by_comparing() {
     b.hub.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_room_that_the_last_one_here_leaves_is_forgotten_though_they_are_in_it_elsewhere() {
+    let redis = RedisServer::start();
+    let town = Town::at(redis.url()).await;
+    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
+    let (here, there) = (a.connect(1, "pc").await, b.connect(1, "phone").await);
+    here.enter("room:x").await;
+    there.enter("room:x").await;
+    sees_in_room(&here, "room:x", &["1"]).await;
+    until("both devices", || a.hub.rooms.stats(&"room:x".into(), user(1)).clients == 2).await;
+    here.close();
+    until("the room to be forgotten", || a.hub.outside.counters.hub.rooms.get() == 0).await;
+    assert_eq!(a.hub.rooms.stats(&"room:x".into(), user(1)).clients, 0);
+    assert_eq!(there.in_room("room:x").await, ["1"]);
+    a.hub.stop().await;
+    b.hub.stop().await;
+}
+
 fn inbox_of(gate: &Gate) -> String {
     format!("p:in:{}", gate.hub.register().unwrap().node())
 }
