@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::UnixTime;
 use presence::elsewhere::{Elsewhere, PartDevice};
@@ -23,6 +23,8 @@ const NAMES: [&str; 3] = ["gw-a", "gw-b", "gw-c"];
 struct Model {
     exists: bool,
     parts: BTreeMap<usize, Vec<PartDevice>>,
+    /// Nodes that are called otherwise by now, and have not spoken of the person since.
+    renamed: BTreeSet<usize>,
     declaration: Option<Declaration>,
     /// Since the part of this node was the last to go, and nobody knows why.
     pending_by: Option<usize>,
@@ -99,7 +101,11 @@ async fn p3_random_histories_are_as_a_naive_model_has_them(rig: &Rig) {
         for step in 0..STEPS {
             let what = match world.dice.u32(..20) {
                 0 => world.die().await,
-                _ => world.publish().await,
+                1 => world.rejoin().await,
+                _ => {
+                    let node = world.dice.usize(..3);
+                    world.publish(node).await
+                }
             };
             world.compare(&format!("seed {seed}, step {step}: {what}")).await;
         }
@@ -108,10 +114,12 @@ async fn p3_random_histories_are_as_a_naive_model_has_them(rig: &Rig) {
 
 impl World<'_> {
     /// One update by one node.
-    async fn publish(&mut self) -> String {
-        let (node, id) = (self.dice.usize(..3), self.dice.u64(1..=PEOPLE));
+    async fn publish(&mut self, node: usize) -> String {
+        let id = self.dice.u64(1..=PEOPLE);
         let before = self.people[&id].clone();
         let mut after = before.clone();
+        // What it said under its former name goes with whatever it says now.
+        let was_renamed = after.renamed.remove(&node);
         let change = match self.dice.u32(..10) {
             0..6 => {
                 let devices = self.devices();
@@ -141,8 +149,9 @@ impl World<'_> {
         }
         let what = format!("{} {id} {change:?} {declaration:?}", NAMES[node]);
         let is_put = matches!(change, Change::Put(_));
-        let is_same = (&before.parts, &before.declaration, before.pending_by)
-            == (&after.parts, &after.declaration, after.pending_by);
+        let is_same = !was_renamed
+            && (&before.parts, &before.declaration, before.pending_by)
+                == (&after.parts, &after.declaration, after.pending_by);
         let update = Update { declaration: declaration.clone(), ..update(id, change) };
         match publish(&self.nodes[node], update).await {
             Published::Unknown => {
@@ -167,32 +176,55 @@ impl World<'_> {
         what
     }
 
+    /// A node takes another name, and says something before the others have cleared up.
+    async fn rejoin(&mut self) -> String {
+        let node = self.dice.usize(..3);
+        let what = format!("{} joins anew", NAMES[node]);
+        self.nodes[node].rejoin().await.unwrap();
+        for model in self.people.values_mut().filter(|model| model.parts.contains_key(&node)) {
+            model.renamed.insert(node);
+        }
+        for _ in 0..2 {
+            let said = self.publish(node).await;
+            self.compare(&format!("{what}: {said}")).await;
+        }
+        self.clear_up(node, &[0, 1, 2], &what).await;
+        what
+    }
+
     /// A node leaves; the others clear up; it comes back as another.
     async fn die(&mut self) -> String {
         let dead = self.dice.usize(..3);
         let what = format!("{} dies", NAMES[dead]);
         self.nodes[dead].leave().await.unwrap();
-        for (number, node) in self.nodes.iter().enumerate() {
-            if number == dead {
-                continue;
-            }
-            // All of them know by now who is left to own what.
-            node.renew("{}").await.unwrap();
-            for (user, outcome) in node.reap(100).await.unwrap() {
-                let before = self.people[&user.get()].clone();
-                let mut after = before.clone();
-                assert!(after.parts.remove(&dead).is_some(), "{what}");
-                after.pending_by = after.parts.is_empty().then_some(dead);
-                check(&outcome, &before, &mut after, &what);
-                self.people.insert(user.get(), after);
-            }
-        }
+        let others: Vec<usize> = (0..3).filter(|number| *number != dead).collect();
+        self.clear_up(dead, &others, &what).await;
         assert!(self.people.values().all(|model| !model.parts.contains_key(&dead)), "{what}");
         self.nodes[dead].rejoin().await.unwrap();
         for node in &self.nodes {
             node.renew("{}").await.unwrap();
         }
         what
+    }
+
+    /// What a node said under the name that it had is cleared up by these.
+    async fn clear_up(&mut self, gone: usize, by: &[usize], what: &str) {
+        for node in by {
+            // All of them know by then who is left to own what.
+            self.nodes[*node].renew("{}").await.unwrap();
+        }
+        for node in by {
+            for (user, outcome) in self.nodes[*node].reap(100).await.unwrap() {
+                let before = self.people[&user.get()].clone();
+                let mut after = before.clone();
+                after.renamed.remove(&gone);
+                assert!(after.parts.remove(&gone).is_some(), "{what}");
+                after.pending_by = after.parts.is_empty().then_some(gone);
+                check(&outcome, &before, &mut after, what);
+                self.people.insert(user.get(), after);
+            }
+        }
+        assert!(self.people.values().all(|model| model.renamed.is_empty()), "{what}");
     }
 
     fn devices(&mut self) -> Vec<PartDevice> {
