@@ -38,6 +38,11 @@ impl Turn {
         Turn { lease: Some(Lease::new(redis, key.to_owned(), holder.to_owned(), length)) }
     }
 
+    /// Whether nobody else takes it.
+    pub fn is_alone(&self) -> bool {
+        self.lease.is_none()
+    }
+
     /// Whether it is surely ours right now.
     pub fn is_ours(&self) -> bool {
         self.lease.as_ref().is_none_or(Lease::is_held)

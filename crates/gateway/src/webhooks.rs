@@ -62,6 +62,9 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 const AT_ONCE_MAX: usize = 16;
 /// Messages that wait in memory.
 const WAITING_MAX: usize = 10_000;
+/// How long a message is held where several gateways write: longer than a gateway lets a row wait, writes it, and it is
+/// found here.
+const HOLD: Duration = Duration::from_secs(2);
 /// Messages that are read at once.
 const READ_MAX: usize = 1_000;
 
@@ -128,7 +131,8 @@ impl Webhooks {
                 place
             }
         };
-        let pace = Pace { at_once_max: AT_ONCE_MAX, waiting_max: WAITING_MAX, give_up: settings.give_up };
+        let (give_up, hold) = (settings.give_up, Duration::ZERO);
+        let pace = Pace { at_once_max: AT_ONCE_MAX, waiting_max: WAITING_MAX, give_up, hold };
         let line = Line::behind(place.0, pace, clock.now_ms());
         let (sending, turn) = (JoinSet::new(), Arc::new(Turn::alone()));
         Ok(Webhooks { people, counters, clock, receiver, pace, line, kept: place.0, sending, turn })
@@ -136,7 +140,9 @@ impl Webhooks {
 
     /// The same, as one of many on the same database: it tells in its turn.
     pub fn in_turn(self, turn: Arc<Turn>) -> Webhooks {
-        Webhooks { turn, ..self }
+        let hold = if turn.is_alone() { Duration::ZERO } else { HOLD };
+        // The line is made anew with each turn.
+        Webhooks { turn, pace: Pace { hold, ..self.pace }, ..self }
     }
 
     /// Forgets the place in the history where webhooks are off, so that nothing is kept for them.
@@ -275,7 +281,8 @@ impl Webhooks {
         match self.people.occurrences_after(after, Kinds::ComingsAndGoings, limit as u32).await {
             Ok(found) => {
                 let is_more = found.len() == limit;
-                found.into_iter().filter_map(letter_of).for_each(|letter| self.line.add(letter));
+                let now_ms = self.clock.now_ms();
+                found.into_iter().filter_map(letter_of).for_each(|letter| self.line.add(letter, now_ms));
                 is_more
             }
             Err(error) => {

@@ -107,6 +107,11 @@ pub struct Outcome {
     pub arrived: bool,
     /// They were here or pending before, and are not now.
     pub left: bool,
+    /// Redis had no record of them: it is the first time, or it lost its data.
+    pub is_first: bool,
+    /// When that was, by the clock of Redis, in milliseconds: the changes of one person are in the order of it, whichever
+    /// nodes made them.
+    pub at_ms: u64,
 }
 
 /// What is known of somebody in whom this node is interested from now on.

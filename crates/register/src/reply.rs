@@ -82,14 +82,17 @@ impl Reader {
             }
             "changed" => {
                 let now_ms = take(&mut words)?;
-                let from = status(take(&mut words)?)?;
+                let before: String = take(&mut words)?;
+                let is_first = before == NO_RECORD;
+                let from = if is_first { Status::Offline } else { status(before)? };
                 let was_here: bool = take(&mut words)?;
                 let to = status(take(&mut words)?)?;
                 let is_here: bool = take(&mut words)?;
                 let news = self.news(user, now_ms, &mut words)?;
                 let record = self.record(user, &news.fields, now_ms);
                 let (arrived, left) = (!was_here && is_here, was_here && !is_here);
-                Said::Changed(Box::new(Outcome { record, from, to, arrived, left }), news)
+                let outcome = Outcome { record, from, to, arrived, left, is_first, at_ms: now_ms };
+                Said::Changed(Box::new(outcome), news)
             }
             _ => return Err(unexpected()),
         })
@@ -212,6 +215,9 @@ pub(crate) fn pairs(flat: Vec<Vec<u8>>) -> Fields {
     }
     pairs
 }
+
+/// The status of whom there is no record of.
+const NO_RECORD: &str = "none";
 
 fn status(name: String) -> Result<Status, Trouble> {
     Status::from_name(&name).ok_or_else(unexpected)

@@ -97,6 +97,8 @@ pub(super) struct Known {
     pub(super) public_version: u64,
     /// The register has answered.
     pub(super) is_answered: bool,
+    /// Something may have been missed since they were last asked about: an answer that is on its way may be too old.
+    pub(super) is_missed: bool,
     pub(super) remotes: Vec<Remote>,
 }
 
@@ -275,6 +277,23 @@ impl Book {
         self.doubles.remove(&user);
     }
 
+    /// Something may have been missed of everybody: each is asked about again, at the latest when it is their turn.
+    pub(super) fn ask_all_again(&mut self, mut turn: impl FnMut() -> Moment) {
+        for (user, known) in &mut self.known {
+            known.is_missed = true;
+            self.asking.bring_forward(*user, turn());
+        }
+    }
+
+    /// When somebody is asked about next.
+    pub(super) fn ask_at(&mut self, user: UserId, at: Moment) {
+        match self.known.get(&user) {
+            Some(known) if known.is_missed => self.asking.bring_forward(user, at),
+            Some(_) => self.asking.put(user, at),
+            None => {}
+        }
+    }
+
     /// Whether what is known of somebody is up to date.
     pub(crate) fn is_current(&self, user: UserId) -> bool {
         self.known.get(&user).is_some_and(|known| known.is_answered)
@@ -351,6 +370,20 @@ mod tests {
             (book.refresh.take_due(Moment(u64::MAX)), book.asking.take_due(Moment(u64::MAX))),
             (None, None)
         );
+    }
+
+    /// A gap is told while a question is on its way: the answer may be from before it.
+    #[test]
+    fn an_answer_from_before_a_gap_does_not_put_off_the_question_after_it() {
+        let mut book = Book::default();
+        book.begin_asking(user(1), Moment(0));
+        book.ask_at(user(1), Moment(5_000));
+        book.ask_all_again(|| Moment(100));
+        book.ask_at(user(1), Moment(60_000));
+        assert_eq!(book.asking.take_due(Moment(100)), Some(user(1)));
+        book.known.get_mut(&user(1)).unwrap().is_missed = false;
+        book.ask_at(user(1), Moment(60_000));
+        assert_eq!(book.asking.take_due(Moment(59_999)), None);
     }
 
     #[test]

@@ -96,6 +96,10 @@ impl Hub {
             for (taken, answer) in batch.into_iter().zip(answers) {
                 all_done &= self.settle_published(sharing, taken, answer.ok());
             }
+            if sharing.register.node() != name {
+                // This was published under the name before, whose parts go.
+                self.tell_all_again();
+            }
             counters.marked.set(self.shards().map(|shard| shard.lock().marked()).sum());
             if !all_done {
                 counters.flush_failures.increment();
@@ -143,9 +147,13 @@ impl Hub {
             Change::Drop { .. } | Change::Behind => book.untold(user),
         }
         let after = match outcome {
-            Some(outcome) => {
+            Some(mut outcome) => {
+                if outcome.is_first && was_told {
+                    // Redis lost its data, and they were here all the while: nobody came, and nothing changed.
+                    (outcome.arrived, outcome.from) = (false, outcome.to);
+                }
                 let cause = mark.map_or((Cause::Heartbeat, None), |mark| (mark.cause, mark.device));
-                self.outside.keep_outcome(now, &outcome, cause);
+                self.outside.keep_outcome(&outcome, cause);
                 // Sessions without a connection are nobody's in `people`, and are asked about all the same.
                 if shard.roster.has_part(user) {
                     shard.begin_asking(now, user);

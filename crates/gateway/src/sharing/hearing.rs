@@ -156,7 +156,7 @@ impl Shard {
         };
         // Somebody at whom nothing was heard is asked about soon.
         let at = if known.is_answered { at } else { after(now, Duration::from_secs(1)).min(at) };
-        book.asking.put(user, at);
+        book.ask_at(user, at);
     }
 }
 

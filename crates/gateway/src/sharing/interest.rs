@@ -157,9 +157,7 @@ impl Hub {
         let mut place = 0;
         for shard in self.shards() {
             if let Some(book) = &mut shard.lock().book {
-                for user in book.known.keys().copied().collect::<Vec<UserId>>() {
-                    book.asking.bring_forward(user, in_turn(now, &mut place));
-                }
+                book.ask_all_again(|| in_turn(now, &mut place));
             }
         }
     }
@@ -192,8 +190,9 @@ impl Shard {
             && let Some(user) = book.asking.take_due(now)
         {
             let is_wanted = self.people.contains_key(&user) || self.roster.has_part(user);
-            match book.known.get(&user) {
+            match book.known.get_mut(&user) {
                 Some(known) if is_wanted => {
+                    known.is_missed = false;
                     users.push((user, known.version));
                     // If the answer gets lost, it is asked again.
                     book.asking.put(user, after(now, RETRY * 5));

@@ -2,7 +2,7 @@
 
 use domain::UserId;
 use people::{Occurrence, OccurrenceKind};
-use presence::{Cause, DeviceId, Moment, Remembered};
+use presence::{Cause, DeviceId, Remembered};
 use register::{Outcome, Record};
 use std::sync::atomic::Ordering;
 
@@ -10,16 +10,11 @@ use crate::hub::shard::{Outside, Shard};
 
 impl Outside {
     /// Writes down a change that this gateway made.
-    pub(super) fn keep_outcome(
-        &self,
-        now: Moment,
-        outcome: &Outcome,
-        (cause, device): (Cause, Option<DeviceId>),
-    ) {
+    pub(super) fn keep_outcome(&self, outcome: &Outcome, (cause, device): (Cause, Option<DeviceId>)) {
         let user = outcome.record.user;
         let record = |kind| {
             let (cause, device) = (Some(cause), device.clone());
-            self.keeper.record(Occurrence { user, at_ms: now.0, kind, cause, device });
+            self.keeper.record(Occurrence { user, at_ms: outcome.at_ms, kind, cause, device });
         };
         if outcome.arrived {
             record(OccurrenceKind::Arrived);

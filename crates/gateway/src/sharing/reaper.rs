@@ -34,7 +34,7 @@ impl Hub {
             (Status::Pending, _) => Cause::PendingOver,
             _ => Cause::Silence,
         };
-        self.outside.keep_outcome(now, &outcome, (cause, None));
+        self.outside.keep_outcome(&outcome, (cause, None));
         let user = outcome.record.user;
         let after = self.shard(user).hear(now, outcome.record, &self.outside);
         self.finish(after);

@@ -13,8 +13,8 @@
 --       what the same process was called before, with commas between: those parts go
 --       the own version that this node has taken in, or 0; how long ago it was declared (ms)
 -- Returns fenced; unknown; absent (and nothing was written) if the part must be there and is not; same, and the
--- versions; or changed, the time (ms), the status before, 1 if they were here before, both as they are now, the record,
--- who is interested
+-- versions; or changed, the time (ms), the status before (none if there was no record), 1 if they were here before, both as
+-- they are now, the record, who is interested
 
 local incarnation, change, must_exist = ARGV[1], ARGV[2], ARGV[3] == '1'
 local summary, patience, said, devices = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
@@ -48,7 +48,7 @@ end
 
 local before = glimpse(record)
 if not record.exists then
-  before = { status = 'offline', hidden = false, public = 'offline', print = '', here = false }
+  before = { status = 'none', hidden = false, public = 'offline', print = '', here = false }
 end
 local had_pending, old_declared = record.q > 0, record.d
 local is_changed = #record.wrong > 0

@@ -46,6 +46,38 @@ async fn who_is_here_and_was_taken_out_of_the_register_is_published_again() {
     stage.end().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p15_when_redis_loses_its_data_nobody_comes_again() {
+    let mut stage = Stage::new(Kind::Single).await;
+    let [one, two] = stage.circle().await;
+    let mut watcher = stage.connect(0, one, "a").await;
+    let other = stage.connect(1, two, "a").await;
+    sees(&mut watcher, two, "online").await;
+    stage.settled().await;
+    stage.redis(&["FLUSHALL"]).await;
+    let server = stage.server();
+    until("they are published again", || {
+        other.hub.heard(other.conn);
+        tokio::task::block_in_place(|| server.cli(&["EXISTS", &record(two)])).trim() == "1"
+    })
+    .await;
+    other.close();
+    sees(&mut watcher, two, "offline").await;
+    let mut kinds = Vec::new();
+    for _ in 0..500 {
+        stage.write_down().await;
+        let history = stage.people.history(user(two), None, 20).await.unwrap();
+        kinds = history.iter().map(|one| one.occurrence.kind).collect();
+        if kinds.contains(&people::OccurrenceKind::Left) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert_eq!(kinds.len(), 4, "they came and went, and changed twice by it: {kinds:?}");
+    drop(watcher);
+    stage.end().await;
+}
+
 /// The last sign of life of who is here is written now and then, as the register's version of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p11_the_last_sign_of_life_is_written_while_people_are_here() {
