@@ -23,8 +23,8 @@ local floor_v, floor_o, last_seen = tonumber(ARGV[11]), tonumber(ARGV[12]), tonu
 local pending_ms, keep_ms, number, doubted = tonumber(ARGV[14]), tonumber(ARGV[15]), ARGV[16], ARGV[17]
 local former, known, word_age_ms = ARGV[18], tonumber(ARGV[19]), tonumber(ARGV[20])
 
--- An older word is one that is older by more than a call takes.
-local WORD_SLACK_MS = 5000
+-- A word that is older than a call takes may have been overtaken. A fresh one never was, whatever clocks were set.
+local WORD_FRESH_MS = 5000
 
 local record = load_record(KEYS[1])
 local old = record.parts[incarnation]
@@ -96,12 +96,12 @@ if record.exists and record.o < known then
   record.d = believed ~= '' and believed or nil
   is_changed, floor_o = true, math.max(floor_o, known + 1)
 end
-if declared ~= '=' and NOW_MS - word_age_ms + WORD_SLACK_MS < record.w then
+if declared ~= '=' and word_age_ms > WORD_FRESH_MS and NOW_MS - word_age_ms + WORD_FRESH_MS < record.w then
   -- They declared something else elsewhere since. Whoever says this does not know that yet, and is told.
   is_changed = true
 elseif declared ~= '=' then
   record.d = declared ~= '-' and declared or nil
-  record.w = math.max(record.w, NOW_MS - word_age_ms)
+  record.w = NOW_MS - word_age_ms
 end
 end_declaration(record)
 is_changed = is_changed or record.d ~= old_declared or had_pending ~= (record.q > 0)

@@ -53,7 +53,7 @@ elseif not last and kind == 'pending' and record.q > 0 then
   record.q = 0
 elseif not last then
   local who, done, status, here, at = string.match(record.r or '', '^(%S+) (%S+) (%l+) ([01]) (%d+)$')
-  if done == what and who ~= reaper and NOW_MS - tonumber(at) < SAID_WITHIN_MS then
+  if done == what and who ~= reaper and math.abs(NOW_MS - tonumber(at)) < SAID_WITHIN_MS then
     return { 'wait' }
   end
   -- It is still due, so whoever cleared it up may have died before it could say what changed.

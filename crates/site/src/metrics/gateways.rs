@@ -86,7 +86,8 @@ fn cleared_up(register: &RegisterCounters, page: &mut Page) {
         .with(&[("why", "gone")], register.reaped_gone.get())
         .with(&[("why", "late")], register.reaped_late.get())
         .with(&[("why", "pending")], register.reaped_pending.get())
-        .with(&[("why", "retold")], register.retold.get());
+        .with(&[("why", "retold")], register.retold.get())
+        .with(&[("why", "lost")], register.found_lost.get());
 }
 
 fn shared(sharing: &SharingCounters, page: &mut Page) {
