@@ -186,6 +186,8 @@ fn told(ground: &mut Ground, sizes: &Sizes) -> Result<Latencies, LoadError> {
 fn raw(ground: &mut Ground, sizes: &Sizes, found: &mut PresenceRedis) -> Result<(), LoadError> {
     let people = f64::from(sizes.sessions / 2);
     let mut recordings: Vec<Recording> = Vec::new();
+    // Whatever they said last, each of the two rounds is a change for everybody.
+    ground.everybody(Mood::of_round(1))?;
     for round in 0..2 {
         let recorder = Recorder::start(ground.redis().port())?;
         ground.everybody(Mood::of_round(round))?;
