@@ -122,6 +122,7 @@ fn shared(sharing: &SharingCounters, page: &mut Page) {
     .with(&[("what", "gap")], sharing.gaps.get())
     .with(&[("what", "rejoin")], sharing.rejoins.get())
     .with(&[("what", "lost")], sharing.lost.get())
+    .with(&[("what", "mended")], sharing.mended.get())
     .with(&[("what", "unanswered")], sharing.unanswered.get());
 }
 
