@@ -11,11 +11,14 @@ TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 TEST_JOBS ?= $(shell nproc)
 # How many people there are under `make load`. Each is an open file, of the server and of the test.
 LOAD_SESSIONS ?= 15000
+# How many people there are under `make gateways`, and for how long things break.
+GATEWAYS_PEOPLE ?= 3000
+GATEWAYS_S ?= 300
 # How long each fuzz target runs under `make fuzz`.
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test chaos load lint bench fuzz deb toolchain compiler
+.PHONY: help run test chaos load gateways lint bench fuzz deb toolchain compiler
 
 help: ## list what can be made
 	@echo "make TARGET"
@@ -35,6 +38,9 @@ chaos: compiler ## kill servers at random while clients announce, and check ever
 
 load: compiler ## many people at once: reconnect storm, churn, kill and restart (LOAD_SESSIONS=15000)
 	LOAD_SESSIONS=$(LOAD_SESSIONS) cargo test --release --package rollcall --test crowd -- --nocapture --test-threads=1
+
+gateways: compiler ## three gateways, thousands of people, everything breaking: is what is shown true? (GATEWAYS_S=300, ROLLCALL_SEED=N)
+	LOAD_SESSIONS=$(GATEWAYS_PEOPLE) GATEWAYS_S=$(GATEWAYS_S) cargo test --release --package rollcall --test many_gateways -- --nocapture --test-threads=1 random_history
 
 lint: compiler ## check format and lints
 	cargo fmt --all --check

@@ -19,15 +19,17 @@ use std::time::Duration;
 use domain::UserId;
 use people::{People, PeopleChange, PeopleError};
 use presence::{Declaration, DeviceId, Input, Privacy};
+use register::Message;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
+use crate::between::Errand;
 use crate::feed::{self, IdText, PublicText};
 use crate::hub::{CHOOSING, CommandError, ConnRef, Hub, raw};
 use crate::outbox::FeedUser;
 use crate::rooms::{self, Recipient, RoomName};
-use crate::typing::{Admitted, Target};
+use crate::typing::{Admitted, Said, Target};
 use crate::watch::Request;
 use arguments::{
     AppStateArguments, DeviceArguments, PrivacyArguments, StatusArguments, TypingArguments, UsersArguments,
@@ -39,7 +41,7 @@ const STATUS_USERS_MAX: usize = 1_000;
 const DATABASE_TIME: Duration = Duration::from_secs(4);
 
 /// Connections that are told of somebody who types in a room. In a larger room nobody is.
-const TYPING_RECIPIENTS_MAX: usize = 500;
+pub(crate) const TYPING_RECIPIENTS_MAX: usize = 500;
 
 type Answer = Result<Box<RawValue>, CommandError>;
 
@@ -81,6 +83,9 @@ impl Hub {
     async fn get_status(&self, conn: ConnRef, asked: UsersArguments) -> Answer {
         let users = asked.users(STATUS_USERS_MAX)?;
         let found = in_time(self.people.sights(conn.user, &users)).await?;
+        let is_unknown = |user: &UserId| !self.shard(*user).is_current(*user);
+        let unknown: Vec<UserId> = users.iter().copied().filter(is_unknown).collect();
+        let elsewhere = self.look_elsewhere(&unknown).await;
         let now = self.now();
         let mut seen = Vec::with_capacity(found.len());
         for somebody in found {
@@ -88,7 +93,11 @@ impl Hub {
             let mut shard = self.shard(user);
             seen.push(if user == conn.user {
                 shard.own(user)
-            } else if !somebody.sight.status || shard.knows(user) {
+            } else if !somebody.sight.status || shard.is_current(user) {
+                shard.seen(now, user, somebody.sight)
+            } else if let Some(view) = elsewhere.get(&user) {
+                PublicText::of(view, now.seconds()).seen(view, somebody.sight)
+            } else if shard.knows(user) {
                 shard.seen(now, user, somebody.sight)
             } else {
                 let last = self.outside.keeper.newest(user, somebody.last);
@@ -151,11 +160,17 @@ impl Hub {
     fn sign_out(&self, conn: ConnRef, asked: &DeviceArguments) -> Answer {
         let device =
             DeviceId::new(&asked.device).ok_or(CommandError::BadRequest("no such name of a device"))?;
-        let is_known =
-            self.shard(conn.user).roster.sessions(conn.user).any(|session| session.device == device);
+        let is_known = {
+            let shard = self.shard(conn.user);
+            let is_here = shard.roster.sessions(conn.user).any(|session| session.device == device);
+            is_here || shard.roster.own_view(conn.user).devices.iter().any(|known| known.id == device)
+        };
         if !is_known {
             return Err(CommandError::NotAvailable);
         }
+        // The same device may be at several gateways.
+        let message = Message::SignOut { user: conn.user, device: device.clone() };
+        self.say(Errand::WhereverIs(conn.user, message));
         self.tell(conn.user, Input::SignOut { device });
         done()
     }
@@ -203,7 +218,12 @@ impl Hub {
             Admitted::Full => return Err(CommandError::TooManyRequests),
             Admitted::PassOn => {}
         }
-        self.typing.begin(conn.user, target.clone(), recipients, now, lasts);
+        let nodes = match &target {
+            Target::Person(_) => Vec::new(),
+            Target::Room(name) => self.rooms.nodes_of(name),
+        };
+        let said = Said { from: conn.user, target: target.clone(), now, lasts, nodes: Some(nodes) };
+        self.typing.begin(said, recipients);
         // Whoever hid meanwhile was silenced before there was anything to silence.
         if !self.may_type(conn, &target).unwrap_or(false) {
             self.typing.end(conn.user, &target);
@@ -228,7 +248,7 @@ impl Hub {
         }
     }
 
-    fn connections_of(&self, user: UserId) -> Vec<Recipient> {
+    pub(crate) fn connections_of(&self, user: UserId) -> Vec<Recipient> {
         let shard = self.shard(user);
         let connections =
             shard.people.get(&user).map(|person| person.connections.as_slice()).unwrap_or_default();

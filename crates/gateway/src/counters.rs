@@ -286,6 +286,66 @@ pub struct HubCounters {
     pub falsely_online: Level,
 }
 
+/// What gateways tell each other beside records of people.
+#[derive(Debug, Default)]
+pub struct BetweenCounters {
+    /// Messages sent to other gateways.
+    pub messages_sent: Counter,
+    /// Messages that could not be sent.
+    pub messages_failed: Counter,
+    /// Messages that wait to be sent.
+    pub messages_waiting: Level,
+    /// Messages dropped because too many waited.
+    pub messages_dropped: Counter,
+    /// Messages heard from other gateways.
+    pub messages_heard: Counter,
+    /// Parts of rooms that were written.
+    pub rooms_written: Counter,
+    /// Parts of rooms of other gateways that were read.
+    pub rooms_read: Counter,
+    /// Times that something about a room was missing.
+    pub room_gaps: Counter,
+    /// Times that rooms could not be shared, and were tried again.
+    pub room_failures: Counter,
+}
+
+/// What is told to other gateways, and by them.
+#[derive(Debug, Default)]
+pub struct SharingCounters {
+    /// People who changed and are not published yet.
+    pub marked: Level,
+    /// People about whom the register is asked.
+    pub known: Level,
+    /// Batches that were published.
+    pub flushes: Counter,
+    /// Those that were not published as a whole; the rest is published again.
+    pub flush_failures: Counter,
+    /// How long batches took.
+    pub flush_seconds: Histogram,
+    /// Publications that told only of a new sign of life.
+    pub refreshes: Counter,
+    /// People about whom the register was asked again, in turn.
+    pub asked_again: Counter,
+    /// Records that were taken in.
+    pub applied: Counter,
+    /// Records that were not newer than what was known.
+    pub stale: Counter,
+    /// Records of people in whom nobody here is interested any more.
+    pub unwanted: Counter,
+    /// People of whom what was known from elsewhere became too old to be believed.
+    pub lost: Counter,
+    /// People who are here and whom the register did not have any more: they were published again.
+    pub mended: Counter,
+    /// Times that people were shown as they were known here, since the register did not answer in time.
+    pub unanswered: Counter,
+    /// Times that the register could not be reached any more.
+    pub outages: Counter,
+    /// Times that this gateway was taken for dead and joined anew.
+    pub rejoins: Counter,
+    /// Times that something may have been missed.
+    pub gaps: Counter,
+}
+
 /// What webhooks do.
 #[derive(Debug, Default)]
 pub struct WebhookCounters {
@@ -312,8 +372,12 @@ pub struct GatewayCounters {
     pub sessions: SessionCounters,
     /// People.
     pub hub: HubCounters,
+    /// Other gateways.
+    pub sharing: SharingCounters,
     /// Webhooks.
     pub webhooks: WebhookCounters,
+    /// What gateways tell each other.
+    pub between: BetweenCounters,
 }
 
 /// Counts by a name out of a list that is fixed elsewhere, such as the causes of `presence`.

@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::clock::Clock;
+use keyspace::Redis;
+use keyspace::keys::gateways;
 use parking_lot::Mutex;
 use people::People;
 use presence::Policy;
+use register::Register;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -14,8 +17,10 @@ use crate::counters::GatewayCounters;
 use crate::door::{Behind, Door};
 use crate::hub::{Hub, HubError, HubParts, HubSettings};
 use crate::settings::GatewaySettings;
+use crate::sharing::SharingSettings;
 use crate::token::{TokenError, Tokens};
 use crate::traffic::TrafficCounts;
+use crate::turn::Turn;
 use crate::webhooks::{WebhookError, Webhooks};
 
 /// How long the end may take once everybody was sent away: a database that does not answer does not hold it up for ever.
@@ -23,6 +28,9 @@ const STOP_MAX: Duration = Duration::from_secs(20);
 
 /// How long to wait before the database is asked again.
 const CATCH_UP_PAUSE: Duration = Duration::from_secs(1);
+
+/// Longer than from one shortening of the history to the next, so that one gateway keeps at it.
+const PRUNING_TURN_LENGTH: Duration = Duration::from_secs(180);
 
 /// What a gateway stands on.
 pub struct GatewayParts {
@@ -38,6 +46,26 @@ pub struct GatewayParts {
     pub settings: GatewaySettings,
     /// Spreads pings and samples.
     pub seed: u64,
+    /// What makes it one of many; none if it is alone.
+    pub shared: Option<SharedParts>,
+}
+
+/// What a gateway needs to be one of many.
+pub struct SharedParts {
+    /// The book that all gateways share.
+    pub register: Arc<Register>,
+    /// Where it is.
+    pub redis: Redis,
+    /// This process, by a name that no other ever has.
+    pub process: String,
+    /// After this long without a word a gateway is taken for dead.
+    pub lease: Duration,
+}
+
+impl SharedParts {
+    fn turn(&self, key: &str, length: Duration) -> Turn {
+        Turn::among_many(self.redis.clone(), key, &self.process, length)
+    }
 }
 
 /// Why the gateway does not start.
@@ -66,14 +94,17 @@ pub struct Gateway {
     pub counters: Arc<GatewayCounters>,
     stop: watch::Sender<bool>,
     tasks: Mutex<JoinSet<()>>,
-    /// Until [`Gateway::begin_alone`].
+    /// Until it may tell: [`Gateway::begin_alone`].
     later: Mutex<Option<Later>>,
+    is_shared: bool,
 }
 
 /// What must not run while another process has the people.
 struct Later {
     people: People,
     webhooks: Option<Webhooks>,
+    /// Whose turn it is to tell; none where nobody else can.
+    turn: Option<Arc<Turn>>,
 }
 
 impl Gateway {
@@ -90,7 +121,7 @@ impl Gateway {
     /// Opens what it needs. Nobody is told, moved or written down by it before it begins: another process may still have
     /// all the people.
     pub async fn open(parts: GatewayParts) -> Result<Arc<Gateway>, GatewayError> {
-        let GatewayParts { people, clock, traffic, policy, settings, seed } = parts;
+        let GatewayParts { people, clock, traffic, policy, settings, seed, shared } = parts;
         let counters = Arc::new(GatewayCounters::default());
         let tokens = Arc::new(Tokens::load(settings.tokens.clone(), Arc::clone(&clock))?);
         let webhooks = match &settings.webhook {
@@ -100,7 +131,23 @@ impl Gateway {
             }
             None => None,
         };
-        let hub_settings = HubSettings { policy, people: settings.people, batch: settings.connections.batch };
+        let turn = shared.as_ref().map(|shared| Arc::new(shared.turn(gateways::WEBHOOKS_TURN, shared.lease)));
+        let webhooks = match (webhooks, &turn) {
+            (Some(webhooks), Some(turn)) => Some(webhooks.in_turn(Arc::clone(turn))),
+            (webhooks, _) => webhooks,
+        };
+        let pruning = shared
+            .as_ref()
+            .map_or_else(Turn::alone, |shared| shared.turn(gateways::PRUNING_TURN, PRUNING_TURN_LENGTH));
+        let hub_settings = HubSettings {
+            policy,
+            people: settings.people,
+            batch: settings.connections.batch,
+            sharing: SharingSettings {
+                renew: shared.as_ref().map_or(Duration::from_secs(2), |shared| shared.lease / 5),
+                ..SharingSettings::default()
+            },
+        };
         let hub = Hub::open(HubParts {
             people: people.clone(),
             clock: Arc::clone(&clock),
@@ -108,6 +155,9 @@ impl Gateway {
             counters: Arc::clone(&counters),
             traffic,
             seed,
+            pruning,
+            register: shared.as_ref().map(|shared| Arc::clone(&shared.register)),
+            redis: shared.as_ref().map(|shared| shared.redis.clone()),
         })
         .await?;
         let behind = Behind {
@@ -118,8 +168,9 @@ impl Gateway {
         };
         let door = Door::new(&settings, behind);
         let (stop, tasks) = (watch::Sender::new(false), Mutex::default());
-        let later = Mutex::new(Some(Later { people, webhooks }));
-        Ok(Arc::new(Gateway { hub, door, tokens, counters, stop, tasks, later }))
+        let later = Mutex::new(Some(Later { people, webhooks, turn }));
+        let is_shared = shared.is_some();
+        Ok(Arc::new(Gateway { hub, door, tokens, counters, stop, tasks, later, is_shared }))
     }
 
     /// From now on people may come. Those who were here have been restored before ([`Hub::restore`]).
@@ -127,30 +178,41 @@ impl Gateway {
         self.hub.begin();
         let (followed, stopped) = (Arc::clone(&self.tokens), self.stop.subscribe());
         self.tasks.lock().spawn(async move { followed.follow(stopped).await });
+        // Among many there is a turn for it, also between two processes of one node.
+        if self.is_shared() {
+            self.begin_telling();
+        }
     }
 
     /// No other process has people of the same database any more. If one had (`after_another`), what it wrote last is
-    /// read; from now on, whoever is to be told is told by this one.
+    /// read; from now on, whoever is to be told is told by this one. One of many has learned of it all otherwise.
     pub fn begin_alone(&self, after_another: bool) {
-        let Some(Later { people, webhooks }) = self.later.lock().take() else { return };
-        let mut tasks = self.tasks.lock();
-        match webhooks {
-            Some(webhooks) => drop(tasks.spawn(webhooks.run(self.stop.subscribe()))),
-            // Otherwise the history would be kept for whoever is no longer told.
-            None => drop(tasks.spawn(async move {
-                if let Err(error) = Webhooks::forget(&people).await {
-                    tracing::warn!(%error, "the history is kept for webhooks, which are off, until the next start");
-                }
-            })),
+        if self.is_shared() {
+            return;
         }
+        self.begin_telling();
         if after_another {
             let (hub, mut stopped) = (Arc::clone(&self.hub), self.stop.subscribe());
-            tasks.spawn(async move {
+            self.tasks.lock().spawn(async move {
                 tokio::select! {
                     () = catch_up(&hub) => {}
                     _ = stopped.wait_for(|stopped| *stopped) => {}
                 }
             });
+        }
+    }
+
+    /// Whether it is one of many.
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    fn begin_telling(&self) {
+        let Some(Later { people, webhooks, turn }) = self.later.lock().take() else { return };
+        let mut tasks = self.tasks.lock();
+        match webhooks {
+            Some(webhooks) => drop(tasks.spawn(webhooks.run(self.stop.subscribe()))),
+            None => drop(tasks.spawn(async move { forget_webhooks(&people, turn.as_deref()).await })),
         }
     }
 
@@ -171,6 +233,21 @@ impl Gateway {
         let mut tasks = std::mem::take(&mut *self.tasks.lock());
         // Those that do not end in time are dropped with the list of them.
         let _ = tokio::time::timeout(STOP_MAX, async { while tasks.join_next().await.is_some() {} }).await;
+    }
+}
+
+/// Where webhooks are off, the history would be kept for whoever is no longer told. Unless another gateway tells.
+async fn forget_webhooks(people: &People, turn: Option<&Turn>) {
+    if let Some(turn) = turn
+        && !turn.take().await
+    {
+        return;
+    }
+    if let Err(error) = Webhooks::forget(people).await {
+        tracing::warn!(%error, "the history is kept for webhooks, which are off, until the next start");
+    }
+    if let Some(turn) = turn {
+        turn.give_back().await;
     }
 }
 

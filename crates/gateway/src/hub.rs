@@ -33,15 +33,17 @@ pub(crate) mod shard;
 pub(crate) mod table;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use domain::clock::Clock;
 use domain::{UnixTime, UserId};
+use keyspace::Redis;
 use parking_lot::{Mutex, MutexGuard};
 use people::{Follower, People};
 use presence::{ConnId, Goodbye, Hello, Input, Moment, Policy};
+use register::Register;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -50,7 +52,9 @@ use crate::outbox::Outbox;
 use crate::protocol::ClientInfo;
 use crate::rooms::{self, Entrant, RoomName, Rooms};
 use crate::settings::PeopleSettings;
+use crate::sharing::SharingSettings;
 use crate::traffic::TrafficCounts;
+use crate::turn::Turn;
 use crate::typing::Typing;
 use crate::watch::{Connect, Request};
 use person::client_name;
@@ -75,6 +79,8 @@ pub struct HubSettings {
     pub people: PeopleSettings,
     /// Comings and goings in rooms are put together for this long.
     pub batch: Duration,
+    /// When other gateways are told and asked.
+    pub sharing: SharingSettings,
 }
 
 impl Default for HubSettings {
@@ -83,6 +89,7 @@ impl Default for HubSettings {
             policy: Policy::default(),
             people: PeopleSettings::default(),
             batch: Duration::from_millis(100),
+            sharing: SharingSettings::default(),
         }
     }
 }
@@ -190,6 +197,10 @@ pub struct Hub {
     /// Whoever reads what somebody has chosen, to write it back with a part of it changed.
     pub(crate) choosing: [tokio::sync::Mutex<()>; CHOOSING],
     sampler: Sampler,
+    /// Whose turn it is to shorten the history.
+    pruning: Turn,
+    /// Where gateways meet; none for who is alone.
+    redis: Option<Redis>,
     traffic: Arc<dyn TrafficCounts>,
     requests: mpsc::Sender<Request>,
     /// What the tasks need that have not begun.
@@ -368,6 +379,11 @@ impl Hub {
         &self.requests
     }
 
+    /// The book that all gateways share; none for who is alone.
+    pub(crate) fn register(&self) -> Option<&Arc<Register>> {
+        self.outside.sharing.as_ref().map(|sharing| &sharing.register)
+    }
+
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
@@ -376,6 +392,17 @@ impl Hub {
     pub(crate) fn shard(&self, user: UserId) -> MutexGuard<'_, Shard> {
         // Ids are handed out one after the other: any bits of them will do, the lowest best.
         self.shards[user.get() as usize % SHARDS].lock()
+    }
+
+    /// Every shard, to be locked one after the other.
+    pub(crate) fn shards(&self) -> impl Iterator<Item = &Mutex<Shard>> {
+        self.shards.iter()
+    }
+
+    /// Likewise, beginning with another one each time.
+    pub(crate) fn shards_from(&self, turn: &AtomicUsize) -> impl Iterator<Item = &Mutex<Shard>> {
+        let first = turn.fetch_add(1, Ordering::Relaxed) % SHARDS;
+        self.shards[first..].iter().chain(&self.shards[..first])
     }
 
     /// Tells the roster something that cannot be refused.

@@ -70,6 +70,15 @@ impl Waiting {
         self.people.len() + self.history.len()
     }
 
+    /// The newer state of a person counts: several tasks keep what the register says, and the later one may be first.
+    fn add_person(&mut self, remembered: Remembered) {
+        let user = remembered.user;
+        let kept = self.people.get(&user).or_else(|| self.in_flight.get(&user));
+        if kept.is_none_or(|kept| versions(kept) <= versions(&remembered)) {
+            self.people.insert(user, remembered);
+        }
+    }
+
     fn take_people(&mut self) -> Vec<Remembered> {
         let users: Vec<UserId> = self.people.keys().copied().take(BATCH_ROWS_MAX).collect();
         let batch: Vec<Remembered> = users.iter().filter_map(|user| self.people.remove(user)).collect();
@@ -182,7 +191,7 @@ impl Keeper {
             self.counters.hub.keeper_dropped.increment();
             return;
         }
-        waiting.people.insert(remembered.user, remembered);
+        waiting.add_person(remembered);
         self.wake(&waiting);
     }
 
@@ -308,6 +317,11 @@ async fn in_time<T>(write: impl Future<Output = Result<T, PeopleError>>) -> Resu
     Ok(written?)
 }
 
+/// Which of two states of a person is the newer one, as the database sees it.
+fn versions(remembered: &Remembered) -> (u64, u64) {
+    (remembered.own_version, remembered.public_version)
+}
+
 #[cfg(test)]
 mod tests {
     use presence::{Cause, Status};
@@ -350,6 +364,27 @@ mod tests {
         waiting.add_history(Occurrence { kind: OccurrenceKind::Left, ..flip(1_200) });
         kinds(&mut waiting);
         assert!(waiting.changes.is_empty());
+    }
+
+    #[test]
+    fn an_older_state_never_takes_the_place_of_a_newer_one() {
+        let mut waiting = Waiting::default();
+        let state = |own_version, here| Remembered {
+            user: UserId::new(7).unwrap(),
+            here,
+            declaration: None,
+            last_seen: None,
+            hidden_since: None,
+            public_version: 1,
+            own_version,
+        };
+        waiting.add_person(state(11, false));
+        waiting.add_person(state(10, true));
+        assert_eq!(waiting.take_people(), [state(11, false)]);
+        waiting.add_person(state(10, true));
+        assert!(waiting.take_people().is_empty(), "also while it is being written");
+        waiting.add_person(state(11, true));
+        assert_eq!(waiting.take_people(), [state(11, true)]);
     }
 
     #[test]

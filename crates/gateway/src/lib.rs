@@ -9,15 +9,19 @@
 //! - [`protocol`]: the Centrifuge client protocol
 //! - [`outbox`]: what waits to be written to one connection
 //! - [`hub`]: everybody who is here, and everybody who watches them
+//! - [`sharing`]: many gateways, one register
 //! - `watch`: who watches whom: reads friends and privacy, applies changes of them
 //! - [`feed`]: what a person looks like in a feed
 //! - `rooms`, `typing`, `commands`: what people do over their connections
 //! - [`traffic`]: what people's torrent clients do
 //! - `keeper`: writes down what a restart must not forget
 //! - [`webhooks`]: tells the site who comes and goes
+//! - `between`: what gateways say to each other
+//! - [`turn`]: what one of many gateways does at a time
 //! - [`counters`]: what is counted
 //! - [`settings`]: what can be set
 
+mod between;
 mod commands;
 pub mod counters;
 pub mod door;
@@ -31,8 +35,10 @@ pub mod protocol;
 mod rooms;
 pub mod session;
 pub mod settings;
+pub mod sharing;
 pub mod token;
 pub mod traffic;
+pub mod turn;
 mod typing;
 mod watch;
 pub mod webhooks;
@@ -45,5 +51,6 @@ pub use hub::{
 };
 pub use outbox::{FeedUser, Outbox};
 pub use settings::{GatewaySettings, RoomAccess};
+pub use sharing::SharingSettings;
 pub use token::Tokens;
 pub use traffic::{NoTraffic, TrafficCount, TrafficCounts, TrafficUnknown};

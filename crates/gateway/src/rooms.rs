@@ -9,12 +9,16 @@
 //! - Others do not see who is invisible, who shows themselves to nobody, or who never wants to be seen by them. A change
 //!   of the latter acts at once.
 //! - Empty rooms cost nothing.
+//! - Among many gateways a room is one: those whom others have in it are guests here ([`shared`]), told of and listed like
+//!   everybody else. A gateway knows guests of the rooms that somebody here is in, and of no others.
 //!
 //! # Deliberately absent
 //!
 //! Messages, history, and a list of all rooms. Whether somebody may enter: the session checks tokens.
 
+pub(crate) mod guest;
 mod room;
+pub(crate) mod shared;
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -59,6 +63,8 @@ pub(crate) struct Rooms {
     due: Mutex<Vec<RoomName>>,
     some_due: Notify,
     counters: Arc<GatewayCounters>,
+    /// What other gateways are to be told; none for who is alone.
+    shared: Option<shared::Waiting>,
 }
 
 /// Whether this is the channel of a room: `room:` and 1 to 64 visible characters.
@@ -70,18 +76,20 @@ pub(crate) fn is_room(channel: &str) -> bool {
 }
 
 impl Rooms {
-    pub(crate) fn new(counters: Arc<GatewayCounters>) -> Rooms {
+    pub(crate) fn new(counters: Arc<GatewayCounters>, is_shared: bool) -> Rooms {
         Rooms {
             shards: std::array::from_fn(|_| Mutex::default()),
             hasher: foldhash::fast::RandomState::default(),
             due: Mutex::default(),
             some_due: Notify::new(),
             counters,
+            shared: is_shared.then(shared::Waiting::default),
         }
     }
 
     /// A connection comes in.
     pub(crate) fn enter(&self, name: &RoomName, entrant: Entrant) {
+        let user = entrant.info.user;
         let is_due = {
             let mut shard = self.shard(name).lock();
             let room = shard.entry(name.clone()).or_insert_with(|| {
@@ -91,18 +99,21 @@ impl Rooms {
             room.enter(entrant)
         };
         self.tell_later(name, is_due);
+        self.share(name, user);
     }
 
     /// A connection goes.
     pub(crate) fn leave(&self, name: &RoomName, user: UserId, conn: ConnId) {
         let is_due = self.shard(name).lock().get_mut(name).is_some_and(|room| room.leave(user, conn));
         self.tell_later(name, is_due);
+        self.share(name, user);
     }
 
     /// Somebody shows themselves differently.
     pub(crate) fn show(&self, name: &RoomName, user: UserId, shown: &Arc<Shown>) {
         let is_due = self.shard(name).lock().get_mut(name).is_some_and(|room| room.show(user, shown));
         self.tell_later(name, is_due);
+        self.share(name, user);
     }
 
     /// Whom `viewer` sees in a room.
@@ -142,11 +153,17 @@ impl Rooms {
             let mut shard = self.shard(&name).lock();
             if let Some(room) = shard.get_mut(&name) {
                 room.tell();
-                if room.is_empty() {
+                if room.is_deserted() {
                     shard.remove(&name);
                     self.counters.hub.rooms.fall();
                 }
             }
+        }
+    }
+
+    fn share(&self, name: &RoomName, user: UserId) {
+        if let Some(shared) = &self.shared {
+            shared.changed(name, user);
         }
     }
 
@@ -158,7 +175,11 @@ impl Rooms {
     }
 
     fn shard(&self, name: &RoomName) -> &Mutex<RoomMap> {
-        &self.shards[self.hasher.hash_one(name) as usize % SHARDS]
+        &self.shards[self.place(name)]
+    }
+
+    fn place(&self, name: &str) -> usize {
+        self.hasher.hash_one(name) as usize % SHARDS
     }
 }
 

@@ -19,11 +19,14 @@ use domain::UserId;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use presence::Moment;
+use register::{Message, NodeName};
 
+use crate::between::{Errand, Relay};
 use crate::counters::GatewayCounters;
 use crate::feed;
 use crate::outbox::Outbox;
 use crate::protocol::Frame;
+use crate::rooms::guest::Word;
 use crate::rooms::{Recipient, RoomName};
 
 /// What may be going on at once.
@@ -44,6 +47,8 @@ struct Active {
     until: Moment,
     delivered: Moment,
     told: Vec<(UserId, Weak<Outbox>)>,
+    /// The other gateways of a room that were told; none if it was another gateway that said it.
+    nodes: Option<Vec<NodeName>>,
 }
 
 #[derive(Default)]
@@ -58,6 +63,19 @@ struct State {
 pub(crate) struct Typing {
     state: Mutex<State>,
     counters: Arc<GatewayCounters>,
+    /// Other gateways; none if there are none.
+    relay: Option<Arc<Relay>>,
+}
+
+/// Somebody says that they type.
+pub(crate) struct Said {
+    pub(crate) from: UserId,
+    pub(crate) target: Target,
+    pub(crate) now: Moment,
+    /// For how long, unless it is said again.
+    pub(crate) lasts: Duration,
+    /// The other gateways with somebody in the room; none if it was another gateway that said it.
+    pub(crate) nodes: Option<Vec<NodeName>>,
 }
 
 /// What becomes of something said.
@@ -72,8 +90,8 @@ pub(crate) enum Admitted {
 }
 
 impl Typing {
-    pub(crate) fn new(counters: Arc<GatewayCounters>) -> Typing {
-        Typing { state: Mutex::default(), counters }
+    pub(crate) fn new(counters: Arc<GatewayCounters>, relay: Option<Arc<Relay>>) -> Typing {
+        Typing { state: Mutex::default(), counters, relay }
     }
 
     /// Somebody says that they type. Whether it is to be passed on, with [`Typing::begin`].
@@ -96,14 +114,11 @@ impl Typing {
     }
 
     /// Passes it on.
-    pub(crate) fn begin(
-        &self,
-        from: UserId,
-        target: Target,
-        recipients: Vec<Recipient>,
-        now: Moment,
-        lasts: Duration,
-    ) {
+    pub(crate) fn begin(&self, words: Said, recipients: Vec<Recipient>) {
+        let Said { from, target, now, lasts, nodes } = words;
+        if let (Some(relay), Some(nodes)) = (&self.relay, &nodes) {
+            relay.say(errand(from, &target, nodes, true));
+        }
         let mut state = self.state.lock();
         let until = Moment(now.0 + millis(lasts));
         let before = state.take(from, |one| one.target == target);
@@ -122,18 +137,18 @@ impl Typing {
         let number = state.next_number;
         state.next_number += 1;
         state.deadlines.insert((until, number), from);
-        let active = Active { number, target, until, delivered: now, told };
+        let active = Active { number, target, until, delivered: now, told, nodes };
         state.by_person.entry(from).or_default().push(active);
     }
 
     /// Somebody no longer types there.
     pub(crate) fn end(&self, from: UserId, target: &Target) {
-        self.end_those(from, |one| one.target == *target);
+        self.end_those(from, Moment(0), |one| one.target == *target);
     }
 
     /// Somebody no longer types anywhere.
     pub(crate) fn silence(&self, from: UserId) {
-        self.end_those(from, |_| true);
+        self.end_those(from, Moment(0), |_| true);
     }
 
     /// Ends what has lasted long enough.
@@ -143,14 +158,20 @@ impl Typing {
                 Some(first) if first.key().0 <= now => first.remove(),
                 _ => return,
             };
-            self.end_those(from, |one| one.until <= now);
+            self.end_those(from, now, |one| one.until <= now);
         }
     }
 
-    fn end_those(&self, from: UserId, which: impl Fn(&Active) -> bool) {
+    fn end_those(&self, from: UserId, now: Moment, which: impl Fn(&Active) -> bool) {
         let mut state = self.state.lock();
         for ended in state.take(from, which) {
             self.push(ended.told.iter(), &said(from, &ended.target, false));
+            // What has lasted long enough ends by itself everywhere.
+            if let (Some(relay), Some(nodes)) = (&self.relay, &ended.nodes)
+                && ended.until > now
+            {
+                relay.say(errand(from, &ended.target, nodes, false));
+            }
         }
     }
 
@@ -159,6 +180,17 @@ impl Typing {
             let Some(outbox) = outbox.upgrade() else { continue };
             outbox.push(Frame::publication(&feed::channel(*viewer), data));
             self.counters.hub.typing.increment();
+        }
+    }
+}
+
+/// What other gateways are told: wherever the person is, or wherever somebody is in the room.
+fn errand(from: UserId, target: &Target, nodes: &[NodeName], on: bool) -> Errand {
+    match target {
+        Target::Person(to) => Errand::WhereverIs(*to, Message::Typing { from, to: *to, on }),
+        Target::Room(room) => {
+            let body = Word::Typing { from: from.get(), on }.to_text();
+            Errand::At(nodes.to_vec(), Message::Room { room: (&**room).into(), body: body.into() })
         }
     }
 }

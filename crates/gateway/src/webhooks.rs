@@ -12,6 +12,8 @@
 //!
 //! - At least once: a crash repeats messages and loses none. A repetition has the same delivery id. What was delivered
 //!   behind a message that is still being tried is repeated by a restart as well.
+//! - Of many gateways on one database one tells, in its turn. Another goes on where that one ended; what was on its way
+//!   in the moment of a crash is repeated, with the same delivery id.
 //! - In order for each person: a later message waits for an earlier one. Others go on meanwhile.
 //! - Bounded: so many messages in memory, so many on their way. The rest waits in the database.
 //! - A message is given up, counted and logged when it is too old; until then it is tried again, ever more seldom.
@@ -40,6 +42,7 @@ use tracing::{info, warn};
 
 use crate::counters::{GatewayCounters, WebhookOutcome};
 use crate::settings::WebhookSettings;
+use crate::turn::Turn;
 use letter::{Event, Letter};
 use line::{Line, Message, Pace};
 
@@ -59,6 +62,9 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 const AT_ONCE_MAX: usize = 16;
 /// Messages that wait in memory.
 const WAITING_MAX: usize = 10_000;
+/// How long a message is held where several gateways write: longer than a gateway lets a row wait, writes it, and it is
+/// found here.
+const HOLD: Duration = Duration::from_secs(2);
 /// Messages that are read at once.
 const READ_MAX: usize = 1_000;
 
@@ -86,6 +92,7 @@ pub struct Webhooks {
     line: Line<Letter>,
     kept: u64,
     sending: JoinSet<Sent>,
+    turn: Arc<Turn>,
 }
 
 /// How a message ended.
@@ -124,10 +131,18 @@ impl Webhooks {
                 place
             }
         };
-        let pace = Pace { at_once_max: AT_ONCE_MAX, waiting_max: WAITING_MAX, give_up: settings.give_up };
+        let (give_up, hold) = (settings.give_up, Duration::ZERO);
+        let pace = Pace { at_once_max: AT_ONCE_MAX, waiting_max: WAITING_MAX, give_up, hold };
         let line = Line::behind(place.0, pace, clock.now_ms());
-        let sending = JoinSet::new();
-        Ok(Webhooks { people, counters, clock, receiver, pace, line, kept: place.0, sending })
+        let (sending, turn) = (JoinSet::new(), Arc::new(Turn::alone()));
+        Ok(Webhooks { people, counters, clock, receiver, pace, line, kept: place.0, sending, turn })
+    }
+
+    /// The same, as one of many on the same database: it tells in its turn.
+    pub fn in_turn(self, turn: Arc<Turn>) -> Webhooks {
+        let hold = if turn.is_alone() { Duration::ZERO } else { HOLD };
+        // The line is made anew with each turn.
+        Webhooks { turn, pace: Pace { hold, ..self.pace }, ..self }
     }
 
     /// Forgets the place in the history where webhooks are off, so that nothing is kept for them.
@@ -135,24 +150,45 @@ impl Webhooks {
         people.drop_cursor(CURSOR).await
     }
 
-    /// Tells, until it is stopped.
+    /// Tells whenever it is its turn, until it is stopped.
     pub async fn run(mut self, mut stopped: watch::Receiver<bool>) {
+        while self.turn.wait(&mut stopped).await {
+            let has_begun = tokio::select! {
+                // Whoever could stop it is gone: that stops it, too.
+                _ = stopped.wait_for(|stopped| *stopped) => false,
+                () = self.begin_turn() => true,
+            };
+            let is_end = !has_begun || self.tell(&mut stopped).await;
+            self.end_turn().await;
+            if is_end {
+                return;
+            }
+            info!("another gateway tells of comings and goings from now on");
+        }
+    }
+
+    /// Tells until it is stopped (true) or the turn is over.
+    async fn tell(&mut self, stopped: &mut watch::Receiver<bool>) -> bool {
         let mut look = tokio::time::interval(LOOK_EVERY);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut ended = std::pin::pin!(async move {
-            // Whoever could stop it is gone: that stops it, too.
+        let turn = Arc::clone(&self.turn);
+        let mut renewed = std::pin::pin!(keep_turn(&turn));
+        let mut ended = std::pin::pin!(async {
             let _ = stopped.wait_for(|stopped| *stopped).await;
         });
-        tokio::select! {
-            () = &mut ended => return,
-            () = self.catch_up() => {}
-        }
         loop {
             let due = due(self.line.next_at_ms(), self.clock.now_ms());
             tokio::select! {
-                () = &mut ended => break,
+                () = &mut ended => return true,
+                () = &mut renewed => return false,
                 Some(sent) = self.sending.join_next() => self.finish(sent),
-                () = due => self.send_due(),
+                () = due => {
+                    // Asked here as well: this task may have been held up for long.
+                    if !turn.is_ours() {
+                        return false;
+                    }
+                    self.send_due();
+                }
                 _ = look.tick() => {
                     self.keep_place().await;
                     if self.read().await {
@@ -162,11 +198,10 @@ impl Webhooks {
             }
             self.show();
         }
-        self.end().await;
     }
 
-    /// Begins where whoever told until a moment ago has ended: another process, whose place this one took.
-    async fn catch_up(&mut self) {
+    /// Begins where whoever told until a moment ago has ended: another process.
+    async fn begin_turn(&mut self) {
         let place = loop {
             match self.people.cursor(CURSOR).await {
                 Ok(place) => break place.map_or(self.kept, |place| place.0),
@@ -177,21 +212,23 @@ impl Webhooks {
                 }
             }
         };
-        if place > self.kept {
-            self.line = Line::behind(place, self.pace, self.clock.now_ms());
-            self.kept = place;
-        }
+        self.kept = place.max(self.kept);
+        self.line = Line::behind(self.kept, self.pace, self.clock.now_ms());
     }
 
-    /// Lets what is on its way arrive, for a while.
-    async fn end(mut self) {
+    /// Lets what is on its way arrive, for a while, and lets another go on from there.
+    async fn end_turn(&mut self) {
+        let mut sending = std::mem::take(&mut self.sending);
         let arriving = async {
-            while let Some(sent) = self.sending.join_next().await {
+            while let Some(sent) = sending.join_next().await {
                 self.finish(sent);
             }
         };
         let _ = tokio::time::timeout(END_MAX, arriving).await;
         self.keep_place().await;
+        self.line = Line::behind(self.kept, self.pace, self.clock.now_ms());
+        self.show();
+        self.turn.give_back().await;
     }
 
     fn send_due(&mut self) {
@@ -244,7 +281,8 @@ impl Webhooks {
         match self.people.occurrences_after(after, Kinds::ComingsAndGoings, limit as u32).await {
             Ok(found) => {
                 let is_more = found.len() == limit;
-                found.into_iter().filter_map(letter_of).for_each(|letter| self.line.add(letter));
+                let now_ms = self.clock.now_ms();
+                found.into_iter().filter_map(letter_of).for_each(|letter| self.line.add(letter, now_ms));
                 is_more
             }
             Err(error) => {
@@ -274,6 +312,16 @@ impl Webhooks {
         let counters = &self.counters.webhooks;
         counters.waiting.set(self.line.len());
         counters.oldest_seconds.set((self.line.oldest_ms(self.clock.now_ms()) / 1000) as usize);
+    }
+}
+
+/// Keeps the turn for as long as it can be kept.
+async fn keep_turn(turn: &Turn) {
+    loop {
+        tokio::time::sleep(turn.renewal()).await;
+        if !turn.take().await {
+            return;
+        }
     }
 }
 

@@ -10,12 +10,15 @@ use domain::clock::{Clock, SystemClock};
 use gateway::GatewayCounters;
 use gateway::counters::WebhookOutcome;
 use gateway::settings::{Secret, WebhookSettings};
+use gateway::turn::Turn;
 use gateway::webhooks::Webhooks;
+use keyspace::keys::gateways::WEBHOOKS_TURN;
+use keyspace::{Redis, RedisSettings};
 use people::history::OccurrenceKind;
 use people::{Occurrence, People, PeopleSettings};
 use presence::{Cause, DeviceId};
 use tempfile::TempDir;
-use testkit::{Hook, HookReceiver, Manner, eventually};
+use testkit::{Hook, HookReceiver, Manner, RedisServer, eventually};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -46,13 +49,18 @@ impl Scene {
     }
 
     async fn start(&self, receiver: &HookReceiver, give_up: Duration) -> Running {
+        self.start_in_turn(receiver, give_up, Turn::alone()).await
+    }
+
+    /// As one of many.
+    async fn start_in_turn(&self, receiver: &HookReceiver, give_up: Duration, turn: Turn) -> Running {
         let settings =
             WebhookSettings { url: receiver.url(), ca_file: None, secret: Secret::new(SECRET), give_up };
         let counters = Arc::new(GatewayCounters::default());
         let (stop, stopped) = watch::channel(false);
         let webhooks =
             Webhooks::open(self.people.clone(), &settings, Arc::clone(&counters), Arc::new(SystemClock));
-        let task = tokio::spawn(webhooks.await.unwrap().run(stopped));
+        let task = tokio::spawn(webhooks.await.unwrap().in_turn(Arc::new(turn)).run(stopped));
         Running { counters, stop, task }
     }
 
@@ -287,4 +295,78 @@ async fn a_slow_receiver_gets_only_so_many_at_once() {
     (1..=30).for_each(|user| assert_eq!(events_of(&hooks, user), ["arrived", "left"]));
     assert!((2..=16).contains(&receiver.at_once_max()), "{}", receiver.at_once_max());
     running.stop().await;
+}
+
+/// The turn of one of several gateways on a Redis.
+fn turn(redis: &RedisServer, process: &str) -> Turn {
+    let handle = Redis::new(RedisSettings::from_url(&redis.url()).unwrap()).unwrap();
+    Turn::among_many(handle, WEBHOOKS_TURN, process, Duration::from_secs(2))
+}
+
+/// Each delivery id once, in the order in which it first came.
+fn ids_of(hooks: &[Hook]) -> Vec<String> {
+    let mut ids: Vec<String> = hooks.iter().map(|hook| hook.json()["id"].to_string()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// Waits until so many different messages were taken, some of them perhaps twice.
+async fn told_of(receiver: &HookReceiver, count: usize) {
+    let waiting = async {
+        while ids_of(&receiver.taken()).len() < count {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_gateways_on_one_database_one_tells_and_the_other_goes_on_when_it_ends() {
+    let (scene, receiver, redis) = (Scene::new().await, HookReceiver::start(), RedisServer::start());
+    let long = Duration::from_secs(3600);
+    let first = scene.start_in_turn(&receiver, long, turn(&redis, "gw-a.1")).await;
+    let second = scene.start_in_turn(&receiver, long, turn(&redis, "gw-b.1")).await;
+    scene.come_and_go(1..=20).await;
+    taken(&receiver, 40).await;
+    // Whoever tells now gives its turn back; it may be either of them.
+    first.stop().await;
+    scene.come_and_go(21..=30).await;
+    let hooks = taken(&receiver, 60).await;
+    assert_eq!((hooks.len(), ids_of(&hooks).len()), (60, 60), "nothing is told twice in good order");
+    let third = scene.start_in_turn(&receiver, long, turn(&redis, "gw-a.2")).await;
+    second.kill().await;
+    scene.come_and_go(31..=40).await;
+    // The turn of who was killed ends by itself.
+    told_of(&receiver, 80).await;
+    (1..=40).for_each(|user| {
+        let events = events_of(&receiver.taken(), user);
+        assert!(events.ends_with(&["arrived".into(), "left".into()]), "{user}: {events:?}");
+    });
+    third.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_loses_its_turn_falls_silent_and_what_waited_is_told_by_the_other() {
+    let (scene, receiver, redis) = (Scene::new().await, HookReceiver::start(), RedisServer::start());
+    let long = Duration::from_secs(3600);
+    let first = scene.start_in_turn(&receiver, long, turn(&redis, "gw-a.1")).await;
+    scene.come_and_go(1..=5).await;
+    taken(&receiver, 10).await;
+    // As if this process had been held up for longer than its turn.
+    redis.cli(&["SET", WEBHOOKS_TURN, "gw-b.1", "PX", "60000"]);
+    let second = scene.start_in_turn(&receiver, long, turn(&redis, "gw-b.1")).await;
+    let counters = Arc::clone(&first.counters);
+    scene.come_and_go(6..=15).await;
+    told_of(&receiver, 30).await;
+    tokio::time::timeout(PATIENCE, async {
+        while counters.webhooks.waiting.get() != 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await
+    .unwrap();
+    first.stop().await;
+    second.stop().await;
+    assert_eq!(redis.cli(&["EXISTS", WEBHOOKS_TURN]).trim(), "0", "whoever ends gives its turn back");
 }

@@ -4,7 +4,9 @@
 //! keys that are touched together share a slot by a hash tag: `{tracker:traffic}:dlq` lies where `tracker:traffic`
 //! lies, since the tag is that whole name; so the stream itself keeps its name for every other producer.
 
+pub mod gateways;
 pub mod mirror;
+pub mod presence;
 pub mod site;
 
 use domain::Passkey;

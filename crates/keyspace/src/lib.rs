@@ -45,6 +45,7 @@ pub use dial::Counters;
 pub use error::Trouble;
 pub use handle::{Dedicated, Redis, Reply, read_reply};
 pub use keys::mirror::{MirrorKey, MirrorNames, MirrorTemplates};
+pub use keys::presence::{PersonKeys, PresenceKeys};
 pub use keys::site::SiteChannels;
 pub use keys::{BaseNames, KeyNames};
 pub use lease::Lease;

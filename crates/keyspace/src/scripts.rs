@@ -135,9 +135,49 @@ script!(
     MIRROR_FORGET,
     "mirror_forget"
 );
+script!(
+    /// Writes whom one gateway has in a room.
+    ROOM_PUT,
+    "room_put"
+);
+
+script!(
+    /// Writes one gateway's part of a person (P3, P13).
+    PRESENCE_PUBLISH,
+    "presence_publish",
+    on "presence"
+);
+script!(
+    /// Clears up what is due of a person (P15).
+    PRESENCE_REAP,
+    "presence_reap",
+    on "presence"
+);
+script!(
+    /// Notes that a gateway is interested in a person, and reads what is known (P4).
+    PRESENCE_WATCH,
+    "presence_watch",
+    on "presence"
+);
+script!(
+    /// A gateway joins, stays or leaves; others are declared dead (P15).
+    PRESENCE_NODES,
+    "presence_nodes"
+);
+script!(
+    /// Notes when people are due (P13).
+    PRESENCE_DUE,
+    "presence_due"
+);
+script!(
+    /// Looks who is due (P13).
+    PRESENCE_LOOK,
+    "presence_look"
+);
 
 /// Every script there is.
-pub static ALL: [&Script; 19] = [
+pub static ALL: [&Script; 26] = [
+    &ROOM_PUT,
     &MARK_APPENDED,
     &TAKE_OVER,
     &FORGET_CONSUMER,
@@ -157,6 +197,12 @@ pub static ALL: [&Script; 19] = [
     &MIRROR_RENAME,
     &MIRROR_MEND,
     &MIRROR_FORGET,
+    &PRESENCE_PUBLISH,
+    &PRESENCE_REAP,
+    &PRESENCE_WATCH,
+    &PRESENCE_NODES,
+    &PRESENCE_DUE,
+    &PRESENCE_LOOK,
 ];
 
 impl Script {

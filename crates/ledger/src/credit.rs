@@ -8,14 +8,20 @@
 //!
 //! # How
 //!
-//! Runs that are the same counters seen by several nodes at the same time are put together into a [`Stretch`]; a
-//! stretch is credited by how far its counters went. Between two stretches lies time in which no tracker watched: if
+//! Runs that are the same counters seen by several nodes at the same time are put together into a [`Stretch`]: those
+//! under one number, for nodes that hear of each other take the number over; those that several nodes began within a
+//! second, before they had heard of each other; and those that overlap and plausibly go on from each other. A stretch is
+//! credited by how far its counters went. Between two stretches lies time in which no tracker watched: if
 //! the counters went on, what they grew by is credited, up to the ceiling; if they went back, the client began anew
 //! and nobody knows what it moved, so nothing is.
 
-use domain::{RateCeiling, UnixTime};
+use domain::{RateCeiling, Seconds, UnixTime};
 
 use crate::run::{Counters, Run};
+use crate::told::Told;
+
+/// Nodes hear of each other within a part of a second, which may be in the next one.
+const AT_ONCE: Seconds = Seconds(1);
 
 /// What a client is credited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,9 +53,14 @@ impl Credit {
 
 /// What a client with these runs is credited, in all.
 pub fn credit(runs: &[Run], ceiling: RateCeiling) -> Credit {
+    credit_of(&stretches(runs, ceiling), ceiling)
+}
+
+/// What a client with these stretches is credited.
+pub(crate) fn credit_of(stretches: &[Stretch], ceiling: RateCeiling) -> Credit {
     let mut credit = Credit::default();
-    let mut previous: Option<Stretch> = None;
-    for stretch in stretches(runs, ceiling) {
+    let mut previous: Option<&Stretch> = None;
+    for stretch in stretches {
         if let Some(previous) = previous
             && let Some(moved) = stretch.low.since(previous.high)
         {
@@ -89,6 +100,7 @@ impl Stretch {
             first: self.last,
             last: self.last,
             is_settled: true,
+            told: Told::NOTHING,
             ..self.runs[0]
         };
         Stretch::beginning_with(run)
@@ -99,7 +111,7 @@ impl Stretch {
         if self.is_settled {
             return false;
         }
-        if self.is_heard_elsewhere(run) {
+        if self.is_heard_elsewhere(run) || self.began_elsewhere_at_once(run) {
             return self.is_near(run, ceiling);
         }
         if run.first >= self.last {
@@ -118,6 +130,12 @@ impl Stretch {
     /// Whether another node wrote of this very run: nodes that hear of each other give a client's run one number.
     fn is_heard_elsewhere(&self, run: &Run) -> bool {
         self.runs.iter().any(|known| known.key.run == run.key.run && known.key.node != run.key.node)
+    }
+
+    /// Whether another node heard this client begin as well, neither knowing of the other yet: each gave the run a number
+    /// of its own.
+    fn began_elsewhere_at_once(&self, run: &Run) -> bool {
+        run.first <= self.first + AT_ONCE && self.runs.iter().any(|known| known.key.node != run.key.node)
     }
 
     /// Whether a run can be these counters, heard a little sooner or later by clocks that differ a little.
@@ -146,12 +164,29 @@ pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
     });
     let mut stretches: Vec<Stretch> = Vec::new();
     for run in ordered {
-        match stretches.last_mut() {
-            Some(current) if current.includes(&run, ceiling) => current.include(run),
-            _ => stretches.push(Stretch::beginning_with(run)),
+        match home_of(&run, &stretches, ceiling) {
+            Some(home) => stretches[home].include(run),
+            None => stretches.push(Stretch::beginning_with(run)),
         }
     }
     stretches
+}
+
+/// The stretch that a run belongs to; none if it begins one.
+///
+/// It is the newest, or, while those after it began at the same moment as the run, one that knows its number: a goodbye
+/// said to one node that has heard of it and to one that has not is a run of its own, and the run that it ended.
+fn home_of(run: &Run, stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
+    for (position, stretch) in stretches.iter().enumerate().rev() {
+        if stretch.is_heard_elsewhere(run) && stretch.includes(run, ceiling) {
+            return Some(position);
+        }
+        if run.first > stretch.first + AT_ONCE {
+            break;
+        }
+    }
+    let newest = stretches.len().checked_sub(1)?;
+    stretches[newest].includes(run, ceiling).then_some(newest)
 }
 
 #[cfg(test)]
@@ -171,6 +206,7 @@ mod tests {
             first: UnixTime(span.0),
             last: UnixTime(span.1),
             is_settled: false,
+            told: Told::NOTHING,
         }
     }
 
@@ -243,6 +279,67 @@ mod tests {
             run(2, 2, (75, 105), (10, 310)),
         ];
         assert_eq!(uploaded(&runs), 810);
+    }
+
+    /// Each of two nodes hears a new client, and takes over the number that the other gave it.
+    #[test]
+    fn two_nodes_that_swap_the_numbers_of_a_new_client_count_its_bytes_once() {
+        for numbers in [(5, 9), (9, 5)] {
+            let runs = [
+                run(1, numbers.0, (10, 10), (0, 5)),
+                run(2, numbers.1, (10, 10), (7, 7)),
+                run(1, numbers.1, (10, 1810), (9, 500)),
+                run(2, numbers.0, (1810, 3610), (400, 800)),
+            ];
+            assert_eq!(uploaded(&runs), 800, "{numbers:?}");
+            assert_eq!(stretches(&runs, CEILING).len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_new_client_that_three_nodes_hear_at_once_is_one() {
+        let begun =
+            [run(1, 9, (10, 10), (0, 0)), run(2, 5, (10, 11), (0, 40)), run(3, 7, (11, 11), (20, 40))];
+        assert_eq!(uploaded(&begun), 40);
+        let later = run(1, 7, (1810, 1810), (300, 300));
+        assert_eq!(uploaded(&[begun[0], begun[1], begun[2], later]), 300);
+    }
+
+    #[test]
+    fn counters_that_grow_on_two_nodes_before_they_hear_of_each_other_count_once() {
+        let runs = [run(1, 5, (10, 11), (0, 50)), run(2, 9, (11, 12), (10, 60))];
+        assert_eq!(uploaded(&runs), 60);
+        // Later than at once, and the first node has heard no more of it: there nobody watched in between.
+        let apart = [run(1, 5, (10, 10), (0, 0)), run(2, 9, (12, 12), (10, 60))];
+        assert_eq!((uploaded(&apart), stretches(&apart, CEILING).len()), (60, 2));
+    }
+
+    #[test]
+    fn a_client_that_quits_on_one_node_and_begins_anew_on_another_in_the_same_second_is_two() {
+        let runs = [run(1, 5, (0, 100), (0, 700)), run(2, 9, (100, 160), (0, 40))];
+        assert_eq!(uploaded(&runs), 740);
+        let by_both = [runs[0], runs[1], run(1, 6, (100, 130), (0, 30)), run(2, 5, (50, 99), (300, 600))];
+        assert_eq!(uploaded(&by_both), 740);
+        assert_eq!(stretches(&by_both, CEILING).len(), 2);
+    }
+
+    /// The second node has heard of the goodbye when the client says it there, the third has not; both a second later.
+    #[test]
+    fn a_goodbye_said_to_three_nodes_belongs_to_the_run_that_it_ends() {
+        let told =
+            [run(1, 5, (0, 10), (0, 700)), run(2, 2, (11, 11), (700, 700)), run(3, 5, (11, 11), (700, 700))];
+        let stretches = stretches(&told, CEILING);
+        let nodes = stretches.iter().map(|stretch| stretch.runs.iter().map(|run| run.key.node).collect());
+        assert_eq!(nodes.collect::<Vec<Vec<u64>>>(), [vec![1, 3], vec![2]]);
+        let again = run(1, 6, (50, 60), (700, 750));
+        assert_eq!(uploaded(&[told[0], told[1], told[2], again]), 750);
+    }
+
+    #[test]
+    fn j8_a_client_that_begins_on_two_nodes_at_once_is_no_way_around_the_ceiling() {
+        let lie = run(2, 9, (10, 10), (1_000_000, 1_000_000));
+        let credited = credit(&[run(1, 5, (10, 70), (0, 500)), lie], CEILING);
+        assert_eq!(credited.uploaded, 500 + 10_000);
     }
 
     #[test]

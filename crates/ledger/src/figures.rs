@@ -46,9 +46,9 @@ impl Figures {
         self.downloaded = self.downloaded.saturating_add_signed(gain.downloaded);
         self.bonus_uploaded_x100 = self.bonus_uploaded_x100.saturating_add(gain.bonus_uploaded_x100);
         self.bonus_downloaded_x100 = self.bonus_downloaded_x100.saturating_add(gain.bonus_downloaded_x100);
-        self.seeding_s = self.seeding_s.saturating_add(gain.seeding_s);
-        self.leeching_s = self.leeching_s.saturating_add(gain.leeching_s);
-        self.completed_count = self.completed_count.saturating_add(gain.completed_count);
+        self.seeding_s = self.seeding_s.saturating_add_signed(gain.seeding_s);
+        self.leeching_s = self.leeching_s.saturating_add_signed(gain.leeching_s);
+        self.completed_count = self.completed_count.saturating_add_signed(gain.completed_count);
         if let Some(at) = gain.seen_at {
             self.first_seen = Some(self.first_seen.map_or(at, |first| first.min(at)));
             self.last_seen = Some(self.last_seen.map_or(at, |last| last.max(at)));
@@ -61,17 +61,17 @@ fn with_bonus(raw: u128, bonus_x100: i128) -> u128 {
     raw.saturating_add_signed(bonus_x100.div_euclid(100))
 }
 
-/// What an entry, or a client's runs, add to the figures. Bytes may go down: a run that turns up late can show that
-/// counters had begun anew where they seemed to go on.
+/// What an entry, or a client's runs, add to the figures. All may go down: a run that turns up late can show that
+/// counters had begun anew where they seemed to go on, or that several nodes told of the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gain {
     pub(crate) uploaded: i128,
     pub(crate) downloaded: i128,
     pub(crate) bonus_uploaded_x100: i128,
     pub(crate) bonus_downloaded_x100: i128,
-    pub(crate) seeding_s: u64,
-    pub(crate) leeching_s: u64,
-    pub(crate) completed_count: u64,
+    pub(crate) seeding_s: i64,
+    pub(crate) leeching_s: i64,
+    pub(crate) completed_count: i64,
     pub(crate) seen_at: Option<UnixTime>,
 }
 

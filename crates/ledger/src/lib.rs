@@ -5,6 +5,7 @@
 //! The middle knows neither database nor clock:
 //!
 //! - [`run`], [`mod@credit`], [`mod@settle`]: what a client is credited, from the set of its runs
+//! - [`told`], `excess`: what several nodes told of the same announce, and what of it is too much
 //! - [`figures`], [`books`]: what is kept of users, torrents, accounts and clients
 //! - [`admit`], `post`: whose entry it is, and what a batch of entries does to the books
 //! - [`multiplier`]: times in which bytes count more or less
@@ -14,7 +15,7 @@
 //! Around it are the edges:
 //!
 //! - [`mod@ledger`]: the view of the journal: one transaction a batch
-//! - `load`, `rows`, `sql`: the books in SQLite, PostgreSQL and MariaDB
+//! - `load`, `rows`, `packed`, `sql`: the books in SQLite, PostgreSQL and MariaDB
 //! - `consumers`, [`applied`], `letters`: who applied what
 //! - `terms`: multipliers in the database
 //! - [`prune`]: forgets clients that are long gone
@@ -29,11 +30,13 @@ pub mod completions;
 mod consumers;
 pub mod credit;
 pub mod error;
+mod excess;
 pub mod figures;
 pub mod ledger;
 mod letters;
 mod load;
 pub mod multiplier;
+mod packed;
 mod post;
 pub mod prune;
 pub mod reads;
@@ -44,6 +47,8 @@ pub mod settle;
 mod sql;
 pub mod standing;
 mod terms;
+pub mod told;
+mod varint;
 
 pub use admit::Directory;
 pub use books::{Client, Presence};

@@ -1,8 +1,9 @@
 //! Posting: what a batch of entries does to the books.
 //!
 //! A function of the books, the entries and the rules. Where our tracker wrote the entry, bytes follow from the runs
-//! ([`crate::credit`]), so that it may come twice; everything else adds up, and counts on each entry being posted
-//! once (L6), which is the store's part.
+//! ([`mod@crate::credit`]), so that it may come twice. Everything else adds up, and counts on each entry being posted
+//! once (L6), which is the store's part; what several nodes told of the same announce is taken back by what the runs say
+//! (`excess`). So the books are a function of the set of entries: no order and no batches leave a trace.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +12,14 @@ use journal::{Rejected, TrafficEntry};
 
 use crate::admit::Admitted;
 use crate::books::{Books, Changes, Client, Presence};
-use crate::credit::credit;
+use crate::credit::{credit_of, stretches};
+use crate::excess::{Excess, excess};
 use crate::figures::{Account, Gain, Stamp};
 use crate::multiplier::Multipliers;
 use crate::risk::RiskRecord;
 use crate::run::{ClientRef, Counters, Run, RunKey};
 use crate::settle::settle;
+use crate::told::{Claimed, Spent, Told};
 
 /// What holds for a batch.
 #[derive(Clone, Copy, Debug)]
@@ -55,10 +58,10 @@ pub(crate) fn post(books: &mut Books, entries: &[Admitted], rules: &Rules<'_>) -
             .entry(entry.client())
             .and_modify(|known| known.sample = *entry)
             .or_insert_with(|| Before { runs: client.runs.clone(), sample: *entry });
-        hear(client, &entry.arrival.entry);
+        let gain = gain_of(entry, rules, &mut posted.risks);
+        hear(client, &entry.arrival.entry, &gain);
         let account = books.accounts.entry(entry.account()).or_default();
         note_latest(account, client, entry);
-        let gain = gain_of(entry, rules, &mut posted.risks);
         note_changes(&mut posted.changes, entry);
         add(books, entry, &gain);
     }
@@ -98,16 +101,29 @@ fn heard_at(entry: &TrafficEntry) -> UnixTime {
     }
 }
 
-/// Takes the counters into the client's runs.
-fn hear(client: &mut Client, entry: &TrafficEntry) {
+/// Takes the counters into the client's runs, and what else the entry tells.
+fn hear(client: &mut Client, entry: &TrafficEntry, gain: &Gain) {
     let Some(totals) = entry.totals else {
         return;
     };
     let key = RunKey::new(totals.session.run, entry.node);
     let counters = Counters { uploaded: totals.uploaded, downloaded: totals.downloaded };
+    let (at, told) = (heard_at(entry), told_by(entry, counters, gain));
     match client.runs.iter_mut().find(|run| run.key == key) {
-        Some(run) => run.hear(counters, heard_at(entry)),
-        None => client.runs.push(Run::heard(key, counters, heard_at(entry))),
+        Some(run) => run.hear(counters, at, told),
+        None => client.runs.push(Run::heard(key, counters, at, told)),
+    }
+}
+
+/// What an entry adds by itself, and what that reaches over: what another node adds of the same is too much.
+fn told_by(entry: &TrafficEntry, counters: Counters, gain: &Gain) -> Told {
+    let at = u64::from(heard_at(entry).0);
+    Told {
+        seeding: Spent::until(at, gain.seeding_s.unsigned_abs()),
+        leeching: Spent::until(at, gain.leeching_s.unsigned_abs()),
+        uploaded: Claimed::up_to(counters.uploaded, entry.uploaded_delta, gain.bonus_uploaded_x100),
+        downloaded: Claimed::up_to(counters.downloaded, entry.downloaded_delta, gain.bonus_downloaded_x100),
+        completions: gain.completed_count.unsigned_abs(),
     }
 }
 
@@ -158,7 +174,7 @@ fn gain_of(entry: &Admitted, rules: &Rules<'_>, risks: &mut Vec<RiskRecord>) -> 
         bonus_downloaded_x100: in_force.bonus_downloaded_x100(moved.downloaded),
         seeding_s,
         leeching_s,
-        completed_count: u64::from(said.event == AnnounceEvent::Completed),
+        completed_count: i64::from(said.event == AnnounceEvent::Completed),
         seen_at: Some(said.at),
     }
 }
@@ -186,11 +202,11 @@ fn plausible(entry: &Admitted, ceiling: RateCeiling, risks: &mut Vec<RiskRecord>
 
 /// Seconds of seeding and of leeching before this entry (L4). Who fell silent earns nothing, nor who has just begun;
 /// until it was completed, a torrent was leeched.
-fn time_before(entry: &TrafficEntry) -> (u64, u64) {
+fn time_before(entry: &TrafficEntry) -> (i64, i64) {
     if entry.cause != Cause::Announce || entry.event == AnnounceEvent::Started {
         return (0, 0);
     }
-    let seconds = u64::from(entry.since_last.unwrap_or(entry.interval).0);
+    let seconds = i64::from(entry.since_last.unwrap_or(entry.interval).0);
     let was_seeding = entry.left == Some(0) && entry.event != AnnounceEvent::Completed;
     if was_seeding { (seconds, 0) } else { (0, seconds) }
 }
@@ -208,13 +224,16 @@ fn add(books: &mut Books, entry: &Admitted, gain: &Gain) {
     books.accounts.entry(entry.account()).or_default().figures.add(gain);
 }
 
-/// Credits what a client's runs come to now, against what they came to before the batch.
+/// Credits what a client's runs come to now, against what they came to before the batch; and takes back what was told
+/// more than once.
 fn post_runs(books: &mut Books, key: ClientRef, before: &Before, rules: &Rules<'_>, posted: &mut Posted) {
     let client = books.clients.entry(key).or_default();
     if client.runs == before.runs {
         return;
     }
-    let (old, new) = (credit(&before.runs, rules.ceiling), credit(&client.runs, rules.ceiling));
+    let was = stretches(&before.runs, rules.ceiling);
+    let is = stretches(&client.runs, rules.ceiling);
+    let (old, new) = (credit_of(&was, rules.ceiling), credit_of(&is, rules.ceiling));
     let uploaded = difference(new.uploaded, old.uploaded);
     let downloaded = difference(new.downloaded, old.downloaded);
     let withheld_uploaded = difference(new.withheld_uploaded, old.withheld_uploaded).max(0);
@@ -232,7 +251,22 @@ fn post_runs(books: &mut Books, key: ClientRef, before: &Before, rules: &Rules<'
         client.settled_until = client.settled_until.max(until);
     }
     note_changed_runs(key, &before.runs, &client.runs, &mut posted.changes);
-    add(books, &before.sample, &Gain { uploaded, downloaded, ..Gain::default() });
+    let gain = Gain { uploaded, downloaded, ..taken_back(&excess(&was), &excess(&is)) };
+    add(books, &before.sample, &gain);
+}
+
+/// What was told too often, and not yet taken back.
+fn taken_back(old: &Excess, new: &Excess) -> Gain {
+    // Seconds and completions of one client, far from the limit.
+    let less = |new: u64, old: u64| old.checked_signed_diff(new).unwrap_or_default();
+    Gain {
+        bonus_uploaded_x100: old.bonus_uploaded_x100.saturating_sub(new.bonus_uploaded_x100),
+        bonus_downloaded_x100: old.bonus_downloaded_x100.saturating_sub(new.bonus_downloaded_x100),
+        seeding_s: less(new.seeding_s, old.seeding_s),
+        leeching_s: less(new.leeching_s, old.leeching_s),
+        completed_count: less(new.completed_count, old.completed_count),
+        ..Gain::default()
+    }
 }
 
 fn note_changed_runs(key: ClientRef, before: &[Run], after: &[Run], changes: &mut Changes) {

@@ -10,8 +10,10 @@ use crate::books::{Client, Presence};
 use crate::error::LedgerError;
 use crate::figures::{Account, AccountKey, Figures, Stamp};
 use crate::multiplier::{Multiplier, NewMultiplier, Percent, Scope};
+use crate::packed::{pack, unpack};
 use crate::run::{ClientRef, Counters, Run, RunKey};
-use crate::sql::Cell;
+use crate::sql::{Cell, hex};
+use crate::told::Told;
 
 /// The sums that users, torrents and accounts have alike.
 #[derive(Debug, sqlx::FromRow)]
@@ -80,6 +82,7 @@ pub(crate) struct RunRow {
     first_ts: i64,
     last_ts: i64,
     is_settled: i64,
+    told: Vec<u8>,
 }
 
 /// A multiplier.
@@ -245,7 +248,7 @@ pub(crate) fn run_key_cells(client: &ClientRef, key: &RunKey) -> [Cell; 5] {
 }
 
 /// A run, as its table lists it.
-pub(crate) fn run_cells(client: &ClientRef, run: &Run) -> [Cell; 12] {
+pub(crate) fn run_cells(client: &ClientRef, run: &Run) -> [Cell; 13] {
     let [user, torrent, number, key, node] = run_key_cells(client, &run.key);
     [
         user,
@@ -260,6 +263,7 @@ pub(crate) fn run_cells(client: &ClientRef, run: &Run) -> [Cell; 12] {
         i64::from(run.first.0).into(),
         i64::from(run.last.0).into(),
         i64::from(run.is_settled).into(),
+        Cell::Bytes(pack(run)),
     ]
 }
 
@@ -374,14 +378,16 @@ impl RunRow {
             uploaded: from_bits(uploaded),
             downloaded: from_bits(downloaded),
         };
-        let run = Run {
+        let mut run = Run {
             key: RunKey { run: RunId(number), node: from_bits(self.node) },
             low: counters(self.uploaded_low, self.downloaded_low),
             high: counters(self.uploaded_high, self.downloaded_high),
             first: time_of(self.first_ts)?,
             last: time_of(self.last_ts)?,
             is_settled: self.is_settled != 0,
+            told: Told::NOTHING,
         };
+        run.told = unpack(&self.told, &run).ok_or_else(|| unreadable("what a run told", hex(&self.told)))?;
         Ok((client_ref_of(self.user_id, self.torrent_id, self.client)?, run))
     }
 }

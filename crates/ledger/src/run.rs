@@ -1,10 +1,13 @@
 //! One run of one client, as far as it has been heard of.
 //!
-//! Within a run counters only grow, so all that has to be kept of it is where they were lowest and highest, and when
+//! Within a run counters only grow, so all that has to be kept of them is where they were lowest and highest, and when
 //! the client was first and last heard. That makes a run the sum of a *set* of entries: their order does not matter,
-//! nor how often one comes.
+//! nor how often one comes. Beside the counters stand sums of what else the entries told ([`Told`]): their order does
+//! not matter either, but each has to come once.
 
 use domain::{ClientId, NodeId, RunId, TorrentId, UnixTime, UserId};
+
+use crate::told::Told;
 
 /// A client on one torrent for one user.
 ///
@@ -87,21 +90,24 @@ pub struct Run {
     pub last: UnixTime,
     /// Whether it stands for everything before it: see [`crate::settle`].
     pub is_settled: bool,
+    /// What its entries told besides.
+    pub told: Told,
 }
 
 impl Run {
     /// A run that was heard once.
-    pub fn heard(key: RunKey, counters: Counters, at: UnixTime) -> Run {
-        Run { key, low: counters, high: counters, first: at, last: at, is_settled: false }
+    pub fn heard(key: RunKey, counters: Counters, at: UnixTime, told: Told) -> Run {
+        Run { key, low: counters, high: counters, first: at, last: at, is_settled: false, told }
     }
 
     /// Takes in what was heard of it.
-    pub fn hear(&mut self, counters: Counters, at: UnixTime) {
+    pub fn hear(&mut self, counters: Counters, at: UnixTime, told: Told) {
         self.high = self.high.max(counters);
         self.last = self.last.max(at);
         if !self.is_settled {
             self.low = self.low.min(counters);
             self.first = self.first.min(at);
+            self.told = self.told.with(told);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Keeps the number of a client's runs bounded, without changing what it is credited.
+//! Keeps the number of a client's runs bounded, without changing what it is credited, nor what is taken back of it.
 //!
 //! A client that begins anew every minute has forty thousand runs a month. Of all but the newest, no more is needed
-//! than where their counters ended: one *settled* run stands for them. The price is that an entry of a run that was
+//! than where their counters ended: one *settled* run stands for them, which tells nothing more. The price is that an entry of a run that was
 //! put away can no longer be told from a new one; such entries, which are as late as many runs, are rejected.
 
 use std::collections::VecDeque;
@@ -65,5 +65,6 @@ fn join_two_of_a_node(runs: &mut Vec<Run>) -> Option<UnixTime> {
     heir.high = heir.high.max(gone.high);
     heir.first = heir.first.min(gone.first);
     heir.last = heir.last.max(gone.last);
+    heir.told = heir.told.with(gone.told);
     Some(gone.last)
 }

@@ -34,6 +34,18 @@ pub(crate) enum Cell {
     Bytes(Vec<u8>),
 }
 
+/// Bytes as digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut digits = String::with_capacity(2 * bytes.len());
+    push_hex(&mut digits, bytes);
+    digits
+}
+
+fn push_hex(out: &mut String, bytes: &[u8]) {
+    let digit = |value: u8| char::from_digit(value.into(), 16).expect("half a byte is one digit");
+    out.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]));
+}
+
 impl From<i64> for Cell {
     fn from(number: i64) -> Cell {
         Cell::Number(number)
@@ -83,17 +95,19 @@ impl Rows {
         self.cells.iter().skip(position).step_by(self.width)
     }
 
-    /// `[[1,"23"],[4,null]]`. Texts are digits and plain characters only, so nothing is to be escaped.
+    /// `[[1,"23"],[4,null]]`. Texts are digits and plain characters only, so nothing is to be escaped; bytes are texts of
+    /// their digits.
     fn to_json(&self) -> String {
-        format!("[{}]", self.to_text(["[", "]"], '"', "null"))
+        format!("[{}]", self.to_text(&Spelling { row: ["[", "]"], quote: '"', null: "null", bytes: "" }))
     }
 
-    /// `(1,'23'),(4,NULL)`, likewise.
+    /// `(1,'23'),(4,NULL)`, likewise; bytes are `x'0f'`.
     fn to_values(&self) -> String {
-        self.to_text(["(", ")"], '\'', "NULL")
+        self.to_text(&Spelling { row: ["(", ")"], quote: '\'', null: "NULL", bytes: "x" })
     }
 
-    fn to_text(&self, [open, close]: [&str; 2], quote: char, null: &str) -> String {
+    fn to_text(&self, spelling: &Spelling) -> String {
+        let [open, close] = spelling.row;
         let mut out = String::with_capacity(self.cells.len() * 12);
         for (number, row) in self.iter().enumerate() {
             if number > 0 {
@@ -104,7 +118,7 @@ impl Rows {
                 if position > 0 {
                     out.push(',');
                 }
-                push_cell(&mut out, cell, quote, null);
+                push_cell(&mut out, cell, spelling);
             }
             out.push_str(close);
         }
@@ -112,11 +126,27 @@ impl Rows {
     }
 }
 
-fn push_cell(out: &mut String, cell: &Cell, quote: char, null: &str) {
+/// How rows are written as text.
+struct Spelling {
+    row: [&'static str; 2],
+    quote: char,
+    null: &'static str,
+    /// What stands before the digits of bytes.
+    bytes: &'static str,
+}
+
+fn push_cell(out: &mut String, cell: &Cell, spelling: &Spelling) {
     use std::fmt::Write as _;
+    let quote = spelling.quote;
     match cell {
         Cell::Number(number) => write!(out, "{number}").expect("memory takes every write"),
-        Cell::Null | Cell::Bytes(_) => out.push_str(null),
+        Cell::Null => out.push_str(spelling.null),
+        Cell::Bytes(bytes) => {
+            out.push_str(spelling.bytes);
+            out.push(quote);
+            push_hex(out, bytes);
+            out.push(quote);
+        }
         Cell::Text(text) => {
             out.push(quote);
             out.extend(text.chars().filter(|letter| is_plain(*letter)));
@@ -293,5 +323,8 @@ mod tests {
         let rows = Rows::new([[Cell::Number(-1), Cell::from("a\"b\\c'\n")], [Cell::Null, Cell::from("")]]);
         assert_eq!(rows.to_json(), r#"[[-1,"abc"],[null,""]]"#);
         assert_eq!(rows.to_values(), "(-1,'abc'),(NULL,'')");
+        let bytes = Rows::new([[Cell::Bytes(vec![0x0f, 0xa0])], [Cell::Bytes(Vec::new())]]);
+        assert_eq!(bytes.to_json(), r#"[["0fa0"],[""]]"#);
+        assert_eq!(bytes.to_values(), "(x'0fa0'),(x'')");
     }
 }

@@ -7,13 +7,15 @@ mod support;
 
 use std::sync::Arc;
 
-use database::Database;
+use database::{Database, Migrations};
 use domain::clock::{Clock, ManualClock};
 use domain::{AnnounceEvent, Cause, ClientId, NodeId, Passkey, PeerId, RunId, Seconds, SessionId, UnixTime};
 use journal::{Arrival, EntryId, Totals, TrafficEntry, View, ViewError};
 use ledger::{
     HitAndRunPolicy, LedgerError, LedgerSettings, NewMultiplier, Percent, Presence, Scope, Standing,
 };
+
+use sqlx::migrate::Migrator;
 
 use support::simulator::{BEGIN, arrivals_of, entry, info_hash, torrent, user};
 use support::{Known, Place, Risks, account, apply, batch, boundless, clock, figures, open, open_with};
@@ -379,7 +381,74 @@ async fn a_peer_that_vanished_no_longer_seeds_and_earns_no_time(place: Place) {
     assert_eq!(sessions[0].1.runs[0].last, UnixTime(BEGIN + 60));
 }
 
+/// What three nodes wrote of the same announces, each before it had heard of the others.
+fn heard_by_three() -> Vec<TrafficEntry> {
+    let word = |at: u32, event, left, uploaded, since: (u32, u64)| {
+        (1..=3).map(move |node| TrafficEntry {
+            node: Some(NodeId(node)),
+            event,
+            left: Some(left),
+            since_last: Some(Seconds(since.0)),
+            uploaded_delta: since.1,
+            // Of a new client each node gives its run a number; later they have agreed on one.
+            ..ours(at, if at == 0 { node as u32 + 6 } else { 7 }, uploaded)
+        })
+    };
+    let begun = word(0, AnnounceEvent::Started, 5, 0, (0, 0));
+    let completed = word(100, AnnounceEvent::Completed, 0, 1000, (100, 1000));
+    begun.chain(completed).chain(word(400, AnnounceEvent::None, 0, 5000, (300, 4000))).collect()
+}
+
+async fn l2_l4_l5_an_announce_that_three_nodes_heard_at_once_counts_once(place: Place) {
+    let ledger = open(&place).await;
+    ledger.add_multiplier(terms(Scope::Site, 150, 100, (0, None))).await.unwrap();
+    let arrivals = arrivals_of(heard_by_three());
+    apply(&ledger, "a", &arrivals[..5]).await;
+    let sessions = ledger.sessions_of(user(1), torrent(1)).await.unwrap();
+    drop(ledger);
+
+    let ledger = open(&place).await;
+    assert_eq!(ledger.sessions_of(user(1), torrent(1)).await.unwrap(), sessions);
+    assert_eq!(sessions[0].1.runs.iter().map(|run| run.told.completions).sum::<u64>(), 2);
+    apply(&ledger, "b", &arrivals[5..]).await;
+    let sums = figures(&ledger, 1).await;
+    assert_eq!((sums.leeching_s, sums.seeding_s, sums.completed_count), (100, 300, 1));
+    assert_eq!((sums.uploaded, sums.bonus_uploaded_x100), (5000, 5000 * 50));
+    assert_eq!(account(&ledger, 1, 1).await.figures, sums);
+    assert_eq!(ledger.torrent(torrent(1)).await.unwrap(), Some(sums));
+}
+
+/// The tables as they were before runs kept what was told.
+async fn open_as_it_was(place: &Place) {
+    let first =
+        |all: &Migrator| Migrator { migrations: all.migrations[..1].to_vec().into(), ..Migrator::DEFAULT };
+    let Migrations { table, sqlite, postgres, mysql } = ledger::MIGRATIONS;
+    let (sqlite, postgres, mysql) = (first(sqlite), first(postgres), first(mysql));
+    let migrations = Migrations { table, sqlite: &sqlite, postgres: &postgres, mysql: &mysql };
+    database::migrate(&Database::open(&place.url).await.unwrap(), migrations).await.unwrap();
+}
+
+async fn a_database_from_before_runs_kept_what_was_told_goes_on(place: Place) {
+    open_as_it_was(&place).await;
+    // The first two words of three nodes, of which two have posted what they heard.
+    damage(&place, "INSERT INTO ledger_clients VALUES (1, 1, -8, 1, 1794000100, 0, 0, 0)").await;
+    damage(&place, "INSERT INTO ledger_runs VALUES (1, 1, -8, 7, 1, 0, 1000, 0, 0, 1794000000, 1794000100, 0), (1, 1, -8, 7, 2, 0, 1000, 0, 0, 1794000000, 1794000100, 0)").await;
+    let ledger = open(&place).await;
+    let sessions = ledger.sessions_of(user(1), torrent(1)).await.unwrap();
+    assert!(sessions[0].1.runs.iter().all(|run| run.told.is_nothing()), "{sessions:?}");
+    apply(&ledger, "a", &arrivals_of(heard_by_three())[6..]).await;
+    let sums = figures(&ledger, 1).await;
+    assert_eq!((sums.uploaded, sums.seeding_s), (4000, 300));
+    assert_eq!((sums.leeching_s, sums.completed_count), (0, 0));
+    damage(&place, "UPDATE ledger_runs SET told = 'x'").await;
+    let later = arrivals_of(vec![ours(500, 7, 6000)]);
+    let outcome = ledger.apply(&batch("a", &later)).await;
+    assert!(matches!(&outcome, Err(ViewError::Entry { reason }) if reason.contains("told")), "{outcome:?}");
+}
+
 on_every_database!(
+    l2_l4_l5_an_announce_that_three_nodes_heard_at_once_counts_once,
+    a_database_from_before_runs_kept_what_was_told_goes_on,
     l1_users_and_torrents_are_found_by_passkey_and_infohash,
     l2_sums_are_exact_far_beyond_64_bits,
     l3_l4_l5_states_times_and_completion_survive_a_restart,

@@ -15,6 +15,7 @@ use crate::nodes::{self, NodesCost};
 use crate::one_log::{self, Sizes};
 use crate::over_socket::{SocketBench, SocketPlan, SocketResult, Subject, Wire};
 use crate::population::{Population, Shape};
+use crate::presence_redis::{self, PresenceRedis};
 use crate::process::Cores;
 use crate::progress::Stage;
 use crate::report::{Budget, Machine, Report, Row};
@@ -72,6 +73,7 @@ pub fn run(plan: &BenchPlan) -> Result<Report, LoadError> {
     let one_log = one_log::measure(&sizes, cores, |name| plan.wants(name))?;
     let nodes = measure_nodes(plan, cores)?;
     let gateway = measure_gateway(plan, cores)?;
+    let presence_redis = measure_presence_redis(plan, cores)?;
     let mut rows = Vec::new();
     for result in &sockets {
         rows.extend(socket_rows(result, cores));
@@ -79,10 +81,12 @@ pub fn run(plan: &BenchPlan) -> Result<Report, LoadError> {
     rows.extend(one_log.rows().iter().cloned());
     rows.extend(nodes.rows().iter().cloned());
     rows.extend(gateway.rows());
+    rows.extend(presence_redis.iter().flat_map(PresenceRedis::rows));
     rows.extend(swarm_rows(&costs));
     rows.extend(counts.iter().map(instruction_row));
     let details = json!({
-        "sockets": sockets, "one_log": one_log, "nodes": nodes, "gateway": gateway, "swarms": costs, "instructions": counts
+        "sockets": sockets, "one_log": one_log, "nodes": nodes, "gateway": gateway,
+        "presence_redis": presence_redis, "swarms": costs, "instructions": counts
     });
     Ok(Report { machine, rows, details })
 }
@@ -116,6 +120,15 @@ fn measure_gateway(plan: &BenchPlan, cores: Cores) -> Result<GatewayCost, LoadEr
     let sizes = if plan.quick { gateway_cost::Sizes::QUICK } else { gateway_cost::Sizes::FULL };
     let this_program = std::env::current_exe().map_err(LoadError::io("finding this program"))?;
     gateway_cost::measure(plan.subject.binary(), &this_program, &sizes, cores, |name| plan.wants(name))
+}
+
+/// Needs gateways that share: a stand-in does not.
+fn measure_presence_redis(plan: &BenchPlan, cores: Cores) -> Result<Option<PresenceRedis>, LoadError> {
+    let Some(binary) = plan.subject.binary().filter(|_| plan.wants("presence-redis")) else {
+        return Ok(None);
+    };
+    let sizes = if plan.quick { presence_redis::Sizes::QUICK } else { presence_redis::Sizes::FULL };
+    presence_redis::measure(binary, &sizes, cores).map(Some)
 }
 
 /// Ten thousand peers, then as many copies of them as it takes.

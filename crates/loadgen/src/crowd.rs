@@ -103,8 +103,12 @@ pub struct Counts {
 
 struct Seat {
     who: Identity,
+    /// Whom to connect to; nobody in particular means the crowd's server.
+    server: Option<SocketAddr>,
     /// Whether it is to be connected, or is.
     is_wanted: bool,
+    /// Whether it leaves unread what the server says.
+    is_silent: bool,
     connection: Option<Connection>,
 }
 
@@ -115,6 +119,8 @@ pub struct Crowd {
     events: Events,
     seats: Vec<Seat>,
     to_open: VecDeque<usize>,
+    /// Members that have something to read for which no event comes again.
+    to_attend: Vec<usize>,
     opening: usize,
     opening_max: usize,
     up: usize,
@@ -131,6 +137,7 @@ impl Crowd {
             events: Events::with_capacity(4096),
             seats: Vec::new(),
             to_open: VecDeque::new(),
+            to_attend: Vec::new(),
             opening: 0,
             opening_max: plan.opening_max.max(1),
             up: 0,
@@ -141,8 +148,26 @@ impl Crowd {
 
     /// A further member, not yet connected.
     pub fn join(&mut self, user: u64, device: u32) -> Member {
-        self.seats.push(Seat { who: Identity { user, device }, is_wanted: false, connection: None });
+        let who = Identity { user, device };
+        self.seats.push(Seat { who, server: None, is_wanted: false, is_silent: false, connection: None });
         Member(self.seats.len() - 1)
+    }
+
+    /// From the next time it is opened, a member connects to this server.
+    pub fn send_to(&mut self, member: Member, server: SocketAddr) {
+        self.seats[member.0].server = Some(server);
+    }
+
+    /// A member falls silent: its connection stays open, and nothing is read, answered or told any more.
+    pub fn silence(&mut self, member: Member) {
+        self.seats[member.0].is_silent = true;
+    }
+
+    /// A silent member goes on, beginning with what it has not read.
+    pub fn resume(&mut self, member: Member) {
+        if std::mem::take(&mut self.seats[member.0].is_silent) {
+            self.to_attend.push(member.0);
+        }
     }
 
     /// Whom a member stands for.
@@ -210,6 +235,9 @@ impl Crowd {
     /// Looks at the sockets once, waiting at most so long, and tells what was heard.
     pub fn turn(&mut self, wait: Duration, hear: &mut dyn FnMut(Member, Event<'_>)) -> Result<(), LoadError> {
         self.open_some(hear)?;
+        for number in std::mem::take(&mut self.to_attend) {
+            self.attend(number, true, hear)?;
+        }
         match self.poll.poll(&mut self.events, Some(wait)) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
@@ -258,7 +286,8 @@ impl Crowd {
             if !seat.is_wanted || seat.connection.is_some() {
                 continue;
             }
-            let mut connection = match Connection::begin(address_of(number), self.server) {
+            let server = seat.server.unwrap_or(self.server);
+            let mut connection = match Connection::begin(address_of(number), server) {
                 Ok(connection) => connection,
                 // A server that is away refuses at once.
                 Err(LoadError::Io { source, .. }) if source.kind() == ErrorKind::ConnectionRefused => {
@@ -285,6 +314,9 @@ impl Crowd {
         hear: &mut dyn FnMut(Member, Event<'_>),
     ) -> Result<(), LoadError> {
         let seat = &mut self.seats[number];
+        if seat.is_silent {
+            return Ok(());
+        }
         // Closed earlier in this very turn.
         let Some(connection) = &mut seat.connection else { return Ok(()) };
         let was_up = connection.is_up();
@@ -310,6 +342,7 @@ impl Crowd {
     fn leave(&mut self, number: usize) -> Option<Connection> {
         let seat = &mut self.seats[number];
         seat.is_wanted = false;
+        seat.is_silent = false;
         let connection = seat.connection.take()?;
         if connection.is_up() {
             self.up -= 1;

@@ -26,6 +26,7 @@
 //! - [`one_log`]: the journal and its views in order
 //! - [`nodes`]: how soon trackers know what others heard, and how fast swarms come back
 //! - [`gateway_cost`]: what sessions of people cost, and how soon their friends are told
+//! - [`presence_redis`]: what presence over several gateways costs in Redis, and how soon it is told
 //! - [`latencies`]: how long many of the same kind took
 //! - [`allocator`]: what the allocator has handed out
 //! - [`instructions`]: instruction counts left behind by the callgrind benchmark
@@ -54,6 +55,7 @@ pub mod nodes;
 pub mod one_log;
 pub mod over_socket;
 pub mod population;
+pub mod presence_redis;
 pub mod process;
 pub mod progress;
 pub mod queue_memory;

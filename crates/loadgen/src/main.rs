@@ -62,7 +62,8 @@ struct BenchArgs {
     pipeline: u16,
     /// Measure only what has this in its name: http, udp, swarm, journal-redis, journal-aof, journal-sqlite,
     /// ledger-sqlite, ledger-postgresql, ledger-mariadb, activity, layout, queue, nodes-delay, nodes-warm-start,
-    /// nodes-learn, nodes-mirror, gateway-memory, gateway-close, gateway-heartbeats, gateway-fan-out
+    /// nodes-learn, nodes-mirror, gateway-memory, gateway-close, gateway-heartbeats, gateway-fan-out,
+    /// presence-redis
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// The tracker's binary; the one beside this program by default

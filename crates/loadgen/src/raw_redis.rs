@@ -105,8 +105,7 @@ impl RawRedis {
     }
 }
 
-/// The length of the first reply; none if it is not all there. Knows lines, numbers and texts, which is all that is
-/// asked for.
+/// The length of the first reply; none if it is not all there. Knows lines, numbers, texts and lists of them.
 fn reply_length(bytes: &[u8]) -> Result<Option<usize>, LoadError> {
     let Some(line_length) = memchr::memchr(b'\n', bytes).map(|position| position + 1) else {
         return Ok(None);
@@ -118,6 +117,15 @@ fn reply_length(bytes: &[u8]) -> Result<Option<usize>, LoadError> {
         b'$' => {
             let length = text()[1..].parse::<i64>().map_err(|_| LoadError::NotAReply(text()))?;
             usize::try_from(length).map_or(line_length, |length| line_length + length + 2)
+        }
+        b'*' => {
+            let count = text()[1..].parse::<i64>().map_err(|_| LoadError::NotAReply(text()))?;
+            let mut length = line_length;
+            for _ in 0..count.max(0) {
+                let Some(next) = reply_length(&bytes[length..])? else { return Ok(None) };
+                length += next;
+            }
+            length
         }
         _ => return Err(LoadError::NotAReply(text())),
     };
@@ -135,6 +143,8 @@ mod tests {
         assert_eq!(reply_length(b"$-1\r\n").unwrap(), Some(5));
         assert_eq!(reply_length(b"$3\r\n1-").unwrap(), None);
         assert_eq!(reply_length(b"").unwrap(), None);
+        assert_eq!(reply_length(b"*2\r\n:1\r\n*1\r\n$1\r\na\r\n:5").unwrap(), Some(19));
+        assert_eq!(reply_length(b"*2\r\n:1\r\n").unwrap(), None);
         assert!(reply_length(b"-ERR no\r\n").unwrap_err().to_string().contains("no"));
     }
 

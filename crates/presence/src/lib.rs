@@ -10,6 +10,7 @@
 //! - [`privacy`]: who may see what
 //! - [`policy`]: how long things may take
 //! - [`machine`]: the document's state machine
+//! - [`elsewhere`]: the same person's sessions at other gateways
 //! - [`input`], [`view`]: what goes into a roster, what comes out, what can be read
 //! - [`roster`]: the persons of a shard; inside, `person` adds up `session`s, each with its `pulse`, kept in `slots`
 //! - [`moment`]: time by the clock, and time that never goes back
@@ -20,6 +21,7 @@
 //! locks.
 
 pub mod device;
+pub mod elsewhere;
 pub mod input;
 pub mod machine;
 pub mod moment;
@@ -34,6 +36,7 @@ pub mod status;
 pub mod view;
 
 pub use device::{AppState, DeviceId, Platform};
+pub use elsewhere::{Elsewhere, Part, PartDevice};
 pub use input::{Cause, CloseCause, ConnId, Effect, Goodbye, Hello, Input, Refused};
 pub use moment::Moment;
 pub use policy::Policy;

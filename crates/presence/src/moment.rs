@@ -90,6 +90,11 @@ impl Timeline {
         Steady((u64::from(at.0) * 1000).saturating_add(self.ahead_ms))
     }
 
+    /// Likewise, by the millisecond.
+    pub fn steady_at(&self, at: Moment) -> Steady {
+        Steady(at.0.saturating_add(self.ahead_ms))
+    }
+
     /// The latest point of steady time.
     pub fn latest(&self) -> Steady {
         self.latest

@@ -8,7 +8,8 @@
 //! 4. Else automatic: online if any session is, else away.
 //! 5. Without a session: pending after a restart, else offline, whatever is declared.
 //!
-//! A grace period is a session that is over and still shown, so these rules need not know of it.
+//! A grace period is a session that is over and still shown, so these rules need not know of it. Devices elsewhere
+//! (see `elsewhere`) count like sessions.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -16,6 +17,7 @@ use domain::{UnixTime, UserId};
 use foldhash::fast::FixedState;
 
 use crate::device::{AppState, DeviceId, Platform};
+use crate::elsewhere::PartDevice;
 use crate::session::Session;
 use crate::slots::{NONE, Slots};
 use crate::status::{Declaration, Declared, Status};
@@ -26,7 +28,8 @@ pub(crate) struct Person {
     pub user: UserId,
     pub public_version: u64,
     pub own_version: u64,
-    pub declaration: Option<Box<Declaration>>,
+    /// What few people have.
+    rare: Option<Box<Rare>>,
     /// The slot of the first of the sessions.
     pub first: u32,
     /// Sessions that are alive.
@@ -51,6 +54,13 @@ pub(crate) struct Person {
     pub remembered_at_s: u32,
     /// The place in the agenda.
     pub due_s: u32,
+}
+
+/// What few people have, in the space of a pointer.
+#[derive(Debug, Default)]
+struct Rare {
+    declaration: Option<Declaration>,
+    afar: Option<Afar>,
 }
 
 /// A moment or none, in the space of a moment: nobody was seen in 1970.
@@ -80,6 +90,8 @@ pub(crate) struct Flags {
     pub informed: bool,
     /// The last session ended because the connection broke.
     pub dropped: bool,
+    /// Others were asked about this person: what is here is not all there is.
+    pub shared: bool,
 }
 
 impl Person {
@@ -88,7 +100,7 @@ impl Person {
             user,
             public_version: 0,
             own_version: 0,
-            declaration: None,
+            rare: None,
             first: NONE,
             live: 0,
             flap_level: 0,
@@ -111,18 +123,78 @@ impl Person {
         SessionsOf { slots, next: self.first }
     }
 
+    /// What the person declared.
+    pub fn declaration(&self) -> Option<&Declaration> {
+        self.rare.as_ref()?.declaration.as_ref()
+    }
+
+    /// Sessions elsewhere, if there are any.
+    pub fn afar(&self) -> Option<&Afar> {
+        self.rare.as_ref()?.afar.as_ref()
+    }
+
+    /// The person declares something, or takes it back.
+    pub fn declare(&mut self, declaration: Option<Declaration>) {
+        self.keep(|rare| rare.declaration = declaration);
+    }
+
+    /// What is known of sessions elsewhere. Gives what was.
+    pub fn replace_afar(&mut self, afar: Option<Afar>) -> Option<Afar> {
+        self.keep(|rare| std::mem::replace(&mut rare.afar, afar))
+    }
+
+    fn keep<T>(&mut self, act: impl FnOnce(&mut Rare) -> T) -> T {
+        let mut rare = self.rare.take().unwrap_or_default();
+        let done = act(&mut rare);
+        self.rare = Some(rare).filter(|rare| rare.declaration.is_some() || rare.afar.is_some());
+        done
+    }
+
+    /// Whether there is a session, here or elsewhere.
+    pub fn is_present(&self) -> bool {
+        self.first != NONE || self.afar().is_some()
+    }
+
+    /// The devices that are elsewhere.
+    pub fn devices_afar(&self) -> &[PartDevice] {
+        self.afar().map(|afar| &*afar.devices).unwrap_or_default()
+    }
+
+    /// Those who have no session here are somebody else's to tell of, once others are asked.
+    pub fn is_others(&self) -> bool {
+        self.flags.shared && self.first == NONE
+    }
+
     /// The status in the own view.
     pub fn status(&self, sessions: SessionsOf<'_>) -> Status {
-        if self.first == NONE {
+        if !self.is_present() {
             return if self.pending_until_s > 0 { Status::Pending } else { Status::Offline };
         }
-        match self.declaration.as_deref().map(|declaration| declaration.status) {
+        match self.declaration().map(|declaration| declaration.status) {
             Some(Declared::Invisible) => Status::Invisible,
             Some(Declared::Busy) => Status::Busy,
             Some(Declared::Away) => Status::Away,
-            Some(Declared::Online) => automatic(sessions),
-            None => said(sessions.clone()).unwrap_or_else(|| automatic(sessions)),
+            Some(Declared::Online) => self.automatic(sessions),
+            None => self.said(sessions.clone()).unwrap_or_else(|| self.automatic(sessions)),
         }
+    }
+
+    fn automatic(&self, mut sessions: SessionsOf<'_>) -> Status {
+        let is_online = sessions.any(|(_, session)| session.is_online())
+            || self.devices_afar().iter().any(|device| device.online);
+        if is_online { Status::Online } else { Status::Away }
+    }
+
+    /// What the sessions say, if any says something that counts.
+    fn said(&self, sessions: SessionsOf<'_>) -> Option<Status> {
+        let here = sessions.filter_map(|(_, session)| session.counts());
+        let afar = self.devices_afar().iter().filter_map(|device| device.said);
+        here.chain(afar).max_by_key(|said| weight(*said)).map(|said| match said {
+            Declared::Invisible => Status::Invisible,
+            Declared::Busy => Status::Busy,
+            Declared::Online => Status::Online,
+            Declared::Away => Status::Away,
+        })
     }
 
     /// Whether the person hides: here and invisible, or hidden before a restart and not back yet.
@@ -134,18 +206,20 @@ impl Person {
     pub fn glimpse(&self, slots: &Slots<Session>) -> Glimpse {
         let own = self.status(self.sessions(slots));
         let hidden = self.is_hidden(own);
-        let declaration = self.declaration.as_deref();
+        let declaration = self.declaration();
         let mut print = FixedState::default().build_hasher();
         own.hash(&mut print);
         declaration.map(|declaration| (&declaration.text, declaration.until.map(|at| at.0))).hash(&mut print);
         (self.seeding, self.leeching).hash(&mut print);
         // Added up, so that the order of the sessions does not matter.
-        let devices = devices(self.sessions(slots)).map(|device| FixedState::default().hash_one(device));
+        let devices = self.devices(slots).map(|device| FixedState::default().hash_one(device));
         devices.fold(0_u64, u64::wrapping_add).hash(&mut print);
         let mut memory = FixedState::default().build_hasher();
         (self.flags.here, hidden).hash(&mut memory);
         declaration.map(|said| (said.status, &said.text, said.until.map(|at| at.0))).hash(&mut memory);
-        Glimpse { own, hidden, print: print.finish(), memory: memory.finish() }
+        let counted = if self.is_others() { Status::Offline } else { own };
+        let is_others = self.is_others();
+        Glimpse { own, hidden, counted, is_others, print: print.finish(), memory: memory.finish() }
     }
 }
 
@@ -154,6 +228,10 @@ impl Person {
 pub(crate) struct Glimpse {
     pub own: Status,
     pub hidden: bool,
+    /// The status by which the person is counted here.
+    pub counted: Status,
+    /// Known from others only.
+    pub is_others: bool,
     print: u64,
     memory: u64,
 }
@@ -199,24 +277,14 @@ impl<'a> Iterator for SessionsOf<'a> {
     }
 }
 
-fn automatic(mut sessions: SessionsOf<'_>) -> Status {
-    if sessions.any(|(_, session)| session.is_online()) { Status::Online } else { Status::Away }
-}
-
-/// What the sessions say, if any says something that counts.
-fn said(sessions: SessionsOf<'_>) -> Option<Status> {
-    let counts = sessions.filter_map(|(_, session)| match session.said? {
-        Declared::Invisible => Some(Status::Invisible),
-        Declared::Busy => Some(Status::Busy),
-        Declared::Online => session.is_online().then_some(Status::Online),
-        Declared::Away => Some(Status::Away),
-    });
-    counts.max_by_key(|status| match status {
-        Status::Invisible => 3,
-        Status::Busy => 2,
-        Status::Online => 1,
-        Status::Away | Status::Offline | Status::Pending => 0,
-    })
+/// Of several that count, the heaviest decides.
+pub(crate) fn weight(said: Declared) -> u8 {
+    match said {
+        Declared::Invisible => 3,
+        Declared::Busy => 2,
+        Declared::Online => 1,
+        Declared::Away => 0,
+    }
 }
 
 /// What there is to show of a device. Of several sessions the best counts; the newest says what kind it is.
@@ -239,8 +307,37 @@ impl DeviceGlimpse<'_> {
     }
 }
 
+impl Person {
+    /// The devices, here and elsewhere, each once.
+    pub fn devices<'a>(&'a self, slots: &'a Slots<Session>) -> impl Iterator<Item = DeviceGlimpse<'a>> {
+        let all = self.sessions(slots);
+        let here = devices_here(all.clone()).map(|device| match self.find_afar(device.id) {
+            None => device,
+            Some(afar) => DeviceGlimpse {
+                app: better(device.app, afar.app),
+                online: device.online || afar.online,
+                ..device
+            },
+        });
+        let is_only_afar =
+            move |afar: &&PartDevice| !all.clone().any(|(_, session)| session.device == afar.id);
+        let afar = self.devices_afar().iter().filter(is_only_afar).map(|afar| DeviceGlimpse {
+            id: &afar.id,
+            platform: afar.platform,
+            app: afar.app,
+            online: afar.online,
+        });
+        here.chain(afar)
+    }
+
+    fn find_afar(&self, id: &DeviceId) -> Option<&PartDevice> {
+        let devices = self.devices_afar();
+        devices.binary_search_by(|afar| afar.id.cmp(id)).ok().map(|place| &devices[place])
+    }
+}
+
 /// The devices of these sessions, each once.
-pub(crate) fn devices(sessions: SessionsOf<'_>) -> impl Iterator<Item = DeviceGlimpse<'_>> {
+pub(crate) fn devices_here(sessions: SessionsOf<'_>) -> impl Iterator<Item = DeviceGlimpse<'_>> {
     let all = sessions.clone();
     sessions.filter_map(move |(slot, session)| {
         let mut of_device = all.clone().filter(|(_, other)| other.device == session.device);
@@ -248,13 +345,38 @@ pub(crate) fn devices(sessions: SessionsOf<'_>) -> impl Iterator<Item = DeviceGl
         newest.then(|| DeviceGlimpse {
             id: &session.device,
             platform: session.platform,
-            // The states are declared from the best to the worst.
-            app: of_device
-                .clone()
-                .map(|(_, other)| other.app)
-                .min_by_key(|app| *app as u8)
-                .unwrap_or(session.app),
+            app: of_device.clone().map(|(_, other)| other.app).fold(session.app, better),
             online: of_device.any(|(_, other)| other.is_online()),
         })
     })
+}
+
+/// The states are declared from the best to the worst.
+fn better(one: AppState, other: AppState) -> AppState {
+    if (other as u8) < one as u8 { other } else { one }
+}
+
+/// A person's sessions elsewhere, as far as they matter here.
+#[derive(Debug)]
+pub(crate) struct Afar {
+    /// In the order of their names, each once.
+    devices: Box<[PartDevice]>,
+    pub last_sign: Option<UnixTime>,
+}
+
+impl Afar {
+    /// What was said of devices elsewhere; none if there are none. A device that is at several places is put together.
+    pub fn new(mut devices: Vec<PartDevice>, last_sign: Option<UnixTime>) -> Option<Afar> {
+        devices.sort_by(|one, other| one.id.cmp(&other.id));
+        devices.dedup_by(|next, kept| {
+            let is_same = next.id == kept.id;
+            if is_same {
+                kept.app = better(kept.app, next.app);
+                kept.online |= next.online;
+                kept.said = [kept.said, next.said].into_iter().flatten().max_by_key(|said| weight(*said));
+            }
+            is_same
+        });
+        (!devices.is_empty()).then(|| Afar { devices: devices.into(), last_sign })
+    }
 }

@@ -104,6 +104,14 @@ impl Policy {
         }
     }
 
+    /// Silence after which a session of this rule is gone.
+    pub(crate) fn gone_by(&self, rule: Rule) -> Seconds {
+        match rule {
+            Rule::Ladder => self.gone(),
+            Rule::Silence { gone, .. } => gone,
+        }
+    }
+
     /// Every session is looked at this often: never later than anything that can follow from a message, so that no
     /// message has to bring a look forward.
     pub(crate) fn look(&self) -> Seconds {

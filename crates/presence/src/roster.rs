@@ -18,6 +18,7 @@
 //! Cancelled deadlines: a session's slot in the wheel stays armed when the session ends, and its next tenant is looked at
 //! early or no later than the shortest deadline a message can set (`Policy::look`).
 
+mod elsewhere;
 mod inputs;
 mod looks;
 mod reading;

@@ -79,6 +79,11 @@ impl Session {
         self.app != AppState::Inactive && self.pulse.phase() == Phase::Online
     }
 
+    /// What it says, if that counts: online only if it is.
+    pub fn counts(&self) -> Option<Declared> {
+        self.said.filter(|said| *said != Declared::Online || self.is_online())
+    }
+
     /// Online or away, by what the device does.
     pub fn status(&self) -> Status {
         if self.is_online() { Status::Online } else { Status::Away }

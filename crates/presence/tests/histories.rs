@@ -6,7 +6,7 @@ mod support;
 use std::collections::HashMap;
 
 use presence::{Effect, Goodbye, Input, LastKnown, Load, Moment, Remembered, Status, Tally, View};
-use support::actions::{Action, check, wild_history};
+use support::actions::{Action, check, wild_history, wild_shared_history};
 use support::user;
 use support::world::{World, everyone};
 
@@ -16,6 +16,8 @@ struct Watcher {
     own: Option<View>,
     public: Option<View>,
     here: bool,
+    /// Others were heard of: their comings and goings are not told here.
+    is_shared: bool,
     /// The roster's last word, as a database would have it.
     stored: Option<Remembered>,
 }
@@ -50,7 +52,24 @@ impl Observed {
                     self.world.tell(who, Input::Heard { conn });
                 }
             }
-            Action::Watch { who, on } => self.world.watch(*who, *on),
+            Action::Watch { who, on } => {
+                self.world.watch(*who, *on);
+                let watcher = self.watchers.get_mut(who).unwrap();
+                // Others are not asked any more about who is not watched.
+                if watcher.is_shared && !self.world.roster.has_part(user(*who)) {
+                    (watcher.own, watcher.public, watcher.stored) = (None, None, None);
+                }
+            }
+            Action::Elsewhere { who, told } => {
+                let elsewhere = self.world.elsewhere(*who, told);
+                self.watchers.get_mut(who).unwrap().is_shared = true;
+                self.world.hear(elsewhere);
+                self.only_views_have_changed();
+            }
+            Action::Lose { who } => {
+                self.world.lose(*who);
+                self.only_views_have_changed();
+            }
             _ => {
                 if let Some((who, input)) = self.world.input(action) {
                     self.recall(who);
@@ -75,6 +94,11 @@ impl Observed {
                 declaration: stored.declaration.clone(),
             };
             self.world.roster.recall(Moment(self.world.now_ms), user(who), last);
+            let watcher = self.watchers.get_mut(&who).unwrap();
+            // Of whom others were asked once, and no more, the database knows more.
+            if watcher.is_shared && !self.world.roster.has_part(user(who)) {
+                (watcher.own, watcher.public) = (None, None);
+            }
         }
     }
 
@@ -89,6 +113,10 @@ impl Observed {
         self.the_tally_is_what_one_would_count();
     }
 
+    fn only_views_have_changed(&self) {
+        assert!(self.world.effects.iter().all(|effect| matches!(effect, Effect::Changed { .. })));
+    }
+
     fn first_in_and_last_out_alternate(&mut self) {
         for effect in &self.world.effects {
             let (who, comes) = match effect {
@@ -97,7 +125,7 @@ impl Observed {
                 _ => continue,
             };
             let watcher = self.watchers.get_mut(&who).unwrap();
-            assert_ne!(watcher.here, comes, "{effect:?}");
+            assert!(watcher.is_shared || watcher.here != comes, "{effect:?}");
             watcher.here = comes;
         }
     }
@@ -119,8 +147,11 @@ impl Observed {
         };
         let Some(stored) = self.world.roster.remembered(user(who)) else {
             // Forgotten: only who is not here may be.
-            assert!(!watcher.here);
-            assert!(watcher.public.as_ref().is_none_or(|view| view.status == Status::Offline));
+            if !watcher.is_shared {
+                assert!(!watcher.here);
+                assert!(watcher.public.as_ref().is_none_or(|view| view.status == Status::Offline));
+            }
+            watcher.here = false;
             (watcher.own, watcher.public) = (None, None);
             return;
         };
@@ -129,16 +160,22 @@ impl Observed {
         {
             let Some(seen) = seen else { continue };
             assert!(now.version >= seen.version, "{seen:?} to {now:?}");
-            assert_eq!(now.version > seen.version, was_told, "{seen:?} to {now:?}");
+            // A version may have been given elsewhere to what is known here already.
+            let was_raised = watcher.is_shared && now.version > seen.version;
+            assert!(was_raised || (now.version > seen.version) == was_told, "{seen:?} to {now:?}");
             if !was_told {
-                assert_eq!(still(seen), still(now), "changed and nobody was told");
+                let seen = View { version: now.version, ..seen.clone() };
+                assert_eq!(still(&seen), still(now), "changed and nobody was told");
             }
         }
         if let (Some(seen), true) = (&watcher.own, own.status == Status::Invisible) {
             if seen.status == Status::Invisible
                 && !effects.iter().any(|it| matches!(it, Effect::Transition { .. }))
             {
-                assert_eq!(Some(&public), watcher.public.as_ref(), "hiding gives something away");
+                let kept = watcher.public.as_ref().map(without_version);
+                assert_eq!(Some(without_version(&public)), kept, "hiding gives something away");
+                let is_same = Some(&public) == watcher.public.as_ref();
+                assert!(watcher.is_shared || is_same, "hiding gives something away");
             }
             assert_eq!(without_version(&public), View::unknown(user(who)));
         }
@@ -156,8 +193,13 @@ impl Observed {
             assert!(!matches!(own.status, Status::Offline | Status::Pending), "alive and {:?}", own.status);
         }
         assert_ne!(public.status, Status::Invisible);
-        assert_eq!(public.status, own.status.to_others());
-        assert_eq!(self.watchers[&who].here, own.status != Status::Offline);
+        if self.watchers[&who].is_shared {
+            let hides = own.status == Status::Pending && public.status == Status::Offline;
+            assert!(hides || public.status == own.status.to_others());
+        } else {
+            assert_eq!(public.status, own.status.to_others());
+            assert_eq!(self.watchers[&who].here, own.status != Status::Offline);
+        }
         let open = self.world.open.iter().filter(|(owner, _)| *owner == who).count();
         let connected =
             self.world.roster.sessions(user(who)).filter(|session| session.conn.is_some()).count();
@@ -168,7 +210,9 @@ impl Observed {
         let roster = &self.world.roster;
         let mut counted = Tally::default();
         for who in everyone().map(user).filter(|who| roster.remembered(*who).is_some()) {
-            counted.persons[roster.own_view(who).status as usize] += 1;
+            let is_others = self.watchers[&who.get()].is_shared && !roster.has_part(who);
+            let status = if is_others { Status::Offline } else { roster.own_view(who).status };
+            counted.persons[status as usize] += 1;
             for session in roster.sessions(who) {
                 counted.connections += u32::from(session.conn.is_some());
                 counted.without_connection += u32::from(session.conn.is_none());
@@ -209,6 +253,17 @@ fn is_about(effect: &Effect, who: u64) -> bool {
 #[test]
 fn what_must_always_hold_holds_in_every_history() {
     check(1000, wild_history(), |actions| {
+        let mut observed = Observed::new();
+        for action in &actions {
+            observed.act(action);
+        }
+        observed.end();
+    });
+}
+
+#[test]
+fn what_must_always_hold_holds_for_people_who_are_elsewhere_too() {
+    check(1000, wild_shared_history(), |actions| {
         let mut observed = Observed::new();
         for action in &actions {
             observed.act(action);

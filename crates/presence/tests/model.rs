@@ -5,10 +5,10 @@ mod support;
 
 use domain::UnixTime;
 use presence::{
-    AppState, ConnId, Declaration, Declared, DeviceId, DeviceView, Goodbye, Hello, Input, Moment, Remembered,
-    Status, View,
+    AppState, ConnId, Declaration, Declared, DeviceId, DeviceView, Elsewhere, Goodbye, Hello, Input, Moment,
+    PartDevice, Platform, Remembered, Status, View,
 };
-use support::actions::{Action, check, hasty, history};
+use support::actions::{Action, check, hasty, history, shared_history};
 use support::user;
 use support::world::{World, everyone};
 
@@ -51,6 +51,9 @@ impl Session {
 #[derive(Default)]
 struct Person {
     sessions: Vec<Session>,
+    /// Devices elsewhere, and their last sign of life.
+    afar: Vec<PartDevice>,
+    afar_sign_ms: u64,
     declaration: Option<Declaration>,
     seeding: u32,
     last_seen: Option<UnixTime>,
@@ -69,14 +72,19 @@ struct Person {
 
 impl Person {
     fn own(&self) -> Status {
-        if self.sessions.is_empty() {
+        if self.sessions.is_empty() && self.afar.is_empty() {
             return if self.pending_until_s.is_some() { Status::Pending } else { Status::Offline };
         }
-        let automatic =
-            if self.sessions.iter().any(Session::is_online) { Status::Online } else { Status::Away };
-        let says = |declared| self.sessions.iter().any(|session| session.hello.declared == Some(declared));
-        let online_and_says_so =
-            || self.sessions.iter().any(|it| it.is_online() && it.hello.declared == Some(Declared::Online));
+        let is_online = self.sessions.iter().any(Session::is_online) || self.afar.iter().any(|it| it.online);
+        let automatic = if is_online { Status::Online } else { Status::Away };
+        let says = |declared| {
+            self.sessions.iter().any(|session| session.hello.declared == Some(declared))
+                || self.afar.iter().any(|device| device.said == Some(declared))
+        };
+        let online_and_says_so = || {
+            self.sessions.iter().any(|it| it.is_online() && it.hello.declared == Some(Declared::Online))
+                || self.afar.iter().any(|it| it.online && it.said == Some(Declared::Online))
+        };
         match &self.declaration {
             Some(Declaration { status: Declared::Invisible, .. }) => Status::Invisible,
             Some(Declaration { status: Declared::Busy, .. }) => Status::Busy,
@@ -100,13 +108,18 @@ impl Person {
 
     fn devices(&self) -> Vec<DeviceView> {
         let mut ids: Vec<DeviceId> = self.sessions.iter().map(|it| it.hello.device.clone()).collect();
+        ids.extend(self.afar.iter().map(|it| it.id.clone()));
         ids.sort();
         ids.dedup();
         let view = |id: DeviceId| {
             let of_it = || self.sessions.iter().filter(|session| session.hello.device == id);
-            let app = AppState::ALL.into_iter().find(|app| of_it().any(|it| it.hello.app == *app)).unwrap();
-            let status = if of_it().any(Session::is_online) { Status::Online } else { Status::Away };
-            let platform = of_it().next_back().unwrap().hello.platform;
+            let afar = || self.afar.iter().filter(|device| device.id == id);
+            let is =
+                |app: &AppState| of_it().any(|it| it.hello.app == *app) || afar().any(|it| it.app == *app);
+            let app = AppState::ALL.into_iter().find(is).unwrap();
+            let is_online = of_it().any(Session::is_online) || afar().any(|it| it.online);
+            let status = if is_online { Status::Online } else { Status::Away };
+            let platform = of_it().next_back().map_or(Platform::Web, |it| it.hello.platform);
             DeviceView { id: id.clone(), platform, app, status }
         };
         ids.into_iter().map(view).collect()
@@ -131,7 +144,7 @@ impl Person {
             match self.left_at_s {
                 Some(left) if now_s - left <= forget => {
                     // Two, four and six seconds: levels end where the grace does.
-                    if self.dropped && conn.is_some() {
+                    if self.dropped && conn.is_some() && self.afar.is_empty() {
                         self.level = (self.level + 1).min(4);
                     }
                 }
@@ -164,7 +177,7 @@ impl Person {
         self.left_at_s = Some(now_s);
         self.dropped = dropped;
         let grace = [0, 0, 2, 4, 6][self.level as usize];
-        if dropped && grace > 0 {
+        if dropped && grace > 0 && self.afar.is_empty() {
             self.sessions[index].ghost = true;
             self.sessions[index].conn = None;
             self.grace_until_s = Some((now_ms + grace * 1000).div_ceil(1000));
@@ -246,6 +259,45 @@ impl Person {
         }
     }
 
+    fn hear(&mut self, now_ms: u64, elsewhere: &Elsewhere) {
+        self.forget_elsewhere();
+        self.afar.clone_from(&elsewhere.devices);
+        self.afar_sign_ms = now_ms;
+        if !self.afar.is_empty() {
+            for ghost in self.sessions.extract_if(.., |session| session.ghost) {
+                self.last_alive = self.last_alive.max(ghost.sign_ms);
+            }
+            self.grace_until_s = None;
+        }
+        self.declaration.clone_from(&elsewhere.declaration);
+        let is_nobody_there = self.sessions.is_empty() && self.afar.is_empty();
+        let until = elsewhere.pending_until.filter(|_| is_nobody_there);
+        self.pending_until_s = until.map(|until| until.0.div_ceil(1000));
+        self.pending_hidden = elsewhere.hidden_since.is_some();
+    }
+
+    fn lose(&mut self, now_ms: u64) {
+        if self.afar.is_empty() {
+            return;
+        }
+        if self.sessions.is_empty() {
+            let hidden = self.own() == Status::Invisible;
+            if !hidden {
+                self.last_seen = self.last_seen.max(Some(Moment(self.afar_sign_ms).seconds()));
+            }
+            self.pending_hidden = hidden;
+            self.pending_until_s = Some((now_ms + u64::from(hasty().pending.0) * 1000).div_ceil(1000));
+        }
+        self.forget_elsewhere();
+    }
+
+    fn forget_elsewhere(&mut self) {
+        if !self.afar.is_empty() {
+            self.last_alive = self.last_alive.max(self.afar_sign_ms / 1000 * 1000);
+            self.afar.clear();
+        }
+    }
+
     /// Works everything out again.
     fn second(&mut self, now_s: u64) {
         let now_ms = now_s * 1000;
@@ -290,8 +342,11 @@ impl Person {
         match self.public() {
             Status::Offline => View { last_seen: self.last_seen, ..View::unknown(user(who)) },
             _ => {
-                let live = self.sessions.iter().map(|session| session.sign_ms).chain([self.last_alive]).max();
-                let alive = live.filter(|_| !self.sessions.is_empty()).map(|at_ms| Moment(at_ms).seconds());
+                let here = self.sessions.iter().map(|session| session.sign_ms);
+                let afar = (!self.afar.is_empty()).then_some(self.afar_sign_ms);
+                let is_present = !self.sessions.is_empty() || !self.afar.is_empty();
+                let live = here.chain(afar).chain([self.last_alive]).max();
+                let alive = live.filter(|_| is_present).map(|at_ms| Moment(at_ms).seconds());
                 View { last_seen: alive.or(self.last_seen), ..self.own_view(who) }
             }
         }
@@ -349,6 +404,15 @@ impl Both {
                     self.tell(who, Input::Heard { conn });
                 }
             }
+            Action::Elsewhere { who, told } => {
+                let elsewhere = self.world.elsewhere(*who, told);
+                self.persons[*who as usize - 1].hear(self.world.now_ms, &elsewhere);
+                self.world.hear(elsewhere);
+            }
+            Action::Lose { who } => {
+                self.persons[*who as usize - 1].lose(self.world.now_ms);
+                self.world.lose(*who);
+            }
             _ => {
                 if let Some((who, input)) = self.world.input(action) {
                     // How often a probe may fail depends on those before; the machine's own test knows.
@@ -396,6 +460,17 @@ impl Both {
 #[test]
 fn the_roster_agrees_with_a_naive_model() {
     check(800, history(), |actions| {
+        let mut both = Both::new();
+        for action in &actions {
+            both.act(action);
+        }
+        both.pass(40_000);
+    });
+}
+
+#[test]
+fn the_roster_agrees_with_a_naive_model_when_people_are_elsewhere_too() {
+    check(800, shared_history(), |actions| {
         let mut both = Both::new();
         for action in &actions {
             both.act(action);

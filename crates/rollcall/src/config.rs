@@ -36,7 +36,7 @@ use std::path::Path;
 use serde_json::Value as Json;
 
 pub use error::{ConfigError, Origin};
-pub use kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat};
+pub use kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat, Sharing};
 pub use load::Sources;
 pub use mirror::Mirror;
 pub use names::{Name, RedisUrl, Secret, Word};

@@ -6,41 +6,72 @@ use std::sync::Arc;
 use access::Gate;
 use anyhow::Context;
 use async_trait::async_trait;
-use domain::UserId;
+use domain::{Seconds, UserId};
 use gateway::Gateway;
-use gateway::gateway::GatewayParts;
+use gateway::gateway::{GatewayParts, SharedParts};
 use gateway::traffic::{TrafficCount, TrafficCounts, TrafficUnknown};
+use journal::ProcessName;
 use people::People;
+use register::{Register, RegisterSettings};
 use tracing::debug;
 use views::Activity;
 
-use crate::backends::system_clock;
-use crate::config::Config;
+use crate::backends::{RedisBackend, redis_backend, system_clock};
+use crate::config::{Config, Sharing};
 use crate::gateway_secret;
+use crate::tracker_settings::seconds;
+
+impl Config {
+    /// Whether the gateways on this Redis are one.
+    pub fn shares_presence(&self) -> bool {
+        let has_redis = self.redis.url.as_str().is_some() || self.redis.host.is_some();
+        has_redis && self.presence.share == Sharing::Auto
+    }
+}
+
+/// What makes this gateway one of many, if it is to be.
+async fn shared_parts(config: &Config, node: &ProcessName) -> anyhow::Result<Option<SharedParts>> {
+    if !config.shares_presence() {
+        return Ok(None);
+    }
+    let Some(RedisBackend { redis, .. }) = redis_backend(config)? else { return Ok(None) };
+    let lease = seconds(config.presence.lease_s);
+    let settings = RegisterSettings {
+        lease,
+        pending: Seconds(config.presence.pending_s),
+        seed: random_seed()?,
+        ..RegisterSettings::default()
+    };
+    let register = Register::join_when_possible(redis.clone(), node.node(), settings).await;
+    let register = Arc::new(register.context("cannot join the other gateways")?);
+    Ok(Some(SharedParts { register, redis, process: node.to_string(), lease }))
+}
 
 /// Opens the gateway. Nobody can connect before the site serves.
 pub async fn open(
-    config: &Config,
-    data: &Path,
+    (config, data): (&Config, &Path),
+    node: &ProcessName,
     people: People,
     traffic: Traffic,
 ) -> anyhow::Result<Arc<Gateway>> {
     let secret = gateway_secret::for_server(config, data)?;
-    let mut seed = [0; 8];
-    getrandom::fill(&mut seed)
-        .map_err(|error| anyhow::anyhow!("the system gives no random numbers: {error}"))?;
     let gateway = Gateway::open(GatewayParts {
         people,
         clock: system_clock(),
         traffic: Arc::new(traffic),
         policy: config.presence_policy(),
         settings: config.gateway_settings(secret),
-        seed: u64::from_le_bytes(seed),
+        seed: random_seed()?,
+        shared: shared_parts(config, node).await?,
     })
     .await
     .context("cannot open the gateway")?;
     debug!("the gateway is open");
     Ok(gateway)
+}
+
+fn random_seed() -> anyhow::Result<u64> {
+    getrandom::u64().context("the system gives no random numbers")
 }
 
 /// What people's torrent clients do, by the lists of who seeds and who leeches.

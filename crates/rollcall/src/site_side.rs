@@ -10,12 +10,13 @@ use access::{FollowCounters, Gate, Passkeys, Store};
 use anyhow::Context;
 use domain::Passkey;
 use gateway::Gateway;
+use journal::ProcessName;
 use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use people::People;
 use site::metrics::{
-    Allocator, CertificateFigures, Metrics, MetricsSources, MirrorFigures, PeopleFigures, SiteKeyFigures,
-    ViewSource,
+    Allocator, CertificateFigures, GatewaysFigures, Metrics, MetricsSources, MirrorFigures, PeopleFigures,
+    SiteKeyFigures, ViewSource,
 };
 use site::{Dependency, Health, Parts, RunningSite, Site, SiteCounters, UnboundSite, ViewGroup};
 use tokio::sync::watch;
@@ -36,6 +37,8 @@ pub struct Lent<'a> {
     pub config: &'a Config,
     /// The data folder.
     pub data: &'a Path,
+    /// This process among others.
+    pub node: &'a ProcessName,
     /// Users, torrents, clients.
     pub store: &'a Store,
     /// What the tracker goes by.
@@ -92,7 +95,10 @@ impl OpenSite {
         };
         let whitelist = backends::open_whitelist(lent.config, lent.store)?;
         let passkeys = Passkeys::new(whitelist.store, lent.store.clone());
-        let health = Arc::new(Health::new(dependencies(&lent, engine, &passkeys, &activity), clock.now()));
+        let mut needed = dependencies(&lent, engine, &passkeys, &activity);
+        let lease_s = lent.config.presence.lease_s;
+        needed.extend(gateway.iter().filter_map(|gateway| register_dependency(gateway, lease_s)));
+        let health = Arc::new(Health::new(needed, clock.now()));
         let asked = Arc::clone(&health);
         engine.add_until_stopped(|stopped| asked.run(system_clock(), stopped));
         let counters = Arc::new(SiteCounters::default());
@@ -105,6 +111,9 @@ impl OpenSite {
         if let Some(gateway) = &gateway {
             metrics.add(Arc::clone(&gateway.counters));
             metrics.add(people_figures(lent.config, gateway));
+            if let Some(figures) = gateways_figures(gateway) {
+                metrics.add(figures);
+            }
         }
         let watch = Arc::clone(metrics.watch());
         engine.add_until_stopped(|stopped| watch.run(stopped));
@@ -170,6 +179,12 @@ impl ServingSite {
         urls
     }
 
+    /// How many gateways there are, this one among them; none if it is alone.
+    pub fn gateways(&self) -> Option<u64> {
+        let gateway = self.site.parts.gateway.as_ref()?;
+        gateway.is_shared().then(|| gateway.hub.nodes_alive())
+    }
+
     /// Where people connect, if they may.
     pub fn people_urls(&self) -> Vec<String> {
         let urls = self.site.parts.gateway.iter().flat_map(|_| self.urls());
@@ -233,7 +248,7 @@ async fn open_gateway(
     activity: &Activity,
 ) -> anyhow::Result<Arc<Gateway>> {
     let traffic = Traffic { gate: Arc::clone(lent.gate), activity: activity.clone() };
-    let gateway = gateway_side::open(lent.config, lent.data, people, traffic).await?;
+    let gateway = gateway_side::open((lent.config, lent.data), lent.node, people, traffic).await?;
     if let Some(kept_here) = &engine.shown().activity {
         let (hub, gate) = (Arc::clone(&gateway.hub), Arc::clone(lent.gate));
         kept_here.tell(move |passkeys| {
@@ -250,6 +265,33 @@ fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PeopleFigures {
         count: Arc::new(move || hub.online_count()),
         connections_max: config.gateway.connections_max as usize,
     }
+}
+
+/// What makes the gateway one of many, if it is.
+fn gateways_figures(gateway: &Arc<Gateway>) -> Option<GatewaysFigures> {
+    let hub = Arc::clone(&gateway.hub);
+    Some(GatewaysFigures {
+        register: hub.register_counters()?,
+        gateway: Arc::clone(&gateway.counters),
+        since_contact_s: Arc::new(move || hub.since_contact_s().unwrap_or(0)),
+    })
+}
+
+/// Whether the register answers: a gateway that is out of contact shows people to those at the same gateway only.
+fn register_dependency(gateway: &Arc<Gateway>, lease_s: u32) -> Option<Dependency> {
+    gateway.hub.since_contact_s()?;
+    let hub = Arc::clone(&gateway.hub);
+    Some(Dependency::new("register", move || {
+        let since_s = hub.since_contact_s().unwrap_or(0);
+        async move {
+            match since_s <= u64::from(lease_s) {
+                true => Ok(()),
+                false => Err(format!(
+                    "Redis has not answered for {since_s} s: people at other gateways are not seen here, nor those here there"
+                )),
+            }
+        }
+    }))
 }
 
 /// Ready once everything is to end.

@@ -25,6 +25,7 @@
 mod allocator;
 mod announces;
 mod entries;
+mod gateways;
 mod mirror;
 pub mod page;
 mod people;
@@ -49,6 +50,7 @@ use tracker::Tracker;
 use views::Activity;
 
 pub use allocator::Allocator;
+pub use gateways::GatewaysFigures;
 pub use mirror::MirrorFigures;
 pub use page::{Family, Page};
 pub use people::PeopleFigures;

@@ -11,6 +11,7 @@
 //! - [`torrent_file`]: random payloads and the private torrents that describe them
 //! - [`clients`]: Transmission, aria2 and libtorrent
 //! - [`verify_endpoint`]: a site's endpoint that can be slow, broken, lying or gone
+//! - [`proxy`]: a stretch of network that can be slow, cut or dead
 //! - [`hook_receiver`]: a site that takes webhooks, or does not
 //! - [`process`], [`ports`], [`wait`]: children that never outlive their test, free ports, patience with a limit
 //! - [`bencode`]: a second reading of the format, so that tests do not trust the code they check
@@ -31,6 +32,7 @@ pub mod http;
 pub mod population;
 pub mod ports;
 pub mod process;
+pub mod proxy;
 pub mod reply;
 pub mod server;
 pub mod servers;
@@ -46,6 +48,7 @@ pub use companion::Companion;
 pub use hook_receiver::{Hook, HookReceiver, Manner};
 pub use http::{HttpReply, RawHttp};
 pub use population::{Destination, Moved, Plan, Population, Standings, Truth};
+pub use proxy::{Proxy, Weather};
 pub use reply::{AnnounceReply, RetryIn, SwarmCounts};
 pub use server::{Server, ServerBuilder};
 pub use servers::{

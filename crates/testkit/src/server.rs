@@ -263,6 +263,16 @@ impl Server {
         self.process.kill();
     }
 
+    /// Makes it stand still (SIGSTOP): its connections stay open, and nobody answers.
+    pub fn freeze(&self) {
+        self.process.suspend();
+    }
+
+    /// Lets it go on after [`Server::freeze`].
+    pub fn thaw(&self) {
+        self.process.resume();
+    }
+
     /// Starts it again on the same data, after [`Server::stop`] or [`Server::kill`].
     #[track_caller]
     pub fn start_again(&mut self) {

@@ -2,17 +2,28 @@
 
 use domain::UserId;
 use people::{OccurrenceId, Recorded};
-use presence::{DeviceId, Hello, Input, Platform, Policy, SessionView, Status, Tally, View};
+use presence::{DeviceId, Hello, Input, PartDevice, Platform, Policy, SessionView, Status, Tally, View};
+use register::{Message, Record, Trouble};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::{Hub, HubError};
+use crate::between::Errand;
 use crate::feed;
 use crate::protocol::CloseCode;
 use crate::watch::Request;
 
 /// How often somebody is brought into memory for one heartbeat. They stay for a minute, so once is enough.
 const RECALLS_MAX: usize = 3;
+
+/// How long the register may take to say where somebody is.
+const REGISTER_TIME: Duration = Duration::from_secs(2);
+
+fn unreachable(trouble: &Trouble) -> HubError {
+    tracing::debug!(%trouble, "other gateways cannot be asked");
+    HubError::Unavailable
+}
 
 /// How many are here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,10 +41,15 @@ impl Hub {
         let mut views: Vec<Option<View>> = Vec::with_capacity(users.len());
         for user in users {
             let shard = self.shard(*user);
-            views.push(shard.knows(*user).then(|| shard.roster.public_view(*user)));
+            views.push(shard.is_current(*user).then(|| shard.roster.public_view(*user)));
         }
         let absent: Vec<UserId> =
             users.iter().zip(&views).filter(|(_, view)| view.is_none()).map(|(user, _)| *user).collect();
+        let elsewhere = self.look_elsewhere(&absent).await;
+        let absent: Vec<UserId> = absent.into_iter().filter(|user| !elsewhere.contains_key(user)).collect();
+        for (user, view) in users.iter().zip(&mut views).filter(|(_, view)| view.is_none()) {
+            *view = elsewhere.get(user).cloned();
+        }
         if let Some(first) = absent.first() {
             // Whoever looks may be anybody: only what was last known is read.
             let mut found = self.people.sights(*first, &absent).await?.into_iter();
@@ -74,9 +90,59 @@ impl Hub {
         self.shard(user).roster.sessions(user).collect()
     }
 
-    /// Ends a person's connections, all or those of one device. Who may not reconnect (3503) also loses sessions
-    /// without a connection; who may (3000) comes back by themselves. Gives how many sessions that were.
-    pub fn disconnect(&self, user: UserId, device: Option<&DeviceId>, reconnect: bool) -> usize {
+    /// Ends a person's connections, all or those of one device, at whichever gateway they are. Who may not reconnect
+    /// (3503) also loses sessions without a connection; who may (3000) comes back by themselves. Gives how many
+    /// sessions that were; of other gateways, how many devices.
+    pub async fn disconnect(
+        &self,
+        user: UserId,
+        device: Option<&DeviceId>,
+        reconnect: bool,
+    ) -> Result<usize, HubError> {
+        let here = self.disconnect_here(user, device, reconnect);
+        let Some(register) = self.register() else { return Ok(here) };
+        let (own, mut elsewhere) = (register.node(), 0);
+        for part in self.record_of(user).await?.map(|record| record.parts).unwrap_or_default() {
+            let fits = |known: &&PartDevice| device.is_none_or(|device| known.id == *device);
+            let devices = part.part.devices.iter().filter(fits).count();
+            if part.node == own || devices == 0 {
+                continue;
+            }
+            elsewhere += devices;
+            let message = Message::Disconnect { user, device: device.cloned(), reconnect };
+            register.send(&part.node, &[message]).await.map_err(|trouble| unreachable(&trouble))?;
+        }
+        Ok(here + elsewhere)
+    }
+
+    /// A person's devices at other gateways, each with the gateway's name.
+    pub async fn devices_elsewhere(&self, user: UserId) -> Result<Vec<(String, PartDevice)>, HubError> {
+        let Some(register) = self.register() else { return Ok(Vec::new()) };
+        let own = register.node();
+        let parts = self.record_of(user).await?.map(|record| record.parts).unwrap_or_default();
+        let others = parts.into_iter().filter(|part| part.node != own);
+        let named = others.flat_map(|part| {
+            let name = part.node.name().to_owned();
+            part.part.devices.into_iter().map(move |device| (name.clone(), device))
+        });
+        Ok(named.collect())
+    }
+
+    /// The name of this gateway among others, if there are any.
+    pub fn node_name(&self) -> Option<String> {
+        self.register().map(|register| register.node().name().to_owned())
+    }
+
+    async fn record_of(&self, user: UserId) -> Result<Option<Record>, HubError> {
+        let Some(register) = self.register() else { return Ok(None) };
+        let users = [user];
+        let read = tokio::time::timeout(REGISTER_TIME, register.read(&users)).await;
+        let record = read.map_err(|_| HubError::Unavailable)?.into_iter().next();
+        record.transpose().map(Option::flatten).map_err(|trouble| unreachable(&trouble))
+    }
+
+    /// The same, at this gateway only.
+    pub(crate) fn disconnect_here(&self, user: UserId, device: Option<&DeviceId>, reconnect: bool) -> usize {
         let mut sessions = self.devices(user);
         sessions.retain(|session| device.is_none_or(|device| session.device == *device));
         if reconnect {
@@ -129,6 +195,9 @@ impl Hub {
     /// The end of such a device's session.
     pub fn http_goodbye(&self, user: UserId, device: DeviceId) {
         if !self.is_stopping() {
+            // Its heartbeats may have come to several gateways.
+            let message = Message::Goodbye { user, device: device.clone() };
+            self.say(Errand::WhereverIs(user, message));
             self.tell(user, Input::Goodbye { device });
         }
     }

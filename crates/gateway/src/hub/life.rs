@@ -7,9 +7,11 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use domain::UserId;
 use domain::clock::Clock;
+use keyspace::Redis;
 use parking_lot::{Mutex, RwLock};
 use people::{Follower, People, PeopleError};
 use presence::{Input, Moment, Remembered};
+use register::Register;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -18,10 +20,14 @@ use super::sampler::Sampler;
 use super::shard::{Outside, Shard};
 use super::table::ConnTable;
 use super::{Hub, HubSettings, SHARDS};
+use crate::between::Relay;
 use crate::counters::GatewayCounters;
 use crate::keeper::Keeper;
 use crate::rooms::Rooms;
+use crate::rooms::shared::Sharing as RoomSharing;
+use crate::sharing::{self, Sharing};
 use crate::traffic::{self, TrafficCounts};
+use crate::turn::Turn;
 use crate::typing::Typing;
 use crate::watch::{self as watching, Request};
 
@@ -38,6 +44,8 @@ const PRUNE: Duration = Duration::from_secs(60);
 const PRUNE_ROWS: u32 = 5_000;
 /// How often the last write is tried when the server stops.
 const LAST_WRITES: u32 = 3;
+/// How long it may take to leave the register.
+const LEAVE_MAX: Duration = Duration::from_secs(2);
 
 /// How far people were read.
 struct Page {
@@ -57,8 +65,14 @@ pub struct HubParts {
     pub counters: Arc<GatewayCounters>,
     /// Who knows what people's torrent clients do.
     pub traffic: Arc<dyn TrafficCounts>,
+    /// Where gateways share who is here, if there are several.
+    pub register: Option<Arc<Register>>,
     /// Spreads pings and samples.
     pub seed: u64,
+    /// Whose turn it is to shorten the history.
+    pub pruning: Turn,
+    /// Where the register is, for what is shared beside it.
+    pub redis: Option<Redis>,
 }
 
 /// Why the hub cannot do something.
@@ -106,12 +120,21 @@ impl Hub {
     }
 
     fn new(parts: HubParts) -> (Arc<Hub>, mpsc::Receiver<Request>) {
-        let HubParts { people, clock, settings, counters, traffic, seed } = parts;
+        let HubParts { people, clock, settings, counters, traffic, seed, pruning, register, redis } = parts;
         let now = Moment(clock.now_ms());
         let (requests, waiting) = mpsc::channel(watching::WAITING_MAX);
-        let shard =
-            |number: usize| Mutex::new(Shard::new(settings.policy.clone(), now, seed ^ number as u64));
+        let relay =
+            register.as_ref().map(|register| Arc::new(Relay::new(register.clone(), counters.clone())));
+        let is_shared = register.is_some() && redis.is_some();
+        let sharing = register.map(|register| Sharing::new(register, settings.sharing, now));
+        let shard = |number: usize| {
+            let mut shard = Shard::new(settings.policy.clone(), now, seed ^ number as u64);
+            shard.book = sharing.is_some().then(Box::default);
+            Mutex::new(shard)
+        };
+        let shards = (0..SHARDS).map(shard).collect();
         let outside = Outside {
+            relay: relay.clone(),
             keeper: Keeper::new(people.clone(), counters.clone()),
             counters: counters.clone(),
             table: RwLock::new(ConnTable::default()),
@@ -119,17 +142,20 @@ impl Hub {
             epochs: AtomicU64::new(1),
             history_days: AtomicU64::new(settings.people.history_days.into()),
             platforms: Default::default(),
+            sharing,
         };
         let hub = Hub {
-            shards: (0..SHARDS).map(shard).collect(),
+            shards,
             outside,
             people,
             clock,
             settings: ArcSwap::from_pointee(settings),
-            rooms: Rooms::new(counters.clone()),
-            typing: Typing::new(counters),
+            rooms: Rooms::new(counters.clone(), is_shared),
+            typing: Typing::new(counters, relay),
             choosing: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             sampler: Sampler::new(seed),
+            pruning,
+            redis,
             traffic,
             requests,
             unbegun: Mutex::default(),
@@ -142,6 +168,12 @@ impl Hub {
 
     /// Brings back those who were here before a restart, as pending (P11).
     pub async fn restore(&self) -> Result<(), HubError> {
+        // Where there are other gateways, the register knows who is pending.
+        if let Some(sharing) = &self.outside.sharing
+            && !self.was_alone(sharing).await
+        {
+            return Ok(());
+        }
         let mut after = None;
         while let Some(page) = self.next_page(&mut after).await? {
             for remembered in page {
@@ -155,6 +187,9 @@ impl Hub {
     /// Once the process before this one has ended, and everything it knew is written: those who were there and have not
     /// come here yet are pending, and what they declared there holds. People may come and go meanwhile.
     pub async fn catch_up(&self) -> Result<(), HubError> {
+        if self.outside.sharing.is_some() {
+            return Ok(());
+        }
         // What happened here is newer: what is still being written then tells who is left alone.
         self.write_down().await;
         let mut after = None;
@@ -204,6 +239,19 @@ impl Hub {
         self.spawn(&mut tasks, async move { hub.keep_sampling().await });
         let hub = self.clone();
         self.spawn(&mut tasks, async move { hub.keep_pruning().await });
+        if let (Some(register), Some(redis)) = (self.register(), self.redis.clone()) {
+            let hub = self.clone();
+            let epoch = Box::new(move || hub.outside.next_epoch());
+            let sharing = RoomSharing { redis, register: register.clone(), epoch };
+            let (hub, stop) = (self.clone(), self.stop.subscribe());
+            tasks.spawn(async move { hub.rooms.run_sharing(sharing, stop).await });
+        }
+        if let Some(relay) = self.outside.relay.clone() {
+            self.spawn(&mut tasks, async move { relay.run().await });
+        }
+        for task in sharing::tasks(self) {
+            self.spawn(&mut tasks, task);
+        }
     }
 
     /// A task that may be dropped at any point where it waits.
@@ -312,6 +360,9 @@ impl Hub {
     async fn keep_pruning(&self) {
         loop {
             tokio::time::sleep(PRUNE).await;
+            if !self.pruning.take().await {
+                continue;
+            }
             let days = self.outside.history_days.load(Ordering::Relaxed);
             let before_ms = self.now().0.saturating_sub(days * 24 * 60 * 60 * 1_000);
             loop {
@@ -333,6 +384,12 @@ impl Hub {
         if self.stopping.swap(true, Ordering::SeqCst) {
             return;
         }
+        self.rooms.begin_to_stop();
+        // What the register says is written with its versions as it says it. Those of the roster run ahead of them, and
+        // would keep out what others write when this gateway is gone.
+        if self.outside.sharing.as_ref().is_some_and(|sharing| !sharing.is_away()) {
+            return;
+        }
         let mut from = Some(0);
         while let Some(place) = from {
             let (page, next) = self.outside.table.read().page(place, 4_096);
@@ -347,12 +404,32 @@ impl Hub {
         }
     }
 
+    /// The last changes are told, and then that this gateway goes: who was here is pending (P11), unless they came to
+    /// another one already.
+    async fn leave_register(&self) {
+        let Some(sharing) = &self.outside.sharing else { return };
+        self.flush_last(sharing).await;
+        match tokio::time::timeout(LEAVE_MAX, sharing.register.leave()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "other gateways could not be told that this one goes"),
+            Err(_) => tracing::warn!("other gateways could not be told in time that this one goes"),
+        }
+    }
+
+    /// Ends the tasks as a crash would.
+    #[cfg(test)]
+    pub(crate) async fn kill_for_test(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock());
+        tasks.shutdown().await;
+    }
+
     /// Ends the tasks and writes down what is not written yet.
     pub async fn stop(&self) {
         self.begin_to_stop();
         self.stop.send_replace(true);
         let mut tasks = std::mem::take(&mut *self.tasks.lock());
         while tasks.join_next().await.is_some() {}
+        self.leave_register().await;
         for attempt in 1..=LAST_WRITES {
             match self.outside.keeper.flush().await {
                 Ok(()) => return,

@@ -24,12 +24,14 @@ use presence::{
 use super::ConnRef;
 use super::person::{Connection, Person, Shown};
 use super::table::ConnTable;
+use crate::between::Relay;
 use crate::counters::GatewayCounters;
 use crate::feed::{self, PublicText};
 use crate::keeper::Keeper;
 use crate::outbox::{FeedUser, Outbox};
 use crate::protocol::CloseCode;
 use crate::rooms::RoomName;
+use crate::sharing::{Book, Noted, Sharing};
 use crate::traffic;
 
 /// Whom a shard tells what it decides.
@@ -38,12 +40,16 @@ pub(crate) struct Outside {
     pub(crate) counters: Arc<GatewayCounters>,
     pub(crate) table: RwLock<ConnTable>,
     pub(crate) traffic: traffic::Waiting,
+    /// Other gateways; none for who is alone.
+    pub(crate) relay: Option<Arc<Relay>>,
     /// Numbers for [`Shown`].
     pub(crate) epochs: AtomicU64,
     /// Days for which changes of status are kept; 0 for none.
     pub(crate) history_days: AtomicU64,
     /// Connections by platform, in the order of [`Platform::ALL`].
     pub(crate) platforms: [AtomicU64; Platform::ALL.len()],
+    /// Other gateways, if there are others.
+    pub(crate) sharing: Option<Sharing>,
 }
 
 /// What is to be done once the lock is released.
@@ -57,12 +63,15 @@ pub(crate) struct After {
 pub(crate) struct Shard {
     pub(crate) roster: Roster,
     pub(crate) people: HashMap<UserId, Person, foldhash::fast::RandomState>,
+    /// What is told to other gateways and by them, if there are others.
+    pub(crate) book: Option<Box<Book>>,
     effects: Vec<Effect>,
 }
 
 impl Shard {
     pub(crate) fn new(policy: Policy, now: Moment, seed: u64) -> Shard {
-        Shard { roster: Roster::new(policy, now, seed), people: HashMap::default(), effects: Vec::new() }
+        let roster = Roster::new(policy, now, seed);
+        Shard { roster, people: HashMap::default(), book: None, effects: Vec::new() }
     }
 
     /// Somebody is about to come: brings what was last known of them into memory, unless more is known already.
@@ -79,6 +88,7 @@ impl Shard {
         outside: &Outside,
     ) -> &mut Person {
         self.roster.know(now, user, outside.keeper.newest(user, last));
+        self.begin_asking(now, user);
         self.person(user, outside)
     }
 
@@ -101,6 +111,7 @@ impl Shard {
         if self.people.get(&user).is_some_and(Person::is_idle) {
             self.people.remove(&user);
             self.roster.forget(user);
+            self.stop_asking(user);
         }
     }
 
@@ -129,8 +140,12 @@ impl Shard {
         input: Input,
         outside: &Outside,
     ) -> Result<After, Refused> {
+        let noted = if self.book.is_some() { Noted::of(now, &input) } else { Noted::Nothing };
         let mut effects = std::mem::take(&mut self.effects);
         let handled = self.roster.handle(now, user, input, &mut effects);
+        if handled.is_ok() {
+            self.note(user, noted, &effects, outside);
+        }
         let after = self.carry_out(now, effects, outside);
         handled.map(|()| after)
     }
@@ -139,6 +154,7 @@ impl Shard {
     pub(crate) fn tick(&mut self, now: Moment, outside: &Outside) -> After {
         let mut effects = std::mem::take(&mut self.effects);
         self.roster.tick(now, &mut effects);
+        self.note_all(&effects, outside);
         self.carry_out(now, effects, outside)
     }
 
@@ -153,7 +169,7 @@ impl Shard {
         self.carry_out(now, effects, outside)
     }
 
-    fn carry_out(&mut self, now: Moment, mut effects: Vec<Effect>, outside: &Outside) -> After {
+    pub(crate) fn carry_out(&mut self, now: Moment, mut effects: Vec<Effect>, outside: &Outside) -> After {
         let mut after = After::default();
         for effect in effects.drain(..) {
             match effect {
@@ -170,6 +186,10 @@ impl Shard {
                         self.tell_watchers(user, now, urgent, outside);
                     }
                 }
+                // Where there are other gateways, this follows from what the register says has changed.
+                Effect::Arrived { .. } | Effect::Left { .. } | Effect::Transition { .. }
+                    if self.book.is_some() => {}
+                Effect::Remember { user } if self.book.is_some() => self.keep_sign(user, outside),
                 Effect::Arrived { user, cause, device } => {
                     outside.record(now, user, OccurrenceKind::Arrived, (cause, device));
                 }
@@ -301,7 +321,7 @@ impl Outside {
         &self.platforms[platform as usize]
     }
 
-    fn record(
+    pub(crate) fn record(
         &self,
         now: Moment,
         user: UserId,
@@ -313,8 +333,12 @@ impl Outside {
 
     /// What a person shows from now on.
     pub(crate) fn shown(&self, is_invisible: bool, privacy: Arc<Privacy>) -> Arc<Shown> {
-        let epoch = self.epochs.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Shown { epoch, is_invisible, privacy })
+        Arc::new(Shown { epoch: self.next_epoch(), is_invisible, privacy })
+    }
+
+    /// A number for a [`Shown`], higher than all before.
+    pub(crate) fn next_epoch(&self) -> u64 {
+        self.epochs.fetch_add(1, Ordering::Relaxed)
     }
 }
 

@@ -107,6 +107,8 @@ impl Hub {
         }
         for chunk in others.chunks(CHUNK * 10) {
             let found = in_time(self.people.sights(viewer, chunk)).await.ok_or(CommandError::Internal)?;
+            let unlearned = self.unlearned(found.iter().map(|one| one.user));
+            self.learn(unlearned).await;
             for acquaintance in found {
                 self.settle(viewer, acquaintance);
             }
@@ -117,6 +119,9 @@ impl Hub {
     /// Reads everything again about people who are connected.
     async fn read_again(&self, users: &[UserId]) -> Result<(), CommandError> {
         let circles = in_time(self.people.circles(users)).await.ok_or(CommandError::Internal)?;
+        let friends = circles.iter().flat_map(|circle| circle.friends.iter().map(|friend| friend.user));
+        let unlearned = self.unlearned(friends);
+        self.learn(unlearned).await;
         for circle in circles {
             let user = circle.user;
             let mut others = self.watched_by(user);

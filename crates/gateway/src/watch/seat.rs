@@ -57,6 +57,9 @@ impl Hub {
             }
             return Err(Refusal::Unavailable);
         };
+        let friends = circles.values().flat_map(|circle| circle.friends.iter().map(|friend| friend.user));
+        let unlearned = self.unlearned(users.iter().copied().chain(friends));
+        self.learn(unlearned).await;
         let mut asked: Map<usize> = Map::default();
         for connect in &connects {
             *asked.entry(connect.identity.user).or_default() += 1;
@@ -172,6 +175,7 @@ impl Hub {
         // Only now: what the person's other devices were told just now, this one reads for itself.
         let view = shard.roster.own_view(user);
         self.outside.platform(connection.seat.platform).fetch_add(1, Ordering::Relaxed);
+        shard.begin_asking(now, user);
         let person = shard.person(user, &self.outside);
         person.add_connection(connection);
         // Who is connected already has friends in place, which change one by one.
@@ -211,6 +215,8 @@ impl Hub {
             let now = self.now();
             self.shard(own.user).recall(now, own.user, own.last, &self.outside);
         }
+        let unlearned = self.unlearned(users);
+        self.learn(unlearned).await;
         for (_, reply) in recalls {
             let _ = reply.send(Ok(()));
         }

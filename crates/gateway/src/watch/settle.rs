@@ -109,6 +109,8 @@ impl Hub {
             return Err(CommandError::LimitExceeded);
         }
         let found = in_time(self.people.sights(conn.user, &users)).await.ok_or(CommandError::Internal)?;
+        let unlearned = self.unlearned(users.iter().copied());
+        self.learn(unlearned).await;
         let outbox = {
             let tracked = self.tracked_with(conn, &users)?;
             let mut shard = self.shard(conn.user);

@@ -3,6 +3,8 @@
 //! # Guarantees
 //!
 //! - Of one person one message is on its way at a time, the oldest first; a later one waits until it is done.
+//! - Where several gateways write the history, each when its batch is full or its time is over, a message is held for a
+//!   while: what happened to the person before it, and was written after it, goes first.
 //! - Others go on meanwhile, up to a bound on how many are on their way at once.
 //! - What fails is tried again after a pause that doubles, with jitter. An endpoint that fails altogether is asked with
 //!   one message at a time, and seldom; when it answers again, everything goes at once.
@@ -35,6 +37,8 @@ pub(super) struct Pace {
     pub waiting_max: usize,
     /// The age at which a message is given up.
     pub give_up: Duration,
+    /// How long a message is held for what happened before it; zero where there is one writer.
+    pub hold: Duration,
 }
 
 /// What the line has to know of a message.
@@ -51,6 +55,8 @@ pub(super) trait Message: Clone {
 struct Waiting<M> {
     message: M,
     attempts: u32,
+    /// It is held until then.
+    from_ms: u64,
 }
 
 /// The line.
@@ -120,17 +126,29 @@ impl<M: Message> Line<M> {
     }
 
     /// Adds what was read next of the history.
-    pub(super) fn add(&mut self, message: M) {
+    pub(super) fn add(&mut self, message: M, now_ms: u64) {
         let (place, user) = (message.place(), message.user());
         if place <= self.read_through {
             return;
         }
         self.read_through = place;
         self.undone.insert(place);
+        let hold_ms = self.pace.hold.as_millis() as u64;
+        let from_ms = if hold_ms == 0 { 0 } else { now_ms + hold_ms };
+        let is_on_its_way = self.on_their_way.contains(&user);
         let waiting = self.by_user.entry(user).or_default();
-        waiting.push_back(Waiting { message, attempts: 0 });
+        let at = match hold_ms {
+            0 => waiting.len(),
+            _ => place_in_time(waiting, message.at_ms(), is_on_its_way),
+        };
+        waiting.insert(at, Waiting { message, attempts: 0, from_ms });
         if waiting.len() == 1 {
-            self.ready.insert((0, place, user));
+            self.ready.insert((from_ms, place, user));
+        } else if at == 0 {
+            // It takes the place of who was first.
+            let first_ms = waiting[1].from_ms;
+            self.ready.retain(|(.., other)| *other != user);
+            self.ready.insert((first_ms, place, user));
         }
     }
 
@@ -237,11 +255,18 @@ impl<M: Message> Line<M> {
 
     /// Whoever is first now may go.
     fn call_next(&mut self, user: UserId) {
-        match self.head(user).map(|next| next.message.place()) {
-            Some(place) => _ = self.ready.insert((0, place, user)),
+        match self.head(user).map(|next| (next.from_ms, next.message.place())) {
+            Some((from_ms, place)) => _ = self.ready.insert((from_ms, place, user)),
             None => _ = self.by_user.remove(&user),
         }
     }
+}
+
+/// Where a message belongs among those of a person, by the time. What was tried may have arrived, and stays first.
+fn place_in_time<M: Message>(waiting: &VecDeque<Waiting<M>>, at_ms: u64, is_on_its_way: bool) -> usize {
+    let is_tried = waiting.front().is_some_and(|head| is_on_its_way || head.attempts > 0);
+    let later = waiting.iter().skip(usize::from(is_tried)).rev();
+    waiting.len() - later.take_while(|other| other.message.at_ms() > at_ms).count()
 }
 
 /// A pause that doubles with each attempt, shortened by a random part.
@@ -280,7 +305,8 @@ mod tests {
     }
 
     fn line(at_once_max: usize) -> Line<Told> {
-        let pace = Pace { at_once_max, waiting_max: 100, give_up: Duration::from_secs(3600) };
+        let give_up = Duration::from_secs(3600);
+        let pace = Pace { at_once_max, waiting_max: 100, give_up, hold: Duration::ZERO };
         Line::behind(10, pace, 7)
     }
 
@@ -292,7 +318,7 @@ mod tests {
     fn a_later_message_of_a_person_waits_and_others_go_on() {
         let mut line = line(10);
         for (place, user) in [(11, 1), (12, 1), (13, 2)] {
-            line.add(told(place, user));
+            line.add(told(place, user), 0);
         }
         assert_eq!(line.take(5).unwrap().0.place, 11);
         assert_eq!(line.take(5).unwrap().0.place, 13);
@@ -312,23 +338,48 @@ mod tests {
         assert!(line.next_at_ms().is_none());
     }
 
+    /// Somebody changes gateways: the one that they came to writes before the one that they left.
+    #[test]
+    fn p16_what_happened_before_goes_first_though_it_was_written_after() {
+        let mut line = line(10);
+        line.pace.hold = Duration::from_secs(2);
+        let told = |place, user, at_ms| Told { place, user, at_ms };
+        line.add(told(11, 1, 300), 400);
+        line.add(told(12, 2, 350), 400);
+        assert_eq!((line.take(1_000), line.next_at_ms()), (None, Some(2_400)));
+        line.add(told(13, 1, 0), 1_000);
+        assert_eq!(line.next_at_ms(), Some(2_400), "nobody waits longer for it");
+        let places: Vec<u64> = std::iter::from_fn(|| line.take(2_400)).map(|(told, _)| told.place).collect();
+        assert_eq!(places, [12, 13]);
+        // What is on its way cannot be overtaken any more.
+        line.add(told(14, 1, 200), 2_500);
+        line.delivered(user(1), 2_500);
+        line.delivered(user(2), 2_500);
+        assert_eq!(line.done_through(), 10, "a crash would repeat them rather than lose 11");
+        assert_eq!(line.take(4_500).unwrap().0.place, 14);
+        line.delivered(user(1), 4_500);
+        assert_eq!(line.take(4_500).unwrap().0.place, 11);
+        line.delivered(user(1), 4_500);
+        assert_eq!((line.done_through(), line.len()), (14, 0));
+    }
+
     #[test]
     fn only_so_many_are_on_their_way_and_only_so_many_wait() {
         let mut line = line(2);
-        (11..=20).for_each(|place| line.add(told(place, place)));
+        (11..=20).for_each(|place| line.add(told(place, place), 0));
         assert_eq!(line.room(), 90);
         assert!(line.take(0).is_some() && line.take(0).is_some());
         assert!(line.take(0).is_none() && line.next_at_ms().is_none());
         line.delivered(user(11), 0);
         assert_eq!(line.take(0).unwrap().0.place, 13);
-        line.add(told(20, 20));
+        line.add(told(20, 20), 0);
         assert_eq!(line.len(), 9, "what was read already is not read again");
     }
 
     #[test]
     fn an_endpoint_that_fails_is_asked_seldom_and_everything_goes_when_it_answers() {
         let mut line = line(8);
-        (11..=30).for_each(|place| line.add(told(place, place)));
+        (11..=30).for_each(|place| line.add(told(place, place), 0));
         let mut now_ms = 0;
         let mut asked = 0;
         while now_ms < 600_000 {
@@ -354,8 +405,8 @@ mod tests {
     #[test]
     fn what_is_too_old_is_given_up_once_it_was_tried() {
         let mut line = line(1);
-        line.add(told(11, 1));
-        line.add(told(12, 1));
+        line.add(told(11, 1), 0);
+        line.add(told(12, 1), 0);
         let late_ms = 3_600_000;
         assert_eq!(line.take(late_ms).unwrap().0.place, 11, "it is tried at least once");
         assert_eq!(line.failed(user(1), late_ms), [told(11, 1)]);
@@ -366,8 +417,8 @@ mod tests {
     #[test]
     fn while_the_endpoint_fails_all_that_is_too_old_is_given_up() {
         let mut line = line(1);
-        (11..=50).for_each(|place| line.add(told(place, 1 + place % 3)));
-        line.add(Told { place: 51, user: 1, at_ms: 3_600_000 });
+        (11..=50).for_each(|place| line.add(told(place, 1 + place % 3), 0));
+        line.add(Told { place: 51, user: 1, at_ms: 3_600_000 }, 0);
         let late_ms = 3_600_001;
         let mut given_up = 0;
         let mut now_ms = late_ms;
@@ -386,14 +437,15 @@ mod tests {
     fn random_histories_lose_nothing_and_keep_the_order() {
         for seed in 0..50 {
             let mut random = Rng::with_seed(seed);
-            let pace = Pace { at_once_max: 3, waiting_max: 20, give_up: Duration::from_secs(20) };
+            let give_up = Duration::from_secs(20);
+            let pace = Pace { at_once_max: 3, waiting_max: 20, give_up, hold: Duration::ZERO };
             let mut line = Line::behind(0, pace, seed);
             let (mut now_ms, mut next, mut done) = (0, 1, Vec::new());
             let mut flying: Vec<Told> = Vec::new();
             while done.len() < 200 {
                 now_ms += random.u64(0..500);
                 while next <= 200 && line.room() > 0 && random.bool() {
-                    line.add(Told { place: next, user: random.u64(1..=6), at_ms: now_ms });
+                    line.add(Told { place: next, user: random.u64(1..=6), at_ms: now_ms }, now_ms);
                     next += 1;
                 }
                 while let Some((message, _)) = line.take(now_ms) {

@@ -62,6 +62,7 @@ impl Scene {
             policy,
             settings,
             seed: 7,
+            shared: None,
         };
         let gateway = Gateway::start(parts).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -20,6 +20,11 @@ impl ProcessName {
         ProcessName { node, started_ms }
     }
 
+    /// The name of its node.
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
     /// The name of one of its consumers. A consumer that was fenced begins another life.
     pub fn consumer(&self, role: &str, life: u32) -> String {
         format!("{self}.{role}.{life}")

@@ -4,6 +4,8 @@
 #[allow(dead_code, reason = "shared with the tests on real databases")]
 mod simulator;
 
+mod several_nodes;
+
 use std::collections::BTreeSet;
 
 use domain::{PeerId, RunId, SessionId};
@@ -28,11 +30,14 @@ impl Directory for Nobody {
 }
 
 fn post_all(books: &mut Books, arrivals: &[Arrival]) -> Posted {
-    let multipliers = Multipliers::default();
+    post_under(&Multipliers::default(), books, arrivals)
+}
+
+fn post_under(multipliers: &Multipliers, books: &mut Books, arrivals: &[Arrival]) -> Posted {
     let rules = Rules {
         ceiling: RateCeiling::default(),
         session_retention: Seconds(30 * 24 * 60 * 60),
-        multipliers: &multipliers,
+        multipliers,
         now: UnixTime(BEGIN + SPAN_MAX),
     };
     let (admitted, rejected) = admit(arrivals, &BTreeSet::new(), &Nobody, rules.now);

@@ -33,6 +33,7 @@ pub(super) async fn read_many<T: AnyRow>(
         query = match Column::of(keys, position) {
             Column::Numbers(numbers) => query.bind(numbers),
             Column::Texts(texts) => query.bind(texts),
+            Column::Bytes(bytes) => query.bind(bytes),
         };
     }
     query.fetch_all(page).await
@@ -65,6 +66,7 @@ pub(super) async fn write_many(
         query = match Column::of(rows, position) {
             Column::Numbers(numbers) => query.bind(numbers),
             Column::Texts(texts) => query.bind(texts),
+            Column::Bytes(bytes) => query.bind(bytes),
         };
     }
     query.execute(page).await?;
@@ -75,19 +77,26 @@ pub(super) async fn write_many(
 enum Column {
     Numbers(Vec<Option<i64>>),
     Texts(Vec<String>),
+    Bytes(Vec<Vec<u8>>),
 }
 
 impl Column {
     fn of(rows: &Rows, position: usize) -> Column {
         let mut numbers = Vec::new();
         let mut texts = Vec::new();
+        let mut bytes = Vec::new();
         for cell in rows.column(position) {
             match cell {
                 Cell::Number(number) => numbers.push(Some(*number)),
-                Cell::Null | Cell::Bytes(_) => numbers.push(None),
+                Cell::Null => numbers.push(None),
                 Cell::Text(text) => texts.push(text.clone()),
+                Cell::Bytes(some) => bytes.push(some.clone()),
             }
         }
-        if texts.is_empty() { Column::Numbers(numbers) } else { Column::Texts(texts) }
+        match (texts.is_empty(), bytes.is_empty()) {
+            (false, _) => Column::Texts(texts),
+            (true, false) => Column::Bytes(bytes),
+            (true, true) => Column::Numbers(numbers),
+        }
     }
 }

@@ -11,6 +11,7 @@ enum Kind {
     /// Too large for 64 bits; goes in and comes out as text.
     Amount,
     Text,
+    Bytes,
 }
 
 /// A table: its key comes first.
@@ -72,6 +73,7 @@ const RUNS: Table = Table {
         ("first_ts", Kind::Number),
         ("last_ts", Kind::Number),
         ("is_settled", Kind::Number),
+        ("told", Kind::Bytes),
     ]],
 };
 
@@ -142,7 +144,7 @@ impl Table {
     /// All columns, amounts as text.
     fn listed(&self, as_text: impl Fn(&str) -> String) -> String {
         let shown = self.columns().into_iter().map(|(name, kind)| match kind {
-            Kind::Number => format!("t.{name}"),
+            Kind::Number | Kind::Bytes => format!("t.{name}"),
             Kind::Amount | Kind::Text => format!("{} AS {name}", as_text(&format!("t.{name}"))),
         });
         shown.collect::<Vec<_>>().join(", ")
@@ -218,7 +220,11 @@ impl Table {
         let columns = self.columns();
         let kinds: Vec<Kind> = columns.iter().map(|(_, kind)| *kind).collect();
         let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-        let values = (0..columns.len()).map(|n| format!("value ->> {n}")).collect::<Vec<_>>().join(", ");
+        let value = |(n, kind): (usize, &Kind)| match kind {
+            Kind::Bytes => format!("unhex(value ->> {n})"),
+            Kind::Number | Kind::Amount | Kind::Text => format!("value ->> {n}"),
+        };
+        let values = kinds.iter().enumerate().map(value).collect::<Vec<_>>().join(", ");
         let (name, keys) = (self.name, self.keys.join(", "));
         let over = |new: fn(&str) -> String| {
             self.other_names().map(|name| format!("{name} = {}", new(name))).collect::<Vec<_>>().join(", ")
@@ -262,6 +268,7 @@ fn unnest(kinds: &[Kind]) -> String {
     let array = |(n, kind): (usize, &Kind)| match kind {
         Kind::Number => format!("${}::bigint[]", n + 1),
         Kind::Amount | Kind::Text => format!("${}::text[]", n + 1),
+        Kind::Bytes => format!("${}::bytea[]", n + 1),
     };
     let arrays = kinds.iter().enumerate().map(array).collect::<Vec<_>>().join(", ");
     let names = (0..kinds.len()).map(|n| format!("c{n}")).collect::<Vec<_>>().join(", ");
@@ -271,7 +278,7 @@ fn unnest(kinds: &[Kind]) -> String {
 fn cast(kinds: &[Kind]) -> String {
     let column = |(n, kind): (usize, &Kind)| match kind {
         Kind::Amount => format!("k.c{n}::numeric"),
-        Kind::Number | Kind::Text => format!("k.c{n}"),
+        Kind::Number | Kind::Text | Kind::Bytes => format!("k.c{n}"),
     };
     kinds.iter().enumerate().map(column).collect::<Vec<_>>().join(", ")
 }
@@ -283,6 +290,7 @@ fn json_table(kinds: &[Kind]) -> String {
             Kind::Number => "BIGINT",
             Kind::Amount => "DECIMAL(40, 0)",
             Kind::Text => "VARCHAR(255)",
+            Kind::Bytes => "VARBINARY(255)",
         };
         format!("c{n} {what} PATH '$[{n}]'")
     };

@@ -11,16 +11,20 @@ use crate::error::LoadError;
 
 /// Makes these pairs of users friends, in the data folder of a server that runs or not.
 pub fn write(data: &Path, pairs: &[(u64, u64)]) -> Result<(), LoadError> {
+    write_to(&format!("sqlite:{}", data.join("rollcall.db").display()), pairs)
+}
+
+/// The same, in the database at this address.
+pub fn write_to(url: &str, pairs: &[(u64, u64)]) -> Result<(), LoadError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(LoadError::io("starting a runtime for the database"))?;
     let pairs: Vec<(UserId, UserId)> =
         pairs.iter().filter_map(|(one, other)| Some((UserId::new(*one)?, UserId::new(*other)?))).collect();
-    let url = format!("sqlite:{}", data.join("rollcall.db").display());
     let failed = |error: String| LoadError::Database(error);
     runtime.block_on(async {
-        let database = Database::open(&url).await.map_err(|error| failed(error.to_string()))?;
+        let database = Database::open(url).await.map_err(|error| failed(error.to_string()))?;
         let people = People::on(database.clone(), PeopleSettings::default())
             .await
             .map_err(|error| failed(error.to_string()))?;

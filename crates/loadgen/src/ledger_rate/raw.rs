@@ -212,6 +212,7 @@ fn postgres_arrays(table: &Table) -> String {
             Holds::Number => ("bigint[]", ""),
             Holds::Amount => ("text[]", "::numeric"),
             Holds::Text => ("text[]", ""),
+            Holds::Bytes => ("text[]", "::bytea"),
         };
         arrays.push(format!("${}::{array}", n + 1));
         values.push(format!("k.c{n}{cast}"));
@@ -269,7 +270,7 @@ fn push_values(out: &mut String, row: &[Value], quote: char, null: &str) {
 fn columns_of(table: &Table, rows: &Rows) -> Vec<Column> {
     let column_of = |(position, (_, holds)): (usize, &(&str, Holds))| match holds {
         Holds::Number => Column::Numbers(rows.iter().map(|row| number_of(&row[position])).collect()),
-        Holds::Amount | Holds::Text => {
+        Holds::Amount | Holds::Text | Holds::Bytes => {
             Column::Texts(rows.iter().map(|row| text_of(&row[position])).collect())
         }
     };

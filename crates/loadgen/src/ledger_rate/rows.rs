@@ -24,6 +24,8 @@ pub(super) enum Holds {
     /// A number too large for 64 bits, written as text.
     Amount,
     Text,
+    /// A few bytes, written as plain characters.
+    Bytes,
 }
 
 /// A value.
@@ -37,7 +39,7 @@ pub(super) enum Value {
 /// The rows of one table.
 pub(super) type Rows = Vec<Vec<Value>>;
 
-use Holds::{Amount, Number, Text};
+use Holds::{Amount, Bytes, Number, Text};
 
 const FIGURES: [(&str, Holds); 10] = [
     ("id", Number),
@@ -111,6 +113,7 @@ pub(super) const TABLES: [Table; 5] = [
             ("first_ts", Number),
             ("last_ts", Number),
             ("is_settled", Number),
+            ("told", Bytes),
         ],
     },
 ];
@@ -202,7 +205,9 @@ fn run((user, torrent, client): ClientKey, entry: &TrafficEntry) -> Vec<Value> {
     let node = entry.node.map_or(0, |node| node.0);
     let key = [user.get(), torrent.get(), client, 1, node];
     let figures = [1_000_000_000, uploaded, 0, 0, 1_800_000_000, at, 0];
-    key.into_iter().chain(figures).map(number).collect()
+    // As many as the ledger writes of a seeding client.
+    let told = Value::Text("told".to_owned());
+    key.into_iter().chain(figures).map(number).chain([told]).collect()
 }
 
 #[cfg(test)]

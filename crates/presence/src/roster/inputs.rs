@@ -192,7 +192,7 @@ impl Core {
             core.sessions[slot].pulse.heard(now);
             core.sessions[slot].said = None;
             let person = core.sessions[slot].person;
-            core.persons[person].declaration = declaration.map(Box::new);
+            core.persons[person].declare(declaration);
             core.persons[person].flags.informed = true;
         });
     }

@@ -84,10 +84,10 @@ impl Core {
     }
 
     fn end_declaration(&mut self, now: Steady, person: u32, effects: &mut Vec<Effect>) {
-        let until = self.persons[person].declaration.as_ref().and_then(|said| said.until);
+        let until = self.persons[person].declaration().and_then(|said| said.until);
         if until.is_some_and(|until| until <= self.unix(now)) {
             let before = self.glimpse(person);
-            self.persons[person].declaration = None;
+            self.persons[person].declare(None);
             self.settle(now, person, before, Why::of(Cause::Until), effects);
         }
     }

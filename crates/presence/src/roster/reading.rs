@@ -3,8 +3,7 @@
 use domain::{UnixTime, UserId};
 
 use super::{Core, Roster};
-use crate::person::{Person, devices};
-use crate::slots::NONE;
+use crate::person::Person;
 use crate::status::Status;
 use crate::view::{Remembered, SessionView, View};
 
@@ -36,7 +35,7 @@ impl Roster {
         Some(Remembered {
             user,
             here: person.flags.here,
-            declaration: person.declaration.as_deref().cloned(),
+            declaration: person.declaration().cloned(),
             last_seen: if visible { self.core.last_sign(person) } else { person.last_seen.get() },
             hidden_since: person.hidden_since.get(),
             public_version: person.public_version,
@@ -56,10 +55,9 @@ impl Roster {
 impl Core {
     /// Everything there is to see, with the version of the own view.
     fn full_view(&self, person: &Person, own: Status) -> View {
-        let mut shown: Vec<_> =
-            devices(person.sessions(&self.sessions)).map(|device| device.view()).collect();
+        let mut shown: Vec<_> = person.devices(&self.sessions).map(|device| device.view()).collect();
         shown.sort_by(|one, other| one.id.cmp(&other.id));
-        let declaration = person.declaration.as_deref();
+        let declaration = person.declaration();
         View {
             user: person.user,
             status: own,
@@ -75,10 +73,11 @@ impl Core {
 
     /// The last sign of life: of who is here that of their sessions, else what is remembered.
     fn last_sign(&self, person: &Person) -> Option<UnixTime> {
-        if person.first == NONE {
+        if !person.is_present() {
             return person.last_seen.get();
         }
         let signs = person.sessions(&self.sessions).map(|(_, session)| self.unix(session.pulse.sign()));
-        signs.max().max(Some(person.last_alive))
+        let afar = person.afar().and_then(|afar| afar.last_sign);
+        signs.max().max(afar).max(Some(person.last_alive)).filter(|at| at.0 > 0)
     }
 }

@@ -41,7 +41,13 @@ impl Core {
         let is_first = |slot: u32, device: &DeviceId| {
             live().find(|(_, other)| other.device == *device).is_some_and(|(it, _)| it == slot)
         };
-        let devices = live().filter(|(slot, session)| is_first(*slot, &session.device)).count();
+        let here = live().filter(|(slot, session)| is_first(*slot, &session.device)).count();
+        let afar = person.devices_afar().iter();
+        if afar.clone().any(|afar| afar.id == *device) {
+            return Ok(());
+        }
+        let devices =
+            here + afar.filter(|afar| !live().any(|(_, session)| session.device == afar.id)).count();
         let max = self.policy.devices_max;
         if devices < max as usize { Ok(()) } else { Err(Refused::TooManyDevices { max }) }
     }
@@ -85,7 +91,7 @@ impl Core {
         let absent_s = now.seconds().saturating_sub(person.left_at_s);
         if absent_s > policy.flap_forget.0 {
             person.flap_level = 0;
-        } else if person.flags.dropped && by_connection {
+        } else if person.flags.dropped && by_connection && person.afar().is_none() {
             person.flap_level = policy.flap_level_above(person.flap_level);
         }
         person.flags.dropped = false;
@@ -114,7 +120,8 @@ impl Core {
     /// Lets the last session of a person linger whose connection keeps breaking. Whether it does.
     fn linger(&mut self, now: Steady, slot: u32) -> bool {
         let person = self.sessions[slot].person;
-        if self.persons[person].live != 1 {
+        // Who is elsewhere too is shown anyway.
+        if self.persons[person].live != 1 || self.persons[person].afar().is_some() {
             return false;
         }
         let level = self.level_after_stay(now, person);

@@ -51,6 +51,9 @@ impl Core {
         why: Why,
         effects: &mut Vec<Effect>,
     ) {
+        if before.is_others && self.persons[slot].is_others() {
+            return self.settle_others(slot, before, effects);
+        }
         self.settle_presence(slot, before, &why, effects);
         let after = self.glimpse(slot);
         self.settle_times(now, slot, before, after);
@@ -70,7 +73,7 @@ impl Core {
     /// First in, last out.
     fn settle_presence(&mut self, slot: u32, before: Glimpse, why: &Why, effects: &mut Vec<Effect>) {
         let person = &mut self.persons[slot];
-        let is_here = person.first != NONE || person.pending_until_s > 0;
+        let is_here = person.is_present() || person.pending_until_s > 0;
         if is_here == person.flags.here {
             return;
         }
@@ -101,16 +104,24 @@ impl Core {
         }
     }
 
-    fn settle_versions(&mut self, slot: u32, before: Glimpse, after: Glimpse, effects: &mut Vec<Effect>) {
+    pub(super) fn settle_versions(
+        &mut self,
+        slot: u32,
+        before: Glimpse,
+        after: Glimpse,
+        effects: &mut Vec<Effect>,
+    ) {
         let (public, own) = (before.public_differs(&after), before.own_differs(&after));
-        self.tally.persons[before.own as usize] -= 1;
-        self.tally.persons[after.own as usize] += 1;
+        self.tally.persons[before.counted as usize] -= 1;
+        self.tally.persons[after.counted as usize] += 1;
         let person = &mut self.persons[slot];
+        // Who is elsewhere has versions that were begun there.
+        let start = if person.is_others() { Moment::default() } else { self.start };
         if public {
-            person.public_version = next_version(person.public_version, self.start);
+            person.public_version = next_version(person.public_version, start);
         }
         if own {
-            person.own_version = next_version(person.own_version, self.start);
+            person.own_version = next_version(person.own_version, start);
         }
         if public || own {
             let crosses = is_absent(before.public()) != is_absent(after.public());
@@ -121,7 +132,8 @@ impl Core {
     /// When a person who is not here is forgotten, in steady seconds; none if they are kept.
     pub(super) fn forgets_at_s(&self, slot: u32) -> Option<u32> {
         let person = &self.persons[slot];
-        let kept = person.flags.here || person.flags.watched;
+        // Who is elsewhere is not kept for that: others know them.
+        let kept = person.flags.watched || (person.flags.here && !person.is_others());
         // From the last news of them on, so that it can be read.
         let last_s = person.left_at_s.max(person.remembered_at_s);
         (!kept).then(|| last_s.saturating_add(self.policy.keep_after_leaving().0))
@@ -130,7 +142,7 @@ impl Core {
     /// Puts a person into the agenda for what is due next.
     pub(super) fn plan(&mut self, slot: u32) {
         let person = &self.persons[slot];
-        let until = person.declaration.as_ref().and_then(|said| said.until);
+        let until = person.declaration().and_then(|said| said.until);
         let due_s = [
             until.map(|until| self.timeline.steady(until).seconds_up()),
             Some(person.grace_until_s).filter(|at| *at > 0),
@@ -187,7 +199,7 @@ impl Core {
         person.flags.here = true;
         person.pending_until_s = pending_until_s;
         person.hidden_since = hidden_since.into();
-        let declared_invisible = person.declaration.as_ref().is_some_and(|said| said.hides());
+        let declared_invisible = person.declaration().is_some_and(|said| said.hides());
         if declared_invisible && hidden_since.is_none() {
             person.hidden_since = Some(self.timeline.moment(now).seconds()).into();
         }
@@ -216,12 +228,13 @@ impl Core {
         person.public_version = person.public_version.max(last.public_version);
         person.own_version = person.own_version.max(last.own_version);
         let holds = |said: &crate::status::Declaration| said.until.is_none_or(|until| until > unix);
-        person.declaration = last.declaration.filter(holds).map(Box::new);
+        person.declare(last.declaration.filter(holds));
     }
 
     pub(super) fn forget(&mut self, user: UserId) -> bool {
         let Some(slot) = self.find(user) else { return false };
         self.persons[slot].flags.watched = false;
+        self.stop_asking(slot);
         let over = self.forgets_at_s(slot).is_some_and(|at| at <= self.timeline.latest().seconds());
         if over {
             self.remove_person(slot);

@@ -33,6 +33,16 @@ pub struct Said {
     pub declared: Option<Declared>,
 }
 
+/// What is told of somebody from elsewhere.
+#[derive(Clone, Debug)]
+pub struct Told {
+    pub devices: Vec<(u8, AppState, bool, Option<Declared>)>,
+    pub pending_ms: Option<u64>,
+    pub hidden: bool,
+    pub declared: Option<Declared>,
+    pub versions: (u64, u64),
+}
+
 /// `pick` chooses among the connections that are open.
 #[derive(Clone, Debug)]
 pub enum Action {
@@ -52,6 +62,8 @@ pub enum Action {
     SignOut { who: u64, device: u8 },
     Traffic { who: u64, seeding: u32 },
     Watch { who: u64, on: bool },
+    Elsewhere { who: u64, told: Told },
+    Lose { who: u64 },
 }
 
 fn said() -> impl Strategy<Value = Said> {
@@ -81,6 +93,50 @@ fn ordinary() -> impl Strategy<Value = Action> {
         1 => (who(), device()).prop_map(|(who, device)| Action::SignOut { who, device }),
         1 => (who(), 0..3_u32).prop_map(|(who, seeding)| Action::Traffic { who, seeding }),
     ]
+}
+
+fn told() -> impl Strategy<Value = Told> {
+    let device = (0..3_u8, select(AppState::ALL.to_vec()), any::<bool>(), said()).prop_map(
+        |(device, app, online, said)| {
+            let online = online && app != AppState::Inactive;
+            // What does not count is not told.
+            (device, app, online, said.declared.filter(|said| online || *said != Declared::Online))
+        },
+    );
+    let devices = proptest::collection::vec(device, 0..3);
+    let declared = proptest::option::weighted(0.3, select(Declared::ALL.to_vec()));
+    (devices, proptest::option::of(0..20_000_u64), any::<bool>(), declared, (0..9_u64, 0..9_u64)).prop_map(
+        |(devices, pending_ms, hidden, declared, versions)| Told {
+            devices,
+            pending_ms,
+            hidden,
+            declared,
+            versions,
+        },
+    )
+}
+
+/// A history in time that goes on, of people who are elsewhere too.
+pub fn shared_history() -> impl Strategy<Value = Vec<Action>> {
+    let shared = prop_oneof![
+        8 => ordinary(),
+        2 => (1..=PERSONS, told()).prop_map(|(who, told)| Action::Elsewhere { who, told }),
+        1 => (1..=PERSONS).prop_map(|who| Action::Lose { who }),
+    ];
+    proptest::collection::vec(shared, 1..80)
+}
+
+/// Likewise, with clocks that leap and step back, and people who are watched or not.
+pub fn wild_shared_history() -> impl Strategy<Value = Vec<Action>> {
+    let wild = prop_oneof![
+        10 => ordinary(),
+        1 => (0..200_000_u64).prop_map(|ms| Action::Leap { ms }),
+        1 => (0..200_000_u64).prop_map(|ms| Action::StepBack { ms }),
+        1 => (1..=PERSONS, any::<bool>()).prop_map(|(who, on)| Action::Watch { who, on }),
+        3 => (1..=PERSONS, told()).prop_map(|(who, told)| Action::Elsewhere { who, told }),
+        1 => (1..=PERSONS).prop_map(|who| Action::Lose { who }),
+    ];
+    proptest::collection::vec(wild, 1..80)
 }
 
 /// A history in time that goes on.

@@ -1,9 +1,12 @@
 //! A roster, the connections that are open, and what a history does to them.
 
 use domain::{Seconds, UnixTime};
-use presence::{ConnId, Declaration, Effect, Goodbye, Hello, Input, LastKnown, Moment, Roster};
+use presence::{
+    ConnId, Declaration, Effect, Elsewhere, Goodbye, Hello, Input, LastKnown, Moment, PartDevice, Platform,
+    Roster,
+};
 
-use super::actions::{Action, PERSONS, Said, hasty};
+use super::actions::{Action, PERSONS, Said, Told, hasty};
 use super::{START_S, device, hello, user};
 
 pub struct World {
@@ -33,6 +36,7 @@ impl World {
         match action {
             Action::Pass { .. } | Action::Leap { .. } | Action::StepBack { .. } => None,
             Action::EveryoneHeard | Action::Watch { .. } => None,
+            Action::Elsewhere { .. } | Action::Lose { .. } => None,
             Action::Connect { who, device, said } => {
                 self.next_conn += 1;
                 Some((
@@ -92,6 +96,35 @@ impl World {
     pub fn tick(&mut self) {
         self.roster.tick(Moment(self.now_ms), &mut self.effects);
         self.forget_closed();
+    }
+
+    /// What is told from elsewhere, as the roster is given it.
+    pub fn elsewhere(&self, who: u64, told: &Told) -> Elsewhere {
+        let device = |(number, app, online, said): &(u8, _, bool, _)| PartDevice {
+            id: name(*number),
+            platform: Platform::Web,
+            app: *app,
+            online: *online,
+            said: *said,
+        };
+        Elsewhere {
+            devices: told.devices.iter().map(device).collect(),
+            last_sign: (!told.devices.is_empty()).then(|| self.unix()),
+            pending_until: told.pending_ms.map(|ms| Moment(self.now_ms + ms)),
+            declaration: told.declared.map(|status| Declaration { status, text: None, until: None }),
+            hidden_since: told.hidden.then(|| self.unix()),
+            public_version: told.versions.0,
+            own_version: told.versions.1,
+            ..Elsewhere::nothing(user(who))
+        }
+    }
+
+    pub fn hear(&mut self, elsewhere: Elsewhere) {
+        self.roster.hear_elsewhere(Moment(self.now_ms), elsewhere, &mut self.effects);
+    }
+
+    pub fn lose(&mut self, who: u64) {
+        self.roster.lose_elsewhere(Moment(self.now_ms), user(who), &mut self.effects);
     }
 
     pub fn watch(&mut self, who: u64, on: bool) {

@@ -157,6 +157,35 @@ impl Value for LogFormat {
     }
 }
 
+/// Whether this gateway is one of many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// Wherever Redis is configured.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+}
+
+impl Value for Sharing {
+    const EXPECTED: &'static str = "\"auto\" or \"off\"";
+
+    fn read(raw: &Raw) -> Option<Self> {
+        match raw.as_text()?.trim() {
+            "auto" => Some(Sharing::Auto),
+            "off" => Some(Sharing::Off),
+            _ => None,
+        }
+    }
+
+    fn to_json(&self) -> Json {
+        match self {
+            Sharing::Auto => json!("auto"),
+            Sharing::Off => json!("off"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use presence::Visibility;
 use tracker::settings::Acknowledge;
 
-use super::kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat};
+use super::kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat, Sharing};
 use super::names::{Name, RedisUrl, Secret, Word};
 use super::section::config_section;
 use super::web::{HttpUrl, WebOrigin};
@@ -336,6 +336,12 @@ config_section! {
         /// Of so many connections one is probed each minute, to estimate how many are only seemingly there. 0 turns
         /// this off.
         sample_one_in: u32 [0..=1_000_000] = 100,
+        /// Where Redis is configured, every process with the role gateway is one of many, and people see each other
+        /// whichever they are connected to: "auto". "off" keeps this one to itself.
+        share: Sharing = Sharing::Auto,
+        /// A gateway that was not heard of by Redis for this long is taken for dead by the others, and its people are
+        /// pending.
+        lease_s: u32 [3..=60] = 10,
     }
 }
 

@@ -6,6 +6,7 @@
 mod site;
 
 mod failover;
+mod gateways;
 mod nodes;
 mod restless;
 mod take_over;

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use self::shown::{CountShown, HappeningShown, NumberOrText, PersonShown, SessionShown};
+use self::shown::{CountShown, ElsewhereShown, HappeningShown, NumberOrText, PersonShown, SessionShown};
 use super::users::user_id;
 use super::{Change, Page, recorded_with};
 use crate::app::Routes;
@@ -79,6 +79,8 @@ struct PeopleShown {
 struct SessionsShown {
     /// One for each connection, and for each device that sends heartbeats over HTTP.
     sessions: Vec<SessionShown>,
+    /// Devices at other gateways, which know more about them.
+    elsewhere: Vec<ElsewhereShown>,
 }
 
 /// Whom to disconnect.
@@ -97,7 +99,7 @@ struct DisconnectSaid {
 /// What was disconnected.
 #[derive(Serialize, ToSchema)]
 struct Disconnected {
-    /// Sessions that were ended.
+    /// Sessions that were ended here, and devices at other gateways that are told to end theirs.
     sessions: usize,
 }
 
@@ -152,7 +154,7 @@ async fn query(
     Ok(Json(PeopleShown { users: views.iter().map(PersonShown::of).collect() }))
 }
 
-/// How many are here
+/// How many are here, over all gateways
 #[utoipa::path(
     get, path = "/api/v1/presence/count", tag = "presence",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
@@ -162,7 +164,7 @@ async fn query(
     )
 )]
 async fn count(State(site): State<Arc<Site>>) -> Result<Json<CountShown>, Problem> {
-    Ok(Json(CountShown::of(&gateway_of(&site)?.hub.online_count())))
+    Ok(Json(CountShown::of(&gateway_of(&site)?.hub.online_count_everywhere().await)))
 }
 
 /// When a person came, went and changed
@@ -200,13 +202,17 @@ async fn devices(
     State(site): State<Arc<Site>>,
     Named(id): Named<u64>,
 ) -> Result<Json<SessionsShown>, Problem> {
-    let sessions = gateway_of(&site)?.hub.devices(user_id(id)?);
-    Ok(Json(SessionsShown { sessions: sessions.iter().map(SessionShown::of).collect() }))
+    let (hub, user) = (&gateway_of(&site)?.hub, user_id(id)?);
+    let node = hub.node_name();
+    let sessions = hub.devices(user).iter().map(|session| SessionShown::of(session, node.clone())).collect();
+    let elsewhere = hub.devices_elsewhere(user).await?;
+    let elsewhere = elsewhere.into_iter().map(|(node, device)| ElsewhereShown::of(node, &device)).collect();
+    Ok(Json(SessionsShown { sessions, elsewhere }))
 }
 
 /// Ends a person's sessions
 ///
-/// All of them, or those of one device. Unless `reconnect` is true, their clients do not come back by themselves; a
+/// All of them, or those of one device, at every gateway. Unless `reconnect` is true, their clients do not come back by themselves; a
 /// token that is still good lets them in again all the same.
 #[utoipa::path(
     post, path = "/api/v1/users/{id}/disconnect", tag = "presence", request_body = DisconnectSaid,
@@ -231,7 +237,7 @@ async fn disconnect(
     if let Some(device) = &device {
         change = change.with("device", device.as_str());
     }
-    let ending = async { Ok::<_, Problem>(hub.disconnect(user, device.as_ref(), said.reconnect)) };
+    let ending = async { Ok::<_, Problem>(hub.disconnect(user, device.as_ref(), said.reconnect).await?) };
     let sessions =
         recorded_with(&site, &caller, change, ending, |record, ended| record.with("sessions", *ended as u64));
     Ok((StatusCode::OK, Json(Disconnected { sessions: sessions.await? })))

@@ -16,7 +16,9 @@ use serde_json::Value;
 use site::SiteCounters;
 use site::SiteLimits;
 use site::caller::Callers;
-use site::metrics::{Allocator, CertificateFigures, MirrorFigures, PeopleFigures, SiteKeyFigures, Source};
+use site::metrics::{
+    Allocator, CertificateFigures, GatewaysFigures, MirrorFigures, PeopleFigures, SiteKeyFigures, Source,
+};
 use site::rate::RateLimit;
 use testkit::RedisServer;
 use tracker::http::tls::Certificate;
@@ -80,7 +82,13 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     let (strangers, _questions) = Strangers::new(Duration::from_secs(1));
     let count = Arc::new(OnlineCount::default);
     let mirror = a_mirror(&server);
-    let more: [&dyn Source; 11] = [
+    let gateways = GatewaysFigures {
+        register: Arc::default(),
+        gateway: Arc::default(),
+        since_contact_s: Arc::new(|| 0),
+    };
+    let more: [&dyn Source; 12] = [
+        &gateways,
         &mirror,
         &some_site_keys(),
         &audit,

@@ -180,9 +180,9 @@ async fn a_device_can_be_signed_out_and_a_person_disconnected() {
     assert!(page.outbox.is_closing() && !phone.outbox.is_closing());
     page.close();
     assert_eq!(phone.told(1)["devices"].as_array().unwrap().len(), 1);
-    assert_eq!(rig.hub.disconnect(user(1), None, true), 1);
+    assert_eq!(rig.hub.disconnect(user(1), None, true).await.unwrap(), 1);
     assert!(phone.outbox.is_closing());
-    assert_eq!(rig.hub.disconnect(user(9), None, false), 0);
+    assert_eq!(rig.hub.disconnect(user(9), None, false).await.unwrap(), 0);
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use crate::outbox::Outbox;
 use crate::protocol::Frame;
 use crate::settings::ConnectionSettings;
 use crate::traffic::{NoTraffic, TrafficCounts};
+use crate::turn::Turn;
 
 pub const START: UnixTime = UnixTime(1_800_000_000);
 
@@ -64,6 +65,9 @@ impl Rig {
             counters: counters.clone(),
             traffic,
             seed: 7,
+            pruning: Turn::alone(),
+            register: None,
+            redis: None,
         };
         let hub = Hub::start(parts).await.unwrap();
         Rig { hub, people, clock, counters, folder }

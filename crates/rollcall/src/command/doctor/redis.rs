@@ -16,6 +16,7 @@ use keyspace::{Mode, Node, Redis, RedisSettings};
 
 use super::Patient;
 use super::finding::Findings;
+use crate::config::Config;
 use crate::redis_cli::RedisCli;
 
 /// How long one answer may take; the check as a whole has its own deadline.
@@ -49,7 +50,7 @@ pub(super) async fn check(patient: &Patient) -> Findings {
 
 async fn one(findings: &mut Findings, patient: &Patient, settings: RedisSettings) {
     let Some(visit) = Visit::begin(findings, settings, false).await else { return };
-    server::check(findings, &visit, patient.config.mirror.enabled).await;
+    server::check(findings, &visit, Wants::of(&patient.config)).await;
     rights::check(findings, patient, &visit.redis).await;
 }
 
@@ -57,7 +58,7 @@ async fn all_masters(findings: &mut Findings, patient: &Patient, settings: &Redi
     let Some(masters) = cluster::check(findings, settings).await else { return };
     for master in masters {
         if let Some(visit) = Visit::begin(findings, alone(settings, master), true).await {
-            server::check(findings, &visit, patient.config.mirror.enabled).await;
+            server::check(findings, &visit, Wants::of(&patient.config)).await;
         }
     }
     if let Ok(redis) = Redis::new(settings.clone()) {
@@ -68,6 +69,21 @@ async fn all_masters(findings: &mut Findings, patient: &Patient, settings: &Redi
 /// The same way in, to one server alone.
 fn alone(settings: &RedisSettings, node: Node) -> RedisSettings {
     RedisSettings { mode: Mode::Single, nodes: vec![node], ..settings.clone() }
+}
+
+/// What we want of a server.
+#[derive(Clone, Copy)]
+struct Wants {
+    /// Somebody listens to keys that expire.
+    expiry: bool,
+    /// Gateways meet there.
+    presence: bool,
+}
+
+impl Wants {
+    fn of(config: &Config) -> Wants {
+        Wants { expiry: config.mirror.enabled, presence: config.shares_presence() }
+    }
 }
 
 /// A server that answers.

@@ -41,6 +41,7 @@ impl Scene<'_> {
             "udp": texts(&self.addresses.udp),
             "site": self.site.map(ServingSite::urls).unwrap_or_default(),
             "people": self.site.map(ServingSite::people_urls).unwrap_or_default(),
+            "gateways": self.site.and_then(ServingSite::gateways),
             "first_key": self.site.and_then(ServingSite::first_key),
             "database": self.store.shown(),
             "journal": self.journal(),
@@ -75,6 +76,13 @@ impl Scene<'_> {
         }
         for url in self.site.iter().flat_map(|site| site.people_urls()) {
             let _ = writeln!(text, "  people    {url}");
+        }
+        if let Some(gateways) = self.site.and_then(ServingSite::gateways) {
+            let others = match gateways {
+                1 => "the only one so far".to_owned(),
+                count => format!("one of {count}"),
+            };
+            let _ = writeln!(text, "  gateway   {others}; people see each other whichever they connect to");
         }
         let (users, torrents) = (self.gate.user_count(), self.gate.torrent_count());
         let _ = writeln!(text, "  journal   {}", self.journal());

@@ -110,6 +110,7 @@ impl Opened {
                 let lent = Lent {
                     config,
                     data,
+                    node: node.process(),
                     store: &store,
                     gate: &gate,
                     tracker: tracker.clone(),

@@ -6,7 +6,7 @@ use domain::UserId;
 use gateway::hub::OnlineCount;
 use people::Recorded;
 use people::history::OccurrenceKind;
-use presence::{DeviceView, Platform, SessionView, Status, View};
+use presence::{DeviceView, PartDevice, Platform, SessionView, Status, View};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::openapi::schema::{OneOfBuilder, Type};
@@ -99,10 +99,47 @@ pub(super) struct SessionShown {
     since: u32,
     /// When it was heard, the latest first, ten times at the most; in milliseconds since 1970.
     heartbeats_ms: Vec<u64>,
+    /// The gateway, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "gw-a")]
+    node: Option<String>,
+}
+
+/// A device of a person at another gateway.
+#[derive(Serialize, ToSchema)]
+#[schema(as = DeviceElsewhere)]
+pub(super) struct ElsewhereShown {
+    /// The device.
+    device: String,
+    /// phone, computer or web.
+    #[schema(example = "web")]
+    platform: &'static str,
+    /// foreground, background or inactive.
+    #[schema(example = "foreground")]
+    state: &'static str,
+    /// online or away.
+    #[schema(example = "online")]
+    status: &'static str,
+    /// The gateway.
+    #[schema(example = "gw-b")]
+    node: String,
+}
+
+impl ElsewhereShown {
+    pub(super) fn of(node: String, device: &PartDevice) -> ElsewhereShown {
+        let status = if device.online { Status::Online } else { Status::Away };
+        ElsewhereShown {
+            device: device.id.to_string(),
+            platform: device.platform.name(),
+            state: device.app.name(),
+            status: status.name(),
+            node,
+        }
+    }
 }
 
 impl SessionShown {
-    pub(super) fn of(session: &SessionView) -> SessionShown {
+    pub(super) fn of(session: &SessionView, node: Option<String>) -> SessionShown {
         SessionShown {
             device: session.device.to_string(),
             platform: session.platform.name(),
@@ -111,6 +148,7 @@ impl SessionShown {
             connected: session.conn.is_some(),
             since: session.since.0,
             heartbeats_ms: session.heartbeats.iter().map(|at| at.0).collect(),
+            node,
         }
     }
 }

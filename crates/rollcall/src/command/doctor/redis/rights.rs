@@ -11,6 +11,10 @@ use crate::command::doctor::finding::Findings;
 
 /// A group that nobody has.
 const NO_GROUP: &str = "rollcall-doctor-asks";
+/// A script that nobody has.
+const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
+/// An inbox that nobody has: gateways have names.
+const NO_INBOX: &str = "p:in:";
 /// A member that nobody has: passkeys are not empty.
 const NO_MEMBER: &str = "";
 
@@ -36,8 +40,20 @@ pub(super) async fn check(findings: &mut Findings, patient: &Patient, redis: &Re
     let allowed: Vec<String> = refused.iter().map(|name| format!("+{}", name.to_lowercase())).collect();
     findings.problem(
         format!("{place}: our user may not use {} on {}", refused.join(", "), keys.join(", ")),
-        format!("ACL SETUSER NAME {} ~tracker:* ~pt:*; then ACL SAVE", allowed.join(" ")),
+        format!(
+            "ACL SETUSER NAME {} ~tracker:* ~pt:*{}; then ACL SAVE",
+            allowed.join(" "),
+            people_keys(patient)
+        ),
     );
+}
+
+/// The keys of gateways, where they meet in Redis.
+fn people_keys(patient: &Patient) -> &'static str {
+    match patient.config.shares_presence() {
+        true => " ~presence:* ~connection:* ~heartbeat:* ~p:* ~{p:nodes}*",
+        false => "",
+    }
 }
 
 fn attempts(patient: &Patient) -> Vec<(&'static str, &str, Cmd)> {
@@ -52,7 +68,7 @@ fn attempts(patient: &Patient) -> Vec<(&'static str, &str, Cmd)> {
         command
     };
     let lists = "tracker:users:active";
-    vec![
+    let mut attempts = vec![
         ("XADD", stream, command(&["XADD", stream, "NOMKSTREAM", "0-0", "doctor", "asks"])),
         ("XLEN", stream, command(&["XLEN", stream])),
         ("XRANGE", stream, command(&["XRANGE", stream, "0-1", "0-1"])),
@@ -70,11 +86,21 @@ fn attempts(patient: &Patient) -> Vec<(&'static str, &str, Cmd)> {
         ("XINFO", stream, command(&["XINFO", "GROUPS", stream])),
         ("XGROUP", stream, command(&["XGROUP", "DELCONSUMER", stream, NO_GROUP, "c"])),
         ("EVAL", stream, command(&["EVAL", "return 0", "1", stream])),
-        ("EVALSHA", stream, command(&["EVALSHA", "0000000000000000000000000000000000000000", "1", stream])),
+        ("EVALSHA", stream, command(&["EVALSHA", NO_SCRIPT, "1", stream])),
         ("ZADD", lists, command(&["ZADD", lists, "XX", "0", NO_MEMBER])),
         ("ZREM", lists, command(&["ZREM", lists, NO_MEMBER])),
         ("ZREVRANGE", lists, command(&["ZREVRANGE", lists, "0", "0"])),
         ("SISMEMBER", whitelist, command(&["SISMEMBER", whitelist, NO_MEMBER])),
         ("SREM", whitelist, command(&["SREM", whitelist, NO_MEMBER])),
-    ]
+    ];
+    if config.shares_presence() {
+        for key in ["p:u:{0}", "presence:0", "{p:nodes}"] {
+            attempts.push(("EVALSHA", key, command(&["EVALSHA", NO_SCRIPT, "1", key])));
+        }
+        attempts.push(("XREAD", NO_INBOX, command(&["XREAD", "COUNT", "1", "STREAMS", NO_INBOX, "0-0"])));
+        attempts.push(("PEXPIRE", NO_INBOX, command(&["PEXPIRE", NO_INBOX, "1"])));
+        attempts.push(("UNLINK", NO_INBOX, command(&["UNLINK", NO_INBOX])));
+        attempts.push(("HGETALL", "{p:nodes}:info", command(&["HGETALL", "{p:nodes}:info"])));
+    }
+    attempts
 }

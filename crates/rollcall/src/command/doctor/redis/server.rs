@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use domain::clock::{Clock, SystemClock};
 use keyspace::notify;
 
-use super::Visit;
+use super::{Visit, Wants};
 use crate::command::doctor::clock;
 use crate::command::doctor::finding::Findings;
 
@@ -37,8 +37,8 @@ impl Facts {
     }
 }
 
-/// Looks at one server. `wants_expiry` if somebody listens to keys that expire.
-pub(super) async fn check(findings: &mut Findings, visit: &Visit, wants_expiry: bool) {
+/// Looks at one server.
+pub(super) async fn check(findings: &mut Findings, visit: &Visit, wants: Wants) {
     let info: String = match visit.redis.query(&redis::cmd("INFO")).await {
         Ok(info) => info,
         Err(trouble) => {
@@ -52,8 +52,8 @@ pub(super) async fn check(findings: &mut Findings, visit: &Visit, wants_expiry: 
     version(findings, visit, &facts);
     role(findings, visit, &facts);
     persistence(findings, visit, &facts);
-    memory(findings, visit, &facts);
-    notifications(findings, visit, &facts, wants_expiry).await;
+    memory(findings, visit, &facts, wants.presence);
+    notifications(findings, visit, &facts, wants.expiry).await;
     time(findings, visit).await;
 }
 
@@ -139,19 +139,20 @@ fn persistence(findings: &mut Findings, visit: &Visit, facts: &Facts) {
     }
 }
 
-fn memory(findings: &mut Findings, visit: &Visit, facts: &Facts) {
+fn memory(findings: &mut Findings, visit: &Visit, facts: &Facts, has_people: bool) {
     let (name, cli) = (visit.name(), &visit.cli);
     let (used, max) = (facts.info_number("used_memory"), facts.info_number("maxmemory"));
     let policy = facts.info("maxmemory_policy");
     let keep = format!("{cli} CONFIG SET maxmemory-policy noeviction; {cli} CONFIG REWRITE");
+    let people = if has_people { ", and people who are here would be shown as gone" } else { "" };
     match (policy, max) {
         ("noeviction", _) => findings.ok(format!("{name} never evicts keys")),
         (_, 0) => findings.warning(
-            format!("{name} would evict keys ({policy}) once it had a maxmemory, and entries of the journal with them"),
+            format!("{name} would evict keys ({policy}) once it had a maxmemory, and entries of the journal with them{people}"),
             keep,
         ),
         _ => findings.problem(
-            format!("{name} evicts keys ({policy}) when memory runs out: the journal can lose entries"),
+            format!("{name} evicts keys ({policy}) when memory runs out: the journal can lose entries{people}"),
             keep,
         ),
     }

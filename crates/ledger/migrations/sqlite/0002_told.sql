@@ -1,0 +1,3 @@
+-- What the entries of a run told besides counters: time, what multipliers added, completions, packed into a few bytes.
+-- Empty: nothing, as in all rows from before, and in settled ones.
+ALTER TABLE ledger_runs ADD COLUMN told BLOB NOT NULL DEFAULT x'';

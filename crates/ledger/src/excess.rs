@@ -1,0 +1,234 @@
+//! What was counted too often, because several nodes heard the same announce before they heard of each other.
+//!
+//! Time, what multipliers add and completions are added with each entry. A client that announces to three nodes in the
+//! same moment makes three entries, and each of them tells the whole time since its last announce, and everything it
+//! moved in it. Bytes follow from counters ([`mod@crate::credit`]) and count once; this is what has to be taken back of
+//! the rest.
+//!
+//! # Guarantees
+//!
+//! - A function of the set of runs, as the credit is: the order of entries leaves no trace.
+//! - Of a stretch that one node heard, nothing is taken back.
+//! - What is left of a stretch that several heard: time up to what lies between the first and the last moment counted,
+//!   for seeding and for leeching each, and for both together; the bonus that the counters claimed would have had, had
+//!   they been claimed once; as many completions as the node told that told most.
+//!
+//! # Deliberately absent
+//!
+//! Single entries. Where a client was seeding, leeching and seeding again, or where multipliers changed, what is left is
+//! shared out in proportion.
+
+use std::collections::BTreeMap;
+
+use crate::credit::Stretch;
+use crate::told::{Claimed, Told};
+
+/// What was counted too often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Excess {
+    /// Time spent seeding.
+    pub(crate) seeding_s: u64,
+    /// Time spent leeching.
+    pub(crate) leeching_s: u64,
+    /// Completions.
+    pub(crate) completed_count: u64,
+    /// What multipliers added to the bytes uploaded, in hundredths. Also the other way: see [`bonus_once`].
+    pub(crate) bonus_uploaded_x100: i128,
+    /// Likewise of bytes downloaded.
+    pub(crate) bonus_downloaded_x100: i128,
+}
+
+/// What was counted too often of these stretches.
+pub(crate) fn excess(stretches: &[Stretch]) -> Excess {
+    let several = stretches.iter().filter(|stretch| is_heard_by_several(stretch));
+    several.map(excess_of).fold(Excess::default(), Excess::with)
+}
+
+impl Excess {
+    fn with(self, other: Excess) -> Excess {
+        Excess {
+            seeding_s: self.seeding_s.saturating_add(other.seeding_s),
+            leeching_s: self.leeching_s.saturating_add(other.leeching_s),
+            completed_count: self.completed_count.saturating_add(other.completed_count),
+            bonus_uploaded_x100: self.bonus_uploaded_x100.saturating_add(other.bonus_uploaded_x100),
+            bonus_downloaded_x100: self.bonus_downloaded_x100.saturating_add(other.bonus_downloaded_x100),
+        }
+    }
+}
+
+fn is_heard_by_several(stretch: &Stretch) -> bool {
+    stretch.runs.windows(2).any(|pair| pair[0].key.node != pair[1].key.node)
+}
+
+fn excess_of(stretch: &Stretch) -> Excess {
+    let told = stretch.runs.iter().fold(Told::NOTHING, |told, run| told.with(run.told));
+    let (seeding_s, leeching_s) = time_once(&told);
+    Excess {
+        seeding_s: told.seeding.seconds - seeding_s,
+        leeching_s: told.leeching.seconds - leeching_s,
+        completed_count: told.completions.saturating_sub(completions_once(stretch)),
+        bonus_uploaded_x100: told.uploaded.bonus_x100.saturating_sub(bonus_once(&told.uploaded)),
+        bonus_downloaded_x100: told.downloaded.bonus_x100.saturating_sub(bonus_once(&told.downloaded)),
+    }
+}
+
+/// Seconds of seeding and of leeching, each no more than told, and no more than there were.
+fn time_once(told: &Told) -> (u64, u64) {
+    let seeding = told.seeding.seconds.min(told.seeding.over.length());
+    let leeching = told.leeching.seconds.min(told.leeching.over.length());
+    let there_were = told.seeding.over.with(told.leeching.over).length();
+    let both = u128::from(seeding) + u128::from(leeching);
+    if both <= u128::from(there_were) {
+        return (seeding, leeching);
+    }
+    let share = u128::from(seeding) * u128::from(there_were) / both;
+    let seeding_share = u64::try_from(share).unwrap_or(seeding);
+    (seeding_share, there_were - seeding_share)
+}
+
+/// What multipliers would have added, had each byte been claimed once: as much a byte as they did.
+///
+/// Of a new client that two nodes hear at once, with counters that grew between them, the first bytes were claimed by
+/// nobody: each node began with what it heard first. They have their share, too, once anything is claimed.
+fn bonus_once(claimed: &Claimed) -> i128 {
+    let bytes = i128::from(claimed.bytes);
+    if bytes == 0 {
+        return claimed.bonus_x100;
+    }
+    let length = i128::from(claimed.over.length());
+    // In two steps, of which neither goes beyond its bounds: the remainder is below 64 bits, and so is the length.
+    let (whole, rest) = (claimed.bonus_x100.div_euclid(bytes), claimed.bonus_x100.rem_euclid(bytes));
+    let part = rest.unsigned_abs() * length.unsigned_abs() / bytes.unsigned_abs();
+    whole.saturating_mul(length).saturating_add_unsigned(part)
+}
+
+/// The same counters were completed as often as the node told that told most.
+fn completions_once(stretch: &Stretch) -> u64 {
+    let mut by_node: BTreeMap<u64, u64> = BTreeMap::new();
+    for run in stretch.runs.iter().filter(|run| run.told.completions > 0) {
+        let completions = by_node.entry(run.key.node).or_default();
+        *completions = completions.saturating_add(run.told.completions);
+    }
+    by_node.into_values().max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::credit::stretches;
+    use crate::run::{Counters, Run, RunKey};
+    use crate::told::Spent;
+    use domain::{RateCeiling, RunId, UnixTime};
+
+    /// An announce at `at` with 1000 more bytes a second than at zero, of which the last `seconds` were told, at twice
+    /// their worth.
+    fn told(at: u64, seconds: u64) -> Told {
+        let bytes = seconds * 1000;
+        Told {
+            seeding: Spent::until(at, seconds),
+            uploaded: Claimed::up_to(at * 1000, bytes, i128::from(bytes) * 100),
+            downloaded: Claimed::up_to(0, 0, 0),
+            ..Told::NOTHING
+        }
+    }
+
+    fn heard(node: u64, span: (u32, u32), told: &[Told]) -> Run {
+        let at = |at: u32| Counters { uploaded: u64::from(at) * 1000, downloaded: 0 };
+        Run {
+            key: RunKey { run: RunId(1), node },
+            low: at(span.0),
+            high: at(span.1),
+            first: UnixTime(span.0),
+            last: UnixTime(span.1),
+            is_settled: false,
+            told: told.iter().fold(Told::NOTHING, |sum, told| sum.with(*told)),
+        }
+    }
+
+    fn excess_of_runs(runs: &[Run]) -> Excess {
+        excess(&stretches(runs, RateCeiling::default()))
+    }
+
+    fn leeching(told: Told) -> Told {
+        Told { seeding: Spent::NONE, leeching: told.seeding, ..told }
+    }
+
+    #[test]
+    fn what_one_node_heard_is_as_it_is() {
+        let twice = heard(1, (0, 100), &[told(100, 100), told(100, 100)]);
+        assert_eq!(excess_of_runs(&[twice]), Excess::default());
+    }
+
+    #[test]
+    fn what_three_nodes_told_of_one_announce_is_left_once() {
+        let completed = Told { completions: 1, ..told(100, 100) };
+        let first = heard(1, (0, 100), &[told(0, 0), completed]);
+        let others = [2, 3].map(|node| heard(node, (100, 100), &[completed]));
+        let expected = Excess {
+            seeding_s: 200,
+            completed_count: 2,
+            bonus_uploaded_x100: 200 * 1000 * 100,
+            ..Excess::default()
+        };
+        assert_eq!(excess_of_runs(&[first, others[0], others[1]]), expected);
+        // As often as any one node told.
+        let again = heard(2, (100, 100), &[completed, Told { completions: 1, ..told(100, 0) }]);
+        assert_eq!(excess_of_runs(&[first, again]).completed_count, 1);
+    }
+
+    #[test]
+    fn a_client_that_moves_from_node_to_node_keeps_all() {
+        let runs =
+            [heard(1, (0, 300), &[told(100, 100), told(300, 100)]), heard(2, (200, 200), &[told(200, 100)])];
+        assert_eq!(excess_of_runs(&runs), Excess::default());
+    }
+
+    #[test]
+    fn leeching_and_seeding_are_told_apart() {
+        let runs = [
+            heard(1, (0, 400), &[leeching(told(100, 100)), told(400, 300)]),
+            heard(2, (100, 400), &[told(400, 300)]),
+        ];
+        let excess = excess_of_runs(&runs);
+        assert_eq!((excess.seeding_s, excess.leeching_s), (300, 0));
+        // Both at the same time cannot be: there is half of each.
+        let muddled = [runs[0], heard(2, (100, 100), &[told(100, 100)])];
+        let excess = excess_of_runs(&muddled);
+        assert_eq!((excess.seeding_s, excess.leeching_s), (80, 20));
+    }
+
+    #[test]
+    fn rows_from_before_have_told_nothing_and_lose_nothing() {
+        let former = heard(1, (0, 5000), &[]);
+        assert_eq!(excess_of_runs(&[former, heard(2, (4000, 5000), &[])]), Excess::default());
+        let now = [heard(1, (0, 5100), &[told(5100, 100)]), heard(2, (5100, 5100), &[told(5100, 100)])];
+        let excess = excess_of_runs(&now);
+        assert_eq!((excess.seeding_s, excess.bonus_uploaded_x100), (100, 100 * 1000 * 100));
+    }
+
+    /// Each node began with what it heard first, and took over what the other had heard since.
+    #[test]
+    fn bytes_that_nobody_claimed_have_their_share_of_the_bonus() {
+        let runs = [heard(1, (0, 0), &[told(0, 0)]), heard(2, (1, 101), &[told(1, 0), told(101, 100)])];
+        assert_eq!(excess_of_runs(&runs).bonus_uploaded_x100, -1000 * 100);
+        // What they would have is not known before anything is claimed.
+        let unclaimed = [runs[0], heard(2, (1, 1), &[told(1, 0)])];
+        assert_eq!(excess_of_runs(&unclaimed), Excess::default());
+    }
+
+    #[test]
+    fn a_bonus_of_several_multipliers_is_cut_in_proportion_and_may_be_below_zero() {
+        let claimed =
+            |bytes, bonus_x100, to| Claimed { bytes, bonus_x100, over: crate::told::Reach { from: 0, to } };
+        assert_eq!(bonus_once(&claimed(200, 100 * 50 + 100 * 200, 100)), 12_500);
+        assert_eq!(bonus_once(&claimed(3, -100, 1)), -34);
+        assert_eq!(bonus_once(&claimed(0, 0, 100)), 0);
+        assert_eq!(
+            bonus_once(&claimed(u64::MAX, i128::from(u64::MAX) * 9900, u64::MAX)),
+            i128::from(u64::MAX) * 9900
+        );
+        // Nothing goes beyond its bounds, whatever is claimed.
+        bonus_once(&claimed(1, i128::MAX, u64::MAX));
+        bonus_once(&claimed(u64::MAX, i128::MIN, u64::MAX));
+    }
+}

@@ -1,0 +1,344 @@
+//! A client that announces to several nodes at once has the books of one that one node heard.
+//!
+//! The nodes are real swarms, which learn of each other through one log, each as far behind as it happens. Within a
+//! moment (two seconds) a client says the same to several of them, or a little more to the next; until its next moment
+//! all have read everything.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use domain::{ClientKey, NodeId, RunId};
+use swarm::{Announce, Families, Heard, HeardTotals, Outcome, PeerLists, SlotLimits, Swarms};
+
+use super::simulator::info_hash;
+use super::*;
+use crate::multiplier::{Multiplier, NewMultiplier, Percent, Scope};
+
+/// What the torrent holds.
+const SIZE: u64 = 1 << 30;
+/// Seconds by which time may differ, for each life of a client and each completion: the clocks of the nodes round, and
+/// the first and the last to hear of something are a second apart.
+const ROUNDING_S: u64 = 3;
+
+struct Node {
+    id: NodeId,
+    swarms: Swarms,
+    /// How much of the log it has read.
+    read: usize,
+}
+
+/// Nodes that write one log.
+struct Site {
+    nodes: Vec<Node>,
+    log: Vec<TrafficEntry>,
+}
+
+impl Site {
+    fn new(nodes: u64) -> Site {
+        let node = |id| Node {
+            id: NodeId(id),
+            // In no order, so that it is not always the first node whose number is the lowest.
+            swarms: Swarms::new(UnixTime(BEGIN), id, RunId(((id * 5) % 7) as u32 * 1000)),
+            read: 0,
+        };
+        Site { nodes: (1..=nodes).map(node).collect(), log: Vec::new() }
+    }
+
+    fn hear(&mut self, node: usize, announce: &Announce) {
+        let Node { id, swarms, .. } = &self.nodes[node];
+        let outcome = swarms.announce(announce, &rules(), &mut PeerLists::default()).unwrap();
+        self.log.push(written(*id, announce, &outcome));
+    }
+
+    fn read(&mut self, node: usize, until: usize) {
+        let Node { id, swarms, read } = &mut self.nodes[node];
+        for entry in &self.log[*read..until.max(*read)] {
+            if entry.node != Some(*id) {
+                swarms.learn(&heard(entry), entry.at, &rules());
+            }
+        }
+        *read = until.max(*read);
+    }
+
+    fn arrivals(&self) -> Vec<Arrival> {
+        let numbered = self.log.iter().enumerate();
+        numbered.map(|(position, entry)| arrival(*entry, position as u64)).collect()
+    }
+}
+
+fn rules() -> swarm::Rules {
+    swarm::Rules {
+        silence_max: Seconds(SPAN_MAX),
+        min_interval: Seconds(0),
+        clients_per_user_max: 4,
+        ceiling: RateCeiling::default(),
+    }
+}
+
+/// An announce as our tracker writes it down.
+fn written(node: NodeId, announce: &Announce, outcome: &Outcome) -> TrafficEntry {
+    let is_repeated = announce.event == AnnounceEvent::Completed && !outcome.completed;
+    let event = if is_repeated { AnnounceEvent::None } else { announce.event };
+    let totals =
+        Totals { session: outcome.session, uploaded: announce.uploaded, downloaded: announce.downloaded };
+    TrafficEntry {
+        uploaded_delta: outcome.uploaded_delta,
+        downloaded_delta: outcome.downloaded_delta,
+        since_last: Some(outcome.since_last),
+        node: Some(node),
+        totals: Some(totals),
+        key: Some(outcome.key),
+        ..entry(1, 1, announce.peer_id, announce.now, event, announce.left.unwrap_or_default())
+    }
+}
+
+fn heard(entry: &TrafficEntry) -> Heard {
+    Heard {
+        info_hash: entry.info_hash,
+        user: user(1),
+        peer_id: entry.peer_id,
+        key: entry.key.unwrap_or(ClientKey::NONE),
+        ip: entry.ip,
+        port: entry.port,
+        left: entry.left,
+        event: entry.event,
+        cause: entry.cause,
+        at: entry.at,
+        since_last: entry.since_last,
+        totals: entry.totals.map(|totals| HeardTotals {
+            run: totals.session.run,
+            uploaded: totals.uploaded,
+            downloaded: totals.downloaded,
+        }),
+    }
+}
+
+/// One client, and who hears it: some of many nodes, and one that hears everything once.
+struct Life {
+    random: fastrand::Rng,
+    many: Site,
+    one: Site,
+    at: u32,
+    uploaded: u64,
+    downloaded: u64,
+    is_complete: bool,
+    lives: u64,
+    completions: u64,
+}
+
+/// What a client says in one moment: to one node, or to several.
+struct Word {
+    announce: Announce,
+    /// Seconds into the moment.
+    after: u32,
+    /// An event that each node is told once in this moment, with the first word that it hears.
+    to_each: Option<AnnounceEvent>,
+}
+
+impl Life {
+    fn new(seed: u64, nodes: u64) -> Life {
+        Life {
+            random: fastrand::Rng::with_seed(seed),
+            many: Site::new(nodes),
+            one: Site::new(1),
+            at: BEGIN,
+            uploaded: 0,
+            downloaded: 0,
+            is_complete: false,
+            lives: 0,
+            completions: 0,
+        }
+    }
+
+    fn live(mut self, moments: u32) -> Life {
+        self.begin();
+        for _ in 0..moments {
+            self.at += self.random.u32(40..4000);
+            self.move_bytes(5_000_000_000);
+            match self.random.u8(0..10) {
+                0 => self.quit(),
+                // Counters that have hardly begun cannot be told from those that begin anew.
+                1 if self.one.log.last().is_some_and(|heard| heard.uploaded_delta > 1_000_000) => {
+                    (self.uploaded, self.downloaded) = (0, 0);
+                    self.begin();
+                }
+                2..4 if !self.is_complete => self.complete(),
+                _ => self.speak(AnnounceEvent::None),
+            }
+        }
+        // As long as nobody has claimed anything, nobody can tell what multipliers add.
+        self.at += 100;
+        self.move_bytes(1000);
+        self.speak(AnnounceEvent::None);
+        self
+    }
+
+    fn move_bytes(&mut self, most: u64) {
+        self.uploaded += self.random.u64(0..most);
+        if !self.is_complete {
+            self.downloaded += self.random.u64(0..1000);
+        }
+    }
+
+    fn begin(&mut self) {
+        self.lives += 1;
+        self.speak(AnnounceEvent::Started);
+    }
+
+    fn complete(&mut self) {
+        self.is_complete = true;
+        self.completions += 1;
+        self.speak(AnnounceEvent::Completed);
+    }
+
+    /// Says goodbye to some, and begins anew; or goes on with the counters it had.
+    fn quit(&mut self) {
+        let to_each = Some(AnnounceEvent::Stopped);
+        let goodbye = Word { announce: self.announce(AnnounceEvent::Stopped), after: 0, to_each };
+        self.tell(&[goodbye]);
+        self.at += self.random.u32(40..4000);
+        if self.random.bool() {
+            (self.uploaded, self.downloaded) = (0, 0);
+            self.is_complete &= self.random.bool();
+        }
+        self.begin();
+    }
+
+    /// Announces, perhaps a few times in a row, as bytes move.
+    fn speak(&mut self, event: AnnounceEvent) {
+        let to_each = (event != AnnounceEvent::None).then_some(event);
+        let mut words = vec![Word { announce: self.announce(event), after: 0, to_each }];
+        for _ in 0..self.random.u8(0..4).saturating_sub(1) {
+            self.move_bytes(1000);
+            let after = words.last().map_or(0, |word| self.random.u32(word.after..=1));
+            words.push(Word { announce: self.announce(AnnounceEvent::None), after, to_each });
+        }
+        self.tell(&words);
+    }
+
+    fn tell(&mut self, words: &[Word]) {
+        for word in words {
+            let now = UnixTime(self.at + word.after);
+            self.one.hear(0, &Announce { now, ..word.announce });
+        }
+        for (node, announce) in self.heard_by_many(words) {
+            let written = self.many.log.len();
+            let until = self.random.usize(self.many.nodes[node].read..=written);
+            self.many.read(node, until);
+            self.many.hear(node, &announce);
+        }
+        for node in 0..self.many.nodes.len() {
+            self.many.read(node, self.many.log.len());
+        }
+    }
+
+    /// Which node hears what, in the order of time. The last word of a moment may come a second later to some.
+    fn heard_by_many(&mut self, words: &[Word]) -> Vec<(usize, Announce)> {
+        let nodes = self.many.nodes.len();
+        let mut has_heard = vec![false; nodes];
+        let mut told = Vec::new();
+        for (position, word) in words.iter().enumerate() {
+            let surely = self.random.usize(0..nodes);
+            let latest = if position + 1 == words.len() { 1 } else { word.after };
+            for (node, has_heard) in has_heard.iter_mut().enumerate() {
+                if node != surely && self.random.bool() {
+                    continue;
+                }
+                let is_first = !std::mem::replace(has_heard, true);
+                let event = word.to_each.filter(|_| is_first).unwrap_or(AnnounceEvent::None);
+                let now = UnixTime(self.at + self.random.u32(word.after..=latest));
+                told.push((node, Announce { event, now, ..word.announce }));
+            }
+        }
+        told.sort_by_key(|(_, announce)| announce.now);
+        told
+    }
+
+    fn announce(&self, event: AnnounceEvent) -> Announce {
+        Announce {
+            info_hash: info_hash(1),
+            user: user(1),
+            peer_id: PEER,
+            key: ClientKey(77),
+            ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: 6881,
+            uploaded: self.uploaded,
+            downloaded: self.downloaded,
+            left: Some(if self.is_complete { 0 } else { SIZE }),
+            event,
+            wanted: 0,
+            families: Families::V4,
+            slots: SlotLimits::default(),
+            now: UnixTime(self.at),
+        }
+    }
+}
+
+fn multiplier(percents: (u32, u32), span: (u32, Option<u32>)) -> Multiplier {
+    let terms = NewMultiplier {
+        scope: Scope::Site,
+        upload: Percent::new(percents.0).unwrap(),
+        download: Percent::new(percents.1).unwrap(),
+        starts_at: UnixTime(BEGIN + span.0),
+        ends_at: span.1.map(|end| UnixTime(BEGIN + end)),
+        note: String::new(),
+    };
+    Multiplier { id: 1, terms }
+}
+
+fn books_of(multipliers: &Multipliers, batches: std::slice::Chunks<'_, Arrival>) -> Books {
+    let mut books = Books::default();
+    for batch in batches {
+        assert_eq!(post_under(multipliers, &mut books, batch).rejected, []);
+    }
+    books
+}
+
+fn figures_of(books: &Books) -> crate::Figures {
+    assert_eq!(books.users[&user(1)], books.torrents[&torrent(1)]);
+    books.users[&user(1)]
+}
+
+/// The books of what many nodes heard are those of what one heard.
+#[track_caller]
+fn assert_counted_once(life: &Life, batch: usize) {
+    let multipliers = Multipliers::new([multiplier((150, 25), (0, None))]);
+    let by_many = figures_of(&books_of(&multipliers, life.many.arrivals().chunks(batch)));
+    let by_one = figures_of(&books_of(&multipliers, life.one.arrivals().chunks(batch)));
+    assert_eq!((by_many.uploaded, by_many.downloaded), (by_one.uploaded, by_one.downloaded));
+    assert_eq!(by_many.bonus_uploaded_x100, by_one.bonus_uploaded_x100);
+    assert_eq!(by_many.bonus_downloaded_x100, by_one.bonus_downloaded_x100);
+    assert_eq!(by_many.completed_count, by_one.completed_count);
+    let room = ROUNDING_S * (life.lives + life.completions);
+    assert!(by_many.seeding_s.abs_diff(by_one.seeding_s) <= room, "{by_many:?} {by_one:?}");
+    assert!(by_many.leeching_s.abs_diff(by_one.leeching_s) <= room, "{by_many:?} {by_one:?}");
+}
+
+/// So many runs that the oldest are put away.
+#[test]
+fn putting_away_runs_that_several_nodes_heard_changes_no_amount() {
+    for seed in 0..6 {
+        let life = Life::new(seed, 3).live(300);
+        assert!(life.lives > 30, "{}", life.lives);
+        assert_counted_once(&life, 7 + seed as usize * 20);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn l2_l4_l5_what_several_nodes_heard_at_once_counts_once(seed: u64, nodes in 1..=3_u64) {
+        assert_counted_once(&Life::new(seed, nodes).live(24), 1000);
+    }
+
+    #[test]
+    fn what_several_nodes_heard_at_once_is_the_same_in_any_order(seed: u64, nodes in 2..=3_u64, batch in 1..40_usize) {
+        let free = multiplier((300, 0), (5000, Some(20_000)));
+        let multipliers = Multipliers::new([multiplier((150, 50), (0, Some(9000))), free]);
+        let arrivals = Life::new(seed, nodes).live(20).many.arrivals();
+        let mut shuffled = arrivals.clone();
+        fastrand::Rng::with_seed(seed).shuffle(&mut shuffled);
+        let in_order = books_of(&multipliers, arrivals.chunks(1000));
+        prop_assert_eq!(tidied(books_of(&multipliers, shuffled.chunks(batch))), tidied(in_order));
+    }
+}

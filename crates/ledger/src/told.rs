@@ -1,0 +1,142 @@
+//! What the entries of a run told besides its counters: time, what multipliers add, completions.
+//!
+//! Sums, and how far what was summed up reaches: from the earliest to the latest moment that was counted, from the
+//! lowest to the highest counter that was claimed. Both are the same in any order. Where one node heard a client, the
+//! sum is as much as its reach, or less; where several heard the same announce, it is more, and `excess` says
+//! how much too much.
+//!
+//! Rows from before this was kept have told nothing, and neither has a settled run: what they counted is final.
+
+/// From where to where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// The lowest.
+    pub from: u64,
+    /// The highest.
+    pub to: u64,
+}
+
+impl Reach {
+    /// Of nothing.
+    pub const NONE: Reach = Reach { from: u64::MAX, to: 0 };
+
+    /// So much, up to there.
+    pub fn up_to(to: u64, length: u64) -> Reach {
+        Reach { from: to.saturating_sub(length), to }
+    }
+
+    /// From the lowest to the highest of both.
+    pub fn with(self, other: Reach) -> Reach {
+        Reach { from: self.from.min(other.from), to: self.to.max(other.to) }
+    }
+
+    /// How far it is.
+    pub fn length(self) -> u64 {
+        self.to.saturating_sub(self.from)
+    }
+
+    /// Whether it is of nothing.
+    pub fn is_none(self) -> bool {
+        self.from > self.to
+    }
+}
+
+/// Time that was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spent {
+    /// How much, in all.
+    pub seconds: u64,
+    /// The moments it lies between, in seconds since 1970.
+    pub over: Reach,
+}
+
+impl Spent {
+    /// None.
+    pub const NONE: Spent = Spent { seconds: 0, over: Reach::NONE };
+
+    /// So much, until then.
+    pub fn until(at: u64, seconds: u64) -> Spent {
+        if seconds == 0 { Spent::NONE } else { Spent { seconds, over: Reach::up_to(at, seconds) } }
+    }
+
+    fn with(self, other: Spent) -> Spent {
+        Spent { seconds: self.seconds.saturating_add(other.seconds), over: self.over.with(other.over) }
+    }
+}
+
+/// Bytes that were claimed in one direction, and what multipliers added to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// How many, in all.
+    pub bytes: u64,
+    /// What multipliers added, in hundredths; below zero where they took.
+    pub bonus_x100: i128,
+    /// The counters they lie between.
+    pub over: Reach,
+}
+
+impl Claimed {
+    /// Nothing.
+    pub const NONE: Claimed = Claimed { bytes: 0, bonus_x100: 0, over: Reach::NONE };
+
+    /// So many, with a counter that showed `counter` then. An entry that claims nothing tells where its counter stood.
+    pub fn up_to(counter: u64, bytes: u64, bonus_x100: i128) -> Claimed {
+        Claimed { bytes, bonus_x100, over: Reach::up_to(counter, bytes) }
+    }
+
+    fn with(self, other: Claimed) -> Claimed {
+        Claimed {
+            bytes: self.bytes.saturating_add(other.bytes),
+            bonus_x100: self.bonus_x100.saturating_add(other.bonus_x100),
+            over: self.over.with(other.over),
+        }
+    }
+}
+
+/// What entries told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Time spent seeding.
+    pub seeding: Spent,
+    /// Time spent leeching.
+    pub leeching: Spent,
+    /// Bytes uploaded.
+    pub uploaded: Claimed,
+    /// Bytes downloaded.
+    pub downloaded: Claimed,
+    /// How often the torrent was completed.
+    pub completions: u64,
+}
+
+impl Told {
+    /// Nothing.
+    pub const NOTHING: Told = Told {
+        seeding: Spent::NONE,
+        leeching: Spent::NONE,
+        uploaded: Claimed::NONE,
+        downloaded: Claimed::NONE,
+        completions: 0,
+    };
+
+    /// What both told.
+    pub fn with(self, other: Told) -> Told {
+        Told {
+            seeding: self.seeding.with(other.seeding),
+            leeching: self.leeching.with(other.leeching),
+            uploaded: self.uploaded.with(other.uploaded),
+            downloaded: self.downloaded.with(other.downloaded),
+            completions: self.completions.saturating_add(other.completions),
+        }
+    }
+
+    /// Whether nothing was told: every entry tells at least where its counters stood.
+    pub fn is_nothing(&self) -> bool {
+        self.uploaded.over.is_none()
+    }
+}
+
+impl Default for Told {
+    fn default() -> Told {
+        Told::NOTHING
+    }
+}

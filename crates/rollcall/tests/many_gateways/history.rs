@@ -1,0 +1,141 @@
+//! What happened: who was connected where, what was declared, what watchers were shown, and what was broken meanwhile.
+//!
+//! Times are those of one monotonic clock, the crowd's. Everything here is what clients know; nothing was asked of the
+//! servers.
+
+use crate::spans::Ms;
+
+/// Which gateway.
+pub type Gateway = usize;
+/// Something that has not ended.
+pub const OPEN: Ms = Ms::MAX;
+
+/// A device of a person that is connected and answers.
+#[derive(Clone, Debug)]
+pub struct Stay {
+    pub user: u64,
+    pub device: u32,
+    pub gateway: Gateway,
+    pub from: Ms,
+    pub to: Ms,
+    pub end: End,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It has not.
+    Open,
+    /// With a goodbye, or without: the gateway's system is told that the connection is over.
+    Closed,
+    /// The device does not answer any more.
+    Silent,
+    /// The gateway ended it, or died.
+    ByGateway,
+}
+
+/// What a person said of themselves.
+#[derive(Clone, Debug)]
+pub struct Said {
+    pub user: u64,
+    pub gateway: Gateway,
+    /// A status; none takes back what was said.
+    pub what: Option<&'static str>,
+    pub sent: Ms,
+    /// When it was confirmed; never, if that never came.
+    pub confirmed: Ms,
+}
+
+/// One connection of a watcher, and what was shown on it.
+#[derive(Clone, Debug)]
+pub struct Look {
+    pub viewer: u64,
+    pub gateway: Gateway,
+    pub from: Ms,
+    pub to: Ms,
+    pub shown: Vec<Shown>,
+}
+
+/// What a watcher was shown of somebody.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    pub at: Ms,
+    pub user: u64,
+    pub status: String,
+    pub version: u64,
+    /// Whether it came as a change, and not with the snapshot.
+    pub is_change: bool,
+}
+
+/// Something that was broken for a while.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    pub kind: FaultKind,
+    /// Whose trouble it was; none means everybody's.
+    pub gateway: Option<Gateway>,
+    pub from: Ms,
+    pub to: Ms,
+}
+
+/// What was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The gateway did not run.
+    Dead,
+    /// The gateway stood still.
+    Frozen,
+    /// The gateway could not reach Redis, or Redis was not there.
+    NoRedis,
+    /// The machine itself stood still: nobody can tell who was late.
+    Stall,
+}
+
+/// Everything.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    pub stays: Vec<Stay>,
+    pub said: Vec<Said>,
+    pub looks: Vec<Look>,
+    pub faults: Vec<Fault>,
+    /// When it ended.
+    pub end: Ms,
+}
+
+impl History {
+    /// A device is connected.
+    pub fn comes(&mut self, user: u64, device: u32, gateway: Gateway, at: Ms) {
+        self.stays.push(Stay { user, device, gateway, from: at, to: OPEN, end: End::Open });
+    }
+
+    /// A device is so no longer. One that had gone before has.
+    pub fn goes(&mut self, user: u64, device: u32, at: Ms, end: End) {
+        let open = |stay: &&mut Stay| stay.to == OPEN && (stay.user, stay.device) == (user, device);
+        if let Some(stay) = self.stays.iter_mut().rev().find(open) {
+            (stay.to, stay.end) = (at, end);
+        }
+    }
+
+    /// What a watcher hears on the present connection.
+    pub fn look_of(&mut self, viewer: u64) -> Option<&mut Look> {
+        self.looks.iter_mut().rev().find(|look| look.viewer == viewer && look.to == OPEN)
+    }
+
+    /// Something breaks. Gives its place, for [`History::mended`].
+    pub fn breaks(&mut self, kind: FaultKind, gateway: Option<Gateway>, at: Ms) -> usize {
+        self.faults.push(Fault { kind, gateway, from: at, to: OPEN });
+        self.faults.len() - 1
+    }
+
+    /// It works again.
+    pub fn mended(&mut self, fault: usize, at: Ms) {
+        self.faults[fault].to = at;
+    }
+
+    /// Nothing comes after this.
+    pub fn finish(&mut self, at: Ms) {
+        self.end = at;
+        self.stays.iter_mut().for_each(|stay| stay.to = stay.to.min(at));
+        self.looks.iter_mut().for_each(|look| look.to = look.to.min(at));
+        self.faults.iter_mut().for_each(|fault| fault.to = fault.to.min(at));
+    }
+}

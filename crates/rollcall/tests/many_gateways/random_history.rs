@@ -1,0 +1,213 @@
+//! A random run: people live, things break, and at every moment what watchers were shown was true within the bounds; and
+//! when all is mended, everything is as it should be, in every view and in Redis.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use testkit::eventually;
+
+use crate::checker::violations;
+use crate::gateways::{BOUNDS, COUNT, Gateways, PATIENCE, Store};
+use crate::history::OPEN;
+use crate::people::People;
+use crate::spans::Ms;
+use crate::trouble;
+
+/// People, unless `LOAD_SESSIONS` says otherwise.
+const PEOPLE_DEFAULT: u64 = 300;
+/// When all is mended, everything is right after this: what was lost is noticed when people are watched again.
+const CONVERGE_LIMIT: Duration = Duration::from_secs(75);
+/// What takes longer than this is worth a line.
+const SLOW_MS: Ms = 2_000;
+/// How many violations are shown.
+const SHOWN_MAX: usize = 12;
+
+fn from_environment(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
+}
+
+#[test]
+fn p11_at_every_moment_what_is_shown_is_true_at_one_gateway_alone() {
+    run(Store::Alone);
+}
+
+#[test]
+fn p15_at_every_moment_what_is_shown_is_true_on_one_redis() {
+    run(Store::single());
+}
+
+#[test]
+fn p16_at_every_moment_what_is_shown_is_true_on_a_cluster() {
+    run(Store::cluster());
+}
+
+fn run(store: Store) {
+    let seed = from_environment("ROLLCALL_SEED").unwrap_or_else(|| fastrand::u64(..1_000_000));
+    eprintln!("with ROLLCALL_SEED={seed}");
+    let mut gateways = Gateways::start(store);
+    let count = from_environment("LOAD_SESSIONS").unwrap_or(PEOPLE_DEFAULT);
+    let mut people = People::new(&gateways, count, seed);
+    people.until(&gateways, "everybody to be connected", PATIENCE, People::is_settled);
+    converge(&mut people, &gateways);
+
+    people.set_busy(true);
+    let until = people.now() + from_environment("GATEWAYS_S").unwrap_or(0) * 1_000;
+    loop {
+        let acts = trouble::acts(&mut people.random, gateways.store.get());
+        trouble::play(&mut people, &mut gateways, &acts);
+        if people.now() >= until {
+            break;
+        }
+    }
+    people.set_busy(false);
+    people.until(&gateways, "everybody to be back", PATIENCE, People::is_settled);
+    people.say_last_words();
+    people.until(&gateways, "everybody to be understood", PATIENCE, People::is_understood);
+    converge(&mut people, &gateways);
+    let end = people.now();
+    people.history.finish(end);
+    assert_true_at_every_moment(&people, seed);
+    if !matches!(gateways.store.get(), Store::Alone) {
+        assert_redis_is_right(&people, &gateways);
+    }
+    assert_logs_are_clean(&gateways);
+}
+
+/// Lives until every watcher sees what is so.
+#[track_caller]
+fn converge(people: &mut People, gateways: &Gateways) {
+    let since = people.now();
+    while people.now() < since + SLOW_MS && !people.differences().is_empty() {
+        people.live(gateways);
+    }
+    let slow = people.differences();
+    if let Some(example) = slow.first() {
+        eprintln!("{:>6} ms: {} views are yet to be mended, such as {example:?}", people.now(), slow.len());
+    }
+    while !people.differences().is_empty() {
+        let waited = Duration::from_millis(people.now() - since);
+        assert!(waited < CONVERGE_LIMIT, "views stay wrong: {}", diagnosis(people, gateways));
+        people.live(gateways);
+    }
+    eprintln!("{:>6} ms: every view is right after {} ms", people.now(), people.now() - since);
+}
+
+/// What is known of the first person who is shown wrongly: by whom, and what Redis says.
+fn diagnosis(people: &People, gateways: &Gateways) -> String {
+    let differences = people.differences();
+    let Some((_, user, _, truth)) = differences.first() else { return String::new() };
+    let shown: Vec<String> = people
+        .history
+        .looks
+        .iter()
+        .filter(|look| look.to == OPEN)
+        .filter_map(|look| {
+            let shown = look.shown.iter().rev().find(|shown| shown.user == *user)?;
+            Some(format!("viewer {} at gateway {}: {shown:?}", look.viewer, look.gateway))
+        })
+        .collect();
+    let record = match gateways.store.get() {
+        Store::Alone => String::new(),
+        store => store.cli(&["HGETALL", &format!("p:u:{{{user}}}")]),
+    };
+    let said: Vec<_> = people.history.said.iter().filter(|said| said.user == *user).collect();
+    let places = people.places();
+    format!(
+        "{} differences; {user} is {truth}, at {:?}, said {said:?}; shown {shown:#?}; Redis has {record:?}",
+        differences.len(),
+        places.get(user)
+    )
+}
+
+#[track_caller]
+fn assert_true_at_every_moment(people: &People, seed: u64) {
+    let history = &people.history;
+    let found = violations(history, &BOUNDS);
+    let mut by_rule: BTreeMap<&str, usize> = BTreeMap::new();
+    found.iter().for_each(|violation| *by_rule.entry(violation.rule).or_default() += 1);
+    let shown: usize = history.looks.iter().map(|look| look.shown.len()).sum();
+    eprintln!(
+        "{} stays, {} words, {} looks with {shown} sights, {} faults",
+        history.stays.len(),
+        history.said.len(),
+        history.looks.len(),
+        history.faults.len()
+    );
+    let faults: Vec<String> = history
+        .faults
+        .iter()
+        .map(|fault| format!("{:?} {:?} {}..{}", fault.kind, fault.gateway, fault.from, fault.to))
+        .collect();
+    assert!(
+        found.is_empty(),
+        "with ROLLCALL_SEED={seed}: {by_rule:?}, such as {:#?}\nfaults {faults:#?}",
+        &found[..found.len().min(SHOWN_MAX)]
+    );
+}
+
+/// The keys that any program may read say what is so, and nothing is left of gateways that are gone.
+#[track_caller]
+fn assert_redis_is_right(people: &People, gateways: &Gateways) {
+    let store = gateways.store.get();
+    let names: Vec<String> = (0..COUNT).map(|gateway| gateways.name(gateway)).collect();
+    let (truth, places) = (people.truth(), people.places());
+    // Each look costs a process; a share of the people says as much.
+    let step = (truth.len() / 60).max(1);
+    for (user, status) in truth.iter().step_by(step) {
+        let is_shown = status != "offline";
+        let connection = places.get(user).filter(|_| is_shown).map_or_else(String::new, |places| {
+            let mut names: Vec<&str> = places.iter().map(|gateway| names[*gateway].as_str()).collect();
+            names.sort_unstable();
+            names.join(",")
+        });
+        let status = if is_shown { status.as_str() } else { "" };
+        eventually(&format!("the keys of {user} to say {status:?} at {connection:?}"), PATIENCE, || {
+            let get = |name: &str| store.cli(&["GET", &store.key(name, *user)]);
+            let is_right = get("presence") == status && get("connection") == connection;
+            (is_right && get("heartbeat").is_empty() != is_shown).then_some(())
+        });
+    }
+    eventually("nothing to be left of gateways that are gone", PATIENCE, || {
+        let left = left_behind(store);
+        (left.is_empty()).then_some(()).or_else(|| {
+            eprintln!("left behind: {:?}", &left[..left.len().min(5)]);
+            None
+        })
+    });
+}
+
+/// Keys and fields of gateways that do not run.
+fn left_behind(store: &Store) -> Vec<String> {
+    let alive: BTreeSet<String> = lines(&store.cli(&["ZRANGE", "{p:nodes}", "0", "-1"])).collect();
+    let mut left = Vec::new();
+    if alive.len() != COUNT {
+        left.push(format!("{alive:?} are said to run"));
+    }
+    for key in store.keys("p:due:*") {
+        let node = key.rsplit_once("}:").map_or("", |(_, node)| node).to_owned();
+        if node != "pending" && !alive.contains(&node) {
+            left.push(key);
+        }
+    }
+    for key in store.keys("p:u:*") {
+        let parts = store.cli(&["HKEYS", &key]);
+        let dead =
+            lines(&parts).filter(|field| field.strip_prefix("n:").is_some_and(|node| !alive.contains(node)));
+        left.extend(dead.map(|field| format!("{key} {field}")));
+    }
+    left
+}
+
+fn lines(text: &str) -> impl Iterator<Item = String> {
+    text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>().into_iter()
+}
+
+#[track_caller]
+fn assert_logs_are_clean(gateways: &Gateways) {
+    for server in &gateways.servers {
+        let log = server.get().log();
+        assert!(!log.contains("panicked"), "{log}");
+        assert!(!log.contains("eyJ"), "tokens are in no log");
+    }
+}

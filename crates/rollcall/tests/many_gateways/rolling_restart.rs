@@ -1,0 +1,96 @@
+//! Three gateways are restarted one after the other, with people on all of them and the published SDKs connected through
+//! what stands for a load balancer: nobody is shown offline who was not.
+
+use std::time::Duration;
+
+use loadgen::crowd::friends;
+use serde_json::json;
+use testkit::Proxy;
+
+use crate::agent::{Agent, Kind};
+use crate::gateways::{COUNT, Gateways, PATIENCE, SECRET, Store};
+use crate::people::People;
+use crate::trouble::{self, Trouble};
+
+const PEOPLE: u64 = 100;
+/// Users with SDKs, who are friends of each other.
+const OF_JAVASCRIPT: u64 = 500;
+const OF_PYTHON: u64 = 501;
+
+/// An SDK's user behind a door of their own.
+struct Guest {
+    agent: Agent,
+    door: Proxy,
+    friend: String,
+}
+
+impl Guest {
+    fn arrive(kind: Kind, user: u64, friend: u64, gateways: &Gateways, gateway: usize) -> Guest {
+        let door = Proxy::start(gateways.address(gateway));
+        let mut agent = Agent::start(kind, &user.to_string());
+        let start = json!({
+            "url": format!("ws://{}/connection/websocket", door.address()),
+            "identity": {"secret": SECRET, "user": user.to_string()},
+            "data": {"device": "laptop", "platform": "computer", "app_state": "foreground"},
+        });
+        agent.ask("start", start);
+        agent.wait_event("connected");
+        Guest { agent, door, friend: friend.to_string() }
+    }
+
+    /// Everything that was shown of the friend since the last look.
+    fn shown(&mut self) -> Vec<String> {
+        let friend = self.friend.clone();
+        let events = self.agent.drain();
+        let users =
+            events.iter().flat_map(|event| event.said["data"]["users"].as_array().into_iter().flatten());
+        let of_friend = users.filter(|user| user["id"] == friend.as_str());
+        of_friend.map(|user| user["status"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+}
+
+#[test]
+fn p15_a_rolling_restart_shows_nobody_offline_who_was_not() {
+    let set = |builder: testkit::ServerBuilder| builder.set("presence.pending_s", 30);
+    let mut gateways = Gateways::start_with(Store::single(), set);
+    let mut people = People::new(&gateways, PEOPLE, 7);
+    friends::write_to(&gateways.database, &[(OF_JAVASCRIPT, OF_PYTHON)]).unwrap();
+    people.until(&gateways, "everybody to be connected", PATIENCE, People::is_settled);
+    let mut guests = [
+        Guest::arrive(Kind::JavaScriptSdk, OF_JAVASCRIPT, OF_PYTHON, &gateways, 0),
+        Guest::arrive(Kind::PythonSdk, OF_PYTHON, OF_JAVASCRIPT, &gateways, 1),
+    ];
+    for guest in &mut guests {
+        let friend = guest.friend.clone();
+        guest.agent.wait_status(&friend, "online");
+    }
+    let right = |people: &People| people.differences().is_empty();
+    people.until(&gateways, "every view to be right", PATIENCE, right);
+    let (began, truth) = (people.now(), people.truth());
+
+    for gateway in 0..COUNT {
+        // The balancer sends nobody to a gateway that is about to stop.
+        let next = gateways.address((gateway + 1) % COUNT);
+        guests.iter().for_each(|guest| guest.door.lead_to(next));
+        trouble::play(&mut people, &mut gateways, &[vec![Trouble::Restart(gateway)]]);
+        people.until(&gateways, "everybody to be back", PATIENCE, People::is_settled);
+        people.until(&gateways, "every view to be right", PATIENCE, right);
+    }
+    for look in &people.history.looks {
+        let false_farewells = look
+            .shown
+            .iter()
+            .filter(|shown| shown.at > began && shown.status == "offline" && truth[&shown.user] != "offline");
+        let example = false_farewells.clone().next();
+        assert_eq!(false_farewells.count(), 0, "gateway {}, {example:?}", look.gateway);
+    }
+    for guest in &mut guests {
+        let mut shown = guest.shown();
+        while shown.last().map(String::as_str) == Some("pending") {
+            std::thread::sleep(Duration::from_millis(50));
+            shown.extend(guest.shown());
+        }
+        assert!(!shown.is_empty(), "each had to reconnect, and got a snapshot");
+        assert!(shown.iter().all(|status| ["online", "pending"].contains(&status.as_str())), "{shown:?}");
+    }
+}

@@ -1,0 +1,185 @@
+//! What breaks, and when: one act after the other, each with up to two troubles at different gateways.
+
+use fastrand::Rng;
+use testkit::{Server, Weather};
+
+use crate::gateways::{COUNT, Gateways, LEASE_S, Store};
+use crate::history::{FaultKind, Gateway};
+use crate::people::People;
+use crate::spans::Ms;
+
+/// Something that breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// A gateway is killed, and started again after a while.
+    Kill(Gateway),
+    /// A gateway is stopped as for an upgrade, and started again.
+    Restart(Gateway),
+    /// A gateway stands still for longer than its lease.
+    Freeze(Gateway),
+    /// The network between a gateway and Redis.
+    Network(Gateway, Weather),
+    /// Redis is killed and comes back with nothing, or a master of the cluster is, and its replica takes over.
+    KillRedis,
+    /// Redis stands still.
+    FreezeRedis,
+}
+
+/// A trouble under way.
+struct Pending {
+    trouble: Trouble,
+    /// Its place in the history; a slow network is none.
+    fault: Option<usize>,
+    until: Ms,
+    /// Whether what mends it has begun.
+    is_being_mended: bool,
+    /// Which node of a cluster was killed.
+    node: usize,
+}
+
+/// Lets one act after the other happen while people live, until all is mended.
+pub fn play(people: &mut People, gateways: &mut Gateways, acts: &[Vec<Trouble>]) {
+    for act in acts {
+        eprintln!("{:>6} ms: {act:?}", people.now());
+        let mut pending: Vec<Pending> = act.iter().map(|trouble| begin(*trouble, people, gateways)).collect();
+        while !pending.is_empty() {
+            people.live(gateways);
+            pending.retain_mut(|pending| !is_over(pending, people, gateways));
+        }
+        let quiet_until = people.now() + people.random.u64(500..2_500);
+        while people.now() < quiet_until {
+            people.live(gateways);
+        }
+    }
+}
+
+/// Acts in a random order, each kind once, as the store allows.
+pub fn acts(random: &mut Rng, store: &Store) -> Vec<Vec<Trouble>> {
+    let mut order: Vec<Gateway> = (0..COUNT).collect();
+    random.shuffle(&mut order);
+    let [one, two, three] = order[..] else { unreachable!("there are three gateways") };
+    let slow = Weather::Slow(std::time::Duration::from_millis(100));
+    let mut acts = match store {
+        Store::Alone => vec![vec![Trouble::Kill(0)], vec![Trouble::Restart(0)], vec![Trouble::Freeze(0)]],
+        Store::Cluster(_) => vec![
+            vec![Trouble::Kill(one)],
+            vec![Trouble::KillRedis],
+            vec![Trouble::Freeze(two)],
+            vec![Trouble::Restart(three)],
+        ],
+        Store::Single(_) => vec![
+            vec![Trouble::Kill(one), Trouble::Network(two, slow)],
+            vec![Trouble::Network(two, Weather::Cut), Trouble::Restart(three)],
+            vec![Trouble::Freeze(three), Trouble::Network(one, Weather::BlackHole)],
+            vec![Trouble::KillRedis],
+            vec![Trouble::FreezeRedis],
+        ],
+    };
+    random.shuffle(&mut acts);
+    acts
+}
+
+fn begin(trouble: Trouble, people: &mut People, gateways: &mut Gateways) -> Pending {
+    let now = people.now();
+    let lasts = match trouble {
+        Trouble::Kill(_) => people.random.u64(1_000..4_000),
+        Trouble::Restart(_) => 0,
+        Trouble::Freeze(_) => (LEASE_S + 2) * 1_000 + people.random.u64(..2_000),
+        Trouble::Network(..) => people.random.u64(2_000..9_000),
+        Trouble::KillRedis | Trouble::FreezeRedis => people.random.u64(500..4_000),
+    };
+    let mut node = 0;
+    let fault = match trouble {
+        Trouble::Kill(gateway) => {
+            gateways.servers[gateway].get_mut().kill();
+            Some((FaultKind::Dead, Some(gateway)))
+        }
+        Trouble::Restart(gateway) => {
+            gateways.servers[gateway].lend(|server| {
+                assert!(server.stop().success());
+                server.start_again();
+            });
+            Some((FaultKind::Dead, Some(gateway)))
+        }
+        Trouble::Freeze(gateway) => {
+            gateways.servers[gateway].get().freeze();
+            Some((FaultKind::Frozen, Some(gateway)))
+        }
+        Trouble::Network(gateway, weather) => {
+            gateways.network(gateway, weather);
+            let is_slow = matches!(weather, Weather::Slow(_) | Weather::Clear);
+            (!is_slow).then_some((FaultKind::NoRedis, Some(gateway)))
+        }
+        Trouble::KillRedis => {
+            match gateways.store.get_mut() {
+                Store::Alone => panic!("there is no Redis"),
+                Store::Single(redis) => redis.kill(),
+                Store::Cluster(cluster) => node = cluster.kill_master_of("p:u:{1000}"),
+            }
+            Some((FaultKind::NoRedis, None))
+        }
+        Trouble::FreezeRedis => {
+            if let Store::Single(redis) = gateways.store.get() {
+                redis.freeze();
+            }
+            Some((FaultKind::NoRedis, None))
+        }
+    };
+    if let Trouble::Kill(gateway) | Trouble::Restart(gateway) | Trouble::Freeze(gateway) = trouble {
+        people.set_serves(gateway, false);
+    }
+    let fault = fault.map(|(kind, gateway)| people.history.breaks(kind, gateway, now));
+    Pending { trouble, fault, until: now + lasts, is_being_mended: false, node }
+}
+
+/// Mends what has lasted long enough. Whether all is well.
+fn is_over(pending: &mut Pending, people: &mut People, gateways: &mut Gateways) -> bool {
+    if people.now() < pending.until {
+        return false;
+    }
+    if !std::mem::replace(&mut pending.is_being_mended, true) {
+        mend(pending, gateways);
+    }
+    let is_well = match pending.trouble {
+        Trouble::Kill(gateway) | Trouble::Restart(gateway) => gateways.servers[gateway].is_back(),
+        Trouble::KillRedis => gateways.store.is_back(),
+        _ => true,
+    };
+    if !is_well {
+        return false;
+    }
+    if let Trouble::Kill(gateway) | Trouble::Restart(gateway) | Trouble::Freeze(gateway) = pending.trouble {
+        people.set_serves(gateway, true);
+    }
+    let now = people.now();
+    if let Some(fault) = pending.fault {
+        people.history.mended(fault, now);
+    }
+    true
+}
+
+fn mend(pending: &Pending, gateways: &mut Gateways) {
+    match pending.trouble {
+        Trouble::Kill(gateway) => gateways.servers[gateway].lend(Server::start_again),
+        Trouble::Restart(_) => {}
+        Trouble::Freeze(gateway) => gateways.servers[gateway].get().thaw(),
+        Trouble::Network(gateway, _) => gateways.network(gateway, Weather::Clear),
+        Trouble::KillRedis => {
+            let node = pending.node;
+            gateways.store.lend(move |store| match store {
+                Store::Alone => {}
+                Store::Single(redis) => redis.restart(),
+                Store::Cluster(cluster) => {
+                    cluster.wait_master_of("p:u:{1000}");
+                    cluster.node_mut(node).restart();
+                    cluster.wait_ok();
+                }
+            });
+        }
+        Trouble::FreezeRedis => {
+            if let Store::Single(redis) = gateways.store.get() {
+                redis.thaw();
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Several gateways on one Redis and one database are one.
+
+use serde_json::{Value, json};
+use testkit::{RedisServer, Server, eventually, http};
+
+use crate::site::{DatabaseKind, PATIENCE, Site, builder, quoted};
+
+const SECRET: &str = "a secret that all gateways and the site share";
+const HEARTBEAT: &str = "/api/v1/presence/heartbeat";
+
+fn token_of(server: &Server, user: u64) -> String {
+    let said = server.cli(&["token", &user.to_string()]);
+    said["token"].as_str().unwrap().to_owned()
+}
+
+fn heartbeat(server: &Server, token: &str, device: &str, more: Value) {
+    let mut body = json!({"device": device, "platform": "phone", "app_state": "foreground"});
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let bearer = format!("Bearer {token}");
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    server.stranger().send("POST", HEARTBEAT, &headers, Some(body.to_string().as_bytes())).ok();
+}
+
+#[test]
+fn p3_people_of_one_gateway_are_seen_at_the_other_and_by_any_program() {
+    let shared = || {
+        builder()
+            .set("gateway.token_hmac_secret", quoted(SECRET))
+            .set("presence.lease_s", 3)
+            .set("presence.pending_s", 2)
+            .set("site.metrics_open", true)
+    };
+    let site = Site::start(
+        shared().set("journal.node_name", quoted("gw-a")),
+        Some(RedisServer::start()),
+        DatabaseKind::Sqlite,
+    );
+    let database = format!("sqlite://{}", site.server.data_folder().join("rollcall.db").display());
+    let mut other = shared()
+        .set("journal.node_name", quoted("gw-b"))
+        .set("redis.url", quoted(&site.redis().url()))
+        .set("database.url", quoted(&database))
+        .roles("tracker,gateway,site")
+        .start();
+    let one = &site.server;
+    assert_eq!(http::get(other.site_addr(), "/readyz").status(), 200);
+    let (api, token) = (one.api(&["read", "admin"]), token_of(one, 7));
+    heartbeat(&other, &token, "phone-1", json!({}));
+    let get = |key: &str| site.redis().cli(&["GET", key]).trim().to_owned();
+    eventually("the keys", PATIENCE, || (get("presence:7") == "online").then_some(()));
+    assert_eq!(get("connection:7"), "gw-b");
+    assert!(get("heartbeat:7").parse::<u64>().unwrap() > 1_700_000_000);
+    eventually("the person at the other gateway", PATIENCE, || {
+        let person = api.get("/api/v1/presence/7").json();
+        (person["status"] == "online" && person["devices"][0]["id"] == "phone-1").then_some(())
+    });
+    let devices = api.get("/api/v1/users/7/devices").json();
+    assert_eq!(
+        (devices["sessions"].as_array().unwrap().len(), &devices["elsewhere"][0]["node"]),
+        (0, &json!("gw-b"))
+    );
+    heartbeat(one, &token, "tablet", json!({}));
+    eventually("both", PATIENCE, || (get("connection:7") == "gw-a,gw-b").then_some(()));
+    eventually("to be counted once", PATIENCE, || {
+        let count = api.get("/api/v1/presence/count").json();
+        (count["people"]["online"] == 1 && count["without_connection"] == 2).then_some(())
+    });
+    // The goodbye of a device may come to another gateway than its heartbeats.
+    heartbeat(one, &token, "phone-1", json!({"goodbye": true}));
+    eventually("one device", PATIENCE, || (get("connection:7") == "gw-a").then_some(()));
+
+    heartbeat(&other, &token_of(one, 8), "phone-2", json!({}));
+    eventually("the second person", PATIENCE, || (get("presence:8") == "online").then_some(()));
+    other.kill();
+    eventually("to be pending", PATIENCE, || (get("presence:8") == "pending").then_some(()));
+    eventually("to be gone", PATIENCE, || get("presence:8").is_empty().then_some(()));
+    assert_eq!(get("presence:7"), "online");
+    let page = String::from_utf8(http::get(one.site_addr(), "/metrics").body).unwrap();
+    assert!(page.contains("rollcall_register_nodes 1\n"), "{page}");
+}
