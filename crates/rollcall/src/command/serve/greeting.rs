@@ -102,11 +102,14 @@ impl Scene<'_> {
     }
 
     fn next_steps(&self) -> String {
-        let program = std::env::args().next().unwrap_or_else(|| "rollcall".to_owned());
-        let program = match self.data == Path::new("./data") {
-            true => program,
-            false => format!("{program} --data {}", self.data.display()),
-        };
+        let mut program = std::env::args().next().unwrap_or_else(|| "rollcall".to_owned());
+        // Without it a command would look into another database than the server's.
+        if let Some(file) = self.config.file() {
+            let _ = write!(program, " --config {}", file.display());
+        }
+        if self.data != Path::new("./data") {
+            let _ = write!(program, " --data {}", self.data.display());
+        }
         format!(
             "Next, in another terminal:\n  \
              {program} user add --id 1\n  \
