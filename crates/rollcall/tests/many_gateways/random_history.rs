@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-
 use crate::checker::violations;
 use crate::gateways::{BOUNDS, COUNT, Gateways, PATIENCE, Store};
 use crate::history::OPEN;
