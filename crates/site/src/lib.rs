@@ -11,6 +11,7 @@
 //! - `api`: `/api/v1`, one file for each kind of thing
 //! - `describe`: `/openapi.json` and `/docs`
 //! - `pages`, [`health`], [`metrics`]: `/healthz`, `/readyz`, `/metrics`
+//! - [`pulse`]: the whole at a glance, once a second
 //! - [`problem`], `extract`, `etag`, `cors`: what answers and questions have in common
 //! - [`site`]: the parts of the process that the site reads and changes
 //! - [`settings`], [`counters`]
@@ -38,6 +39,7 @@ pub mod metrics;
 mod pages;
 mod person;
 pub mod problem;
+pub mod pulse;
 pub mod rate;
 pub mod server;
 pub mod settings;
@@ -47,6 +49,7 @@ mod verify;
 
 pub use counters::SiteCounters;
 pub use health::{Dependency, Health};
+pub use pulse::{Pulse, PulseSources};
 pub use server::{RunningSite, SiteError, UnboundSite, listen};
 pub use settings::{SiteLimits, SiteSettings};
 pub use site::{Parts, Site, ViewGroup};
