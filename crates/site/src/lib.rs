@@ -12,6 +12,7 @@
 //! - `describe`: `/openapi.json` and `/docs`
 //! - [`web`]: the dashboard at `/`, a member's page at `/me`
 //! - `pages`, [`health`], [`metrics`]: `/healthz`, `/readyz`, `/metrics`
+//! - [`pulse`]: the whole at a glance, once a second
 //! - [`problem`], `extract`, `etag`, `cors`: what answers and questions have in common
 //! - [`site`]: the parts of the process that the site reads and changes
 //! - [`settings`], [`counters`]
@@ -39,6 +40,7 @@ pub mod metrics;
 mod pages;
 mod person;
 pub mod problem;
+pub mod pulse;
 pub mod rate;
 pub mod server;
 pub mod settings;
@@ -49,6 +51,7 @@ pub mod web;
 
 pub use counters::SiteCounters;
 pub use health::{Dependency, Health};
+pub use pulse::{Pulse, PulseSources};
 pub use server::{RunningSite, SiteError, UnboundSite, listen};
 pub use settings::{SiteLimits, SiteSettings};
 pub use site::{Parts, Site, ViewGroup};
