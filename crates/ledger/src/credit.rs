@@ -82,6 +82,8 @@ pub(crate) struct Stretch {
     first: UnixTime,
     pub(crate) last: UnixTime,
     is_settled: bool,
+    /// Whether the counters began where those of the stretch before it ended, or above.
+    goes_on: bool,
     /// In the order of their beginning.
     pub(crate) runs: Vec<Run>,
 }
@@ -89,7 +91,7 @@ pub(crate) struct Stretch {
 impl Stretch {
     fn beginning_with(run: Run) -> Stretch {
         let Run { low, high, first, last, is_settled, .. } = run;
-        Stretch { low, high, first, last, is_settled, runs: vec![run] }
+        Stretch { low, high, first, last, is_settled, goes_on: false, runs: vec![run] }
     }
 
     /// Only where and when it ended, in one settled run.
@@ -133,9 +135,39 @@ impl Stretch {
     }
 
     /// Whether another node heard this client begin as well, neither knowing of the other yet: each gave the run a number
-    /// of its own.
+    /// of its own. A node that has given these counters a number already means others by another.
     fn began_elsewhere_at_once(&self, run: &Run) -> bool {
-        run.first <= self.first + AT_ONCE && self.runs.iter().any(|known| known.key.node != run.key.node)
+        run.first <= self.first + AT_ONCE
+            && self.runs.iter().any(|known| known.key.node != run.key.node)
+            && !self.was_numbered_by(run.key.node)
+            && !self.was_over_before(run)
+            && !self.contradicts(run)
+    }
+
+    /// Whether a node gave these counters one of their numbers. A number belongs to whom it was first heard from; others
+    /// take it over.
+    fn was_numbered_by(&self, node: u64) -> bool {
+        self.runs.iter().enumerate().any(|(position, known)| {
+            let is_taken_over = || self.runs[..position].iter().any(|other| other.key.run == known.key.run);
+            known.key.node == node && !is_taken_over()
+        })
+    }
+
+    /// Whether a run is a new beginning, from zero, after these counters had gone on: a tracker that is started again, and
+    /// a client that is, too, take less than a second. Within the same second it is one if these went on from others, and
+    /// were heard but once: somebody said goodbye. Else nobody knows the order, and both began at once.
+    fn was_over_before(&self, run: &Run) -> bool {
+        let is_beginning = run.low == Counters::default() && run.low.since(self.high).is_none();
+        let was_goodbye = self.goes_on && self.low == self.high;
+        is_beginning && (self.last < run.first || was_goodbye)
+    }
+
+    /// Whether a run ended later than one of these, and lower, or the other way round: counters only grow.
+    fn contradicts(&self, run: &Run) -> bool {
+        let ends_lower = |later: &Run, earlier: &Run| {
+            later.last > earlier.last + AT_ONCE && later.high.since(earlier.high).is_none()
+        };
+        self.runs.iter().any(|known| ends_lower(run, known) || ends_lower(known, run))
     }
 
     /// Whether a run can be these counters, heard a little sooner or later by clocks that differ a little.
@@ -166,7 +198,10 @@ pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
     for run in ordered {
         match home_of(&run, &stretches, ceiling) {
             Some(home) => stretches[home].include(run),
-            None => stretches.push(Stretch::beginning_with(run)),
+            None => {
+                let goes_on = stretches.last().is_some_and(|before| run.low.since(before.high).is_some());
+                stretches.push(Stretch { goes_on, ..Stretch::beginning_with(run) });
+            }
         }
     }
     stretches
