@@ -305,6 +305,39 @@ mod tests {
         assert_eq!(uploaded(&runs), 740);
     }
 
+    /// The answer to a goodbye was lost with the tracker, so it is said again to the next life of it; then the client
+    /// begins anew, in the same second or the next.
+    #[test]
+    fn l6_a_goodbye_repeated_to_the_next_life_of_a_tracker_does_not_count_again() {
+        let (told, lost) = (run(1, 1, (0, 3), (0, 3400)), run(2, 75, (24, 24), (3800, 3800)));
+        let again = run(3, 86, (25, 25), (3800, 3800));
+        for begun in [24, 25] {
+            let anew = run(3, 88, (begun, 26), (0, 1600));
+            assert_eq!(uploaded(&[told, lost, anew]), 5400, "begun at {begun}");
+        }
+        let anew = run(3, 88, (25, 26), (0, 1600));
+        assert_eq!(uploaded(&[told, lost, again, anew]), 5400);
+        // Nor within one second, as long as nothing more is heard.
+        assert_eq!(uploaded(&[told, lost, again, run(3, 88, (25, 25), (0, 1600))]), 5400);
+    }
+
+    /// A client that was heard for a moment only, before the tracker was started again.
+    #[test]
+    fn l6_a_client_that_begins_anew_in_the_next_life_of_a_tracker_is_credited_for_both() {
+        let later = [run(1, 1, (1, 1), (0, 640)), run(2, 9, (2, 2), (0, 120))];
+        assert_eq!(uploaded(&later), 760);
+        let at_once = [run(1, 1, (4, 5), (0, 800)), run(2, 9, (5, 7), (0, 600))];
+        assert_eq!(uploaded(&at_once), 1400);
+        // The second life goes on with the run of the first, and numbers what comes after it.
+        let goes_on = [
+            run(1, 1, (22, 22), (0, 0)),
+            run(2, 1, (23, 23), (900, 1000)),
+            run(2, 8, (23, 23), (1000, 1000)),
+            run(2, 9, (23, 27), (0, 5000)),
+        ];
+        assert_eq!(uploaded(&goes_on), 6000);
+    }
+
     #[test]
     fn a_restart_heard_by_two_nodes_counts_once_more() {
         let runs = [
