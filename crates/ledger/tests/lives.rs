@@ -4,6 +4,11 @@
 //! Redis is away now and then. Then a life begins without knowing anybody, its words wait, and die with it; or they are
 //! stored, and it learns what former lives had heard. Whoever begins, completes or leaves is answered once that is
 //! stored, and says it again until it is; heartbeats are answered at once, and totals make up for those that are lost.
+//!
+//! # Deliberately absent
+//!
+//! A client that begins, moves something, leaves and begins anew in the next life of the tracker, the last two within one
+//! second: entries tell no more than seconds, and it cannot be told from one that two nodes heard begin at once.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fmt::Write;
@@ -25,8 +30,11 @@ const CEILING: RateCeiling = RateCeiling { bytes_per_s: 1_250_000_000_000 };
 const RULES: Rules =
     Rules { silence_max: Seconds(660), min_interval: Seconds(0), clients_per_user_max: 16, ceiling: CEILING };
 
-/// Nobody begins, moves something, leaves and begins again within a second.
+/// Between two things that a client does by itself.
 const BETWEEN_STEPS_MS: u64 = 400;
+
+/// How many histories are tried.
+const HISTORIES: u64 = 400;
 
 /// An entry of the journal.
 #[derive(Clone, Copy, Debug)]
@@ -313,6 +321,7 @@ fn runs_of(journal: &[Word]) -> Vec<Run> {
     runs
 }
 
+/// What is credited of one history, what was moved, and how it went.
 fn credited_and_moved(seed: u64) -> (u128, u128, String) {
     let mut world = World::new(seed);
     world.begin();
@@ -328,7 +337,6 @@ fn credited_and_moved(seed: u64) -> (u128, u128, String) {
         client.step(&mut world);
     }
     client.stop(&mut world);
-    // Words that only got stored after the goodbye was are in the same queue before it.
     let runs = runs_of(&world.journal);
     let mut story = world.story;
     for run in &runs {
@@ -348,20 +356,8 @@ fn credited_and_moved(seed: u64) -> (u128, u128, String) {
 
 #[test]
 fn l6_no_byte_is_lost_or_doubled_over_the_lives_of_a_tracker() {
-    let count = std::env::var("LIVES").map_or(2000, |text| text.parse().unwrap());
-    let (mut more, mut less, mut shown) = (0, 0, [0; 2]);
-    for seed in 0..count {
+    for seed in 0..HISTORIES {
         let (credited, moved, story) = credited_and_moved(seed);
-        if credited > moved {
-            more += 1;
-        }
-        if credited < moved {
-            less += 1;
-        }
-        if credited != moved && shown[usize::from(credited > moved)] < 1 {
-            shown[usize::from(credited > moved)] += 1;
-            println!("seed {seed}: credited {credited}, moved {moved}\n{story}");
-        }
+        assert_eq!(credited, moved, "seed {seed}\n{story}");
     }
-    assert_eq!((more, less), (0, 0), "of {count}");
 }
