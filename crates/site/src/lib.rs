@@ -10,6 +10,7 @@
 //! - `upgrade`: `GET /connection/websocket`, where connections of the gateway begin
 //! - `api`: `/api/v1`, one file for each kind of thing
 //! - `describe`: `/openapi.json` and `/docs`
+//! - [`web`]: the dashboard at `/`, a member's page at `/me`
 //! - `pages`, [`health`], [`metrics`]: `/healthz`, `/readyz`, `/metrics`
 //! - [`pulse`]: the whole at a glance, once a second
 //! - [`problem`], `extract`, `etag`, `cors`: what answers and questions have in common
@@ -46,6 +47,7 @@ pub mod settings;
 pub mod site;
 mod upgrade;
 mod verify;
+pub mod web;
 
 pub use counters::SiteCounters;
 pub use health::{Dependency, Health};
