@@ -281,6 +281,7 @@ fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PeopleFigures {
     PeopleFigures {
         count: Arc::new(move || hub.online_count()),
         connections_max: config.gateway.connections_max as usize,
+        operators_max: config.gateway.operators_max as usize,
     }
 }
 

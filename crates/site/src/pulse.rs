@@ -11,6 +11,7 @@
 //!
 //! # Guarantees
 //!
+//! - It is written as JSON once, for those who ask and for the operators' feed.
 //! - Whoever asks for the overview is given bytes that are there already: a thousand who ask cost what one costs.
 //! - What does not answer holds up nothing: the overview comes every second, without what is not known, and says so.
 //! - Rates are over the last five seconds; those of the history over the ten seconds of their step.
@@ -174,6 +175,9 @@ impl Pulse {
     }
 
     fn publish(&self, json: Arc<str>) {
+        if let Some(gateway) = &self.sources.gateway {
+            gateway.operators.publish_overview(&json);
+        }
         self.latest.send_replace(Some(json));
     }
 

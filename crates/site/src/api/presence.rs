@@ -7,9 +7,11 @@
 //!
 //! - this file: what keys may ask and do
 //! - `shown`: people as they are written
+//! - `onlookers`: who is here, page by page, and what happened lately
 //! - `heartbeat`: what people's own devices may do, with a token of theirs
 
 mod heartbeat;
+mod onlookers;
 mod shown;
 
 use std::sync::Arc;
@@ -42,7 +44,11 @@ pub(crate) use heartbeat::{PATH as HEARTBEAT_PATH, routes as heartbeat_routes};
 const QUERY_MAX: usize = 10_000;
 
 pub(super) fn readable() -> Routes {
-    Routes::new().routes(routes!(count)).routes(routes!(query)).routes(routes!(show))
+    Routes::new()
+        .routes(routes!(count))
+        .routes(routes!(query))
+        .routes(routes!(show))
+        .merge(onlookers::readable())
 }
 
 /// Also to be read with `admin` only: devices and history tell of those who hide.
