@@ -14,6 +14,7 @@ mod letters;
 mod lists;
 mod moderation;
 mod operator;
+mod overview;
 mod own_process;
 mod paging;
 mod presence;
