@@ -7,14 +7,17 @@ import type { Problem } from "./api/client";
 import { useResource } from "./resource";
 
 /** A page, as every list of the API has it; and more, such as a total. */
-export interface AnyPage<T> {
-  items: T[];
+export interface AnyPage {
+  items: unknown[];
   next_cursor?: string | null;
 }
 
+/** A row of such a page. */
+export type Row<P extends AnyPage> = P["items"][number];
+
 /** A list that stays current. */
-export interface LiveList<T, P extends AnyPage<T>> {
-  items: T[];
+export interface LiveList<P extends AnyPage> {
+  items: Row<P>[];
   /** The first page, for what is said beside the rows; none until it is there. */
   first: P | undefined;
   error: Problem | null;
@@ -51,11 +54,11 @@ export interface LiveOptions {
 }
 
 /** A list that stays current. When `key` changes it starts anew; with a key of null nothing is asked for. */
-export function useLiveList<T, P extends AnyPage<T>>(
+export function useLiveList<P extends AnyPage>(
   key: string | null,
   load: (asked: Asked, signal: AbortSignal) => Promise<P>,
   options: LiveOptions = {},
-): LiveList<T, P> {
+): LiveList<P> {
   const step = options.rows ?? ROWS_A_PAGE;
   const [wanted, setWanted] = useState({ key, rows: step });
   const rows = wanted.key === key ? wanted.rows : step;
@@ -84,8 +87,8 @@ export function useLiveList<T, P extends AnyPage<T>>(
   };
 }
 
-interface Gathered<T, P> {
-  items: T[];
+interface Gathered<P extends AnyPage> {
+  items: Row<P>[];
   first: P | undefined;
   cursor: string | null;
   /** How many were asked for. */
@@ -93,11 +96,11 @@ interface Gathered<T, P> {
 }
 
 /** As many rows as wanted, in as few pages as that takes. */
-export async function gather<T, P extends AnyPage<T>>(
+export async function gather<P extends AnyPage>(
   rows: number,
   load: (asked: Asked) => Promise<P>,
-): Promise<Gathered<T, P>> {
-  const items: T[] = [];
+): Promise<Gathered<P>> {
+  const items: Row<P>[] = [];
   let first: P | undefined;
   let cursor: string | null = null;
   do {

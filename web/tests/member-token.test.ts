@@ -9,7 +9,6 @@ function keepOf(): Keep & { readonly kept: Map<string, string> } {
     kept,
     getItem: (key) => kept.get(key) ?? null,
     setItem: (key, value) => void kept.set(key, value),
-    removeItem: (key) => void kept.delete(key),
   };
 }
 
@@ -42,9 +41,6 @@ describe("a member's token", () => {
         throw new Error("denied");
       },
       setItem: () => {
-        throw new Error("denied");
-      },
-      removeItem: () => {
         throw new Error("denied");
       },
     };

@@ -18,7 +18,6 @@ export interface AddressBar {
 export interface Keep {
   getItem(key: string): string | null;
   setItem(key: string, value: string): void;
-  removeItem(key: string): void;
 }
 
 /** What a token says of itself. */
@@ -43,11 +42,6 @@ export function takeToken(bar: AddressBar, keep: Keep | null): string | null {
 /** Keeps a token for this tab. Storage that may not be used is no storage: it lives as long as the page, then. */
 export function storeToken(token: string, keep: Keep | null): void {
   quietly(() => keep?.setItem(KEY, token));
-}
-
-/** Forgets it. */
-export function forgetToken(keep: Keep | null): void {
-  quietly(() => keep?.removeItem(KEY));
 }
 
 /** What the token says of itself; none if it is no token. */

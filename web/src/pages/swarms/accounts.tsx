@@ -1,14 +1,12 @@
 // Everybody who was ever on a torrent, and what they moved of it.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema, TorrentAccount } from "../../api/coming";
 import { useLiveList } from "../../live-list";
 import { link } from "../../router";
 import { Badge, Bytes, Card, ClientName, Duration, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
 import { Progress } from "../../ui/progress";
 import { shareOf } from "../users/sums";
 import { t } from "./texts";
-
-type TorrentAccount = Schema<"TorrentAccount">;
 
 const EVERY_MS = 10_000;
 

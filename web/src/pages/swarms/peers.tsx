@@ -11,7 +11,7 @@ import { Progress } from "../../ui/progress";
 import { shareOf } from "../users/sums";
 import { t } from "./texts";
 
-type Peer = Schema<"Peer">;
+type Peer = Schema<"Peer"> & { left?: string | null };
 
 const EVERY_MS = 3000;
 const CLIENTS_SHOWN = 8;

@@ -8,7 +8,7 @@ import { WhyLink } from "./figures";
 import { t } from "./texts";
 import { TorrentName, torrentWords } from "./torrent-name";
 
-type ActiveTorrent = Schema<"ActiveTorrent">;
+type ActiveTorrent = Schema<"ActiveTorrent"> & { torrent?: number | null; name?: string | null };
 
 const EVERY_MS = 3000;
 

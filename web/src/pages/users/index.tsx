@@ -19,7 +19,7 @@ const PRESENCE_EVERY_MS = 3000;
 /** All users. */
 export default function Users(props: PageProps) {
   const search = props.query.get("search") ?? "";
-  const list = useLiveList(`users ${search}`, (asked, signal) => api.get("/api/v1/users", { query: { ...asked, search }, signal }), {
+  const list = useLiveList(`users ${search}`, (asked, signal) => api.get("/api/v1/users", { query: { ...asked, search } as { limit: number }, signal }), {
     everyMs: EVERY_MS,
     keepsRows: true,
   });
