@@ -7,7 +7,7 @@ import { friends } from "./presence";
 import { t } from "./texts";
 
 /** More than this are shown only when asked for. */
-const SHOWN_AT_FIRST = 30;
+const SHOWN_AT_FIRST = 12;
 
 /** One's friends; who is here first. */
 export function FriendsCard() {

@@ -56,14 +56,20 @@ function SignedIn() {
   return (
     <>
       <ConnectionNote />
-      <StatusCard />
-      {found.error && !mine && <Failure problem={found.error} retry={found.refresh} />}
-      {found.loading && <Loading rows={4} />}
-      {mine && <RatioCard mine={mine} />}
-      <FriendsCard />
-      {mine && <TorrentsCard title={t.leeching} none={t.noLeeching} torrents={mine.leeching} />}
-      {mine && <TorrentsCard title={t.seeding} none={t.noSeeding} torrents={mine.seeding} />}
-      <DevicesCard />
+      <div class="member-columns">
+        <div class="member-column">
+          <StatusCard />
+          {found.error && !mine && <Failure problem={found.error} retry={found.refresh} />}
+          {found.loading && <Loading rows={4} />}
+          {mine && <RatioCard mine={mine} />}
+          <DevicesCard />
+        </div>
+        <div class="member-column">
+          <FriendsCard />
+          {mine && <TorrentsCard title={t.leeching} none={t.noLeeching} torrents={mine.leeching} />}
+          {mine && <TorrentsCard title={t.seeding} none={t.noSeeding} torrents={mine.seeding} />}
+        </div>
+      </div>
     </>
   );
 }

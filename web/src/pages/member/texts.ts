@@ -55,6 +55,7 @@ export const t = texts({
     noSeeding: "Nothing right now.",
     noLeeching: "Nothing right now.",
     heard: "announced",
+    showAllTorrents: (n: string) => `Show ${n}`,
     moreThan: (n: string) => `and ${n} more`,
 
     connecting: "Connecting…",
@@ -122,6 +123,7 @@ export const t = texts({
     noSeeding: "现在没有。",
     noLeeching: "现在没有。",
     heard: "汇报于",
+    showAllTorrents: (n) => `显示 ${n} 个`,
     moreThan: (n) => `还有 ${n} 个`,
 
     connecting: "正在连接…",

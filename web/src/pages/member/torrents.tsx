@@ -1,26 +1,37 @@
 // What one seeds or downloads right now, with how far it is.
+import { useState } from "preact/hooks";
 import type { Me, MyTorrent } from "../../api/coming";
 import * as format from "../../format";
-import { Bytes, Card, Empty, Infohash, Name, Time } from "../../ui";
+import { Button, Bytes, Card, Empty, Infohash, Name, Time } from "../../ui";
 import { Progress } from "../../ui/progress";
 import { shareOf } from "../users/sums";
 import { t } from "./texts";
 
+/** In a frame there is little room. */
+const SHOWN_AT_FIRST = 8;
+
 /** A list of torrents, the latest announce first. */
 export function TorrentsCard(props: { title: string; none: string; torrents: Me["seeding"] }) {
+  const [isAll, setAll] = useState(false);
   const { count, items } = props.torrents;
+  const shown = isAll ? items : items.slice(0, SHOWN_AT_FIRST);
   return (
     <Card flush title={props.title} actions={<span class="dim number">{format.countExact(count)}</span>}>
       {items.length === 0 ? (
         <Empty title={props.none} />
       ) : (
         <ul class="lines">
-          {items.map((torrent) => (
+          {shown.map((torrent) => (
             <Line key={torrent.infohash} torrent={torrent} label={props.title} />
           ))}
         </ul>
       )}
-      {count > items.length && <p class="member-rest dim">{t.moreThan(format.countExact(count - items.length))}</p>}
+      {shown.length < items.length && (
+        <div class="more">
+          <Button onClick={() => setAll(true)}>{t.showAllTorrents(format.countExact(items.length))}</Button>
+        </div>
+      )}
+      {shown.length === items.length && count > items.length && <p class="member-rest dim">{t.moreThan(format.countExact(count - items.length))}</p>}
     </Card>
   );
 }

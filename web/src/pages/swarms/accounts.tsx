@@ -35,13 +35,13 @@ export function Accounts(props: { torrent: Schema<"Torrent"> }) {
 
 function columns(torrent: Schema<"Torrent">): Column<TorrentAccount>[] {
   return [
-    { key: "user", title: t.user, phone: "title", render: (row) => <a href={link(`/users/${row.user}`)}>{t.userNumber(String(row.user))}</a> },
+    { key: "user", title: t.user, phone: "title", render: (row) => <a class="nowrap" href={link(`/users/${row.user}`)}>{t.userNumber(String(row.user))}</a> },
     { key: "state", title: t.state, render: (row) => <AccountState seeding={row.seeding} leeching={row.leeching} /> },
     { key: "progress", title: t.progress, render: (row) => <Progress share={shareOf(row.left, torrent.total_bytes)} label={t.progress} none={t.unknown} /> },
     { key: "uploaded", title: t.uploaded, align: "end", render: (row) => <Bytes value={row.figures.uploaded} /> },
     { key: "downloaded", title: t.downloaded, align: "end", render: (row) => <Bytes value={row.figures.downloaded} /> },
     { key: "seeded", title: t.seedingTime, align: "end", render: (row) => <Duration s={row.figures.seeding_s} /> },
-    { key: "client", title: t.client, wide: true, render: (row) => <ClientName prefix={row.client} /> },
+    { key: "client", title: t.client, render: (row) => <ClientName prefix={row.client} /> },
     { key: "completed", title: t.completed, align: "end", render: (row) => <Time at={row.completed_at} /> },
     { key: "heard", title: t.heard, align: "end", render: (row) => <Time at={row.figures.last_seen} /> },
     { key: "why", title: t.whyColumn, render: (row) => <Why user={row.user} torrent={torrent.id} /> },

@@ -43,7 +43,7 @@ export function Peers(props: { torrent: Schema<"Torrent"> }) {
 
 function columns(totalBytes: string): Column<Peer>[] {
   const all: Column<Peer>[] = [
-    { key: "user", title: t.user, phone: "title", render: (peer) => <a href={link(`/users/${peer.user}`)}>{t.userNumber(String(peer.user))}</a> },
+    { key: "user", title: t.user, phone: "title", render: (peer) => <a class="nowrap" href={link(`/users/${peer.user}`)}>{t.userNumber(String(peer.user))}</a> },
     { key: "state", title: t.state, render: (peer) => <Badge tone={peer.seeding ? "ok" : "info"}>{peer.seeding ? t.seeding : t.leeching}</Badge> },
     { key: "client", title: t.client, wide: true, render: (peer) => <ClientName peerId={peer.peer_id} /> },
     { key: "progress", title: t.progress, render: (peer) => <PeerProgress peer={peer} totalBytes={totalBytes} /> },

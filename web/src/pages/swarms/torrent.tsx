@@ -5,7 +5,7 @@ import type { Schema } from "../../api/coming";
 import * as format from "../../format";
 import { useResource } from "../../resource";
 import { link, type PageProps } from "../../router";
-import { Badge, Bytes, Card, CopyButton, Count, Duration, Facts, Failure, Infohash, Loading, Name, Page, Stat, Stats, Time } from "../../ui";
+import { Badge, Bytes, CopyButton, Count, Duration, Facts, Failure, Infohash, Loading, Name, Page, Stat, Stats, Time } from "../../ui";
 import { Slots } from "../../ui/slots";
 import { Accounts } from "./accounts";
 import { TorrentActions } from "./actions";
@@ -33,9 +33,7 @@ export default function TorrentPage(props: PageProps) {
     <Page title={<Name text={name} wrap />} tabTitle={format.NOTHING === name ? "" : name} lead={back} actions={<TorrentActions torrent={torrent} refresh={found.refresh} />}>
       {found.error && <Failure problem={found.error} retry={found.refresh} />}
       <SwarmStats torrent={torrent} figures={figures ?? null} />
-      <Card title={t.figures}>
-        <TorrentFacts torrent={torrent} figures={figures ?? null} />
-      </Card>
+      <TorrentFacts torrent={torrent} figures={figures ?? null} />
       <Peers torrent={torrent} />
       <Accounts torrent={torrent} />
     </Page>
@@ -71,7 +69,7 @@ function credited(value: string) {
 
 function TorrentFacts({ torrent, figures }: Shown) {
   return (
-    <>
+    <div class="facts-line">
       <Facts
         items={[
           [t.state, <State torrent={torrent} />],
@@ -84,7 +82,7 @@ function TorrentFacts({ torrent, figures }: Shown) {
         ]}
       />
       {!figures && <p class="dim">{t.neverAnnounced}</p>}
-    </>
+    </div>
   );
 }
 

@@ -15,7 +15,7 @@ export function AccountFigures(props: { user: number; figures: Schema<"Figures">
   const ratio = ratioOf(figures.credited_uploaded, figures.credited_downloaded);
   return (
     <Stats>
-      <Stat label={t.ratio} value={ratio === null ? format.NOTHING : format.ratio(ratio)} exact={t.ratioHint} note={ratio === null ? t.noRatio : t.ratioHint} />
+      <Stat label={t.ratio} value={ratio === null ? format.NOTHING : format.ratio(ratio)} exact={t.ratioHint} note={ratio === null ? t.noRatio : t.ratioNote} />
       <Amount label={t.uploaded} raw={figures.uploaded} credited={figures.credited_uploaded} user={user} />
       <Amount label={t.downloaded} raw={figures.downloaded} credited={figures.credited_downloaded} user={user} />
       <Stat label={t.seedingTime} value={<Duration s={figures.seeding_s} />} />
@@ -57,7 +57,11 @@ export function UserFacts(props: { user: Schema<"User">; figures: Schema<"Figure
   ];
   if (figures) items.push([t.firstSeen, <Time at={figures.first_seen} />], [t.lastSeen, <Time at={figures.last_seen} />]);
   if (user.passkey) items.push([t.passkey, <Passkey value={user.passkey} />]);
-  return <Facts items={items} />;
+  return (
+    <div class="facts-line">
+      <Facts items={items} />
+    </div>
+  );
 }
 
 /** A secret: shown when asked for. */

@@ -56,7 +56,7 @@ function usePeople(users: readonly User[]): Map<string, Person> {
 function columns(people: Map<string, Person>): Column<User>[] {
   const person = (user: User) => people.get(String(user.id));
   return [
-    { key: "id", title: t.id, phone: "title", render: (user) => <a href={link(`/users/${user.id}`)}>{t.userNumber(String(user.id))}</a> },
+    { key: "id", title: t.id, phone: "title", render: (user) => <a class="nowrap" href={link(`/users/${user.id}`)}>{t.userNumber(String(user.id))}</a> },
     { key: "presence", title: t.presence, wide: true, render: (user) => <PersonCell person={person(user)} /> },
     { key: "seeding", title: t.seeding, align: "end", render: (user) => <Count value={person(user)?.seeding} /> },
     { key: "leeching", title: t.leeching, align: "end", render: (user) => <Count value={person(user)?.leeching} /> },

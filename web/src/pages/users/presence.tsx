@@ -131,7 +131,7 @@ function historyColumns(): Column<Happening>[] {
   return [
     { key: "when", title: t.when, phone: "title", render: (row) => <Time atMs={row.at_ms} /> },
     { key: "what", title: t.what, render: (row) => <What row={row} /> },
-    { key: "cause", title: t.cause, render: (row) => (row.cause ? say(causes, row.cause) : "–") },
+    { key: "cause", title: t.cause, render: (row) => <span class="nowrap">{row.cause ? say(causes, row.cause) : "–"}</span> },
     { key: "device", title: t.device, wide: true, render: (row) => <span class="name mono" title={row.device ?? ""}>{row.device ?? "–"}</span> },
   ];
 }

@@ -18,8 +18,9 @@ const STEP_S = 5;
 
 /** The strip of a person. */
 export function Strip(props: { happenings: readonly Happening[]; isWhole: boolean }) {
-  const [range, setRange] = useState<Range>("hours6");
+  const [chosen, setRange] = useState<Range | null>(null);
   const to_ms = Math.ceil(nowS.value / STEP_S) * STEP_S * 1000;
+  const range = chosen ?? rangeFor(props.happenings, props.isWhole, to_ms);
   const span = { from_ms: to_ms - RANGES[range] * 3_600_000, to_ms };
   const stretches = stretchesOf(props.happenings, span, props.isWhole);
   const isUnknown = stretches[0]?.status === "unknown" && !props.isWhole;
@@ -27,7 +28,7 @@ export function Strip(props: { happenings: readonly Happening[]; isWhole: boolea
     <div class="strip">
       <div class="strip-head">
         <Totals stretches={stretches} />
-        <Select bare label={t.range} value={range} onChange={(chosen: Range) => setRange(chosen)} options={rangeOptions()} />
+        <Select bare label={t.range} value={range} onChange={(next: Range) => setRange(next)} options={rangeOptions()} />
       </div>
       <svg class="strip-drawing" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={labelOf(span.from_ms, span.to_ms)}>
         {stretches.map((stretch) => (
@@ -42,6 +43,14 @@ export function Strip(props: { happenings: readonly Happening[]; isWhole: boolea
       {isUnknown && <p class="note">{t.notReached}</p>}
     </div>
   );
+}
+
+/** The shortest range that shows all there is, up to a day. */
+function rangeFor(happenings: readonly Happening[], isWhole: boolean, to_ms: number): Range {
+  const oldest = happenings[happenings.length - 1]?.at_ms ?? to_ms;
+  const hours = (to_ms - oldest) / 3_600_000;
+  if (isWhole && hours <= 1) return "hour";
+  return isWhole && hours > 6 ? "day" : "hours6";
 }
 
 function rangeOptions(): { value: Range; label: string }[] {
