@@ -147,7 +147,7 @@ export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
   const isChinese = locale() === "zh-CN";
   const names = isChinese ? PARTS_ZH : PARTS_EN;
-  if (seconds > 0 && seconds < 10 && !Number.isInteger(seconds)) return `${decimal(seconds, 1)}${names[3]}`;
+  if (seconds >= 0.05 && seconds < 10 && !Number.isInteger(seconds)) return `${decimal(seconds, 1)}${names[3]}`;
   let rest = Math.max(0, Math.round(seconds));
   const lengths = [86_400, 3600, 60, 1];
   const said: string[] = [];

@@ -42,6 +42,8 @@ interface Message {
 }
 
 let feed: Centrifuge | null = null;
+let isOpening = false;
+let hasNoFeed = false;
 let feedTriedAtMs = 0;
 let feedFailures = 0;
 let heardAtMs = 0;
@@ -54,10 +56,12 @@ let timer: ReturnType<typeof setInterval> | undefined;
 export function startLive(): void {
   stopLive();
   failures = 0;
+  feedFailures = 0;
+  feedTriedAtMs = 0;
+  hasNoFeed = false;
   pollAtMs = 0;
   timer = setInterval(tick, TICK_MS);
   document.addEventListener("visibilitychange", tick);
-  void openFeed();
   tick();
 }
 
@@ -79,7 +83,8 @@ export function stopLive(): void {
 function tick(): void {
   const now = Date.now();
   if (document.hidden) return;
-  if (!feed && now >= feedTriedAtMs + backoffMs(feedFailures, 1, { firstMs: 2000, lastMs: 30_000 })) void openFeed();
+  const isDue = now >= feedTriedAtMs + backoffMs(feedFailures, 1, { firstMs: 2000, lastMs: 60_000 });
+  if (!feed && !isOpening && !hasNoFeed && isDue) void openFeed();
   if (now - heardAtMs > FEED_SILENT_MS && now >= pollAtMs && !polling) void poll();
 }
 
@@ -112,6 +117,7 @@ function isHere(how: Connection): void {
     returns.value += 1;
     feedFailures = 0;
     feedTriedAtMs = 0;
+    hasNoFeed = false;
   }
   connection.value = how;
   awaySinceMs.value = null;
@@ -124,13 +130,17 @@ function isAway(): void {
 }
 
 async function openFeed(): Promise<void> {
+  const asked = timer;
   feedTriedAtMs = Date.now();
-  const first = await token().catch(() => null);
-  if (timer === undefined || feed) return;
-  if (first === null) {
+  isOpening = true;
+  const first = await token().catch((thrown: unknown) => {
     feedFailures += 1;
-    return;
-  }
+    // This process has no gateway, and will have none until it is started anew.
+    hasNoFeed = thrown instanceof Problem && thrown.status === 404;
+    return null;
+  });
+  isOpening = false;
+  if (first === null || timer !== asked || feed) return;
   const opened = new Centrifuge(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/connection/websocket`, {
     token: first,
     getToken: token,

@@ -31,6 +31,8 @@ export interface ViewPulse {
 /** Something that wants an operator. */
 export interface Alert {
   code: string;
+  /** What it is about: a view, a dependency. */
+  subject?: string | null;
   severity: "warning" | "critical";
   since: number;
   detail: string;
