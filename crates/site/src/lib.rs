@@ -11,6 +11,7 @@
 //! - `api`: `/api/v1`, one file for each kind of thing
 //! - `describe`: `/openapi.json` and `/docs`
 //! - `pages`, [`health`], [`metrics`]: `/healthz`, `/readyz`, `/metrics`
+//! - [`ranking`]: torrents by how many are on them, as people page through them
 //! - [`problem`], `extract`, `etag`, `cors`: what answers and questions have in common
 //! - [`site`]: the parts of the process that the site reads and changes
 //! - [`settings`], [`counters`]
@@ -38,6 +39,7 @@ pub mod metrics;
 mod pages;
 mod person;
 pub mod problem;
+pub mod ranking;
 pub mod rate;
 pub mod server;
 pub mod settings;

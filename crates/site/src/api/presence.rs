@@ -10,7 +10,7 @@
 //! - `heartbeat`: what people's own devices may do, with a token of theirs
 
 mod heartbeat;
-mod shown;
+pub(super) mod shown;
 
 use std::sync::Arc;
 
