@@ -52,4 +52,9 @@ describe("a verdict", () => {
     expect(verdictOf(0n, 9n, { ...looked, since: null })).toBe("gone");
     expect(verdictOf(5n, 9n, looked)).toBe("differs");
   });
+  it("lets rounding pass, and what cannot be told", () => {
+    expect(verdictOf(5n, 6n, looked, 1n)).toBe("exact");
+    expect(verdictOf(5n, 7n, looked, 1n)).toBe("differs");
+    expect(verdictOf(null, 7n, looked)).toBe("exact");
+  });
 });

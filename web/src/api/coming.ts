@@ -184,6 +184,7 @@ export interface Entry {
   peer_id: string;
   client: string;
   event: string;
+  cause?: string;
   uploaded_delta: string;
   downloaded_delta: string;
   credited_uploaded?: string | null;
@@ -225,7 +226,7 @@ export interface Me {
 
 interface Coming {
   "/api/v1/torrents/{id}/accounts": Get<PageOf<TorrentAccount>, Cursor, { id: string }>;
-  "/api/v1/users/{id}/entries": Get<EntryPage, Cursor & { torrent?: number }, { id: number }>;
+  "/api/v1/users/{id}/entries": Get<EntryPage, Cursor & { torrent?: string }, { id: number }>;
   "/api/v1/users/{id}/risks": Get<PageOf<Schema<"Risk">>, Cursor, { id: number }>;
   "/api/v1/me": Get<Me>;
   "/session": {

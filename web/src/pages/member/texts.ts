@@ -47,8 +47,8 @@ export const t = texts({
     seedingTime: "Time seeded",
     completed: "Completed",
     noFigures: "Nothing was heard of your BitTorrent client yet.",
-    owing: (n: string) => `${n} torrents still need seeding by you`,
-    nothingOwed: "You owe no seeding.",
+    owing: (n: string) => `Left without having seeded enough: ${n}`,
+    nothingOwed: "Nothing was left too early.",
 
     seeding: "I seed",
     leeching: "I download",
@@ -115,8 +115,8 @@ export const t = texts({
     seedingTime: "做种时长",
     completed: "完成",
     noFigures: "还没有收到你的 BitTorrent 客户端的汇报。",
-    owing: (n) => `还有 ${n} 个种子需要你继续做种`,
-    nothingOwed: "没有欠缺的做种。",
+    owing: (n) => `未做满时长就离开的种子：${n}`,
+    nothingOwed: "没有提前离开的种子。",
 
     seeding: "我在做种",
     leeching: "我在下载",

@@ -1,4 +1,5 @@
 // On which devices a user is here, and when they were: for keys with admin, because it tells of those who hide.
+import { useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { Schema } from "../../api/coming";
 import { useLiveList } from "../../live-list";
@@ -15,7 +16,9 @@ type Elsewhere = Schema<"DeviceElsewhere">;
 type Happening = Schema<"PresenceEvent">;
 
 const EVERY_MS = 3000;
-const HISTORY_ROWS = 100;
+// The strip wants all there is; the list below it only as much as somebody reads.
+const HISTORY_ROWS = 200;
+const LISTED_ROWS = 25;
 
 /** Devices and history. */
 export function PresenceTab(props: { user: number }) {
@@ -75,7 +78,7 @@ function deviceColumns(end: (device: string) => Promise<void>, rows: readonly De
   if (rows.some((row) => row.node)) columns.push({ key: "node", title: t.node, render: (row) => row.node });
   columns.push({
     key: "end",
-    title: "",
+    title: <span class="visually-hidden">{t.disconnect}</span>,
     render: (row) => (
       <Button small onClick={() => end(row.device)} label={`${t.disconnect}: ${row.device}`}>
         {t.disconnect}
@@ -112,6 +115,15 @@ function History(props: { user: number }) {
     everyMs: EVERY_MS,
     rows: HISTORY_ROWS,
   });
+  const [listed, setListed] = useState(LISTED_ROWS);
+  const more = {
+    hasMore: list.hasMore || listed < list.items.length,
+    busy: list.busy,
+    more: () => {
+      setListed(listed + HISTORY_ROWS);
+      if (listed + HISTORY_ROWS > list.items.length && list.hasMore) list.more();
+    },
+  };
   return (
     <Card flush title={t.timeline}>
       {list.error && <Failure problem={list.error} retry={list.refresh} />}
@@ -119,10 +131,10 @@ function History(props: { user: number }) {
       {!list.loading && (list.items.length > 0 || !list.error) && (
         <>
           {list.items.length > 0 && <Strip happenings={list.items} isWhole={!list.hasMore} />}
-          <Table columns={historyColumns()} rows={list.items} rowKey={(row) => row.id} caption={t.timeline} empty={<Empty title={t.noHistory}>{t.noHistoryHint}</Empty>} />
+          <Table columns={historyColumns()} rows={list.items.slice(0, listed)} rowKey={(row) => row.id} caption={t.timeline} empty={<Empty title={t.noHistory}>{t.noHistoryHint}</Empty>} />
         </>
       )}
-      <MoreButton list={list} />
+      <MoreButton list={more} />
     </Card>
   );
 }

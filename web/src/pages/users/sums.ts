@@ -82,10 +82,14 @@ export interface Looked {
   readonly firstSeen: number | null;
 }
 
-/** Compares a sum with the figure that it is to explain. */
-export function verdictOf(sum: bigint, figure: bigint, looked: Looked): Verdict {
+/**
+ * Compares a sum with the figure that it is to explain; up to `rounding` is no difference. What cannot be told is not held
+ * against anybody.
+ */
+export function verdictOf(sum: bigint | null, figure: bigint, looked: Looked, rounding = 0n): Verdict {
   if (!looked.isComplete) return "unread";
-  if (sum === figure) return "exact";
+  const rest = sum === null ? 0n : figure - sum;
+  if (-rounding <= rest && rest <= rounding) return "exact";
   const beganBefore =
     looked.since === null || (looked.firstSeen !== null && looked.firstSeen < looked.since);
   return beganBefore ? "gone" : "differs";

@@ -79,8 +79,10 @@ function PresenceLine(props: { id: number }) {
   if (!person.data) return null;
   const { status, text, last_seen } = person.data;
   return (
-    <span class="person-cell" aria-live="polite">
-      <StatusDot status={status} />
+    <span class="person-cell">
+      <span aria-live="polite">
+        <StatusDot status={status} />
+      </span>
       {text && <Name text={text} />}
       {status === "offline" && last_seen && (
         <span class="dim">

@@ -32,7 +32,7 @@ export function Why(props: { user: number; torrent: number | null }) {
   const key = `${user} ${torrent ?? ""}`;
   const [search, setSearch] = useState(NOT_SEARCHED);
   const list = usePaged<Entry>(key, async (cursor, signal) => {
-    const query = { limit: ENTRIES_A_PAGE, cursor, torrent: torrent ?? undefined };
+    const query = { limit: ENTRIES_A_PAGE, cursor, torrent: torrent === null ? undefined : String(torrent) };
     const page = await api.get("/api/v1/users/{id}/entries", { path: { id: user }, query, signal });
     setSearch((before) => ({
       scanned: (cursor === undefined ? 0 : before.scanned) + page.scanned,
@@ -98,9 +98,13 @@ function Explanation(props: { entries: readonly Entry[]; figures: Schema<"Figure
   if (!figures) return <p class="note">{t.neverHeard}</p>;
   const sums = sumsOf(entries);
   const looked: Looked = { isComplete: search.complete, since: search.since, firstSeen: figures.first_seen ?? null };
+  // Each entry's credit is rounded to whole bytes, the account's only as a whole: a byte for each is no difference.
+  const rounding = BigInt(entries.length);
   const verdicts = [
     verdictOf(sums.uploaded, bytesOf(figures.uploaded), looked),
     verdictOf(sums.downloaded, bytesOf(figures.downloaded), looked),
+    verdictOf(sums.credited_uploaded, bytesOf(figures.credited_uploaded), looked, rounding),
+    verdictOf(sums.credited_downloaded, bytesOf(figures.credited_downloaded), looked, rounding),
   ];
   const verdict = verdicts.find((one) => one !== "exact") ?? "exact";
   return (
@@ -165,7 +169,7 @@ function columns(withTorrent: boolean): Column<Entry>[] {
   const all: Column<Entry>[] = [{ key: "at", title: t.when, phone: "title", render: (row) => <Time at={row.at} /> }];
   if (withTorrent) all.push({ key: "torrent", title: t.torrent, wide: true, render: (row) => <TorrentName torrent={row.torrent ?? null} name={row.name ?? null} infohash={row.infohash} /> });
   all.push(
-    { key: "event", title: t.event, render: (row) => <Event event={row.event} /> },
+    { key: "event", title: t.event, render: (row) => <Event entry={row} /> },
     { key: "up", title: t.uploaded, align: "end", render: (row) => <Delta raw={row.uploaded_delta} credited={row.credited_uploaded} /> },
     { key: "down", title: t.downloaded, align: "end", render: (row) => <Delta raw={row.downloaded_delta} credited={row.credited_downloaded} /> },
     { key: "left", title: t.left, align: "end", render: (row) => <Bytes value={row.left} /> },
@@ -176,9 +180,12 @@ function columns(withTorrent: boolean): Column<Entry>[] {
   return all;
 }
 
-function Event(props: { event: string }) {
-  const tone = props.event === "completed" ? "ok" : props.event === "started" ? "info" : "plain";
-  return <Badge tone={tone}>{say(announces, props.event || "none")}</Badge>;
+function Event(props: { entry: Entry }) {
+  const { event, cause } = props.entry;
+  // A peer that fell silent is written down as stopped, by the server and not by the client.
+  const word = cause === "timeout" || cause === "removal" ? cause : event || "none";
+  const tone = word === "completed" ? "ok" : word === "started" ? "info" : word === "timeout" ? "warn" : "plain";
+  return <Badge tone={tone}>{say(announces, word)}</Badge>;
 }
 
 /** What an announce brought, and, where that is something else, how it counts. */

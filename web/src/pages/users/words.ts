@@ -82,11 +82,15 @@ export const announces = texts({
     started: "started",
     completed: "completed",
     stopped: "stopped",
+    timeout: "fell silent",
+    removal: "removed",
   },
   zh: {
     none: "常规",
     started: "开始",
     completed: "完成",
     stopped: "停止",
+    timeout: "失联",
+    removal: "被移除",
   },
 });
