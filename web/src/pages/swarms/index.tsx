@@ -6,18 +6,10 @@ import * as format from "../../format";
 import { useLiveList } from "../../live-list";
 import { link, setQuery, type PageProps } from "../../router";
 import { Badge, Bytes, Card, Count, Empty, Failure, Loading, MoreButton, Name, Page, SearchField, Select, Table, Time, type Column, type Sorting } from "../../ui";
+import { SORTS, sortingOf, type SortKey } from "./sorting";
 import { t } from "./texts";
 
-type SortKey = "seeders" | "leechers" | "snatches" | "size" | "added";
-
-const SORTS: readonly SortKey[] = ["seeders", "leechers", "snatches", "size", "added"];
 const EVERY_MS = 3000;
-
-/** By what the address says that it is sorted. */
-export function sortingOf(query: URLSearchParams): { by: SortKey; order: "asc" | "desc" } {
-  const by = SORTS.find((key) => key === query.get("sort")) ?? "seeders";
-  return { by, order: query.get("order") === "asc" ? "asc" : "desc" };
-}
 
 /** All torrents. */
 export default function Swarms(props: PageProps) {

@@ -3,12 +3,12 @@ import { api } from "../../api/client";
 import type { Schema } from "../../api/coming";
 import * as format from "../../format";
 import { useLiveList } from "../../live-list";
-import { clientName } from "../../names";
 import { link } from "../../router";
 import { can } from "../../session";
 import { Badge, Bytes, Card, ClientName, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
 import { Progress } from "../../ui/progress";
 import { shareOf } from "../users/sums";
+import { clientsOf } from "./clients";
 import { t } from "./texts";
 
 type Peer = Schema<"Peer"> & { left?: string | null };
@@ -72,16 +72,6 @@ function Addresses(props: { peer: Peer }) {
       ))}
     </span>
   );
-}
-
-/** How many of the peers use each client, most first. */
-export function clientsOf(peers: readonly Pick<Peer, "peer_id">[]): [name: string, count: number][] {
-  const counts = new Map<string, number>();
-  for (const peer of peers) {
-    const name = clientName(peer.peer_id);
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  return [...counts].sort(([a, many], [b, few]) => few - many || (a < b ? -1 : 1));
 }
 
 function Clients(props: { peers: readonly Peer[]; isAll: boolean }) {
