@@ -22,6 +22,7 @@ use async_trait::async_trait;
 use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
+use crate::search::{Found, SCAN_PAGE, SearchBounds, Sought};
 
 /// The streams a journal is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -249,6 +250,29 @@ pub trait Journal: Send + Sync + 'static {
         before: EntryId,
         count: usize,
     ) -> Result<Vec<Stored>, JournalError>;
+
+    /// The newest entries with ids less than `before` that are looked for, newest first. However rare they are, no more
+    /// than the bounds allow is looked at: [`Found::next`] says where to go on.
+    async fn search(
+        &self,
+        lane: Lane,
+        before: EntryId,
+        sought: &Sought,
+        bounds: SearchBounds,
+    ) -> Result<Found, JournalError> {
+        let mut found = Found::beginning_at(before);
+        while found.has_room(bounds) {
+            let count = SCAN_PAGE.min(bounds.scanned_max - found.scanned);
+            let page = self.list_newest(lane, found.next.unwrap_or(EntryId::ZERO), count).await?;
+            let is_last = page.len() < count;
+            found.look_at(page, sought, bounds);
+            if is_last && found.has_room_for_more(bounds) {
+                found.next = None;
+                break;
+            }
+        }
+        Ok(found)
+    }
 
     /// One entry.
     async fn get(&self, lane: Lane, id: EntryId) -> Result<Option<Stored>, JournalError>;
