@@ -28,7 +28,7 @@ export const t = texts({
     badNumber: "A whole number above 0.",
   },
   zh: {
-    title: "准入",
+    title: "访问控制",
     intro: "谁、什么可以汇报。修改一秒内生效，并写入审计记录。",
     readOnly: "你的密钥只能查看，不能修改。要修改，请用带 admin 权限的密钥登录。",
     needAdmin: "需要带 admin 权限的密钥。",

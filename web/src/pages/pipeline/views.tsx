@@ -18,10 +18,10 @@ export function Views(props: { groups: readonly Group[]; refresh(): void }) {
   const columns: Column<Group>[] = [
     { key: "view", title: t.view, render: (group) => <ViewName group={group} />, wide: true, phone: "title" },
     { key: "state", title: t.state, render: (group) => <State group={group} /> },
-    { key: "lag", title: <Hinted text={t.lag} hint={t.lagHint} />, render: (group) => <Count value={group.lag} />, align: "end" },
-    { key: "behind", title: <Hinted text={t.behind} hint={t.behindHint} />, render: (group) => <Duration s={group.behind_s} />, align: "end" },
-    { key: "rate", title: <Hinted text={t.rate} hint={t.rateHint} />, render: (group) => <Rate value={rateOf(group.group)} />, align: "end" },
-    { key: "pending", title: <Hinted text={t.pending} hint={t.pendingHint} />, render: (group) => <Count value={group.pending} />, align: "end" },
+    { key: "lag", title: t.lag, render: (group) => <span title={t.lagHint}><Count value={group.lag} /></span>, align: "end" },
+    { key: "behind", title: t.behind, render: (group) => <span title={t.behindHint}><Duration s={group.behind_s} /></span>, align: "end" },
+    { key: "rate", title: t.rate, render: (group) => <span title={t.rateHint}><Rate value={rateOf(group.group)} /></span>, align: "end" },
+    { key: "pending", title: t.pending, render: (group) => <span title={t.pendingHint}><Count value={group.pending} /></span>, align: "end" },
     { key: "consumers", title: t.consumers, render: (group) => <Count value={group.consumers} />, align: "end" },
   ];
   if (can("admin")) {
@@ -33,10 +33,6 @@ export function Views(props: { groups: readonly Group[]; refresh(): void }) {
       <Table columns={columns} rows={props.groups} rowKey={(group) => group.group} caption={t.views} empty={empty} />
     </Card>
   );
-}
-
-function Hinted(props: { text: string; hint: string }) {
-  return <span title={props.hint}>{props.text}</span>;
 }
 
 function rateOf(group: string): number | null {

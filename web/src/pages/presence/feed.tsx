@@ -22,14 +22,14 @@ export function Feed() {
 
   const events = peopleEvents.value;
   const shown = ofKind(frozen ?? events, kind, SHOWN_MAX);
-  const kinds = [
-    { value: "all" as const, label: t.feedAll },
-    { value: "comings" as const, label: t.feedComings },
-    { value: "status" as const, label: t.feedStatus },
+  const kinds: { value: Kind; label: string }[] = [
+    { value: "all", label: t.feedAll },
+    { value: "comings", label: t.feedComings },
+    { value: "status", label: t.feedStatus },
   ];
   const actions = (
     <>
-      <Select bare label={t.feedKind} value={kind} options={kinds} onChange={setKind} />
+      <Select bare label={t.feedKind} value={kind} options={kinds} onChange={(value) => setKind(value)} />
       <Button small pressed={frozen !== null} onClick={() => setFrozen(frozen ? null : events)}>
         {frozen ? t.resume : t.pause}
       </Button>
