@@ -26,10 +26,20 @@ export function kindOf(action: string): string {
   return dot < 0 ? action : action.slice(0, dot);
 }
 
-/** Names and values, nothing hidden in them: what is not plain is written as JSON. */
-export function detailsOf(details: unknown): [name: string, value: string][] {
+/** Names and values as text. What is inside of something is named with it: `terms.note`. */
+export function detailsOf(details: unknown, within = ""): [name: string, value: string][] {
   if (typeof details !== "object" || details === null) return [];
-  return Object.entries(details).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
+  return Object.entries(details).flatMap(([key, value]): [string, string][] => {
+    const name = within + key;
+    if (Array.isArray(value)) return [[name, value.map(plain).join(", ")]];
+    if (typeof value === "object" && value !== null) return detailsOf(value, `${name}.`);
+    return [[name, plain(value)]];
+  });
+}
+
+function plain(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** The page about a subject, if there is one. */

@@ -59,10 +59,10 @@ function Filter(props: { action: string }) {
   const options = [{ value: "", label: t.all }, ...KINDS.map((one) => ({ value: one, label: say(kindNames, one) }))];
   if (kind !== "" && !KINDS.includes(kind)) options.push({ value: kind, label: kind });
   return (
-    <>
+    <div class="audit-filter">
       <Select bare label={t.filter} value={kind} options={options} onChange={(value) => setQuery({ action: value ? `${value}.` : "" })} />
       <SearchField value={isKind ? "" : props.action} label={t.exact} placeholder={t.exactHint} onSearch={(value) => setQuery({ action: value.slice(0, 100) })} />
-    </>
+    </div>
   );
 }
 
@@ -92,7 +92,7 @@ function columns(): Column<AuditRecord>[] {
 function What(props: { record: AuditRecord }) {
   const { action, result } = props.record;
   return (
-    <span class="wrap">
+    <span class="audit-what">
       <code>{action}</code>
       {result !== "ok" && <Badge tone="bad">{result === "failed" ? t.failed : result}</Badge>}
     </span>
@@ -128,7 +128,10 @@ function Details(props: { record: AuditRecord }) {
     <ul class="audit-details">
       {details.map(([name, value]) => (
         <li key={name}>
-          <span class="dim">{name}</span> <Name text={value} wrap most={200} />
+          <span class="dim">
+            <Name text={name} most={60} />
+          </span>{" "}
+          <Name text={value} wrap most={200} />
         </li>
       ))}
     </ul>

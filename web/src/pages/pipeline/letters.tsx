@@ -25,9 +25,11 @@ export function Letters(props: { lane: Lane; journal: Journal; refreshJournal():
     { key: "failed", label: <Counted text={t.failed} n={journal.failed} />, href: link("/pipeline", { lane: "failed" }) },
   ];
   return (
-    <Card title={t.letters}>
-      <Tabs tabs={tabs} active={lane} label={t.letters} />
-      <p class="dim">{lettersHints[lane]}</p>
+    <Card title={t.letters} flush>
+      <div class="letter-head">
+        <Tabs tabs={tabs} active={lane} label={t.letters} />
+        <p class="dim">{lettersHints[lane]}</p>
+      </div>
       <LaneList key={lane} {...props} />
     </Card>
   );
@@ -73,7 +75,7 @@ function LaneList(props: { lane: Lane; journal: Journal; refreshJournal(): void 
   const mayChange = can("admin");
   return (
     <>
-      {mayChange ? <Doings lane={lane} choice={choice} ids={ids} total={total} choose={setChosen} after={after} /> : <p class="dim">{t.readOnly}</p>}
+      {mayChange ? <Doings lane={lane} choice={choice} ids={ids} total={total} choose={setChosen} after={after} /> : <p class="dim letter-doings">{t.readOnly}</p>}
       <Table
         columns={columnsOf(lane, journal, mayChange ? { choice, choose: setChosen } : null)}
         rows={list.items}
@@ -92,26 +94,30 @@ interface Choosing {
 
 function columnsOf(lane: Lane, journal: Journal, choosing: Choosing | null): Column<Letter>[] {
   const viewOf = (group: string) => journal.groups.find((known) => known.group === group)?.view ?? (group || "–");
-  const columns: Column<Letter>[] = [
-    { key: "reason", title: t.reason, render: (letter) => <Said letter={letter} />, wide: true, phone: "title" },
+  return [
+    { key: "reason", title: t.reason, render: (letter) => <Row letter={letter} choosing={choosing} />, wide: true, phone: "title" },
     { key: "view", title: t.of, render: (letter) => viewOf(letter.group) },
     { key: "failed", title: t.failedAt, render: (letter) => <Time at={letter.failed_at} /> },
     { key: "tries", title: t.tries, render: (letter) => <Count value={letter.retry} />, align: "end" },
     { key: "due", title: t.due, render: (letter) => <Due lane={lane} at={letter.due_at} /> },
   ];
-  if (choosing) {
-    const box = (letter: Letter) => (
-      <input
-        type="checkbox"
-        class="letter-box"
-        aria-label={t.choose(letter.id)}
-        checked={choosing.choice.has(letter.id)}
-        onChange={(event) => choosing.choose(toggled(choosing.choice, letter.id, event.currentTarget.checked))}
-      />
-    );
-    columns.unshift({ key: "chosen", title: <span class="visually-hidden">{t.chooseOne}</span>, render: box });
-  }
-  return columns;
+}
+
+function Row(props: { letter: Letter; choosing: Choosing | null }) {
+  const { letter, choosing } = props;
+  return (
+    <div class="letter">
+      {choosing && (
+        <input
+          type="checkbox"
+          aria-label={t.choose(letter.id)}
+          checked={choosing.choice.has(letter.id)}
+          onChange={(event) => choosing.choose(toggled(choosing.choice, letter.id, event.currentTarget.checked))}
+        />
+      )}
+      <Said letter={letter} />
+    </div>
+  );
 }
 
 function Due(props: { lane: Lane; at: number }) {
@@ -123,7 +129,7 @@ function Said(props: { letter: Letter }) {
   const { letter } = props;
   const fields = Object.entries(letter.fields).map(([name, value]): [string, preact.ComponentChildren] => [name, <FieldValue name={name} value={value} />]);
   return (
-    <div class="letter">
+    <div class="letter-said">
       <Name text={letter.reason} wrap most={300} />
       <details>
         <summary>{t.fields}</summary>

@@ -33,13 +33,13 @@ function Here(props: { now: Overview; query: URLSearchParams }) {
     <>
       <Figures now={now} />
       <div class="presence-columns">
-        <Online count={now.people} query={props.query} />
         <div class="presence-side">
-          <Feed />
+          <LastHour />
           <Causes counts={now.gateway?.disconnects ?? []} />
         </div>
+        <Feed />
       </div>
-      <LastHour />
+      <Online count={now.people} query={props.query} />
     </>
   );
 }
