@@ -72,7 +72,7 @@ function List(props: { clients: readonly Client[]; refresh(): void }) {
   const { clients } = props;
   const allowedCount = clients.filter((client) => client.allowed).length;
   const columns: Column<Client>[] = [
-    { key: "prefix", title: t.prefix, render: (client) => <code>{client.prefix}</code>, phone: "title" },
+    { key: "prefix", title: t.prefix, render: (client) => <code class="nowrap">{client.prefix}</code>, phone: "title" },
     { key: "name", title: t.name, render: (client) => <Name text={client.name} />, wide: true },
     { key: "state", title: all.state, render: (client) => (client.allowed ? <Badge tone="ok">{t.allowed}</Badge> : <Badge tone="bad">{t.forbidden}</Badge>) },
   ];

@@ -78,7 +78,7 @@ function List(props: { keys: readonly KeyShown[]; refresh(): void }) {
   const { keys } = props;
   const columns: Column<KeyShown>[] = [
     { key: "name", title: t.name, render: (key) => <KeyName shown={key} />, wide: true, phone: "title" },
-    { key: "id", title: t.id, render: (key) => <code>{key.id}</code> },
+    { key: "id", title: t.id, render: (key) => <code class="nowrap">{key.id}</code> },
     { key: "scopes", title: t.may, render: (key) => <Scopes scopes={key.scopes} /> },
     { key: "since", title: t.since, render: (key) => <Time at={key.created_at} /> },
     { key: "used", title: t.used, render: (key) => (key.last_used_at ? <Time at={key.last_used_at} /> : <span class="dim">{t.unused}</span>) },
@@ -98,7 +98,7 @@ function KeyName(props: { shown: KeyShown }) {
 
 function Scopes(props: { scopes: readonly string[] }) {
   return (
-    <span class="wrap">
+    <span class="access-actions">
       {props.scopes.map((scope) => (
         <Badge key={scope} tone={scope === "admin" ? "warn" : "plain"}>
           {scope}

@@ -125,7 +125,7 @@ function List(props: { multipliers: readonly Multiplier[]; refresh(): void }) {
     { key: "down", title: t.down, render: (one) => <Percent value={one.download_percent} />, align: "end" },
     { key: "state", title: all.state, render: (one) => <Standing multiplier={one} now={now} /> },
     { key: "starts", title: t.starts, render: (one) => <Time at={one.starts_at} /> },
-    { key: "ends", title: t.ends, render: (one) => (one.ends_at ? <Time at={one.ends_at} /> : <span class="dim">{t.endless}</span>) },
+    { key: "ends", title: t.ends, render: (one) => (one.ends_at ? <Time at={one.ends_at} /> : <span class="dim nowrap">{t.endless}</span>) },
     { key: "note", title: t.note, render: (one) => <Name text={one.note} />, wide: true },
   ];
   if (can("admin")) columns.push({ key: "action", title: all.actions, render: (one) => <End multiplier={one} refresh={props.refresh} />, align: "end" });
@@ -134,9 +134,9 @@ function List(props: { multipliers: readonly Multiplier[]; refresh(): void }) {
 
 function For(props: { multiplier: Multiplier }) {
   const { scope, subject } = props.multiplier;
-  if (scope === "torrent") return <a href={link(`/swarms/${subject}`)}>{subjectOf.torrent(String(subject))}</a>;
-  if (scope === "user") return <a href={link(`/users/${subject}`)}>{subjectOf.user(String(subject))}</a>;
-  return <strong>{scopeNames.site}</strong>;
+  if (scope === "torrent") return <a class="nowrap" href={link(`/swarms/${subject}`)}>{subjectOf.torrent(String(subject))}</a>;
+  if (scope === "user") return <a class="nowrap" href={link(`/users/${subject}`)}>{subjectOf.user(String(subject))}</a>;
+  return <strong class="nowrap">{scopeNames.site}</strong>;
 }
 
 function Percent(props: { value: number }) {

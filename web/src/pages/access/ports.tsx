@@ -62,8 +62,8 @@ function List(props: { banned: readonly Banned[]; refresh(): void }) {
     props.refresh();
   };
   const columns: Column<Banned>[] = [
-    { key: "ports", title: t.ports, render: (ports) => <span class="mono">{portsText(ports)}</span>, phone: "title" },
-    { key: "many", title: t.howMany, render: (ports) => (ports.first === ports.last ? t.one : t.many(count(ports.last - ports.first + 1))) },
+    { key: "ports", title: t.ports, render: (ports) => <span class="mono nowrap">{portsText(ports)}</span>, phone: "title" },
+    { key: "many", title: t.howMany, render: (ports) => <span class="nowrap">{ports.first === ports.last ? t.one : t.many(count(ports.last - ports.first + 1))}</span> },
     { key: "reason", title: t.reason, render: (ports) => <Name text={ports.reason} />, wide: true },
   ];
   if (can("admin")) {

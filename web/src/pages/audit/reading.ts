@@ -42,6 +42,11 @@ function plain(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
+/** Whether a detail is a moment in seconds since 1970. */
+export function isMoment(name: string, value: string): boolean {
+  return name.endsWith("_at") && /^[1-9]\d{8,9}$/.test(value);
+}
+
 /** The page about a subject, if there is one. */
 export function hrefOf(subjectType: string, subjectId: string): string | null {
   if (subjectType === "user" && /^[1-9]\d*$/.test(subjectId)) return link(`/users/${subjectId}`);

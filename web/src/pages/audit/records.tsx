@@ -6,7 +6,7 @@ import { say } from "../../i18n";
 import { usePaged } from "../../resource";
 import { link, setQuery } from "../../router";
 import { Badge, Button, Card, Empty, Facts, Failure, Loading, MoreButton, Name, SearchField, Select, Table, Time, type Column } from "../../ui";
-import { detailsOf, hrefOf, kindOf, KINDS } from "./reading";
+import { detailsOf, hrefOf, isMoment, kindOf, KINDS } from "./reading";
 import { actorNames, kindNames, t } from "./texts";
 
 type AuditRecord = Schema<"AuditRecord">;
@@ -131,7 +131,7 @@ function Details(props: { record: AuditRecord }) {
           <span class="dim">
             <Name text={name} most={60} />
           </span>{" "}
-          <Name text={value} wrap most={200} />
+          {isMoment(name, value) ? <Time at={Number(value)} /> : <Name text={value} wrap most={200} />}
         </li>
       ))}
     </ul>
