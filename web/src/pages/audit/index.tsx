@@ -27,8 +27,10 @@ export default function Audit(props: PageProps) {
   );
 }
 
+type Verdict = AuditVerdict & { last_hash?: string | null };
+
 interface Checked {
-  verdict: AuditVerdict;
+  verdict: Verdict;
   atS: number;
 }
 
@@ -74,6 +76,7 @@ function Checking() {
 
 function VerdictShown(props: { checked: Checked; newest: string | null }) {
   const { verdict, atS } = props.checked;
+  const last = verdict.last_hash ?? props.newest;
   const isEmpty = verdict.holds && verdict.records === 0;
   return (
     <div class={`verdict tone-${verdict.holds ? "ok" : "bad"}`}>
@@ -87,12 +90,12 @@ function VerdictShown(props: { checked: Checked; newest: string | null }) {
         <p class="dim">
           {t.checkedAt} <Time at={atS} />
         </p>
-        {verdict.holds && !isEmpty && props.newest && (
+        {verdict.holds && !isEmpty && last && (
           <details>
             <summary class="dim">{t.newest}</summary>
             <p class="dim">{t.limits}</p>
             <p class="wrap">
-              <code>{props.newest}</code> <CopyButton text={props.newest} />
+              <code>{last}</code> <CopyButton text={last} />
             </p>
           </details>
         )}

@@ -11,7 +11,7 @@ import { platformNames, statusNames, stateNames, t } from "./texts";
 
 type PeopleCount = Schema<"PresenceCount">;
 type Status = keyof PeopleCount["people"];
-type Person = Omit<OnlinePerson, "since"> & { since: number | null };
+type Person = Omit<OnlinePerson, "since"> & { since?: number | null };
 
 const PAGE = 25;
 const EVERY_MS = 3000;

@@ -42,7 +42,6 @@ export const t = texts({
     ended: "The multiplier has ended",
     removed: "The multiplier is off the list",
     what: (up: string, down: string) => `Uploads count ${up} %, downloads ${down} %`,
-    freeleech: "freeleech",
   },
   zh: {
     add: "添加流量倍率",
@@ -83,7 +82,6 @@ export const t = texts({
     ended: "倍率已结束",
     removed: "倍率已从列表中删除",
     what: (up: string, down: string) => `上传计 ${up}%，下载计 ${down}%`,
-    freeleech: "免费",
   },
 });
 
@@ -108,14 +106,12 @@ export const subjectOf = texts({
 /** Multipliers that are often wanted. */
 export const kindNames = texts({
   en: {
-    freeleech: "Freeleech: downloads do not count",
     half: "Half: downloads count half",
     double: "Double upload",
     both: "Freeleech and double upload",
     own: "Own percentages",
   },
   zh: {
-    freeleech: "免费：下载不计",
     half: "半价：下载计一半",
     double: "双倍上传",
     both: "免费且双倍上传",
