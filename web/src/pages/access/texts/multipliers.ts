@@ -106,12 +106,14 @@ export const subjectOf = texts({
 /** Multipliers that are often wanted. */
 export const kindNames = texts({
   en: {
+    freeleech: "Freeleech: downloads do not count",
     half: "Half: downloads count half",
     double: "Double upload",
     both: "Freeleech and double upload",
     own: "Own percentages",
   },
   zh: {
+    freeleech: "免费：下载不计",
     half: "半价：下载计一半",
     double: "双倍上传",
     both: "免费且双倍上传",
