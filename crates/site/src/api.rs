@@ -22,6 +22,7 @@ mod friends;
 mod journal;
 mod letters;
 mod multipliers;
+mod overview;
 mod ports;
 mod presence;
 mod risks;
@@ -44,6 +45,7 @@ pub(crate) fn readable() -> Routes {
         letters::readable(),
         risks::readable(),
         stats::readable(),
+        overview::readable(),
         presence::readable(),
     ]
     .into_iter()
@@ -79,7 +81,8 @@ pub(crate) fn personal() -> Routes {
     presence::heartbeat_routes()
 }
 
-pub(crate) use presence::gateway_of;
+pub(crate) use journal::behind_s;
+pub(crate) use presence::{CountShown, gateway_of};
 
 /// Where those routes are.
 pub(crate) const PERSONAL_PATHS: [&str; 1] = [presence::HEARTBEAT_PATH];

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use self::shown::{CountShown, ElsewhereShown, HappeningShown, NumberOrText, PersonShown, SessionShown};
+use self::shown::{ElsewhereShown, HappeningShown, NumberOrText, PersonShown, SessionShown};
 use super::users::user_id;
 use super::{Change, Page, recorded_with};
 use crate::app::Routes;
@@ -35,6 +35,7 @@ use crate::extract::{Asked, Named, PageAsked, Place, Said, plain_number};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
+pub(crate) use self::shown::CountShown;
 pub(crate) use heartbeat::{PATH as HEARTBEAT_PATH, routes as heartbeat_routes};
 
 /// People in one question.

@@ -1,0 +1,63 @@
+// Who is signed in. The secret is in a cookie that no script can read; here is only what it allows.
+import { signal } from "@preact/signals";
+import { identify, Problem, request } from "./api/client";
+import type { SessionShown } from "./api/coming";
+import { link, navigate, place } from "./router";
+
+/** Who is signed in: null for nobody, undefined while we do not know. */
+export const session = signal<SessionShown | null | undefined>(undefined);
+
+/** Why we do not know, if the server could not be asked. */
+export const sessionProblem = signal<Problem | null>(null);
+
+/** Whether what needs this scope may be offered. */
+export function can(scope: "read" | "verify" | "admin"): boolean {
+  const scopes = session.value?.scopes ?? [];
+  return scopes.includes(scope) || scopes.includes("admin");
+}
+
+/** Asks the server who is signed in. */
+export async function findSession(): Promise<void> {
+  try {
+    session.value = (await request("GET", "/session")) as SessionShown;
+    sessionProblem.value = null;
+  } catch (thrown) {
+    if (thrown instanceof Problem && (thrown.status === 401 || thrown.status === 404)) {
+      session.value = null;
+      sessionProblem.value = null;
+    } else {
+      sessionProblem.value = thrown as Problem;
+    }
+  }
+}
+
+/** Signs in with an API key. */
+export async function signIn(key: string): Promise<void> {
+  session.value = (await request("POST", "/session", { body: { key } })) as SessionShown;
+}
+
+/** Ends the session, here and in the server. */
+export async function signOut(): Promise<void> {
+  await request("DELETE", "/session");
+  session.value = null;
+  navigate("/sign-in");
+}
+
+/** Takes up who is asking, for every request from now on. */
+export function startSession(): void {
+  identify({
+    headers: (method): Record<string, string> =>
+      method === "GET" || !session.value ? {} : { "x-csrf-token": session.value.csrf },
+    onUnauthorized: () => {
+      const wasSignedIn = Boolean(session.value);
+      session.value = null;
+      if (wasSignedIn && place.value.path !== "/sign-in") toSignIn();
+    },
+  });
+}
+
+/** To the sign-in page, and from there back to here. */
+export function toSignIn(): void {
+  const here = link(place.value.path, Object.fromEntries(place.value.query)).slice(1);
+  navigate(link("/sign-in", here === "/" ? {} : { to: here }), { replace: true });
+}
