@@ -60,7 +60,7 @@ fn entries_say_why(server: &Server) {
         assert_eq!(entries(&admin, target, limit), all, "limit {limit}");
     }
     assert_eq!(entries(&admin, &format!("{target}?torrent=1"), 1), all[2..]);
-    assert_eq!(entries(&admin, &format!("{target}?torrent=77"), 1), [Json::Null; 0]);
+    assert!(entries(&admin, &format!("{target}?torrent=77"), 1).is_empty());
     for wrong in ["torrent=0", "torrent=x", "torrent=", "torrent=1&torrent=2"] {
         assert_eq!(problem(&admin.get(&format!("{target}?{wrong}")), 400), "bad_request", "{wrong}");
     }
@@ -163,11 +163,11 @@ fn j8_risks_are_listed_by_user() {
         announce(&server, passkey, &seeder);
         announce(&server, passkey, &seeder.with_totals(u64::MAX / 4, 0, 0));
     }
-    eventually_equal(2, PATIENCE, || items(&read.get("/api/v1/risks").ok()).len());
     let of = |user: u64| entries(&admin, &format!("/api/v1/users/{user}/risks"), 1);
+    eventually("risks of both", PATIENCE, || (!of(1).is_empty() && !of(2).is_empty()).then_some(()));
     for user in [1, 2] {
         let risks = of(user);
-        assert!(!risks.is_empty() && risks.iter().all(|risk| risk["user"] == user), "{risks:?}");
+        assert!(risks.iter().all(|risk| risk["user"] == user), "{risks:?}");
         assert_eq!(risks[0]["ip"], "127.0.0.1");
     }
     assert!(items(&read.get("/api/v1/users/1/risks").ok())[0].get("ip").is_none());
