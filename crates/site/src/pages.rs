@@ -1,12 +1,11 @@
-//! Pages that are not of the API: health, metrics, and where to go from `/`.
+//! Pages that are not of the API: health and metrics.
 
 use std::sync::Arc;
 
 use access::keys::Scope;
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
+use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
@@ -20,11 +19,7 @@ use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
 pub(crate) fn routes() -> Routes {
-    Routes::new()
-        .routes(routes!(alive))
-        .routes(routes!(ready))
-        .routes(routes!(show_metrics))
-        .route("/", get(|| async { Redirect::temporary("/docs") }))
+    Routes::new().routes(routes!(alive)).routes(routes!(ready)).routes(routes!(show_metrics))
 }
 
 /// That the server lives.
@@ -103,7 +98,12 @@ async fn show_metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Resu
             return Err(Problem::forbidden(Scope::Read.as_str()));
         }
     }
-    let page = site.parts.metrics.render_with(&[&*site.counters, &site.callers, &site.settings.limits]);
+    let page = site.parts.metrics.render_with(&[
+        &*site.counters,
+        &site.callers,
+        &site.rankings,
+        &site.settings.limits,
+    ]);
     Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], page).into_response())
 }
 

@@ -163,7 +163,72 @@ export interface AuditVerdict {
   reason?: string | null;
 }
 
+/** What a user moved of a torrent, as the torrent's page lists it. */
+export interface TorrentAccount {
+  user: number;
+  figures: Schema<"Figures">;
+  left?: string | null;
+  client: string;
+  seeding: boolean;
+  leeching: boolean;
+  completed_at?: number | null;
+}
+
+/** An announce, as the journal has it. */
+export interface Entry {
+  id: string;
+  at: number;
+  torrent?: number | null;
+  infohash: string;
+  name?: string | null;
+  peer_id: string;
+  client: string;
+  event: string;
+  cause?: string;
+  uploaded_delta: string;
+  downloaded_delta: string;
+  credited_uploaded?: string | null;
+  credited_downloaded?: string | null;
+  left?: string | null;
+  elapsed_s?: number | null;
+  ip?: string | null;
+}
+
+/** Announces of a user, and how far the search for them went. */
+export interface EntryPage extends PageOf<Entry> {
+  since?: number | null;
+  scanned: number;
+  complete: boolean;
+}
+
+/** A torrent that a member is on. */
+export interface MyTorrent {
+  torrent?: number | null;
+  name?: string | null;
+  infohash: string;
+  last_announce: number;
+  left?: string | null;
+  total_bytes?: string | null;
+}
+
+/** A member, as they see themselves. */
+export interface Me {
+  id: number;
+  presence: Schema<"Person">;
+  sessions: Schema<"Session">[];
+  figures: Schema<"Figures"> | null;
+  ratio: number | null;
+  seeding: { count: number; items: MyTorrent[] };
+  leeching: { count: number; items: MyTorrent[] };
+  hit_and_runs: number;
+  friends: number;
+}
+
 interface Coming {
+  "/api/v1/torrents/{id}/accounts": Get<PageOf<TorrentAccount>, Cursor, { id: string }>;
+  "/api/v1/users/{id}/entries": Get<EntryPage, Cursor & { torrent?: string }, { id: number }>;
+  "/api/v1/users/{id}/risks": Get<PageOf<Schema<"Risk">>, Cursor, { id: number }>;
+  "/api/v1/me": Get<Me>;
   "/session": {
     get: { responses: Json<SessionShown> };
     post: { requestBody: { content: { "application/json": { key: string } } }; responses: Json<SessionShown> };
