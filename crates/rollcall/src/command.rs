@@ -10,6 +10,7 @@ pub mod journal;
 pub mod key;
 pub mod letters;
 pub mod multiplier;
+mod openapi;
 pub mod passkey;
 pub mod ping;
 pub mod port;
@@ -76,6 +77,10 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         config::print(Output::new(cli.global.json))?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let Command::Openapi = cli.command {
+        openapi::run(Output::new(cli.global.json))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if let Command::Doctor = cli.command {
         return doctor::run(cli.global).await;
     }
@@ -100,7 +105,9 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Config(_) => config::check(&desk)?,
         Command::Ping => return ping::run(&desk),
         Command::Sandbox(args) => sandbox::run(&desk, args).await?,
-        Command::Doctor => unreachable!("it was run above, since it works without settings, too"),
+        Command::Openapi | Command::Doctor => {
+            unreachable!("these were run above, since they work without settings, too")
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
