@@ -131,6 +131,14 @@ export function clockTime(atMs: number): string {
   return once("clock", (tag) => new Intl.DateTimeFormat(tag, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false })).format(date);
 }
 
+/** `11/16, 14:05`: a day and a time of it. */
+export function dayTime(atMs: number): string {
+  const date = new Date(atMs);
+  if (Number.isNaN(date.getTime())) return NOTHING;
+  const make = (tag: string) => new Intl.DateTimeFormat(tag, { month: "numeric", day: "numeric", hour: "2-digit", minute: "2-digit", hour12: false });
+  return once("dayTime", make).format(date);
+}
+
 const PARTS_EN = [" d", " h", " min", " s"];
 const PARTS_ZH = ["天", "小时", "分钟", "秒"];
 
@@ -139,7 +147,7 @@ export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
   const isChinese = locale() === "zh-CN";
   const names = isChinese ? PARTS_ZH : PARTS_EN;
-  if (seconds > 0 && seconds < 10 && !Number.isInteger(seconds)) return `${decimal(seconds, 1)}${names[3]}`;
+  if (seconds >= 0.05 && seconds < 10 && !Number.isInteger(seconds)) return `${decimal(seconds, 1)}${names[3]}`;
   let rest = Math.max(0, Math.round(seconds));
   const lengths = [86_400, 3600, 60, 1];
   const said: string[] = [];

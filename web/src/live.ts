@@ -7,6 +7,7 @@ import { Centrifuge, type PublicationContext } from "centrifuge";
 import { api, Problem, request } from "./api/client";
 import type { Overview, PresenceOccurrence } from "./api/coming";
 import { backoffMs } from "./backoff";
+import { merged } from "./events";
 
 /** How data comes to us: by feed, by asking, or not at all. */
 export type Connection = "live" | "polling" | "away";
@@ -42,6 +43,8 @@ interface Message {
 }
 
 let feed: Centrifuge | null = null;
+let isOpening = false;
+let hasNoFeed = false;
 let feedTriedAtMs = 0;
 let feedFailures = 0;
 let heardAtMs = 0;
@@ -54,10 +57,12 @@ let timer: ReturnType<typeof setInterval> | undefined;
 export function startLive(): void {
   stopLive();
   failures = 0;
+  feedFailures = 0;
+  feedTriedAtMs = 0;
+  hasNoFeed = false;
   pollAtMs = 0;
   timer = setInterval(tick, TICK_MS);
   document.addEventListener("visibilitychange", tick);
-  void openFeed();
   tick();
 }
 
@@ -79,7 +84,8 @@ export function stopLive(): void {
 function tick(): void {
   const now = Date.now();
   if (document.hidden) return;
-  if (!feed && now >= feedTriedAtMs + backoffMs(feedFailures, 1, { firstMs: 2000, lastMs: 30_000 })) void openFeed();
+  const isDue = now >= feedTriedAtMs + backoffMs(feedFailures, 1, { firstMs: 2000, lastMs: 60_000 });
+  if (!feed && !isOpening && !hasNoFeed && isDue) void openFeed();
   if (now - heardAtMs > FEED_SILENT_MS && now >= pollAtMs && !polling) void poll();
 }
 
@@ -88,7 +94,10 @@ async function poll(): Promise<void> {
   try {
     const [latest, people] = await Promise.all([
       api.get("/api/v1/overview"),
-      api.get("/api/v1/presence/events", { query: { limit: 100 } }).catch(() => null),
+      // A process without a gateway knows nobody.
+      overview.value && !overview.value.gateway
+        ? null
+        : api.get("/api/v1/presence/events", { query: { limit: 100 } }).catch(() => null),
     ]);
     if (timer === undefined) return;
     overview.value = latest;
@@ -112,6 +121,7 @@ function isHere(how: Connection): void {
     returns.value += 1;
     feedFailures = 0;
     feedTriedAtMs = 0;
+    hasNoFeed = false;
   }
   connection.value = how;
   awaySinceMs.value = null;
@@ -124,13 +134,17 @@ function isAway(): void {
 }
 
 async function openFeed(): Promise<void> {
+  const asked = timer;
   feedTriedAtMs = Date.now();
-  const first = await token().catch(() => null);
-  if (timer === undefined || feed) return;
-  if (first === null) {
+  isOpening = true;
+  const first = await token().catch((thrown: unknown) => {
     feedFailures += 1;
-    return;
-  }
+    // This process has no gateway, and will have none until it is started anew.
+    hasNoFeed = thrown instanceof Problem && thrown.status === 404;
+    return null;
+  });
+  isOpening = false;
+  if (first === null || timer !== asked || feed) return;
   const opened = new Centrifuge(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/connection/websocket`, {
     token: first,
     getToken: token,
@@ -174,23 +188,4 @@ function onPublication(context: PublicationContext): void {
 
 function take(events: readonly PresenceOccurrence[]): void {
   peopleEvents.value = merged(peopleEvents.value, events, EVENTS_MAX);
-}
-
-/** Both lists as one, newest first, nothing twice, at most so many. */
-export function merged(
-  known: readonly PresenceOccurrence[],
-  more: readonly PresenceOccurrence[],
-  most: number,
-): readonly PresenceOccurrence[] {
-  const seen = new Set(known.map(identityOf));
-  const news = more.filter((event) => {
-    const id = identityOf(event);
-    return !seen.has(id) && seen.add(id);
-  });
-  if (news.length === 0) return known;
-  return [...news, ...known].sort((a, b) => b.at_ms - a.at_ms).slice(0, most);
-}
-
-function identityOf(event: PresenceOccurrence): string {
-  return `${event.at_ms} ${event.user} ${event.event} ${event.from ?? ""} ${event.to ?? ""} ${event.platform ?? ""}`;
 }

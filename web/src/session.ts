@@ -3,6 +3,11 @@ import { signal } from "@preact/signals";
 import { identify, Problem, request } from "./api/client";
 import type { SessionShown } from "./api/coming";
 import { link, navigate, place } from "./router";
+import { forget, keep, kept } from "./storage";
+
+// Whether somebody signed in with this browser. The cookie cannot be seen from here, and asking for a session that cannot
+// be there ends in an error that worries whoever reads the console.
+const KEY = "rollcall.signed-in";
 
 /** Who is signed in: null for nobody, undefined while we do not know. */
 export const session = signal<SessionShown | null | undefined>(undefined);
@@ -18,6 +23,10 @@ export function can(scope: "read" | "verify" | "admin"): boolean {
 
 /** Asks the server who is signed in. */
 export async function findSession(): Promise<void> {
+  if (kept(KEY) === null) {
+    session.value = null;
+    return;
+  }
   try {
     session.value = (await request("GET", "/session")) as SessionShown;
     sessionProblem.value = null;
@@ -25,6 +34,7 @@ export async function findSession(): Promise<void> {
     if (thrown instanceof Problem && (thrown.status === 401 || thrown.status === 404)) {
       session.value = null;
       sessionProblem.value = null;
+      forget(KEY);
     } else {
       sessionProblem.value = thrown as Problem;
     }
@@ -34,13 +44,15 @@ export async function findSession(): Promise<void> {
 /** Signs in with an API key. */
 export async function signIn(key: string): Promise<void> {
   session.value = (await request("POST", "/session", { body: { key } })) as SessionShown;
+  keep(KEY, "yes");
 }
 
 /** Ends the session, here and in the server. */
 export async function signOut(): Promise<void> {
   await request("DELETE", "/session");
+  forget(KEY);
+  navigate("/sign-in", { replace: true });
   session.value = null;
-  navigate("/sign-in");
 }
 
 /** Takes up who is asking, for every request from now on. */

@@ -30,8 +30,8 @@ const SESSION: &str = "session";
             Send a key as `X-API-Key`, or as `Authorization: Bearer`; the dashboard exchanges one for a cookie (`POST \
             /session`), and then sends `X-CSRF-Token` with every change. `rollcall key create` makes one; its scopes are \
             `verify` (ask whether a passkey may announce), `read` (see everything but addresses, passkeys, what people \
-            hide and the audit trail) and `admin` (everything). Heartbeats take a token of the person instead, as \
-            connections do.\n\n\
+            hide and the audit trail) and `admin` (everything). Heartbeats and `/api/v1/me` take a token of the person \
+            instead, as connections do.\n\n\
             Numbers of bytes are texts of decimal digits, because they outgrow what many programs hold exactly. Times \
             are seconds since 1970. Lists come in pages: send `next_cursor` as `cursor` to get the next one. Errors are \
             `application/problem+json`; `detail` says what to do.",

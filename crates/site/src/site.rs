@@ -13,13 +13,14 @@ use ledger::{HitAndRunPolicy, Ledger};
 use people::People;
 use tokio::sync::watch;
 use tracker::Tracker;
-use views::Activity;
+use views::{Activity, Indexes};
 
 use crate::caller::Callers;
 use crate::counters::SiteCounters;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::pulse::Pulse;
+use crate::ranking::{Rankings, Source};
 use crate::settings::SiteSettings;
 
 /// The parts of the process that the site reads and changes.
@@ -55,6 +56,8 @@ pub struct Parts {
     pub gateway: Option<Arc<Gateway>>,
     /// The swarms, if this process has them.
     pub tracker: Option<Arc<Tracker>>,
+    /// How many are on each torrent, for a process without swarms, if there is a Redis layout.
+    pub indexes: Option<Indexes>,
     /// How everything is.
     pub health: Arc<Health>,
     /// What the metrics page shows.
@@ -84,6 +87,8 @@ pub struct Site {
     pub counters: Arc<SiteCounters>,
     /// How much each caller may ask.
     pub callers: Callers,
+    /// Torrents by how many are on them.
+    pub rankings: Rankings,
     /// Verify calls so far, of which some are recorded.
     pub(crate) verify_calls: AtomicU64,
     /// The audit trail as it was verified last, and when; whoever asks while that goes on waits for the same answer.
@@ -112,11 +117,13 @@ impl Site {
     /// A site that shows these parts.
     pub fn new(parts: Parts, settings: SiteSettings, counters: Arc<SiteCounters>) -> Arc<Site> {
         let callers = Callers::new(&settings.limits);
+        let source = Source::of(Arc::clone(&parts.gate), parts.tracker.clone(), parts.indexes.clone());
         Arc::new(Site {
             parts,
             settings,
             counters,
             callers,
+            rankings: Rankings::new(source),
             verify_calls: AtomicU64::new(0),
             verified: tokio::sync::Mutex::default(),
             changes: watch::Sender::new(0),

@@ -132,7 +132,7 @@ function optionsFor(
 function niceTop(high: number | null, isBytes: boolean): number {
   if (high === null || !Number.isFinite(high) || high <= 0) return isBytes ? 1024 : 1;
   const base = isBytes ? 1024 ** Math.floor(Math.log2(high) / 10) : 10 ** Math.floor(Math.log10(high));
-  for (const step of isBytes ? [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024] : [1, 1.5, 2, 3, 4, 5, 6, 8, 10]) {
+  for (const step of isBytes ? [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024] : [1, 1.5, 2, 3, 4, 5, 6, 8, 10]) {
     if (high <= base * step) return base * step;
   }
   return high * 1.1;

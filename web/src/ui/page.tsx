@@ -1,5 +1,5 @@
 // The frame of a page and what fills it: cards, single figures, and the three states in which there is nothing to show.
-import type { ComponentChildren } from "preact";
+import { toChildArray, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Problem } from "../api/client";
 import { Button } from "./button";
@@ -49,17 +49,30 @@ export function Stat(props: { label: ComponentChildren; value: ComponentChildren
       {props.note !== undefined && <dd class="stat-note">{props.note}</dd>}
     </>
   );
-  return <dl class={`stat ${props.tone ? `tone-${props.tone}` : ""}`}>{props.href ? <StatLink href={props.href}>{body}</StatLink> : <div>{body}</div>}</dl>;
+  return <dl class={`stat ${props.tone ? `tone-${props.tone}` : ""}`}>{props.href ? <StatLink href={props.href} exact={props.exact}>{body}</StatLink> : <div>{body}</div>}</dl>;
 }
 
-// A <dl> may hold only <div>s: the link is inside of one.
-function StatLink(props: { href: string; children: ComponentChildren }) {
-  return <div class="stat-linked">{props.children}<a class="stat-link" href={props.href} tabIndex={-1} aria-hidden="true" /></div>;
+// The link lies over the whole figure, so it is what is hovered. The same place is in the navigation for those who do not
+// point.
+function StatLink(props: { href: string; exact: string | undefined; children: ComponentChildren }) {
+  return (
+    <div class="stat-linked">
+      {props.children}
+      <dd class="stat-link">
+        <a href={props.href} title={props.exact} tabIndex={-1} aria-hidden="true" />
+      </dd>
+    </div>
+  );
 }
 
-/** Figures side by side. */
+/** Figures side by side: in one row or in two, and never one left over by itself. */
 export function Stats(props: { children: ComponentChildren }) {
-  return <div class="stats">{props.children}</div>;
+  const figures = toChildArray(props.children).length;
+  return (
+    <div class="stats" style={{ "--figures": figures, "--half": Math.ceil(figures / 2) }}>
+      {props.children}
+    </div>
+  );
 }
 
 /** There is nothing, and that is how it is. */

@@ -46,6 +46,7 @@ struct Claims {
     key: String,
     #[serde(default)]
     admin: bool,
+    #[serde(default)]
     iat: u32,
     exp: u32,
 }

@@ -7,6 +7,7 @@ use access::Sessions;
 use super::{Page, Source};
 use crate::caller::Callers;
 use crate::counters::SiteCounters;
+use crate::ranking::Rankings;
 use crate::settings::SiteLimits;
 
 impl Source for SiteCounters {
@@ -66,6 +67,11 @@ impl Source for SiteCounters {
             ("rollcall_site_sign_ins_total", "Sign-ins to the dashboard.", &self.sign_ins),
             ("rollcall_site_sign_outs_total", "Sign-outs from the dashboard.", &self.sign_outs),
             ("rollcall_site_timeouts_total", "Requests to the site that took too long.", &self.timeouts),
+            (
+                "rollcall_site_searches_cut_total",
+                "Searches that found more torrents than are put in order by how many are on them.",
+                &self.searches_cut,
+            ),
         ] {
             page.counter(name, help).is(counter.get());
         }
@@ -104,6 +110,16 @@ impl Source for Sessions {
         ] {
             page.counter(name, help).is(count);
         }
+    }
+}
+
+impl Source for Rankings {
+    fn encode(&self, page: &mut Page) {
+        page.counter(
+            "rollcall_site_ranking_places_late_total",
+            "Pages of swarms that were asked for when the ranking they belong to was no longer kept.",
+        )
+        .is(self.late.get());
     }
 }
 
