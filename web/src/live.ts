@@ -7,6 +7,7 @@ import { Centrifuge, type PublicationContext } from "centrifuge";
 import { api, Problem, request } from "./api/client";
 import type { Overview, PresenceOccurrence } from "./api/coming";
 import { backoffMs } from "./backoff";
+import { merged } from "./events";
 
 /** How data comes to us: by feed, by asking, or not at all. */
 export type Connection = "live" | "polling" | "away";
@@ -93,7 +94,10 @@ async function poll(): Promise<void> {
   try {
     const [latest, people] = await Promise.all([
       api.get("/api/v1/overview"),
-      api.get("/api/v1/presence/events", { query: { limit: 100 } }).catch(() => null),
+      // A process without a gateway knows nobody.
+      overview.value && !overview.value.gateway
+        ? null
+        : api.get("/api/v1/presence/events", { query: { limit: 100 } }).catch(() => null),
     ]);
     if (timer === undefined) return;
     overview.value = latest;
@@ -184,23 +188,4 @@ function onPublication(context: PublicationContext): void {
 
 function take(events: readonly PresenceOccurrence[]): void {
   peopleEvents.value = merged(peopleEvents.value, events, EVENTS_MAX);
-}
-
-/** Both lists as one, newest first, nothing twice, at most so many. */
-export function merged(
-  known: readonly PresenceOccurrence[],
-  more: readonly PresenceOccurrence[],
-  most: number,
-): readonly PresenceOccurrence[] {
-  const seen = new Set(known.map(identityOf));
-  const news = more.filter((event) => {
-    const id = identityOf(event);
-    return !seen.has(id) && seen.add(id);
-  });
-  if (news.length === 0) return known;
-  return [...news, ...known].sort((a, b) => b.at_ms - a.at_ms).slice(0, most);
-}
-
-function identityOf(event: PresenceOccurrence): string {
-  return `${event.at_ms} ${event.user} ${event.event} ${event.from ?? ""} ${event.to ?? ""} ${event.platform ?? ""}`;
 }

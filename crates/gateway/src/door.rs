@@ -24,6 +24,7 @@ use tracing::debug;
 
 use crate::counters::{DoorRefusal, GatewayCounters};
 use crate::hub::Hub;
+use crate::operators::Operators;
 use crate::outbox::Outbox;
 use crate::protocol::CloseCode;
 use crate::session::{Session, Shared, Socket};
@@ -58,6 +59,8 @@ pub struct Behind {
     pub hub: Arc<Hub>,
     /// Whose tokens are taken.
     pub tokens: Arc<Tokens>,
+    /// Operators who look on.
+    pub operators: Arc<Operators>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// What is counted.
@@ -67,11 +70,12 @@ pub struct Behind {
 impl Door {
     /// A door, open.
     pub fn new(settings: &GatewaySettings, behind: Behind) -> Door {
-        let Behind { hub, tokens, clock, counters } = behind;
+        let Behind { hub, tokens, operators, clock, counters } = behind;
         let places = Arc::new(Places::new(Arc::clone(&counters)));
         let shared = Shared {
             hub,
             tokens,
+            operators,
             settings: settings.connections.clone(),
             room_access: settings.people.room_access,
             counters,

@@ -16,7 +16,8 @@ use tokio::task::JoinSet;
 use crate::counters::GatewayCounters;
 use crate::door::{Behind, Door};
 use crate::hub::{Hub, HubError, HubParts, HubSettings};
-use crate::settings::GatewaySettings;
+use crate::operators::Operators;
+use crate::settings::{GatewaySettings, Secret};
 use crate::sharing::SharingSettings;
 use crate::token::{TokenError, Tokens};
 use crate::traffic::TrafficCounts;
@@ -80,6 +81,9 @@ pub enum GatewayError {
     /// Nobody could be told.
     #[error(transparent)]
     Webhook(#[from] WebhookError),
+    /// No secret could be made up for the tokens of operators.
+    #[error("the system gives no random numbers: {0}")]
+    NoRandomness(#[from] getrandom::Error),
 }
 
 /// A gateway that is open, and runs once it has begun.
@@ -90,8 +94,12 @@ pub struct Gateway {
     pub door: Door,
     /// Whose tokens are taken.
     pub tokens: Arc<Tokens>,
+    /// Operators who look on.
+    pub operators: Arc<Operators>,
     /// What is counted.
     pub counters: Arc<GatewayCounters>,
+    /// How often operators are pinged.
+    ping: Duration,
     stop: watch::Sender<bool>,
     tasks: Mutex<JoinSet<()>>,
     /// Until it may tell: [`Gateway::begin_alone`].
@@ -160,9 +168,16 @@ impl Gateway {
             redis: shared.as_ref().map(|shared| shared.redis.clone()),
         })
         .await?;
+        let operators = Arc::new(Operators::new(
+            &operators_secret(&settings)?,
+            settings.connections.operators_max,
+            Arc::clone(&clock),
+            Arc::clone(&counters),
+        ));
         let behind = Behind {
             hub: Arc::clone(&hub),
             tokens: Arc::clone(&tokens),
+            operators: Arc::clone(&operators),
             clock,
             counters: Arc::clone(&counters),
         };
@@ -170,7 +185,8 @@ impl Gateway {
         let (stop, tasks) = (watch::Sender::new(false), Mutex::default());
         let later = Mutex::new(Some(Later { people, webhooks, turn }));
         let is_shared = shared.is_some();
-        Ok(Arc::new(Gateway { hub, door, tokens, counters, stop, tasks, later, is_shared }))
+        let ping = settings.connections.ping;
+        Ok(Arc::new(Gateway { hub, door, tokens, operators, counters, ping, stop, tasks, later, is_shared }))
     }
 
     /// From now on people may come. Those who were here have been restored before ([`Hub::restore`]).
@@ -178,6 +194,14 @@ impl Gateway {
         self.hub.begin();
         let (followed, stopped) = (Arc::clone(&self.tokens), self.stop.subscribe());
         self.tasks.lock().spawn(async move { followed.follow(stopped).await });
+        let (operators, hub, ping) = (Arc::clone(&self.operators), Arc::clone(&self.hub), self.ping);
+        let mut stopped = self.stop.subscribe();
+        self.tasks.lock().spawn(async move {
+            tokio::select! {
+                () = operators.run(&hub, ping) => {}
+                _ = stopped.wait_for(|stopped| *stopped) => {}
+            }
+        });
         // Among many there is a turn for it, also between two processes of one node.
         if self.is_shared() {
             self.begin_telling();
@@ -234,6 +258,17 @@ impl Gateway {
         // Those that do not end in time are dropped with the list of them.
         let _ = tokio::time::timeout(STOP_MAX, async { while tasks.join_next().await.is_some() {} }).await;
     }
+}
+
+/// With what the tokens of operators are signed: as those of people where there is a secret, so that they are good at every
+/// gateway; else with a secret that nobody else knows.
+fn operators_secret(settings: &GatewaySettings) -> Result<Secret, GatewayError> {
+    if let Some(secret) = &settings.tokens.hmac_secret {
+        return Ok(secret.clone());
+    }
+    let mut random = [0; 32];
+    getrandom::fill(&mut random)?;
+    Ok(Secret::new(random.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
 }
 
 /// Where webhooks are off, the history would be kept for whoever is no longer told. Unless another gateway tells.

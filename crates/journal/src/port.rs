@@ -22,7 +22,7 @@ use async_trait::async_trait;
 use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
-use crate::search::{Found, SCAN_PAGE, SearchBounds, Sought};
+use crate::search::{Found, SCAN_PAGE_MAX, SCAN_PAGE_MIN, SearchBounds, Sought};
 
 /// The streams a journal is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -261,8 +261,11 @@ pub trait Journal: Send + Sync + 'static {
         bounds: SearchBounds,
     ) -> Result<Found, JournalError> {
         let mut found = Found::beginning_at(before);
+        // Whoever announces often is found soon; whoever does not is looked for in larger steps.
+        let mut page_size = bounds.found_max.clamp(SCAN_PAGE_MIN, SCAN_PAGE_MAX);
         while found.has_room(bounds) {
-            let count = SCAN_PAGE.min(bounds.scanned_max - found.scanned);
+            let count = page_size.min(bounds.scanned_max - found.scanned);
+            page_size = (2 * page_size).min(SCAN_PAGE_MAX);
             let page = self.list_newest(lane, found.next.unwrap_or(EntryId::ZERO), count).await?;
             let is_last = page.len() < count;
             found.look_at(page, sought, bounds);

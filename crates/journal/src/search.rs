@@ -9,8 +9,10 @@ use crate::fields::Fields;
 use crate::id::EntryId;
 use crate::port::Stored;
 
+/// Entries that are asked for first: enough that the question's own cost does not matter.
+pub(crate) const SCAN_PAGE_MIN: usize = 50;
 /// Entries that are asked for at a time: few enough that the store is not held up.
-pub(crate) const SCAN_PAGE: usize = 1000;
+pub(crate) const SCAN_PAGE_MAX: usize = 1000;
 
 /// Whose entries are looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -82,6 +82,8 @@ pub(crate) struct Stretch {
     first: UnixTime,
     pub(crate) last: UnixTime,
     is_settled: bool,
+    /// Whether the counters began where those of the stretch before it ended, or above.
+    goes_on: bool,
     /// In the order of their beginning.
     pub(crate) runs: Vec<Run>,
 }
@@ -89,7 +91,7 @@ pub(crate) struct Stretch {
 impl Stretch {
     fn beginning_with(run: Run) -> Stretch {
         let Run { low, high, first, last, is_settled, .. } = run;
-        Stretch { low, high, first, last, is_settled, runs: vec![run] }
+        Stretch { low, high, first, last, is_settled, goes_on: false, runs: vec![run] }
     }
 
     /// Only where and when it ended, in one settled run.
@@ -133,9 +135,41 @@ impl Stretch {
     }
 
     /// Whether another node heard this client begin as well, neither knowing of the other yet: each gave the run a number
-    /// of its own.
+    /// of its own. A node that has given these counters a number already means others by another.
     fn began_elsewhere_at_once(&self, run: &Run) -> bool {
-        run.first <= self.first + AT_ONCE && self.runs.iter().any(|known| known.key.node != run.key.node)
+        run.first <= self.first + AT_ONCE
+            && self.runs.iter().any(|known| known.key.node != run.key.node)
+            && !self.was_numbered_by(run.key.node)
+            && !self.was_over_before(run)
+            && !self.contradicts(run)
+    }
+
+    /// Whether a node gave these counters one of their numbers. A number belongs to whom it was first heard from; others
+    /// take it over.
+    fn was_numbered_by(&self, node: u64) -> bool {
+        self.runs.iter().enumerate().any(|(position, known)| {
+            let is_taken_over = || self.runs[..position].iter().any(|other| other.key.run == known.key.run);
+            known.key.node == node && !is_taken_over()
+        })
+    }
+
+    /// Whether a run is a new beginning, from zero, after these counters had gone on: a tracker that is started again, and
+    /// a client that is, too, take less than a second. Within the same second it is one if these went on from others, and
+    /// were heard but once: somebody said goodbye. Else nobody knows the order, and both began at once.
+    fn was_over_before(&self, run: &Run) -> bool {
+        let is_beginning = run.low == Counters::default() && run.low.since(self.high).is_none();
+        let was_goodbye = self.goes_on && self.low == self.high;
+        is_beginning && (self.last < run.first || was_goodbye)
+    }
+
+    /// Whether a run ended later than one of these, and lower, or the other way round: counters only grow. Clocks of two
+    /// nodes may differ a little; that of one does not.
+    fn contradicts(&self, run: &Run) -> bool {
+        let ends_lower = |later: &Run, earlier: &Run| {
+            let slack = if later.key.node == earlier.key.node { Seconds(0) } else { AT_ONCE };
+            later.last > earlier.last + slack && later.high.since(earlier.high).is_none()
+        };
+        self.runs.iter().any(|known| ends_lower(run, known) || ends_lower(known, run))
     }
 
     /// Whether a run can be these counters, heard a little sooner or later by clocks that differ a little.
@@ -166,7 +200,10 @@ pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
     for run in ordered {
         match home_of(&run, &stretches, ceiling) {
             Some(home) => stretches[home].include(run),
-            None => stretches.push(Stretch::beginning_with(run)),
+            None => {
+                let goes_on = stretches.last().is_some_and(|before| run.low.since(before.high).is_some());
+                stretches.push(Stretch { goes_on, ..Stretch::beginning_with(run) });
+            }
         }
     }
     stretches
@@ -268,6 +305,42 @@ mod tests {
     fn a_goodbye_said_twice_is_not_taken_for_what_came_after_it() {
         let runs = [run(1, 1, (0, 5), (0, 700)), run(1, 2, (5, 5), (700, 700)), run(1, 3, (5, 9), (0, 40))];
         assert_eq!(uploaded(&runs), 740);
+    }
+
+    /// The answer to a goodbye was lost with the tracker, so it is said again to the next life of it; then the client
+    /// begins anew, in the same second or the next.
+    #[test]
+    fn l6_a_goodbye_repeated_to_the_next_life_of_a_tracker_does_not_count_again() {
+        let (told, lost) = (run(1, 1, (0, 3), (0, 3400)), run(2, 75, (24, 24), (3800, 3800)));
+        let again = run(3, 86, (25, 25), (3800, 3800));
+        for begun in [24, 25] {
+            let anew = run(3, 88, (begun, 26), (0, 1600));
+            assert_eq!(uploaded(&[told, lost, anew]), 5400, "begun at {begun}");
+        }
+        let anew = run(3, 88, (25, 26), (0, 1600));
+        assert_eq!(uploaded(&[told, lost, again, anew]), 5400);
+        // Nor within one second, as long as nothing more is heard.
+        assert_eq!(uploaded(&[told, lost, again, run(3, 88, (25, 25), (0, 1600))]), 5400);
+    }
+
+    /// A client that was heard for a moment only, before the tracker was started again.
+    #[test]
+    fn l6_a_client_that_begins_anew_in_the_next_life_of_a_tracker_is_credited_for_both() {
+        let later = [run(1, 1, (1, 1), (0, 640)), run(2, 9, (2, 2), (0, 120))];
+        assert_eq!(uploaded(&later), 760);
+        let at_once = [run(1, 1, (4, 5), (0, 800)), run(2, 9, (5, 7), (0, 600))];
+        assert_eq!(uploaded(&at_once), 1400);
+        // The second life goes on with the run of the first, and numbers what comes after it.
+        let goes_on = [
+            run(1, 1, (22, 22), (0, 0)),
+            run(2, 1, (23, 23), (900, 1000)),
+            run(2, 8, (23, 23), (1000, 1000)),
+            run(2, 9, (23, 27), (0, 5000)),
+        ];
+        assert_eq!(uploaded(&goes_on), 6000);
+        let ends_lower =
+            [run(1, 1, (10, 10), (0, 0)), run(2, 1, (10, 11), (900, 900)), run(2, 9, (11, 12), (0, 800))];
+        assert_eq!(uploaded(&ends_lower), 1700);
     }
 
     #[test]

@@ -18,7 +18,9 @@ use site::metrics::{
     Allocator, CertificateFigures, GatewaysFigures, Metrics, MetricsSources, MirrorFigures, PeopleFigures,
     SiteKeyFigures, ViewSource,
 };
-use site::{Dependency, Health, Parts, RunningSite, Site, SiteCounters, UnboundSite, ViewGroup};
+use site::{
+    Dependency, Health, Parts, Pulse, PulseSources, RunningSite, Site, SiteCounters, UnboundSite, ViewGroup,
+};
 use tokio::sync::watch;
 use tracing::{error, warn};
 use tracker::Tracker;
@@ -117,6 +119,20 @@ impl OpenSite {
         }
         let watch = Arc::clone(metrics.watch());
         engine.add_until_stopped(|stopped| watch.run(stopped));
+        let pulse = Pulse::new(PulseSources {
+            clock: Arc::clone(&clock),
+            version: env!("CARGO_PKG_VERSION"),
+            node: lent.node.node().to_owned(),
+            gateway: gateway.clone(),
+            tracker: lent.tracker.clone(),
+            journal: Arc::clone(engine.journal()),
+            views: view_groups(lent.config),
+            journal_length_alarm: lent.config.journal.length_alarm.into(),
+            health: Arc::clone(&health),
+            audit: audit.clone(),
+        });
+        let beating = Arc::clone(&pulse);
+        engine.add_until_stopped(|stopped| beating.run(stopped));
         let parts = Parts {
             clock,
             store: lent.store.clone(),
@@ -135,6 +151,7 @@ impl OpenSite {
             indexes: lent.config.layout()?.map(|(redis, names)| Indexes::new(redis, names)),
             health,
             metrics: Arc::new(metrics),
+            pulse,
             journal_length_alarm: lent.config.journal.length_alarm.into(),
         };
         let site = Site::new(parts, settings, counters);
@@ -265,6 +282,7 @@ fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PeopleFigures {
     PeopleFigures {
         count: Arc::new(move || hub.online_count()),
         connections_max: config.gateway.connections_max as usize,
+        operators_max: config.gateway.operators_max as usize,
     }
 }
 

@@ -24,6 +24,7 @@ mod letters;
 mod me;
 mod multipliers;
 mod names;
+mod overview;
 mod ports;
 mod presence;
 mod risks;
@@ -48,6 +49,7 @@ pub(crate) fn readable() -> Routes {
         letters::readable(),
         risks::readable(),
         stats::readable(),
+        overview::readable(),
         presence::readable(),
     ]
     .into_iter()
@@ -83,7 +85,8 @@ pub(crate) fn personal() -> Routes {
     presence::heartbeat_routes().merge(me::routes())
 }
 
-pub(crate) use presence::gateway_of;
+pub(crate) use journal::behind_s;
+pub(crate) use presence::{CountShown, gateway_of};
 
 /// Where those routes are.
 pub(crate) const PERSONAL_PATHS: [&str; 2] = [me::PATH, presence::HEARTBEAT_PATH];

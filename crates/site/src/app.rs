@@ -30,7 +30,8 @@ use crate::caller::{self, ClientAddress, Guard};
 use crate::problem::Problem;
 use crate::server::RemoteAddress;
 use crate::site::{Site, UnderWay};
-use crate::{api, cors, describe, etag, pages, person, upgrade, verify};
+use crate::web::Framable;
+use crate::{api, cors, describe, etag, pages, person, upgrade, verify, web};
 
 /// Routes of which the site is the state.
 pub(crate) type Routes = OpenApiRouter<Arc<Site>>;
@@ -76,6 +77,7 @@ pub fn router(site: &Arc<Site>) -> Router {
     let pages = describe::routes(&document);
     routes
         .merge(pages)
+        .merge(web::routes(&site.settings))
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::max(site.settings.limits.body_bytes_max))
@@ -131,7 +133,12 @@ fn add_headers(response: &mut Response) {
         (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
         (CACHE_CONTROL, "no-store"),
     ];
+    let framable = response.extensions().get::<Framable>().is_some();
     for (name, value) in HEADERS {
+        // The older header knows no list of sites; the policy of such a page has it.
+        if framable && name == X_FRAME_OPTIONS {
+            continue;
+        }
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
 }

@@ -10,7 +10,9 @@
 //! - `upgrade`: `GET /connection/websocket`, where connections of the gateway begin
 //! - `api`: `/api/v1`, one file for each kind of thing
 //! - `describe`: `/openapi.json` and `/docs`
+//! - [`web`]: the dashboard at `/`, a member's page at `/me`
 //! - `pages`, [`health`], [`metrics`]: `/healthz`, `/readyz`, `/metrics`
+//! - [`pulse`]: the whole at a glance, once a second
 //! - [`ranking`]: torrents by how many are on them, as people page through them
 //! - [`problem`], `extract`, `etag`, `cors`: what answers and questions have in common
 //! - [`site`]: the parts of the process that the site reads and changes
@@ -39,6 +41,7 @@ pub mod metrics;
 mod pages;
 mod person;
 pub mod problem;
+pub mod pulse;
 pub mod ranking;
 pub mod rate;
 pub mod server;
@@ -46,9 +49,11 @@ pub mod settings;
 pub mod site;
 mod upgrade;
 mod verify;
+pub mod web;
 
 pub use counters::SiteCounters;
 pub use health::{Dependency, Health};
+pub use pulse::{Pulse, PulseSources};
 pub use server::{RunningSite, SiteError, UnboundSite, listen};
 pub use settings::{SiteLimits, SiteSettings};
 pub use site::{Parts, Site, ViewGroup};

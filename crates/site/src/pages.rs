@@ -1,12 +1,11 @@
-//! Pages that are not of the API: health, metrics, and where to go from `/`.
+//! Pages that are not of the API: health and metrics.
 
 use std::sync::Arc;
 
 use access::keys::Scope;
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
+use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
@@ -20,11 +19,7 @@ use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
 pub(crate) fn routes() -> Routes {
-    Routes::new()
-        .routes(routes!(alive))
-        .routes(routes!(ready))
-        .routes(routes!(show_metrics))
-        .route("/", get(|| async { Redirect::temporary("/docs") }))
+    Routes::new().routes(routes!(alive)).routes(routes!(ready)).routes(routes!(show_metrics))
 }
 
 /// That the server lives.

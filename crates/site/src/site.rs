@@ -19,6 +19,7 @@ use crate::caller::Callers;
 use crate::counters::SiteCounters;
 use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::pulse::Pulse;
 use crate::ranking::{Rankings, Source};
 use crate::settings::SiteSettings;
 
@@ -59,6 +60,8 @@ pub struct Parts {
     pub health: Arc<Health>,
     /// What the metrics page shows.
     pub metrics: Arc<Metrics>,
+    /// The whole at a glance.
+    pub pulse: Arc<Pulse>,
     /// With more entries than this the journal is too long.
     pub journal_length_alarm: u64,
 }

@@ -154,7 +154,7 @@ impl Peer {
             Credit { since_last, ..Credit::NOTHING }
         } else if went_back && self.is_slower_twin(announce) {
             Credit { since_last, ..Credit::NOTHING }
-        } else if went_back {
+        } else if went_back || self.begins_anew(announce) {
             self.run = new_run();
             self.take_totals(announce);
             Credit::NOTHING
@@ -311,6 +311,12 @@ impl Peer {
 
     pub(crate) fn is_vacant(&self) -> bool {
         self.place.is_vacant()
+    }
+
+    /// Whether a client that is known by its key begins under another peer id: it was started again, also where it had
+    /// moved nothing before, as far as is known here.
+    fn begins_anew(&self, announce: &Announce) -> bool {
+        announce.event == AnnounceEvent::Started && self.peer_id != announce.peer_id
     }
 
     fn is_slower_twin(&self, announce: &Announce) -> bool {

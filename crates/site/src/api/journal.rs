@@ -68,7 +68,7 @@ struct GroupShown {
 }
 
 /// How old the oldest entry is that a group has not finished.
-fn behind_s(group: &GroupStatus, traffic: &LaneStatus, now_ms: u64) -> f64 {
+pub(crate) fn behind_s(group: &GroupStatus, traffic: &LaneStatus, now_ms: u64) -> f64 {
     let oldest_ms = match (group.oldest_pending, group.unread) {
         (Some(id), _) => id.ms,
         (None, 0) => return 0.0,

@@ -178,7 +178,8 @@ impl TorrentChangeSaid {
     }
 }
 
-fn torrent_id(number: u64) -> Result<TorrentId, Problem> {
+/// A torrent id that can be one.
+pub(super) fn torrent_id(number: u64) -> Result<TorrentId, Problem> {
     TorrentId::new(number)
         .ok_or_else(|| Problem::bad_request("a torrent id is a number from 1 to 9223372036854775807"))
 }

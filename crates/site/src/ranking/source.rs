@@ -68,7 +68,8 @@ impl Source {
                         leechers: counts.leechers,
                         snatches: counts.snatches,
                     };
-                    (torrents(&gate, |id, _| counts.get(&id).map(of)), true)
+                    // Indexes without a single torrent are indexes that nobody keeps.
+                    (torrents(&gate, |id, _| counts.get(&id).map(of)), !counts.is_empty())
                 })
             }
             CountsFrom::Nowhere => tokio::task::spawn_blocking(move || (torrents(&gate, |_, _| None), false)),

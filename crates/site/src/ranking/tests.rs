@@ -104,3 +104,124 @@ fn all_that_is_kept_together_is_bounded() {
     }
     assert_eq!(rankings.kept.lock().len(), 3);
 }
+
+/// A process with so many torrents, all of which somebody announces.
+mod crowd {
+    use std::net::IpAddr;
+
+    use access::Gate;
+    use domain::clock::{ManualClock, Stopwatch};
+    use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, RateCeiling, Seconds, UnixTime, UserId};
+    use journal::Queue;
+    use swarm::{Announce, Families, PeerLists, Rules, SlotLimits};
+    use tracker::Tracker;
+    use tracker::secrets::Secrets;
+    use tracker::settings::LiveSettings;
+
+    use super::*;
+
+    const NOW: UnixTime = UnixTime(1_750_000_000);
+    const TORRENTS: u64 = 100_000;
+    const RULES: Rules = Rules {
+        silence_max: Seconds(2400),
+        min_interval: Seconds(0),
+        clients_per_user_max: 5,
+        ceiling: RateCeiling::DEFAULT,
+    };
+
+    fn info_hash(torrent: u64) -> InfoHash {
+        let mut bytes = [7; 20];
+        bytes[..8].copy_from_slice(&torrent.to_be_bytes());
+        InfoHash(bytes)
+    }
+
+    /// A peer of this user on a torrent.
+    fn announce(tracker: &Tracker, torrent: u64, user: u64, left: u64, event: AnnounceEvent) {
+        let mut peer_id = *b"-TT0001-------------";
+        peer_id[12..].copy_from_slice(&user.to_be_bytes());
+        let announce = Announce {
+            info_hash: info_hash(torrent),
+            user: UserId::new(user).unwrap(),
+            peer_id: PeerId(peer_id),
+            key: ClientKey::NONE,
+            ip: IpAddr::from([10, 0, 0, 1]),
+            port: 6881,
+            uploaded: 0,
+            downloaded: 0,
+            left: Some(left),
+            event,
+            wanted: 0,
+            families: Families::Both,
+            slots: SlotLimits::default(),
+            now: NOW,
+        };
+        tracker.swarms().announce(&announce, &RULES, &mut PeerLists::default()).unwrap();
+    }
+
+    fn crowded() -> (Arc<Gate>, Arc<Tracker>) {
+        let gate = Arc::new(Gate::default());
+        let sink = Arc::new(Queue::new(10));
+        let secrets = Secrets::draw().unwrap();
+        let clock = Arc::new(ManualClock::at(NOW));
+        let tracker = Tracker::new(Arc::clone(&gate), clock, sink, LiveSettings::default(), &secrets);
+        for torrent in 1..=TORRENTS {
+            gate.put_torrent(TorrentId::new(torrent).unwrap(), info_hash(torrent), None, true);
+            // Nobody is on every eighth.
+            for user in 1..=torrent % 8 {
+                let event = AnnounceEvent::Completed;
+                announce(&tracker, torrent, user, if user % 3 == 0 { 9 } else { 0 }, event);
+            }
+        }
+        (gate, Arc::new(tracker))
+    }
+
+    #[tokio::test]
+    async fn m10_pages_of_a_hundred_thousand_torrents_join_while_their_swarms_change() {
+        let (gate, tracker) = crowded();
+        let rankings = Rankings::new(Source::of(gate, Some(Arc::clone(&tracker)), None));
+        let mut now_ms = 1_750_000_000_000;
+        let making = Stopwatch::start();
+        rankings.for_place(None, now_ms).await.unwrap();
+        println!("the first ranking took {:?}", making.elapsed());
+        for (by, descending) in
+            [(RankedBy::Seeders, true), (RankedBy::Leechers, false), (RankedBy::Snatches, true)]
+        {
+            let mut seen = Vec::new();
+            let mut after = None;
+            let mut pages = 0;
+            loop {
+                let paging = Stopwatch::start();
+                let ranking = rankings.for_place(after, now_ms).await.unwrap();
+                let page = ranking.page(&Wanted { after, ..wanted(by, descending, 1000) });
+                rankings.keep(&ranking);
+                if pages < 3 {
+                    println!("page {pages} by {by:?} took {:?}", paging.elapsed());
+                }
+                seen.extend(page.torrents.iter().map(|one| (by.value(&one.counts), one.id)));
+                pages += 1;
+                // Some come, some go, on torrents that were shown and on others; and others make rankings of it.
+                for torrent in (pages..TORRENTS).step_by(997) {
+                    announce(&tracker, torrent, 50 + pages % 7, pages % 2, AnnounceEvent::Started);
+                    announce(&tracker, torrent, 1, 0, AnnounceEvent::Stopped);
+                }
+                now_ms += 100;
+                rankings.for_place(None, now_ms).await.unwrap();
+                match page.next {
+                    Some(next) => after = Some(next),
+                    None => break,
+                }
+            }
+            assert_eq!(pages, TORRENTS / 1000);
+            let is_in_order = seen.is_sorted_by(|one, next| if descending { one > next } else { one < next });
+            assert!(is_in_order, "none twice, none out of order: {by:?}");
+            assert_eq!(seen.len() as u64, TORRENTS, "none is missing: {by:?}");
+        }
+        assert_eq!(rankings.late.get(), 0);
+        let present = rankings.for_place(None, now_ms + 1000).await.unwrap();
+        let swarms = tracker.swarms();
+        for torrent in (1..=TORRENTS).step_by(500) {
+            let id = TorrentId::new(torrent).unwrap();
+            assert_eq!(present.counts_of(id), Some(swarms.scrape(&info_hash(torrent))));
+        }
+    }
+}

@@ -9,6 +9,7 @@ import { link, navigate, type PageProps } from "../../router";
 import { session, signIn } from "../../session";
 import { Button, TextField } from "../../ui";
 import { Icon } from "../../ui/icon";
+import { placeAfter } from "./place";
 
 const t = texts({
   en: {
@@ -105,7 +106,7 @@ export default function SignInPage(props: PageProps) {
           </Button>
         </form>
         <p class="sign-in-hint dim">
-          {t.noKey} <code>rollcall key create --scope admin</code>
+          {t.noKey} <code>rollcall key create --name me --scope admin</code>
         </p>
       </div>
       <Choices />
@@ -119,9 +120,4 @@ function explain(problem: Problem): string {
   if (problem.status === 403) return t.noScope;
   if (problem.status === 429) return t.tooMany(problem.retryAfterS ?? 60);
   return problem.detail;
-}
-
-/** Where to go after signing in: only to a place of our own, never to another site. */
-export function placeAfter(asked: string | null): string {
-  return asked !== null && /^\/(?!\/)/.test(asked) && !asked.startsWith("/sign-in") ? asked : "/";
 }

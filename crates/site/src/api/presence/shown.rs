@@ -154,11 +154,11 @@ impl SessionShown {
 }
 
 /// How many are here.
-#[derive(Serialize, ToSchema)]
+#[derive(Clone, Serialize, ToSchema)]
 #[schema(as = PresenceCount)]
-pub(super) struct CountShown {
+pub(crate) struct CountShown {
     /// People who are here and can be seen.
-    online: u32,
+    pub(crate) online: u32,
     /// People by status, as others see them.
     people: PeopleByStatus,
     /// Sessions with a connection.
@@ -170,7 +170,7 @@ pub(super) struct CountShown {
 }
 
 /// People by status.
-#[derive(Serialize, ToSchema)]
+#[derive(Clone, Serialize, ToSchema)]
 struct PeopleByStatus {
     online: u32,
     away: u32,
@@ -182,7 +182,7 @@ struct PeopleByStatus {
 }
 
 /// Connections by platform.
-#[derive(Serialize, ToSchema)]
+#[derive(Clone, Serialize, ToSchema)]
 struct ConnectionsByPlatform {
     phone: u64,
     computer: u64,
@@ -190,7 +190,7 @@ struct ConnectionsByPlatform {
 }
 
 impl CountShown {
-    pub(super) fn of(count: &OnlineCount) -> CountShown {
+    pub(crate) fn of(count: &OnlineCount) -> CountShown {
         let tally = &count.tally;
         let on = |platform: Platform| count.connections[platform as usize];
         CountShown {

@@ -20,9 +20,10 @@ use utoipa_axum::routes;
 use super::find;
 use crate::api::names::{self, Torrents};
 use crate::api::risks::Risk;
+use crate::api::torrents::torrent_id;
 use crate::api::{Page, SCANNED_MAX};
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, Place, query_parameter};
+use crate::extract::{Asked, Named, PageAsked, query_parameter};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -100,22 +101,16 @@ struct EntryPage {
 struct EntriesAsked {
     limit: Option<u32>,
     cursor: Option<String>,
-    torrent: Option<String>,
+    torrent: Option<u64>,
 }
 
 impl IntoParams for EntriesAsked {
     fn into_params(within: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let torrent = ObjectBuilder::new().schema_type(Type::String).pattern(Some(TorrentId::PATTERN));
+        let torrent =
+            ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(i64::MAX));
         let mut parameters = PageAsked::<EntryId>::into_params(within);
         parameters.push(query_parameter("torrent", "Only those on the torrent with this number.", torrent));
         parameters
-    }
-}
-
-impl EntriesAsked {
-    fn torrent(&self) -> Result<Option<TorrentId>, Problem> {
-        let wrong = || Problem::bad_request("torrent: the number of a torrent, such as 7");
-        self.torrent.as_deref().map(|text| <TorrentId as Place>::read(text).ok_or_else(wrong)).transpose()
     }
 }
 
@@ -138,7 +133,7 @@ async fn entries(
     Named(id): Named<u64>,
     Asked(asked): Asked<EntriesAsked>,
 ) -> Result<Json<EntryPage>, Problem> {
-    let torrent = asked.torrent()?;
+    let torrent = asked.torrent.map(torrent_id).transpose()?;
     let page = PageAsked::<EntryId>::of(asked.limit, asked.cursor);
     let (limit, before) = (page.limit()? as usize, page.cursor()?.unwrap_or(EntryId::MAX));
     let user = find(&site, id).await?;

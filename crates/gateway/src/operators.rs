@@ -1,0 +1,213 @@
+//! Operators who look on: a feed of what happens, over the same door as people's connections.
+//!
+//! # Guarantees
+//!
+//! - An operator is nobody's presence: they are in no roster, in no room, and have none of people's places. There is a
+//!   bound of their own.
+//! - What is told to all is made once, and its bytes are shared. To tell takes one short lock for each operator, and waits
+//!   for nobody. The hub takes no part in it.
+//! - Who reads slowly misses old overviews, since the newest says all; of what happened to people they miss the oldest, and
+//!   are told how many.
+//! - A token is good for five minutes, and a connection for little longer than its token: who loses their key is gone
+//!   by then.
+//!
+//! # Deliberately absent
+//!
+//! Commands: an operator only looks on. What the overview says: whoever puts it together hands it over.
+//!
+//! # Layout
+//!
+//! - this file: who looks on, and what they are told
+//! - `badge`: the token with which they connect
+
+mod badge;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::clock::Clock;
+use parking_lot::Mutex;
+use tokio::time::MissedTickBehavior;
+
+use crate::counters::GatewayCounters;
+use crate::hub::Hub;
+use crate::mint::MintError;
+use crate::occurrences::{Fresh, Happening};
+use crate::outbox::Outbox;
+use crate::protocol::Frame;
+use crate::settings::Secret;
+use crate::token::Rejected;
+use badge::Badges;
+
+pub use badge::{FeedToken, Operator};
+
+/// The channel of what operators are told. They are in it from the start; nobody can enter it.
+pub const CHANNEL: &str = "admin";
+
+/// How often operators are told what happened to people, at the most.
+const TELL_EVERY: Duration = Duration::from_millis(250);
+/// Of so many at once.
+const TOLD_MAX: usize = 50;
+
+/// Everybody who looks on.
+pub struct Operators {
+    badges: Badges,
+    counters: Arc<GatewayCounters>,
+    max: usize,
+    watching: Mutex<Watching>,
+}
+
+#[derive(Default)]
+struct Watching {
+    last: u64,
+    by_number: BTreeMap<u64, Watcher>,
+    /// What whoever comes is told first.
+    overview: Option<Frame>,
+}
+
+#[derive(Clone)]
+struct Watcher {
+    outbox: Arc<Outbox>,
+    is_admin: bool,
+}
+
+/// A place among those who look on; dropping it makes room for another.
+pub(crate) struct Seat {
+    operators: Arc<Operators>,
+    number: u64,
+    pub(crate) key: String,
+    pub(crate) is_admin: bool,
+}
+
+impl Operators {
+    /// Nobody looks on yet. Tokens are signed with this secret.
+    pub(crate) fn new(
+        secret: &Secret,
+        max: usize,
+        clock: Arc<dyn Clock>,
+        counters: Arc<GatewayCounters>,
+    ) -> Operators {
+        Operators { badges: Badges::new(secret, clock), counters, max, watching: Mutex::default() }
+    }
+
+    /// A token with which somebody who has this key may look on for five minutes. Who may know who hides (`is_admin`) is
+    /// told of them.
+    pub fn token(&self, key: &str, is_admin: bool) -> Result<FeedToken, MintError> {
+        self.badges.make(key, is_admin)
+    }
+
+    /// Which operator brings this token.
+    pub fn identify(&self, token: &str) -> Result<Operator, Rejected> {
+        self.badges.read(token)
+    }
+
+    /// How many look on.
+    pub fn count(&self) -> usize {
+        self.watching.lock().by_number.len()
+    }
+
+    /// How many may.
+    pub fn max(&self) -> usize {
+        self.max
+    }
+
+    /// A place, if there is one.
+    pub(crate) fn enter(self: &Arc<Self>, operator: Operator, outbox: &Arc<Outbox>) -> Option<Seat> {
+        let counters = &self.counters.operators;
+        let mut watching = self.watching.lock();
+        if watching.by_number.len() >= self.max {
+            counters.refused.increment();
+            return None;
+        }
+        watching.last += 1;
+        let number = watching.last;
+        let Operator { key, is_admin, .. } = operator;
+        watching.by_number.insert(number, Watcher { outbox: Arc::clone(outbox), is_admin });
+        counters.connected.increment();
+        counters.here.set(watching.by_number.len());
+        Some(Seat { operators: Arc::clone(self), number, key, is_admin })
+    }
+
+    /// The newest overview, for whoever has just come.
+    pub(crate) fn overview(&self) -> Option<Frame> {
+        self.watching.lock().overview.clone()
+    }
+
+    /// Tells all who look on how everything is: `overview` is a JSON object.
+    pub fn publish_overview(&self, overview: &str) {
+        let frame = Frame::publication(CHANNEL, &format!(r#"{{"type":"overview","overview":{overview}}}"#));
+        self.watching.lock().overview = Some(frame.clone());
+        for watcher in self.watchers() {
+            watcher.outbox.overview(frame.clone());
+            self.counters.operators.published.increment();
+        }
+    }
+
+    /// Tells what happened to people.
+    fn tell(&self, fresh: &Fresh) {
+        let watchers = self.watchers();
+        if watchers.is_empty() || (fresh.happenings.is_empty() && fresh.left_out == 0) {
+            return;
+        }
+        let whole = people_frame(&fresh.happenings, fresh.left_out);
+        let seen: Vec<Happening> = fresh.happenings.iter().filter_map(Happening::seen).collect();
+        let part = match seen == fresh.happenings {
+            true => whole.clone(),
+            false => people_frame(&seen, fresh.left_out),
+        };
+        for watcher in watchers {
+            let (frame, count) = match watcher.is_admin {
+                true => (&whole, fresh.happenings.len()),
+                false if seen.is_empty() && fresh.left_out == 0 => continue,
+                false => (&part, seen.len()),
+            };
+            watcher.outbox.happened(frame.clone(), count as u64 + fresh.left_out);
+            self.counters.operators.published.increment();
+        }
+        self.counters.operators.left_out.add(fresh.left_out);
+    }
+
+    fn watchers(&self) -> Vec<Watcher> {
+        self.watching.lock().by_number.values().cloned().collect()
+    }
+
+    /// Tells and asks those who look on, until it is dropped.
+    pub(crate) async fn run(&self, hub: &Hub, ping: Duration) {
+        let mut telling = tokio::time::interval(TELL_EVERY);
+        telling.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut asking = tokio::time::interval(ping.max(TELL_EVERY));
+        asking.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = telling.tick() => self.tell(&hub.fresh_happenings(TOLD_MAX)),
+                _ = asking.tick() => self.watchers().iter().for_each(|watcher| watcher.outbox.ask_operator()),
+            }
+        }
+    }
+}
+
+fn people_frame(happenings: &[Happening], left_out: u64) -> Frame {
+    // They are plain numbers and names, so this cannot fail.
+    let events = serde_json::to_string(happenings).unwrap_or_else(|_| "[]".to_owned());
+    Frame::publication(CHANNEL, &format!(r#"{{"type":"people","events":{events},"left_out":{left_out}}}"#))
+}
+
+/// What somebody is told who has missed so many and nothing since.
+pub(crate) fn missed_frame(left_out: u64) -> Frame {
+    people_frame(&[], left_out)
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut watching = self.operators.watching.lock();
+        watching.by_number.remove(&self.number);
+        self.operators.counters.operators.here.set(watching.by_number.len());
+    }
+}
+
+impl std::fmt::Debug for Seat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Seat").field("number", &self.number).field("key", &self.key).finish_non_exhaustive()
+    }
+}

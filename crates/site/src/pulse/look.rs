@@ -1,0 +1,152 @@
+//! What has to be asked, and may not answer: each is asked in its own time, and what it said last is kept.
+
+use std::time::Duration;
+
+use domain::clock::Stopwatch;
+use journal::{JournalError, Lane, LaneStatus};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::overview::{JournalPulse, ViewPulse};
+use super::window::Window;
+use super::{PulseSources, RATE_S};
+use crate::api::{CountShown, behind_s};
+
+/// How long to wait after one look before the next.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How often the audit trail is tried: that opens a file.
+const AUDIT_PAUSE: Duration = Duration::from_secs(10);
+
+/// What was seen last.
+pub(super) struct Looks {
+    journal: Mutex<Result<JournalPulse, String>>,
+    people: Mutex<Option<CountShown>>,
+    audit: Mutex<Option<String>>,
+    has_looked: watch::Sender<bool>,
+}
+
+impl Default for Looks {
+    fn default() -> Looks {
+        Looks {
+            journal: Mutex::new(Err("it was not asked yet".to_owned())),
+            people: Mutex::default(),
+            audit: Mutex::default(),
+            has_looked: watch::Sender::new(false),
+        }
+    }
+}
+
+/// What was counted of the journal at one moment.
+struct Counted {
+    appended: u64,
+    /// What each view has finished, by its place among the views.
+    done: Vec<u64>,
+}
+
+impl Looks {
+    /// How the journal is, if it answered.
+    pub(super) fn journal(&self) -> Option<JournalPulse> {
+        self.journal.lock().as_ref().ok().cloned()
+    }
+
+    /// Why the journal cannot be shown, if so.
+    pub(super) fn journal_trouble(&self) -> Option<String> {
+        self.journal.lock().as_ref().err().cloned()
+    }
+
+    /// Why nothing can be recorded, if so.
+    pub(super) fn audit_trouble(&self) -> Option<String> {
+        self.audit.lock().clone()
+    }
+
+    /// How many are here.
+    pub(super) fn people(&self) -> Option<CountShown> {
+        self.people.lock().clone()
+    }
+
+    /// Done once the journal was asked.
+    pub(super) async fn looked_once(&self) {
+        // The sender is ours, so it cannot be gone.
+        let _ = self.has_looked.subscribe().wait_for(|looked| *looked).await;
+    }
+
+    /// Looks at the journal, over and over.
+    pub(super) async fn at_journal(&self, sources: &PulseSources) {
+        let (since, mut window) = (Stopwatch::start(), Window::new(RATE_S));
+        loop {
+            let seen = match tokio::time::timeout(PATIENCE, see_journal(sources)).await {
+                Ok(Ok(mut seen)) => {
+                    window.push(since.elapsed().as_secs_f64(), counted(&seen));
+                    seen.appended_per_s = window.rate(|counted| counted.appended);
+                    for (place, view) in seen.views.iter_mut().enumerate() {
+                        let done = |counted: &Counted| counted.done.get(place).copied().unwrap_or(0);
+                        view.rate_per_s = window.rate(done);
+                    }
+                    Ok(seen)
+                }
+                Ok(Err(error)) => Err(error.to_string()),
+                Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+            };
+            *self.journal.lock() = seen;
+            self.has_looked.send_replace(true);
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Counts people over all gateways, over and over.
+    pub(super) async fn at_people(&self, sources: &PulseSources) {
+        let Some(gateway) = &sources.gateway else { return };
+        loop {
+            let everywhere = tokio::time::timeout(PATIENCE, gateway.hub.online_count_everywhere()).await;
+            let count = everywhere.unwrap_or_else(|_| gateway.hub.online_count());
+            *self.people.lock() = Some(CountShown::of(&count));
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Finds out whether changes could be recorded, over and over.
+    pub(super) async fn at_audit(&self, sources: &PulseSources) {
+        loop {
+            let trouble = sources.audit.check().await.err();
+            *self.audit.lock() = trouble.map(|error| error.to_string());
+            sleep(AUDIT_PAUSE).await;
+        }
+    }
+}
+
+async fn see_journal(sources: &PulseSources) -> Result<JournalPulse, JournalError> {
+    let journal = &sources.journal;
+    let traffic = journal.status(Lane::Traffic).await?;
+    let paused = journal.paused().await?;
+    let now_ms = sources.clock.now_ms();
+    let shown = |known: &crate::site::ViewGroup| {
+        let group = traffic.groups.iter().find(|group| group.name == known.group)?;
+        Some(ViewPulse {
+            view: known.view.to_owned(),
+            group: known.group.clone(),
+            lag: group.lag(),
+            behind_s: behind_s(group, &traffic, now_ms),
+            rate_per_s: 0.0,
+            paused: paused.contains(known.view),
+        })
+    };
+    let LaneStatus { length, appended, .. } = traffic;
+    Ok(JournalPulse {
+        entries: length,
+        too_long: length > sources.journal_length_alarm,
+        appended,
+        appended_per_s: 0.0,
+        dlq: journal.status(Lane::Dead).await?.length,
+        failed: journal.status(Lane::Failed).await?.length,
+        risks: journal.status(Lane::Risk).await?.length,
+        views: sources.views.iter().filter_map(shown).collect(),
+    })
+}
+
+fn counted(seen: &JournalPulse) -> Counted {
+    let done = seen.views.iter().map(|view| seen.appended.saturating_sub(view.lag));
+    Counted { appended: seen.appended, done: done.collect() }
+}
