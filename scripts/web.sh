@@ -30,7 +30,7 @@ checksum() { sha256sum | cut -d ' ' -f 1; }
 
 # Every file that the build reads, by name and by content.
 hash_of_sources() {
-  find src public scripts index.html me.html package.json package-lock.json tsconfig.json vite.config.ts -type f -print0 \
+  find src public scripts index.html me.html package.json package-lock.json tsconfig.json vite.config.ts ../clients/js/src -type f -print0 \
     | LC_ALL=C sort --zero-terminated | xargs --null sha256sum | checksum
 }
 

@@ -2,6 +2,7 @@
 //
 // `npm run dev` serves the sources and passes everything else on to a running server: ROLLCALL_URL, by default
 // http://127.0.0.1:8080.
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
 const server = process.env.ROLLCALL_URL ?? "http://127.0.0.1:8080";
@@ -14,6 +15,12 @@ const toServer = {
 
 export default defineConfig({
   esbuild: { jsx: "automatic", jsxImportSource: "preact" },
+  resolve: {
+    // The member's page is built on our own client library, from its sources: there is nothing to install or to publish.
+    alias: { "rollcall-presence": fileURLToPath(new URL("../clients/js/src/index.ts", import.meta.url)) },
+    // Its sources have no packages of their own beside them.
+    dedupe: ["centrifuge"],
+  },
   build: {
     target: "es2022",
     // A picture inlined as data: would need a hole in the Content-Security-Policy.
@@ -22,6 +29,7 @@ export default defineConfig({
     rollupOptions: { input: ["index.html", "me.html"] },
   },
   server: {
+    fs: { allow: [".", "../clients/js/src"] },
     proxy: {
       "/api": toServer,
       "/session": toServer,

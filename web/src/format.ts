@@ -131,6 +131,14 @@ export function clockTime(atMs: number): string {
   return once("clock", (tag) => new Intl.DateTimeFormat(tag, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false })).format(date);
 }
 
+/** `11/16, 14:05`: a day and a time of it. */
+export function dayTime(atMs: number): string {
+  const date = new Date(atMs);
+  if (Number.isNaN(date.getTime())) return NOTHING;
+  const make = (tag: string) => new Intl.DateTimeFormat(tag, { month: "numeric", day: "numeric", hour: "2-digit", minute: "2-digit", hour12: false });
+  return once("dayTime", make).format(date);
+}
+
 const PARTS_EN = [" d", " h", " min", " s"];
 const PARTS_ZH = ["天", "小时", "分钟", "秒"];
 

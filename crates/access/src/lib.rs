@@ -41,8 +41,8 @@ pub use ports::{BannedPorts, PortRange};
 pub use site_keys::{SiteFollower, SiteKeys};
 pub use slots::LeechSlots;
 pub use store::{
-    Adopted, Adoption, AdoptionTerms, MIGRATIONS, NewTorrent, NewUser, Store, Torrent, TorrentChange, User,
-    UserChange, random_passkey,
+    Adopted, Adoption, AdoptionTerms, CatalogueKey, CatalogueOrder, CataloguePage, MIGRATIONS, NewTorrent,
+    NewUser, Store, Torrent, TorrentChange, TorrentSearch, User, UserChange, random_passkey,
 };
 pub use vouching::{OnVerifyFailure, Strangers, Vouching, VouchingCounters, VouchingSettings};
 pub use whitelist::{

@@ -22,6 +22,7 @@ use async_trait::async_trait;
 use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
+use crate::search::{Found, SCAN_PAGE_MAX, SCAN_PAGE_MIN, SearchBounds, Sought};
 
 /// The streams a journal is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -249,6 +250,32 @@ pub trait Journal: Send + Sync + 'static {
         before: EntryId,
         count: usize,
     ) -> Result<Vec<Stored>, JournalError>;
+
+    /// The newest entries with ids less than `before` that are looked for, newest first. However rare they are, no more
+    /// than the bounds allow is looked at: [`Found::next`] says where to go on.
+    async fn search(
+        &self,
+        lane: Lane,
+        before: EntryId,
+        sought: &Sought,
+        bounds: SearchBounds,
+    ) -> Result<Found, JournalError> {
+        let mut found = Found::beginning_at(before);
+        // Whoever announces often is found soon; whoever does not is looked for in larger steps.
+        let mut page_size = bounds.found_max.clamp(SCAN_PAGE_MIN, SCAN_PAGE_MAX);
+        while found.has_room(bounds) {
+            let count = page_size.min(bounds.scanned_max - found.scanned);
+            page_size = (2 * page_size).min(SCAN_PAGE_MAX);
+            let page = self.list_newest(lane, found.next.unwrap_or(EntryId::ZERO), count).await?;
+            let is_last = page.len() < count;
+            found.look_at(page, sought, bounds);
+            if is_last && found.has_room_for_more(bounds) {
+                found.next = None;
+                break;
+            }
+        }
+        Ok(found)
+    }
 
     /// One entry.
     async fn get(&self, lane: Lane, id: EntryId) -> Result<Option<Stored>, JournalError>;

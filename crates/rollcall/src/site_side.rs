@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use tracing::{error, warn};
 use tracker::Tracker;
 use tracker::http::tls::Certificate;
-use views::Activity;
+use views::{Activity, Indexes};
 
 use crate::backends::{self, system_clock};
 use crate::config::Config;
@@ -148,6 +148,7 @@ impl OpenSite {
             hit_and_run: lent.config.hit_and_run_policy(),
             gateway,
             tracker: lent.tracker,
+            indexes: lent.config.layout()?.map(|(redis, names)| Indexes::new(redis, names)),
             health,
             metrics: Arc::new(metrics),
             pulse,

@@ -21,12 +21,15 @@ mod figures;
 mod friends;
 mod journal;
 mod letters;
+mod me;
 mod multipliers;
+mod names;
 mod overview;
 mod ports;
 mod presence;
 mod risks;
 mod stats;
+mod swarms;
 mod torrents;
 mod users;
 mod whitelist;
@@ -37,6 +40,7 @@ pub(crate) fn readable() -> Routes {
         users::readable(),
         friends::readable(),
         torrents::readable(),
+        swarms::readable(),
         clients::readable(),
         ports::readable(),
         whitelist::readable(),
@@ -78,14 +82,17 @@ pub(crate) fn uploads() -> Routes {
 
 /// What people's own devices may do, with a token of theirs.
 pub(crate) fn personal() -> Routes {
-    presence::heartbeat_routes()
+    presence::heartbeat_routes().merge(me::routes())
 }
 
 pub(crate) use journal::behind_s;
 pub(crate) use presence::{CountShown, gateway_of};
 
 /// Where those routes are.
-pub(crate) const PERSONAL_PATHS: [&str; 1] = [presence::HEARTBEAT_PATH];
+pub(crate) const PERSONAL_PATHS: [&str; 2] = [me::PATH, presence::HEARTBEAT_PATH];
+
+/// Entries of the journal that one request looks at, at the most.
+pub(crate) const SCANNED_MAX: usize = 20_000;
 
 /// A page of a list.
 #[derive(Serialize, ToSchema)]
@@ -180,9 +187,10 @@ impl From<AccessError> for Problem {
             | AccessError::TorrentIdTaken(_)
             | AccessError::PasskeyTaken { .. }
             | AccessError::InfoHashTaken { .. } => Problem::conflict("taken", error.to_string()),
-            AccessError::TooManyBytes(_) | AccessError::List(_) | AccessError::EmptyRefresh => {
-                Problem::bad_request(error.to_string())
-            }
+            AccessError::TooManyBytes(_)
+            | AccessError::List(_)
+            | AccessError::EmptyRefresh
+            | AccessError::BadSearch(_) => Problem::bad_request(error.to_string()),
             AccessError::NotOurs(_)
             | AccessError::UserIdAdopted { .. }
             | AccessError::PasskeyAdopted { .. } => Problem::conflict("adopted", error.to_string()),

@@ -28,6 +28,8 @@ pub struct SiteCounters {
     pub verified_invalid: Counter,
     /// Requests that took too long.
     pub timeouts: Counter,
+    /// Searches that found more torrents than are put in order.
+    pub searches_cut: Counter,
     /// Requests by route and status.
     pub requests: Requests,
 }

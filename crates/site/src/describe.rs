@@ -24,8 +24,8 @@ mod page;
         description = "Who is here right now, and what did they move?\n\n\
             Send a key as `X-API-Key`, or as `Authorization: Bearer`. `rollcall key create` makes one; its scopes are \
             `verify` (ask whether a passkey may announce), `read` (see everything but addresses, passkeys, what people \
-            hide and the audit trail) and `admin` (everything). Heartbeats take a token of the person instead, as \
-            connections do.\n\n\
+            hide and the audit trail) and `admin` (everything). Heartbeats and `/api/v1/me` take a token of the person \
+            instead, as connections do.\n\n\
             Numbers of bytes are texts of decimal digits, because they outgrow what many programs hold exactly. Times \
             are seconds since 1970. Lists come in pages: send `next_cursor` as `cursor` to get the next one. Errors are \
             `application/problem+json`; `detail` says what to do.",

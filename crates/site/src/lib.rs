@@ -13,6 +13,7 @@
 //! - [`web`]: the dashboard at `/`, a member's page at `/me`
 //! - `pages`, [`health`], [`metrics`]: `/healthz`, `/readyz`, `/metrics`
 //! - [`pulse`]: the whole at a glance, once a second
+//! - [`ranking`]: torrents by how many are on them, as people page through them
 //! - [`problem`], `extract`, `etag`, `cors`: what answers and questions have in common
 //! - [`site`]: the parts of the process that the site reads and changes
 //! - [`settings`], [`counters`]
@@ -41,6 +42,7 @@ mod pages;
 mod person;
 pub mod problem;
 pub mod pulse;
+pub mod ranking;
 pub mod rate;
 pub mod server;
 pub mod settings;

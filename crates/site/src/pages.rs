@@ -98,7 +98,12 @@ async fn show_metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Resu
             return Err(Problem::forbidden(Scope::Read.as_str()));
         }
     }
-    let page = site.parts.metrics.render_with(&[&*site.counters, &site.callers, &site.settings.limits]);
+    let page = site.parts.metrics.render_with(&[
+        &*site.counters,
+        &site.callers,
+        &site.rankings,
+        &site.settings.limits,
+    ]);
     Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], page).into_response())
 }
 

@@ -13,13 +13,14 @@ use ledger::{HitAndRunPolicy, Ledger};
 use people::People;
 use tokio::sync::watch;
 use tracker::Tracker;
-use views::Activity;
+use views::{Activity, Indexes};
 
 use crate::caller::Callers;
 use crate::counters::SiteCounters;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::pulse::Pulse;
+use crate::ranking::{Rankings, Source};
 use crate::settings::SiteSettings;
 
 /// The parts of the process that the site reads and changes.
@@ -53,6 +54,8 @@ pub struct Parts {
     pub gateway: Option<Arc<Gateway>>,
     /// The swarms, if this process has them.
     pub tracker: Option<Arc<Tracker>>,
+    /// How many are on each torrent, for a process without swarms, if there is a Redis layout.
+    pub indexes: Option<Indexes>,
     /// How everything is.
     pub health: Arc<Health>,
     /// What the metrics page shows.
@@ -82,6 +85,8 @@ pub struct Site {
     pub counters: Arc<SiteCounters>,
     /// How much each caller may ask.
     pub callers: Callers,
+    /// Torrents by how many are on them.
+    pub rankings: Rankings,
     /// Verify calls so far, of which some are recorded.
     pub(crate) verify_calls: AtomicU64,
     /// How many changes are under way, also those whose callers have gone.
@@ -108,11 +113,13 @@ impl Site {
     /// A site that shows these parts.
     pub fn new(parts: Parts, settings: SiteSettings, counters: Arc<SiteCounters>) -> Arc<Site> {
         let callers = Callers::new(&settings.limits);
+        let source = Source::of(Arc::clone(&parts.gate), parts.tracker.clone(), parts.indexes.clone());
         Arc::new(Site {
             parts,
             settings,
             counters,
             callers,
+            rankings: Rankings::new(source),
             verify_calls: AtomicU64::new(0),
             changes: watch::Sender::new(0),
         })

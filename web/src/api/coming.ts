@@ -20,7 +20,7 @@ export interface PageOf<T> {
 
 /** How one view of the journal is. */
 export interface ViewPulse {
-  view: string | null;
+  view: string;
   group: string;
   lag: number;
   behind_s: number;
@@ -42,17 +42,17 @@ export interface Alert {
 export interface Overview {
   at_ms: number;
   version: string;
-  node: string | number;
+  node: string;
   started_at: number;
-  people: Schema<"PresenceCount"> | null;
-  gateway: {
+  people?: Schema<"PresenceCount"> | null;
+  gateway?: {
     connects_per_s: number;
     disconnects_per_s: number;
     disconnects: { cause: string; count: number }[];
-    heartbeat_delay_ms: { p50: number; p99: number } | null;
+    heartbeat_delay_ms?: { p50: number; p99: number } | null;
     webhooks_waiting?: number | null;
   } | null;
-  tracker: {
+  tracker?: {
     torrents_active: number;
     peers: number;
     seeders: number;
@@ -65,7 +65,7 @@ export interface Overview {
     upload_bytes_per_s: number;
     download_bytes_per_s: number;
   } | null;
-  journal: {
+  journal?: {
     entries: number;
     too_long: boolean;
     appended: number;
@@ -82,14 +82,14 @@ export interface Overview {
 /** A moment of the last hour. */
 export interface HistoryPoint {
   at: number;
-  online: number;
-  seeders: number;
-  leechers: number;
-  announces_per_s: number;
-  upload_bytes_per_s: number;
-  download_bytes_per_s: number;
-  connects_per_s: number;
-  disconnects_per_s: number;
+  online?: number | null;
+  seeders?: number | null;
+  leechers?: number | null;
+  announces_per_s?: number | null;
+  upload_bytes_per_s?: number | null;
+  download_bytes_per_s?: number | null;
+  connects_per_s?: number | null;
+  disconnects_per_s?: number | null;
   lag: Record<string, number>;
 }
 
@@ -115,7 +115,7 @@ export interface OnlinePerson {
   id: number;
   status: string;
   text?: string | null;
-  since: number;
+  since?: number | null;
   seeding: number;
   leeching: number;
   devices: { platform: string; state: string; status: string }[];
@@ -163,7 +163,72 @@ export interface AuditVerdict {
   reason?: string | null;
 }
 
+/** What a user moved of a torrent, as the torrent's page lists it. */
+export interface TorrentAccount {
+  user: number;
+  figures: Schema<"Figures">;
+  left?: string | null;
+  client: string;
+  seeding: boolean;
+  leeching: boolean;
+  completed_at?: number | null;
+}
+
+/** An announce, as the journal has it. */
+export interface Entry {
+  id: string;
+  at: number;
+  torrent?: number | null;
+  infohash: string;
+  name?: string | null;
+  peer_id: string;
+  client: string;
+  event: string;
+  cause?: string;
+  uploaded_delta: string;
+  downloaded_delta: string;
+  credited_uploaded?: string | null;
+  credited_downloaded?: string | null;
+  left?: string | null;
+  elapsed_s?: number | null;
+  ip?: string | null;
+}
+
+/** Announces of a user, and how far the search for them went. */
+export interface EntryPage extends PageOf<Entry> {
+  since?: number | null;
+  scanned: number;
+  complete: boolean;
+}
+
+/** A torrent that a member is on. */
+export interface MyTorrent {
+  torrent?: number | null;
+  name?: string | null;
+  infohash: string;
+  last_announce: number;
+  left?: string | null;
+  total_bytes?: string | null;
+}
+
+/** A member, as they see themselves. */
+export interface Me {
+  id: number;
+  presence: Schema<"Person">;
+  sessions: Schema<"Session">[];
+  figures: Schema<"Figures"> | null;
+  ratio: number | null;
+  seeding: { count: number; items: MyTorrent[] };
+  leeching: { count: number; items: MyTorrent[] };
+  hit_and_runs: number;
+  friends: number;
+}
+
 interface Coming {
+  "/api/v1/torrents/{id}/accounts": Get<PageOf<TorrentAccount>, Cursor, { id: string }>;
+  "/api/v1/users/{id}/entries": Get<EntryPage, Cursor & { torrent?: string }, { id: number }>;
+  "/api/v1/users/{id}/risks": Get<PageOf<Schema<"Risk">>, Cursor, { id: number }>;
+  "/api/v1/me": Get<Me>;
   "/session": {
     get: { responses: Json<SessionShown> };
     post: { requestBody: { content: { "application/json": { key: string } } }; responses: Json<SessionShown> };

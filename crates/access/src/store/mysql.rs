@@ -7,8 +7,9 @@ use std::ops::DerefMut;
 use async_trait::async_trait;
 use domain::{InfoHash, Passkey};
 use sqlx::mysql::{MySqlConnection, MySqlRow};
-use sqlx::{MySql, QueryBuilder};
+use sqlx::{AssertSqlSafe, MySql, QueryBuilder};
 
+use super::catalogue::{Asked, Dialect, Selection, Value};
 use super::rows::{Columns, read_banned_ports, read_client, read_torrent, read_user, readable, sql_integer};
 use super::tables::{Page, Read, Tables, Transaction};
 use super::users::Keyed;
@@ -170,6 +171,30 @@ where
 
     async fn count_torrents(&mut self) -> Result<i64, sqlx::Error> {
         sqlx::query_scalar("SELECT count(*) FROM torrents").fetch_one(&mut *self.0).await
+    }
+
+    async fn selected_torrents(&mut self, selection: &Selection) -> Result<Vec<Read<Torrent>>, sqlx::Error> {
+        let Asked { sql, values } = selection.asked(Dialect::MySql);
+        let mut query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
+        for value in values {
+            query = match value {
+                Value::Number(number) => query.bind(number),
+                Value::Text(text) => query.bind(text),
+            };
+        }
+        Ok(query.fetch_all(&mut *self.0).await?.iter().map(read_torrent).collect())
+    }
+
+    async fn selected_numbers(&mut self, selection: &Selection) -> Result<Vec<i64>, sqlx::Error> {
+        let Asked { sql, values } = selection.asked(Dialect::MySql);
+        let mut query = sqlx::query_scalar(AssertSqlSafe(sql)).persistent(false);
+        for value in values {
+            query = match value {
+                Value::Number(number) => query.bind(number),
+                Value::Text(text) => query.bind(text),
+            };
+        }
+        query.fetch_all(&mut *self.0).await
     }
 
     async fn insert_torrent(&mut self, torrent: &NewTorrent) -> Result<Read<Torrent>, sqlx::Error> {

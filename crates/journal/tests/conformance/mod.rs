@@ -20,6 +20,7 @@ pub mod model;
 pub mod moving;
 pub mod random;
 pub mod reading;
+pub mod searching;
 pub mod taking_over;
 pub mod trimming;
 
@@ -112,6 +113,16 @@ macro_rules! conformance_suite {
                 j7_figures_of_a_lane_whose_letters_were_deleted,
                 a_tail_says_whether_anything_is_missing,
                 a_tail_of_a_journal_that_lost_its_newest_is_not_whole,
+            ]
+        );
+        conformance_duties!(
+            $fixture,
+            searching,
+            [
+                a_search_finds_every_entry_of_a_user_once_newest_first,
+                a_search_looks_at_no_more_than_it_may,
+                a_search_goes_on_while_entries_come_and_go,
+                a_search_keeps_to_its_lane_and_to_what_was_asked,
             ]
         );
         conformance_duties!(

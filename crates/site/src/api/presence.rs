@@ -12,7 +12,7 @@
 
 mod heartbeat;
 mod onlookers;
-mod shown;
+pub(super) mod shown;
 
 use std::sync::Arc;
 

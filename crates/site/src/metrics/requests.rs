@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use super::{Page, Source};
 use crate::caller::Callers;
 use crate::counters::SiteCounters;
+use crate::ranking::Rankings;
 use crate::settings::SiteLimits;
 
 impl Source for SiteCounters {
@@ -50,9 +51,24 @@ impl Source for SiteCounters {
                 &self.forbidden,
             ),
             ("rollcall_site_timeouts_total", "Requests to the site that took too long.", &self.timeouts),
+            (
+                "rollcall_site_searches_cut_total",
+                "Searches that found more torrents than are put in order by how many are on them.",
+                &self.searches_cut,
+            ),
         ] {
             page.counter(name, help).is(counter.get());
         }
+    }
+}
+
+impl Source for Rankings {
+    fn encode(&self, page: &mut Page) {
+        page.counter(
+            "rollcall_site_ranking_places_late_total",
+            "Pages of swarms that were asked for when the ranking they belong to was no longer kept.",
+        )
+        .is(self.late.get());
     }
 }
 

@@ -4,9 +4,11 @@ import { startClock } from "../../clock";
 import "../../styles/index.css";
 import "../../theme";
 import { Confirm, Toasts } from "../../ui";
+import { startIdentity } from "./identity";
 import MemberPage from "./index";
 
 startClock();
+startIdentity();
 const root = document.getElementById("app");
 if (root) {
   render(

@@ -16,7 +16,7 @@ use utoipa::{PartialSchema, ToSchema};
 /// A person, as others see them.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Person)]
-pub(super) struct PersonShown {
+pub(crate) struct PersonShown {
     /// Their number, as a text.
     #[schema(example = "7")]
     id: String,
@@ -57,7 +57,7 @@ struct DeviceShown {
 }
 
 impl PersonShown {
-    pub(super) fn of(view: &View) -> PersonShown {
+    pub(crate) fn of(view: &View) -> PersonShown {
         let device = |device: &DeviceView| DeviceShown {
             id: device.id.to_string(),
             platform: device.platform.name(),
@@ -81,7 +81,7 @@ impl PersonShown {
 /// A session of a person, for keys with `admin`.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Session)]
-pub(super) struct SessionShown {
+pub(crate) struct SessionShown {
     /// The device.
     device: String,
     /// phone, computer or web.
@@ -139,7 +139,7 @@ impl ElsewhereShown {
 }
 
 impl SessionShown {
-    pub(super) fn of(session: &SessionView, node: Option<String>) -> SessionShown {
+    pub(crate) fn of(session: &SessionView, node: Option<String>) -> SessionShown {
         SessionShown {
             device: session.device.to_string(),
             platform: session.platform.name(),
