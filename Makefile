@@ -18,7 +18,7 @@ GATEWAYS_S ?= 300
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test chaos load gateways lint bench fuzz deb toolchain compiler
+.PHONY: help run demo test chaos load gateways lint bench fuzz deb toolchain compiler
 
 help: ## list what can be made
 	@echo "make TARGET"
@@ -27,6 +27,10 @@ help: ## list what can be made
 run: compiler ## build for speed and start the server (DATA=./data, ARGS="--config FILE")
 	cargo build --release --package rollcall
 	./target/release/rollcall serve --data "$(DATA)" $(ARGS)
+
+demo: compiler ## build for speed and start a server with a living world in it (ARGS="--people 200 --pace 2")
+	cargo build --release --package rollcall
+	./target/release/rollcall demo $(ARGS)
 
 test: toolchain ## install what the tests need, then check format and lints and run every test
 	./scripts/install-test-needs.sh
