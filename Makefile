@@ -18,7 +18,7 @@ GATEWAYS_S ?= 300
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run web test chaos load gateways lint bench fuzz deb toolchain compiler
+.PHONY: help run demo web test chaos load gateways lint bench fuzz deb toolchain compiler
 
 help: ## list what can be made
 	@echo "make TARGET"
@@ -28,6 +28,11 @@ run: compiler ## build for speed and start the server (DATA=./data, ARGS="--conf
 	./scripts/web.sh --optional
 	cargo build --release --package rollcall
 	./target/release/rollcall serve --data "$(DATA)" $(ARGS)
+
+demo: compiler ## build for speed and start a server with a living world in it (ARGS="--people 200 --pace 2")
+	./scripts/web.sh --optional
+	cargo build --release --package rollcall
+	./target/release/rollcall demo $(ARGS)
 
 web: ## build the dashboard into web/dist, if its sources have changed (needs Node)
 	./scripts/web.sh
