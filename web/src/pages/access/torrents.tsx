@@ -114,7 +114,7 @@ function Add(props: { refresh(): void }) {
 function List(props: { rows: readonly SwarmRow[]; isSearch: boolean; refresh(): void }) {
   const columns: Column<SwarmRow>[] = [
     { key: "name", title: t.torrent, render: (row) => <TorrentName row={row} />, wide: true, phone: "title" },
-    { key: "infohash", title: t.infohash, render: (row) => <Infohash value={row.torrent.infohash} /> },
+    { key: "infohash", title: t.infohash, render: (row) => <Infohash value={row.torrent.infohash} />, phone: "hide" },
     { key: "size", title: t.size, render: (row) => (row.torrent.total_bytes === "0" ? <span class="dim">–</span> : <Bytes value={row.torrent.total_bytes} />), align: "end" },
     { key: "swarm", title: t.swarm, render: (row) => <InSwarm row={row} />, align: "end" },
     { key: "state", title: all.state, render: (row) => <State row={row} /> },
