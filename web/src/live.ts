@@ -94,7 +94,10 @@ async function poll(): Promise<void> {
   try {
     const [latest, people] = await Promise.all([
       api.get("/api/v1/overview"),
-      api.get("/api/v1/presence/events", { query: { limit: 100 } }).catch(() => null),
+      // A process without a gateway knows nobody.
+      overview.value && !overview.value.gateway
+        ? null
+        : api.get("/api/v1/presence/events", { query: { limit: 100 } }).catch(() => null),
     ]);
     if (timer === undefined) return;
     overview.value = latest;

@@ -1,5 +1,5 @@
 // Where the dashboard begins.
-import { effect } from "@preact/signals";
+import { effect, untracked } from "@preact/signals";
 import { render } from "preact";
 import { App } from "./app";
 import { startClock } from "./clock";
@@ -14,8 +14,8 @@ void findSession();
 
 // Live data is for whoever is signed in: another session, another feed.
 effect(() => {
-  if (session.value) startLive();
-  else stopLive();
+  const isSignedIn = Boolean(session.value);
+  untracked(isSignedIn ? startLive : stopLive);
 });
 
 const root = document.getElementById("app");

@@ -51,8 +51,8 @@ export async function signIn(key: string): Promise<void> {
 export async function signOut(): Promise<void> {
   await request("DELETE", "/session");
   forget(KEY);
+  navigate("/sign-in", { replace: true });
   session.value = null;
-  navigate("/sign-in");
 }
 
 /** Takes up who is asking, for every request from now on. */

@@ -167,6 +167,12 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     /// Check everything the server stands on, and say how to mend what is wrong
     #[command(after_help = health::DOCTOR_HELP)]
     Doctor,
+    /// Print what the API can do, as OpenAPI 3.1: what /openapi.json of a server says
+    #[command(after_help = "\
+Examples:
+  rollcall openapi > openapi.json
+  rollcall openapi --json | jq '.paths | keys'")]
+    Openapi,
     /// Ask the running server whether it is alive
     #[command(after_help = health::PING_HELP)]
     Ping,

@@ -11,6 +11,7 @@ pub mod journal;
 pub mod key;
 pub mod letters;
 pub mod multiplier;
+mod openapi;
 pub mod passkey;
 pub mod ping;
 pub mod port;
@@ -78,6 +79,10 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         config::print(Output::new(cli.global.json))?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let Command::Openapi = cli.command {
+        openapi::run(Output::new(cli.global.json))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if let Command::Doctor = cli.command {
         return doctor::run(cli.global).await;
     }
@@ -106,8 +111,8 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Config(_) => config::check(&desk)?,
         Command::Ping => return ping::run(&desk),
         Command::Sandbox(args) => sandbox::run(&desk, args).await?,
-        Command::Doctor | Command::Demo(_) => {
-            unreachable!("it was run above, since it works without the operator's settings, too")
+        Command::Openapi | Command::Doctor | Command::Demo(_) => {
+            unreachable!("these were run above, since they work without the operator's settings, too")
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use access::audit::{Audit, Record, Subject};
 use access::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing, NewKey};
-use access::{FollowCounters, Gate, Passkeys, Store};
+use access::{FollowCounters, Gate, Passkeys, Sessions, Store};
 use anyhow::Context;
 use domain::Passkey;
 use gateway::Gateway;
@@ -83,6 +83,9 @@ impl OpenSite {
         let ring = Arc::new(ring);
         let followed = Arc::clone(&ring);
         engine.add_until_stopped(|stopped| async move { followed.follow(end_of(stopped)).await });
+        let sessions = Arc::new(Sessions::on(lent.store));
+        let swept = Arc::clone(&sessions);
+        engine.add_until_stopped(|stopped| swept.keep_swept(system_clock(), end_of(stopped)));
         let kept = audit.clone();
         engine.add_until_stopped(|stopped| kept.keep_synced(end_of(stopped)));
         let ledger = ledger_of(&lent, engine).await?;
@@ -107,6 +110,7 @@ impl OpenSite {
         let redis = whitelist.redis.map(|redis| ("whitelist", redis));
         let mut metrics = metrics_of(&lent, engine, redis);
         metrics.add(audit.clone());
+        metrics.add(Arc::clone(&sessions));
         let of_tracker = lent.certificate.iter().map(|shown| ("tracker", Arc::clone(shown)));
         let of_site = unbound.certificate().map(|shown| ("site", Arc::clone(shown)));
         metrics.add(CertificateFigures(of_tracker.chain(of_site).collect()));
@@ -140,6 +144,7 @@ impl OpenSite {
             gate: Arc::clone(lent.gate),
             passkeys,
             keys: ring,
+            sessions,
             audit: Arc::new(audit),
             journal: Arc::clone(engine.journal()),
             views: view_groups(lent.config),

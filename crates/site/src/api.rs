@@ -20,6 +20,7 @@ mod clients;
 mod figures;
 mod friends;
 mod journal;
+mod keys;
 mod letters;
 mod me;
 mod multipliers;
@@ -70,6 +71,7 @@ pub(crate) fn changeable() -> Routes {
         letters::changeable(),
         presence::changeable(),
         audit::routes(),
+        keys::routes(),
     ]
     .into_iter()
     .fold(Routes::new(), Routes::merge)
@@ -181,6 +183,9 @@ impl From<AccessError> for Problem {
             AccessError::UnknownUser(_) => Problem::not_found("unknown_user", error.to_string()),
             AccessError::UnknownTorrent(_) => Problem::not_found("unknown_torrent", error.to_string()),
             AccessError::UnknownClient(_) => Problem::not_found("unknown_client", error.to_string()),
+            AccessError::UnknownKey(_) => Problem::not_found("unknown_key", error.to_string()),
+            AccessError::KeyName | AccessError::KeyWithoutScope => Problem::bad_request(error.to_string()),
+            AccessError::TooManyKeys(_) => Problem::conflict("too_many_keys", error.to_string()),
             AccessError::PortsNotBanned(_) => Problem::not_found("not_banned", error.to_string()),
             AccessError::NoNextId
             | AccessError::UserIdTaken(_)

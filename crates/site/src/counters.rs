@@ -22,6 +22,14 @@ pub struct SiteCounters {
     pub unauthorized: Counter,
     /// Requests with a key that may not do what was asked.
     pub forbidden: Counter,
+    /// Changes of somebody who is signed in that none of our pages sent.
+    pub csrf_refused: Counter,
+    /// Sign-ins.
+    pub sign_ins: Counter,
+    /// Sign-ins that were refused, by reason: a wrong key, too many of those, a key that may not read, another site's page.
+    pub sign_ins_refused: Refused,
+    /// Sign-outs.
+    pub sign_outs: Counter,
     /// Verify calls answered with valid.
     pub verified_valid: Counter,
     /// Verify calls answered with invalid.

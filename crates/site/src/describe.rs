@@ -7,14 +7,19 @@ use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use serde_json::{Value as Json, json};
 use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::app::Routes;
+use crate::session::cookie;
 use crate::site::Site;
 
 mod page;
+
+/// How the description names the session of somebody who is signed in.
+const SESSION: &str = "session";
 
 /// What stands before the routes.
 #[derive(OpenApi)]
@@ -22,7 +27,8 @@ mod page;
     info(
         title = "Rollcall",
         description = "Who is here right now, and what did they move?\n\n\
-            Send a key as `X-API-Key`, or as `Authorization: Bearer`. `rollcall key create` makes one; its scopes are \
+            Send a key as `X-API-Key`, or as `Authorization: Bearer`; the dashboard exchanges one for a cookie (`POST \
+            /session`), and then sends `X-CSRF-Token` with every change. `rollcall key create` makes one; its scopes are \
             `verify` (ask whether a passkey may announce), `read` (see everything but addresses, passkeys, what people \
             hide and the audit trail) and `admin` (everything). Heartbeats and `/api/v1/me` take a token of the person \
             instead, as connections do.\n\n\
@@ -44,10 +50,12 @@ mod page;
         (name = "journal", description = "The log of every announce: how far its views are, and what they could not take"),
         (name = "risks", description = "Announces that claim more than can be believed"),
         (name = "audit", description = "Who changed what"),
+        (name = "keys", description = "Who may use the API"),
+        (name = "session", description = "Signing in to the dashboard"),
         (name = "health", description = "How the server is"),
     )
 )]
-struct Description;
+struct Beginning;
 
 /// How keys are sent.
 struct Schemes;
@@ -64,19 +72,57 @@ impl Modify for Schemes {
             .bearer_format("JWT")
             .description(Some("A token that the site made for its member: sub is the user's number."))
             .build();
+        let cookie = ApiKeyValue::with_description(
+            cookie::NAME,
+            "What POST /session sets. Changes need X-CSRF-Token besides it.",
+        );
+        components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
         components.add_security_scheme("person", SecurityScheme::Http(person));
     }
 }
 
 /// A description without routes yet.
 pub(crate) fn document() -> Routes {
-    Routes::with_openapi(Description::openapi())
+    Routes::with_openapi(Beginning::openapi())
+}
+
+/// What the site can do, whole.
+#[derive(Debug)]
+pub struct Description {
+    json: Json,
+    html: String,
+}
+
+impl Description {
+    /// Of routes that each say what key they take.
+    pub(crate) fn of(document: Document) -> Description {
+        let html = page::render(&document);
+        let mut json = serde_json::to_value(&document).unwrap_or_default();
+        let paths = json["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut());
+        for operation in paths.filter_map(Json::as_object_mut).flat_map(|path| path.values_mut()) {
+            allow_session(operation);
+        }
+        Description { json, html }
+    }
+
+    /// As OpenAPI has it.
+    pub fn to_json(&self) -> &Json {
+        &self.json
+    }
+}
+
+/// Whatever takes a key takes the session of one as well.
+fn allow_session(operation: &mut Json) {
+    let Some(ways) = operation.get_mut("security").and_then(Json::as_array_mut) else { return };
+    if let Some(scopes) = ways.iter().find_map(|way| way.get("api_key")).cloned() {
+        ways.push(json!({ SESSION: scopes }));
+    }
 }
 
 /// The two pages that show it. They are made once: what they say does not change while the server runs.
-pub(crate) fn routes(document: &Document) -> Router<Arc<Site>> {
-    let json = document.to_json().unwrap_or_default();
-    let html = page::render(document);
+pub(crate) fn routes(description: &Description) -> Router<Arc<Site>> {
+    let json = description.json.to_string();
+    let html = description.html.clone();
     let describe = move || async move {
         ([(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "public, max-age=300")], json).into_response()
     };

@@ -5,6 +5,7 @@
 //! - [`server`]: listens, gives each connection to the application, drains
 //! - [`app`]: every route with what its callers need, and what happens around each of them
 //! - [`caller`], [`rate`]: who asks, what their key may do, and how much
+//! - [`session`]: operators who sign in with a key
 //! - `person`: a person who asks for themselves, with a token
 //! - `verify`: `GET /passkey/verify` (W3)
 //! - `upgrade`: `GET /connection/websocket`, where connections of the gateway begin
@@ -26,14 +27,14 @@
 //!
 //! # Deliberately absent
 //!
-//! Sessions and cookies; HTTP/2, which a proxy in front can speak; anything on the announce path.
+//! Passwords: a key signs in; HTTP/2, which a proxy in front can speak; anything on the announce path.
 
 mod api;
 pub mod app;
 pub mod caller;
 mod cors;
 pub mod counters;
-mod describe;
+pub mod describe;
 mod etag;
 mod extract;
 pub mod health;
@@ -45,6 +46,7 @@ pub mod pulse;
 pub mod ranking;
 pub mod rate;
 pub mod server;
+pub mod session;
 pub mod settings;
 pub mod site;
 mod upgrade;

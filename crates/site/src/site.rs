@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use access::audit::Audit;
+use access::audit::{Audit, Verdict};
 use access::keys::KeyRing;
-use access::{Gate, Passkeys, Store};
+use access::{Gate, Passkeys, Sessions, Store};
 use domain::clock::Clock;
 use gateway::Gateway;
 use journal::Journal;
@@ -38,6 +38,8 @@ pub struct Parts {
     pub passkeys: Passkeys,
     /// Who may use the API.
     pub keys: Arc<KeyRing>,
+    /// Who is signed in to the dashboard.
+    pub sessions: Arc<Sessions>,
     /// Where changes are recorded.
     pub audit: Arc<Audit>,
     /// The log of every announce.
@@ -89,6 +91,8 @@ pub struct Site {
     pub rankings: Rankings,
     /// Verify calls so far, of which some are recorded.
     pub(crate) verify_calls: AtomicU64,
+    /// The audit trail as it was verified last, and when; whoever asks while that goes on waits for the same answer.
+    pub(crate) verified: tokio::sync::Mutex<Option<(u64, Verdict)>>,
     /// How many changes are under way, also those whose callers have gone.
     changes: watch::Sender<usize>,
 }
@@ -121,6 +125,7 @@ impl Site {
             callers,
             rankings: Rankings::new(source),
             verify_calls: AtomicU64::new(0),
+            verified: tokio::sync::Mutex::default(),
             changes: watch::Sender::new(0),
         })
     }

@@ -20,7 +20,7 @@ export interface PageOf<T> {
 
 /** How one view of the journal is. */
 export interface ViewPulse {
-  view: string | null;
+  view: string;
   group: string;
   lag: number;
   behind_s: number;
@@ -42,17 +42,17 @@ export interface Alert {
 export interface Overview {
   at_ms: number;
   version: string;
-  node: string | number;
+  node: string;
   started_at: number;
-  people: Schema<"PresenceCount"> | null;
-  gateway: {
+  people?: Schema<"PresenceCount"> | null;
+  gateway?: {
     connects_per_s: number;
     disconnects_per_s: number;
     disconnects: { cause: string; count: number }[];
-    heartbeat_delay_ms: { p50: number; p99: number } | null;
+    heartbeat_delay_ms?: { p50: number; p99: number } | null;
     webhooks_waiting?: number | null;
   } | null;
-  tracker: {
+  tracker?: {
     torrents_active: number;
     peers: number;
     seeders: number;
@@ -65,7 +65,7 @@ export interface Overview {
     upload_bytes_per_s: number;
     download_bytes_per_s: number;
   } | null;
-  journal: {
+  journal?: {
     entries: number;
     too_long: boolean;
     appended: number;
@@ -82,14 +82,14 @@ export interface Overview {
 /** A moment of the last hour. */
 export interface HistoryPoint {
   at: number;
-  online: number;
-  seeders: number;
-  leechers: number;
-  announces_per_s: number;
-  upload_bytes_per_s: number;
-  download_bytes_per_s: number;
-  connects_per_s: number;
-  disconnects_per_s: number;
+  online?: number | null;
+  seeders?: number | null;
+  leechers?: number | null;
+  announces_per_s?: number | null;
+  upload_bytes_per_s?: number | null;
+  download_bytes_per_s?: number | null;
+  connects_per_s?: number | null;
+  disconnects_per_s?: number | null;
   lag: Record<string, number>;
 }
 
@@ -115,7 +115,7 @@ export interface OnlinePerson {
   id: number;
   status: string;
   text?: string | null;
-  since: number;
+  since?: number | null;
   seeding: number;
   leeching: number;
   devices: { platform: string; state: string; status: string }[];

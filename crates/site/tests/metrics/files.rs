@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use access::{Audit, AuditSettings, AuditSync, Strangers};
+use access::{Audit, AuditSettings, AuditSync, Sessions, Store, Strangers};
 use domain::clock::SystemClock;
 use domain::{InfoHash, Passkey, TorrentId, UserId};
 use gateway::{GatewayCounters, OnlineCount};
@@ -87,7 +87,9 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
         gateway: Arc::default(),
         since_contact_s: Arc::new(|| 0),
     };
-    let more: [&dyn Source; 12] = [
+    let database = format!("sqlite:{}", scene.folder.path().join("sessions.db").display());
+    let store = Store::open(&database).await.unwrap();
+    let more: [&dyn Source; 13] = [
         &gateways,
         &mirror,
         &some_site_keys(),
@@ -95,7 +97,13 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
         &*strangers,
         &CertificateFigures(vec![("site", a_certificate(scene.folder.path()))]),
         &SiteCounters::default(),
-        &Callers { by_key: RateLimit::new(1), by_address: RateLimit::new(1), by_person: RateLimit::new(1) },
+        &Callers {
+            by_key: RateLimit::new(1),
+            by_address: RateLimit::new(1),
+            by_person: RateLimit::new(1),
+            wrong_keys: RateLimit::per_minute(1),
+        },
+        &Sessions::on(&store),
         &some_limits(),
         &Allocator,
         &GatewayCounters::default(),

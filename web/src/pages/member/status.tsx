@@ -20,18 +20,27 @@ export function StatusCard() {
   const [status, setStatus] = useState<Declared>("online");
   const [text, setText] = useState("");
   const [length, setLength] = useState<Length>("cleared");
+  const [isTouched, setTouched] = useState(false);
   const isConnected = connectionState.value === "connected";
 
-  // What another device has declared since is what is here, too.
+  // What another device has declared since is what is here, too; but nothing is taken from under somebody's fingers.
   useEffect(() => {
+    if (isTouched) return;
     setText(mine?.text ?? "");
     const declared = STATUSES.find((one) => one === mine?.status);
     if (declared) setStatus(declared);
-  }, [mine?.text, mine?.status]);
+  }, [mine?.text, mine?.status, isTouched]);
 
   const save = async () => {
     const seconds = LENGTHS[length];
-    await attempt(() => declare(status, text.trim(), seconds === null ? null : nowS.value + seconds));
+    if (await attempt(() => declare(status, text.trim(), seconds === null ? null : nowS.value + seconds))) setTouched(false);
+  };
+  const clear = async () => {
+    if (await attempt(undeclare)) setTouched(false);
+  };
+  const touch = (change: () => void) => {
+    setTouched(true);
+    change();
   };
   return (
     <Card title={t.status}>
@@ -56,7 +65,7 @@ export function StatusCard() {
           <legend class="visually-hidden">{t.choose}</legend>
           {STATUSES.map((one) => (
             <label key={one} class="choice">
-              <input type="radio" name="status" value={one} checked={status === one} onChange={() => setStatus(one)} />
+              <input type="radio" name="status" value={one} checked={status === one} onChange={() => touch(() => setStatus(one))} />
               <span>
                 <StatusDot status={one} />
               </span>
@@ -64,11 +73,11 @@ export function StatusCard() {
           ))}
         </fieldset>
         <div class="member-words">
-          <TextField label={t.text} value={text} onInput={setText} placeholder={t.textHint} maxLength={TEXT_CHARACTERS_MAX} />
+          <TextField label={t.text} value={text} onInput={(typed) => touch(() => setText(typed))} placeholder={t.textHint} maxLength={TEXT_CHARACTERS_MAX} />
           <Select label={t.until} value={length} options={lengthOptions()} onChange={(chosen: Length) => setLength(chosen)} />
         </div>
         <div class="member-buttons">
-          <Button onClick={() => attempt(undeclare)} disabled={!isConnected}>
+          <Button onClick={clear} disabled={!isConnected}>
             {t.clear}
           </Button>
           <Button type="submit" tone="primary" disabled={!isConnected}>

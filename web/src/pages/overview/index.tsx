@@ -42,7 +42,7 @@ function Lead(props: { now: Overview }) {
   const { node, version, started_at } = props.now;
   return (
     <>
-      {t.lead(String(node), version)} <Duration s={Math.max(0, nowS.value - started_at)} />
+      {t.lead(node, version)} <Duration s={Math.max(0, nowS.value - started_at)} />
     </>
   );
 }

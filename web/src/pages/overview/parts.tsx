@@ -36,7 +36,7 @@ export function Journal(props: { journal: Overview["journal"] }) {
         rowKey={(view) => view.group}
         empty={<Empty title={t.noViews} />}
         columns={[
-          { key: "view", title: t.view, phone: "title", render: (view) => <Name text={view.view ?? view.group} /> },
+          { key: "view", title: t.view, phone: "title", render: (view) => <Name text={view.view} /> },
           { key: "lag", title: t.lagColumn, align: "end", render: (view) => <Count value={view.lag} /> },
           { key: "behind", title: t.behindColumn, align: "end", render: (view) => <Duration s={view.behind_s} /> },
           { key: "rate", title: t.rate, align: "end", render: (view) => <Rate value={view.rate_per_s} /> },

@@ -22,9 +22,9 @@ export function Plots(props: { now: Overview }) {
 function Charts(props: { points: readonly HistoryPoint[]; now: Overview }) {
   const { points, now } = props;
   const times = useMemo(() => points.map((point) => point.at), [points]);
-  const line = (label: string, of: (point: HistoryPoint) => number | null, more: Partial<Series> = {}): Series => ({
+  const line = (label: string, of: (point: HistoryPoint) => number | null | undefined, more: Partial<Series> = {}): Series => ({
     label,
-    values: points.map(of),
+    values: points.map((point) => of(point) ?? null),
     ...more,
   });
   const views = [...new Set(points.flatMap((point) => Object.keys(point.lag)))].sort();
@@ -62,15 +62,15 @@ export function withNow(points: readonly HistoryPoint[], now: Overview): History
     ...before,
     {
       at,
-      online: now.people?.online ?? 0,
-      seeders: now.tracker?.seeders ?? 0,
-      leechers: now.tracker?.leechers ?? 0,
-      announces_per_s: now.tracker?.announces_per_s ?? 0,
-      upload_bytes_per_s: now.tracker?.upload_bytes_per_s ?? 0,
-      download_bytes_per_s: now.tracker?.download_bytes_per_s ?? 0,
-      connects_per_s: now.gateway?.connects_per_s ?? 0,
-      disconnects_per_s: now.gateway?.disconnects_per_s ?? 0,
-      lag: Object.fromEntries((now.journal?.views ?? []).map((view) => [view.view ?? view.group, view.lag])),
+      online: now.people?.online ?? null,
+      seeders: now.tracker?.seeders ?? null,
+      leechers: now.tracker?.leechers ?? null,
+      announces_per_s: now.tracker?.announces_per_s ?? null,
+      upload_bytes_per_s: now.tracker?.upload_bytes_per_s ?? null,
+      download_bytes_per_s: now.tracker?.download_bytes_per_s ?? null,
+      connects_per_s: now.gateway?.connects_per_s ?? null,
+      disconnects_per_s: now.gateway?.disconnects_per_s ?? null,
+      lag: Object.fromEntries((now.journal?.views ?? []).map((view) => [view.view, view.lag])),
     },
   ];
 }

@@ -106,7 +106,7 @@ export default function SignInPage(props: PageProps) {
           </Button>
         </form>
         <p class="sign-in-hint dim">
-          {t.noKey} <code>rollcall key create --scope admin</code>
+          {t.noKey} <code>rollcall key create --name me --scope admin</code>
         </p>
       </div>
       <Choices />

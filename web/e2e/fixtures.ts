@@ -1,0 +1,109 @@
+// What every test has: a server with something in it, and a page that is watched. Whatever a test is about, it fails when
+// its page reports an error, asks another host for anything, or opens a box of the browser (which only injected script does).
+import { test as base, expect, type BrowserContext, type ConsoleMessage, type Page } from "@playwright/test";
+import { fill } from "./fill";
+import { Server } from "./server";
+
+export { expect };
+
+/** Watches everything that the pages of a browser context do. */
+export class Watch {
+  private readonly seen: string[] = [];
+  private readonly allowed: RegExp[] = [];
+
+  constructor(context: BrowserContext) {
+    context.on("console", (message) => this.onConsole(message));
+    context.on("weberror", (error) => this.seen.push(`an error nobody caught: ${error.error().stack ?? error.error().message}`));
+    context.on("request", (request) => this.onRequest(request.url()));
+    context.on("page", (page) => {
+      page.on("websocket", (socket) => this.onRequest(socket.url()));
+      page.on("dialog", (dialog) => {
+        this.seen.push(`a ${dialog.type()} box: ${dialog.message()}`);
+        void dialog.dismiss();
+      });
+    });
+  }
+
+  /** Lets errors pass in which this is: for tests that bring them about. */
+  allow(pattern: RegExp): void {
+    this.allowed.push(pattern);
+  }
+
+  /** What should not have happened. */
+  get faults(): string[] {
+    return this.seen.filter((fault) => !this.allowed.some((pattern) => pattern.test(fault)));
+  }
+
+  private onConsole(message: ConsoleMessage): void {
+    if (message.type() === "error" || message.type() === "warning") {
+      this.seen.push(`console ${message.type()}: ${message.text()} (${message.location().url})`);
+    }
+  }
+
+  private onRequest(url: string): void {
+    const { protocol, hostname } = new URL(url);
+    const isOurs = protocol === "data:" || protocol === "blob:" || hostname === "127.0.0.1" || hostname === "localhost";
+    if (!isOurs) this.seen.push(`a request to another host: ${url}`);
+  }
+}
+
+interface TestParts {
+  watch: Watch;
+  /** Signs in by link and goes to a place. */
+  open(to: string, on?: Server, key?: string): Promise<Page>;
+  /** A server of the test's own; ended after it. */
+  ownServer(settings?: Record<string, string>): Promise<Server>;
+}
+
+export const test = base.extend<TestParts, { server: Server }>({
+  server: [
+    async ({}, use) => {
+      const server = await Server.start();
+      try {
+        await fill(server);
+        await use(server);
+      } finally {
+        await server.end();
+      }
+    },
+    { scope: "worker", timeout: 120_000 },
+  ],
+
+  watch: [
+    async ({ context }, use) => {
+      const watch = new Watch(context);
+      await use(watch);
+      expect(watch.faults, "what the pages did besides").toEqual([]);
+    },
+    { auto: true },
+  ],
+
+  open: async ({ page, server }, use) => {
+    await use(async (to, on = server, key = on.key) => {
+      await page.goto(on.signInLink(to, key));
+      await expect(page.getByRole("navigation", { name: "Pages" })).toBeAttached();
+      await expect(page).not.toHaveURL(/sign-in/);
+      return page;
+    });
+  },
+
+  ownServer: async ({}, use) => {
+    const started: Server[] = [];
+    await use(async (settings = {}) => {
+      const server = await Server.start(settings);
+      started.push(server);
+      return server;
+    });
+    for (const server of started) await server.end();
+  },
+});
+
+/** The row of a table in which this is. */
+export function row(page: Page, text: string | RegExp) {
+  return page.getByRole("row").filter({ hasText: text });
+}
+
+/** A figure by its label: the text of its value. */
+export function figure(page: Page, label: string) {
+  return page.getByRole("term").filter({ hasText: new RegExp(`^${label}$`) }).locator("xpath=following-sibling::dd[1]");
+}
