@@ -1,7 +1,6 @@
 // The tab "Torrents".
 import { useState } from "preact/hooks";
-import { api } from "../../api/client";
-import type { SwarmRow } from "../../api/coming";
+import { api, type Answer } from "../../api/client";
 import { clipped, visible } from "../../names";
 import { usePaged } from "../../resource";
 import { link } from "../../router";
@@ -11,6 +10,8 @@ import { AccessForm } from "./form";
 import { readId, readInfohash } from "./reading";
 import { t as all } from "./texts";
 import { t } from "./texts/torrents";
+
+type SwarmRow = Answer<"/api/v1/swarms", "get">["items"][number];
 
 const PAGE = 50;
 /** The list of swarms is made anew once a second: what was just changed shows in it after that. */
