@@ -18,7 +18,7 @@ export default function Presence(props: PageProps) {
   const now = overview.value;
   return (
     <Page title={t.title}>
-      {now === null ? <Loading rows={6} /> : now.people === null && now.gateway === null ? <NoGateway /> : <Here now={now} query={props.query} />}
+      {now === null ? <Loading rows={6} /> : !now.people && !now.gateway ? <NoGateway /> : <Here now={now} query={props.query} />}
     </Page>
   );
 }
