@@ -87,7 +87,7 @@ function OneTorrent(props: { user: number; torrent: number; entry: Entry | undef
   const { entry, torrent } = props;
   return (
     <p class="why-filter">
-      {t.whyOne}: <TorrentName torrent={torrent} name={entry?.name ?? null} infohash={entry?.infohash ?? null} />{" "}
+      {t.whyOne}: {entry ? <TorrentName torrent={torrent} name={entry.name ?? null} infohash={entry.infohash} /> : <a href={link(`/swarms/${torrent}`)}>{`${t.torrent} ${torrent}`}</a>}{" "}
       <a href={link(`/users/${props.user}`, { tab: "why" })}>{t.showAll}</a>
     </p>
   );
