@@ -10,15 +10,16 @@ export { expect };
 export class Watch {
   private readonly seen: string[] = [];
   private readonly allowed: RegExp[] = [];
+  private isOver = false;
 
   constructor(context: BrowserContext) {
     context.on("console", (message) => this.onConsole(message));
-    context.on("weberror", (error) => this.seen.push(`an error nobody caught: ${error.error().stack ?? error.error().message}`));
+    context.on("weberror", (error) => this.note(`an error nobody caught: ${error.error().stack ?? error.error().message}`));
     context.on("request", (request) => this.onRequest(request.url()));
     context.on("page", (page) => {
       page.on("websocket", (socket) => this.onRequest(socket.url()));
       page.on("dialog", (dialog) => {
-        this.seen.push(`a ${dialog.type()} box: ${dialog.message()}`);
+        this.note(`a ${dialog.type()} box: ${dialog.message()}`);
         void dialog.dismiss();
       });
     });
@@ -29,21 +30,30 @@ export class Watch {
     this.allowed.push(pattern);
   }
 
+  /** What happens from now on is the end of the test. */
+  stop(): void {
+    this.isOver = true;
+  }
+
   /** What should not have happened. */
   get faults(): string[] {
     return this.seen.filter((fault) => !this.allowed.some((pattern) => pattern.test(fault)));
   }
 
+  private note(fault: string): void {
+    if (!this.isOver) this.seen.push(fault);
+  }
+
   private onConsole(message: ConsoleMessage): void {
     if (message.type() === "error" || message.type() === "warning") {
-      this.seen.push(`console ${message.type()}: ${message.text()} (${message.location().url})`);
+      this.note(`console ${message.type()}: ${message.text()} (${message.location().url})`);
     }
   }
 
   private onRequest(url: string): void {
     const { protocol, hostname } = new URL(url);
     const isOurs = protocol === "data:" || protocol === "blob:" || hostname === "127.0.0.1" || hostname === "localhost";
-    if (!isOurs) this.seen.push(`a request to another host: ${url}`);
+    if (!isOurs) this.note(`a request to another host: ${url}`);
   }
 }
 
@@ -51,6 +61,8 @@ interface TestParts {
   watch: Watch;
   /** Signs in by link and goes to a place. */
   open(to: string, on?: Server, key?: string): Promise<Page>;
+  /** Does this after the test, the latest first, when nobody looks at its pages any more. */
+  atEnd(work: () => unknown): void;
   /** A server of the test's own; ended after it. */
   ownServer(settings?: Record<string, string>): Promise<Server>;
 }
@@ -87,14 +99,19 @@ export const test = base.extend<TestParts, { server: Server }>({
     });
   },
 
-  ownServer: async ({}, use) => {
-    const started: Server[] = [];
+  atEnd: async ({ watch }, use) => {
+    const works: (() => unknown)[] = [];
+    await use((work) => void works.push(work));
+    watch.stop();
+    for (const work of works.reverse()) await work();
+  },
+
+  ownServer: async ({ atEnd }, use) => {
     await use(async (settings = {}) => {
       const server = await Server.start(settings);
-      started.push(server);
+      atEnd(() => server.end());
       return server;
     });
-    for (const server of started) await server.end();
   },
 });
 

@@ -49,7 +49,7 @@ test("without a token, or with a wrong one, the page says what to do", async ({ 
   await expect(page.getByText(/Your sign-in has ended|The connection has ended/).first()).toBeVisible();
 });
 
-test("a site that is allowed shows it in a frame; any other is refused", async ({ page, ownServer, watch }) => {
+test("a site that is allowed shows it in a frame; any other is refused", async ({ page, ownServer, watch, atEnd }) => {
   watch.allow(/frame-ancestors|ERR_BLOCKED_BY_RESPONSE/);
   const framing = createServer((_, response) => {
     response.setHeader("content-type", "text/html");
@@ -58,26 +58,23 @@ test("a site that is allowed shows it in a frame; any other is refused", async (
   let target = "";
   await once(framing, "listening");
   const { port } = framing.address() as AddressInfo;
-  try {
-    const server = await ownServer({ "site.embed_origins": `["http://127.0.0.1:${port}"]` });
-    await server.addUser(1);
-    target = `${server.url}/me#token=${server.token(1)}`;
-    await page.goto(`http://127.0.0.1:${port}/`);
-    const frame = page.frameLocator("iframe");
-    await expect(frame.getByRole("heading", { name: "User 1" })).toBeVisible();
-    await expect(frame.getByRole("button", { name: "Set" })).toBeEnabled();
-    // The same page by another name is another site.
-    const blocked = page.waitForEvent("console", (message) => message.text().includes("frame-ancestors"));
-    await page.goto(`http://localhost:${port}/`);
-    await blocked;
-    await expect(frame.getByRole("heading", { name: "User 1" })).toHaveCount(0);
-    // The dashboard is nobody's.
-    target = server.url;
-    const alsoBlocked = page.waitForEvent("console", (message) => message.text().includes("frame-ancestors"));
-    await page.goto(`http://127.0.0.1:${port}/?again`);
-    await alsoBlocked;
-    await expect(frame.getByRole("heading")).toHaveCount(0);
-  } finally {
-    framing.close();
-  }
+  atEnd(() => framing.close());
+  const server = await ownServer({ "site.embed_origins": `["http://127.0.0.1:${port}"]` });
+  await server.addUser(1);
+  target = `${server.url}/me#token=${server.token(1)}`;
+  await page.goto(`http://127.0.0.1:${port}/`);
+  const frame = page.frameLocator("iframe");
+  await expect(frame.getByRole("heading", { name: "User 1" })).toBeVisible();
+  await expect(frame.getByRole("button", { name: "Set" })).toBeEnabled();
+  // The same page by another name is another site.
+  const blocked = page.waitForEvent("console", (message) => message.text().includes("frame-ancestors"));
+  await page.goto(`http://localhost:${port}/`);
+  await blocked;
+  await expect(frame.getByRole("heading", { name: "User 1" })).toHaveCount(0);
+  // The dashboard is nobody's.
+  target = server.url;
+  const alsoBlocked = page.waitForEvent("console", (message) => message.text().includes("frame-ancestors"));
+  await page.goto(`http://127.0.0.1:${port}/?again`);
+  await alsoBlocked;
+  await expect(frame.getByRole("heading")).toHaveCount(0);
 });
