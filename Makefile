@@ -18,16 +18,21 @@ GATEWAYS_S ?= 300
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run web test chaos load gateways lint bench fuzz deb screenshots scale toolchain compiler
+.PHONY: help run demo web test chaos load gateways lint bench fuzz deb screenshots scale toolchain compiler
 
 help: ## list what can be made
 	@echo "make TARGET"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
 
 run: compiler ## build for speed and start the server (DATA=./data, ARGS="--config FILE")
 	./scripts/web.sh --optional
 	cargo build --release --package rollcall
 	./target/release/rollcall serve --data "$(DATA)" $(ARGS)
+
+demo: compiler ## build for speed and start a server with a living world in it (ARGS="--people 200 --pace 2")
+	./scripts/web.sh --optional
+	cargo build --release --package rollcall
+	./target/release/rollcall demo $(ARGS)
 
 web: ## build the dashboard into web/dist, if its sources have changed (needs Node)
 	./scripts/web.sh

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { PresenceOccurrence } from "../src/api/coming";
 import { merged } from "../src/events";
 
-const event = (at_ms: number, user = 1): PresenceOccurrence => ({ at_ms, user, event: "joined", to: "online" });
+const event = (at_ms: number, user = 1): PresenceOccurrence => ({ at_ms, user, event: "joined", from: "offline", to: "online", cause: "connected" });
 
 describe("events from the feed and from asking", () => {
   it("become one list, newest first, nothing twice", () => {

@@ -25,7 +25,7 @@ describe("choosing letters", () => {
   });
 });
 
-const happened = (at_ms: number, event: PresenceOccurrence["event"]): PresenceOccurrence => ({ at_ms, user: 7, event });
+const happened = (at_ms: number, event: PresenceOccurrence["event"]): PresenceOccurrence => ({ at_ms, user: 7, event, from: "offline", to: "online", cause: "" });
 
 describe("what happens to people", () => {
   const events = [happened(3, "status"), happened(2, "left"), happened(1, "joined")];

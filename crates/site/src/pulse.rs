@@ -47,6 +47,7 @@ use self::history::{History, OverviewHistory};
 use self::look::Looks;
 use self::overview::{Cause, Delay, GatewayPulse, Overview, TrackerPulse};
 use self::window::{Window, quantile_ms};
+use crate::api::CountShown;
 use crate::health::Health;
 use crate::site::ViewGroup;
 
@@ -192,7 +193,7 @@ impl Pulse {
             version: sources.version.to_owned(),
             node: sources.node.clone(),
             started_at: self.started_at.0,
-            people: self.looks.people(),
+            people: self.people(),
             gateway: sources.gateway.as_ref().map(|gateway| gateway_pulse(gateway, at_s, beat)),
             tracker: sources.tracker.as_ref().map(|tracker| tracker_pulse(tracker, &beat.counted)),
             journal: self.looks.journal(),
@@ -203,6 +204,13 @@ impl Pulse {
         overview.alerts = beat.alerts.update(found, now);
         self.history.lock().note(at_s, now, counted, &overview);
         overview
+    }
+
+    /// Who is here; only at this gateway, until others have answered.
+    fn people(&self) -> Option<CountShown> {
+        let here =
+            || self.sources.gateway.as_ref().map(|gateway| CountShown::of(&gateway.hub.online_count()));
+        self.looks.people().or_else(here)
     }
 
     fn count(&self) -> Counted {

@@ -18,6 +18,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use domain::TorrentId;
+use domain::clock::Stopwatch;
 use parking_lot::Mutex;
 use swarm::SwarmCounts;
 use tracker::counters::Counter;
@@ -31,6 +32,10 @@ const KEPT_MAX: usize = 16;
 const KEPT_TORRENTS_MAX: usize = 2_000_000;
 /// How long a ranking is kept for whoever was given a place in it.
 const KEPT_MS: u64 = 5 * 60 * 1000;
+/// A ranking that took long to make is good for so many times as long, so that making them never takes all the time
+/// there is; but not for longer than a minute.
+const TIMES_AS_LONG: u64 = 5;
+const GOOD_MS_MAX: u64 = 60 * 1000;
 
 /// What torrents are ranked by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +186,8 @@ pub struct Rankings {
 
 struct Kept {
     ranking: Arc<Ranking>,
+    /// For how long it is recent enough.
+    good_ms: u64,
     /// Whether anybody was given a place in it.
     has_readers: bool,
 }
@@ -222,10 +229,10 @@ impl Rankings {
 
     fn recent(&self, now_ms: u64) -> Option<Arc<Ranking>> {
         let kept = self.kept.lock();
-        let newest = kept.last().map(|one| &one.ranking)?;
+        let newest = kept.last()?;
         // A clock that was set back is no reason to show the same for hours.
-        let is_recent = newest.made_ms.abs_diff(now_ms) < self.source.every_ms();
-        is_recent.then(|| Arc::clone(newest))
+        let is_recent = newest.ranking.made_ms.abs_diff(now_ms) < newest.good_ms;
+        is_recent.then(|| Arc::clone(&newest.ranking))
     }
 
     async fn present(&self, now_ms: u64) -> Result<Arc<Ranking>, Problem> {
@@ -237,17 +244,20 @@ impl Rankings {
         if let Some(recent) = self.recent(now_ms) {
             return Ok(recent);
         }
+        let making = Stopwatch::start();
         let (torrents, has_counts) = self.source.read().await?;
-        Ok(self.add(torrents, has_counts, now_ms))
+        let took_ms = u64::try_from(making.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let good_ms = took_ms.saturating_mul(TIMES_AS_LONG).min(GOOD_MS_MAX).max(self.source.every_ms());
+        Ok(self.add((torrents, has_counts), good_ms, now_ms))
     }
 
-    fn add(&self, torrents: Vec<Ranked>, has_counts: bool, now_ms: u64) -> Arc<Ranking> {
+    fn add(&self, (torrents, has_counts): (Vec<Ranked>, bool), good_ms: u64, now_ms: u64) -> Arc<Ranking> {
         let mut kept = self.kept.lock();
         let is_taken = |ms: u64| kept.iter().any(|one| one.ranking.made_ms == ms);
         let made_ms = (now_ms..).find(|ms| !is_taken(*ms)).unwrap_or(now_ms);
         let ranking = Arc::new(Ranking::new(made_ms, torrents, has_counts));
         kept.retain(|one| one.has_readers && one.ranking.made_ms.abs_diff(now_ms) < KEPT_MS);
-        kept.push(Kept { ranking: Arc::clone(&ranking), has_readers: false });
+        kept.push(Kept { ranking: Arc::clone(&ranking), good_ms, has_readers: false });
         let torrents_in = |kept: &[Kept]| kept.iter().map(|one| one.ranking.len()).sum::<usize>();
         while kept.len() > 1 && (kept.len() > KEPT_MAX || torrents_in(&kept) > KEPT_TORRENTS_MAX) {
             kept.remove(0);

@@ -86,6 +86,8 @@ struct Run {
     /// The last announce was not answered, so that the server may know more than we know it does.
     is_unsure: bool,
     has_to_complete: bool,
+    /// When the server wants to hear of it again.
+    heartbeat_at: Duration,
     ends_at: Duration,
     farewell: Farewell,
 }
@@ -165,10 +167,15 @@ impl Peer {
             return Err(now + self.end_run(stage));
         }
         self.count(now, stage);
-        let has_to_complete = self.run.is_some_and(|run| run.has_to_complete);
+        let (has_to_complete, is_early) = match &self.run {
+            Some(run) => (run.has_to_complete, now < run.heartbeat_at && !run.is_unsure),
+            None => (false, false),
+        };
         let event = match (has_to_complete, is_over) {
             (true, _) => AnnounceEvent::Completed,
             (false, true) if self.farewell() == Some(Farewell::Stop) => AnnounceEvent::Stopped,
+            // It hoped to be done by now, and is not.
+            (false, false) if is_early => return Err(self.rest(now)),
             (false, _) => AnnounceEvent::None,
         };
         Ok(self.announce(event, stage))
@@ -240,6 +247,7 @@ impl Peer {
             accepted: Moved::default(),
             is_unsure: false,
             has_to_complete: false,
+            heartbeat_at: now,
             ends_at: now.saturating_add(length),
             farewell,
         });
@@ -294,14 +302,21 @@ impl Peer {
     }
 
     fn next_turn(&mut self, now: Duration, interval: Duration) -> Duration {
-        let Some(run) = &self.run else { return now + interval };
         let jitter = 0.97 + 0.03 * self.random.f64();
-        let heartbeat = now + interval.mul_f64(jitter).max(SECOND);
+        if let Some(run) = &mut self.run {
+            run.heartbeat_at = now + interval.mul_f64(jitter).max(SECOND);
+        }
+        self.rest(now)
+    }
+
+    /// Until when it has nothing to say: the next heartbeat, the end of its download if all goes well, or its own.
+    fn rest(&self, now: Duration) -> Duration {
+        let Some(run) = &self.run else { return now + SECOND };
         let done = match self.left {
             0 => Duration::MAX,
             left => now + SECOND.mul_f64(left as f64 / self.down_bytes_per_s) + SECOND,
         };
-        heartbeat.min(run.ends_at).min(done).max(now + SECOND)
+        run.heartbeat_at.min(run.ends_at).min(done).max(now + SECOND)
     }
 
     /// Settles what it moved, and tells how long it stays away.

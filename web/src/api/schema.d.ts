@@ -53,6 +53,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whether anybody touched the trail
+         * @description Reads all of it, one time for everybody who asks at once.
+         */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The verdict */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AuditVerdict"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clients": {
         parameters: {
             query?: never;
@@ -332,6 +380,156 @@ export interface paths {
         };
         trace?: never;
     };
+    "/api/v1/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who may use the API */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description How many, at the most. */
+                    limit?: number;
+                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    cursor?: string;
+                    /** @description Also those that were revoked. */
+                    revoked?: boolean;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page, newest first */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_Key"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /**
+         * Makes a key
+         * @description Its text is in the answer, and nowhere else from then on.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["KeySaid"];
+                };
+            };
+            responses: {
+                /** @description The key, this once */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["NewKey"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revokes a key
+         * @description It stops working within a second, and with it every session that was begun with it. The key that asks is revoked only
+         *     with `force=true`: so there is always one with `admin` left, unless that is meant.
+         */
+        delete: {
+            parameters: {
+                query?: {
+                    /** @description Revokes also the key that asks. */
+                    force?: boolean;
+                };
+                header?: never;
+                path: {
+                    /** @description The key's id */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description It works no longer */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description It is the key that asks */
+                409: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/letters/{lane}": {
         parameters: {
             query?: never;
@@ -539,6 +737,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What a person may know of themselves
+         * @description With a token of the person, as for a connection; not with an API key.
+         */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The person, also one who never announced anything */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Me"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/multipliers": {
         parameters: {
             query?: never;
@@ -658,6 +904,103 @@ export interface paths {
                 };
             };
         };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Everything at a glance
+         * @description Put together once a second, by this process; rates are over the last five seconds. Who is online is counted over all
+         *     gateways, everything else is of this process.
+         */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description As of the last second */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Overview"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overview/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The last hour
+         * @description A point every ten seconds, since this process began.
+         */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The oldest first */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["OverviewHistory"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -842,6 +1185,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/presence/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who came, went and changed lately
+         * @description The last 500 of this gateway, since it began. To keys without `admin`, who hides has left, as it looks to everybody.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description How many items, at the most. */
+                    limit?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The newest first */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["PresenceOccurrences"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/presence/heartbeat": {
         parameters: {
             query?: never;
@@ -888,6 +1282,67 @@ export interface paths {
                 };
             };
         };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/presence/online": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who is here now
+         * @description By their numbers. With several gateways these are the people of this one, while `/api/v1/presence/count` counts those
+         *     of all. Who hides is shown to keys for `admin` only.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /**
+                     * @description Only people of this status: online, away, busy, invisible (with `admin` only) or pending (here before a restart).
+                     *     Everybody who is here if left out.
+                     */
+                    status?: "online" | "away" | "busy" | "invisible" | "pending";
+                    /** @description Only people who have such a device here. */
+                    platform?: components["schemas"]["PlatformName"];
+                    /** @description How many items, at the most. */
+                    limit?: number;
+                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    cursor?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of them */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_OnlinePerson"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1065,6 +1520,66 @@ export interface paths {
                     };
                     content: {
                         "application/json": components["schemas"]["Stats"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/swarms": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Torrents by how many are on them, by size, or by age
+         * @description Pages join without gaps or repeats while swarms change, for at least a while: figures are those of the moment at which
+         *     the first page was asked for.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description By what. The torrents' numbers decide ties. */
+                    sort?: "seeders" | "leechers" | "snatches" | "size" | "added";
+                    /** @description Whether the largest (the newest) comes first, or last. */
+                    order?: "desc" | "asc";
+                    /** @description Only torrents with this in their name, in upper or lower case; or whose infohash begins with these four or more hexadecimal digits; or with this number. */
+                    search?: string;
+                    /** @description How many items, at the most. */
+                    limit?: number;
+                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    cursor?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of torrents */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SwarmPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -1283,6 +1798,59 @@ export interface paths {
         };
         trace?: never;
     };
+    "/api/v1/torrents/{id}/accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The accounts of everybody who ever announced a torrent */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description How many items, at the most. */
+                    limit?: number;
+                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    cursor?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description The torrent's number, or its infohash */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of accounts, those heard of last first */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_TorrentAccount"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/torrents/{id}/peers": {
         parameters: {
             query?: never;
@@ -1343,7 +1911,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All users */
+        /** All users, or those who are looked for */
         get: {
             parameters: {
                 query?: {
@@ -1351,6 +1919,8 @@ export interface paths {
                     limit?: number;
                     /** @description `next_cursor` of the page before; left out for the first page. */
                     cursor?: string;
+                    /** @description Only the user with this number or, for keys with `admin`, with this whole passkey. */
+                    search?: string;
                 };
                 header?: never;
                 path?: never;
@@ -1680,6 +2250,65 @@ export interface paths {
                 };
             };
         };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{id}/entries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The entries that made a user's figures
+         * @description Newest first, as far back as the journal goes. Each request looks at a bounded number of entries, so a page may be
+         *     short, or empty, and still not be the last: go on while there is a `next_cursor`.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description How many items, at the most. */
+                    limit?: number;
+                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    cursor?: string;
+                    /** @description Only those on the torrent with this number. */
+                    torrent?: number;
+                };
+                header?: never;
+                path: {
+                    /** @description The user's number */
+                    id: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of entries; with addresses for keys with `admin` */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["EntryPage"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2119,6 +2748,63 @@ export interface paths {
                 };
             };
         };
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{id}/risks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Announces of a user that claimed more than can be believed
+         * @description Newest first. Each request looks at a bounded number of risks, so a page may be short, or empty, and still not be the
+         *     last.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description How many items, at the most. */
+                    limit?: number;
+                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    cursor?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description The user's number */
+                    id: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page, newest first */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Page_Risk"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -2737,6 +3423,208 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who is signed in */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description They are */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SessionShown"];
+                    };
+                };
+                /** @description Nobody is */
+                401: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /**
+         * Signs in
+         * @description For the dashboard: exchanges a key with `read` or `admin` for a cookie. Programs send the key itself instead.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SignIn"];
+                };
+            };
+            responses: {
+                /** @description Signed in; the cookie is set */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SessionShown"];
+                    };
+                };
+                /** @description No valid key */
+                401: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description Too many wrong keys from this address */
+                429: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        /** Signs out */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Signed out; the cookie is gone */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description Nobody is signed in */
+                401: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/session/feed-token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A token for the operators' feed
+         * @description With it the dashboard connects to `/connection/websocket` and hears what happens as it happens. A server without the
+         *     role `gateway` has no feed: poll instead.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The token */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["FeedToken"];
+                    };
+                };
+                /** @description No feed here */
+                503: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2758,6 +3646,8 @@ export interface components {
             leeching: boolean;
             /** @description Bytes still wanted, by the latest announce; null if the client did not say. */
             left?: string | null;
+            /** @description What people call it; null if it was removed. */
+            name?: string | null;
             /** @description Whether the user seeds it right now. */
             seeding: boolean;
             /**
@@ -2790,6 +3680,35 @@ export interface components {
              * @description The last announce.
              */
             last_announce: number;
+            /** @description What people call it; null likewise. */
+            name?: string | null;
+            /**
+             * Format: int64
+             * @description Its number; null if nobody knows it any more.
+             */
+            torrent?: number | null;
+        };
+        /** @description Something that is wrong. */
+        Alert: {
+            /**
+             * @description What it is, for programs.
+             * @example view_paused
+             */
+            code: string;
+            /** @description What is wrong and what to do, in words. */
+            detail: string;
+            /** @description How bad it is. */
+            severity: components["schemas"]["Severity"];
+            /**
+             * Format: int32
+             * @description Since when, in seconds since 1970.
+             */
+            since: number;
+            /**
+             * @description What it is about: a view, a dependency; null where there is only one of its kind.
+             * @example ledger
+             */
+            subject?: string | null;
         };
         /** @description That the server lives. */
         Alive: {
@@ -2844,6 +3763,35 @@ export interface components {
             /** @description What kind of thing it is about. */
             subjectType: string;
         };
+        /** @description Whether the chain of the trail holds. */
+        AuditVerdict: {
+            /**
+             * Format: int64
+             * @description The number of the first record that should stand where something else does; null if the chain holds.
+             */
+            broken_at?: number | null;
+            /** @description Whether it does. */
+            holds: boolean;
+            /**
+             * Format: int64
+             * @description The number of the last record that fits; null if there is none.
+             */
+            last?: number | null;
+            /** @description Its hash: what to write down elsewhere, so that a trail that was cut off shows. */
+            last_hash?: string | null;
+            /** @description What is wrong there; null if the chain holds. */
+            reason?: string | null;
+            /**
+             * Format: int64
+             * @description Records that fit, up to the first that does not.
+             */
+            records: number;
+            /**
+             * Format: int64
+             * @description Half-written lines that a crash or a full disk left behind, each told of by the record behind it.
+             */
+            torn: number;
+        };
         /** @description Why ports are banned. */
         BanSaid: {
             /** @description For people; clients are not told. */
@@ -2894,6 +3842,19 @@ export interface components {
          * @enum {string}
          */
         DeclaredName: "online" | "away" | "busy" | "invisible";
+        /** @description How long something took, in milliseconds. */
+        Delay: {
+            /**
+             * Format: double
+             * @description Half of them took no longer.
+             */
+            p50: number;
+            /**
+             * Format: double
+             * @description Of a hundred one took longer.
+             */
+            p99: number;
+        };
         /** @description How one dependency is, as it is written. */
         DependencyHealth: {
             /**
@@ -2959,6 +3920,19 @@ export interface components {
              */
             status: string;
         };
+        /** @description How often connections ended for one cause. */
+        DisconnectCause: {
+            /**
+             * @description The cause.
+             * @example dropped
+             */
+            cause: string;
+            /**
+             * Format: int64
+             * @description How often.
+             */
+            count: number;
+        };
         /** @description Whom to disconnect. */
         DisconnectSaid: {
             /** @description Only this device; all of them if left out. */
@@ -2973,6 +3947,94 @@ export interface components {
         Disconnected: {
             /** @description Sessions that were ended here, and devices at other gateways that are told to end theirs. */
             sessions: number;
+        };
+        /** @description An announce of a user, or the end of a peer of theirs that fell silent. */
+        Entry: {
+            /**
+             * Format: int32
+             * @description When it was announced.
+             */
+            at: number;
+            /**
+             * @description What made it happen: announce, timeout or removal.
+             * @example announce
+             */
+            cause: string;
+            /** @description The program, such as `-TR3000-`; empty where the peer id does not tell. */
+            client: string;
+            /** @description So many of them count as downloaded; null likewise. */
+            credited_downloaded?: string | null;
+            /**
+             * @description So many of them count as uploaded, by the multipliers in force; null if that cannot be told, since a multiplier
+             *     was removed.
+             */
+            credited_uploaded?: string | null;
+            /** @description Bytes downloaded since the announce before. */
+            downloaded_delta: string;
+            /**
+             * Format: int32
+             * @description Seconds since the announce before; 0 where there was none, null where that is not known.
+             */
+            elapsed_s?: number | null;
+            /**
+             * @description none, started, completed or stopped.
+             * @example started
+             */
+            event: string;
+            /**
+             * @description Its place in the journal.
+             * @example 1794742234000-0
+             */
+            id: string;
+            /**
+             * @description Its infohash.
+             * @example 0123456789abcdef0123456789abcdef01234567
+             */
+            infohash: string;
+            /** @description From where; only for keys with `admin`. */
+            ip?: string | null;
+            /** @description Bytes still wanted; null if the client did not say. */
+            left?: string | null;
+            /** @description What people call it; null if it was removed. */
+            name?: string | null;
+            /** @description The client's id, in hexadecimal digits. */
+            peer_id: string;
+            /**
+             * Format: int64
+             * @description The torrent's number; null if nobody knows it any more.
+             */
+            torrent?: number | null;
+            /** @description Bytes uploaded since the announce before. */
+            uploaded_delta: string;
+        };
+        /** @description A page of entries. */
+        EntryPage: {
+            /** @description Whether the journal was read to its beginning. */
+            complete: boolean;
+            /** @description The entries, newest first. There may be few, or none, and still more to come. */
+            items: components["schemas"]["Entry"][];
+            /** @description Where to go on; null if the journal was read to its beginning. */
+            next_cursor?: string | null;
+            /**
+             * Format: int64
+             * @description How many entries were looked at for this page.
+             */
+            scanned: number;
+            /**
+             * Format: int64
+             * @description When the oldest entry was written that the journal still has, whoever's it is; null if it has none.
+             */
+            since?: number | null;
+        };
+        /** @description What to connect with. */
+        FeedToken: {
+            /**
+             * Format: int32
+             * @description When it runs out.
+             */
+            expires_at: number;
+            /** @description The token, for the Centrifuge SDK at `/connection/websocket`. */
+            token: string;
         };
         /** @description What was moved, and how long. */
         Figures: {
@@ -3029,6 +4091,27 @@ export interface components {
              */
             since: number;
         };
+        /** @description What a gateway does. */
+        GatewayPulse: {
+            /**
+             * Format: double
+             * @description Connections that people made, a second.
+             */
+            connects_per_s: number;
+            /** @description Connections of people that ended since the start, by cause. */
+            disconnects: components["schemas"]["DisconnectCause"][];
+            /**
+             * Format: double
+             * @description Connections of people that ended, a second.
+             */
+            disconnects_per_s: number;
+            heartbeat_delay_ms?: components["schemas"]["Delay"] | null;
+            /**
+             * Format: int64
+             * @description Webhooks that are not delivered yet.
+             */
+            webhooks_waiting: number;
+        };
         /** @description When to come again. */
         HeartbeatHeard: {
             /**
@@ -3049,6 +4132,58 @@ export interface components {
             goodbye: boolean;
             platform?: components["schemas"]["PlatformName"] | null;
             status?: components["schemas"]["DeclaredName"] | null;
+        };
+        /** @description What was so at one moment. Rates are over the step before it. */
+        HistoryPoint: {
+            /**
+             * Format: double
+             * @description Announces accepted, a second.
+             */
+            announces_per_s?: number | null;
+            /**
+             * Format: int32
+             * @description When, in seconds since 1970.
+             */
+            at: number;
+            /**
+             * Format: double
+             * @description Connections made, a second.
+             */
+            connects_per_s?: number | null;
+            /**
+             * Format: double
+             * @description Connections ended, a second.
+             */
+            disconnects_per_s?: number | null;
+            /**
+             * Format: double
+             * @description Bytes downloaded, a second.
+             */
+            download_bytes_per_s?: number | null;
+            /** @description Entries that each view did not show yet; empty while the journal did not answer. */
+            lag: {
+                [key: string]: number;
+            };
+            /**
+             * Format: int64
+             * @description Peers that had not.
+             */
+            leechers?: number | null;
+            /**
+             * Format: int32
+             * @description People who were here and could be seen; null without a gateway.
+             */
+            online?: number | null;
+            /**
+             * Format: int64
+             * @description Peers that had the whole torrent; null without a tracker.
+             */
+            seeders?: number | null;
+            /**
+             * Format: double
+             * @description Bytes uploaded, a second.
+             */
+            upload_bytes_per_s?: number | null;
         };
         /** @description Where a user owes seeding. */
         HitAndRun: {
@@ -3105,6 +4240,43 @@ export interface components {
             view?: string | null;
         };
         /** @description How the journal is. */
+        JournalPulse: {
+            /**
+             * Format: int64
+             * @description Entries ever appended.
+             */
+            appended: number;
+            /**
+             * Format: double
+             * @description Entries appended, a second.
+             */
+            appended_per_s: number;
+            /**
+             * Format: int64
+             * @description Dead letters, which are tried again.
+             */
+            dlq: number;
+            /**
+             * Format: int64
+             * @description Entries it holds.
+             */
+            entries: number;
+            /**
+             * Format: int64
+             * @description Entries that were given up.
+             */
+            failed: number;
+            /**
+             * Format: int64
+             * @description Reports of implausible announces.
+             */
+            risks: number;
+            /** @description Whether that is more than `journal.length_alarm`. */
+            too_long: boolean;
+            /** @description The views, each with how far it is. */
+            views: components["schemas"]["ViewPulse"][];
+        };
+        /** @description How the journal is. */
         JournalStatus: {
             /**
              * Format: int64
@@ -3135,6 +4307,40 @@ export interface components {
             risks: number;
             /** @description Whether that is more than `journal.length_alarm`. */
             too_long: boolean;
+        };
+        /** @description A key, without its secret. */
+        Key: {
+            /**
+             * Format: int32
+             * @description When it was made.
+             */
+            created_at: number;
+            /**
+             * @description Its id: the first part of its text.
+             * @example 1a2b3c4d
+             */
+            id: string;
+            /**
+             * Format: int32
+             * @description When it was used last, to the minute; null if never.
+             */
+            last_used_at?: number | null;
+            /** @description What people call it. */
+            name: string;
+            /**
+             * Format: int32
+             * @description When it was revoked; null if it works.
+             */
+            revoked_at?: number | null;
+            /** @description What it may do. */
+            scopes: components["schemas"]["Scope"][];
+        };
+        /** @description A key to be made. */
+        KeySaid: {
+            /** @description Who or what will use it. */
+            name: string;
+            /** @description What it may do. */
+            scopes: components["schemas"]["Scope"][];
         };
         /** @description An entry that could not be taken. */
         Letter: {
@@ -3194,6 +4400,39 @@ export interface components {
             all: true;
             /** @description The ids; up to 1000 of them. */
             ids?: string[];
+        };
+        /** @description What a person may know of themselves. */
+        Me: {
+            figures?: components["schemas"]["Figures"] | null;
+            /**
+             * Format: int64
+             * @description How many friends they have.
+             */
+            friends: number;
+            /**
+             * Format: int64
+             * @description How many torrents they left without having seeded enough, of the first 50000 that they ever had.
+             */
+            hit_and_runs: number;
+            /**
+             * Format: int64
+             * @description Their number.
+             */
+            id: number;
+            /** @description What they leech right now. */
+            leeching: components["schemas"]["OwnTorrents"];
+            /** @description What their own devices see of them: also that they hide. */
+            presence: components["schemas"]["Person"];
+            /**
+             * Format: double
+             * @description What counts as uploaded for each byte that counts as downloaded; null while nothing does.
+             * @example 1.5
+             */
+            ratio?: number | null;
+            /** @description What they seed right now. */
+            seeding: components["schemas"]["OwnTorrents"];
+            /** @description Their sessions at this gateway. */
+            sessions: components["schemas"]["Session"][];
         };
         /** @description A time in which bytes count more or less than they are. */
         Multiplier: {
@@ -3304,7 +4543,154 @@ export interface components {
              */
             upload_percent: number | null;
         };
+        /** @description A key that was made just now. */
+        NewKey: {
+            /**
+             * Format: int32
+             * @description When it was made.
+             */
+            created_at: number;
+            /** @description Its id: the first part of its text. */
+            id: string;
+            /**
+             * @description All of it: what whoever uses it must send. It is shown this once and cannot be found out again.
+             * @example rck_1a2b3c4d_0123456789abcdef0123456789abcdef01234567
+             */
+            key: string;
+            /** @description What people call it. */
+            name: string;
+            /** @description What it may do. */
+            scopes: components["schemas"]["Scope"][];
+        };
         NumberOrText: number | string;
+        /**
+         * @description What happened to somebody.
+         * @enum {string}
+         */
+        OccurrenceEvent: "joined" | "left" | "status";
+        /** @description A device of somebody who is here. */
+        OnlineDevice: {
+            /**
+             * @description phone, computer or web.
+             * @example web
+             */
+            platform: string;
+            /**
+             * @description foreground, background or inactive.
+             * @example foreground
+             */
+            state: string;
+            /**
+             * @description online or away.
+             * @example online
+             */
+            status: string;
+        };
+        /** @description Somebody who is here. */
+        OnlinePerson: {
+            /** @description Their devices. */
+            devices: components["schemas"]["OnlineDevice"][];
+            /**
+             * Format: int64
+             * @description The user's number.
+             */
+            id: number;
+            /**
+             * Format: int32
+             * @description Torrents they leech right now.
+             */
+            leeching: number;
+            /**
+             * Format: int32
+             * @description Torrents they seed right now.
+             */
+            seeding: number;
+            /**
+             * Format: int32
+             * @description Since when they are here, in seconds since 1970; null for who is pending.
+             */
+            since?: number | null;
+            /**
+             * @description online, away, busy, invisible or pending.
+             * @example online
+             */
+            status: string;
+            /** @description What they wrote beside it. */
+            text?: string | null;
+        };
+        /** @description Everything at a glance, as of one second. */
+        Overview: {
+            /** @description What is wrong, what is critical first. */
+            alerts: components["schemas"]["Alert"][];
+            /**
+             * Format: int64
+             * @description When it was put together, in milliseconds since 1970.
+             */
+            at_ms: number;
+            gateway?: components["schemas"]["GatewayPulse"] | null;
+            /** @description What the server depends on. */
+            health: components["schemas"]["DependencyHealth"][];
+            journal?: components["schemas"]["JournalPulse"] | null;
+            /**
+             * @description The name of this process among others.
+             * @example node-a
+             */
+            node: string;
+            people?: components["schemas"]["PresenceCount"] | null;
+            /**
+             * Format: int32
+             * @description When this process began, in seconds since 1970.
+             */
+            started_at: number;
+            tracker?: components["schemas"]["TrackerPulse"] | null;
+            /** @description Which version this is. */
+            version: string;
+        };
+        /** @description The last hour. */
+        OverviewHistory: {
+            /** @description The oldest first; of the time before this process began there are none. */
+            points: components["schemas"]["HistoryPoint"][];
+            /**
+             * Format: int32
+             * @description Seconds from one point to the next.
+             * @example 10
+             */
+            step_s: number;
+        };
+        /** @description A torrent that a person seeds or leeches. */
+        OwnTorrent: {
+            /**
+             * @description Its one name.
+             * @example 0123456789abcdef0123456789abcdef01234567
+             */
+            infohash: string;
+            /**
+             * Format: int32
+             * @description The last announce.
+             */
+            last_announce: number;
+            /** @description Bytes still wanted, by the latest announce; null if the client did not say. */
+            left?: string | null;
+            /** @description What people call it; null likewise. */
+            name?: string | null;
+            /**
+             * Format: int64
+             * @description Its number; null if nobody knows it any more.
+             */
+            torrent?: number | null;
+            /** @description The size of its content; null if it is not known. */
+            total_bytes?: string | null;
+        };
+        /** @description What a person seeds or leeches. */
+        OwnTorrents: {
+            /**
+             * Format: int64
+             * @description How many there are in all.
+             */
+            count: number;
+            /** @description Up to 50 of them, newest announce first. */
+            items: components["schemas"]["OwnTorrent"][];
+        };
         /** @description A page of a list. */
         Page_Account: {
             /** @description What is on it. */
@@ -3324,6 +4710,8 @@ export interface components {
                 leeching: boolean;
                 /** @description Bytes still wanted, by the latest announce; null if the client did not say. */
                 left?: string | null;
+                /** @description What people call it; null if it was removed. */
+                name?: string | null;
                 /** @description Whether the user seeds it right now. */
                 seeding: boolean;
                 /**
@@ -3422,6 +4810,38 @@ export interface components {
             next_cursor?: string | null;
         };
         /** @description A page of a list. */
+        Page_Key: {
+            /** @description What is on it. */
+            items: {
+                /**
+                 * Format: int32
+                 * @description When it was made.
+                 */
+                created_at: number;
+                /**
+                 * @description Its id: the first part of its text.
+                 * @example 1a2b3c4d
+                 */
+                id: string;
+                /**
+                 * Format: int32
+                 * @description When it was used last, to the minute; null if never.
+                 */
+                last_used_at?: number | null;
+                /** @description What people call it. */
+                name: string;
+                /**
+                 * Format: int32
+                 * @description When it was revoked; null if it works.
+                 */
+                revoked_at?: number | null;
+                /** @description What it may do. */
+                scopes: components["schemas"]["Scope"][];
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next_cursor?: string | null;
+        };
+        /** @description A page of a list. */
         Page_Letter: {
             /** @description What is on it. */
             items: {
@@ -3460,11 +4880,50 @@ export interface components {
             next_cursor?: string | null;
         };
         /** @description A page of a list. */
+        Page_OnlinePerson: {
+            /** @description What is on it. */
+            items: {
+                /** @description Their devices. */
+                devices: components["schemas"]["OnlineDevice"][];
+                /**
+                 * Format: int64
+                 * @description The user's number.
+                 */
+                id: number;
+                /**
+                 * Format: int32
+                 * @description Torrents they leech right now.
+                 */
+                leeching: number;
+                /**
+                 * Format: int32
+                 * @description Torrents they seed right now.
+                 */
+                seeding: number;
+                /**
+                 * Format: int32
+                 * @description Since when they are here, in seconds since 1970; null for who is pending.
+                 */
+                since?: number | null;
+                /**
+                 * @description online, away, busy, invisible or pending.
+                 * @example online
+                 */
+                status: string;
+                /** @description What they wrote beside it. */
+                text?: string | null;
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next_cursor?: string | null;
+        };
+        /** @description A page of a list. */
         Page_Peer: {
             /** @description What is on it. */
             items: {
                 /** @description Where it can be reached; only for keys with `admin`. */
                 addresses?: string[] | null;
+                /** @description The program, such as `-TR3000-`; empty where the peer id does not tell. */
+                client: string;
                 /** @description Its running total. */
                 downloaded: string;
                 /**
@@ -3472,6 +4931,8 @@ export interface components {
                  * @description When it last announced.
                  */
                 last_announce: number;
+                /** @description Bytes it still wants, according to the accounts; null if they do not say. */
+                left?: string | null;
                 /** @description The client's id, in hexadecimal digits. */
                 peer_id: string;
                 /** @description Whether it has everything. */
@@ -3612,6 +5073,34 @@ export interface components {
             next_cursor?: string | null;
         };
         /** @description A page of a list. */
+        Page_TorrentAccount: {
+            /** @description What is on it. */
+            items: {
+                /** @description The program that announced it last, such as `-TR3000-`. */
+                client: string;
+                /**
+                 * Format: int32
+                 * @description When it was first completed.
+                 */
+                completed_at?: number | null;
+                /** @description The amounts. */
+                figures: components["schemas"]["Figures"];
+                /** @description Whether the user leeches it right now. */
+                leeching: boolean;
+                /** @description Bytes still wanted, by the latest announce; null if the client did not say. */
+                left?: string | null;
+                /** @description Whether the user seeds it right now. */
+                seeding: boolean;
+                /**
+                 * Format: int64
+                 * @description The user.
+                 */
+                user: number;
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next_cursor?: string | null;
+        };
+        /** @description A page of a list. */
         Page_User: {
             /** @description What is on it. */
             items: {
@@ -3686,6 +5175,8 @@ export interface components {
         Peer: {
             /** @description Where it can be reached; only for keys with `admin`. */
             addresses?: string[] | null;
+            /** @description The program, such as `-TR3000-`; empty where the peer id does not tell. */
+            client: string;
             /** @description Its running total. */
             downloaded: string;
             /**
@@ -3693,6 +5184,8 @@ export interface components {
              * @description When it last announced.
              */
             last_announce: number;
+            /** @description Bytes it still wants, according to the accounts; null if they do not say. */
+            left?: string | null;
             /** @description The client's id, in hexadecimal digits. */
             peer_id: string;
             /** @description Whether it has everything. */
@@ -3832,6 +5325,46 @@ export interface components {
             /** @description The status after it. */
             to?: string | null;
         };
+        /** @description Somebody came, went or changed; also as the operators' feed tells it. */
+        PresenceOccurrence: {
+            /**
+             * Format: int64
+             * @description When, in milliseconds since 1970.
+             */
+            at_ms: number;
+            /**
+             * @description Why.
+             * @example connect
+             */
+            cause: string;
+            /** @description joined, left or status. */
+            event: components["schemas"]["OccurrenceEvent"];
+            /**
+             * @description The status before.
+             * @example offline
+             */
+            from: string;
+            /**
+             * @description phone, computer or web; null where that is not known, as of a device that has gone.
+             * @example web
+             */
+            platform?: string | null;
+            /**
+             * @description The status after.
+             * @example online
+             */
+            to: string;
+            /**
+             * Format: int64
+             * @description The user's number.
+             */
+            user: number;
+        };
+        /** @description What happened lately. */
+        PresenceOccurrences: {
+            /** @description The newest first. */
+            items: components["schemas"]["PresenceOccurrence"][];
+        };
         /** @description Who may see what of a person. */
         Privacy: {
             /** @description Who sees when they were last here; only of those who see the status. */
@@ -3927,6 +5460,11 @@ export interface components {
              */
             user?: number | null;
         };
+        /**
+         * @description What a key may do.
+         * @enum {string}
+         */
+        Scope: "verify" | "read" | "admin";
         /** @description A session of a person, for keys with `admin`. */
         Session: {
             /** @description Whether it holds a connection; otherwise it sends heartbeats over HTTP. */
@@ -3961,12 +5499,49 @@ export interface components {
              */
             status: string;
         };
+        /** @description Who is signed in. */
+        SessionShown: {
+            /** @description What to send as `X-CSRF-Token` with every change. */
+            csrf: string;
+            /**
+             * Format: int32
+             * @description When the session ends.
+             */
+            expires_at: number;
+            /**
+             * @description The key they signed in with.
+             * @example 1a2b3c4d
+             */
+            key_id: string;
+            /** @description What people call it. */
+            name: string;
+            /**
+             * @description What it may do: `verify`, `read`, `admin`.
+             * @example [
+             *       "admin"
+             *     ]
+             */
+            scopes: string[];
+        };
         /** @description Somebody's sessions. */
         SessionsShown: {
             /** @description Devices at other gateways, which know more about them. */
             elsewhere: components["schemas"]["DeviceElsewhere"][];
             /** @description One for each connection, and for each device that sends heartbeats over HTTP. */
             sessions: components["schemas"]["Session"][];
+        };
+        /**
+         * @description How bad something is.
+         * @enum {string}
+         */
+        Severity: "critical" | "warning";
+        /** @description A key, to sign in with. */
+        SignIn: {
+            /**
+             * @description The key.
+             * @example rck_1a2b3c4d_0123456789abcdef0123456789abcdef01234567
+             */
+            key: string;
         };
         /** @description The whole at a glance. */
         Stats: {
@@ -4002,6 +5577,38 @@ export interface components {
              */
             snatches: number;
         };
+        /** @description A torrent and how many are on it. */
+        SwarmListed: {
+            /**
+             * Format: int32
+             * @description Peers that do not; null likewise.
+             */
+            leechers?: number | null;
+            /**
+             * Format: int32
+             * @description Peers that have everything; null if this process cannot know.
+             */
+            seeders?: number | null;
+            /**
+             * Format: int32
+             * @description How often it was completed; null likewise.
+             */
+            snatches?: number | null;
+            /** @description The torrent. */
+            torrent: components["schemas"]["TorrentBrief"];
+        };
+        /** @description A page of torrents and how many are on them. */
+        SwarmPage: {
+            /** @description What is on this page. */
+            items: components["schemas"]["SwarmListed"][];
+            /** @description Where the next page begins; null if this is the last. */
+            next_cursor?: string | null;
+            /**
+             * Format: int64
+             * @description How many there are in all; of a search that finds more than 100000, so many.
+             */
+            total: number;
+        };
         /** @description A torrent. */
         Torrent: {
             /** @description Whether it is open to all. While it awaits approval it may be announced, but nobody is given peers. */
@@ -4033,6 +5640,55 @@ export interface components {
             /** @description What people call it. */
             name: string;
             swarm?: components["schemas"]["Swarm"] | null;
+            /** @description The size of its content; `"0"` where it is not known. */
+            total_bytes: string;
+        };
+        /** @description A user's account on a torrent. */
+        TorrentAccount: {
+            /** @description The program that announced it last, such as `-TR3000-`. */
+            client: string;
+            /**
+             * Format: int32
+             * @description When it was first completed.
+             */
+            completed_at?: number | null;
+            /** @description The amounts. */
+            figures: components["schemas"]["Figures"];
+            /** @description Whether the user leeches it right now. */
+            leeching: boolean;
+            /** @description Bytes still wanted, by the latest announce; null if the client did not say. */
+            left?: string | null;
+            /** @description Whether the user seeds it right now. */
+            seeding: boolean;
+            /**
+             * Format: int64
+             * @description The user.
+             */
+            user: number;
+        };
+        /** @description What a torrent is, without its swarm. */
+        TorrentBrief: {
+            /** @description Whether it is open to all. */
+            approved: boolean;
+            /**
+             * Format: int32
+             * @description When it was added.
+             */
+            created_at: number;
+            /** @description Whether it may be announced. */
+            enabled: boolean;
+            /**
+             * Format: int64
+             * @description Its number.
+             */
+            id: number;
+            /**
+             * @description Its one name.
+             * @example 0123456789abcdef0123456789abcdef01234567
+             */
+            infohash: string;
+            /** @description What people call it. */
+            name: string;
             /** @description The size of its content; `"0"` where it is not known. */
             total_bytes: string;
         };
@@ -4072,6 +5728,58 @@ export interface components {
             figures?: components["schemas"]["Figures"] | null;
             /** @description The torrent. */
             torrent: components["schemas"]["Torrent"];
+        };
+        /** @description What a tracker does. */
+        TrackerPulse: {
+            /**
+             * Format: int64
+             * @description Announces accepted since the start.
+             */
+            announces: number;
+            /**
+             * Format: double
+             * @description Announces accepted, a second.
+             */
+            announces_per_s: number;
+            /**
+             * Format: double
+             * @description Bytes downloaded, a second, likewise.
+             */
+            download_bytes_per_s: number;
+            /** @description Bytes downloaded since the start, likewise. */
+            downloaded: string;
+            /**
+             * Format: int64
+             * @description Those that do not.
+             */
+            leechers: number;
+            /**
+             * Format: int64
+             * @description Peers on all torrents.
+             */
+            peers: number;
+            /**
+             * Format: double
+             * @description Requests refused, a second.
+             */
+            refused_per_s: number;
+            /**
+             * Format: int64
+             * @description Those of them that have the whole torrent.
+             */
+            seeders: number;
+            /**
+             * Format: int64
+             * @description Torrents that have, or had, peers since the start.
+             */
+            torrents_active: number;
+            /**
+             * Format: double
+             * @description Bytes uploaded, a second. Clients tell of them when they announce, so they come in lumps.
+             */
+            upload_bytes_per_s: number;
+            /** @description Bytes uploaded since the start, as credited to raw accounts. */
+            uploaded: string;
         };
         /** @description What a tracker does. */
         TrackerStats: {
@@ -4182,6 +5890,33 @@ export interface components {
         ViewChange: {
             /** @description Whether its entries wait in the journal. */
             paused: boolean;
+        };
+        /** @description How far a view is. */
+        ViewPulse: {
+            /**
+             * Format: double
+             * @description How old the oldest of them is, in seconds.
+             */
+            behind_s: number;
+            /** @description The group in which it reads the journal. */
+            group: string;
+            /**
+             * Format: int64
+             * @description Entries that it does not show yet.
+             */
+            lag: number;
+            /** @description Whether an operator has paused it. */
+            paused: boolean;
+            /**
+             * Format: double
+             * @description Entries that it took, a second.
+             */
+            rate_per_s: number;
+            /**
+             * @description The view.
+             * @example ledger
+             */
+            view: string;
         };
         /**
          * @description To whom something is shown.

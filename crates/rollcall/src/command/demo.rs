@@ -169,7 +169,6 @@ impl Scene<'_> {
         tokio::select! {
             () = after(self.args.for_s) => {}
             _ = told.wait_for(|times| *times > 0) => {}
-            // It returns only if the journal is gone, and then the server has said so.
             () = oddities::keep_odd(&desk, &self.plan) => {}
         }
         drop(stop_world);

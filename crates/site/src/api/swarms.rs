@@ -285,10 +285,19 @@ async fn catalogued(site: &Site, by: CatalogueKey, asked: &Page) -> Result<Swarm
         Some(search) => store.count_found(search).await?.min(FOUND_MAX.into()),
         None => site.parts.gate.torrent_count() as u64,
     };
-    let ranking = site.rankings.for_place(None, site.parts.clock.now_ms()).await?;
-    let items = page.torrents.iter().map(|torrent| SwarmListed::of(torrent, ranking.counts_of(torrent.id)));
+    let items = match &site.parts.tracker {
+        Some(tracker) => {
+            let counts = |torrent: &Torrent| Some(tracker.swarms().scrape(&torrent.info_hash));
+            page.torrents.iter().map(|torrent| SwarmListed::of(torrent, counts(torrent))).collect()
+        }
+        None => {
+            let ranking = site.rankings.for_place(None, site.parts.clock.now_ms()).await?;
+            let counts = |torrent: &Torrent| ranking.counts_of(torrent.id);
+            page.torrents.iter().map(|torrent| SwarmListed::of(torrent, counts(torrent))).collect()
+        }
+    };
     Ok(SwarmPage {
-        items: items.collect(),
+        items,
         next_cursor: page.next.map(|(value, id)| RankedPlace { made_ms: 0, value, id }.to_string()),
         total,
     })

@@ -63,6 +63,8 @@ pub(super) fn found(overview: &Overview, looks: &Looks) -> Vec<Found> {
     let mut found: Vec<Found> = overview.health.iter().filter_map(dependency).collect();
     match &overview.journal {
         Some(journal) => of_journal(journal, &mut found),
+        // Its health says the same, and since when.
+        None if found.iter().any(|found| found.subject.as_deref() == Some("journal")) => {}
         None => found.extend(looks.journal_trouble().map(|trouble| {
             let detail = format!(
                 "The journal does not answer: {trouble}. Announces wait in memory meanwhile. Look at Redis, or at the disk \

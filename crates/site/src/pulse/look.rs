@@ -52,9 +52,10 @@ impl Looks {
         self.journal.lock().as_ref().ok().cloned()
     }
 
-    /// Why the journal cannot be shown, if so.
+    /// Why the journal cannot be shown, if so. Before it was asked that is no trouble.
     pub(super) fn journal_trouble(&self) -> Option<String> {
-        self.journal.lock().as_ref().err().cloned()
+        let has_looked = *self.has_looked.borrow();
+        self.journal.lock().as_ref().err().filter(|_| has_looked).cloned()
     }
 
     /// Why nothing can be recorded, if so.

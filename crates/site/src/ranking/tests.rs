@@ -74,24 +74,23 @@ fn an_empty_ranking_has_an_empty_page() {
 #[tokio::test]
 async fn rankings_with_readers_are_kept_within_bounds_and_the_others_are_not() {
     let rankings = Rankings::new(Source::of(Arc::default(), None, None));
-    let first = rankings.for_place(None, 1000).await.unwrap();
+    let add = |ms: u64| rankings.add((Vec::new(), true), 1000, ms);
+    let first = add(1000);
     assert_eq!(rankings.for_place(None, 1999).await.unwrap().made_ms, 1000, "recent enough");
     let place = RankedPlace { made_ms: first.made_ms, value: 0, id: TorrentId::new(1).unwrap() };
     rankings.keep(&first);
-    for second in 2..10 {
-        rankings.for_place(None, second * 1000).await.unwrap();
-    }
+    (2..10).for_each(|second| drop(add(second * 1000)));
     assert_eq!(rankings.for_place(Some(place), 10_000).await.unwrap().made_ms, 1000);
     assert_eq!(rankings.kept.lock().len(), 2, "nobody was given a place in the others");
-    for second in 20..60 {
-        let one = rankings.for_place(None, second * 1000).await.unwrap();
-        rankings.keep(&one);
-    }
+    (20..60).for_each(|second| rankings.keep(&add(second * 1000)));
     let kept: BTreeSet<u64> = rankings.kept.lock().iter().map(|one| one.ranking.made_ms).collect();
     assert_eq!((kept.len(), kept.last()), (KEPT_MAX, Some(&59_000)));
     assert_eq!(rankings.late.get(), 0);
     let late = rankings.for_place(Some(place), 59_500).await.unwrap();
     assert_eq!((late.made_ms, rankings.late.get()), (59_000, 1), "by value and number, in the present one");
+    let next = rankings.for_place(None, 60_000).await.unwrap();
+    assert_eq!((next.made_ms, next.has_counts), (60_000, false), "it was made anew, from nowhere");
+    assert_ne!(add(60_000).made_ms, 60_000, "no two are the same");
 }
 
 #[test]
@@ -99,7 +98,7 @@ fn all_that_is_kept_together_is_bounded() {
     let rankings = Rankings::new(Source::of(Arc::default(), None, None));
     let many: Vec<Ranked> = (1..=KEPT_TORRENTS_MAX as u64 / 3).map(|id| ranked(id, 0)).collect();
     for second in 1..=5 {
-        let one = rankings.add(many.clone(), true, second * 1000);
+        let one = rankings.add((many.clone(), true), 1000, second * 1000);
         rankings.keep(&one);
     }
     assert_eq!(rankings.kept.lock().len(), 3);
@@ -217,7 +216,7 @@ mod crowd {
             assert_eq!(seen.len() as u64, TORRENTS, "none is missing: {by:?}");
         }
         assert_eq!(rankings.late.get(), 0);
-        let present = rankings.for_place(None, now_ms + 1000).await.unwrap();
+        let present = rankings.for_place(None, now_ms + GOOD_MS_MAX).await.unwrap();
         let swarms = tracker.swarms();
         for torrent in (1..=TORRENTS).step_by(500) {
             let id = TorrentId::new(torrent).unwrap();

@@ -117,6 +117,20 @@ fn nobody_is_faster_than_their_line() {
 }
 
 #[test]
+fn nobody_announces_sooner_than_the_server_wants_but_for_news() {
+    let (_, done) = play(&PLAN, Duration::from_secs(600), |_| ACCEPTED);
+    let mut last: BTreeMap<u32, Duration> = BTreeMap::new();
+    for (at, act) in &done {
+        let Act::Announce { peer, announce, .. } = act else { continue };
+        if let Some(before) = last.insert(*peer, *at)
+            && announce.event == AnnounceEvent::None
+        {
+            assert!(*at - before >= Duration::from_secs(4), "peer {peer} after {:?}", *at - before);
+        }
+    }
+}
+
+#[test]
 fn what_was_not_answered_is_repeated_and_what_was_refused_is_not_credited() {
     let mut lost = 0;
     let (cast, done) = play(&PLAN, Duration::from_secs(200), |peer| match peer % 10 {

@@ -1,7 +1,7 @@
 // The tab "API keys".
 import { useState } from "preact/hooks";
 import { api, request } from "../../api/client";
-import type { KeyShown } from "../../api/coming";
+import type { Schema } from "../../api/coming";
 import { useResource } from "../../resource";
 import { can, findSession, session } from "../../session";
 import { attempt, Badge, Button, Card, Check, confirm, Empty, Failure, Loading, Name, Table, TextField, Time, type Column } from "../../ui";
@@ -10,6 +10,10 @@ import { NewSecret } from "./secret";
 import { t as all } from "./texts";
 import { scopeNames, t } from "./texts/keys";
 
+type KeyShown = Schema<"Key">;
+
+/** As many as the server lists at once. */
+const KEYS_MAX = 1000;
 const SCOPES = ["verify", "read", "admin"] as const;
 
 /** Who may use the API, and for what. */
@@ -19,7 +23,7 @@ export function Keys() {
 }
 
 function AllKeys() {
-  const list = useResource("keys", (signal) => api.get("/api/v1/keys", { signal }), { everyMs: 10_000 });
+  const list = useResource("keys", (signal) => api.get("/api/v1/keys", { query: { limit: KEYS_MAX }, signal }), { everyMs: 10_000 });
   return (
     <>
       <Create refresh={list.refresh} />

@@ -1,7 +1,6 @@
 // The tab "Torrents".
 import { useState } from "preact/hooks";
-import { api } from "../../api/client";
-import type { SwarmRow } from "../../api/coming";
+import { api, type Answer } from "../../api/client";
 import { clipped, visible } from "../../names";
 import { usePaged } from "../../resource";
 import { link } from "../../router";
@@ -11,6 +10,8 @@ import { AccessForm } from "./form";
 import { readId, readInfohash } from "./reading";
 import { t as all } from "./texts";
 import { t } from "./texts/torrents";
+
+type SwarmRow = Answer<"/api/v1/swarms", "get">["items"][number];
 
 const PAGE = 50;
 /** The list of swarms is made anew once a second: what was just changed shows in it after that. */
@@ -114,7 +115,7 @@ function Add(props: { refresh(): void }) {
 function List(props: { rows: readonly SwarmRow[]; isSearch: boolean; refresh(): void }) {
   const columns: Column<SwarmRow>[] = [
     { key: "name", title: t.torrent, render: (row) => <TorrentName row={row} />, wide: true, phone: "title" },
-    { key: "infohash", title: t.infohash, render: (row) => <Infohash value={row.torrent.infohash} /> },
+    { key: "infohash", title: t.infohash, render: (row) => <Infohash value={row.torrent.infohash} />, phone: "hide" },
     { key: "size", title: t.size, render: (row) => (row.torrent.total_bytes === "0" ? <span class="dim">–</span> : <Bytes value={row.torrent.total_bytes} />), align: "end" },
     { key: "swarm", title: t.swarm, render: (row) => <InSwarm row={row} />, align: "end" },
     { key: "state", title: all.state, render: (row) => <State row={row} /> },

@@ -1,11 +1,12 @@
 // The records, newest first, of all actions or of one kind.
-import { useEffect } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { Schema } from "../../api/coming";
 import { say } from "../../i18n";
 import { usePaged } from "../../resource";
 import { link, setQuery } from "../../router";
-import { Badge, Button, Card, Empty, Facts, Failure, Loading, MoreButton, Name, SearchField, Select, Table, Time, type Column } from "../../ui";
+import { Badge, Button, Card, Dialog, DialogButtons, Empty, Facts, Failure, Loading, MoreButton, Name, SearchField, Select, Table, Time, words, type Column } from "../../ui";
 import { detailsOf, hrefOf, isMoment, kindOf, KINDS } from "./reading";
 import { actorNames, kindNames, t } from "./texts";
 
@@ -85,7 +86,7 @@ function columns(): Column<AuditRecord>[] {
     { key: "details", title: t.details, render: (record) => <Details record={record} />, wide: true },
     { key: "who", title: t.who, render: (record) => <Who actor={record.actorId} /> },
     { key: "at", title: t.when, render: (record) => <Time atMs={Date.parse(record.at)} /> },
-    { key: "seq", title: t.number, render: (record) => <Chained record={record} />, align: "end" },
+    { key: "seq", title: t.number, render: (record) => <Whole record={record} />, align: "end" },
   ];
 }
 
@@ -138,18 +139,36 @@ function Details(props: { record: AuditRecord }) {
   );
 }
 
-function Chained(props: { record: AuditRecord }) {
-  const { seq, hash, prev } = props.record;
+function Whole(props: { record: AuditRecord }) {
+  const { record } = props;
+  const [isOpen, setOpen] = useState(false);
+  const close = () => setOpen(false);
   return (
-    <details class="audit-chained">
-      <summary class="number">{seq}</summary>
-      <Facts
-        items={[
-          [t.when, <code>{props.record.at}</code>],
-          [t.hash, <code>{hash}</code>],
-          [t.prev, <code>{prev}</code>],
-        ]}
-      />
-    </details>
+    <>
+      <Button small tone="quiet" onClick={() => setOpen(true)} label={t.record(String(record.seq))}>
+        <span class="number">{record.seq}</span>
+      </Button>
+      <Dialog open={isOpen} title={t.record(String(record.seq))} onClose={close}>
+        <Facts items={factsOf(record)} />
+        <DialogButtons>
+          <Button onClick={close}>{words.close}</Button>
+        </DialogButtons>
+      </Dialog>
+    </>
   );
+}
+
+// As the file has it, nothing left out.
+function factsOf(record: AuditRecord): [string, ComponentChildren][] {
+  const written = (text: string) => <Name text={text} wrap most={2000} />;
+  return [
+    [t.what, <code>{record.action}</code>],
+    [t.about, written(`${record.subjectType} ${record.subjectId}`)],
+    [t.who, written(record.actorId)],
+    [t.when, <code>{record.at}</code>],
+    [t.result, written(record.result)],
+    ...detailsOf(record.details).map(([name, value]): [string, ComponentChildren] => [name, written(value)]),
+    [t.hash, <code>{record.hash}</code>],
+    [t.prev, <code>{record.prev}</code>],
+  ];
 }

@@ -2,9 +2,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { PresenceOccurrence } from "../../api/coming";
+import { merged } from "../../events";
 import { absolute, clockTime, count } from "../../format";
 import { say } from "../../i18n";
-import { merged } from "../../events";
 import { peopleEvents, peopleLeftOut, returns } from "../../live";
 import { link } from "../../router";
 import { Badge, Button, Card, Empty, Select, StatusDot, statusName } from "../../ui";

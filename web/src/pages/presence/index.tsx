@@ -18,7 +18,7 @@ export default function Presence(props: PageProps) {
   const now = overview.value;
   return (
     <Page title={t.title}>
-      {now === null ? <Loading rows={6} /> : now.people === null && now.gateway === null ? <NoGateway /> : <Here now={now} query={props.query} />}
+      {now === null ? <Loading rows={6} /> : !now.people && !now.gateway ? <NoGateway /> : <Here now={now} query={props.query} />}
     </Page>
   );
 }
@@ -39,7 +39,7 @@ function Here(props: { now: Overview; query: URLSearchParams }) {
         </div>
         <Feed />
       </div>
-      <Online count={now.people} query={props.query} />
+      <Online count={now.people ?? null} query={props.query} />
     </>
   );
 }
@@ -80,10 +80,10 @@ function LastHour() {
   if (!history.data) return <Loading />;
   const { points } = history.data;
   const times = points.map((point) => point.at);
-  const online = [{ label: t.here, values: points.map((point) => point.online), fill: true }];
+  const online = [{ label: t.here, values: points.map((point) => point.online ?? null), fill: true }];
   const moves = [
-    { label: t.comings, values: points.map((point) => point.connects_per_s), colour: 2 },
-    { label: t.goings, values: points.map((point) => point.disconnects_per_s), colour: 3 },
+    { label: t.comings, values: points.map((point) => point.connects_per_s ?? null), colour: 2 },
+    { label: t.goings, values: points.map((point) => point.disconnects_per_s ?? null), colour: 3 },
   ];
   return (
     <div class="presence-plots">

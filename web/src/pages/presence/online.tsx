@@ -65,7 +65,7 @@ function StatusFilter(props: { count: PeopleCount | null; active: Status | undef
   );
 }
 
-function PageOfPeople(props: { status: Status | undefined; platform: string | undefined }) {
+function PageOfPeople(props: { status: Status | undefined; platform: (typeof PLATFORMS)[number] | undefined }) {
   const { status, platform } = props;
   // Where each page up to this one began: the way back.
   const [cursors, setCursors] = useState<(string | undefined)[]>([undefined]);

@@ -3,7 +3,7 @@ import { api } from "../../api/client";
 import type { Schema, TorrentAccount } from "../../api/coming";
 import { useLiveList } from "../../live-list";
 import { link } from "../../router";
-import { Badge, Bytes, Card, ClientName, Duration, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
+import { Badge, Bytes, Card, Duration, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
 import { Progress } from "../../ui/progress";
 import { shareOf } from "../users/sums";
 import { t } from "./texts";
@@ -41,7 +41,6 @@ function columns(torrent: Schema<"Torrent">): Column<TorrentAccount>[] {
     { key: "uploaded", title: t.uploaded, align: "end", render: (row) => <Bytes value={row.figures.uploaded} /> },
     { key: "downloaded", title: t.downloaded, align: "end", render: (row) => <Bytes value={row.figures.downloaded} /> },
     { key: "seeded", title: t.seedingTime, align: "end", render: (row) => <Duration s={row.figures.seeding_s} /> },
-    { key: "client", title: t.client, render: (row) => <ClientName prefix={row.client} /> },
     { key: "completed", title: t.completed, align: "end", render: (row) => <Time at={row.completed_at} /> },
     { key: "heard", title: t.heard, align: "end", render: (row) => <Time at={row.figures.last_seen} /> },
     { key: "why", title: t.whyColumn, render: (row) => <Why user={row.user} torrent={torrent.id} /> },

@@ -32,7 +32,7 @@ export function Why(props: { user: number; torrent: number | null }) {
   const key = `${user} ${torrent ?? ""}`;
   const [search, setSearch] = useState(NOT_SEARCHED);
   const list = usePaged<Entry>(key, async (cursor, signal) => {
-    const query = { limit: ENTRIES_A_PAGE, cursor, torrent: torrent === null ? undefined : String(torrent) };
+    const query = { limit: ENTRIES_A_PAGE, cursor, torrent: torrent ?? undefined };
     const page = await api.get("/api/v1/users/{id}/entries", { path: { id: user }, query, signal });
     setSearch((before) => ({
       scanned: (cursor === undefined ? 0 : before.scanned) + page.scanned,
@@ -87,7 +87,7 @@ function OneTorrent(props: { user: number; torrent: number; entry: Entry | undef
   const { entry, torrent } = props;
   return (
     <p class="why-filter">
-      {t.whyOne}: <TorrentName torrent={torrent} name={entry?.name ?? null} infohash={entry?.infohash ?? null} />{" "}
+      {t.whyOne}: {entry ? <TorrentName torrent={torrent} name={entry.name ?? null} infohash={entry.infohash} /> : <a href={link(`/swarms/${torrent}`)}>{`${t.torrent} ${torrent}`}</a>}{" "}
       <a href={link(`/users/${props.user}`, { tab: "why" })}>{t.showAll}</a>
     </p>
   );

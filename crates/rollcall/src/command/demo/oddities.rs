@@ -14,16 +14,17 @@ use crate::command::Desk;
 const FIRST: Duration = Duration::from_secs(2);
 const APART: Duration = Duration::from_secs(50);
 
-/// Writes one after the other until the journal takes no more.
+/// Writes one after the other, for ever. One that the journal does not take is tried again: a demo goes on without it.
 pub(super) async fn keep_odd(desk: &Desk, plan: &Plan) {
-    let Ok(journal) = desk.open_journal().await else { return };
+    let Ok(journal) = desk.open_journal().await else { return std::future::pending().await };
     let mut random = Rng::with_seed(plan.seed);
     let producer = format!("demo-{}", std::process::id());
     tokio::time::sleep(FIRST).await;
-    for number in 1.. {
+    let mut number = 1;
+    loop {
         let token = AppendToken { producer: producer.clone(), number };
-        if journal.append(Lane::Traffic, &[odd_entry(plan, &mut random)], &token).await.is_err() {
-            return;
+        if journal.append(Lane::Traffic, &[odd_entry(plan, &mut random)], &token).await.is_ok() {
+            number += 1;
         }
         tokio::time::sleep(plan.paced(APART)).await;
     }

@@ -33,7 +33,7 @@ pub(super) fn readable() -> Routes {
 struct OnlineQuery {
     /// Only people of this status: online, away, busy, invisible (with `admin` only) or pending (here before a restart).
     /// Everybody who is here if left out.
-    #[param(value_type = Option<OnlineStatus>)]
+    #[param(inline, value_type = Option<OnlineStatus>)]
     status: Option<String>,
     /// Only people who have such a device here.
     #[param(value_type = Option<super::heartbeat::PlatformName>)]
