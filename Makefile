@@ -18,11 +18,11 @@ GATEWAYS_S ?= 300
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo web test chaos load gateways lint bench fuzz deb toolchain compiler
+.PHONY: help run demo web test chaos load gateways lint bench fuzz deb screenshots scale toolchain compiler
 
 help: ## list what can be made
 	@echo "make TARGET"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
 
 run: compiler ## build for speed and start the server (DATA=./data, ARGS="--config FILE")
 	./scripts/web.sh --optional
@@ -67,6 +67,16 @@ deb: compiler ## build the Debian package (in target/debian)
 	./scripts/web.sh --optional
 	cargo build --release --package rollcall
 	./scripts/deb.sh --binary target/release/rollcall --out target/debian
+
+screenshots: compiler ## take the pictures of the README from a demo (LIFE_S=150)
+	./scripts/web.sh
+	cargo build --release --package rollcall
+	./scripts/screenshots.sh target/release/rollcall
+
+scale: compiler ## the dashboard with 100,000 torrents and 50,000 people: is every page still quick?
+	./scripts/web.sh
+	cargo build --release --package rollcall
+	cd web && node scripts/scale.mjs ../target/release/rollcall
 
 # `test` does without the second: it installs the compiler.
 toolchain:

@@ -87,7 +87,7 @@ export class Server {
       "access.audit_sync": "every-second",
       ...settings,
     });
-    server.adminKey = (await server.command("key", "create", "--name", "browser tests", "--scope", "admin")).key;
+    server.adminKey = (await server.command<{ key: string }>("key", "create", "--name", "browser tests", "--scope", "admin")).key;
     await server.launch();
     return server;
   }
@@ -108,9 +108,9 @@ export class Server {
   }
 
   /** Runs a command on its data, and gives what it says. */
-  async command(...args: string[]): Promise<Record<string, string>> {
+  async command<T>(...args: string[]): Promise<T> {
     const { stdout } = await run(binary(), [...args, "--json", ...this.flags()], { env: cleanEnvironment() });
-    return JSON.parse(stdout) as Record<string, string>;
+    return JSON.parse(stdout) as T;
   }
 
   /** Starts the process, and waits until it serves. */
