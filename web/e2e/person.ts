@@ -49,6 +49,6 @@ export class Person {
   }
 
   private take(said: { users?: Shown[] }): void {
-    for (const user of said.users ?? []) this.shown.set(user.id, { ...this.shown.get(user.id), ...user });
+    for (const user of said.users ?? []) this.shown.set(user.id, user);
   }
 }
