@@ -1,5 +1,5 @@
 // What operators change: it works, it is asked for first, and it lands in the audit trail.
-import { expect, row, test } from "./fixtures";
+import { expect, goTo, row, test } from "./fixtures";
 import { startRedis } from "./redis";
 import { infohashOf, passkeyOf } from "./server";
 import { eventually } from "./wait";
@@ -109,9 +109,8 @@ test("a key that may only read is offered no change, and no audit trail", async 
     ["/access/keys", "Access"],
   ];
   for (const [path, heading] of places) {
-    await page.goto(`${server.url}/#${path}`);
+    await goTo(page, server, path);
     await expect(page.getByRole("heading", { name: heading, level: 1 })).toBeVisible();
-    await expect(page.getByRole("status", { name: "Loading…" })).toHaveCount(0);
     await expect.soft(page.getByRole("main").getByRole("button", { name: forbidden }), path).toHaveCount(0);
     await expect.soft(page.getByRole("alert"), path).toHaveCount(0);
   }

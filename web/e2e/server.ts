@@ -84,6 +84,7 @@ export class Server {
       "gateway.token_hmac_secret": SECRET,
       "gateway.goodbye_ms": "100",
       "journal.read_wait_ms": "100",
+      "presence.text_bytes_max": "4096",
       "access.audit_sync": "every-second",
       ...settings,
     });
