@@ -93,7 +93,7 @@ export const test = base.extend<TestParts, { server: Server }>({
   open: async ({ page, server }, use) => {
     await use(async (to, on = server, key = on.key) => {
       await page.goto(on.signInLink(to, key));
-      await expect(page.getByRole("navigation", { name: "Pages" })).toBeAttached();
+      await expect(page.getByRole("link", { name: "Rollcall" })).toBeVisible();
       await expect(page).not.toHaveURL(/sign-in/);
       return page;
     });
