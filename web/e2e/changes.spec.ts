@@ -29,7 +29,7 @@ test("a dead letter is looked at, tried again, and counts", async ({ open, ownSe
   await question.getByRole("button", { name: "Try again" }).click();
   await expect(page.getByText("1 entry is tried again")).toBeVisible();
   await expect(page.getByText("No dead letters: every view took every entry.")).toBeVisible();
-  await eventually("the entry to count", 20_000, async () => {
+  await eventually("the entry to count", 40_000, async () => {
     const { figures } = await server.ask<{ figures?: { uploaded: string } | null }>("GET", "/api/v1/users/900");
     return figures?.uploaded === "4321";
   });
@@ -88,7 +88,7 @@ test("a change in Access lands in the audit trail, whose chain holds", async ({ 
   const before = await counted();
   await server.addUser(121);
   await page.getByRole("button", { name: "Check again" }).click();
-  await eventually("the check to see the new record", 20_000, async () => (await counted()) > before);
+  await eventually("the check to see the new record", 40_000, async () => (await counted()) > before);
 });
 
 test("a key that may only read is offered no change, and no audit trail", async ({ open, server, watch }) => {
