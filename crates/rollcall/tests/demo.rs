@@ -19,7 +19,8 @@ use serde_json::Value as Json;
 use site::{DatabaseKind, Site, builder};
 use tempfile::TempDir;
 use testkit::process::Process;
-use testkit::{Api, Family, Moved, Truth, eventually, free_port};
+use testkit::ports::free_port;
+use testkit::{Api, Family, Moved, Truth, eventually};
 use world::{Places, Plan, Surroundings, World, register};
 
 /// How long anything may take on a machine that does much else, too.
