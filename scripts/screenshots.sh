@@ -10,9 +10,10 @@ program=$(realpath "${1:?usage: screenshots.sh PROGRAM}")
 life_s=${LIFE_S:-150}
 pictures=docs/pictures
 
-# Without a font for it, Chinese is a row of boxes; without pngquant, a picture is three times as big.
+# Without fonts for them, Chinese and emoji are boxes; without pngquant, a picture is three times as big.
 missing=()
 fc-list :lang=zh 2>/dev/null | grep -q . || missing+=(fonts-wqy-zenhei fontconfig)
+fc-list 2>/dev/null | grep -qi emoji || missing+=(fonts-noto-color-emoji)
 command -v pngquant >/dev/null || missing+=(pngquant)
 if [ ${#missing[@]} -gt 0 ]; then
   sudo=$([ "$(id -u)" = 0 ] || echo sudo)

@@ -22,12 +22,12 @@ export default defineConfig({
   forbidOnly: true,
   workers: 2,
   // Generous: the machine may be busy with other tests. Nothing waits longer than it has to.
-  timeout: 90_000,
-  expect: { timeout: 20_000 },
+  timeout: 150_000,
+  expect: { timeout: 40_000 },
   reporter: [["list"]],
   use: {
-    actionTimeout: 20_000,
-    navigationTimeout: 30_000,
+    actionTimeout: 40_000,
+    navigationTimeout: 60_000,
     locale: "en-GB",
     viewport: { width: 1280, height: 800 },
     colorScheme: "light",

@@ -93,7 +93,7 @@ export const test = base.extend<TestParts, { server: Server }>({
   open: async ({ page, server }, use) => {
     await use(async (to, on = server, key = on.key) => {
       await page.goto(on.signInLink(to, key));
-      await expect(page.getByRole("navigation", { name: "Pages" })).toBeAttached();
+      await expect(page.getByRole("link", { name: "Rollcall" })).toBeVisible();
       await expect(page).not.toHaveURL(/sign-in/);
       return page;
     });
@@ -114,6 +114,14 @@ export const test = base.extend<TestParts, { server: Server }>({
     });
   },
 });
+
+/** Goes to a place of the dashboard, and waits until it has rendered and nothing on it is loading any more. */
+export async function goTo(page: Page, server: Server, place: string): Promise<void> {
+  await page.goto(`${server.url}/#${place}`);
+  // The address changes first; what was there before may still stand for a frame.
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  await expect(page.getByRole("status").filter({ hasText: /^Loading…$/ })).toHaveCount(0);
+}
 
 /** The row of a table in which this is. */
 export function row(page: Page, text: string | RegExp) {

@@ -38,7 +38,7 @@ test("a new peer announces: the torrent's page and the overview count it without
   const peers = page.getByRole("table", { name: "Peers" });
   await expect(peers.getByRole("row").filter({ hasText: "User 111" })).toContainText("leeching");
   await expect(figure(page, "Leechers")).toHaveText("1");
-  await eventually("the overview to count it", 20_000, async () => Number(await figure(overview, "Leeching").textContent()) > before);
+  await eventually("the overview to count it", 40_000, async () => Number(await figure(overview, "Leeching").textContent()) > before);
   // It finishes: the same peer seeds, and it is a snatch.
   await server.announce(111, 111, { left: 0, downloaded: 500_000, event: "completed" });
   await expect(peers.getByRole("row").filter({ hasText: "User 111" })).toContainText("seeding");

@@ -25,7 +25,7 @@ export class Person {
     const person = new Person(client);
     client.on("publication", ({ data }) => person.take(data as { users?: Shown[] }));
     client.connect();
-    await client.ready(20_000);
+    await client.ready(40_000);
     return person;
   }
 
@@ -40,7 +40,7 @@ export class Person {
       const seen = this.shown.get(String(friend));
       return seen?.status === status && (seen.text ?? "") === text;
     };
-    await eventually(`user ${friend} to be seen ${status}, saying ${JSON.stringify(text)}`, 20_000, isSo);
+    await eventually(`user ${friend} to be seen ${status}, saying ${JSON.stringify(text)}`, 40_000, isSo);
   }
 
   /** Leaves. */
@@ -49,6 +49,6 @@ export class Person {
   }
 
   private take(said: { users?: Shown[] }): void {
-    for (const user of said.users ?? []) this.shown.set(user.id, { ...this.shown.get(user.id), ...user });
+    for (const user of said.users ?? []) this.shown.set(user.id, user);
   }
 }

@@ -31,7 +31,7 @@ export async function startRedis(): Promise<Redis> {
     if (text.startsWith("-")) throw new Error(text);
     return text;
   };
-  await eventually("Redis to serve", 20_000, async () => (await command("PING")).startsWith("+PONG"));
+  await eventually("Redis to serve", 40_000, async () => (await command("PING")).startsWith("+PONG"));
   return {
     url: `redis://127.0.0.1:${port}`,
     command,

@@ -84,6 +84,7 @@ export class Server {
       "gateway.token_hmac_secret": SECRET,
       "gateway.goodbye_ms": "100",
       "journal.read_wait_ms": "100",
+      "presence.text_bytes_max": "4096",
       "access.audit_sync": "every-second",
       ...settings,
     });
@@ -166,7 +167,7 @@ export class Server {
 
   /** Announces over a socket, as a client does, until it is accepted: what was added a moment ago may not be known yet. */
   async announce(user: number, torrent: number, said: Announced = {}): Promise<void> {
-    await eventually(`user ${user} to be heard on torrent ${torrent}`, 20_000, () => this.tryAnnounce(user, torrent, said));
+    await eventually(`user ${user} to be heard on torrent ${torrent}`, 40_000, () => this.tryAnnounce(user, torrent, said));
   }
 
   private async tryAnnounce(user: number, torrent: number, said: Announced): Promise<boolean> {

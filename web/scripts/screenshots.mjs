@@ -27,7 +27,7 @@ async function signedIn({ locale = "en-GB", colorScheme = "light", viewport = WI
   const context = await browser.newContext({ locale, colorScheme, viewport, timezoneId: "UTC", ...rest });
   const page = await context.newPage();
   await page.goto(demo.sign_in);
-  await page.locator("main h1").waitFor();
+  await page.locator(".connection-live").waitFor({ timeout: 60_000 });
   return page;
 }
 
@@ -60,7 +60,16 @@ const page = await signedIn();
 await takeAt(page, "/", "overview");
 await takeAt(page, "/swarms", "swarms");
 await takeAt(page, `/swarms/${await busyTorrent()}`, "torrent");
-await takeAt(page, `/users/${await interestingUser()}?tab=why`, "user-why");
+await page.goto(`${demo.site}/#/users/${await interestingUser()}?tab=why`);
+await page.getByRole("heading", { name: "Entries" }).waitFor();
+// As far back as the journal goes, so that it adds up.
+const further = page.getByRole("button", { name: /Load more|Look further back/ });
+for (let times = 0; times < 20 && (await further.isVisible()); times += 1) {
+  await further.click();
+  await page.waitForFunction(() => !document.querySelector("main .spinner"), null, { timeout: 60_000 });
+}
+await page.getByRole("heading", { level: 1 }).scrollIntoViewIfNeeded();
+await take(page, "user-why");
 await takeAt(page, "/presence", "presence");
 await takeAt(page, "/pipeline", "pipeline");
 await page.goto(demo.member);

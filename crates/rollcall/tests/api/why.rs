@@ -143,7 +143,8 @@ fn lists_have_names_and_a_torrent_has_accounts() {
     });
     let listed = &items(&leeching)[0];
     assert_eq!((&listed["torrent"], &listed["name"]), (&1.into(), &"torrent 1".into()));
-    let account = &items(&read.get("/api/v1/users/1/torrents").ok())[0];
+    let accounts = read.get("/api/v1/users/1/torrents").ok();
+    let account = &items(&accounts)[0];
     assert_eq!((&account["torrent"], &account["name"]), (&1.into(), &"torrent 1".into()));
     admin.delete("/api/v1/torrents/1");
     eventually_equal((Json::from(1), Json::Null), PATIENCE, || {

@@ -177,7 +177,7 @@ export const t = texts({
     slots: "下载名额",
     since: "添加时间",
     empty: "还没有用户",
-    emptyHint: "在“准入 → 用户”中添加，或使用 API：POST /api/v1/users。",
+    emptyHint: "在“访问控制 → 用户”中添加，或使用 API：POST /api/v1/users。",
     nothingFound: "没有找到",
     nothingFoundHint: "可按站点上的用户编号查找；使用 admin 密钥时也可按完整的 passkey 查找。",
     back: "全部用户",
