@@ -18,8 +18,8 @@ use people::{People, PeopleSettings};
 use serde_json::Value as Json;
 use site::{DatabaseKind, Site, builder};
 use tempfile::TempDir;
-use testkit::process::Process;
 use testkit::ports::free_port;
+use testkit::process::Process;
 use testkit::{Api, Family, Moved, Truth, eventually};
 use world::{Places, Plan, Surroundings, World, register};
 
@@ -111,7 +111,7 @@ fn everything_lives_and_after_ctrl_c_nothing_is_left() {
             && whole(&overview["people"]["online"]) >= 3;
         is_alive.then_some(())
     });
-    assert_eq!(demo.api.get("/api/v1/torrents/20").ok()["approved"], false, "one awaits approval");
+    assert_eq!(demo.api.get("/api/v1/torrents/20").ok()["torrent"]["approved"], false, "one awaits approval");
     assert_eq!(demo.api.get("/api/v1/multipliers").ok().as_array().unwrap().len(), 2);
     eventually("a dead letter", PATIENCE, || {
         let letters = demo.api.get("/api/v1/letters/dlq").ok();
@@ -172,7 +172,7 @@ fn l6_the_books_equal_what_the_world_moved() {
     let tracker = vec![site.server.addr(Family::V4), site.server.addr(Family::V6)];
     let places = Places { http: tracker.clone(), udp: tracker, site: Some(site.server.site_addr()) };
     let mut world = World::new(&plan, Surroundings { places, tokens: tokens(&site.server.data_folder()) });
-    let tally = runtime.block_on(world.run_until(tokio::time::sleep(Duration::from_secs(6))));
+    let tally = runtime.block_on(async { world.run_until(tokio::time::sleep(Duration::from_secs(6))).await });
     assert!(tally.accepted > 200 && tally.connects >= 5, "{tally:?}");
     assert_eq!((tally.lost, tally.refused, world.unsure()), (0, 0, 0), "{tally:?}");
 

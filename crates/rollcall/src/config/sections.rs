@@ -267,7 +267,8 @@ config_section! {
         /// Plain HTTP on other addresses than loopback, where everybody on the way can read the keys. Meant for a proxy
         /// in front that speaks HTTPS.
         allow_plaintext: bool = false,
-        /// Proxies whose word on a client's address is taken, as address ranges: ["10.0.0.0/8"]. None by default.
+        /// Proxies whose word is taken on a client's address, on whether it came over HTTPS and under which name, as
+        /// address ranges: ["10.0.0.0/8"]. None by default.
         trusted_proxies: Vec<IpNet> = Vec::new(),
         /// Headers in which trusted proxies pass on the client's address. The first one present counts.
         forwarded_headers: Vec<HeaderName> = default_forwarded_headers(),

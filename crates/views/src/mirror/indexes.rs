@@ -34,6 +34,9 @@ pub struct Indexes {
     names: MirrorNames,
 }
 
+/// Which of the three counts an index keeps.
+type CountOf = fn(&mut IndexedCounts) -> &mut u32;
+
 impl Indexes {
     /// The indexes under these names. Nothing is asked of Redis yet.
     pub fn new(redis: Redis, names: MirrorNames) -> Indexes {
@@ -43,7 +46,7 @@ impl Indexes {
     /// Every torrent that is in any of the indexes. What is no torrent's number is left out.
     pub async fn read(&self) -> Result<HashMap<TorrentId, IndexedCounts>, ViewsError> {
         let mut torrents: HashMap<TorrentId, IndexedCounts> = HashMap::new();
-        let indexes: [(MirrorKey, fn(&mut IndexedCounts) -> &mut u32); 3] = [
+        let indexes: [(MirrorKey, CountOf); 3] = [
             (MirrorKey::IndexSeeders, |counts| &mut counts.seeders),
             (MirrorKey::IndexLeechers, |counts| &mut counts.leechers),
             (MirrorKey::IndexSnatches, |counts| &mut counts.snatches),
