@@ -23,11 +23,11 @@ fi
 
 folder=$(mktemp -d)
 demo=
-end() {
+end_demo() {
   [ -z "$demo" ] || { kill "$demo" 2>/dev/null && wait "$demo" || true; }
-  rm -rf "$folder"
+  demo=
 }
-trap end EXIT
+trap 'end_demo; rm -rf "$folder"' EXIT
 "$program" demo --json --port 0 --tracker-port 0 --pace 2 >"$folder/greeting.json" 2>"$folder/log" &
 demo=$!
 until [ -s "$folder/greeting.json" ]; do
@@ -37,8 +37,9 @@ done
 echo "the demo lives for $life_s s before the pictures are taken"
 sleep "$life_s"
 (cd web && node scripts/screenshots.mjs "$folder/greeting.json" "$folder")
+end_demo
 # As few colours as a picture needs: nobody sees the difference.
-pngquant --force --ext .png --speed 1 128 "$folder"/*.png
+pngquant --force --ext .png 128 "$folder"/*.png
 mkdir -p "$pictures"
 cp "$folder"/*.png "$pictures"
 ls -l "$pictures"
