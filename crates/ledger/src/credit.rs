@@ -108,12 +108,12 @@ impl Stretch {
         Stretch::beginning_with(run)
     }
 
-    /// Whether a run, which began no earlier, is these counters as well.
-    fn includes(&self, run: &Run, ceiling: RateCeiling) -> bool {
+    /// Whether a run, which began no earlier, is these counters as well. `later` are those that come after it.
+    fn includes(&self, run: &Run, later: &[Run], ceiling: RateCeiling) -> bool {
         if self.is_settled {
             return false;
         }
-        if self.is_heard_elsewhere(run) || self.began_elsewhere_at_once(run) {
+        if self.is_heard_elsewhere(run) || self.began_elsewhere_at_once(run, later) {
             return self.is_near(run, ceiling);
         }
         if run.first >= self.last {
@@ -136,11 +136,11 @@ impl Stretch {
 
     /// Whether another node heard this client begin as well, neither knowing of the other yet: each gave the run a number
     /// of its own. A node that has given these counters a number already means others by another.
-    fn began_elsewhere_at_once(&self, run: &Run) -> bool {
+    fn began_elsewhere_at_once(&self, run: &Run, later: &[Run]) -> bool {
         run.first <= self.first + AT_ONCE
             && self.runs.iter().any(|known| known.key.node != run.key.node)
             && !self.was_numbered_by(run.key.node)
-            && !self.was_over_before(run)
+            && !self.was_over_before(run, later)
             && !self.contradicts(run)
     }
 
@@ -157,12 +157,27 @@ impl Stretch {
     }
 
     /// Whether a run is a new beginning, from zero, after these counters had gone on: a tracker that is started again, and
-    /// a client that is, too, take less than a second. Within the same second it is one if these went on from others, and
-    /// were heard but once: somebody said goodbye. Else nobody knows the order, and both began at once.
-    fn was_over_before(&self, run: &Run) -> bool {
+    /// a client that is, too, take less than a second. Where no tracker was started again, the beginning came late. Within
+    /// the same second it is one if these went on from others, and were heard but once: somebody said goodbye. Else nobody
+    /// knows the order, and both began at once.
+    fn was_over_before(&self, run: &Run, later: &[Run]) -> bool {
         let is_beginning = run.low == Counters::default() && run.low.since(self.high).is_none();
         let was_goodbye = self.goes_on && self.low == self.high;
-        is_beginning && (self.last < run.first || was_goodbye)
+        let ended_before =
+            || self.last < run.first && (self.went_on_at(run.key.node) || !self.lives_on(run, later));
+        is_beginning && (was_goodbye || ended_before())
+    }
+
+    /// Whether a node heard these counters above zero.
+    fn went_on_at(&self, node: u64) -> bool {
+        self.runs.iter().any(|known| known.key.node == node && known.high != Counters::default())
+    }
+
+    /// Whether another node that heard these counters writes of the client when a run begins, or after: a node that is
+    /// started again has another name, so this one was not. Runs before these are not asked: they may have been put away.
+    fn lives_on(&self, run: &Run, later: &[Run]) -> bool {
+        let heard_these = |node: u64| self.runs.iter().any(|known| known.key.node == node);
+        later.iter().any(|other| other.key.node != run.key.node && heard_these(other.key.node))
     }
 
     /// Whether a run ended later than one of these, and lower, or the other way round: counters only grow. Clocks of two
@@ -200,8 +215,9 @@ pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
         (!run.is_settled, run.first, run.key.run, uploaded, downloaded, run.key.node)
     });
     let mut stretches: Vec<Stretch> = Vec::new();
-    for run in ordered {
-        match home_of(&run, &stretches, ceiling) {
+    for position in 0..ordered.len() {
+        let (run, later) = (ordered[position], &ordered[position + 1..]);
+        match home_of(&run, later, &stretches, ceiling) {
             Some(home) => stretches[home].include(run),
             None => {
                 let goes_on = stretches.last().is_some_and(|before| run.low.since(before.high).is_some());
@@ -216,9 +232,9 @@ pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
 ///
 /// It is the newest, or, while those after it began at the same moment as the run, one that knows its number: a goodbye
 /// said to one node that has heard of it and to one that has not is a run of its own, and the run that it ended.
-fn home_of(run: &Run, stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
+fn home_of(run: &Run, later: &[Run], stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
     for (position, stretch) in stretches.iter().enumerate().rev() {
-        if stretch.is_heard_elsewhere(run) && stretch.includes(run, ceiling) {
+        if stretch.is_heard_elsewhere(run) && stretch.includes(run, later, ceiling) {
             return Some(position);
         }
         if run.first > stretch.first + AT_ONCE {
@@ -226,7 +242,7 @@ fn home_of(run: &Run, stretches: &[Stretch], ceiling: RateCeiling) -> Option<usi
         }
     }
     let newest = stretches.len().checked_sub(1)?;
-    stretches[newest].includes(run, ceiling).then_some(newest)
+    stretches[newest].includes(run, later, ceiling).then_some(newest)
 }
 
 #[cfg(test)]

@@ -222,3 +222,28 @@ fn l6_who_gave_a_number_does_not_depend_on_the_names_of_nodes() {
         assert_eq!(stretches(&runs, CEILING).len(), 1);
     }
 }
+
+/// A beginning reaches the second node a second late, after the first has heard more.
+#[test]
+fn a_beginning_that_comes_late_to_another_node_is_not_another_if_the_first_lives_on() {
+    const MOVED: u64 = 5000;
+    let heard = [run(1, 5, (10, 10), (0, MOVED)), run(2, 9, (11, 1811), (0, MOVED))];
+    for at in [11, 1811] {
+        let goes_on = run(1, 9, (at, at), (MOVED, MOVED));
+        assert_eq!(uploaded(&[heard[0], heard[1], goes_on]), u128::from(MOVED), "{at}");
+    }
+    // As long as nothing more is heard of the first node, it may have died, and the client with it.
+    assert_eq!(uploaded(&heard), 2 * u128::from(MOVED));
+}
+
+/// The second node has heard the counters go on itself: that they are at zero again is news, whoever lives.
+#[test]
+fn a_node_that_heard_counters_go_on_and_then_begin_hears_them_begin_anew() {
+    let runs = [
+        run(1, 1, (10, 10), (0, 0)),
+        run(2, 1, (10, 10), (900, 900)),
+        run(2, 9, (11, 12), (0, 1000)),
+        run(1, 9, (50, 50), (1000, 1000)),
+    ];
+    assert_eq!(uploaded(&runs), 1900);
+}
