@@ -17,7 +17,7 @@
 
 use domain::{RateCeiling, Seconds, UnixTime};
 
-use crate::run::{Counters, Run};
+use crate::run::{Counters, Run, RunKey};
 use crate::told::Told;
 
 /// Nodes hear of each other within a part of a second, which may be in the next one.
@@ -216,6 +216,10 @@ pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
     });
     let mut stretches: Vec<Stretch> = Vec::new();
     for position in 0..ordered.len() {
+        let begins_second = position == 0 || !began_together(&ordered[position - 1], &ordered[position]);
+        if begins_second && let Some(before) = stretches.last() {
+            put_goodbyes_first(&mut ordered[position..], before.high);
+        }
         let (run, later) = (ordered[position], &ordered[position + 1..]);
         match home_of(&run, later, &stretches, ceiling) {
             Some(home) => stretches[home].include(run),
@@ -226,6 +230,26 @@ pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
         }
     }
     stretches
+}
+
+fn began_together(one: &Run, other: &Run) -> bool {
+    (one.is_settled, one.first) == (other.is_settled, other.first)
+}
+
+/// Of the runs that began in the same second as the first of these, puts those first that were heard but once and go on
+/// from what was known before: a goodbye comes before a beginning, and numbers of two nodes do not tell which was first.
+fn put_goodbyes_first(runs: &mut [Run], known: Counters) {
+    let count = runs.iter().take_while(|run| began_together(&runs[0], run)).count();
+    let second = &mut runs[..count];
+    let begun: Vec<RunKey> =
+        second.iter().filter(|run| run.low == Counters::default()).map(|run| run.key).collect();
+    // Where one node heard both, its numbers do tell; and of one run that several nodes heard, the beginning came first.
+    let comes_after =
+        |key: RunKey, begun: &RunKey| key.run == begun.run || (key.node == begun.node && key.run > begun.run);
+    second.sort_by_key(|run| {
+        let is_goodbye = run.low == run.high && run.low.since(known).is_some();
+        !is_goodbye || begun.iter().any(|begun| comes_after(run.key, begun))
+    });
 }
 
 /// The stretch that a run belongs to; none if it begins one.

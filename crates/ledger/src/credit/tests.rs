@@ -1,5 +1,4 @@
 use super::*;
-use crate::run::RunKey;
 use domain::RunId;
 
 const CEILING: RateCeiling = RateCeiling { bytes_per_s: 1000 };
@@ -246,4 +245,28 @@ fn a_node_that_heard_counters_go_on_and_then_begin_hears_them_begin_anew() {
         run(1, 9, (50, 50), (1000, 1000)),
     ];
     assert_eq!(uploaded(&runs), 1900);
+}
+
+/// Numbers of two nodes say nothing about the order within a second.
+#[test]
+fn l6_a_goodbye_comes_before_a_beginning_in_the_same_second_whatever_their_numbers() {
+    for goodbye in [75, 90] {
+        let runs = [
+            run(1, 1, (0, 3), (0, 3400)),
+            run(2, goodbye, (24, 24), (3800, 3800)),
+            run(3, 88, (24, 26), (0, 1600)),
+        ];
+        assert_eq!(uploaded(&runs), 5400, "{goodbye}");
+    }
+}
+
+/// One node counts on: what it numbered later came later, and is judged from the beginning before it.
+#[test]
+fn j8_a_leap_after_a_beginning_in_the_same_second_is_no_goodbye() {
+    let runs = [
+        run(1, 1, (0, 60), (0, 500)),
+        run(1, 2, (100, 100), (0, 0)),
+        run(1, 3, (100, 100), (99_000, 99_000)),
+    ];
+    assert_eq!(uploaded(&runs), 500 + 10_000);
 }
