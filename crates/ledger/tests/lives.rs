@@ -120,8 +120,10 @@ impl World {
         self.now_ms += self.random.u64(100..1500);
         self.lives += 1;
         let swarms = Swarms::new(self.now(), self.random.u64(..), RunId(self.now_ms as u32));
-        self.life = Some(Life { node: self.lives, swarms, queue: Vec::new(), read: 0 });
-        self.tell(&format!("life {}", self.lives));
+        // Names of nodes are random, as they are: nothing may depend on their order.
+        let node = Rng::with_seed(self.now_ms).u64(..);
+        self.life = Some(Life { node, swarms, queue: Vec::new(), read: 0 });
+        self.tell(&format!("life {}, node {node}", self.lives));
         if self.is_journal_there {
             self.read(usize::MAX);
         }

@@ -313,10 +313,12 @@ impl Peer {
         self.place.is_vacant()
     }
 
-    /// Whether a client that is known by its key begins under another peer id: it was started again, also where it had
-    /// moved nothing before, as far as is known here.
+    /// Whether a client that is known by its key begins under another peer id, from zero: it was started again, also where
+    /// it had moved nothing before, as far as is known here. One whose counters went on has only changed its peer id.
     fn begins_anew(&self, announce: &Announce) -> bool {
-        announce.event == AnnounceEvent::Started && self.peer_id != announce.peer_id
+        announce.event == AnnounceEvent::Started
+            && self.peer_id != announce.peer_id
+            && (announce.uploaded, announce.downloaded) == (0, 0)
     }
 
     fn is_slower_twin(&self, announce: &Announce) -> bool {

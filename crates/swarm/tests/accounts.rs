@@ -64,6 +64,22 @@ fn a_client_that_begins_under_another_peer_id_begins_a_session_also_from_zero() 
 }
 
 #[test]
+fn a_client_that_begins_under_another_peer_id_with_counters_that_went_on_goes_on() {
+    let swarms = swarms();
+    let first = Announce { key: ClientKey(5), uploaded: 100, downloaded: 7, ..announce_of(1, START) };
+    let session = take(&swarms, &first).session;
+    let renamed = Announce {
+        peer_id: peer_id(77),
+        event: AnnounceEvent::Started,
+        uploaded: 130,
+        now: START + Seconds(60),
+        ..first
+    };
+    let outcome = take(&swarms, &renamed);
+    assert_eq!((deltas(outcome), outcome.session), ((30, 0, 60), session));
+}
+
+#[test]
 fn a_stop_is_credited_before_the_peer_leaves() {
     let swarms = swarms();
     let first = announce_of(1, START);
