@@ -1,7 +1,7 @@
 // Who is signed in. The secret is in a cookie that no script can read; here is only what it allows.
 import { signal } from "@preact/signals";
 import { identify, Problem, request } from "./api/client";
-import type { SessionShown } from "./api/coming";
+import type { SessionShown } from "./api/types";
 import { link, navigate, place } from "./router";
 import { forget, keep, kept } from "./storage";
 

@@ -5,7 +5,7 @@
 //
 // Whatever is not a success is thrown as a `Problem`; a server that cannot be reached is one with status 0. Who is asking
 // is somebody else's business: the session, or the member's page, says so once with `identify`.
-import type { AllPaths } from "./coming";
+import type { AllPaths } from "./types";
 
 type Method = "get" | "post" | "put" | "patch" | "delete";
 

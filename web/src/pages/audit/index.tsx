@@ -1,7 +1,7 @@
 // The Audit page: who changed what, newest first, and whether the chain of records holds.
 import { useState } from "preact/hooks";
 import { api, asProblem, type Problem } from "../../api/client";
-import type { AuditVerdict } from "../../api/coming";
+import type { AuditVerdict } from "../../api/types";
 import { count } from "../../format";
 import { useResource } from "../../resource";
 import type { PageProps } from "../../router";

@@ -1,6 +1,6 @@
 // The Presence page: who is here, who comes and goes, and how connections end.
 import { api } from "../../api/client";
-import type { Overview } from "../../api/coming";
+import type { Overview } from "../../api/types";
 import { millis } from "../../format";
 import { overview } from "../../live";
 import { useResource } from "../../resource";

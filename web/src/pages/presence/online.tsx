@@ -1,7 +1,7 @@
 // Who is here now: a page at a time, so that fifty thousand cost no more than a few.
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { OnlinePerson, Schema } from "../../api/coming";
+import type { OnlinePerson, Schema } from "../../api/types";
 import { say } from "../../i18n";
 import { useResource } from "../../resource";
 import { link, setQuery } from "../../router";
