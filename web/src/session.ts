@@ -41,9 +41,9 @@ export async function findSession(): Promise<void> {
   }
 }
 
-/** Signs in with an API key. */
+/** Signs in with an API key. Whoever was signed in before stays so when the key is refused. */
 export async function signIn(key: string): Promise<void> {
-  session.value = (await request("POST", "/session", { body: { key } })) as SessionShown;
+  session.value = (await request("POST", "/session", { body: { key }, isAboutBody: true })) as SessionShown;
   keep(KEY, "yes");
 }
 
