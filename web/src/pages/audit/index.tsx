@@ -79,12 +79,12 @@ function VerdictShown(props: { checked: Checked; newest: string | null }) {
   const last = verdict.last_hash ?? props.newest;
   const isEmpty = verdict.holds && verdict.records === 0;
   return (
-    <div class={`verdict tone-${verdict.holds ? "ok" : "bad"}`}>
-      <span class="verdict-mark" aria-hidden="true">
+    <div class={`chain tone-${verdict.holds ? "ok" : "bad"}`}>
+      <span class="chain-mark" aria-hidden="true">
         {verdict.holds ? "✓" : "✕"}
       </span>
       <div class="stack-small">
-        <p class="verdict-title">{isEmpty ? t.empty : verdict.holds ? t.holds : t.broken}</p>
+        <p class="chain-title">{isEmpty ? t.empty : verdict.holds ? t.holds : t.broken}</p>
         <p>{isEmpty ? t.emptyBody : verdict.holds ? t.holdsBody(count(verdict.records)) : t.brokenBody}</p>
         {!verdict.holds && <Facts items={faultOf(verdict)} />}
         <p class="dim">
