@@ -78,3 +78,35 @@ test("a site that is allowed shows it in a frame; any other is refused", async (
   await alsoBlocked;
   await expect(frame.getByRole("heading")).toHaveCount(0);
 });
+
+test("in a frame the page around says who it is, again after a while and before all that was kept", async ({ page, ownServer, atEnd }) => {
+  let answer = "";
+  const framing = createServer((_, response) => {
+    response.setHeader("content-type", "text/html");
+    response.end(answer);
+  }).listen(0, "127.0.0.1");
+  await once(framing, "listening");
+  atEnd(() => framing.close());
+  const site = `http://127.0.0.1:${(framing.address() as AddressInfo).port}/`;
+  const server = await ownServer({ "site.embed_origins": `["${site.slice(0, -1)}"]` });
+  for (const user of [1, 2]) await server.addUser(user);
+  // The site hands over one token after the other, as it is asked. The first ends soon, and is renewed at once.
+  const around = (tokens: string[]) => `<!doctype html><title>a site</title><script>
+    const tokens = ${JSON.stringify(tokens)}; window.asked = 0;
+    addEventListener("message", (event) => {
+      if (event.data?.type !== "rollcall.token-wanted") return;
+      const token = tokens[Math.min(window.asked++, tokens.length - 1)];
+      event.source.postMessage({ type: "rollcall.token", token }, event.origin);
+    });</script><iframe title="me" width="900" height="600" src="${server.url}/me"></iframe>`;
+  const frame = page.frameLocator("iframe");
+  const asked = () => page.evaluate(() => (window as unknown as { asked: number }).asked);
+  answer = around([server.token(1, 30), server.token(1)]);
+  await page.goto(site);
+  await expect(frame.getByRole("heading", { name: "User 1" })).toBeVisible();
+  await expect.poll(asked).toBe(2);
+  // Somebody else has signed in at the site meanwhile, in the same tab.
+  answer = around([server.token(2)]);
+  await page.goto(site);
+  await expect(frame.getByRole("heading", { name: "User 2" })).toBeVisible();
+  expect(await asked()).toBe(1);
+});

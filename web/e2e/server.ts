@@ -187,10 +187,10 @@ export class Server {
   }
 
   /** A token with which a person connects, as a site would make it. */
-  token(user: number): string {
+  token(user: number, lifeS = 3600): string {
     const now = Math.floor(Date.now() / 1000);
     const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-    const said = `${encode({ alg: "HS256", typ: "JWT" })}.${encode({ sub: String(user), iat: now, exp: now + 3600 })}`;
+    const said = `${encode({ alg: "HS256", typ: "JWT" })}.${encode({ sub: String(user), iat: now, exp: now + lifeS })}`;
     return `${said}.${createHmac("sha256", SECRET).update(said).digest("base64url")}`;
   }
 

@@ -27,6 +27,24 @@ test("a link signs in at once, and its key leaves the address bar", async ({ pag
   expect(page.url()).not.toContain("rck_");
 });
 
+test("a link with another key waits for a click while somebody is signed in", async ({ page, server, open, watch }) => {
+  watch.allow(/status of 401/);
+  await open("/pipeline");
+  await page.goto(server.signInLink("/audit", `rck_${"0".repeat(8)}_${"wrong".repeat(8)}`));
+  await expect(page.getByRole("status")).toContainText("browser tests");
+  expect(page.url()).not.toContain("rck_");
+  // A wrong key changes nothing for who is signed in.
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("alert")).toContainText("does not know this key");
+  await page.getByRole("link", { name: "Stay signed in as before" }).click();
+  await expect(page.getByRole("heading", { name: "Audit", level: 1 })).toBeVisible();
+  const reader = await server.newKey("read");
+  await page.goto(server.signInLink("/audit", reader));
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByText("admin").first()).toBeVisible();
+  await expect(page).toHaveURL(/#\/audit$/);
+});
+
 test("without a session every place leads to signing in, and from there back", async ({ page, server }) => {
   await page.goto(`${server.url}/#/users/1`);
   await page.getByLabel("API key").fill(server.key);

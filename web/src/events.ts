@@ -1,5 +1,5 @@
 // Who came and went, put together from what the feed tells and what was asked for.
-import type { PresenceOccurrence } from "./api/coming";
+import type { PresenceOccurrence } from "./api/types";
 
 /** Both lists as one, newest first, nothing twice, at most so many. */
 export function merged(

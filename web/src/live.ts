@@ -5,7 +5,7 @@
 import { signal } from "@preact/signals";
 import { Centrifuge, type PublicationContext } from "centrifuge";
 import { api, Problem, request } from "./api/client";
-import type { Overview, PresenceOccurrence } from "./api/coming";
+import type { Overview, PresenceOccurrence } from "./api/types";
 import { backoffMs } from "./backoff";
 import { merged } from "./events";
 

@@ -1,7 +1,7 @@
 // Who is signed in. The secret is in a cookie that no script can read; here is only what it allows.
 import { signal } from "@preact/signals";
 import { identify, Problem, request } from "./api/client";
-import type { SessionShown } from "./api/coming";
+import type { SessionShown } from "./api/types";
 import { link, navigate, place } from "./router";
 import { forget, keep, kept } from "./storage";
 
@@ -41,9 +41,9 @@ export async function findSession(): Promise<void> {
   }
 }
 
-/** Signs in with an API key. */
+/** Signs in with an API key. Whoever was signed in before stays so when the key is refused. */
 export async function signIn(key: string): Promise<void> {
-  session.value = (await request("POST", "/session", { body: { key } })) as SessionShown;
+  session.value = (await request("POST", "/session", { body: { key }, isAboutBody: true })) as SessionShown;
   keep(KEY, "yes");
 }
 

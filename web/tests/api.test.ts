@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { addressOf, api, identify, Problem } from "../src/api/client";
+import { addressOf, api, identify, Problem, request } from "../src/api/client";
 
 afterEach(() => {
   vi.unstubAllGlobals();
@@ -41,6 +41,14 @@ describe("a request", () => {
     identify({ headers: () => ({}), onUnauthorized });
     await expect(api.get("/api/v1/users")).rejects.toBeInstanceOf(Problem);
     expect(onUnauthorized).toHaveBeenCalledOnce();
+  });
+
+  it("with a wrong key to sign in with says nothing of who is signed in", async () => {
+    answer(401, { code: "unauthorized", detail: "no such key" });
+    const onUnauthorized = vi.fn();
+    identify({ headers: () => ({}), onUnauthorized });
+    await expect(request("POST", "/session", { body: { key: "rck_x" }, isAboutBody: true })).rejects.toMatchObject({ status: 401 });
+    expect(onUnauthorized).not.toHaveBeenCalled();
   });
 
   it("says that the server is away when it cannot be reached, or something before it cannot", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PresenceOccurrence } from "../src/api/coming";
+import type { PresenceOccurrence } from "../src/api/types";
 import { merged } from "../src/events";
 
 const event = (at_ms: number, user = 1): PresenceOccurrence => ({ at_ms, user, event: "joined", from: "offline", to: "online", cause: "connected" });

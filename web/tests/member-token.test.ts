@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { AHEAD_S, Renewal } from "../src/pages/member/renewal";
 import { claimsOf, isOver, takeToken, type Keep } from "../src/pages/member/token";
 
 const jwt = (claims: object) => `e30.${btoa(JSON.stringify(claims)).replace(/=+$/, "")}.sig`;
@@ -59,5 +60,41 @@ describe("a member's token", () => {
     for (const text of ["", "a", "a.b", "a.!!.c", jwt({ exp: 1 }), jwt({ sub: 7 }), "a.b.c.d"]) {
       expect(claimsOf(text)).toBeNull();
     }
+  });
+});
+
+describe("a new token", () => {
+  const asking = () => {
+    const asked = { times: 0 };
+    return { asked, renewal: new Renewal(() => void (asked.times += 1)) };
+  };
+  const claims = { sub: "7", exp: 1000 };
+
+  it("is asked for once, whenever the moment to ask has passed", () => {
+    const { asked, renewal } = asking();
+    renewal.look("a", claims, 1000 - AHEAD_S - 1);
+    expect(asked.times).toBe(0);
+    // A tab in the background may have slept through the exact second, and through the end.
+    renewal.look("a", claims, 1000 - AHEAD_S + 7);
+    renewal.look("a", claims, 1001);
+    expect(asked.times).toBe(1);
+    renewal.look("b", { sub: "7", exp: 1500 }, 1100);
+    expect(asked.times).toBe(1);
+    renewal.look("b", { sub: "7", exp: 1500 }, 1450);
+    expect(asked.times).toBe(2);
+  });
+
+  it("is asked for again by whoever comes back to one that ended", () => {
+    const { asked, renewal } = asking();
+    renewal.look("a", claims, 950);
+    renewal.lookAgain("a", claims, 2000);
+    expect(asked.times).toBe(2);
+  });
+
+  it("is never asked for where the old one does not end", () => {
+    const { asked, renewal } = asking();
+    renewal.lookAgain("a", { sub: "7", exp: null }, 1e9);
+    renewal.lookAgain(null, null, 1e9);
+    expect(asked.times).toBe(0);
   });
 });

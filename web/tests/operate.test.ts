@@ -3,7 +3,7 @@ import { detailsOf, hrefOf, isMoment, kindOf } from "../src/pages/audit/reading"
 import { standing } from "../src/pages/access/standing";
 import { NONE, requestsFor, stillThere, toggled } from "../src/pages/pipeline/choice";
 import { newSince, ofKind } from "../src/pages/presence/events";
-import type { PresenceOccurrence } from "../src/api/coming";
+import type { PresenceOccurrence } from "../src/api/types";
 
 describe("choosing letters", () => {
   it("means all when nothing is chosen, and otherwise exactly those", () => {

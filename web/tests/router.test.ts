@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { placeAfter } from "../src/pages/sign-in/place";
+import { isOfKey, placeAfter } from "../src/pages/sign-in/place";
 import { link, match, parsePlace } from "../src/router";
 
 describe("a place", () => {
@@ -47,5 +47,11 @@ describe("the way back after signing in", () => {
     expect(placeAfter("//evil.example/")).toBe("/");
     expect(placeAfter("javascript:alert(1)")).toBe("/");
     expect(placeAfter("/sign-in?to=/sign-in")).toBe("/");
+  });
+
+  it("is not needed by whoever is signed in with that very key", () => {
+    expect(isOfKey("rck_b857d463_5b588685", "b857d463")).toBe(true);
+    expect(isOfKey("rck_b857d464_5b588685", "b857d463")).toBe(false);
+    expect(isOfKey("b857d463", "b857d463")).toBe(false);
   });
 });

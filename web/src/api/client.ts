@@ -5,7 +5,7 @@
 //
 // Whatever is not a success is thrown as a `Problem`; a server that cannot be reached is one with status 0. Who is asking
 // is somebody else's business: the session, or the member's page, says so once with `identify`.
-import type { AllPaths } from "./coming";
+import type { AllPaths } from "./types";
 
 type Method = "get" | "post" | "put" | "patch" | "delete";
 
@@ -75,6 +75,8 @@ interface Untyped {
   query?: Record<string, unknown>;
   body?: unknown;
   signal?: AbortSignal;
+  /** A 401 is about what was sent, and says nothing of who is asking. */
+  isAboutBody?: boolean;
 }
 
 interface Identity {
@@ -122,7 +124,7 @@ export async function request(method: string, template: string, options: Untyped
       cache: "no-store",
       ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
     });
-    return await read(response);
+    return await read(response, options.isAboutBody ?? false);
   } catch (thrown) {
     if (thrown instanceof Problem) throw thrown;
     throw new Problem(0, options.signal?.aborted ? "aborted" : "unreachable", "the server does not answer");
@@ -132,11 +134,11 @@ export async function request(method: string, template: string, options: Untyped
   }
 }
 
-async function read(response: Response): Promise<unknown> {
+async function read(response: Response, isAboutBody: boolean): Promise<unknown> {
   const text = await response.text();
   const said = parse(text);
   if (response.ok) return said;
-  if (response.status === 401) identity.onUnauthorized();
+  if (response.status === 401 && !isAboutBody) identity.onUnauthorized();
   const problem = (typeof said === "object" && said !== null ? said : {}) as { code?: unknown; detail?: unknown };
   throw new Problem(
     response.status,

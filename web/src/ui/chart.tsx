@@ -6,6 +6,7 @@ import "uplot/dist/uPlot.min.css";
 import * as format from "../format";
 import { language, locale } from "../i18n";
 import { isDark } from "../theme";
+import { clockLabels, STEPS_S } from "./chart-labels";
 
 /** What the numbers are. */
 export type Unit = "count" | "rate" | "bytes" | "byteRate" | "seconds" | "millis";
@@ -97,7 +98,6 @@ function optionsFor(
   const colour = (name: string) => style.getPropertyValue(name).trim();
   const say = FORMATS[props.unit];
   const font = `11px ${style.fontFamily}`;
-  const clock = new Intl.DateTimeFormat(locale(), { hour: "2-digit", minute: "2-digit", hour12: false });
   const axis = { stroke: colour("--dim"), font, ticks: { show: false }, grid: { stroke: colour("--line-faint"), width: 1 } };
   const isBytes = props.unit === "bytes" || props.unit === "byteRate";
   return {
@@ -108,7 +108,7 @@ function optionsFor(
     padding: [8, 8, 0, 0],
     scales: { x: { time: true }, y: { range: (_self, _low, high) => [0, niceTop(high, isBytes)] } },
     axes: [
-      { ...axis, size: 24, space: 70, values: (_self, marks) => marks.map((at) => clock.format(new Date(at * 1000))), grid: { show: false } },
+      { ...axis, size: 24, space: 70, incrs: STEPS_S, values: (self, marks) => clockLabels(marks, spanOf(self), locale()), grid: { show: false } },
       {
         ...axis,
         size: isBytes ? 76 : 58,
@@ -126,6 +126,11 @@ function optionsFor(
     ],
     hooks: { setCursor: [(self) => setIndex(self.cursor.idx ?? null)] },
   };
+}
+
+function spanOf(plot: uPlot): number {
+  const { min, max } = plot.scales["x"] ?? {};
+  return (max ?? 0) - (min ?? 0);
 }
 
 // A top that is easy to read, a little above the highest; never nothing, or the axis would vanish.

@@ -1,7 +1,7 @@
 // The tab "Clients".
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import { useResource } from "../../resource";
 import { can } from "../../session";
 import { attempt, Badge, Button, Card, confirm, Empty, Failure, Loading, Name, Select, Table, TextField, type Column } from "../../ui";

@@ -1,7 +1,7 @@
 // The tab "API keys".
 import { useState } from "preact/hooks";
 import { api, request } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import { useResource } from "../../resource";
 import { can, findSession, session } from "../../session";
 import { attempt, Badge, Button, Card, Check, confirm, Empty, Failure, Loading, Name, Table, TextField, Time, type Column } from "../../ui";

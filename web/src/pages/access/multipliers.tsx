@@ -1,7 +1,7 @@
 // The tab "Multipliers": times in which bytes count more or less than they are.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import { nowS } from "../../clock";
 import { countExact } from "../../format";
 import { useResource } from "../../resource";

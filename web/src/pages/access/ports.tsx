@@ -1,7 +1,7 @@
 // The tab "Banned ports".
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import { count } from "../../format";
 import { useResource } from "../../resource";
 import { can } from "../../session";

@@ -1,7 +1,7 @@
 // The tab "Users and passkeys".
 import { useState } from "preact/hooks";
 import { api, Problem } from "../../api/client";
-import type { PageOf, Schema } from "../../api/coming";
+import type { PageOf, Schema } from "../../api/types";
 import { usePaged } from "../../resource";
 import { link } from "../../router";
 import { can } from "../../session";

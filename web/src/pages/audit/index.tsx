@@ -1,7 +1,7 @@
 // The Audit page: who changed what, newest first, and whether the chain of records holds.
 import { useState } from "preact/hooks";
 import { api, asProblem, type Problem } from "../../api/client";
-import type { AuditVerdict } from "../../api/coming";
+import type { AuditVerdict } from "../../api/types";
 import { count } from "../../format";
 import { useResource } from "../../resource";
 import type { PageProps } from "../../router";
@@ -79,12 +79,12 @@ function VerdictShown(props: { checked: Checked; newest: string | null }) {
   const last = verdict.last_hash ?? props.newest;
   const isEmpty = verdict.holds && verdict.records === 0;
   return (
-    <div class={`verdict tone-${verdict.holds ? "ok" : "bad"}`}>
-      <span class="verdict-mark" aria-hidden="true">
+    <div class={`chain tone-${verdict.holds ? "ok" : "bad"}`}>
+      <span class="chain-mark" aria-hidden="true">
         {verdict.holds ? "✓" : "✕"}
       </span>
       <div class="stack-small">
-        <p class="verdict-title">{isEmpty ? t.empty : verdict.holds ? t.holds : t.broken}</p>
+        <p class="chain-title">{isEmpty ? t.empty : verdict.holds ? t.holds : t.broken}</p>
         <p>{isEmpty ? t.emptyBody : verdict.holds ? t.holdsBody(count(verdict.records)) : t.brokenBody}</p>
         {!verdict.holds && <Facts items={faultOf(verdict)} />}
         <p class="dim">

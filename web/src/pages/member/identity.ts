@@ -4,11 +4,13 @@
  * A site that shows this page in a frame can hand over a new token at any time, with
  * `frame.contentWindow.postMessage({ type: "rollcall.token", token }, origin)`; shortly before the old one ends it is asked
  * for one with `{ type: "rollcall.token-wanted" }`. Only the page around the frame is listened to, and only those that the server
- * allows can be that.
+ * allows can be that. In a frame that page is asked at the start, too, and nothing is kept: another member may have signed in
+ * since, and only the page around knows.
  */
 import { computed, signal } from "@preact/signals";
 import { identify } from "../../api/client";
 import { nowS } from "../../clock";
+import { Renewal } from "./renewal";
 import { claimsOf, isOver, storeToken, takeToken, type Keep } from "./token";
 
 /** The token; null where there is none. */
@@ -28,9 +30,11 @@ export const isEnded = computed(() => {
 
 const WANTED = "rollcall.token-wanted";
 const GIVEN = "rollcall.token";
-/** How long before the end a new one is asked for. */
-const AHEAD_S = 60;
+/** How often we look whether the token is about to end. */
+const LOOK_MS = 1000;
 
+const isFramed = () => window.parent !== window;
+const renewal = new Renewal(askForToken);
 let waiting: ((token: string) => void)[] = [];
 
 /** Finds out who is here, and listens to who says so later. */
@@ -38,7 +42,7 @@ export function startIdentity(): void {
   take();
   window.addEventListener("hashchange", take);
   window.addEventListener("message", (event: MessageEvent<unknown>) => {
-    if (event.source === window.parent && window.parent !== window) onMessage(event.data);
+    if (event.source === window.parent && isFramed()) onMessage(event.data);
   });
   identify({
     headers: (): Record<string, string> => (token.value === null ? {} : { authorization: `Bearer ${token.value}` }),
@@ -47,17 +51,18 @@ export function startIdentity(): void {
       askForToken();
     },
   });
-  nowS.subscribe((now) => {
-    const end = claims.value?.exp;
-    if (end != null && end - now === AHEAD_S) askForToken();
+  // A clock of its own: the one for texts stands still while nobody looks, and tokens end all the same.
+  setInterval(() => renewal.look(token.value, claims.value, clockS()), LOOK_MS);
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) renewal.lookAgain(token.value, claims.value, clockS());
   });
-  if (token.value === null) askForToken();
+  askForToken();
 }
 
 /** A token for the connection: the one there is, or, when that is about to end, the one that the site gives us. */
 export function getToken(): Promise<string> {
   const [current, said] = [token.value, claims.value];
-  if (current !== null && said !== null && !isOver(said, nowS.value + 5)) return Promise.resolve(current);
+  if (current !== null && said !== null && !isOver(said, clockS() + 5)) return Promise.resolve(current);
   askForToken();
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error("no new token was given")), 5000);
@@ -91,10 +96,16 @@ function become(given: string): void {
 
 function askForToken(): void {
   // It says nothing that anybody could not hear.
-  if (window.parent !== window) window.parent.postMessage({ type: WANTED }, "*");
+  if (isFramed()) window.parent.postMessage({ type: WANTED }, "*");
 }
 
+function clockS(): number {
+  return Math.floor(Date.now() / 1000);
+}
+
+// In a frame there is none: what a tab keeps may be of whoever was signed in before.
 function tabStorage(): Keep | null {
+  if (isFramed()) return null;
   try {
     return window.sessionStorage;
   } catch {

@@ -1,5 +1,5 @@
 // One's ratio, and what it is made of.
-import type { Me } from "../../api/coming";
+import type { Me } from "../../api/types";
 import * as format from "../../format";
 import { Bytes, Card, Count, Duration, Empty, Facts } from "../../ui";
 import { t } from "./texts";

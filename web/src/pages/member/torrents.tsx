@@ -1,6 +1,6 @@
 // What one seeds or downloads right now, with how far it is.
 import { useState } from "preact/hooks";
-import type { Me, MyTorrent } from "../../api/coming";
+import type { Me, MyTorrent } from "../../api/types";
 import * as format from "../../format";
 import { Button, Bytes, Card, Empty, Infohash, Name, Time } from "../../ui";
 import { Progress } from "../../ui/progress";

@@ -2,7 +2,7 @@
 //
 // The server writes what to do in English. For what we know by its code there are words here in both languages; the
 // server's own stay beside them, because they name the figures and the cause.
-import type { Alert } from "../../api/coming";
+import type { Alert } from "../../api/types";
 import { language, texts } from "../../i18n";
 import { Badge, Card, Time } from "../../ui";
 import { t } from "./texts";

@@ -1,5 +1,5 @@
 // The whole at a glance: what moves, what is wrong, and the last hour. Everything here moves by itself.
-import type { Overview } from "../../api/coming";
+import type { Overview } from "../../api/types";
 import { nowS } from "../../clock";
 import { bytes, byteRate, bytesExact, count, countExact, duration, millis, rate } from "../../format";
 import { connection, overview } from "../../live";

@@ -1,5 +1,5 @@
 // How the parts are: the views of the journal, and what the server depends on.
-import type { Overview, ViewPulse } from "../../api/coming";
+import type { Overview, ViewPulse } from "../../api/types";
 import { count, countExact } from "../../format";
 import { link } from "../../router";
 import { Badge, Card, Count, Duration, Empty, Name, Rate, Stat, Stats, Table, Time } from "../../ui";

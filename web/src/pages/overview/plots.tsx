@@ -1,7 +1,7 @@
 // The last hour, and the present second at its end.
 import { useMemo } from "preact/hooks";
 import { api } from "../../api/client";
-import type { HistoryPoint, Overview } from "../../api/coming";
+import type { HistoryPoint, Overview } from "../../api/types";
 import { returns } from "../../live";
 import { useResource } from "../../resource";
 import { Card, Chart, Empty, Failure, Loading, type Series, type Unit } from "../../ui";

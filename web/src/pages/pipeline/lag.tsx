@@ -1,6 +1,6 @@
 // How far views were behind in the last hour.
 import { api } from "../../api/client";
-import type { HistoryPoint } from "../../api/coming";
+import type { HistoryPoint } from "../../api/types";
 import { useResource } from "../../resource";
 import { Chart, Empty, Failure, Loading } from "../../ui";
 import { t } from "./texts";

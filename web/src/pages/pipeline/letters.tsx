@@ -1,7 +1,7 @@
 // Dead letters and failed entries: look, choose some or all, try again or drop.
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import { nowS } from "../../clock";
 import { count } from "../../format";
 import { usePaged } from "../../resource";

@@ -1,6 +1,6 @@
 // Every view with its lag, and the switch that pauses it.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import { count } from "../../format";
 import { say } from "../../i18n";
 import { overview } from "../../live";

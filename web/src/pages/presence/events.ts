@@ -1,5 +1,5 @@
 // Which occurrences are shown, and how many are waiting while the list stands still.
-import type { PresenceOccurrence } from "../../api/coming";
+import type { PresenceOccurrence } from "../../api/types";
 
 /** What somebody wants to see. */
 export type Kind = "all" | "comings" | "status";

@@ -1,7 +1,7 @@
 // Joins, leaves and changes of status as they happen. It can be stopped, to read; nothing is lost meanwhile.
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { PresenceOccurrence } from "../../api/coming";
+import type { PresenceOccurrence } from "../../api/types";
 import { merged } from "../../events";
 import { absolute, clockTime, count } from "../../format";
 import { say } from "../../i18n";

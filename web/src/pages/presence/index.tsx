@@ -1,6 +1,6 @@
 // The Presence page: who is here, who comes and goes, and how connections end.
 import { api } from "../../api/client";
-import type { Overview } from "../../api/coming";
+import type { Overview } from "../../api/types";
 import { millis } from "../../format";
 import { overview } from "../../live";
 import { useResource } from "../../resource";
@@ -39,9 +39,14 @@ function Here(props: { now: Overview; query: URLSearchParams }) {
         </div>
         <Feed />
       </div>
-      <Online count={now.people ?? null} query={props.query} />
+      <Online count={now.people ?? null} query={props.query} isOneOfMany={hasOthers(now)} />
     </>
   );
+}
+
+// Gateways know of each other by the register, which is there only where there can be several.
+function hasOthers(now: Overview): boolean {
+  return now.health.some((part) => part.name === "register");
 }
 
 function Figures(props: { now: Overview }) {

@@ -1,7 +1,7 @@
 // Who is here now: a page at a time, so that fifty thousand cost no more than a few.
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { OnlinePerson, Schema } from "../../api/coming";
+import type { OnlinePerson, Schema } from "../../api/types";
 import { say } from "../../i18n";
 import { useResource } from "../../resource";
 import { link, setQuery } from "../../router";
@@ -18,8 +18,8 @@ const EVERY_MS = 3000;
 const STATUSES: Status[] = ["online", "away", "busy", "invisible", "pending"];
 const PLATFORMS = ["computer", "phone", "web"] as const;
 
-/** The list, with filters whose state is in the address. */
-export function Online(props: { count: PeopleCount | null; query: URLSearchParams }) {
+/** The list, with filters whose state is in the address. `isOneOfMany`: there may be other gateways, whose people it lacks. */
+export function Online(props: { count: PeopleCount | null; query: URLSearchParams; isOneOfMany: boolean }) {
   const status = STATUSES.find((one) => one === props.query.get("status"));
   const platform = PLATFORMS.find((one) => one === props.query.get("platform"));
   const find = (props.query.get("find") ?? "").trim();
@@ -36,6 +36,7 @@ export function Online(props: { count: PeopleCount | null; query: URLSearchParam
         />
         <SearchField value={find} label={t.find} placeholder={t.findHint} onSearch={(value) => setQuery({ find: value })} />
       </div>
+      {props.isOneOfMany && find === "" && <p class="presence-note dim">{t.ofThisGateway}</p>}
       {find !== "" ? <Found text={find} /> : <PageOfPeople key={`${status} ${platform}`} status={status} platform={platform} />}
     </Card>
   );

@@ -21,6 +21,7 @@ export const t = texts({
     p99: "99 %",
 
     people: "Who is here",
+    ofThisGateway: "The list has the people at this gateway. The numbers count those at all gateways; find somebody by number, wherever they are.",
     everyone: "Everyone",
     allDevices: "All devices",
     byStatus: "Status",
@@ -83,6 +84,7 @@ export const t = texts({
     p99: "99%",
 
     people: "谁在这里",
+    ofThisGateway: "列表只含连接到本 gateway 的人；数字统计所有 gateway。按编号可以找到任何一处的人。",
     everyone: "所有人",
     allDevices: "所有设备",
     byStatus: "状态",

@@ -1,15 +1,16 @@
 // Signing in with an API key. A link with the key in it (`#/sign-in?key=…`) signs in at once; the key leaves the address
-// bar, and the browser's history, before anything else happens.
+// bar, and the browser's history, before anything else happens. Whoever is signed in already is asked first: a link of
+// somebody else's must not make them work under another name.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { asProblem, type Problem } from "../../api/client";
 import { texts } from "../../i18n";
 import { Choices } from "../../nav";
 import { link, navigate, type PageProps } from "../../router";
-import { session, signIn } from "../../session";
-import { Button, TextField } from "../../ui";
+import { session, sessionProblem, signIn } from "../../session";
+import { Button, Name, TextField } from "../../ui";
 import { Icon } from "../../ui/icon";
-import { placeAfter } from "./place";
+import { isOfKey, placeAfter } from "./place";
 
 const t = texts({
   en: {
@@ -23,6 +24,9 @@ const t = texts({
     away: "The server does not answer. See whether it runs, then try again.",
     noScope: "This key may not read anything: make one with the scope read or admin.",
     noKey: "No key yet? On the server's machine:",
+    already: "You are signed in already, with the key",
+    another: "The link that you followed brings another key. Sign in with it only if you know who made the link.",
+    stay: "Stay signed in as before",
   },
   zh: {
     title: "登录",
@@ -35,6 +39,9 @@ const t = texts({
     away: "服务器没有响应。请检查它是否在运行，然后重试。",
     noScope: "这个密钥没有读取权限：请创建带 read 或 admin 权限的密钥。",
     noKey: "还没有密钥？在服务器上运行：",
+    already: "你已登录，使用的密钥是",
+    another: "你打开的链接带有另一个密钥。只有在知道链接由谁给出时，才用它登录。",
+    stay: "保持原来的登录",
   },
 });
 
@@ -43,6 +50,8 @@ export default function SignInPage(props: PageProps) {
   const key = useSignal("");
   const problem = useSignal<Problem | null>(null);
   const isBusy = useSignal(false);
+  // The key that a link brought: none, one that nothing was decided about, or one that waits for a click.
+  const offer = useSignal<"none" | "open" | "waits">("none");
   const to = placeAfter(props.query.get("to"));
 
   const enter = async (secret: string) => {
@@ -63,13 +72,25 @@ export default function SignInPage(props: PageProps) {
     const given = props.query.get("key");
     if (given === null) return;
     navigate(link("/sign-in", to === "/" ? {} : { to }), { replace: true });
-    void enter(given);
+    key.value = given;
+    offer.value = "open";
   }, [props.query.get("key")]);
+
+  // What becomes of a link's key depends on whether somebody is signed in.
+  useEffect(() => {
+    if (offer.value !== "open" || (session.value === undefined && !sessionProblem.value)) return;
+    if (session.value === null) {
+      offer.value = "none";
+      void enter(key.value);
+    } else {
+      offer.value = session.value && isOfKey(key.value, session.value.key_id) ? "none" : "waits";
+    }
+  }, [offer.value, session.value, sessionProblem.value]);
 
   // Somebody who is signed in already has no business here.
   useEffect(() => {
-    if (session.value && !isBusy.value && !props.query.has("key")) navigate(to, { replace: true });
-  }, [session.value]);
+    if (session.value && !isBusy.value && offer.value === "none" && !props.query.has("key")) navigate(to, { replace: true });
+  }, [session.value, offer.value]);
 
   return (
     <main class="sign-in">
@@ -80,6 +101,11 @@ export default function SignInPage(props: PageProps) {
         </div>
         <p class="dim">{t.lead}</p>
         <h1>{t.title}</h1>
+        {offer.value === "waits" && session.value && (
+          <p class="sign-in-note" role="status">
+            {t.already} <Name text={session.value.name} most={60} />. {t.another} <a href={`#${to}`}>{t.stay}</a>
+          </p>
+        )}
         <form
           onSubmit={(event) => {
             event.preventDefault();

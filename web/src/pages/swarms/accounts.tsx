@@ -1,6 +1,6 @@
 // Everybody who was ever on a torrent, and what they moved of it.
 import { api } from "../../api/client";
-import type { Schema, TorrentAccount } from "../../api/coming";
+import type { Schema, TorrentAccount } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { link } from "../../router";
 import { Badge, Bytes, Card, Duration, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";

@@ -1,7 +1,7 @@
 // What an operator can do to a torrent. Each asks first, and each lands in the audit trail.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import { can } from "../../session";
 import { attempt, Button, confirm, type Question } from "../../ui";
 import { SlotsDialog } from "../../ui/slots";

@@ -1,7 +1,7 @@
 // All torrents with who is on them: sorted, searched, and moving by themselves.
 import "./swarms.css";
 import { api } from "../../api/client";
-import type { SwarmRow } from "../../api/coming";
+import type { SwarmRow } from "../../api/types";
 import * as format from "../../format";
 import { useLiveList } from "../../live-list";
 import { link, setQuery, type PageProps } from "../../router";

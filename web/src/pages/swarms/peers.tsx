@@ -1,6 +1,6 @@
 // Who is on a torrent right now.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import * as format from "../../format";
 import { useLiveList } from "../../live-list";
 import { link } from "../../router";

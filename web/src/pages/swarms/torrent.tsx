@@ -1,7 +1,7 @@
 // One torrent: what was moved of it, who is on it now, and everybody who ever was.
 import "./swarms.css";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import * as format from "../../format";
 import { useResource } from "../../resource";
 import { link, type PageProps } from "../../router";

@@ -1,7 +1,7 @@
 // What an operator can do to a user. Each asks first, says what it does, and lands in the audit trail.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import { can } from "../../session";
 import { attempt, Button, confirm, CopyButton, Dialog, DialogButtons, words, type Question } from "../../ui";
 import { SlotsDialog } from "../../ui/slots";

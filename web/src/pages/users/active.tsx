@@ -1,6 +1,6 @@
 // What a user seeds and leeches right now, the latest announce first.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import * as format from "../../format";
 import { useLiveList } from "../../live-list";
 import { Card, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";

@@ -1,7 +1,7 @@
 // What a user moved: as it was, and as it counts. Each figure leads to what made it.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import * as format from "../../format";
 import { link } from "../../router";
 import { Button, Bytes, CopyButton, Count, Duration, Facts, Stat, Stats, Time } from "../../ui";

@@ -1,7 +1,7 @@
 // All users, with who of them is here right now.
 import "./users.css";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { useResource } from "../../resource";
 import { link, setQuery, type PageProps } from "../../router";

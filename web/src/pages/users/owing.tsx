@@ -1,6 +1,6 @@
 // Where a user owes seeding, and where they took and ran.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { Badge, Bytes, Card, Duration, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
 import { WhyLink } from "./figures";

@@ -1,7 +1,7 @@
 // On which devices a user is here, and when they were: for keys with admin, because it tells of those who hide.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { say } from "../../i18n";
 import { useResource } from "../../resource";

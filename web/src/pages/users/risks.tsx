@@ -1,6 +1,6 @@
 // Announces of a user that claimed more than can be believed.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import * as format from "../../format";
 import { usePaged } from "../../resource";
 import { can } from "../../session";

@@ -1,6 +1,6 @@
 // Every torrent that a user was ever on, with what they moved of it.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { Badge, Bytes, Card, ClientName, Duration, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
 import { WhyLink } from "./figures";

@@ -1,7 +1,7 @@
 // One user: what they moved, what they do right now, what they owe, when they were here, and why each figure is what it is.
 import "./users.css";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/coming";
+import type { Schema } from "../../api/types";
 import { useResource } from "../../resource";
 import { link, type PageProps } from "../../router";
 import { Card, Empty, Failure, Loading, Name, Page, StatusDot, Tabs, Time } from "../../ui";

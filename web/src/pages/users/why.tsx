@@ -4,7 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Entry, Schema } from "../../api/coming";
+import type { Entry, Schema } from "../../api/types";
 import * as format from "../../format";
 import { say } from "../../i18n";
 import { usePaged, useResource } from "../../resource";
