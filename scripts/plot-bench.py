@@ -5,12 +5,13 @@ A bar shows how much of its budget a row reaches: 100 % is the budget, whichever
 that may not be less, or may not be more). Figures of different machines are not compared: each ratio is against a limit
 of the same run.
 
-usage: plot-bench.py BENCH.json OUT.svg
+usage: plot-bench.py BENCH.json… OUT.svg      (several files of the same machine, measured part by part, make one picture)
 """
 
 import html
 import json
 import sys
+from pathlib import Path
 
 WIDTH, ROW, TOP, LEFT, RIGHT = 920, 30, 84, 380, 150
 FULL = 1.5  # where the axis ends: half as much again as the budget
@@ -82,12 +83,12 @@ def picture(bench):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    with open(sys.argv[1], encoding="utf-8") as source:
-        drawn = picture(json.load(source))
-    with open(sys.argv[2], "w", encoding="utf-8") as target:
-        target.write(drawn)
+    *sources, target = sys.argv[1:]
+    parts = [json.loads(Path(source).read_text(encoding="utf-8")) for source in sources]
+    whole = {"machine": parts[0]["machine"], "rows": [row for part in parts for row in part["rows"]]}
+    Path(target).write_text(picture(whole), encoding="utf-8")
 
 
 if __name__ == "__main__":
