@@ -53,7 +53,7 @@ impl AlertBook {
             let (code, subject) = key;
             alerts.push(Alert { code, subject, severity, since, detail });
         }
-        alerts.sort_by(|one, other| (one.severity, one.since).cmp(&(other.severity, other.since)));
+        alerts.sort_by_key(|alert| (alert.severity, alert.since));
         alerts
     }
 }

@@ -109,7 +109,7 @@ mod crowd {
     use std::net::IpAddr;
 
     use access::Gate;
-    use domain::clock::{ManualClock, Stopwatch};
+    use domain::clock::ManualClock;
     use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, RateCeiling, Seconds, UnixTime, UserId};
     use journal::Queue;
     use swarm::{Announce, Families, PeerLists, Rules, SlotLimits};
@@ -179,9 +179,7 @@ mod crowd {
         let (gate, tracker) = crowded();
         let rankings = Rankings::new(Source::of(gate, Some(Arc::clone(&tracker)), None));
         let mut now_ms = 1_750_000_000_000;
-        let making = Stopwatch::start();
         rankings.for_place(None, now_ms).await.unwrap();
-        println!("the first ranking took {:?}", making.elapsed());
         for (by, descending) in
             [(RankedBy::Seeders, true), (RankedBy::Leechers, false), (RankedBy::Snatches, true)]
         {
@@ -189,13 +187,9 @@ mod crowd {
             let mut after = None;
             let mut pages = 0;
             loop {
-                let paging = Stopwatch::start();
                 let ranking = rankings.for_place(after, now_ms).await.unwrap();
                 let page = ranking.page(&Wanted { after, ..wanted(by, descending, 1000) });
                 rankings.keep(&ranking);
-                if pages < 3 {
-                    println!("page {pages} by {by:?} took {:?}", paging.elapsed());
-                }
                 seen.extend(page.torrents.iter().map(|one| (by.value(&one.counts), one.id)));
                 pages += 1;
                 // Some come, some go, on torrents that were shown and on others; and others make rankings of it.
