@@ -63,7 +63,23 @@ struct Watching {
     last: u64,
     by_number: BTreeMap<u64, Watcher>,
     /// What whoever comes is told first.
-    overview: Option<Frame>,
+    overview: Option<Overview>,
+}
+
+/// How everything is, for the two kinds of operators.
+#[derive(Clone)]
+struct Overview {
+    /// For who may know who hides.
+    whole: Frame,
+    /// For everybody else.
+    part: Frame,
+}
+
+impl Overview {
+    fn seen_by(&self, is_admin: bool) -> Frame {
+        let frame = if is_admin { &self.whole } else { &self.part };
+        frame.clone()
+    }
 }
 
 #[derive(Clone)]
@@ -130,16 +146,19 @@ impl Operators {
     }
 
     /// The newest overview, for whoever has just come.
-    pub(crate) fn overview(&self) -> Option<Frame> {
-        self.watching.lock().overview.clone()
+    pub(crate) fn overview(&self, is_admin: bool) -> Option<Frame> {
+        self.watching.lock().overview.as_ref().map(|overview| overview.seen_by(is_admin))
     }
 
-    /// Tells all who look on how everything is: `overview` is a JSON object.
-    pub fn publish_overview(&self, overview: &str) {
-        let frame = Frame::publication(CHANNEL, &format!(r#"{{"type":"overview","overview":{overview}}}"#));
-        self.watching.lock().overview = Some(frame.clone());
+    /// Tells all who look on how everything is: JSON objects, the whole for those who may know who hides, and the part of
+    /// it that everybody else may know.
+    pub fn publish_overview(&self, whole: &str, part: &str) {
+        let frame =
+            |json| Frame::publication(CHANNEL, &format!(r#"{{"type":"overview","overview":{json}}}"#));
+        let overview = Overview { whole: frame(whole), part: frame(part) };
+        self.watching.lock().overview = Some(overview.clone());
         for watcher in self.watchers() {
-            watcher.outbox.overview(frame.clone());
+            watcher.outbox.overview(overview.seen_by(watcher.is_admin));
             self.counters.operators.published.increment();
         }
     }

@@ -40,7 +40,13 @@ async fn told(client: &mut Client, kind: &str) -> Value {
 #[tokio::test]
 async fn an_operator_is_told_what_happens_and_is_nobody_themselves() {
     let scene = Scene::with(|settings| settings.connections.connections_max = 2).await;
-    scene.gateway.operators.publish_overview(r#"{"n":1}"#);
+    scene.gateway.operators.publish_overview(r#"{"n":1}"#, r#"{"n":"less"}"#);
+    let mut reader = look_on(&scene, false).await;
+    assert_eq!(told(&mut reader, "overview").await["overview"], json!({"n": "less"}));
+    scene.gateway.operators.publish_overview(r#"{"n":1}"#, r#"{"n":"still less"}"#);
+    assert_eq!(told(&mut reader, "overview").await["overview"], json!({"n": "still less"}));
+    drop(reader);
+    scene.until("the reader is gone", || scene.gateway.operators.count() == 0).await;
     let mut operator = look_on(&scene, true).await;
     assert_eq!(
         told(&mut operator, "overview").await["overview"],
@@ -60,7 +66,7 @@ async fn an_operator_is_told_what_happens_and_is_nobody_themselves() {
     assert_eq!((&joined["platform"], &joined["cause"]), (&json!("web"), &json!("connect")));
     drop(member);
     scene.until("they have gone", || scene.connections() == 1).await;
-    scene.gateway.operators.publish_overview(r#"{"n":2}"#);
+    scene.gateway.operators.publish_overview(r#"{"n":2}"#, "{}");
     assert_eq!(told(&mut operator, "overview").await["overview"], json!({"n": 2}));
 
     drop(operator);
@@ -130,7 +136,7 @@ async fn no_person_gets_into_the_operators_channel() {
         person.send(&json!({"id": id, "subscribe": {"channel": "admin", "token": token}})).await;
         assert_eq!(person.reply(id).await["error"]["code"], 103);
     }
-    scene.gateway.operators.publish_overview("{}");
+    scene.gateway.operators.publish_overview("{}", "{}");
     person.send(&json!({"id": 4, "rpc": {"method": "devices.list"}})).await;
     let next = person.next().await;
     assert_eq!(next["id"], 4, "nothing of it was sent to them: {next}");

@@ -42,6 +42,8 @@ fn everything_is_seen_at_a_glance_and_what_is_wrong_says_what_to_do() {
             && seen["journal"]["appended"] == 2
             && seen["journal"]["views"][0]["lag"] == 0
     });
+    assert_eq!(seen["people"]["people"]["invisible"], json!(null), "a count beside names tells who it is");
+    overview(&admin, "nobody hides", |seen| seen["people"]["people"]["invisible"] == 0);
     let tracker = &seen["tracker"];
     assert_eq!(
         (&tracker["seeders"], &tracker["leechers"], &tracker["peers"]),
