@@ -275,7 +275,7 @@ impl Desk {
                 identity.map(|Identity { user, expires_at, .. }| (user == conn.user).then_some(expires_at))
             }
             Seat::Operator(seat) => self.shared.operators.identify(token).map(|operator| {
-                let is_theirs = operator.key == seat.key && operator.is_admin == seat.is_admin;
+                let is_theirs = *operator.key == *seat.key && operator.is_admin == seat.is_admin;
                 is_theirs.then_some(Some(operator.expires_at))
             }),
         };
