@@ -9,6 +9,7 @@ use database::{Database, SqliteDatabase, SqliteOptions};
 use domain::clock::{Clock, SystemClock};
 use domain::{Seconds, UnixTime, UserId};
 use futures_util::{SinkExt, StreamExt};
+use gateway::door::Comer;
 use gateway::mint::{TokenClaims, mint};
 use gateway::operators::Standing;
 use gateway::session::Socket;
@@ -127,8 +128,9 @@ impl Scene {
 async fn accept(listener: TcpListener, gateway: Arc<Gateway>) {
     while let Ok((stream, from)) = listener.accept().await {
         let gateway = Arc::clone(&gateway);
+        let comer = Comer { from: from.ip(), is_from_our_page: false };
         let service = service_fn(move |mut request: Request<Incoming>| {
-            let answer = gateway.door.answer(&mut request, from.ip(), unwrap);
+            let answer = gateway.door.answer(&mut request, comer, unwrap);
             async move {
                 Ok::<_, std::convert::Infallible>(
                     answer.map_or_else(refused, |answer| answer.map(|()| String::new())),
