@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 use crate::counters::GatewayCounters;
 use crate::door::{Behind, Door};
 use crate::hub::{Hub, HubError, HubParts, HubSettings};
-use crate::operators::Operators;
-use crate::settings::{GatewaySettings, Secret};
+use crate::operators::{Operators, Standings};
+use crate::settings::GatewaySettings;
 use crate::sharing::SharingSettings;
 use crate::token::{TokenError, Tokens};
 use crate::traffic::TrafficCounts;
@@ -45,6 +45,8 @@ pub struct GatewayParts {
     pub policy: Policy,
     /// Everything else that can be set.
     pub settings: GatewaySettings,
+    /// In the names of which API keys operators may look on.
+    pub operators: Standings,
     /// Spreads pings and samples.
     pub seed: u64,
     /// What makes it one of many; none if it is alone.
@@ -81,9 +83,6 @@ pub enum GatewayError {
     /// Nobody could be told.
     #[error(transparent)]
     Webhook(#[from] WebhookError),
-    /// No secret could be made up for the tokens of operators.
-    #[error("the system gives no random numbers: {0}")]
-    NoRandomness(#[from] getrandom::Error),
 }
 
 /// A gateway that is open, and runs once it has begun.
@@ -129,7 +128,7 @@ impl Gateway {
     /// Opens what it needs. Nobody is told, moved or written down by it before it begins: another process may still have
     /// all the people.
     pub async fn open(parts: GatewayParts) -> Result<Arc<Gateway>, GatewayError> {
-        let GatewayParts { people, clock, traffic, policy, settings, seed, shared } = parts;
+        let GatewayParts { people, clock, traffic, policy, settings, operators, seed, shared } = parts;
         let counters = Arc::new(GatewayCounters::default());
         let tokens = Arc::new(Tokens::load(settings.tokens.clone(), Arc::clone(&clock))?);
         let webhooks = match &settings.webhook {
@@ -169,7 +168,7 @@ impl Gateway {
         })
         .await?;
         let operators = Arc::new(Operators::new(
-            &operators_secret(&settings)?,
+            (operators, settings.tokens.hmac_secret.clone()),
             settings.connections.operators_max,
             Arc::clone(&clock),
             Arc::clone(&counters),
@@ -258,17 +257,6 @@ impl Gateway {
         // Those that do not end in time are dropped with the list of them.
         let _ = tokio::time::timeout(STOP_MAX, async { while tasks.join_next().await.is_some() {} }).await;
     }
-}
-
-/// With what the tokens of operators are signed: as those of people where there is a secret, so that they are good at every
-/// gateway; else with a secret that nobody else knows.
-fn operators_secret(settings: &GatewaySettings) -> Result<Secret, GatewayError> {
-    if let Some(secret) = &settings.tokens.hmac_secret {
-        return Ok(secret.clone());
-    }
-    let mut random = [0; 32];
-    getrandom::fill(&mut random)?;
-    Ok(Secret::new(random.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
 }
 
 /// Where webhooks are off, the history would be kept for whoever is no longer told. Unless another gateway tells.

@@ -4,7 +4,8 @@
 //!
 //! - The last 500 are kept, in the order in which they were told. To keep one takes a short lock, and nothing is asked.
 //! - Who hides is told of to those who may know. To others it looks as it looks to everybody: who hides has left, who shows
-//!   themselves again has come, and the cause does not give them away. Nor does it show who was hidden before a restart.
+//!   themselves again has come. Neither device nor cause gives them away: to those others, every coming and every going
+//!   looks the same. Nor does it show who was hidden before a restart.
 //!
 //! # Deliberately absent
 //!
@@ -114,14 +115,15 @@ impl Happening {
         if from == to {
             return None;
         }
-        let cause = match (self.from, self.to) {
-            (Status::Invisible, _) => Cause::Connect,
-            (_, Status::Invisible) => Cause::Close,
-            _ => self.cause,
+        let event = Event::of(from, to);
+        // Who truly comes has a device and one of several causes; what is told of one and not of the other tells them
+        // apart.
+        let (platform, cause) = match event {
+            Event::Joined => (None, Cause::Connect),
+            Event::Left => (None, Cause::Close),
+            Event::Status => (self.platform, self.cause),
         };
-        let is_told = self.from != Status::Invisible && self.to != Status::Invisible;
-        let platform = self.platform.filter(|_| is_told);
-        Some(Happening { event: Event::of(from, to), from, to, platform, cause, ..*self })
+        Some(Happening { event, from, to, platform, cause, ..*self })
     }
 }
 
@@ -213,7 +215,16 @@ mod tests {
             seen(Status::Invisible, Status::Busy),
             Some((Event::Joined, Status::Offline, Status::Busy, Cause::Connect))
         );
-        assert_eq!(happening(7, Status::Invisible, Status::Busy).seen().unwrap().platform, None);
+        // Word for word as somebody who truly comes, and truly goes.
+        for cause in Cause::ALL {
+            let told = |from, to| Happening { cause, ..happening(7, from, to) }.seen();
+            assert_eq!(told(Status::Invisible, Status::Busy), told(Status::Offline, Status::Busy));
+            assert_eq!(told(Status::Online, Status::Invisible), told(Status::Online, Status::Offline));
+            assert_eq!(told(Status::Pending, Status::Away), told(Status::Offline, Status::Away));
+        }
+        let shown = |from, to| happening(7, from, to).seen().map(|one| (one.platform, one.cause));
+        assert_eq!(shown(Status::Invisible, Status::Busy), Some((None, Cause::Connect)));
+        assert_eq!(shown(Status::Offline, Status::Busy), Some((None, Cause::Connect)));
         for (from, to) in [
             (Status::Offline, Status::Invisible),
             (Status::Invisible, Status::Offline),

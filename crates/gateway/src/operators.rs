@@ -8,8 +8,9 @@
 //!   for nobody. The hub takes no part in it.
 //! - Who reads slowly misses old overviews, since the newest says all; of what happened to people they miss the oldest, and
 //!   are told how many.
-//! - A token is good for five minutes, and a connection for little longer than its token: who loses their key is gone
-//!   by then.
+//! - Who looks on does so in the name of an API key. Whoever's key no longer works is sent away within half a second of
+//!   when this process learns it, and their token is worth nothing; so it is with who may no longer know who hides.
+//! - A token is good for five minutes, and a connection for little longer than its token.
 //!
 //! # Deliberately absent
 //!
@@ -35,12 +36,12 @@ use crate::hub::Hub;
 use crate::mint::MintError;
 use crate::occurrences::{Fresh, Happening};
 use crate::outbox::Outbox;
-use crate::protocol::Frame;
+use crate::protocol::{CloseCode, Frame};
 use crate::settings::Secret;
 use crate::token::Rejected;
 use badge::Badges;
 
-pub use badge::{FeedToken, Operator};
+pub use badge::{FeedToken, Operator, Standing, Standings};
 
 /// The channel of what operators are told. They are in it from the start; nobody can enter it.
 pub const CHANNEL: &str = "admin";
@@ -63,12 +64,29 @@ struct Watching {
     last: u64,
     by_number: BTreeMap<u64, Watcher>,
     /// What whoever comes is told first.
-    overview: Option<Frame>,
+    overview: Option<Overview>,
+}
+
+/// How everything is, for the two kinds of operators.
+#[derive(Clone)]
+struct Overview {
+    /// For who may know who hides.
+    whole: Frame,
+    /// For everybody else.
+    part: Frame,
+}
+
+impl Overview {
+    fn seen_by(&self, is_admin: bool) -> Frame {
+        let frame = if is_admin { &self.whole } else { &self.part };
+        frame.clone()
+    }
 }
 
 #[derive(Clone)]
 struct Watcher {
     outbox: Arc<Outbox>,
+    key: Arc<str>,
     is_admin: bool,
 }
 
@@ -76,19 +94,21 @@ struct Watcher {
 pub(crate) struct Seat {
     operators: Arc<Operators>,
     number: u64,
-    pub(crate) key: String,
+    pub(crate) key: Arc<str>,
     pub(crate) is_admin: bool,
 }
 
 impl Operators {
-    /// Nobody looks on yet. Tokens are signed with this secret.
+    /// Nobody looks on yet. They will in the names of these keys; with what the tokens of people are signed, if that is a
+    /// secret, theirs are signed, too.
     pub(crate) fn new(
-        secret: &Secret,
+        (standings, shared): (Standings, Option<Secret>),
         max: usize,
         clock: Arc<dyn Clock>,
         counters: Arc<GatewayCounters>,
     ) -> Operators {
-        Operators { badges: Badges::new(secret, clock), counters, max, watching: Mutex::default() }
+        let badges = Badges::new(standings, shared, clock);
+        Operators { badges, counters, max, watching: Mutex::default() }
     }
 
     /// A token with which somebody who has this key may look on for five minutes. Who may know who hides (`is_admin`) is
@@ -122,24 +142,28 @@ impl Operators {
         }
         watching.last += 1;
         let number = watching.last;
-        let Operator { key, is_admin, .. } = operator;
-        watching.by_number.insert(number, Watcher { outbox: Arc::clone(outbox), is_admin });
+        let (key, is_admin) = (Arc::<str>::from(operator.key), operator.is_admin);
+        let watcher = Watcher { outbox: Arc::clone(outbox), key: Arc::clone(&key), is_admin };
+        watching.by_number.insert(number, watcher);
         counters.connected.increment();
         counters.here.set(watching.by_number.len());
         Some(Seat { operators: Arc::clone(self), number, key, is_admin })
     }
 
     /// The newest overview, for whoever has just come.
-    pub(crate) fn overview(&self) -> Option<Frame> {
-        self.watching.lock().overview.clone()
+    pub(crate) fn overview(&self, is_admin: bool) -> Option<Frame> {
+        self.watching.lock().overview.as_ref().map(|overview| overview.seen_by(is_admin))
     }
 
-    /// Tells all who look on how everything is: `overview` is a JSON object.
-    pub fn publish_overview(&self, overview: &str) {
-        let frame = Frame::publication(CHANNEL, &format!(r#"{{"type":"overview","overview":{overview}}}"#));
-        self.watching.lock().overview = Some(frame.clone());
+    /// Tells all who look on how everything is: JSON objects, the whole for those who may know who hides, and the part of
+    /// it that everybody else may know.
+    pub fn publish_overview(&self, whole: &str, part: &str) {
+        let frame =
+            |json| Frame::publication(CHANNEL, &format!(r#"{{"type":"overview","overview":{json}}}"#));
+        let overview = Overview { whole: frame(whole), part: frame(part) };
+        self.watching.lock().overview = Some(overview.clone());
         for watcher in self.watchers() {
-            watcher.outbox.overview(frame.clone());
+            watcher.outbox.overview(overview.seen_by(watcher.is_admin));
             self.counters.operators.published.increment();
         }
     }
@@ -168,6 +192,19 @@ impl Operators {
         self.counters.operators.left_out.add(fresh.left_out);
     }
 
+    /// Sends away whose key no longer works, or no longer lets them know what they are told.
+    fn let_go(&self) {
+        for watcher in self.watchers() {
+            let code = match self.badges.standing(&watcher.key) {
+                Some(standing) if standing.is_admin || !watcher.is_admin => continue,
+                // They may come back with another token, and are told less.
+                Some(_) => CloseCode::Expired,
+                None => CloseCode::InvalidToken,
+            };
+            watcher.outbox.close(code);
+        }
+    }
+
     fn watchers(&self) -> Vec<Watcher> {
         self.watching.lock().by_number.values().cloned().collect()
     }
@@ -180,7 +217,10 @@ impl Operators {
         asking.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                _ = telling.tick() => self.tell(&hub.fresh_happenings(TOLD_MAX)),
+                _ = telling.tick() => {
+                    self.let_go();
+                    self.tell(&hub.fresh_happenings(TOLD_MAX));
+                }
                 _ = asking.tick() => self.watchers().iter().for_each(|watcher| watcher.outbox.ask_operator()),
             }
         }

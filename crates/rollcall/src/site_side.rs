@@ -95,7 +95,7 @@ impl OpenSite {
         };
         let people = backends::open_people(lent.config, lent.store).await?;
         let gateway = match lent.with_gateway {
-            true => Some(open_gateway(&lent, engine, people.clone(), &activity).await?),
+            true => Some(open_gateway(&lent, engine, people.clone(), &activity, &ring).await?),
             false => None,
         };
         let whitelist = backends::open_whitelist(lent.config, lent.store)?;
@@ -269,9 +269,11 @@ async fn open_gateway(
     engine: &Engine,
     people: People,
     activity: &Activity,
+    keys: &Arc<KeyRing>,
 ) -> anyhow::Result<Arc<Gateway>> {
     let traffic = Traffic { gate: Arc::clone(lent.gate), activity: activity.clone() };
-    let gateway = gateway_side::open((lent.config, lent.data), lent.node, people, traffic).await?;
+    let keys = Arc::clone(keys);
+    let gateway = gateway_side::open((lent.config, lent.data), lent.node, people, traffic, keys).await?;
     if let Some(kept_here) = &engine.shown().activity {
         let (hub, gate) = (Arc::clone(&gateway.hub), Arc::clone(lent.gate));
         kept_here.tell(move |passkeys| {

@@ -11,7 +11,8 @@
 //!
 //! # Guarantees
 //!
-//! - It is written as JSON once, for those who ask and for the operators' feed.
+//! - It is written as JSON once for those who may know who hides and once for the others, for those who ask and for the
+//!   operators' feed.
 //! - Whoever asks for the overview is given bytes that are there already: a thousand who ask cost what one costs.
 //! - What does not answer holds up nothing: the overview comes every second, without what is not known, and says so.
 //! - Rates are over the last five seconds; those of the history over the ten seconds of their step.
@@ -87,8 +88,25 @@ pub struct Pulse {
     sources: PulseSources,
     started_at: UnixTime,
     looks: Looks,
-    latest: watch::Sender<Option<Arc<str>>>,
+    latest: watch::Sender<Option<Published>>,
     history: Mutex<History>,
+}
+
+/// An overview, as JSON.
+#[derive(Clone)]
+struct Published {
+    /// For who may know who hides.
+    whole: Arc<str>,
+    /// For everybody else.
+    part: Arc<str>,
+}
+
+impl Published {
+    fn of(mut overview: Overview) -> Result<Published, serde_json::Error> {
+        let whole = serde_json::to_string(&overview)?.into();
+        overview.people = overview.people.map(CountShown::without_hidden);
+        Ok(Published { whole, part: serde_json::to_string(&overview)?.into() })
+    }
 }
 
 /// Counters of one moment.
@@ -124,12 +142,14 @@ impl Pulse {
         Arc::new(pulse)
     }
 
-    /// The last overview, as JSON; waits for the first one.
-    pub async fn latest(&self) -> Arc<str> {
+    /// The last overview, as JSON; waits for the first one. Only `with_hidden` does it say how many hide.
+    pub async fn latest(&self, with_hidden: bool) -> Arc<str> {
         let mut latest = self.latest.subscribe();
         // The sender is ours, so it cannot be gone.
         let found = latest.wait_for(Option::is_some).await;
-        found.ok().and_then(|found| found.clone()).unwrap_or_else(|| Arc::from("null"))
+        let found = found.ok().and_then(|found| found.clone());
+        let shown = found.map(|found| if with_hidden { found.whole } else { found.part });
+        shown.unwrap_or_else(|| Arc::from("null"))
     }
 
     /// The last hour.
@@ -168,18 +188,18 @@ impl Pulse {
         loop {
             interval.tick().await;
             let overview = self.overview(&mut beat);
-            match serde_json::to_string(&overview) {
-                Ok(json) => self.publish(json.into()),
+            match Published::of(overview) {
+                Ok(published) => self.publish(published),
                 Err(reason) => error!(%reason, "the overview cannot be written"),
             }
         }
     }
 
-    fn publish(&self, json: Arc<str>) {
+    fn publish(&self, published: Published) {
         if let Some(gateway) = &self.sources.gateway {
-            gateway.operators.publish_overview(&json);
+            gateway.operators.publish_overview(&published.whole, &published.part);
         }
-        self.latest.send_replace(Some(json));
+        self.latest.send_replace(Some(published));
     }
 
     fn overview(&self, beat: &mut Beat) -> Overview {

@@ -4,7 +4,8 @@
 //!
 //! - A page costs what it shows and a short look into each shard, one lock at a time; where few people fit what is asked
 //!   for, all are looked at.
-//! - Who hides is shown to those only who may know.
+//! - Who hides is shown to those only who may know, and so is since when somebody is here: who showed themselves a moment
+//!   ago and is here since yesterday was hidden.
 
 use std::collections::BinaryHeap;
 
@@ -21,7 +22,7 @@ pub struct OnlineAsked {
     pub status: Option<Status>,
     /// Only those with such a device.
     pub platform: Option<Platform>,
-    /// Whether to show those who hide.
+    /// Whether to show those who hide, and since when everybody is here.
     pub with_hidden: bool,
     /// Only those behind this one.
     pub after: Option<UserId>,
@@ -32,7 +33,7 @@ pub struct OnlineAsked {
 pub struct OnlinePerson {
     /// What their own devices see.
     pub view: View,
-    /// Since when they are here; none for who is pending.
+    /// Since when they are here, hidden or not; none for who is pending, and for those who must not know who hides.
     pub since: Option<UnixTime>,
 }
 
@@ -58,7 +59,7 @@ impl Hub {
             let is_still = shard.roster.is_listed(user) && shard.fits(user, asked);
             is_still.then(|| OnlinePerson {
                 view: shard.roster.own_view(user),
-                since: shard.roster.here_since(user),
+                since: shard.roster.here_since(user).filter(|_| asked.with_hidden),
             })
         };
         OnlinePage { people: chosen.into_iter().filter_map(read).collect(), next }

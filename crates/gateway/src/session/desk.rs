@@ -245,7 +245,7 @@ impl Desk {
             Err(Rejected::Expired) => return Done::Error(ErrorReply::TOKEN_EXPIRED),
             Err(Rejected::Invalid) => return Done::Close(CloseCode::InvalidToken),
         };
-        let expires_at = operator.expires_at;
+        let (expires_at, is_admin) = (operator.expires_at, operator.is_admin);
         let Ok(number) = getrandom::u64() else { return Done::Error(ErrorReply::INTERNAL) };
         let Some(seat) = self.shared.operators.enter(operator, &self.outbox) else {
             return Done::Close(CloseCode::ConnectionLimit);
@@ -258,7 +258,7 @@ impl Desk {
             ping_s: u32::try_from(self.shared.settings.ping.as_secs()).unwrap_or(u32::MAX),
         };
         self.outbox.open_for_operator(reply.to_frame(id));
-        if let Some(overview) = self.shared.operators.overview() {
+        if let Some(overview) = self.shared.operators.overview(is_admin) {
             self.outbox.overview(overview);
         }
         let expires_at = Some(expires_at);
@@ -275,7 +275,7 @@ impl Desk {
                 identity.map(|Identity { user, expires_at, .. }| (user == conn.user).then_some(expires_at))
             }
             Seat::Operator(seat) => self.shared.operators.identify(token).map(|operator| {
-                let is_theirs = operator.key == seat.key && operator.is_admin == seat.is_admin;
+                let is_theirs = *operator.key == *seat.key && operator.is_admin == seat.is_admin;
                 is_theirs.then_some(Some(operator.expires_at))
             }),
         };

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use crate::scene::{Client, SECRET, Scene, now, token};
 
-/// A token as it should not be made by anybody else.
+/// A token as somebody would make it who signs the tokens of people.
 fn forged(claims: &Value) -> String {
     let key = EncodingKey::from_secret(SECRET.as_bytes());
-    encode(&Header::new(Algorithm::HS256), claims, &key).unwrap()
+    let header = Header { kid: Some("key-1".to_owned()), ..Header::new(Algorithm::HS256) };
+    encode(&header, claims, &key).unwrap()
 }
 
 /// An operator who has been let in.
@@ -40,7 +41,13 @@ async fn told(client: &mut Client, kind: &str) -> Value {
 #[tokio::test]
 async fn an_operator_is_told_what_happens_and_is_nobody_themselves() {
     let scene = Scene::with(|settings| settings.connections.connections_max = 2).await;
-    scene.gateway.operators.publish_overview(r#"{"n":1}"#);
+    scene.gateway.operators.publish_overview(r#"{"n":1}"#, r#"{"n":"less"}"#);
+    let mut reader = look_on(&scene, false).await;
+    assert_eq!(told(&mut reader, "overview").await["overview"], json!({"n": "less"}));
+    scene.gateway.operators.publish_overview(r#"{"n":1}"#, r#"{"n":"still less"}"#);
+    assert_eq!(told(&mut reader, "overview").await["overview"], json!({"n": "still less"}));
+    drop(reader);
+    scene.until("the reader is gone", || scene.gateway.operators.count() == 0).await;
     let mut operator = look_on(&scene, true).await;
     assert_eq!(
         told(&mut operator, "overview").await["overview"],
@@ -60,7 +67,7 @@ async fn an_operator_is_told_what_happens_and_is_nobody_themselves() {
     assert_eq!((&joined["platform"], &joined["cause"]), (&json!("web"), &json!("connect")));
     drop(member);
     scene.until("they have gone", || scene.connections() == 1).await;
-    scene.gateway.operators.publish_overview(r#"{"n":2}"#);
+    scene.gateway.operators.publish_overview(r#"{"n":2}"#, "{}");
     assert_eq!(told(&mut operator, "overview").await["overview"], json!({"n": 2}));
 
     drop(operator);
@@ -95,14 +102,11 @@ async fn an_operator_only_looks_on_and_stays_with_a_newer_token_of_the_same_key(
 }
 
 #[tokio::test]
-async fn tokens_of_operators_that_are_old_or_made_up_are_refused_and_none_is_a_persons() {
+async fn tokens_of_operators_that_are_made_up_are_refused_and_none_is_a_persons() {
     let scene = Scene::start().await;
     let exp = (now() + Seconds(200)).0;
-    let old = forged(&json!({"sub": "operator", "key": "k", "exp": (now() - Seconds(60)).0}));
-    let mut client = scene.open().await;
-    client.send(&json!({"id": 1, "connect": {"token": old}})).await;
-    assert_eq!(client.next().await["error"]["code"], 109);
     for claims in [
+        json!({"sub": "operator", "key": "key-1", "admin": true, "exp": exp}),
         json!({"sub": "operator", "exp": exp}),
         json!({"sub": "operator", "key": "k"}),
         json!({"sub": "operator", "key": "k", "exp": (now() + Seconds(3600)).0}),
@@ -114,11 +118,32 @@ async fn tokens_of_operators_that_are_old_or_made_up_are_refused_and_none_is_a_p
         assert_eq!(client.closed().await.0, 3500, "{claims}");
     }
     assert_eq!(scene.gateway.operators.count(), 0);
-    let made = scene.gateway.operators.token("k", true).unwrap().token;
+    let made = scene.gateway.operators.token("key-1", true).unwrap().token;
     assert!(scene.gateway.tokens.identify(&made).is_err(), "it is nobody's own");
     let mut person = scene.member(7).await;
     person.send(&json!({"id": 2, "refresh": {"token": made}})).await;
     assert_eq!(person.closed().await.0, 3500);
+}
+
+#[tokio::test]
+async fn whose_key_is_revoked_is_sent_away_at_once_and_who_may_know_less_comes_back_to_less() {
+    let scene = Scene::start().await;
+    let (mut admin, mut reader) = (look_on(&scene, true).await, look_on(&scene, false).await);
+    let old = scene.gateway.operators.token("key-1", true).unwrap().token;
+    scene.keys.lock().unwrap().insert("key-1", false);
+    assert_eq!(admin.closed().await.0, 3005, "an SDK comes back");
+    let mut client = scene.open().await;
+    client.send(&json!({"id": 1, "connect": {"token": old}})).await;
+    assert_eq!(client.next().await["error"]["code"], 109, "and gets itself another token");
+    scene.gateway.operators.publish_overview("{}", "{}");
+    told(&mut reader, "overview").await;
+    let kept = scene.gateway.operators.token("key-1", false).unwrap().token;
+    scene.keys.lock().unwrap().remove("key-1");
+    assert_eq!(reader.closed().await.0, 3500);
+    let mut client = scene.open().await;
+    client.send(&json!({"id": 1, "connect": {"token": kept}})).await;
+    assert_eq!(client.closed().await.0, 3500, "a token is worth nothing without its key");
+    assert!(scene.gateway.operators.token("key-1", false).is_err());
 }
 
 #[tokio::test]
@@ -130,7 +155,7 @@ async fn no_person_gets_into_the_operators_channel() {
         person.send(&json!({"id": id, "subscribe": {"channel": "admin", "token": token}})).await;
         assert_eq!(person.reply(id).await["error"]["code"], 103);
     }
-    scene.gateway.operators.publish_overview("{}");
+    scene.gateway.operators.publish_overview("{}", "{}");
     person.send(&json!({"id": 4, "rpc": {"method": "devices.list"}})).await;
     let next = person.next().await;
     assert_eq!(next["id"], 4, "nothing of it was sent to them: {next}");

@@ -42,6 +42,8 @@ fn everything_is_seen_at_a_glance_and_what_is_wrong_says_what_to_do() {
             && seen["journal"]["appended"] == 2
             && seen["journal"]["views"][0]["lag"] == 0
     });
+    assert_eq!(seen["people"]["people"]["invisible"], json!(null), "a count beside names tells who it is");
+    overview(&admin, "nobody hides", |seen| seen["people"]["people"]["invisible"] == 0);
     let tracker = &seen["tracker"];
     assert_eq!(
         (&tracker["seeders"], &tracker["leechers"], &tracker["peers"]),
@@ -101,7 +103,9 @@ fn who_is_here_comes_in_pages_and_who_hides_is_shown_to_admins_only() {
     assert_eq!(problem(&read.get("/api/v1/presence/online?status=invisible"), 403), "forbidden");
     let busy = read.get("/api/v1/presence/online?status=busy").ok()["items"][0].clone();
     assert_eq!((&busy["status"], &busy["text"], &busy["seeding"]), (&json!("busy"), &json!(null), &json!(0)));
-    assert!(busy["since"].as_u64() > Some(1_700_000_000));
+    assert_eq!(busy["since"], json!(null), "it would tell who was hidden before");
+    let busy_to_admin = admin.get("/api/v1/presence/online?status=busy").ok()["items"][0].clone();
+    assert!(busy_to_admin["since"].as_u64() > Some(1_700_000_000));
     assert_eq!(
         busy["devices"],
         json!([{ "platform": "computer", "state": "foreground", "status": "online" }])
@@ -141,8 +145,10 @@ fn what_happened_lately_is_told_newest_first_and_hides_who_hides() {
         (&newest["from"], &newest["to"], &newest["cause"]),
         (&json!("online"), &json!("offline"), &json!("goodbye"))
     );
-    let first = items(&read.get("/api/v1/presence/events").ok())[1].clone();
+    let first = items(&admin.get("/api/v1/presence/events").ok())[2].clone();
     assert_eq!((&first["platform"], &first["cause"]), (&json!("phone"), &json!("heartbeat")));
+    let first = items(&read.get("/api/v1/presence/events").ok())[1].clone();
+    assert_eq!((&first["platform"], &first["cause"]), (&json!(null), &json!("connect")));
     assert!(first["at_ms"].as_u64() > Some(1_700_000_000_000));
     for wrong in ["limit=0", "limit=501", "limit=x", "x=1"] {
         let refused = read.get(&format!("/api/v1/presence/events?{wrong}"));

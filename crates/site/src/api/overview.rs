@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::Json;
+use access::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use http::header::CONTENT_TYPE;
 use utoipa_axum::routes;
 
@@ -21,7 +22,7 @@ pub(super) fn readable() -> Routes {
 /// Everything at a glance
 ///
 /// Put together once a second, by this process; rates are over the last five seconds. Who is online is counted over all
-/// gateways, everything else is of this process.
+/// gateways, everything else is of this process. How many hide is told to keys for `admin` only.
 #[utoipa::path(
     get, path = "/api/v1/overview", tag = "health",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
@@ -30,8 +31,8 @@ pub(super) fn readable() -> Routes {
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-async fn overview(State(site): State<Arc<Site>>) -> Response {
-    let json = site.parts.pulse.latest().await;
+async fn overview(State(site): State<Arc<Site>>, Extension(caller): Extension<Authenticated>) -> Response {
+    let json = site.parts.pulse.latest(caller.scopes.allow(Scope::Admin)).await;
     ([(CONTENT_TYPE, "application/json")], json.to_string()).into_response()
 }
 

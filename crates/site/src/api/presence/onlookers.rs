@@ -69,7 +69,8 @@ struct OnlineShown {
     status: &'static str,
     /// What they wrote beside it.
     text: Option<String>,
-    /// Since when they are here, in seconds since 1970; null for who is pending.
+    /// Since when they are here, in seconds since 1970; null for who is pending, and to keys without `admin`, since it also
+    /// counts the time in which they hid.
     since: Option<u32>,
     /// Torrents they seed right now.
     seeding: u32,
@@ -196,10 +197,11 @@ struct PresenceOccurrence {
     /// The status after.
     #[schema(example = "online")]
     to: &'static str,
-    /// phone, computer or web; null where that is not known, as of a device that has gone.
+    /// phone, computer or web; null where that is not known, as of a device that has gone. To keys without `admin`, null
+    /// for everybody who comes or goes.
     #[schema(example = "web")]
     platform: Option<&'static str>,
-    /// Why.
+    /// Why. To keys without `admin`, `connect` for everybody who comes, and `close` for everybody who goes.
     #[schema(example = "connect")]
     cause: &'static str,
 }
@@ -230,7 +232,8 @@ impl PresenceOccurrence {
 
 /// Who came, went and changed lately
 ///
-/// The last 500 of this gateway, since it began. To keys without `admin`, who hides has left, as it looks to everybody.
+/// The last 500 of this gateway, since it began. To keys without `admin`, who hides has left, as it looks to everybody, and
+/// how somebody came or went is not told, since it would tell who hides.
 #[utoipa::path(
     get, path = "/api/v1/presence/events", tag = "presence",
     params(EventsQuery),

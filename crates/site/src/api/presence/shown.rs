@@ -175,8 +175,9 @@ struct PeopleByStatus {
     online: u32,
     away: u32,
     busy: u32,
-    /// Hidden: to others they are offline.
-    invisible: u32,
+    /// Hidden: to others they are offline. Null in the overview to keys without `admin`: beside who comes and goes it would
+    /// tell who hides.
+    invisible: Option<u32>,
     /// Were here before a restart, and have a while to come back.
     pending: u32,
 }
@@ -199,7 +200,7 @@ impl CountShown {
                 online: tally.of(Status::Online),
                 away: tally.of(Status::Away),
                 busy: tally.of(Status::Busy),
-                invisible: tally.of(Status::Invisible),
+                invisible: Some(tally.of(Status::Invisible)),
                 pending: tally.of(Status::Pending),
             },
             connections: tally.connections,
@@ -210,6 +211,12 @@ impl CountShown {
             },
             without_connection: tally.without_connection,
         }
+    }
+
+    /// The same, for those who must not know who hides.
+    pub(crate) fn without_hidden(mut self) -> CountShown {
+        self.people.invisible = None;
+        self
     }
 }
 
