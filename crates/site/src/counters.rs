@@ -38,6 +38,8 @@ pub struct SiteCounters {
     pub timeouts: Counter,
     /// Searches that found more torrents than are put in order.
     pub searches_cut: Counter,
+    /// Requests that found no place to look through much, by what they wanted to look through.
+    pub scans_refused: Refused,
     /// Requests by route and status.
     pub requests: Requests,
 }

@@ -21,6 +21,7 @@ use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::pulse::Pulse;
 use crate::ranking::{Rankings, Source};
+use crate::scans::Scans;
 use crate::settings::SiteSettings;
 
 /// The parts of the process that the site reads and changes.
@@ -89,6 +90,8 @@ pub struct Site {
     pub callers: Callers,
     /// Torrents by how many are on them.
     pub rankings: Rankings,
+    /// Places for requests that look through much.
+    pub scans: Scans,
     /// Verify calls so far, of which some are recorded.
     pub(crate) verify_calls: AtomicU64,
     /// The audit trail as it was verified last, and when; whoever asks while that goes on waits for the same answer.
@@ -124,6 +127,7 @@ impl Site {
             counters,
             callers,
             rankings: Rankings::new(source),
+            scans: Scans::default(),
             verify_calls: AtomicU64::new(0),
             verified: tokio::sync::Mutex::default(),
             changes: watch::Sender::new(0),

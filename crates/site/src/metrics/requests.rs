@@ -38,6 +38,13 @@ impl Source for SiteCounters {
         for (reason, count) in self.sign_ins_refused.all() {
             family.with(&[("reason", reason)], count);
         }
+        let family = page.counter(
+            "rollcall_site_scans_refused_total",
+            "Searches that found no place among those under way, by what they wanted to look through.",
+        );
+        for (scan, count) in self.scans_refused.all() {
+            family.with(&[("scan", scan)], count);
+        }
         page.gauge("rollcall_site_connections_open", "Connections to the site that are open now.")
             .is(self.connections_open.load(Ordering::Relaxed));
         page.counter("rollcall_site_verified_total", "Verify calls that the site answered, by its answer.")
