@@ -92,6 +92,7 @@ pub(crate) use presence::{CountShown, gateway_of};
 
 /// Where those routes are.
 pub(crate) const PERSONAL_PATHS: [&str; 2] = [me::PATH, presence::HEARTBEAT_PATH];
+pub(crate) use me::HitAndRuns;
 
 /// Entries of the journal that one request looks at, at the most.
 pub(crate) const SCANNED_MAX: usize = 20_000;

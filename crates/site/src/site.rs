@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tracker::Tracker;
 use views::{Activity, Indexes};
 
+use crate::api::HitAndRuns;
 use crate::caller::Callers;
 use crate::counters::SiteCounters;
 use crate::health::Health;
@@ -92,6 +93,8 @@ pub struct Site {
     pub rankings: Rankings,
     /// Places for requests that look through much.
     pub scans: Scans,
+    /// How many hit-and-runs each person has who asked lately.
+    pub(crate) hit_and_runs: HitAndRuns,
     /// Verify calls so far, of which some are recorded.
     pub(crate) verify_calls: AtomicU64,
     /// The audit trail as it was verified last, and when; whoever asks while that goes on waits for the same answer.
@@ -128,6 +131,7 @@ impl Site {
             callers,
             rankings: Rankings::new(source),
             scans: Scans::default(),
+            hit_and_runs: HitAndRuns::default(),
             verify_calls: AtomicU64::new(0),
             verified: tokio::sync::Mutex::default(),
             changes: watch::Sender::new(0),

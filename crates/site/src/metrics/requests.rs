@@ -79,6 +79,11 @@ impl Source for SiteCounters {
                 "Searches that found more torrents than are put in order by how many are on them.",
                 &self.searches_cut,
             ),
+            (
+                "rollcall_site_hit_and_runs_forgotten_total",
+                "Counts of people's hit-and-runs that were no longer kept, to make room for others.",
+                &self.hit_and_runs_forgotten,
+            ),
         ] {
             page.counter(name, help).is(counter.get());
         }
