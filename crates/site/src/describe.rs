@@ -74,7 +74,7 @@ impl Modify for Schemes {
             .build();
         let cookie = ApiKeyValue::with_description(
             cookie::NAME,
-            "What POST /session sets. Changes need X-CSRF-Token besides it.",
+            "What POST /session sets; over HTTPS its name begins with `__Host-`. Changes need X-CSRF-Token besides it.",
         );
         components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
         components.add_security_scheme("person", SecurityScheme::Http(person));

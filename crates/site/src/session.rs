@@ -8,7 +8,7 @@
 //! # Guarantees
 //!
 //! - Scripts cannot read the cookie, other sites cannot make a browser send it (`SameSite=Strict`), and it goes over HTTPS
-//!   alone where the sign-in did.
+//!   alone where the sign-in did; there no neighbouring site can plant another in its place.
 //! - Only a page of this server can sign somebody in; five wrong keys a minute lock an address out, not a key.
 //! - A sign-in is in the audit trail before it is acknowledged. Who signs out is out, even if that cannot be recorded.
 //! - A session is worth what its key is worth at the moment, and nothing once that is revoked.
@@ -208,7 +208,9 @@ async fn end(
         Ok(_) => StatusCode::NO_CONTENT.into_response(),
         Err(error) => Problem::made_not_recorded(&error).into_response(),
     };
-    response.headers_mut().insert(SET_COOKIE, cookie::removed(arrival.secure));
+    for removed in cookie::removed(arrival.secure) {
+        response.headers_mut().append(SET_COOKIE, removed);
+    }
     Ok(response)
 }
 
