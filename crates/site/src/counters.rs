@@ -26,7 +26,8 @@ pub struct SiteCounters {
     pub csrf_refused: Counter,
     /// Sign-ins.
     pub sign_ins: Counter,
-    /// Sign-ins that were refused, by reason: a wrong key, too many of those, a key that may not read, another site's page.
+    /// Sign-ins that were refused, by reason: a wrong key, too many of those, a key that is used too often or may
+    /// not read, another site's page.
     pub sign_ins_refused: Refused,
     /// Sign-outs.
     pub sign_outs: Counter,

@@ -127,6 +127,8 @@ async fn begin(
     };
     // Only wrong keys are limited: colleagues behind one address do not lock each other out.
     site.callers.wrong_keys.give_back(&address);
+    // Each sign-in writes to the database and the audit trail.
+    site.callers.check_key(&who.key_id, now_ms).inspect_err(|_| refused("too_often"))?;
     if !who.scopes.allow(Scope::Read) {
         refused("scope");
         return Err(Problem::forbidden(Scope::Read.as_str()));
