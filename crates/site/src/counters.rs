@@ -41,9 +41,9 @@ pub struct SiteCounters {
     pub searches_cut: Counter,
     /// Requests that found no place to look through much, by what they wanted to look through.
     pub scans_refused: Refused,
-    /// Requests by route and status.
     /// Counts of people's hit-and-runs that were no longer kept, to make room for others.
     pub hit_and_runs_forgotten: Counter,
+    /// Requests by route and status.
     pub requests: Requests,
 }
 
