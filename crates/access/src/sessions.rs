@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use domain::clock::Clock;
 use domain::{Seconds, UnixTime};
+use tokio::sync::Semaphore;
 use tokio::time::MissedTickBehavior;
 
 use crate::error::AccessError;
@@ -43,6 +44,9 @@ use table::SessionRow;
 pub const PER_KEY_MAX: u32 = 100;
 /// How long the database may take to say whether there is a session.
 const ASK_TIMEOUT: Duration = Duration::from_secs(3);
+/// Secrets that nobody here knows are looked up so many at a time: anybody can make them up, and whoever is known must not
+/// wait behind them.
+const UNKNOWN_AT_ONCE: usize = 2;
 /// How often rows are removed that are over.
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
 /// Sweeps between two warnings of the same failure: ten minutes.
@@ -79,6 +83,7 @@ pub struct SessionFigures {
 pub struct Sessions {
     store: Store,
     known: Known,
+    unknown: Semaphore,
     open: AtomicU64,
     swept: AtomicU64,
     pushed_out: AtomicU64,
@@ -91,6 +96,7 @@ impl Sessions {
         Sessions {
             store: store.clone(),
             known: Known::default(),
+            unknown: Semaphore::new(UNKNOWN_AT_ONCE),
             open: AtomicU64::new(0),
             swept: AtomicU64::new(0),
             pushed_out: AtomicU64::new(0),
@@ -127,7 +133,14 @@ impl Sessions {
             Seen::Never => None,
         };
         let endings = self.known.endings();
-        let asking = table::find(self.store.database(), &hash);
+        let asking = async {
+            // It is never closed; and who waits in vain waits for the database.
+            let _place = match before {
+                Some(_) => None,
+                None => Some(self.unknown.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?),
+            };
+            table::find(self.store.database(), &hash).await
+        };
         let asked = tokio::time::timeout(ASK_TIMEOUT, asking).await;
         match asked.unwrap_or(Err(sqlx::Error::PoolTimedOut)) {
             Ok(Some(session)) => {
@@ -135,7 +148,7 @@ impl Sessions {
                 Ok(Some(session).filter(is_good))
             }
             Ok(None) => {
-                self.known.forget(&hash);
+                self.known.drop_unknown(&hash);
                 Ok(None)
             }
             Err(error) => {

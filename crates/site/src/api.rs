@@ -57,6 +57,11 @@ pub(crate) fn readable() -> Routes {
     .fold(Routes::new(), Routes::merge)
 }
 
+/// What a key for `admin` may ask besides.
+pub(crate) fn confidential() -> Routes {
+    audit::readable().merge(keys::readable())
+}
+
 /// What a key for `admin` may do.
 pub(crate) fn changeable() -> Routes {
     [
@@ -70,8 +75,7 @@ pub(crate) fn changeable() -> Routes {
         journal::changeable(),
         letters::changeable(),
         presence::changeable(),
-        audit::routes(),
-        keys::routes(),
+        keys::changeable(),
     ]
     .into_iter()
     .fold(Routes::new(), Routes::merge)
@@ -88,6 +92,7 @@ pub(crate) fn personal() -> Routes {
 }
 
 pub(crate) use journal::behind_s;
+pub(crate) use me::HitAndRuns;
 pub(crate) use presence::{CountShown, gateway_of};
 
 /// Where those routes are.

@@ -55,6 +55,7 @@ pub fn router(site: &Arc<Site>) -> Router {
         with_body(routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), in_time)), needs)
     };
     let read = timed(api::readable(), Scope::Read).layer(middleware::from_fn(etag::tag));
+    let confidential = timed(api::confidential(), Scope::Admin);
     let verify = timed(verify::routes(), Scope::Verify);
     let changes = api::changeable()
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), to_the_end))
@@ -76,6 +77,7 @@ pub fn router(site: &Arc<Site>) -> Router {
     let routes = Routes::new()
         .merge(verify)
         .merge(read)
+        .merge(confidential)
         .merge(changes)
         .merge(uploads)
         .merge(personal)
@@ -101,6 +103,7 @@ pub fn description() -> Description {
     let routes = describe::document()
         .merge(verify::routes())
         .merge(api::readable())
+        .merge(api::confidential())
         .merge(api::changeable())
         .merge(api::uploads())
         .merge(api::personal())

@@ -74,7 +74,8 @@ impl Callers {
         counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "of this person"))
     }
 
-    fn check_key(&self, key: &KeyId, now_ms: u64) -> Result<(), Problem> {
+    /// Counts a request with a key.
+    pub fn check_key(&self, key: &KeyId, now_ms: u64) -> Result<(), Problem> {
         let counted = self.by_key.check(key, now_ms);
         counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "with this key"))
     }

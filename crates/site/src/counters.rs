@@ -26,7 +26,8 @@ pub struct SiteCounters {
     pub csrf_refused: Counter,
     /// Sign-ins.
     pub sign_ins: Counter,
-    /// Sign-ins that were refused, by reason: a wrong key, too many of those, a key that may not read, another site's page.
+    /// Sign-ins that were refused, by reason: a wrong key, too many of those, a key that is used too often or may
+    /// not read, another site's page.
     pub sign_ins_refused: Refused,
     /// Sign-outs.
     pub sign_outs: Counter,
@@ -38,6 +39,10 @@ pub struct SiteCounters {
     pub timeouts: Counter,
     /// Searches that found more torrents than are put in order.
     pub searches_cut: Counter,
+    /// Requests that found no place to look through much, by what they wanted to look through.
+    pub scans_refused: Refused,
+    /// Counts of people's hit-and-runs that were no longer kept, to make room for others.
+    pub hit_and_runs_forgotten: Counter,
     /// Requests by route and status.
     pub requests: Requests,
 }

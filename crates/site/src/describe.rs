@@ -74,7 +74,7 @@ impl Modify for Schemes {
             .build();
         let cookie = ApiKeyValue::with_description(
             cookie::NAME,
-            "What POST /session sets. Changes need X-CSRF-Token besides it.",
+            "What POST /session sets; over HTTPS its name begins with `__Host-`. Changes need X-CSRF-Token besides it.",
         );
         components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
         components.add_security_scheme("person", SecurityScheme::Http(person));
@@ -98,9 +98,11 @@ impl Description {
     pub(crate) fn of(document: Document) -> Description {
         let html = page::render(&document);
         let mut json = serde_json::to_value(&document).unwrap_or_default();
-        let paths = json["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut());
-        for operation in paths.filter_map(Json::as_object_mut).flat_map(|path| path.values_mut()) {
-            allow_session(operation);
+        for (path, methods) in json["paths"].as_object_mut().into_iter().flatten() {
+            for (method, operation) in methods.as_object_mut().into_iter().flatten() {
+                operation["operationId"] = operation_id(method, path).into();
+                allow_session(operation);
+            }
         }
         Description { json, html }
     }
@@ -109,6 +111,23 @@ impl Description {
     pub fn to_json(&self) -> &Json {
         &self.json
     }
+}
+
+/// What programs call an operation: no two have the same method and path, whatever the functions are called.
+fn operation_id(method: &str, path: &str) -> String {
+    let path = path.strip_prefix("/api/v1").unwrap_or(path);
+    let mut id = method.to_owned();
+    for part in path.split(['/', '.', '-']).filter(|part| !part.is_empty()) {
+        id.push('_');
+        match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+            Some(name) => {
+                id.push_str("by_");
+                id.push_str(name);
+            }
+            None => id.push_str(part),
+        }
+    }
+    id
 }
 
 /// Whatever takes a key takes the session of one as well.
@@ -136,4 +155,28 @@ pub(crate) fn routes(description: &Description) -> Router<Arc<Site>> {
         response
     };
     Router::new().route("/openapi.json", get(describe)).route("/docs", get(explain))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_operation_has_a_name_of_its_own() {
+        let description = crate::app::description();
+        let paths = description.to_json()["paths"].as_object().unwrap();
+        let operations: Vec<&Json> =
+            paths.values().flat_map(|path| path.as_object().unwrap().values()).collect();
+        let ids: BTreeSet<&str> =
+            operations.iter().map(|operation| operation["operationId"].as_str().unwrap()).collect();
+        assert_eq!(ids.len(), operations.len());
+        assert!(operations.len() > 50);
+        assert_eq!(
+            operation_id("put", "/api/v1/users/{id}/multipliers/{from}"),
+            "put_users_by_id_multipliers_by_from"
+        );
+        assert_eq!(operation_id("post", "/session/feed-token"), "post_session_feed_token");
+    }
 }

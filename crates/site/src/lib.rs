@@ -15,6 +15,7 @@
 //! - `pages`, [`health`], [`metrics`]: `/healthz`, `/readyz`, `/metrics`
 //! - [`pulse`]: the whole at a glance, once a second
 //! - [`ranking`]: torrents by how many are on them, as people page through them
+//! - [`scans`]: requests that look through much, only so many at a time
 //! - [`problem`], `extract`, `etag`, `cors`: what answers and questions have in common
 //! - [`site`]: the parts of the process that the site reads and changes
 //! - [`settings`], [`counters`]
@@ -45,6 +46,7 @@ pub mod problem;
 pub mod pulse;
 pub mod ranking;
 pub mod rate;
+pub mod scans;
 pub mod server;
 pub mod session;
 pub mod settings;

@@ -2,7 +2,8 @@
 //!
 //! # Guarantees
 //!
-//! - A ranking is made when somebody asks and the last one is too old, never for each request; one at a time.
+//! - A ranking is made when somebody asks and the last one is too old, never for each request; one at a time. Once begun
+//!   it is finished and kept, whether or not whoever asked still listens.
 //! - Pages of one ranking join without gaps or repeats, however the swarms change meanwhile: it is kept for whoever was
 //!   given a place in it. A place in a ranking that is gone is looked for in the present one, by its value and number.
 //! - What is kept is bounded; places that came too late are counted.
@@ -138,6 +139,7 @@ impl Ranking {
         self.has_counts.then(|| found.map_or_else(SwarmCounts::default, |at| self.torrents[at].counts))
     }
 
+    /// Puts it in order; takes a while the first time.
     fn order(&self, by: RankedBy) -> &[u32] {
         self.orders[by as usize].get_or_init(|| {
             let mut keyed: Vec<(u32, TorrentId, u32)> =
@@ -147,7 +149,8 @@ impl Ranking {
         })
     }
 
-    /// A part of it.
+    /// A part of it. Off the threads that answer requests: the first one puts all torrents in order, and a search looks
+    /// at each.
     pub fn page(&self, wanted: &Wanted<'_>) -> RankedPage {
         let order = self.order(wanted.by);
         let at = |position: &u32| &self.torrents[*position as usize];
@@ -176,12 +179,18 @@ impl Ranking {
 /// The rankings of a site.
 pub struct Rankings {
     source: Source,
-    /// Oldest first; the newest is the present one.
-    kept: Mutex<Vec<Kept>>,
-    /// Held by whoever makes the next one: others wait for it instead of making their own.
-    making: tokio::sync::Mutex<()>,
+    shelf: Arc<Shelf>,
+    /// Held by the task that makes the next one: others wait for it instead of making their own.
+    making: Arc<tokio::sync::Mutex<()>>,
     /// Places in rankings that were no longer kept.
     pub late: Counter,
+}
+
+/// The rankings that are kept.
+#[derive(Default)]
+struct Shelf {
+    /// Oldest first; the newest is the present one.
+    kept: Mutex<Vec<Kept>>,
 }
 
 struct Kept {
@@ -195,34 +204,57 @@ struct Kept {
 impl Rankings {
     /// Rankings of what this source tells.
     pub fn new(source: Source) -> Rankings {
-        Rankings {
-            source,
-            kept: Mutex::default(),
-            making: tokio::sync::Mutex::default(),
-            late: Counter::default(),
-        }
+        Rankings { source, shelf: Arc::default(), making: Arc::default(), late: Counter::default() }
     }
 
-    /// The ranking that a place is in, if it is kept, else one that is recent enough.
-    pub async fn for_place(&self, place: Option<RankedPlace>, now_ms: u64) -> Result<Arc<Ranking>, Problem> {
+    /// The ranking that a place is in, if it is kept, else one that is recent enough. `by` is what is wanted of it next,
+    /// if anything: a new one is put into that order at once.
+    pub async fn for_place(
+        &self,
+        place: Option<RankedPlace>,
+        by: Option<RankedBy>,
+        now_ms: u64,
+    ) -> Result<Arc<Ranking>, Problem> {
         if let Some(place) = place {
-            if let Some(kept) = self.kept_of(place.made_ms) {
+            if let Some(kept) = self.shelf.find(place.made_ms) {
                 return Ok(kept);
             }
             self.late.increment();
         }
-        self.present(now_ms).await
+        self.present(by, now_ms).await
     }
 
     /// Keeps a ranking for whoever was given a place in it.
     pub fn keep(&self, ranking: &Ranking) {
-        let mut kept = self.kept.lock();
+        let mut kept = self.shelf.kept.lock();
         if let Some(one) = kept.iter_mut().find(|one| one.ranking.made_ms == ranking.made_ms) {
             one.has_readers = true;
         }
     }
 
-    fn kept_of(&self, made_ms: u64) -> Option<Arc<Ranking>> {
+    async fn present(&self, by: Option<RankedBy>, now_ms: u64) -> Result<Arc<Ranking>, Problem> {
+        if let Some(recent) = self.shelf.recent(now_ms) {
+            return Ok(recent);
+        }
+        let turn = Arc::clone(&self.making).lock_owned().await;
+        // Perhaps somebody else made one meanwhile.
+        if let Some(recent) = self.shelf.recent(now_ms) {
+            return Ok(recent);
+        }
+        let (source, shelf) = (self.source.clone(), Arc::clone(&self.shelf));
+        // A task of its own: whoever hangs up would otherwise give the turn away while the work goes on, and rankings of
+        // a slow source would pile up, none of them ever kept.
+        let making = tokio::spawn(async move {
+            let made = shelf.make(&source, by, now_ms).await;
+            drop(turn);
+            made
+        });
+        making.await.map_err(|error| Problem::internal("the list of swarms", &error))?
+    }
+}
+
+impl Shelf {
+    fn find(&self, made_ms: u64) -> Option<Arc<Ranking>> {
         let kept = self.kept.lock();
         kept.iter().find(|one| one.ranking.made_ms == made_ms).map(|one| Arc::clone(&one.ranking))
     }
@@ -235,33 +267,39 @@ impl Rankings {
         is_recent.then(|| Arc::clone(&newest.ranking))
     }
 
-    async fn present(&self, now_ms: u64) -> Result<Arc<Ranking>, Problem> {
-        if let Some(recent) = self.recent(now_ms) {
-            return Ok(recent);
-        }
-        let _making = self.making.lock().await;
-        // Perhaps somebody else made one meanwhile.
-        if let Some(recent) = self.recent(now_ms) {
-            return Ok(recent);
-        }
+    async fn make(
+        &self,
+        source: &Source,
+        by: Option<RankedBy>,
+        now_ms: u64,
+    ) -> Result<Arc<Ranking>, Problem> {
         let making = Stopwatch::start();
-        let (torrents, has_counts) = self.source.read().await?;
+        let ranking = source.read(self.free_ms(now_ms), by).await?;
         let took_ms = u64::try_from(making.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let good_ms = took_ms.saturating_mul(TIMES_AS_LONG).min(GOOD_MS_MAX).max(self.source.every_ms());
-        Ok(self.add((torrents, has_counts), good_ms, now_ms))
+        let good_ms = took_ms.saturating_mul(TIMES_AS_LONG).min(GOOD_MS_MAX).max(source.every_ms());
+        Ok(self.add(ranking, good_ms, now_ms))
     }
 
-    fn add(&self, (torrents, has_counts): (Vec<Ranked>, bool), good_ms: u64, now_ms: u64) -> Arc<Ranking> {
-        let mut kept = self.kept.lock();
+    /// A moment that no ranking has yet. It stays free for whoever has the turn.
+    fn free_ms(&self, now_ms: u64) -> u64 {
+        let kept = self.kept.lock();
         let is_taken = |ms: u64| kept.iter().any(|one| one.ranking.made_ms == ms);
-        let made_ms = (now_ms..).find(|ms| !is_taken(*ms)).unwrap_or(now_ms);
-        let ranking = Arc::new(Ranking::new(made_ms, torrents, has_counts));
-        kept.retain(|one| one.has_readers && one.ranking.made_ms.abs_diff(now_ms) < KEPT_MS);
+        (now_ms..).find(|ms| !is_taken(*ms)).unwrap_or(now_ms)
+    }
+
+    fn add(&self, ranking: Ranking, good_ms: u64, now_ms: u64) -> Arc<Ranking> {
+        let ranking = Arc::new(ranking);
+        let mut kept = self.kept.lock();
+        // What is no longer kept may be large: it is freed when others can go on.
+        let is_kept = |one: &mut Kept| one.has_readers && one.ranking.made_ms.abs_diff(now_ms) < KEPT_MS;
+        let mut gone: Vec<Kept> = kept.extract_if(.., |one| !is_kept(one)).collect();
         kept.push(Kept { ranking: Arc::clone(&ranking), good_ms, has_readers: false });
         let torrents_in = |kept: &[Kept]| kept.iter().map(|one| one.ranking.len()).sum::<usize>();
         while kept.len() > 1 && (kept.len() > KEPT_MAX || torrents_in(&kept) > KEPT_TORRENTS_MAX) {
-            kept.remove(0);
+            gone.push(kept.remove(0));
         }
+        drop(kept);
+        drop(gone);
         ranking
     }
 }

@@ -8,7 +8,7 @@
 //! # Guarantees
 //!
 //! - Scripts cannot read the cookie, other sites cannot make a browser send it (`SameSite=Strict`), and it goes over HTTPS
-//!   alone where the sign-in did.
+//!   alone where the sign-in did; there no neighbouring site can plant another in its place.
 //! - Only a page of this server can sign somebody in; five wrong keys a minute lock an address out, not a key.
 //! - A sign-in is in the audit trail before it is acknowledged. Who signs out is out, even if that cannot be recorded.
 //! - A session is worth what its key is worth at the moment, and nothing once that is revoked.
@@ -127,6 +127,8 @@ async fn begin(
     };
     // Only wrong keys are limited: colleagues behind one address do not lock each other out.
     site.callers.wrong_keys.give_back(&address);
+    // Each sign-in writes to the database and the audit trail.
+    site.callers.check_key(&who.key_id, now_ms).inspect_err(|_| refused("too_often"))?;
     if !who.scopes.allow(Scope::Read) {
         refused("scope");
         return Err(Problem::forbidden(Scope::Read.as_str()));
@@ -208,7 +210,9 @@ async fn end(
         Ok(_) => StatusCode::NO_CONTENT.into_response(),
         Err(error) => Problem::made_not_recorded(&error).into_response(),
     };
-    response.headers_mut().insert(SET_COOKIE, cookie::removed(arrival.secure));
+    for removed in cookie::removed(arrival.secure) {
+        response.headers_mut().append(SET_COOKIE, removed);
+    }
     Ok(response)
 }
 

@@ -15,12 +15,14 @@ use tokio::sync::watch;
 use tracker::Tracker;
 use views::{Activity, Indexes};
 
+use crate::api::HitAndRuns;
 use crate::caller::Callers;
 use crate::counters::SiteCounters;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::pulse::Pulse;
 use crate::ranking::{Rankings, Source};
+use crate::scans::Scans;
 use crate::settings::SiteSettings;
 
 /// The parts of the process that the site reads and changes.
@@ -89,10 +91,14 @@ pub struct Site {
     pub callers: Callers,
     /// Torrents by how many are on them.
     pub rankings: Rankings,
+    /// Places for requests that look through much.
+    pub scans: Scans,
+    /// How many hit-and-runs each person has who asked lately.
+    pub(crate) hit_and_runs: HitAndRuns,
     /// Verify calls so far, of which some are recorded.
     pub(crate) verify_calls: AtomicU64,
     /// The audit trail as it was verified last, and when; whoever asks while that goes on waits for the same answer.
-    pub(crate) verified: tokio::sync::Mutex<Option<(u64, Verdict)>>,
+    pub(crate) verified: Arc<tokio::sync::Mutex<Option<(u64, Verdict)>>>,
     /// How many changes are under way, also those whose callers have gone.
     changes: watch::Sender<usize>,
 }
@@ -124,8 +130,10 @@ impl Site {
             counters,
             callers,
             rankings: Rankings::new(source),
+            scans: Scans::default(),
+            hit_and_runs: HitAndRuns::default(),
             verify_calls: AtomicU64::new(0),
-            verified: tokio::sync::Mutex::default(),
+            verified: Arc::default(),
             changes: watch::Sender::new(0),
         })
     }

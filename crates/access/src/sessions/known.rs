@@ -72,6 +72,12 @@ impl Known {
         sessions.insert(hash, Entry { session, checked_ms: now_ms });
     }
 
+    /// The database does not have it. Nothing ended here, so what others were told meanwhile is kept: whoever makes up
+    /// secrets must not keep those of operators out of memory.
+    pub(super) fn drop_unknown(&self, hash: &SessionHash) {
+        self.lock().remove(hash);
+    }
+
     /// A session is over.
     pub(super) fn forget(&self, hash: &SessionHash) {
         let mut sessions = self.lock();
@@ -132,6 +138,18 @@ mod tests {
         known.forget_before(UnixTime(1_999));
         assert_eq!(known.see(&hash, 5_000), Seen::Lately(session));
         known.forget_before(UnixTime(2_000));
+        assert_eq!(known.see(&hash, 5_000), Seen::Never);
+    }
+
+    #[test]
+    fn a_secret_that_is_none_keeps_no_other_out_of_memory() {
+        let known = Known::default();
+        let ((hash, session), (made_up, _)) = (some_session("01234567"), some_session("01234567"));
+        let endings = known.endings();
+        known.drop_unknown(&made_up);
+        known.keep(hash, session, 5_000, endings);
+        assert_eq!(known.see(&hash, 5_000), Seen::Lately(session));
+        known.drop_unknown(&hash);
         assert_eq!(known.see(&hash, 5_000), Seen::Never);
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use access::audit::verify::verify_trail;
-use access::audit::{AuditQuery, Entry, Expectations, Verdict};
+use access::audit::{AuditError, AuditQuery, Entry, Expectations, Verdict};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ const ACTION_CHARS_MAX: usize = 100;
 const VERDICT_MS: u64 = 2000;
 
 /// For keys with `admin`: the trail tells what other keys did.
-pub(super) fn routes() -> Routes {
+pub(super) fn readable() -> Routes {
     Routes::new().routes(routes!(list)).routes(routes!(verify))
 }
 
@@ -176,7 +176,7 @@ fn file_name_of(path: &Path) -> String {
     )
 )]
 async fn verify(State(site): State<Arc<Site>>) -> Result<Json<AuditVerdict>, Problem> {
-    let mut verified = site.verified.lock().await;
+    let mut verified = Arc::clone(&site.verified).lock_owned().await;
     let now_ms = site.parts.clock.now_ms();
     if let Some((at_ms, verdict)) = &*verified
         && now_ms.abs_diff(*at_ms) < VERDICT_MS
@@ -184,12 +184,16 @@ async fn verify(State(site): State<Arc<Site>>) -> Result<Json<AuditVerdict>, Pro
         return Ok(Json(AuditVerdict::of(verdict)));
     }
     let settings = site.parts.audit.settings().clone();
-    // Where old files are deleted by intention, nobody can say that they are missing.
-    let expectations = Expectations { from_the_first: settings.files_max == 0, hash: None };
-    let verifying = tokio::task::spawn_blocking(move || verify_trail(&settings.file, expectations)).await;
-    let verdict = verifying.map_err(|error| Problem::internal("the audit trail", &error))?;
-    let verdict = verdict.map_err(|error| Problem::internal("the audit trail", &error))?;
-    let shown = AuditVerdict::of(&verdict);
-    *verified = Some((site.parts.clock.now_ms(), verdict));
-    Ok(Json(shown))
+    let clock = Arc::clone(&site.parts.clock);
+    // It goes on when its caller hangs up, and so does the turn: else each who tries again would begin one more.
+    let verifying = tokio::task::spawn_blocking(move || {
+        // Where old files are deleted by intention, nobody can say that they are missing.
+        let expectations = Expectations { from_the_first: settings.files_max == 0, hash: None };
+        let verdict = verify_trail(&settings.file, expectations)?;
+        let shown = AuditVerdict::of(&verdict);
+        *verified = Some((clock.now_ms(), verdict));
+        Ok(shown)
+    });
+    let shown = verifying.await.map_err(|error| Problem::internal("the audit trail", &error))?;
+    shown.map(Json).map_err(|error: AuditError| Problem::internal("the audit trail", &error))
 }

@@ -25,8 +25,13 @@ use crate::site::Site;
 const SCOPES_MAX: usize = Scope::ALL.len();
 
 /// For keys with `admin`: they tell who else there is.
-pub(super) fn routes() -> Routes {
-    Routes::new().routes(routes!(list, create)).routes(routes!(revoke))
+pub(super) fn readable() -> Routes {
+    Routes::new().routes(routes!(list))
+}
+
+/// Likewise.
+pub(super) fn changeable() -> Routes {
+    Routes::new().routes(routes!(create)).routes(routes!(revoke))
 }
 
 /// What a key may do.

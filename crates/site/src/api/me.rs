@@ -21,6 +21,10 @@ use crate::app::Routes;
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
+mod tally;
+
+pub(crate) use tally::HitAndRuns;
+
 /// Where it is. Pages of other origins than the API's may use it.
 pub(crate) const PATH: &str = "/api/v1/me";
 
@@ -52,7 +56,8 @@ struct Me {
     seeding: OwnTorrents,
     /// What they leech right now.
     leeching: OwnTorrents,
-    /// How many torrents they left without having seeded enough, of the first 50000 that they ever had.
+    /// How many torrents they left without having seeded enough, of the first 50000 that they ever had. Counted once a
+    /// minute at the most.
     hit_and_runs: u64,
     /// How many friends they have.
     friends: u64,
@@ -116,7 +121,7 @@ async fn me(
         figures: figures.as_ref().map(FiguresShown::of),
         seeding,
         leeching,
-        hit_and_runs: count_hit_and_runs(&site, user).await?,
+        hit_and_runs: hit_and_runs(&site, user).await?,
         friends: site.parts.people.count_friends(user).await?,
     }))
 }
@@ -170,6 +175,12 @@ async fn described(
         }
     };
     Ok(listed.iter().map(describe).collect())
+}
+
+async fn hit_and_runs(site: &Arc<Site>, user: UserId) -> Result<u64, Problem> {
+    let (counted, now_ms) = (Arc::clone(site), site.parts.clock.now_ms());
+    let counting = async move { count_hit_and_runs(&counted, user).await };
+    site.hit_and_runs.of(user, now_ms, &site.counters.hit_and_runs_forgotten, counting).await
 }
 
 async fn count_hit_and_runs(site: &Site, user: UserId) -> Result<u64, Problem> {

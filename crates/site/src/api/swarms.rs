@@ -21,7 +21,8 @@ use super::names;
 use crate::app::Routes;
 use crate::extract::{Asked, PageAsked, Place, query_parameter};
 use crate::problem::{Problem, ProblemBody};
-use crate::ranking::{RankedBy, RankedPlace, Wanted};
+use crate::ranking::{RankedBy, RankedPlace, Ranking, Wanted};
+use crate::scans::Scan;
 use crate::site::Site;
 
 /// Torrents that a search finds, at the most, where they are ranked in memory.
@@ -216,11 +217,11 @@ async fn list(
     let page = PageAsked::<RankedPlace>::of(asked.limit, asked.cursor);
     let asked = Page { search, descending, after: page.cursor()?, limit: page.limit()? };
     let shown = match sort {
-        Sort::Seeders => ranked(&site, RankedBy::Seeders, &asked).await,
-        Sort::Leechers => ranked(&site, RankedBy::Leechers, &asked).await,
-        Sort::Snatches => ranked(&site, RankedBy::Snatches, &asked).await,
-        Sort::Size => catalogued(&site, CatalogueKey::Size, &asked).await,
-        Sort::Added => catalogued(&site, CatalogueKey::Added, &asked).await,
+        Sort::Seeders => ranked(&site, RankedBy::Seeders, asked).await,
+        Sort::Leechers => ranked(&site, RankedBy::Leechers, asked).await,
+        Sort::Snatches => ranked(&site, RankedBy::Snatches, asked).await,
+        Sort::Size => catalogued(&site, CatalogueKey::Size, asked).await,
+        Sort::Added => catalogued(&site, CatalogueKey::Added, asked).await,
     };
     shown.map(Json)
 }
@@ -234,20 +235,33 @@ struct Page {
 }
 
 /// By how many are on them.
-async fn ranked(site: &Site, by: RankedBy, asked: &Page) -> Result<SwarmPage, Problem> {
-    let among: Option<HashSet<TorrentId>> = match &asked.search {
-        Some(search) => Some(found_by(site, search).await?),
-        None => None,
+async fn ranked(site: &Arc<Site>, by: RankedBy, asked: Page) -> Result<SwarmPage, Problem> {
+    let Page { search, descending, after, limit } = asked;
+    let (ranking, page, total) = match search {
+        None => {
+            let ranking = site.rankings.for_place(after, Some(by), site.parts.clock.now_ms()).await?;
+            let wanted = Wanted { by, descending, after, among: None, limit: limit as usize };
+            let total = ranking.len();
+            let (ranking, page) = paged(ranking, move |ranking| ranking.page(&wanted)).await?;
+            (ranking, page, total)
+        }
+        Some(search) => {
+            let looking = Arc::clone(site);
+            let searching = async move {
+                let found = found_by(&looking, &search).await?;
+                let now_ms = looking.parts.clock.now_ms();
+                let ranking = looking.rankings.for_place(after, Some(by), now_ms).await?;
+                let (ranking, (page, total)) = paged(ranking, move |ranking| {
+                    let among: HashSet<TorrentId> = found.into_iter().collect();
+                    let wanted = Wanted { by, descending, after, among: Some(&among), limit: limit as usize };
+                    (ranking.page(&wanted), among.len())
+                })
+                .await?;
+                Ok::<_, Problem>((ranking, page, total))
+            };
+            site.scans.run(Scan::Names, &site.counters.scans_refused, searching).await??
+        }
     };
-    let ranking = site.rankings.for_place(asked.after, site.parts.clock.now_ms()).await?;
-    let wanted = Wanted {
-        by,
-        descending: asked.descending,
-        after: asked.after,
-        among: among.as_ref(),
-        limit: asked.limit as usize,
-    };
-    let page = ranking.page(&wanted);
     if page.next.is_some() {
         site.rankings.keep(&ranking);
     }
@@ -260,30 +274,48 @@ async fn ranked(site: &Site, by: RankedBy, asked: &Page) -> Result<SwarmPage, Pr
     Ok(SwarmPage {
         items: items.collect(),
         next_cursor: page.next.map(|next| next.to_string()),
-        total: among.map_or(ranking.len(), |among| among.len()) as u64,
+        total: total as u64,
     })
 }
 
-async fn found_by(site: &Site, search: &TorrentSearch) -> Result<HashSet<TorrentId>, Problem> {
+/// Reads in a ranking, off the threads that answer requests.
+async fn paged<T: Send + 'static>(
+    ranking: Arc<Ranking>,
+    read: impl FnOnce(&Ranking) -> T + Send + 'static,
+) -> Result<(Arc<Ranking>, T), Problem> {
+    let reading = tokio::task::spawn_blocking(move || {
+        let page = read(&ranking);
+        (ranking, page)
+    });
+    reading.await.map_err(|error| Problem::internal("the list of swarms", &error))
+}
+
+async fn found_by(site: &Site, search: &TorrentSearch) -> Result<Vec<TorrentId>, Problem> {
     let found = site.parts.store.find_torrents(search, FOUND_MAX).await?;
     if found.len() >= FOUND_MAX as usize {
         site.counters.searches_cut.increment();
     }
-    Ok(found.into_iter().collect())
+    Ok(found)
 }
 
 /// By what the database knows. Figures are those of the present moment.
-async fn catalogued(site: &Site, by: CatalogueKey, asked: &Page) -> Result<SwarmPage, Problem> {
-    let order = CatalogueOrder {
-        by,
-        descending: asked.descending,
-        after: asked.after.map(|place| (place.value, place.id)),
-    };
-    let store = &site.parts.store;
-    let page = store.torrents_in_order(order, asked.search.as_ref(), asked.limit).await?;
-    let total = match &asked.search {
-        Some(search) => store.count_found(search).await?.min(FOUND_MAX.into()),
-        None => site.parts.gate.torrent_count() as u64,
+async fn catalogued(site: &Arc<Site>, by: CatalogueKey, asked: Page) -> Result<SwarmPage, Problem> {
+    let Page { search, descending, after, limit } = asked;
+    let order = CatalogueOrder { by, descending, after: after.map(|place| (place.value, place.id)) };
+    let store = site.parts.store.clone();
+    let (page, total) = match search {
+        None => {
+            let page = store.torrents_in_order(order, None, limit).await?;
+            (page, site.parts.gate.torrent_count() as u64)
+        }
+        Some(search) => {
+            let searching = async move {
+                let page = store.torrents_in_order(order, Some(&search), limit).await?;
+                let total = store.count_found(&search).await?.min(FOUND_MAX.into());
+                Ok::<_, Problem>((page, total))
+            };
+            site.scans.run(Scan::Names, &site.counters.scans_refused, searching).await??
+        }
     };
     let items = match &site.parts.tracker {
         Some(tracker) => {
@@ -291,7 +323,7 @@ async fn catalogued(site: &Site, by: CatalogueKey, asked: &Page) -> Result<Swarm
             page.torrents.iter().map(|torrent| SwarmListed::of(torrent, counts(torrent))).collect()
         }
         None => {
-            let ranking = site.rankings.for_place(None, site.parts.clock.now_ms()).await?;
+            let ranking = site.rankings.for_place(None, None, site.parts.clock.now_ms()).await?;
             let counts = |torrent: &Torrent| ranking.counts_of(torrent.id);
             page.torrents.iter().map(|torrent| SwarmListed::of(torrent, counts(torrent))).collect()
         }

@@ -38,6 +38,13 @@ impl Source for SiteCounters {
         for (reason, count) in self.sign_ins_refused.all() {
             family.with(&[("reason", reason)], count);
         }
+        let family = page.counter(
+            "rollcall_site_scans_refused_total",
+            "Searches that found no place among those under way, by what they wanted to look through.",
+        );
+        for (scan, count) in self.scans_refused.all() {
+            family.with(&[("scan", scan)], count);
+        }
         page.gauge("rollcall_site_connections_open", "Connections to the site that are open now.")
             .is(self.connections_open.load(Ordering::Relaxed));
         page.counter("rollcall_site_verified_total", "Verify calls that the site answered, by its answer.")
@@ -71,6 +78,11 @@ impl Source for SiteCounters {
                 "rollcall_site_searches_cut_total",
                 "Searches that found more torrents than are put in order by how many are on them.",
                 &self.searches_cut,
+            ),
+            (
+                "rollcall_site_hit_and_runs_forgotten_total",
+                "Counts of people's hit-and-runs that were no longer kept, to make room for others.",
+                &self.hit_and_runs_forgotten,
             ),
         ] {
             page.counter(name, help).is(counter.get());

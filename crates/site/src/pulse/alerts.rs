@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::UnixTime;
 
-use super::look::Looks;
+use super::look::{AuditTrouble, Looks};
 use super::overview::{Alert, JournalPulse, Overview, Severity, ViewPulse};
 use crate::health::DependencyHealth;
 
@@ -74,10 +74,15 @@ pub(super) fn found(overview: &Overview, looks: &Looks) -> Vec<Found> {
         })),
     }
     found.extend(looks.audit_trouble().map(|trouble| {
-        let detail = format!(
-            "The audit trail cannot be written, so changes over the API are refused: {trouble}. Free its disk, or mend its file."
-        );
-        Found::new("audit_unavailable", Severity::Critical, detail)
+        Found::new("audit_unavailable", Severity::Critical, match trouble {
+            AuditTrouble::Fails => {
+                "The audit trail cannot be written, so changes over the API are refused. Free its disk, or mend its file: \
+                 the server's log says what is wrong."
+            }
+            AuditTrouble::Silent => {
+                "The audit trail does not answer, so changes over the API wait. Look whether its disk hangs."
+            }
+        })
     }));
     let waiting = overview.gateway.as_ref().map_or(0, |gateway| gateway.webhooks_waiting);
     if waiting > WEBHOOKS_WAITING {

@@ -1,5 +1,6 @@
 //! What has to be asked, and may not answer: each is asked in its own time, and what it said last is kept.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
@@ -7,6 +8,7 @@ use journal::{JournalError, Lane, LaneStatus};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::sleep;
+use tracing::warn;
 
 use super::overview::{JournalPulse, ViewPulse};
 use super::window::Window;
@@ -24,7 +26,7 @@ const AUDIT_PAUSE: Duration = Duration::from_secs(10);
 pub(super) struct Looks {
     journal: Mutex<Result<JournalPulse, String>>,
     people: Mutex<Option<CountShown>>,
-    audit: Mutex<Option<String>>,
+    audit: Mutex<Option<AuditTrouble>>,
     has_looked: watch::Sender<bool>,
 }
 
@@ -37,6 +39,15 @@ impl Default for Looks {
             has_looked: watch::Sender::new(false),
         }
     }
+}
+
+/// Why nothing can be recorded. The cause is in the log: it names files, which are not everybody's business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AuditTrouble {
+    /// It fails.
+    Fails,
+    /// It does not say whether it works.
+    Silent,
 }
 
 /// What was counted of the journal at one moment.
@@ -59,8 +70,8 @@ impl Looks {
     }
 
     /// Why nothing can be recorded, if so.
-    pub(super) fn audit_trouble(&self) -> Option<String> {
-        self.audit.lock().clone()
+    pub(super) fn audit_trouble(&self) -> Option<AuditTrouble> {
+        *self.audit.lock()
     }
 
     /// How many are here.
@@ -111,9 +122,27 @@ impl Looks {
     /// Finds out whether changes could be recorded, over and over.
     pub(super) async fn at_audit(&self, sources: &PulseSources) {
         loop {
-            let trouble = sources.audit.check().await.err();
-            *self.audit.lock() = trouble.map(|error| error.to_string());
+            let mut checking = std::pin::pin!(sources.audit.check());
+            let checked = match tokio::time::timeout(PATIENCE, &mut checking).await {
+                Ok(checked) => checked,
+                // It is not asked again meanwhile: a disk that hangs would hold one more thread each time.
+                Err(_) => {
+                    self.note_audit(Some((AuditTrouble::Silent, &"no answer")));
+                    checking.await
+                }
+            };
+            let failure = checked.as_ref().err();
+            self.note_audit(failure.map(|error| (AuditTrouble::Fails, error as &dyn Display)));
             sleep(AUDIT_PAUSE).await;
+        }
+    }
+
+    /// Keeps what is wrong with the audit trail; its cause is logged when it begins.
+    fn note_audit(&self, trouble: Option<(AuditTrouble, &dyn Display)>) {
+        let found = trouble.map(|(trouble, _)| trouble);
+        let before = std::mem::replace(&mut *self.audit.lock(), found);
+        if let Some((_, reason)) = trouble.filter(|_| before != found) {
+            warn!(%reason, "the audit trail cannot be written, so changes over the API are refused");
         }
     }
 }

@@ -10,7 +10,7 @@ use swarm::SwarmCounts;
 use tracker::Tracker;
 use views::Indexes;
 
-use super::Ranked;
+use super::{Ranked, RankedBy, Ranking};
 use crate::problem::Problem;
 
 /// How old a ranking of swarms may be.
@@ -51,30 +51,36 @@ impl Source {
         }
     }
 
-    /// All torrents, and whether their counts mean anything. Off the threads that answer requests: a hundred thousand
-    /// torrents take a while.
-    pub(super) async fn read(&self) -> Result<(Vec<Ranked>, bool), Problem> {
+    /// A ranking of all torrents, made at this moment; in this order already, if one is wanted. Off the threads that
+    /// answer requests: a hundred thousand torrents take a while.
+    pub(super) async fn read(&self, made_ms: u64, by: Option<RankedBy>) -> Result<Ranking, Problem> {
         let gate = Arc::clone(&self.gate);
-        let reading = match &self.counts {
+        let reading: Box<dyn FnOnce() -> (Vec<Ranked>, bool) + Send> = match &self.counts {
             CountsFrom::Swarms(tracker) => {
                 let tracker = Arc::clone(tracker);
-                tokio::task::spawn_blocking(move || (from_swarms(&gate, &tracker), true))
+                Box::new(move || (from_swarms(&gate, &tracker), true))
             }
             CountsFrom::Indexes(indexes) => {
                 let counts = indexes.read().await?;
-                tokio::task::spawn_blocking(move || {
-                    let of = |counts: &views::mirror::IndexedCounts| SwarmCounts {
-                        seeders: counts.seeders,
-                        leechers: counts.leechers,
-                        snatches: counts.snatches,
-                    };
-                    // Indexes without a single torrent are indexes that nobody keeps.
-                    (torrents(&gate, |id, _| counts.get(&id).map(of)), !counts.is_empty())
-                })
+                let of = |counts: &views::mirror::IndexedCounts| SwarmCounts {
+                    seeders: counts.seeders,
+                    leechers: counts.leechers,
+                    snatches: counts.snatches,
+                };
+                // Indexes without a single torrent are indexes that nobody keeps.
+                Box::new(move || (torrents(&gate, |id, _| counts.get(&id).map(of)), !counts.is_empty()))
             }
-            CountsFrom::Nowhere => tokio::task::spawn_blocking(move || (torrents(&gate, |_, _| None), false)),
+            CountsFrom::Nowhere => Box::new(move || (torrents(&gate, |_, _| None), false)),
         };
-        reading.await.map_err(|error| Problem::internal("the list of swarms", &error))
+        let ranking = tokio::task::spawn_blocking(move || {
+            let (torrents, has_counts) = reading();
+            let ranking = Ranking::new(made_ms, torrents, has_counts);
+            if let Some(by) = by {
+                ranking.order(by);
+            }
+            ranking
+        });
+        ranking.await.map_err(|error| Problem::internal("the list of swarms", &error))
     }
 }
 

@@ -71,26 +71,47 @@ fn an_empty_ranking_has_an_empty_page() {
     assert_eq!(walk(&ranking, wanted(RankedBy::Leechers, true, 10)), [0_u64; 0]);
 }
 
+/// Adds one that is good for a second.
+fn add_to(rankings: &Rankings, torrents: Vec<Ranked>, now_ms: u64) -> Arc<Ranking> {
+    let shelf = &rankings.shelf;
+    shelf.add(Ranking::new(shelf.free_ms(now_ms), torrents, true), 1000, now_ms)
+}
+
 #[tokio::test]
 async fn rankings_with_readers_are_kept_within_bounds_and_the_others_are_not() {
     let rankings = Rankings::new(Source::of(Arc::default(), None, None));
-    let add = |ms: u64| rankings.add((Vec::new(), true), 1000, ms);
+    let add = |ms: u64| add_to(&rankings, Vec::new(), ms);
     let first = add(1000);
-    assert_eq!(rankings.for_place(None, 1999).await.unwrap().made_ms, 1000, "recent enough");
+    assert_eq!(rankings.for_place(None, None, 1999).await.unwrap().made_ms, 1000, "recent enough");
     let place = RankedPlace { made_ms: first.made_ms, value: 0, id: TorrentId::new(1).unwrap() };
     rankings.keep(&first);
     (2..10).for_each(|second| drop(add(second * 1000)));
-    assert_eq!(rankings.for_place(Some(place), 10_000).await.unwrap().made_ms, 1000);
-    assert_eq!(rankings.kept.lock().len(), 2, "nobody was given a place in the others");
+    assert_eq!(rankings.for_place(Some(place), None, 10_000).await.unwrap().made_ms, 1000);
+    assert_eq!(rankings.shelf.kept.lock().len(), 2, "nobody was given a place in the others");
     (20..60).for_each(|second| rankings.keep(&add(second * 1000)));
-    let kept: BTreeSet<u64> = rankings.kept.lock().iter().map(|one| one.ranking.made_ms).collect();
+    let kept: BTreeSet<u64> = rankings.shelf.kept.lock().iter().map(|one| one.ranking.made_ms).collect();
     assert_eq!((kept.len(), kept.last()), (KEPT_MAX, Some(&59_000)));
     assert_eq!(rankings.late.get(), 0);
-    let late = rankings.for_place(Some(place), 59_500).await.unwrap();
+    let late = rankings.for_place(Some(place), None, 59_500).await.unwrap();
     assert_eq!((late.made_ms, rankings.late.get()), (59_000, 1), "by value and number, in the present one");
-    let next = rankings.for_place(None, 60_000).await.unwrap();
+    let next = rankings.for_place(None, None, 60_000).await.unwrap();
     assert_eq!((next.made_ms, next.has_counts), (60_000, false), "it was made anew, from nowhere");
     assert_ne!(add(60_000).made_ms, 60_000, "no two are the same");
+}
+
+#[tokio::test]
+async fn a_ranking_is_finished_and_kept_though_whoever_asked_has_gone() {
+    let rankings = Rankings::new(Source::of(Arc::default(), None, None));
+    {
+        let mut asking = std::pin::pin!(rankings.for_place(None, None, 1000));
+        let first =
+            std::future::poll_fn(|context| std::task::Poll::Ready(asking.as_mut().poll(context))).await;
+        assert!(first.is_pending(), "it is being made");
+    }
+    assert!(rankings.making.try_lock().is_err(), "nobody else begins meanwhile");
+    drop(rankings.making.lock().await);
+    assert_eq!(rankings.shelf.kept.lock().len(), 1);
+    assert_eq!(rankings.for_place(None, None, 1500).await.unwrap().made_ms, 1000);
 }
 
 #[test]
@@ -98,10 +119,10 @@ fn all_that_is_kept_together_is_bounded() {
     let rankings = Rankings::new(Source::of(Arc::default(), None, None));
     let many: Vec<Ranked> = (1..=KEPT_TORRENTS_MAX as u64 / 3).map(|id| ranked(id, 0)).collect();
     for second in 1..=5 {
-        let one = rankings.add((many.clone(), true), 1000, second * 1000);
+        let one = add_to(&rankings, many.clone(), second * 1000);
         rankings.keep(&one);
     }
-    assert_eq!(rankings.kept.lock().len(), 3);
+    assert_eq!(rankings.shelf.kept.lock().len(), 3);
 }
 
 /// A process with so many torrents, all of which somebody announces.
@@ -179,7 +200,7 @@ mod crowd {
         let (gate, tracker) = crowded();
         let rankings = Rankings::new(Source::of(gate, Some(Arc::clone(&tracker)), None));
         let mut now_ms = 1_750_000_000_000;
-        rankings.for_place(None, now_ms).await.unwrap();
+        rankings.for_place(None, None, now_ms).await.unwrap();
         for (by, descending) in
             [(RankedBy::Seeders, true), (RankedBy::Leechers, false), (RankedBy::Snatches, true)]
         {
@@ -187,7 +208,7 @@ mod crowd {
             let mut after = None;
             let mut pages = 0;
             loop {
-                let ranking = rankings.for_place(after, now_ms).await.unwrap();
+                let ranking = rankings.for_place(after, Some(by), now_ms).await.unwrap();
                 let page = ranking.page(&Wanted { after, ..wanted(by, descending, 1000) });
                 rankings.keep(&ranking);
                 seen.extend(page.torrents.iter().map(|one| (by.value(&one.counts), one.id)));
@@ -198,7 +219,7 @@ mod crowd {
                     announce(&tracker, torrent, 1, 0, AnnounceEvent::Stopped);
                 }
                 now_ms += 100;
-                rankings.for_place(None, now_ms).await.unwrap();
+                rankings.for_place(None, None, now_ms).await.unwrap();
                 match page.next {
                     Some(next) => after = Some(next),
                     None => break,
@@ -210,7 +231,7 @@ mod crowd {
             assert_eq!(seen.len() as u64, TORRENTS, "none is missing: {by:?}");
         }
         assert_eq!(rankings.late.get(), 0);
-        let present = rankings.for_place(None, now_ms + GOOD_MS_MAX).await.unwrap();
+        let present = rankings.for_place(None, None, now_ms + GOOD_MS_MAX).await.unwrap();
         let swarms = tracker.swarms();
         for torrent in (1..=TORRENTS).step_by(500) {
             let id = TorrentId::new(torrent).unwrap();

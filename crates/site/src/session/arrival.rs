@@ -1,12 +1,12 @@
 //! How a request came here: over HTTPS or not, under which name, and from whose page.
 //!
 //! A proxy is believed about the first two if it is trusted (`site.trusted_proxies`); the last is the browser's word, which
-//! no page can forge.
+//! no page can forge. A page of ours that came over HTTPS shows that the browser did too, whatever stands in between.
 
 use std::net::IpAddr;
 
 use http::header::{FORWARDED, HOST, ORIGIN};
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use tracker::http::proxy;
 
 use crate::settings::SiteSettings;
@@ -36,7 +36,9 @@ impl Arrival {
         let forwarded = last_of(headers, &FORWARDED_HOST).filter(|_| is_proxy);
         let host = forwarded.or_else(|| last_of(headers, &HOST));
         Arrival {
-            secure: is_tls || told.is_some_and(|proto| proto.eq_ignore_ascii_case("https")),
+            secure: is_tls
+                || told.is_some_and(|proto| proto.eq_ignore_ascii_case("https"))
+                || is_https_page(headers),
             host: host.map(str::to_ascii_lowercase),
         }
     }
@@ -63,6 +65,13 @@ impl Arrival {
         };
         self.host.as_ref().is_some_and(|host| plain(host) == plain(authority))
     }
+}
+
+/// Whether the page that sent it came over HTTPS.
+fn is_https_page(headers: &HeaderMap) -> bool {
+    let mut origins = headers.get_all(ORIGIN).iter().peekable();
+    let is_https = |origin: &HeaderValue| origin.as_bytes().starts_with(b"https://");
+    origins.peek().is_some() && origins.all(is_https)
 }
 
 /// What the nearest proxy says it was asked over.
@@ -107,6 +116,11 @@ mod tests {
         let stripped = headers(&[("x-forwarded-proto", "https, http")]);
         assert!(!Arrival::read(&stripped, true, false).secure, "the nearest hop counts");
         assert!(Arrival::read(&HeaderMap::new(), false, true).secure);
+        let from = |origin: &'static str| Arrival::read(&headers(&[("origin", origin)]), false, false).secure;
+        assert!(from("https://pt.example.com"), "behind a proxy that nobody told us of");
+        assert!(!from("http://pt.example.com") && !from("null"));
+        let both = headers(&[("origin", "https://pt.example.com"), ("origin", "http://pt.example.com")]);
+        assert!(!Arrival::read(&both, false, false).secure);
     }
 
     #[test]

@@ -5,31 +5,41 @@ use domain::Seconds;
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
 
-/// Its name.
+/// Its name where it came over plain HTTP.
 pub const NAME: &str = "rollcall_session";
+/// Its name over HTTPS. Browsers take a cookie of such a name from this very host alone: no neighbouring site can plant it.
+pub const HOST_NAME: &str = "__Host-rollcall_session";
 
-/// The secret that the browser sent. Two different ones are none: a page of a neighbouring site may have planted one.
+/// The secret that the browser sent; that of the name which nobody can plant, if there is one. Two different ones are none:
+/// a page of a neighbouring site may have planted one.
 pub fn read(headers: &HeaderMap) -> Option<SessionSecret> {
+    let text = sent(headers, HOST_NAME).or_else(|| sent(headers, NAME))??;
+    SessionSecret::read(text)
+}
+
+/// What was sent under a name: nothing, or several that differ, or one.
+fn sent<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<Option<&'h str>> {
     let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let mut sent = pairs.filter(|(name, _)| *name == NAME).map(|(_, value)| value);
+    let mut sent = pairs.filter(|(name, _)| *name == wanted).map(|(_, value)| value);
     let first = sent.next()?;
-    sent.all(|other| other == first).then(|| SessionSecret::read(first)).flatten()
+    Some(sent.all(|other| other == first).then_some(first))
 }
 
 /// What tells a browser to keep it.
 pub fn set(secret: &SessionSecret, length: Seconds, secure: bool) -> HeaderValue {
-    header(secret.text(), length.0, secure)
+    header(if secure { HOST_NAME } else { NAME }, secret.text(), length.0, secure)
 }
 
-/// What tells a browser to forget it.
-pub fn removed(secure: bool) -> HeaderValue {
-    header("", 0, secure)
+/// What tells a browser to forget it, under each name that it may have.
+pub fn removed(secure: bool) -> Vec<HeaderValue> {
+    let names: &[&str] = if secure { &[HOST_NAME, NAME] } else { &[NAME] };
+    names.iter().map(|name| header(name, "", 0, secure)).collect()
 }
 
-fn header(value: &str, max_age_s: u32, secure: bool) -> HeaderValue {
+fn header(name: &str, value: &str, max_age_s: u32, secure: bool) -> HeaderValue {
     let secure = if secure { "; Secure" } else { "" };
-    let text = format!("{NAME}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={max_age_s}{secure}");
+    let text = format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={max_age_s}{secure}");
     HeaderValue::from_str(&text).expect("a secret is letters, digits, - and _")
 }
 
@@ -54,6 +64,10 @@ mod tests {
         assert_eq!(read_from(&[&twice]).as_ref(), Some(&one));
         let planted = format!("rollcall_session={one}; rollcall_session={two}");
         assert_eq!(read_from(&[&planted]), None);
+        let ours = format!("rollcall_session={two}; __Host-rollcall_session={one}");
+        assert_eq!(read_from(&[&ours]).as_ref(), Some(&one), "a neighbour can plant the other name only");
+        let unclear = format!("__Host-rollcall_session={two}; {ours}");
+        assert_eq!(read_from(&[&unclear]), None);
         for line in
             ["", "rollcall_session", "rollcall_session=", "rollcall_session=abc", "ROLLCALL_SESSION=a"]
         {
@@ -68,7 +82,9 @@ mod tests {
         let expected =
             format!("rollcall_session={}; HttpOnly; SameSite=Strict; Path=/; Max-Age=60", "a".repeat(43));
         assert_eq!(plain, expected.as_str());
-        assert_eq!(set(&secret, Seconds(60), true), format!("{expected}; Secure").as_str());
-        assert_eq!(removed(false), "rollcall_session=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
+        assert_eq!(set(&secret, Seconds(60), true), format!("__Host-{expected}; Secure").as_str());
+        let gone = "rollcall_session=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0";
+        assert_eq!(removed(false), [gone]);
+        assert_eq!(removed(true), [format!("__Host-{gone}; Secure"), format!("{gone}; Secure")]);
     }
 }

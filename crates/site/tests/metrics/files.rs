@@ -19,6 +19,7 @@ use site::caller::Callers;
 use site::metrics::{
     Allocator, CertificateFigures, GatewaysFigures, MirrorFigures, PeopleFigures, SiteKeyFigures, Source,
 };
+use site::ranking::Rankings;
 use site::rate::RateLimit;
 use testkit::RedisServer;
 use tracker::http::tls::Certificate;
@@ -89,7 +90,7 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     };
     let database = format!("sqlite:{}", scene.folder.path().join("sessions.db").display());
     let store = Store::open(&database).await.unwrap();
-    let more: [&dyn Source; 13] = [
+    let more: [&dyn Source; 14] = [
         &gateways,
         &mirror,
         &some_site_keys(),
@@ -104,6 +105,7 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
             wrong_keys: RateLimit::per_minute(1),
         },
         &Sessions::on(&store),
+        &Rankings::new(site::ranking::Source::of(Arc::default(), None, None)),
         &some_limits(),
         &Allocator,
         &GatewayCounters::default(),

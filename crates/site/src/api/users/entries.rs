@@ -25,6 +25,7 @@ use crate::api::{Page, SCANNED_MAX};
 use crate::app::Routes;
 use crate::extract::{Asked, Named, PageAsked, query_parameter};
 use crate::problem::{Problem, ProblemBody};
+use crate::scans::Scan;
 use crate::site::Site;
 
 pub(super) fn routes() -> Routes {
@@ -145,10 +146,14 @@ async fn entries(
             None => None,
         },
     };
-    let journal = &site.parts.journal;
+    let journal = Arc::clone(&site.parts.journal);
     let bounds = SearchBounds { found_max: limit, scanned_max: SCANNED_MAX };
-    let found = journal.search(Lane::Traffic, before, &sought, bounds).await?;
-    let oldest = journal.list(Lane::Traffic, EntryId::ZERO, 1).await?;
+    let searching = async move {
+        let found = journal.search(Lane::Traffic, before, &sought, bounds).await?;
+        let oldest = journal.list(Lane::Traffic, EntryId::ZERO, 1).await?;
+        Ok::<_, Problem>((found, oldest))
+    };
+    let (found, oldest) = site.scans.run(Scan::Journal, &site.counters.scans_refused, searching).await??;
     // What nobody can read has made no figure: it is among the dead letters.
     let read = |stored: &Stored| Some((stored.id, TrafficEntry::parse(&stored.fields).ok()?));
     let read: Vec<(EntryId, TrafficEntry)> = found.entries.iter().filter_map(read).collect();
@@ -233,7 +238,9 @@ async fn risks(
     let user = find(&site, id).await?;
     let sought = Sought { user: user.id, passkey: None, torrent: None };
     let bounds = SearchBounds { found_max: limit, scanned_max: SCANNED_MAX };
-    let found = site.parts.journal.search(Lane::Risk, before, &sought, bounds).await?;
+    let journal = Arc::clone(&site.parts.journal);
+    let searching = async move { journal.search(Lane::Risk, before, &sought, bounds).await };
+    let found = site.scans.run(Scan::Journal, &site.counters.scans_refused, searching).await??;
     let with_address = caller.scopes.allow(Scope::Admin);
     Ok(Json(Page {
         items: found.entries.iter().map(|stored| Risk::of(stored, with_address)).collect(),
