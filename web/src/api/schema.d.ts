@@ -919,7 +919,7 @@ export interface paths {
         /**
          * Everything at a glance
          * @description Put together once a second, by this process; rates are over the last five seconds. Who is online is counted over all
-         *     gateways, everything else is of this process.
+         *     gateways, everything else is of this process. How many hide is told to keys for `admin` only.
          */
         get: {
             parameters: {
@@ -1194,7 +1194,8 @@ export interface paths {
         };
         /**
          * Who came, went and changed lately
-         * @description The last 500 of this gateway, since it began. To keys without `admin`, who hides has left, as it looks to everybody.
+         * @description The last 500 of this gateway, since it began. To keys without `admin`, who hides has left, as it looks to everybody, and
+         *     how somebody came or went is not told, since it would tell who hides.
          */
         get: {
             parameters: {
@@ -4411,7 +4412,8 @@ export interface components {
             friends: number;
             /**
              * Format: int64
-             * @description How many torrents they left without having seeded enough, of the first 50000 that they ever had.
+             * @description How many torrents they left without having seeded enough, of the first 50000 that they ever had. Counted once a
+             *     minute at the most.
              */
             hit_and_runs: number;
             /**
@@ -4607,7 +4609,8 @@ export interface components {
             seeding: number;
             /**
              * Format: int32
-             * @description Since when they are here, in seconds since 1970; null for who is pending.
+             * @description Since when they are here, in seconds since 1970; null for who is pending, and to keys without `admin`, since it also
+             *     counts the time in which they hid.
              */
             since?: number | null;
             /**
@@ -4902,7 +4905,8 @@ export interface components {
                 seeding: number;
                 /**
                  * Format: int32
-                 * @description Since when they are here, in seconds since 1970; null for who is pending.
+                 * @description Since when they are here, in seconds since 1970; null for who is pending, and to keys without `admin`, since it also
+                 *     counts the time in which they hid.
                  */
                 since?: number | null;
                 /**
@@ -5206,9 +5210,10 @@ export interface components {
             busy: number;
             /**
              * Format: int32
-             * @description Hidden: to others they are offline.
+             * @description Hidden: to others they are offline. Null in the overview to keys without `admin`: beside who comes and goes it would
+             *     tell who hides.
              */
-            invisible: number;
+            invisible?: number | null;
             /** Format: int32 */
             online: number;
             /**
@@ -5333,7 +5338,7 @@ export interface components {
              */
             at_ms: number;
             /**
-             * @description Why.
+             * @description Why. To keys without `admin`, `connect` for everybody who comes, and `close` for everybody who goes.
              * @example connect
              */
             cause: string;
@@ -5345,7 +5350,8 @@ export interface components {
              */
             from: string;
             /**
-             * @description phone, computer or web; null where that is not known, as of a device that has gone.
+             * @description phone, computer or web; null where that is not known, as of a device that has gone. To keys without `admin`, null
+             *     for everybody who comes or goes.
              * @example web
              */
             platform?: string | null;
