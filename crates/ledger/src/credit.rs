@@ -243,6 +243,9 @@ fn put_goodbyes_first(runs: &mut [Run], known: Counters) {
     let second = &mut runs[..count];
     let begun: Vec<RunKey> =
         second.iter().filter(|run| run.low == Counters::default()).map(|run| run.key).collect();
+    if begun.is_empty() {
+        return;
+    }
     // Where one node heard both, its numbers do tell; and of one run that several nodes heard, the beginning came first.
     let comes_after =
         |key: RunKey, begun: &RunKey| key.run == begun.run || (key.node == begun.node && key.run > begun.run);
