@@ -141,7 +141,8 @@ function PeopleTable(props: { people: readonly Person[]; empty: preact.Component
     { key: "text", title: t.text, render: (person) => <Name text={person.text} most={60} />, wide: true },
     { key: "devices", title: t.devices, render: (person) => <Devices devices={person.devices} /> },
     { key: "swarms", title: t.swarms, render: (person) => <InSwarms person={person} />, align: "end", phone: "hide" },
-    { key: "since", title: t.since, render: (person) => <Time at={person.since} /> },
+    // Since when somebody is here would tell who hid for a while: the server says it to those who may know.
+    ...(can("admin") ? [{ key: "since", title: t.since, render: (person: Person) => <Time at={person.since} /> }] : []),
   ];
   return <Table columns={columns} rows={props.people} rowKey={(person) => person.id} caption={t.people} empty={props.empty} />;
 }
