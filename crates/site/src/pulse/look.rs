@@ -123,17 +123,18 @@ async fn see_journal(sources: &PulseSources) -> Result<JournalPulse, JournalErro
     let traffic = journal.status(Lane::Traffic).await?;
     let paused = journal.paused().await?;
     let now_ms = sources.clock.now_ms();
-    let shown = |known: &crate::site::ViewGroup| {
-        let group = traffic.groups.iter().find(|group| group.name == known.group)?;
-        Some(ViewPulse {
+    let mut views = Vec::with_capacity(sources.views.len());
+    for known in &sources.views {
+        let Some(group) = traffic.groups.iter().find(|group| group.name == known.group) else { continue };
+        views.push(ViewPulse {
             view: known.view.to_owned(),
             group: known.group.clone(),
             lag: group.lag(),
-            behind_s: behind_s(group, &traffic, now_ms),
+            behind_s: behind_s(&**journal, group, now_ms).await?,
             rate_per_s: 0.0,
             paused: paused.contains(known.view),
-        })
-    };
+        });
+    }
     let LaneStatus { length, appended, .. } = traffic;
     Ok(JournalPulse {
         entries: length,
@@ -143,7 +144,7 @@ async fn see_journal(sources: &PulseSources) -> Result<JournalPulse, JournalErro
         dlq: journal.status(Lane::Dead).await?.length,
         failed: journal.status(Lane::Failed).await?.length,
         risks: journal.status(Lane::Risk).await?.length,
-        views: sources.views.iter().filter_map(shown).collect(),
+        views,
     })
 }
 
