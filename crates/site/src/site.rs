@@ -92,7 +92,7 @@ pub struct Site {
     /// Verify calls so far, of which some are recorded.
     pub(crate) verify_calls: AtomicU64,
     /// The audit trail as it was verified last, and when; whoever asks while that goes on waits for the same answer.
-    pub(crate) verified: tokio::sync::Mutex<Option<(u64, Verdict)>>,
+    pub(crate) verified: Arc<tokio::sync::Mutex<Option<(u64, Verdict)>>>,
     /// How many changes are under way, also those whose callers have gone.
     changes: watch::Sender<usize>,
 }
@@ -125,7 +125,7 @@ impl Site {
             callers,
             rankings: Rankings::new(source),
             verify_calls: AtomicU64::new(0),
-            verified: tokio::sync::Mutex::default(),
+            verified: Arc::default(),
             changes: watch::Sender::new(0),
         })
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use access::audit::verify::verify_trail;
-use access::audit::{AuditQuery, Entry, Expectations, Verdict};
+use access::audit::{AuditError, AuditQuery, Entry, Expectations, Verdict};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -176,7 +176,7 @@ fn file_name_of(path: &Path) -> String {
     )
 )]
 async fn verify(State(site): State<Arc<Site>>) -> Result<Json<AuditVerdict>, Problem> {
-    let mut verified = site.verified.lock().await;
+    let mut verified = Arc::clone(&site.verified).lock_owned().await;
     let now_ms = site.parts.clock.now_ms();
     if let Some((at_ms, verdict)) = &*verified
         && now_ms.abs_diff(*at_ms) < VERDICT_MS
@@ -186,10 +186,15 @@ async fn verify(State(site): State<Arc<Site>>) -> Result<Json<AuditVerdict>, Pro
     let settings = site.parts.audit.settings().clone();
     // Where old files are deleted by intention, nobody can say that they are missing.
     let expectations = Expectations { from_the_first: settings.files_max == 0, hash: None };
-    let verifying = tokio::task::spawn_blocking(move || verify_trail(&settings.file, expectations)).await;
-    let verdict = verifying.map_err(|error| Problem::internal("the audit trail", &error))?;
-    let verdict = verdict.map_err(|error| Problem::internal("the audit trail", &error))?;
-    let shown = AuditVerdict::of(&verdict);
-    *verified = Some((site.parts.clock.now_ms(), verdict));
-    Ok(Json(shown))
+    let clock = Arc::clone(&site.parts.clock);
+    // It goes on without a caller who has hung up, so it keeps the others waiting until it is done: they are given what
+    // it found, and nothing is read twice at once.
+    let verifying = tokio::task::spawn_blocking(move || {
+        let verdict = verify_trail(&settings.file, expectations)?;
+        let shown = AuditVerdict::of(&verdict);
+        *verified = Some((clock.now_ms(), verdict));
+        Ok::<AuditVerdict, AuditError>(shown)
+    });
+    let shown = verifying.await.map_err(|error| Problem::internal("the audit trail", &error))?;
+    shown.map(Json).map_err(|error| Problem::internal("the audit trail", &error))
 }
