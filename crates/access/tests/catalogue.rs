@@ -125,7 +125,7 @@ async fn pages_in_the_order_of_size_or_age_join_also_where_many_are_alike(fixtur
     let even = TorrentSearch::new("EVEN").unwrap();
     for by in [CatalogueKey::Size, CatalogueKey::Added] {
         let key = |torrent: &access::Torrent| match by {
-            CatalogueKey::Size => (torrent.total_bytes, torrent.id),
+            CatalogueKey::Size => (torrent.total_bytes as i64, torrent.id),
             CatalogueKey::Added => (torrent.created_at.0.into(), torrent.id),
         };
         for (search, limit, descending) in [
@@ -156,9 +156,67 @@ async fn pages_in_the_order_of_size_or_age_join_also_where_many_are_alike(fixtur
         }
     }
     // A place that nobody was given.
-    let after = Some((u64::MAX, torrent_id(i64::MAX as u64)));
+    let after = Some((i64::MAX, torrent_id(i64::MAX as u64)));
     let order = CatalogueOrder { by: CatalogueKey::Size, descending: false, after };
     assert_eq!(store.torrents_in_order(order, None, 10).await.unwrap().torrents, []);
+}
+
+async fn pages_join_whatever_the_site_wrote_as_a_time(fixture: Fixture) {
+    let store = fixture.store().await;
+    store.add_torrents((1..=12).map(new_torrent)).await.unwrap();
+    let mut raw = fixture.raw().await;
+    // Milliseconds, the same for many; before 1970; as far as it goes.
+    execute(&mut raw, "UPDATE torrents SET created_at = 1794742234000").await;
+    execute(&mut raw, "UPDATE torrents SET created_at = -1 WHERE id IN (3, 4, 5)").await;
+    execute(&mut raw, "UPDATE torrents SET created_at = -9223372036854775807 WHERE id = 6").await;
+    execute(&mut raw, "UPDATE torrents SET created_at = 9223372036854775807 WHERE id = 7").await;
+    let ascending = [6, 3, 4, 5, 1, 2, 8, 9, 10, 11, 12, 7];
+    for (limit, descending) in [(1, false), (1, true), (2, true), (5, false)] {
+        let seen = ids_in_order(&store, CatalogueKey::Added, descending, limit).await;
+        let mut expected = ascending.to_vec();
+        if descending {
+            expected.reverse();
+        }
+        assert_eq!(seen, expected, "{limit} {descending}");
+    }
+}
+
+async fn rows_that_nobody_can_read_do_not_end_the_list(fixture: Fixture) {
+    let store = fixture.store().await;
+    store.add_torrents((1..=9).map(new_torrent)).await.unwrap();
+    let mut raw = fixture.raw().await;
+    for sql in unchecked(&fixture) {
+        execute(&mut raw, sql).await;
+    }
+    execute(&mut raw, "UPDATE torrents SET leech_slots = -7 WHERE id IN (4, 5, 6)").await;
+    for limit in [1, 2, 3] {
+        let seen = ids_in_order(&store, CatalogueKey::Size, false, limit).await;
+        assert_eq!(seen, [1, 2, 3, 7, 8, 9], "{limit}");
+    }
+}
+
+/// What an operator may do to the tables: they are the site's as well.
+fn unchecked(fixture: &Fixture) -> Vec<&'static str> {
+    fixture.pick(
+        vec!["PRAGMA ignore_check_constraints = ON"],
+        vec!["ALTER TABLE torrents DROP CONSTRAINT torrent_leech_slots_are_a_number"],
+        vec!["SET check_constraint_checks = OFF"],
+    )
+}
+
+async fn ids_in_order(store: &Store, by: CatalogueKey, descending: bool, limit: u32) -> Vec<u64> {
+    let (mut seen, mut after) = (Vec::new(), None);
+    // More pages than there can be: a list that repeats itself must not go on for ever.
+    for _ in 0..20 {
+        let order = CatalogueOrder { by, descending, after };
+        let page = store.torrents_in_order(order, None, limit).await.unwrap();
+        seen.extend(page.torrents.iter().map(|torrent| torrent.id.get()));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    seen
 }
 
 on_every_database!(
@@ -166,4 +224,6 @@ on_every_database!(
     torrents_are_found_by_number_and_by_the_beginning_of_their_infohashes,
     torrents_with_these_numbers_as_far_as_there_are_such,
     pages_in_the_order_of_size_or_age_join_also_where_many_are_alike,
+    pages_join_whatever_the_site_wrote_as_a_time,
+    rows_that_nobody_can_read_do_not_end_the_list,
 );

@@ -291,6 +291,16 @@ pub trait Journal: Send + Sync + 'static {
     /// How a lane and its groups are doing.
     async fn status(&self, lane: Lane) -> Result<LaneStatus, JournalError>;
 
+    /// The oldest entry of traffic that a group was not given, or has not acknowledged; none if it has everything.
+    async fn oldest_unfinished(&self, group: &GroupStatus) -> Result<Option<EntryId>, JournalError> {
+        // What is pending was delivered, so it is older than all that was not.
+        if group.oldest_pending.is_some() || group.unread == 0 {
+            return Ok(group.oldest_pending);
+        }
+        let unread = self.list(Lane::Traffic, group.last_delivered, 1).await?;
+        Ok(unread.first().map(|stored| stored.id))
+    }
+
     /// Pauses or resumes a view, for all processes on this journal, until told otherwise.
     async fn set_paused(&self, view: &str, paused: bool) -> Result<(), JournalError>;
 

@@ -221,7 +221,7 @@ impl Pulse {
             alerts: Vec::new(),
         };
         let found = alerts::found(&overview, &self.looks);
-        overview.alerts = beat.alerts.update(found, now);
+        overview.alerts = beat.alerts.update(found, overview.journal.is_some(), now);
         self.history.lock().note(at_s, now, counted, &overview);
         overview
     }

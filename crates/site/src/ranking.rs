@@ -74,7 +74,7 @@ pub struct RankedPlace {
     /// Which ranking: when it was made, in milliseconds since 1970.
     pub made_ms: u64,
     /// The value of the last torrent that was seen.
-    pub value: u64,
+    pub value: i64,
     /// Its number.
     pub id: TorrentId,
 }
@@ -154,8 +154,8 @@ impl Ranking {
     pub fn page(&self, wanted: &Wanted<'_>) -> RankedPage {
         let order = self.order(wanted.by);
         let at = |position: &u32| &self.torrents[*position as usize];
-        let key = |one: &Ranked| (u64::from(wanted.by.value(&one.counts)), one.id);
-        let split = |is_before: &dyn Fn((u64, TorrentId)) -> bool| {
+        let key = |one: &Ranked| (i64::from(wanted.by.value(&one.counts)), one.id);
+        let split = |is_before: &dyn Fn((i64, TorrentId)) -> bool| {
             order.partition_point(|position| is_before(key(at(position))))
         };
         let mut rest: Box<dyn Iterator<Item = &u32>> = match (wanted.after, wanted.descending) {

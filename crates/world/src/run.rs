@@ -123,7 +123,9 @@ impl World {
     }
 
     async fn end(&mut self) {
-        // Answers first: what counts has to be known. Each task has a deadline of its own.
+        // Without their orders devices say goodbye, while answers are waited for: what counts has to be known. Each
+        // announce has a deadline of its own.
+        self.devices.clear();
         while self.in_flight > 0
             && let Some(report) = self.tasks.join_next().await
         {
@@ -131,7 +133,6 @@ impl World {
                 self.take(report);
             }
         }
-        self.devices.clear();
         let _ = timeout(GOODBYES, async { while self.tasks.join_next().await.is_some() {} }).await;
         self.tasks.abort_all();
     }

@@ -3,7 +3,8 @@
 //!
 //! # Guarantees
 //!
-//! Pages of an order join without gaps or repeats: sizes and dates stay what they are, and numbers decide ties.
+//! Pages of an order join without gaps or repeats: sizes and dates stay what they are, and numbers decide ties. Places
+//! are told by what stands in the columns, also where no torrent can be made of the row.
 //!
 //! # Deliberately absent
 //!
@@ -12,7 +13,7 @@
 
 use domain::TorrentId;
 
-use super::rows::{readable, sql_integer};
+use super::rows::{Selected, readable, sql_integer, torrent_id};
 use super::search::TorrentSearch;
 use super::{Store, Torrent};
 use crate::error::AccessError;
@@ -37,11 +38,13 @@ impl CatalogueKey {
         }
     }
 
-    fn of(self, torrent: &Torrent) -> u64 {
-        match self {
-            CatalogueKey::Size => torrent.total_bytes,
-            CatalogueKey::Added => torrent.created_at.0.into(),
-        }
+    /// Where a row stands, if that can be read.
+    fn place_of(self, row: &Selected) -> Option<(i64, TorrentId)> {
+        let value = match self {
+            CatalogueKey::Size => row.total_bytes,
+            CatalogueKey::Added => row.created_at,
+        };
+        Some((value?, torrent_id(row.id?)?))
     }
 }
 
@@ -52,17 +55,17 @@ pub struct CatalogueOrder {
     pub by: CatalogueKey,
     /// Whether the largest comes first.
     pub descending: bool,
-    /// Behind which place: the value and the number of the last torrent that is known.
-    pub after: Option<(u64, TorrentId)>,
+    /// Behind which place: the value, as it stands in its column, and the number of the last torrent that is known.
+    pub after: Option<(i64, TorrentId)>,
 }
 
 /// A part of the torrents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CataloguePage {
-    /// They, in order.
+    /// They, in order. Rows that nobody can read are left out, so there may be few, or none, and still more to come.
     pub torrents: Vec<Torrent>,
     /// Where to go on; none if these were the last.
-    pub next: Option<(u64, TorrentId)>,
+    pub next: Option<(i64, TorrentId)>,
 }
 
 /// Looking through torrents.
@@ -74,7 +77,8 @@ impl Store {
             let numbers = some.iter().map(|id| sql_integer(id.get())).collect();
             let selection = Selection { ids: Some(numbers), ..Selection::all() };
             let rows = self.tables().await?.selected_torrents(&selection).await;
-            found.extend(rows.map_err(|error| self.explain(error))?.into_iter().filter_map(readable));
+            let rows = rows.map_err(|error| self.explain(error))?;
+            found.extend(rows.into_iter().filter_map(|row| readable(row.torrent)));
         }
         Ok(found)
     }
@@ -122,9 +126,9 @@ impl Store {
         let mut rows = rows.map_err(|error| self.explain(error))?;
         let is_more = rows.len() as u64 > u64::from(limit);
         rows.truncate(limit as usize);
-        let torrents: Vec<Torrent> = rows.into_iter().filter_map(readable).collect();
-        let next = torrents.last().filter(|_| is_more).map(|last| (order.by.of(last), last.id));
-        Ok(CataloguePage { torrents, next })
+        let last = rows.iter().rev().find_map(|row| order.by.place_of(row));
+        let torrents = rows.into_iter().filter_map(|row| readable(row.torrent)).collect();
+        Ok(CataloguePage { torrents, next: last.filter(|_| is_more) })
     }
 }
 
@@ -260,9 +264,12 @@ impl Asking {
     fn order(&mut self, order: &CatalogueOrder) {
         let column = order.by.column();
         let (behind, direction) = if order.descending { ("<", " DESC") } else { (">", "") };
+        // Not every database keeps sites from others, which no torrent and no place can have.
+        self.condition();
+        self.push("id > 0");
         if let Some((value, id)) = order.after {
             self.condition();
-            let value = Value::Number(sql_integer(value));
+            let value = Value::Number(value);
             self.push(&format!("({column} {behind} "));
             self.value(value.clone());
             self.push(&format!(" OR ({column} = "));
@@ -292,7 +299,7 @@ mod tests {
         let asked = selection.asked(Dialect::Postgres);
         assert!(
             asked.sql.ends_with(
-                "WHERE (name ~ $1) AND (total_bytes < $2 OR (total_bytes = $3 AND id < $4)) \
+                "WHERE (name ~ $1) AND id > 0 AND (total_bytes < $2 OR (total_bytes = $3 AND id < $4)) \
                  ORDER BY total_bytes DESC, id DESC LIMIT 3"
             ),
             "{}",

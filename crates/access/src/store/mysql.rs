@@ -10,7 +10,10 @@ use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::{AssertSqlSafe, MySql, QueryBuilder};
 
 use super::catalogue::{Asked, Dialect, Selection, Value};
-use super::rows::{Columns, read_banned_ports, read_client, read_torrent, read_user, readable, sql_integer};
+use super::rows::{
+    Columns, Selected, read_banned_ports, read_client, read_selected, read_torrent, read_user, readable,
+    sql_integer,
+};
 use super::tables::{Page, Read, Tables, Transaction};
 use super::users::Keyed;
 use super::{NewTorrent, Torrent, TorrentChange, User, UserChange};
@@ -173,7 +176,7 @@ where
         sqlx::query_scalar("SELECT count(*) FROM torrents").fetch_one(&mut *self.0).await
     }
 
-    async fn selected_torrents(&mut self, selection: &Selection) -> Result<Vec<Read<Torrent>>, sqlx::Error> {
+    async fn selected_torrents(&mut self, selection: &Selection) -> Result<Vec<Selected>, sqlx::Error> {
         let Asked { sql, values } = selection.asked(Dialect::MySql);
         let mut query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
         for value in values {
@@ -182,7 +185,7 @@ where
                 Value::Text(text) => query.bind(text),
             };
         }
-        Ok(query.fetch_all(&mut *self.0).await?.iter().map(read_torrent).collect())
+        Ok(query.fetch_all(&mut *self.0).await?.iter().map(read_selected).collect())
     }
 
     async fn selected_numbers(&mut self, selection: &Selection) -> Result<Vec<i64>, sqlx::Error> {

@@ -108,6 +108,7 @@ macro_rules! conformance_suite {
                 an_empty_lane_has_nothing_to_show,
                 j7_entries_are_listed_page_by_page,
                 j7_the_newest_entries_are_listed_newest_first,
+                j7_the_oldest_entry_that_a_group_has_not_finished_is_found,
                 j7_one_entry_is_found,
                 j7_figures_are_right_at_each_step,
                 j7_figures_of_a_lane_whose_letters_were_deleted,

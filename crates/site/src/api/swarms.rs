@@ -172,7 +172,7 @@ impl SwarmsAsked {
 
 /// A place in a list of swarms: the ranking it belongs to (0 where there is none), the last value, the last number.
 impl Place for RankedPlace {
-    const PATTERN: &'static str = "^[0-9]{1,15}-[0-9]{1,19}-[1-9][0-9]{0,18}$";
+    const PATTERN: &'static str = "^[0-9]{1,15}--?[0-9]{1,19}-[1-9][0-9]{0,18}$";
 
     fn read(text: &str) -> Option<RankedPlace> {
         let number = |text: &str, digits_max: usize| {
@@ -180,12 +180,13 @@ impl Place for RankedPlace {
             is_decimal.then(|| text.parse::<u64>().ok()).flatten()
         };
         let (made_ms, rest) = text.split_once('-')?;
-        let (value, id) = rest.split_once('-')?;
-        Some(RankedPlace {
-            made_ms: number(made_ms, 15)?,
-            value: number(value, 19)?,
-            id: <TorrentId as Place>::read(id)?,
-        })
+        // Sites may have written times before 1970.
+        let (value, id) = rest.rsplit_once('-')?;
+        let value = match value.strip_prefix('-') {
+            Some(below) => 0_i64.saturating_sub_unsigned(number(below, 19)?),
+            None => 0_i64.saturating_add_unsigned(number(value, 19)?),
+        };
+        Some(RankedPlace { made_ms: number(made_ms, 15)?, value, id: <TorrentId as Place>::read(id)? })
     }
 }
 

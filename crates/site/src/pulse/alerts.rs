@@ -15,6 +15,10 @@ const FAR_BEHIND_S: f64 = 300.0;
 /// So many webhooks may wait.
 const WEBHOOKS_WAITING: u64 = 1_000;
 
+/// What only the journal tells of.
+const OF_JOURNAL: [&str; 5] =
+    ["journal_too_long", "dead_letters", "failed_entries", "view_paused", "view_behind"];
+
 /// Something that is wrong now.
 #[derive(Debug)]
 pub(super) struct Found {
@@ -42,8 +46,9 @@ impl Found {
 pub(super) struct AlertBook(BTreeMap<(String, Option<String>), u32>);
 
 impl AlertBook {
-    /// The alerts of now, what is critical first, each with when it began.
-    pub(super) fn update(&mut self, found: Vec<Found>, now: UnixTime) -> Vec<Alert> {
+    /// The alerts of now, what is critical first, each with when it began. While the journal is not seen, what it told of
+    /// is not shown, and not over either.
+    pub(super) fn update(&mut self, found: Vec<Found>, sees_journal: bool, now: UnixTime) -> Vec<Alert> {
         let before = std::mem::take(&mut self.0);
         let mut alerts: Vec<Alert> = Vec::with_capacity(found.len());
         for Found { code, subject, severity, detail, since } in found {
@@ -52,6 +57,10 @@ impl AlertBook {
             self.0.insert(key.clone(), since);
             let (code, subject) = key;
             alerts.push(Alert { code, subject, severity, since, detail });
+        }
+        if !sees_journal {
+            let unseen = before.into_iter().filter(|((code, _), _)| OF_JOURNAL.contains(&code.as_str()));
+            self.0.extend(unseen);
         }
         alerts.sort_by_key(|alert| (alert.severity, alert.since));
         alerts
@@ -205,13 +214,30 @@ mod tests {
     fn an_alert_keeps_its_beginning_until_it_is_over() {
         let mut book = AlertBook::default();
         let of = |code: &str, severity| Found::new(code, severity, "…");
-        book.update(vec![of("a", Severity::Warning)], UnixTime(10));
+        book.update(vec![of("a", Severity::Warning)], true, UnixTime(10));
         let both = vec![of("a", Severity::Warning), of("b", Severity::Critical)];
-        let alerts = book.update(both, UnixTime(20));
+        let alerts = book.update(both, true, UnixTime(20));
         let shown: Vec<(&str, u32)> = alerts.iter().map(|alert| (alert.code.as_str(), alert.since)).collect();
         assert_eq!(shown, [("b", 20), ("a", 10)], "what is critical comes first");
-        book.update(Vec::new(), UnixTime(30));
-        let again = book.update(vec![of("a", Severity::Warning)], UnixTime(40));
+        book.update(Vec::new(), true, UnixTime(30));
+        let again = book.update(vec![of("a", Severity::Warning)], true, UnixTime(40));
         assert_eq!(again[0].since, 40);
+    }
+
+    #[test]
+    fn a_look_that_the_journal_missed_ends_no_alert_of_it() {
+        let mut book = AlertBook::default();
+        let behind = || Found::new("view_behind", Severity::Warning, "…").about("ledger");
+        let webhooks = || Found::new("webhooks_waiting", Severity::Warning, "…");
+        book.update(vec![behind(), webhooks()], true, UnixTime(10));
+        for at in [20, 30] {
+            assert!(
+                book.update(Vec::new(), false, UnixTime(at)).is_empty(),
+                "nobody knows whether it still is"
+            );
+        }
+        let again = book.update(vec![behind(), webhooks()], true, UnixTime(40));
+        let since: Vec<(&str, u32)> = again.iter().map(|alert| (alert.code.as_str(), alert.since)).collect();
+        assert_eq!(since, [("view_behind", 10), ("webhooks_waiting", 40)]);
     }
 }

@@ -1,5 +1,6 @@
 //! What has to be asked, and may not answer: each is asked in its own time, and what it said last is kept.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -53,8 +54,8 @@ pub(super) enum AuditTrouble {
 /// What was counted of the journal at one moment.
 struct Counted {
     appended: u64,
-    /// What each view has finished, by its place among the views.
-    done: Vec<u64>,
+    /// What each view has finished, by its name: one whose group is not there yet is not among them.
+    done: BTreeMap<String, u64>,
 }
 
 impl Looks {
@@ -93,10 +94,7 @@ impl Looks {
                 Ok(Ok(mut seen)) => {
                     window.push(since.elapsed().as_secs_f64(), counted(&seen));
                     seen.appended_per_s = window.rate(|counted| counted.appended);
-                    for (place, view) in seen.views.iter_mut().enumerate() {
-                        let done = |counted: &Counted| counted.done.get(place).copied().unwrap_or(0);
-                        view.rate_per_s = window.rate(done);
-                    }
+                    seen.views.iter_mut().for_each(|view| view.rate_per_s = rate_of(&view.view, &window));
                     Ok(seen)
                 }
                 Ok(Err(error)) => Err(error.to_string()),
@@ -152,17 +150,18 @@ async fn see_journal(sources: &PulseSources) -> Result<JournalPulse, JournalErro
     let traffic = journal.status(Lane::Traffic).await?;
     let paused = journal.paused().await?;
     let now_ms = sources.clock.now_ms();
-    let shown = |known: &crate::site::ViewGroup| {
-        let group = traffic.groups.iter().find(|group| group.name == known.group)?;
-        Some(ViewPulse {
+    let mut views = Vec::with_capacity(sources.views.len());
+    for known in &sources.views {
+        let Some(group) = traffic.groups.iter().find(|group| group.name == known.group) else { continue };
+        views.push(ViewPulse {
             view: known.view.to_owned(),
             group: known.group.clone(),
             lag: group.lag(),
-            behind_s: behind_s(group, &traffic, now_ms),
+            behind_s: behind_s(&**journal, group, now_ms).await?,
             rate_per_s: 0.0,
             paused: paused.contains(known.view),
-        })
-    };
+        });
+    }
     let LaneStatus { length, appended, .. } = traffic;
     Ok(JournalPulse {
         entries: length,
@@ -172,11 +171,44 @@ async fn see_journal(sources: &PulseSources) -> Result<JournalPulse, JournalErro
         dlq: journal.status(Lane::Dead).await?.length,
         failed: journal.status(Lane::Failed).await?.length,
         risks: journal.status(Lane::Risk).await?.length,
-        views: sources.views.iter().filter_map(shown).collect(),
+        views,
     })
 }
 
 fn counted(seen: &JournalPulse) -> Counted {
-    let done = seen.views.iter().map(|view| seen.appended.saturating_sub(view.lag));
+    let done = seen.views.iter().map(|view| (view.view.clone(), seen.appended.saturating_sub(view.lag)));
     Counted { appended: seen.appended, done: done.collect() }
+}
+
+/// What a view finishes in a second; zero until it has been there for as long as rates are over.
+fn rate_of(view: &str, window: &Window<Counted>) -> f64 {
+    match window.ends() {
+        Some((first, last)) if first.done.contains_key(view) && last.done.contains_key(view) => {
+            window.rate(|counted| counted.done.get(view).copied().unwrap_or(0))
+        }
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_of_a_view_is_its_own_whoever_else_is_there() {
+        let counted = |done: &[(&str, u64)]| Counted {
+            appended: 1_000,
+            done: done.iter().map(|(view, done)| ((*view).to_owned(), *done)).collect(),
+        };
+        let mut window = Window::new(5.0);
+        window.push(0.0, counted(&[("activity", 100)]));
+        assert_eq!(rate_of("activity", &window), 0.0);
+        window.push(1.0, counted(&[("activity", 110), ("ledger", 900)]));
+        assert_eq!(rate_of("activity", &window), 10.0);
+        assert_eq!(rate_of("ledger", &window), 0.0, "it has only just come");
+        window.push(6.0, counted(&[("activity", 110), ("ledger", 905)]));
+        assert_eq!(rate_of("ledger", &window), 1.0);
+        window.push(11.0, counted(&[("ledger", 915)]));
+        assert_eq!((rate_of("activity", &window), rate_of("ledger", &window)), (0.0, 2.0));
+    }
 }

@@ -51,7 +51,7 @@ fn pages_join_whatever_their_size_and_numbers_decide_ties() {
 #[test]
 fn a_place_that_nobody_was_given_is_a_place_all_the_same() {
     let ranking = Ranking::new(5, (1..=10).map(|id| ranked(id, id as u32)).collect(), true);
-    let from = |value: u64, id: u64, descending: bool| {
+    let from = |value: i64, id: u64, descending: bool| {
         let after = Some(RankedPlace { made_ms: 1, value, id: TorrentId::new(id).unwrap() });
         let page = ranking.page(&Wanted { after, ..wanted(RankedBy::Seeders, descending, 3) });
         page.torrents.iter().map(|one| one.id.get()).collect::<Vec<_>>()

@@ -73,6 +73,10 @@ impl Place for AccountPlace {
 }
 
 /// The accounts of everybody who ever announced a torrent
+///
+/// Those heard of last come first, and every announce moves an account to the front. So while pages are read, an account
+/// that is heard of meanwhile may be missing from those that follow: whoever needs all of them asks for the first page
+/// again, and again until nothing in it is new.
 #[utoipa::path(
     get, path = "/api/v1/torrents/{id}/accounts", tag = "torrents",
     params(

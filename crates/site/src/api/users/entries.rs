@@ -67,8 +67,8 @@ struct EntryShown {
     /// Bytes downloaded since the announce before.
     #[schema(pattern = "^[0-9]+$")]
     downloaded_delta: String,
-    /// So many of them count as uploaded, by the multipliers in force; null if that cannot be told, since a multiplier
-    /// was removed.
+    /// So many of them count as uploaded, by the multipliers in force; of what another producer wrote, no more than the
+    /// ceiling allows. Null if that cannot be told, since a multiplier was removed.
     #[schema(pattern = "^[0-9]+$")]
     credited_uploaded: Option<String>,
     /// So many of them count as downloaded; null likewise.
@@ -193,6 +193,7 @@ struct Showing {
 impl Showing {
     fn entry(&self, id: EntryId, entry: &TrafficEntry, torrent: Option<TorrentId>) -> EntryShown {
         let account = torrent.map(|torrent| AccountKey { user: self.user, torrent });
+        let moved = self.terms.believed(entry);
         let in_force = account.and_then(|key| self.terms.in_force(key, entry.at));
         EntryShown {
             id: id.to_string(),
@@ -207,8 +208,8 @@ impl Showing {
             cause: entry.cause.name(),
             uploaded_delta: entry.uploaded_delta.to_string(),
             downloaded_delta: entry.downloaded_delta.to_string(),
-            credited_uploaded: in_force.map(|terms| terms.uploaded(entry.uploaded_delta).to_string()),
-            credited_downloaded: in_force.map(|terms| terms.downloaded(entry.downloaded_delta).to_string()),
+            credited_uploaded: in_force.map(|terms| terms.uploaded(moved.uploaded).to_string()),
+            credited_downloaded: in_force.map(|terms| terms.downloaded(moved.downloaded).to_string()),
             left: entry.left.map(|left| left.to_string()),
             elapsed_s: entry.since_last.map(|seconds| seconds.0),
         }
