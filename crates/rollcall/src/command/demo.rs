@@ -12,7 +12,7 @@
 //! # Guarantees
 //!
 //! - Nothing of an operator's own servers is touched: neither their settings nor their data folder are looked at, and a
-//!   folder that holds anything but a demo is refused.
+//!   folder that holds anything but a demo is refused, as are settings that name a database or a Redis.
 //! - It ends in order: the world first, then the server, then the folder. Told a second time, at once.
 
 mod fill;
@@ -47,11 +47,19 @@ use ports::Ports;
 /// How long the tokens of the demo are good for.
 const TOKEN_S: u32 = 7 * 86_400;
 
+/// Settings that would let it write into somebody's own database or Redis.
+const OF_OTHERS: [&str; 2] = ["database.", "redis."];
+
 /// Runs it.
 pub async fn run(global: GlobalArgs, args: DemoArgs) -> anyhow::Result<()> {
     let told = listen()?;
     if global.config != std::env::var_os("ROLLCALL_CONFIG").map(Into::into) {
         bail!("a demo makes its own settings and takes no --config: change single ones with --set");
+    }
+    if let Some(named) =
+        global.set.iter().find(|set| OF_OTHERS.iter().any(|section| set.starts_with(section)))
+    {
+        bail!("a demo keeps everything in a folder of its own: leave out --set {named}");
     }
     let plan = plan_of(&args);
     // What stands in the environment is meant for other servers.
@@ -90,16 +98,18 @@ pub async fn run(global: GlobalArgs, args: DemoArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How often it was told to end, by Ctrl-C or SIGTERM.
+/// How often it was told to end, by Ctrl-C, SIGTERM or a terminal that was closed.
 fn listen() -> anyhow::Result<watch::Receiver<u32>> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
+    let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for signals")?;
     let (times, told) = watch::channel(0);
     tokio::spawn(async move {
         loop {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
+                _ = hang_up.recv() => {}
             }
             times.send_modify(|times| *times += 1);
         }

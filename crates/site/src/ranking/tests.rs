@@ -59,8 +59,8 @@ fn a_place_that_nobody_was_given_is_a_place_all_the_same() {
     assert_eq!(from(5, 99, false), [6, 7, 8]);
     assert_eq!(from(5, 99, true), [5, 4, 3]);
     assert_eq!(from(5, 1, true), [4, 3, 2]);
-    assert_eq!(from(u64::MAX, 1, false), [0_u64; 0]);
-    assert_eq!(from(u64::MAX, 1, true), [10, 9, 8]);
+    assert_eq!(from(i64::MAX, 1, false), [0_u64; 0]);
+    assert_eq!(from(i64::MAX, 1, true), [10, 9, 8]);
     assert_eq!(from(0, 1, true), [0_u64; 0]);
 }
 
