@@ -1806,7 +1806,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The accounts of everybody who ever announced a torrent */
+        /**
+         * The accounts of everybody who ever announced a torrent
+         * @description Those heard of last come first, and every announce moves an account to the front. So while pages are read, an account
+         *     that is heard of meanwhile may be missing from those that follow: whoever needs all of them asks for the first page
+         *     again, and again until nothing in it is new.
+         */
         get: {
             parameters: {
                 query?: {
@@ -3966,8 +3971,8 @@ export interface components {
             /** @description So many of them count as downloaded; null likewise. */
             credited_downloaded?: string | null;
             /**
-             * @description So many of them count as uploaded, by the multipliers in force; null if that cannot be told, since a multiplier
-             *     was removed.
+             * @description So many of them count as uploaded, by the multipliers in force; of what another producer wrote, no more than the
+             *     ceiling allows. Null if that cannot be told, since a multiplier was removed.
              */
             credited_uploaded?: string | null;
             /** @description Bytes downloaded since the announce before. */
