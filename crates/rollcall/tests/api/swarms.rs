@@ -158,7 +158,7 @@ fn places_that_are_stale_or_made_up_are_places_all_the_same() {
         "1-2-0",
         "1-2-3-4",
         "-1-2-3",
-        "1--2-3",
+        "1---2-3",
         "a-b-c",
         "1-2-03",
         "1234567890123456-1-1",
