@@ -4,6 +4,7 @@
 //! A page is hidden by another tab in front of it, as people do it; "offline" is the browser's own emulation; a tab is closed
 //! as its cross does it.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -15,17 +16,22 @@ use crate::scene::{identity, people, quick_ladder, server, url};
 /// Without input for this long, the first person's page is inactive.
 const IDLE_MS: u64 = 3000;
 
+/// One browser at a time: several on two cores keep each other from what the document promises in seconds.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// A browser, and where its pages come from.
 struct Browser {
     agent: Agent,
     origin: String,
+    _turn: MutexGuard<'static, ()>,
 }
 
 fn launch() -> Browser {
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut agent = Agent::start(Kind::Browser, "pages");
     let profile = agent.folder.path().join("profile");
     let launched = agent.ask("launch", json!({"profile": profile}));
-    Browser { agent, origin: launched["origin"].as_str().unwrap().to_owned() }
+    Browser { agent, origin: launched["origin"].as_str().unwrap().to_owned(), _turn: turn }
 }
 
 /// It must let go of its profile before that is removed.
