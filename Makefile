@@ -18,18 +18,29 @@ GATEWAYS_S ?= 300
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test chaos load gateways lint bench fuzz deb toolchain compiler
+.PHONY: help run demo web test chaos load gateways lint bench fuzz deb screenshots scale toolchain compiler
 
 help: ## list what can be made
 	@echo "make TARGET"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
 
 run: compiler ## build for speed and start the server (DATA=./data, ARGS="--config FILE")
+	./scripts/web.sh --optional
 	cargo build --release --package rollcall
 	./target/release/rollcall serve --data "$(DATA)" $(ARGS)
 
+demo: compiler ## build for speed and start a server with a living world in it (ARGS="--people 200 --pace 2")
+	./scripts/web.sh --optional
+	cargo build --release --package rollcall
+	./target/release/rollcall demo $(ARGS)
+
+web: ## build the dashboard into web/dist, if its sources have changed (needs Node)
+	./scripts/web.sh
+
 test: toolchain ## install what the tests need, then check format and lints and run every test
 	./scripts/install-test-needs.sh
+	./scripts/web.sh
+	npm --prefix web run --silent check
 	@$(MAKE) --no-print-directory lint
 	RUST_TEST_THREADS=$(TEST_THREADS) TEST_JOBS=$(TEST_JOBS) ./scripts/run-tests.py
 
@@ -53,8 +64,19 @@ fuzz: compiler ## feed random bytes to every parser (FUZZ_SECONDS=60 for each)
 	./scripts/fuzz.sh $(FUZZ_SECONDS)
 
 deb: compiler ## build the Debian package (in target/debian)
+	./scripts/web.sh --optional
 	cargo build --release --package rollcall
 	./scripts/deb.sh --binary target/release/rollcall --out target/debian
+
+screenshots: compiler ## take the pictures of the README from a demo (LIFE_S=150)
+	./scripts/web.sh
+	cargo build --release --package rollcall
+	./scripts/screenshots.sh target/release/rollcall
+
+scale: compiler ## the dashboard with 100,000 torrents and 50,000 people: is every page still quick?
+	./scripts/web.sh
+	cargo build --release --package rollcall
+	cd web && node scripts/scale.mjs ../target/release/rollcall
 
 # `test` does without the second: it installs the compiler.
 toolchain:

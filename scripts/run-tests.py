@@ -93,6 +93,8 @@ class Runs:
 def main():
     words = sys.argv[1:]
     programs = [p for p in build() if not words or any(word in p[0] for word in words)]
+    # Programs of gigabytes were written just now. Databases wait for the disk, and would wait for all of that.
+    os.sync()
     runs = Runs(programs)
     jobs = int(os.environ.get("TEST_JOBS") or os.cpu_count() or 1)
     began = time.monotonic()

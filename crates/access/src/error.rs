@@ -96,6 +96,9 @@ pub enum AccessError {
     /// More bytes than a signed SQL integer holds.
     #[error("a torrent of {0} bytes cannot be: the most is 9223372036854775807")]
     TooManyBytes(u64),
+    /// Nobody looks for that.
+    #[error("a search is 1 to {0} characters, without NUL: look for a part of the name")]
+    BadSearch(usize),
     /// Somebody wrote what cannot be read.
     #[error("{subject} in the database cannot be read: {reason}; correct the row, or remove it")]
     Unreadable {

@@ -282,6 +282,11 @@ impl Gate {
         self.torrents.pin().get(&torrent).map(|record| record.terms.info_hash)
     }
 
+    /// Tells of every torrent, enabled or not, in no order. Those that come or go meanwhile are told of or not.
+    pub fn each_torrent(&self, mut each: impl FnMut(TorrentId, &InfoHash)) {
+        self.torrents.pin().iter().for_each(|(torrent, record)| each(*torrent, &record.terms.info_hash));
+    }
+
     /// How many users are known, enabled or not.
     pub fn user_count(&self) -> usize {
         self.users.len()

@@ -13,6 +13,7 @@
 //! - [`slots`]: how many torrents a user may leech at once, and how many peers a torrent
 //! - [`audit`]: who changed what, in a file whose lines are chained
 //! - [`keys`]: who may ask what of the site's API
+//! - [`sessions`]: operators who are signed in to the dashboard
 //! - [`error`]: what can go wrong with the database, and what to do about it
 //!
 //! A [`Refusal`] is told to the client; an [`AccessError`] is for the operator and never reaches one.
@@ -25,6 +26,7 @@ pub mod gate;
 pub mod keys;
 pub mod ports;
 mod removed;
+pub mod sessions;
 pub mod site_keys;
 pub mod slots;
 pub mod store;
@@ -38,11 +40,12 @@ pub use follow::{Change, FollowCounters, Follower, load};
 pub use gate::{Admission, Approval, Denied, Gate, Refusal, TorrentGrant, TorrentTerms, UserTerms};
 pub use keys::{ApiKey, ApiKeys, Authenticated, KeyId, KeyRing, NewKey, Scope, Scopes};
 pub use ports::{BannedPorts, PortRange};
+pub use sessions::{Session, SessionFigures, SessionSecret, Sessions};
 pub use site_keys::{SiteFollower, SiteKeys};
 pub use slots::LeechSlots;
 pub use store::{
-    Adopted, Adoption, AdoptionTerms, MIGRATIONS, NewTorrent, NewUser, Store, Torrent, TorrentChange, User,
-    UserChange, random_passkey,
+    Adopted, Adoption, AdoptionTerms, CatalogueKey, CatalogueOrder, CataloguePage, MIGRATIONS, NewTorrent,
+    NewUser, Store, Torrent, TorrentChange, TorrentSearch, User, UserChange, random_passkey,
 };
 pub use vouching::{OnVerifyFailure, Strangers, Vouching, VouchingCounters, VouchingSettings};
 pub use whitelist::{

@@ -21,18 +21,22 @@ use sqlx::migrate::Migrator;
 use crate::error::AccessError;
 
 pub(crate) mod adopted;
+pub(crate) mod catalogue;
 pub(crate) mod clients;
 pub(crate) mod mysql;
 mod occupied;
 mod ports;
 pub(crate) mod postgres;
 pub(crate) mod rows;
+mod search;
 pub(crate) mod sqlite;
 pub(crate) mod tables;
 pub(crate) mod torrents;
 pub(crate) mod users;
 
 pub use adopted::{Adopted, Adoption, AdoptionTerms};
+pub use catalogue::{CatalogueKey, CatalogueOrder, CataloguePage};
+pub use search::TorrentSearch;
 pub use torrents::{NewTorrent, Torrent, TorrentChange};
 pub use users::{NewUser, User, UserChange};
 

@@ -217,8 +217,9 @@ async fn an_older_database_is_brought_up_to_date() {
         store.close().await;
         let mut site = fixture.raw().await;
         for undo in [
+            "DROP TABLE api_sessions",
             "DROP TABLE banned_ports",
-            "DELETE FROM access_migrations WHERE version = 5",
+            "DELETE FROM access_migrations WHERE version >= 5",
             "ALTER TABLE users DROP COLUMN leech_slots",
             "ALTER TABLE torrents DROP COLUMN leech_slots",
             "ALTER TABLE torrents DROP COLUMN approved",

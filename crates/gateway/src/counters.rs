@@ -363,6 +363,23 @@ pub struct WebhookCounters {
     pub store_failures: Counter,
 }
 
+/// Operators who look on.
+#[derive(Debug, Default)]
+pub struct OperatorCounters {
+    /// Those who look on now.
+    pub here: Level,
+    /// Connections of operators that were let in.
+    pub connected: Counter,
+    /// Those that were not, because as many look on as may (gateway.operators_max).
+    pub refused: Counter,
+    /// Messages put into their outboxes.
+    pub published: Counter,
+    /// Overviews that were replaced by newer ones before they were written: somebody reads slowly.
+    pub overviews_replaced: Counter,
+    /// Occurrences that operators were not told of, as too many came at once or somebody reads slowly.
+    pub left_out: Counter,
+}
+
 /// Everything the gateway counts.
 #[derive(Debug, Default)]
 pub struct GatewayCounters {
@@ -378,6 +395,8 @@ pub struct GatewayCounters {
     pub webhooks: WebhookCounters,
     /// What gateways tell each other.
     pub between: BetweenCounters,
+    /// Operators.
+    pub operators: OperatorCounters,
 }
 
 /// Counts by a name out of a list that is fixed elsewhere, such as the causes of `presence`.

@@ -24,6 +24,7 @@ use tracing::debug;
 
 use crate::counters::{DoorRefusal, GatewayCounters};
 use crate::hub::Hub;
+use crate::operators::Operators;
 use crate::outbox::Outbox;
 use crate::protocol::CloseCode;
 use crate::session::{Session, Shared, Socket};
@@ -52,12 +53,24 @@ pub struct Door {
     places: Arc<Places>,
 }
 
+/// Who stands before the door.
+#[derive(Clone, Copy, Debug)]
+pub struct Comer {
+    /// From where.
+    pub from: IpAddr,
+    /// Whether whoever serves HTTP knows that it was a page of this server that sent them: behind a proxy the headers alone
+    /// may not say so. If not, the headers are looked at.
+    pub is_from_our_page: bool,
+}
+
 /// What a door leads to.
 pub struct Behind {
     /// Everybody who is here.
     pub hub: Arc<Hub>,
     /// Whose tokens are taken.
     pub tokens: Arc<Tokens>,
+    /// Operators who look on.
+    pub operators: Arc<Operators>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// What is counted.
@@ -67,11 +80,12 @@ pub struct Behind {
 impl Door {
     /// A door, open.
     pub fn new(settings: &GatewaySettings, behind: Behind) -> Door {
-        let Behind { hub, tokens, clock, counters } = behind;
+        let Behind { hub, tokens, operators, clock, counters } = behind;
         let places = Arc::new(Places::new(Arc::clone(&counters)));
         let shared = Shared {
             hub,
             tokens,
+            operators,
             settings: settings.connections.clone(),
             room_access: settings.people.room_access,
             counters,
@@ -86,22 +100,24 @@ impl Door {
     pub fn answer<B>(
         &self,
         request: &mut Request<B>,
-        from: IpAddr,
+        comer: Comer,
         unwrap: Unwrap,
     ) -> Result<Response<()>, DoorRefusal> {
-        self.let_in(request, from, unwrap)
+        self.let_in(request, comer, unwrap)
             .inspect_err(|refusal| self.shared.counters.door.refused.count(*refusal))
     }
 
     fn let_in<B>(
         &self,
         request: &mut Request<B>,
-        from: IpAddr,
+        Comer { from, is_from_our_page }: Comer,
         unwrap: Unwrap,
     ) -> Result<Response<()>, DoorRefusal> {
         let settings = &self.shared.settings;
         let accept = handshake::accept(request)?;
-        handshake::check_origin(request.headers(), &settings.allowed_origins)?;
+        if !is_from_our_page {
+            handshake::check_origin(request.headers(), &settings.allowed_origins)?;
+        }
         let upgrade = request.extensions_mut().remove::<OnUpgrade>().ok_or(DoorRefusal::NotAWebSocket)?;
         let outbox = Outbox::new(settings, Arc::clone(&self.shared.counters));
         let place = self.places.take(from, settings, &outbox)?;

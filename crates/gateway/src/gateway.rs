@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use crate::counters::GatewayCounters;
 use crate::door::{Behind, Door};
 use crate::hub::{Hub, HubError, HubParts, HubSettings};
+use crate::operators::{Operators, Standings};
 use crate::settings::GatewaySettings;
 use crate::sharing::SharingSettings;
 use crate::token::{TokenError, Tokens};
@@ -44,6 +45,8 @@ pub struct GatewayParts {
     pub policy: Policy,
     /// Everything else that can be set.
     pub settings: GatewaySettings,
+    /// In the names of which API keys operators may look on.
+    pub operators: Standings,
     /// Spreads pings and samples.
     pub seed: u64,
     /// What makes it one of many; none if it is alone.
@@ -90,8 +93,12 @@ pub struct Gateway {
     pub door: Door,
     /// Whose tokens are taken.
     pub tokens: Arc<Tokens>,
+    /// Operators who look on.
+    pub operators: Arc<Operators>,
     /// What is counted.
     pub counters: Arc<GatewayCounters>,
+    /// How often operators are pinged.
+    ping: Duration,
     stop: watch::Sender<bool>,
     tasks: Mutex<JoinSet<()>>,
     /// Until it may tell: [`Gateway::begin_alone`].
@@ -121,7 +128,7 @@ impl Gateway {
     /// Opens what it needs. Nobody is told, moved or written down by it before it begins: another process may still have
     /// all the people.
     pub async fn open(parts: GatewayParts) -> Result<Arc<Gateway>, GatewayError> {
-        let GatewayParts { people, clock, traffic, policy, settings, seed, shared } = parts;
+        let GatewayParts { people, clock, traffic, policy, settings, operators, seed, shared } = parts;
         let counters = Arc::new(GatewayCounters::default());
         let tokens = Arc::new(Tokens::load(settings.tokens.clone(), Arc::clone(&clock))?);
         let webhooks = match &settings.webhook {
@@ -160,9 +167,16 @@ impl Gateway {
             redis: shared.as_ref().map(|shared| shared.redis.clone()),
         })
         .await?;
+        let operators = Arc::new(Operators::new(
+            (operators, settings.tokens.hmac_secret.clone()),
+            settings.connections.operators_max,
+            Arc::clone(&clock),
+            Arc::clone(&counters),
+        ));
         let behind = Behind {
             hub: Arc::clone(&hub),
             tokens: Arc::clone(&tokens),
+            operators: Arc::clone(&operators),
             clock,
             counters: Arc::clone(&counters),
         };
@@ -170,7 +184,8 @@ impl Gateway {
         let (stop, tasks) = (watch::Sender::new(false), Mutex::default());
         let later = Mutex::new(Some(Later { people, webhooks, turn }));
         let is_shared = shared.is_some();
-        Ok(Arc::new(Gateway { hub, door, tokens, counters, stop, tasks, later, is_shared }))
+        let ping = settings.connections.ping;
+        Ok(Arc::new(Gateway { hub, door, tokens, operators, counters, ping, stop, tasks, later, is_shared }))
     }
 
     /// From now on people may come. Those who were here have been restored before ([`Hub::restore`]).
@@ -178,6 +193,14 @@ impl Gateway {
         self.hub.begin();
         let (followed, stopped) = (Arc::clone(&self.tokens), self.stop.subscribe());
         self.tasks.lock().spawn(async move { followed.follow(stopped).await });
+        let (operators, hub, ping) = (Arc::clone(&self.operators), Arc::clone(&self.hub), self.ping);
+        let mut stopped = self.stop.subscribe();
+        self.tasks.lock().spawn(async move {
+            tokio::select! {
+                () = operators.run(&hub, ping) => {}
+                _ = stopped.wait_for(|stopped| *stopped) => {}
+            }
+        });
         // Among many there is a turn for it, also between two processes of one node.
         if self.is_shared() {
             self.begin_telling();

@@ -22,11 +22,12 @@
 //! - `shard`, `person`: a part of the people, behind one lock; what is kept of each
 //! - `table`: the numbers of connections
 //! - `life`: starting, ticking, stopping, and the tasks in between
-//! - `admin`: what the site asks
+//! - `admin`, `onlookers`: what the site asks
 //! - `sampler`: how many are only seemingly here
 
 mod admin;
 mod life;
+mod onlookers;
 pub(crate) mod person;
 mod sampler;
 pub(crate) mod shard;
@@ -63,6 +64,7 @@ use shard::{After, Outside, Shard};
 
 pub use admin::OnlineCount;
 pub use life::{HubError, HubParts};
+pub use onlookers::{OnlineAsked, OnlinePage, OnlinePerson};
 
 /// People are spread over this many locks.
 const SHARDS: usize = 64;

@@ -7,6 +7,7 @@
 //! - [`session`]: one connection
 //! - [`token`], [`mint`]: who somebody is; tokens to try things out
 //! - [`protocol`]: the Centrifuge client protocol
+//! - [`operators`], [`occurrences`]: who looks on, and what they are told
 //! - [`outbox`]: what waits to be written to one connection
 //! - [`hub`]: everybody who is here, and everybody who watches them
 //! - [`sharing`]: many gateways, one register
@@ -30,6 +31,8 @@ pub mod gateway;
 pub mod hub;
 mod keeper;
 pub mod mint;
+pub mod occurrences;
+pub mod operators;
 pub mod outbox;
 pub mod protocol;
 mod rooms;
@@ -49,6 +52,8 @@ pub use gateway::{Gateway, GatewayParts};
 pub use hub::{
     CommandError, ConnRef, Hub, HubError, HubParts, HubSettings, Identity, OnlineCount, Refusal, Welcome,
 };
+pub use occurrences::Happening;
+pub use operators::{FeedToken, Operators};
 pub use outbox::{FeedUser, Outbox};
 pub use settings::{GatewaySettings, RoomAccess};
 pub use sharing::SharingSettings;

@@ -36,10 +36,16 @@ struct Written<'a> {
     channel: Option<&'a str>,
 }
 
-/// The token could not be signed.
+/// Why there is no token.
 #[derive(Debug, thiserror::Error)]
-#[error("the token cannot be signed: {0}")]
-pub struct MintError(#[from] jsonwebtoken::errors::Error);
+pub enum MintError {
+    /// It could not be signed.
+    #[error("the token cannot be signed: {0}")]
+    Unsigned(#[from] jsonwebtoken::errors::Error),
+    /// It would be in the name of an API key that does not work, or no longer.
+    #[error("the key no longer works")]
+    NoKey,
+}
 
 /// Makes a token.
 pub fn mint(secret: &str, claims: &TokenClaims<'_>) -> Result<String, MintError> {

@@ -29,8 +29,10 @@ use crate::protocol::{CloseCode, Frame};
 use crate::settings::ConnectionSettings;
 
 mod feed;
+mod operator;
 
 use feed::Feed;
+use operator::Onlooking;
 
 /// A person in a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +64,8 @@ struct Waiting {
     /// What is told without being asked, in its order.
     pushes: Vec<Frame>,
     feed: Feed,
+    /// What is told to an operator, if it is one's, from the answer to `connect` on.
+    onlooking: Option<Box<Onlooking>>,
     /// Of replies and pushes.
     frame_bytes: usize,
     /// Of these, the longest reply: nobody is slow because what they asked for is long.
@@ -234,7 +238,7 @@ impl Outbox {
             now: !waiting.replies.is_empty()
                 || waiting.ping
                 || waiting.probe
-                || (is_open && (!waiting.pushes.is_empty() || waiting.feed.has_snapshot())),
+                || (is_open && waiting.has_news()),
             urgent: is_open && waiting.feed.urgency() > 1,
             changes: is_open && waiting.feed.urgency() > 0,
             probe_failed,
@@ -267,6 +271,9 @@ impl Outbox {
             write_ping(out, &[]);
             counters.probes.increment();
         }
+        if let Some(onlooking) = &mut waiting.onlooking {
+            frames += onlooking.write(out);
+        }
         if let Some(conn) = waiting.conn
             && (waiting.feed.has_snapshot() || (with_changes && waiting.feed.urgency() > 0))
         {
@@ -298,13 +305,22 @@ impl Outbox {
 
 impl Waiting {
     fn is_open(&self) -> bool {
-        self.conn.is_some()
+        self.conn.is_some() || self.onlooking.is_some()
+    }
+
+    /// Whether something waits that is told at once.
+    fn has_news(&self) -> bool {
+        let has_more = self.onlooking.as_ref().is_some_and(|onlooking| onlooking.has_any());
+        !self.pushes.is_empty() || self.feed.has_snapshot() || has_more
     }
 
     fn end(&mut self, code: CloseCode) {
         self.close = Some(code);
         self.pushes = Vec::new();
         self.feed = Feed::default();
+        if let Some(onlooking) = &mut self.onlooking {
+            onlooking.clear();
+        }
         (self.ping, self.probe, self.probe_matters) = (false, false, false);
         if code == CloseCode::Slow {
             self.replies = Vec::new();

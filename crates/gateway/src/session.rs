@@ -29,6 +29,7 @@ use wire::websocket::Decoder;
 use crate::counters::{Ending, GatewayCounters};
 use crate::door::Place;
 use crate::hub::{ConnRef, Hub};
+use crate::operators::Operators;
 use crate::outbox::Outbox;
 use crate::protocol::CloseCode;
 use crate::settings::{ConnectionSettings, RoomAccess};
@@ -53,6 +54,7 @@ const LINGER: Duration = Duration::from_secs(2);
 pub(crate) struct Shared {
     pub(crate) hub: Arc<Hub>,
     pub(crate) tokens: Arc<Tokens>,
+    pub(crate) operators: Arc<Operators>,
     pub(crate) settings: ConnectionSettings,
     pub(crate) room_access: RoomAccess,
     pub(crate) counters: Arc<GatewayCounters>,
@@ -93,7 +95,7 @@ pub(crate) struct Session {
     /// What it sends is no longer understood.
     is_deaf: bool,
     /// Given back when the session ends.
-    _place: Place,
+    place: Place,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +156,7 @@ impl Session {
             pinged_at: None,
             phase: Phase::Open,
             is_deaf: false,
-            _place: place,
+            place,
         };
         session.take_in(&mut beginning);
         session
@@ -183,10 +185,8 @@ impl Session {
         self.deadline = None;
         match self.phase {
             // Who has said who they are and still waits for an answer may come back; it was not their fault.
-            Phase::Open if self.who().is_none() && self.serving.is_some() => {
-                self.close(CloseCode::ServerError)
-            }
-            Phase::Open if self.who().is_none() => self.close(CloseCode::Stale),
+            Phase::Open if !self.is_known() && self.serving.is_some() => self.close(CloseCode::ServerError),
+            Phase::Open if !self.is_known() => self.close(CloseCode::Stale),
             // The clock is asked again: it may have been set since.
             Phase::Open if self.is_expired() => self.close(CloseCode::Expired),
             Phase::Open => self.await_expiry(),
@@ -202,6 +202,11 @@ impl Session {
     /// Who it is. A message may bring `connect` and more: then the outbox knows before all of it is answered.
     fn who(&self) -> Option<ConnRef> {
         self.conn.or_else(|| self.outbox.conn())
+    }
+
+    /// Whether they have said who they are, a person or an operator.
+    fn is_known(&self) -> bool {
+        self.who().is_some() || self.outbox.is_operators()
     }
 
     fn is_expired(&self) -> bool {
@@ -254,8 +259,11 @@ impl Session {
         self.member = desk.member;
         let Some(member) = &self.member else { return };
         let is_new = self.conn.is_none();
-        self.conn = Some(member.conn);
-        if is_new || self.expires_at != member.expires_at {
+        self.conn = member.person();
+        if self.conn.is_none() {
+            self.place.leave_to_people();
+        }
+        if (is_new && self.conn.is_some()) || self.expires_at != member.expires_at {
             self.expires_at = member.expires_at;
             self.await_expiry();
         }
@@ -305,7 +313,7 @@ impl Session {
 
     /// Tells the hub, and lets go of everything that is no longer needed.
     fn end(&mut self, ending: Ending, how: Goodbye) {
-        self.shared.counters.sessions.ended.count(ending);
+        self.count_end(ending);
         self.deadline = Some(Box::pin(sleep(LINGER)));
         self.flush = None;
         self.unserved = String::new();
@@ -316,6 +324,15 @@ impl Session {
         if let Some(serving) = serving {
             // What was begun is done, whether or not somebody waits for the answer.
             tokio::spawn(serving);
+        }
+    }
+}
+
+impl Session {
+    /// Ends of operators' connections are nobody's going.
+    fn count_end(&self, ending: Ending) {
+        if !self.outbox.is_operators() {
+            self.shared.counters.sessions.ended.count(ending);
         }
     }
 }
@@ -332,7 +349,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         if self.phase == Phase::Open {
             self.outbox.close(CloseCode::Normal);
-            self.shared.counters.sessions.ended.count(Ending::Dropped);
+            self.count_end(Ending::Dropped);
             if let Some(conn) = self.who() {
                 self.shared.hub.closed(conn, Goodbye::Dropped);
             }

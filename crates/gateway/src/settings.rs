@@ -75,6 +75,8 @@ pub struct ConnectionSettings {
     pub connections_max: usize,
     /// Open connections from one address; zero means no limit.
     pub connections_per_address_max: u32,
+    /// Operators who may look on at a time; they have no places of people.
+    pub operators_max: usize,
     /// How long a new connection may take to say who it is.
     pub connect_timeout: Duration,
     /// How long a client may take to read what is written to it.
@@ -101,6 +103,7 @@ impl Default for ConnectionSettings {
             allowed_origins: Vec::new(),
             connections_max: 100_000,
             connections_per_address_max: 200,
+            operators_max: 64,
             connect_timeout: Duration::from_secs(10),
             write_timeout: Duration::from_secs(10),
             message_bytes_max: 64 * 1024,

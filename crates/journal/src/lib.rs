@@ -12,6 +12,7 @@
 //! - [`queue`]: between the tracker and the journal: bounded, stored in batches
 //! - [`maintenance`]: removes what every view has, and raises the alarm
 //! - [`risk`]: risk events: which are reported, and as what
+//! - [`search`]: looking for the entries of one user
 //! - [`backoff`]: how long to wait before trying again
 //! - [`error`]: what can go wrong, and whether waiting helps
 
@@ -29,6 +30,7 @@ pub mod port;
 pub mod queue;
 mod redis;
 pub mod risk;
+pub mod search;
 pub mod sqlite;
 pub mod view;
 
@@ -45,5 +47,6 @@ pub use port::{
 };
 pub use queue::{Flusher, Queue};
 pub use redis::{RedisJournal, Replicas};
+pub use search::{Found, SearchBounds, Sought, SoughtTorrent};
 pub use sqlite::SqliteJournal;
 pub use view::{Arrival, Batch, Rejected, View, ViewError};

@@ -22,6 +22,7 @@ use async_trait::async_trait;
 use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
+use crate::search::{Found, SCAN_PAGE_MAX, SCAN_PAGE_MIN, SearchBounds, Sought};
 
 /// The streams a journal is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -250,6 +251,32 @@ pub trait Journal: Send + Sync + 'static {
         count: usize,
     ) -> Result<Vec<Stored>, JournalError>;
 
+    /// The newest entries with ids less than `before` that are looked for, newest first. However rare they are, no more
+    /// than the bounds allow is looked at: [`Found::next`] says where to go on.
+    async fn search(
+        &self,
+        lane: Lane,
+        before: EntryId,
+        sought: &Sought,
+        bounds: SearchBounds,
+    ) -> Result<Found, JournalError> {
+        let mut found = Found::beginning_at(before);
+        // Whoever announces often is found soon; whoever does not is looked for in larger steps.
+        let mut page_size = bounds.found_max.clamp(SCAN_PAGE_MIN, SCAN_PAGE_MAX);
+        while found.has_room(bounds) {
+            let count = page_size.min(bounds.scanned_max - found.scanned);
+            page_size = (2 * page_size).min(SCAN_PAGE_MAX);
+            let page = self.list_newest(lane, found.next.unwrap_or(EntryId::ZERO), count).await?;
+            let is_last = page.len() < count;
+            found.look_at(page, sought, bounds);
+            if is_last && found.has_room_for_more(bounds) {
+                found.next = None;
+                break;
+            }
+        }
+        Ok(found)
+    }
+
     /// One entry.
     async fn get(&self, lane: Lane, id: EntryId) -> Result<Option<Stored>, JournalError>;
 
@@ -263,6 +290,16 @@ pub trait Journal: Send + Sync + 'static {
 
     /// How a lane and its groups are doing.
     async fn status(&self, lane: Lane) -> Result<LaneStatus, JournalError>;
+
+    /// The oldest entry of traffic that a group was not given, or has not acknowledged; none if it has everything.
+    async fn oldest_unfinished(&self, group: &GroupStatus) -> Result<Option<EntryId>, JournalError> {
+        // What is pending was delivered, so it is older than all that was not.
+        if group.oldest_pending.is_some() || group.unread == 0 {
+            return Ok(group.oldest_pending);
+        }
+        let unread = self.list(Lane::Traffic, group.last_delivered, 1).await?;
+        Ok(unread.first().map(|stored| stored.id))
+    }
 
     /// Pauses or resumes a view, for all processes on this journal, until told otherwise.
     async fn set_paused(&self, view: &str, paused: bool) -> Result<(), JournalError>;

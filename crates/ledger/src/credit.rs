@@ -17,7 +17,7 @@
 
 use domain::{RateCeiling, Seconds, UnixTime};
 
-use crate::run::{Counters, Run};
+use crate::run::{Counters, Run, RunKey};
 use crate::told::Told;
 
 /// Nodes hear of each other within a part of a second, which may be in the next one.
@@ -82,6 +82,8 @@ pub(crate) struct Stretch {
     first: UnixTime,
     pub(crate) last: UnixTime,
     is_settled: bool,
+    /// Whether the counters began where those of the stretch before it ended, or above.
+    goes_on: bool,
     /// In the order of their beginning.
     pub(crate) runs: Vec<Run>,
 }
@@ -89,7 +91,7 @@ pub(crate) struct Stretch {
 impl Stretch {
     fn beginning_with(run: Run) -> Stretch {
         let Run { low, high, first, last, is_settled, .. } = run;
-        Stretch { low, high, first, last, is_settled, runs: vec![run] }
+        Stretch { low, high, first, last, is_settled, goes_on: false, runs: vec![run] }
     }
 
     /// Only where and when it ended, in one settled run.
@@ -106,12 +108,12 @@ impl Stretch {
         Stretch::beginning_with(run)
     }
 
-    /// Whether a run, which began no earlier, is these counters as well.
-    fn includes(&self, run: &Run, ceiling: RateCeiling) -> bool {
+    /// Whether a run, which began no earlier, is these counters as well. `later` are those that come after it.
+    fn includes(&self, run: &Run, later: &[Run], ceiling: RateCeiling) -> bool {
         if self.is_settled {
             return false;
         }
-        if self.is_heard_elsewhere(run) || self.began_elsewhere_at_once(run) {
+        if self.is_heard_elsewhere(run) || self.began_elsewhere_at_once(run, later) {
             return self.is_near(run, ceiling);
         }
         if run.first >= self.last {
@@ -133,9 +135,59 @@ impl Stretch {
     }
 
     /// Whether another node heard this client begin as well, neither knowing of the other yet: each gave the run a number
-    /// of its own.
-    fn began_elsewhere_at_once(&self, run: &Run) -> bool {
-        run.first <= self.first + AT_ONCE && self.runs.iter().any(|known| known.key.node != run.key.node)
+    /// of its own. A node that has given these counters a number already means others by another.
+    fn began_elsewhere_at_once(&self, run: &Run, later: &[Run]) -> bool {
+        run.first <= self.first + AT_ONCE
+            && self.runs.iter().any(|known| known.key.node != run.key.node)
+            && !self.was_numbered_by(run.key.node)
+            && !self.was_over_before(run, later)
+            && !self.contradicts(run)
+    }
+
+    /// Whether a node gave these counters one of their numbers. A number belongs to whom it was first heard from; others
+    /// take it over. If two wrote it in the same second, nobody knows who gave it.
+    fn was_numbered_by(&self, node: u64) -> bool {
+        self.runs.iter().any(|known| {
+            let has_it_from = |other: &Run| {
+                let is_elsewhere = other.key.run == known.key.run && other.key.node != node;
+                is_elsewhere && other.first <= known.first
+            };
+            known.key.node == node && !self.runs.iter().any(has_it_from)
+        })
+    }
+
+    /// Whether a run is a new beginning, from zero, after these counters had gone on: a tracker that is started again, and
+    /// a client that is, too, take less than a second. Where no tracker was started again, the beginning came late. Within
+    /// the same second it is one if these went on from others, and were heard but once: somebody said goodbye. Else nobody
+    /// knows the order, and both began at once.
+    fn was_over_before(&self, run: &Run, later: &[Run]) -> bool {
+        let is_beginning = run.low == Counters::default() && run.low.since(self.high).is_none();
+        let was_goodbye = self.goes_on && self.low == self.high;
+        let ended_before =
+            || self.last < run.first && (self.went_on_at(run.key.node) || !self.lives_on(run, later));
+        is_beginning && (was_goodbye || ended_before())
+    }
+
+    /// Whether a node heard these counters above zero.
+    fn went_on_at(&self, node: u64) -> bool {
+        self.runs.iter().any(|known| known.key.node == node && known.high != Counters::default())
+    }
+
+    /// Whether another node that heard these counters writes of the client when a run begins, or after: a node that is
+    /// started again has another name, so this one was not. Runs before these are not asked: they may have been put away.
+    fn lives_on(&self, run: &Run, later: &[Run]) -> bool {
+        let heard_these = |node: u64| self.runs.iter().any(|known| known.key.node == node);
+        later.iter().any(|other| other.key.node != run.key.node && heard_these(other.key.node))
+    }
+
+    /// Whether a run ended later than one of these, and lower, or the other way round: counters only grow. Clocks of two
+    /// nodes may differ a little; that of one does not.
+    fn contradicts(&self, run: &Run) -> bool {
+        let ends_lower = |later: &Run, earlier: &Run| {
+            let slack = if later.key.node == earlier.key.node { Seconds(0) } else { AT_ONCE };
+            later.last > earlier.last + slack && later.high.since(earlier.high).is_none()
+        };
+        self.runs.iter().any(|known| ends_lower(run, known) || ends_lower(known, run))
     }
 
     /// Whether a run can be these counters, heard a little sooner or later by clocks that differ a little.
@@ -163,22 +215,53 @@ pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
         (!run.is_settled, run.first, run.key.run, uploaded, downloaded, run.key.node)
     });
     let mut stretches: Vec<Stretch> = Vec::new();
-    for run in ordered {
-        match home_of(&run, &stretches, ceiling) {
+    for position in 0..ordered.len() {
+        let begins_second = position == 0 || !began_together(&ordered[position - 1], &ordered[position]);
+        if begins_second && let Some(before) = stretches.last() {
+            put_goodbyes_first(&mut ordered[position..], before.high);
+        }
+        let (run, later) = (ordered[position], &ordered[position + 1..]);
+        match home_of(&run, later, &stretches, ceiling) {
             Some(home) => stretches[home].include(run),
-            None => stretches.push(Stretch::beginning_with(run)),
+            None => {
+                let goes_on = stretches.last().is_some_and(|before| run.low.since(before.high).is_some());
+                stretches.push(Stretch { goes_on, ..Stretch::beginning_with(run) });
+            }
         }
     }
     stretches
+}
+
+fn began_together(one: &Run, other: &Run) -> bool {
+    (one.is_settled, one.first) == (other.is_settled, other.first)
+}
+
+/// Of the runs that began in the same second as the first of these, puts those first that were heard but once and go on
+/// from what was known before: a goodbye comes before a beginning, and numbers of two nodes do not tell which was first.
+fn put_goodbyes_first(runs: &mut [Run], known: Counters) {
+    let count = runs.iter().take_while(|run| began_together(&runs[0], run)).count();
+    let second = &mut runs[..count];
+    let begun: Vec<RunKey> =
+        second.iter().filter(|run| run.low == Counters::default()).map(|run| run.key).collect();
+    if begun.is_empty() {
+        return;
+    }
+    // Where one node heard both, its numbers do tell; and of one run that several nodes heard, the beginning came first.
+    let comes_after =
+        |key: RunKey, begun: &RunKey| key.run == begun.run || (key.node == begun.node && key.run > begun.run);
+    second.sort_by_key(|run| {
+        let is_goodbye = run.low == run.high && run.low.since(known).is_some();
+        !is_goodbye || begun.iter().any(|begun| comes_after(run.key, begun))
+    });
 }
 
 /// The stretch that a run belongs to; none if it begins one.
 ///
 /// It is the newest, or, while those after it began at the same moment as the run, one that knows its number: a goodbye
 /// said to one node that has heard of it and to one that has not is a run of its own, and the run that it ended.
-fn home_of(run: &Run, stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
+fn home_of(run: &Run, later: &[Run], stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
     for (position, stretch) in stretches.iter().enumerate().rev() {
-        if stretch.is_heard_elsewhere(run) && stretch.includes(run, ceiling) {
+        if stretch.is_heard_elsewhere(run) && stretch.includes(run, later, ceiling) {
             return Some(position);
         }
         if run.first > stretch.first + AT_ONCE {
@@ -186,182 +269,8 @@ fn home_of(run: &Run, stretches: &[Stretch], ceiling: RateCeiling) -> Option<usi
         }
     }
     let newest = stretches.len().checked_sub(1)?;
-    stretches[newest].includes(run, ceiling).then_some(newest)
+    stretches[newest].includes(run, later, ceiling).then_some(newest)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::run::RunKey;
-    use domain::RunId;
-
-    const CEILING: RateCeiling = RateCeiling { bytes_per_s: 1000 };
-
-    /// Uploads only; downloads stand still at zero.
-    fn run(node: u64, number: u32, span: (u32, u32), uploaded: (u64, u64)) -> Run {
-        Run {
-            key: RunKey { run: RunId(number), node },
-            low: Counters { uploaded: uploaded.0, downloaded: 0 },
-            high: Counters { uploaded: uploaded.1, downloaded: 0 },
-            first: UnixTime(span.0),
-            last: UnixTime(span.1),
-            is_settled: false,
-            told: Told::NOTHING,
-        }
-    }
-
-    fn uploaded(runs: &[Run]) -> u128 {
-        credit(runs, CEILING).uploaded
-    }
-
-    #[test]
-    fn a_run_first_heard_with_running_counters_starts_there() {
-        assert_eq!(uploaded(&[]), 0);
-        assert_eq!(uploaded(&[run(1, 1, (0, 0), (700, 700))]), 0);
-        assert_eq!(uploaded(&[run(1, 1, (0, 60), (700, 900))]), 200);
-    }
-
-    #[test]
-    fn a_tracker_that_forgot_the_client_costs_it_nothing() {
-        let runs = [run(1, 1, (0, 60), (0, 500)), run(2, 7, (90, 120), (800, 900))];
-        assert_eq!(uploaded(&runs), 900);
-    }
-
-    #[test]
-    fn a_client_that_began_anew_is_credited_from_where_it_is_heard() {
-        let runs = [run(1, 1, (0, 60), (0, 500)), run(1, 2, (90, 120), (100, 300))];
-        assert_eq!(uploaded(&runs), 700);
-    }
-
-    #[test]
-    fn one_counter_that_went_back_means_both_began_anew() {
-        let mut later = run(1, 2, (90, 120), (800, 900));
-        let mut earlier = run(1, 1, (0, 60), (0, 500));
-        earlier.high.downloaded = 50;
-        later.high.downloaded = 20;
-        assert_eq!(credit(&[earlier, later], CEILING).uploaded, 600);
-        assert_eq!(credit(&[earlier, later], CEILING).downloaded, 70);
-    }
-
-    #[test]
-    fn two_nodes_that_hear_the_same_client_count_its_bytes_once() {
-        let runs = [run(1, 1, (0, 60), (0, 500)), run(2, 1, (5, 90), (20, 700))];
-        assert_eq!(uploaded(&runs), 700);
-        // The first node forgets it; the second does not.
-        let again = run(1, 2, (70, 100), (600, 750));
-        assert_eq!(uploaded(&[runs[0], runs[1], again]), 750);
-    }
-
-    #[test]
-    fn one_run_that_moves_from_node_to_node_within_a_second_counts_once() {
-        let runs =
-            [run(1, 7, (0, 60), (0, 500)), run(2, 7, (60, 60), (200, 600)), run(3, 7, (60, 61), (100, 700))];
-        assert_eq!(uploaded(&runs), 700);
-        // A node whose clock is slow was told of the counters before they were as high as elsewhere.
-        let slower = [run(1, 7, (10, 10), (100, 300)), run(2, 7, (11, 12), (50, 200))];
-        assert_eq!(uploaded(&slower), 250);
-    }
-
-    /// A client over two families says goodbye over both, and the second goodbye, of somebody who has just left, is a
-    /// run of its own; in the same second the client begins anew.
-    #[test]
-    fn a_goodbye_said_twice_is_not_taken_for_what_came_after_it() {
-        let runs = [run(1, 1, (0, 5), (0, 700)), run(1, 2, (5, 5), (700, 700)), run(1, 3, (5, 9), (0, 40))];
-        assert_eq!(uploaded(&runs), 740);
-    }
-
-    #[test]
-    fn a_restart_heard_by_two_nodes_counts_once_more() {
-        let runs = [
-            run(1, 1, (0, 60), (0, 500)),
-            run(2, 1, (5, 65), (20, 500)),
-            run(1, 2, (70, 100), (0, 300)),
-            run(2, 2, (75, 105), (10, 310)),
-        ];
-        assert_eq!(uploaded(&runs), 810);
-    }
-
-    /// Each of two nodes hears a new client, and takes over the number that the other gave it.
-    #[test]
-    fn two_nodes_that_swap_the_numbers_of_a_new_client_count_its_bytes_once() {
-        for numbers in [(5, 9), (9, 5)] {
-            let runs = [
-                run(1, numbers.0, (10, 10), (0, 5)),
-                run(2, numbers.1, (10, 10), (7, 7)),
-                run(1, numbers.1, (10, 1810), (9, 500)),
-                run(2, numbers.0, (1810, 3610), (400, 800)),
-            ];
-            assert_eq!(uploaded(&runs), 800, "{numbers:?}");
-            assert_eq!(stretches(&runs, CEILING).len(), 1);
-        }
-    }
-
-    #[test]
-    fn a_new_client_that_three_nodes_hear_at_once_is_one() {
-        let begun =
-            [run(1, 9, (10, 10), (0, 0)), run(2, 5, (10, 11), (0, 40)), run(3, 7, (11, 11), (20, 40))];
-        assert_eq!(uploaded(&begun), 40);
-        let later = run(1, 7, (1810, 1810), (300, 300));
-        assert_eq!(uploaded(&[begun[0], begun[1], begun[2], later]), 300);
-    }
-
-    #[test]
-    fn counters_that_grow_on_two_nodes_before_they_hear_of_each_other_count_once() {
-        let runs = [run(1, 5, (10, 11), (0, 50)), run(2, 9, (11, 12), (10, 60))];
-        assert_eq!(uploaded(&runs), 60);
-        // Later than at once, and the first node has heard no more of it: there nobody watched in between.
-        let apart = [run(1, 5, (10, 10), (0, 0)), run(2, 9, (12, 12), (10, 60))];
-        assert_eq!((uploaded(&apart), stretches(&apart, CEILING).len()), (60, 2));
-    }
-
-    #[test]
-    fn a_client_that_quits_on_one_node_and_begins_anew_on_another_in_the_same_second_is_two() {
-        let runs = [run(1, 5, (0, 100), (0, 700)), run(2, 9, (100, 160), (0, 40))];
-        assert_eq!(uploaded(&runs), 740);
-        let by_both = [runs[0], runs[1], run(1, 6, (100, 130), (0, 30)), run(2, 5, (50, 99), (300, 600))];
-        assert_eq!(uploaded(&by_both), 740);
-        assert_eq!(stretches(&by_both, CEILING).len(), 2);
-    }
-
-    /// The second node has heard of the goodbye when the client says it there, the third has not; both a second later.
-    #[test]
-    fn a_goodbye_said_to_three_nodes_belongs_to_the_run_that_it_ends() {
-        let told =
-            [run(1, 5, (0, 10), (0, 700)), run(2, 2, (11, 11), (700, 700)), run(3, 5, (11, 11), (700, 700))];
-        let stretches = stretches(&told, CEILING);
-        let nodes = stretches.iter().map(|stretch| stretch.runs.iter().map(|run| run.key.node).collect());
-        assert_eq!(nodes.collect::<Vec<Vec<u64>>>(), [vec![1, 3], vec![2]]);
-        let again = run(1, 6, (50, 60), (700, 750));
-        assert_eq!(uploaded(&[told[0], told[1], told[2], again]), 750);
-    }
-
-    #[test]
-    fn j8_a_client_that_begins_on_two_nodes_at_once_is_no_way_around_the_ceiling() {
-        let lie = run(2, 9, (10, 10), (1_000_000, 1_000_000));
-        let credited = credit(&[run(1, 5, (10, 70), (0, 500)), lie], CEILING);
-        assert_eq!(credited.uploaded, 500 + 10_000);
-    }
-
-    #[test]
-    fn j8_what_lies_between_two_runs_is_credited_up_to_the_ceiling() {
-        let runs = [run(1, 1, (0, 60), (0, 500)), run(1, 2, (90, 120), (1_000_500, 1_000_500))];
-        let credited = credit(&runs, CEILING);
-        // Thirty seconds, and ten of grace.
-        assert_eq!((credited.uploaded, credited.withheld_uploaded), (40_500, 960_000));
-    }
-
-    #[test]
-    fn j8_a_second_node_is_no_way_around_the_ceiling() {
-        let lie = run(2, 1, (30, 90), (1_000_000, 1_000_000));
-        let credited = credit(&[run(1, 1, (0, 60), (0, 500)), lie], CEILING);
-        assert_eq!(credited.uploaded, 500 + 10_000);
-        assert!(credited.withheld_uploaded > 0);
-    }
-
-    #[test]
-    fn counters_at_their_limit_do_not_overflow() {
-        let most = run(1, 1, (0, u32::MAX), (0, u64::MAX));
-        let again = run(1, 2, (u32::MAX, u32::MAX), (0, u64::MAX));
-        assert_eq!(uploaded(&[most, again]), 2 * u128::from(u64::MAX));
-    }
-}
+mod tests;

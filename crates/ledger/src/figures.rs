@@ -135,7 +135,7 @@ impl Account {
 }
 
 /// The part of a peer id that names the program: `-TR3000-` of most, the first six characters of others.
-pub(crate) fn client_of(peer_id: &PeerId) -> String {
+pub fn client_of(peer_id: &PeerId) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'.';
     let length = if peer_id.0[0] == b'-' && peer_id.0[7] == b'-' { 8 } else { 6 };
     peer_id.0[..length].iter().take_while(|byte| is_plain(byte)).map(|byte| char::from(*byte)).collect()

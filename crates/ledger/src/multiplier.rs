@@ -81,6 +81,12 @@ impl Percent {
         self.0
     }
 
+    /// So much of an amount.
+    fn of(self, bytes: u64) -> u64 {
+        let counted = u128::from(bytes) * u128::from(self.0) / 100;
+        u64::try_from(counted).unwrap_or(u64::MAX)
+    }
+
     /// What it adds to an amount, in hundredths.
     fn bonus_x100(self, bytes: u64) -> i128 {
         i128::from(bytes) * (i128::from(self.0) - 100)
@@ -139,12 +145,22 @@ impl NewMultiplier {
 
 /// What counts for one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct InForce {
+pub struct InForce {
     upload: Percent,
     download: Percent,
 }
 
 impl InForce {
+    /// How many bytes count as uploaded; a part of a byte does not.
+    pub fn uploaded(self, bytes: u64) -> u64 {
+        self.upload.of(bytes)
+    }
+
+    /// How many bytes count as downloaded, likewise.
+    pub fn downloaded(self, bytes: u64) -> u64 {
+        self.download.of(bytes)
+    }
+
     pub(crate) fn bonus_uploaded_x100(self, bytes: u64) -> i128 {
         self.upload.bonus_x100(bytes)
     }
@@ -171,7 +187,7 @@ impl Multipliers {
     }
 
     /// What counts for an entry of this user on this torrent at this moment.
-    pub(crate) fn in_force(&self, user: UserId, torrent: TorrentId, at: UnixTime) -> InForce {
+    pub fn in_force(&self, user: UserId, torrent: TorrentId, at: UnixTime) -> InForce {
         let scopes = [Scope::Site, Scope::Torrent(torrent), Scope::User(user)];
         let all = || {
             let known = scopes.iter().filter_map(|scope| self.by_scope.get(scope)).flatten();

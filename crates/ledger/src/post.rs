@@ -179,15 +179,23 @@ fn gain_of(entry: &Admitted, rules: &Rules<'_>, risks: &mut Vec<RiskRecord>) -> 
     }
 }
 
+/// So much of what an entry claims by itself is believed. Our own entries have totals, and their runs are held against
+/// the ceiling; others have only what they say.
+pub(crate) fn believed(said: &TrafficEntry, ceiling: RateCeiling) -> Counters {
+    let allowance = match said.totals {
+        Some(_) => u64::MAX,
+        None => ceiling.allowance(said.since_last.filter(|elapsed| elapsed.0 > 0).unwrap_or(said.interval)),
+    };
+    Counters {
+        uploaded: said.uploaded_delta.min(allowance),
+        downloaded: said.downloaded_delta.min(allowance),
+    }
+}
+
 /// What an entry without totals claims, up to the ceiling (J8).
 fn plausible(entry: &Admitted, ceiling: RateCeiling, risks: &mut Vec<RiskRecord>) -> Counters {
     let said = &entry.arrival.entry;
-    let elapsed = said.since_last.filter(|elapsed| elapsed.0 > 0).unwrap_or(said.interval);
-    let allowance = ceiling.allowance(elapsed);
-    let granted = Counters {
-        uploaded: said.uploaded_delta.min(allowance),
-        downloaded: said.downloaded_delta.min(allowance),
-    };
+    let granted = believed(said, ceiling);
     if granted.uploaded < said.uploaded_delta || granted.downloaded < said.downloaded_delta {
         risks.push(RiskRecord {
             uploaded_seen: said.uploaded_delta.into(),

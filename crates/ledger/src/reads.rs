@@ -7,8 +7,10 @@ use crate::error::LedgerError;
 use crate::figures::{Account, AccountKey, Figures};
 use crate::ledger::Ledger;
 use crate::rows::{AccountRow, ClientRow, FiguresRow, RunRow, account_key_cells, torrent_cell, user_cell};
-use crate::sql::table::{ACCOUNT, ACCOUNTS_OF, CLIENTS_OF, RUNS_OF, TORRENT, USER};
-use crate::sql::{Cell, read};
+use crate::sql::table::{
+    ACCOUNT, ACCOUNTS_OF, ACCOUNTS_ON, CLIENTS_OF, FIND_ACCOUNTS, RUNS_OF, TORRENT, USER,
+};
+use crate::sql::{Cell, Rows, read, read_many};
 use crate::standing::{HitAndRunPolicy, Standing, standing};
 
 /// Accounts in one page, at the most.
@@ -23,6 +25,15 @@ pub struct AccountPage {
     pub accounts: Vec<(AccountKey, Account)>,
     /// Where to go on; none if that was all.
     pub next: Option<TorrentId>,
+}
+
+/// A part of the accounts on a torrent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TorrentAccountPage {
+    /// The accounts, those heard of last first.
+    pub accounts: Vec<(AccountKey, Account)>,
+    /// Where to go on: behind this time and user; none if that was all.
+    pub next: Option<(UnixTime, UserId)>,
 }
 
 impl Ledger {
@@ -61,6 +72,36 @@ impl Ledger {
         accounts.truncate(limit as usize);
         let next = accounts.last().map(|(key, _)| key.torrent).filter(|_| is_more);
         Ok(AccountPage { accounts, next })
+    }
+
+    /// The accounts on a torrent, those heard of last first: up to `limit` of those behind `after`.
+    pub async fn accounts_on(
+        &self,
+        torrent: TorrentId,
+        after: Option<(UnixTime, UserId)>,
+        limit: u32,
+    ) -> Result<TorrentAccountPage, LedgerError> {
+        let limit = limit.clamp(1, PAGE_ROWS_MAX);
+        let (at, user) = match after {
+            Some((at, user)) => (Cell::Number(at.0.into()), user_cell(user)),
+            None => (Cell::Number(i64::MAX), Cell::Number(i64::MAX)),
+        };
+        let cells = [torrent_cell(torrent), at.clone(), at, user, Cell::Number(i64::from(limit) + 1)];
+        let rows: Vec<AccountRow> = read(&self.database, &ACCOUNTS_ON, &cells).await?;
+        let mut accounts = rows.iter().map(AccountRow::account).collect::<Result<Vec<_>, _>>()?;
+        let is_more = accounts.len() > limit as usize;
+        accounts.truncate(limit as usize);
+        let last = accounts.last().filter(|_| is_more);
+        let next = last.map(|(key, account)| (account.latest.at, key.user));
+        Ok(TorrentAccountPage { accounts, next })
+    }
+
+    /// These accounts, as far as they were ever heard of, in no order. No more than [`PAGE_ROWS_MAX`] are looked for.
+    pub async fn accounts(&self, keys: &[AccountKey]) -> Result<Vec<(AccountKey, Account)>, LedgerError> {
+        let some = &keys[..keys.len().min(PAGE_ROWS_MAX as usize)];
+        let cells = Rows::new(some.iter().map(account_key_cells));
+        let rows: Vec<AccountRow> = read_many(&self.database, &FIND_ACCOUNTS, &cells).await?;
+        rows.iter().map(AccountRow::account).collect()
     }
 
     /// Where a user owes seeding: every account whose standing is not clear, in the order of their torrents.

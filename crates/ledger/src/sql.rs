@@ -307,6 +307,26 @@ pub(crate) async fn read<T: AnyRow>(
     }
 }
 
+/// Reads the rows with these keys outside of any transaction.
+pub(crate) async fn read_many<T: AnyRow>(
+    database: &Database,
+    statement: &'static Statement,
+    keys: &Rows,
+) -> Result<Vec<T>, sqlx::Error> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    match database {
+        Database::Sqlite(file) => {
+            sqlite::read_many(&mut *file.pool.acquire().await?, &statement.sqlite, keys).await
+        }
+        Database::Postgres(pool) => {
+            postgres::read_many(&mut *pool.acquire().await?, &statement.postgres, keys).await
+        }
+        Database::MySql(pool) => mysql::read_many(&mut *pool.acquire().await?, &statement.mysql, keys).await,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,12 +6,16 @@
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use database::Database;
-use domain::UnixTime;
+use domain::{RateCeiling, UnixTime};
+use journal::TrafficEntry;
 
 use crate::error::LedgerError;
+use crate::figures::AccountKey;
 use crate::ledger::Ledger;
-use crate::multiplier::{Multiplier, Multipliers, NewMultiplier};
+use crate::multiplier::{InForce, Multiplier, Multipliers, NewMultiplier};
+use crate::post::believed;
 use crate::rows::{MultiplierRow, NumberRow, multiplier_cells};
+use crate::run::Counters;
 use crate::sql::{Cell, Page, Statement, read};
 
 /// The longest note.
@@ -96,7 +100,41 @@ async fn list(database: &Database) -> Result<Vec<Multiplier>, LedgerError> {
     Ok(readable.collect())
 }
 
+/// Multipliers as they were found, and the ceiling, to tell what an entry of the past was credited.
+#[derive(Clone, Debug)]
+pub struct PastTerms {
+    multipliers: Arc<Multipliers>,
+    was_any_removed: bool,
+    ceiling: RateCeiling,
+}
+
+impl PastTerms {
+    /// So much of what an entry claims is credited, before multipliers: of another producer's no more than the ceiling
+    /// allows.
+    pub fn believed(&self, entry: &TrafficEntry) -> Counters {
+        believed(entry, self.ceiling)
+    }
+
+    /// What counted for an entry; none if that cannot be told, since a multiplier that may have been in force was
+    /// removed. One that was added later for a time that was over is taken to have been there.
+    pub fn in_force(&self, key: AccountKey, at: UnixTime) -> Option<InForce> {
+        (!self.was_any_removed).then(|| self.multipliers.in_force(key.user, key.torrent, at))
+    }
+}
+
 impl Ledger {
+    /// The multipliers that entries of the past were credited by, as far as that is known.
+    pub async fn past_terms(&self) -> Result<PastTerms, LedgerError> {
+        let rows: Vec<NumberRow> = read(&self.database, &VERSION, &[]).await?;
+        let changes = rows.first().map_or(0, |row| row.number.unsigned_abs());
+        let all = list(&self.database).await?;
+        // The version counts every one that was added or removed. Had nobody removed any, there were as many. One that
+        // was added between the two questions makes them more, not fewer.
+        let was_any_removed = changes > all.len() as u64;
+        let multipliers = Arc::new(Multipliers::new(all));
+        Ok(PastTerms { multipliers, was_any_removed, ceiling: self.settings.ceiling })
+    }
+
     /// All multipliers, also those whose time is over or has not come.
     pub async fn multipliers(&self) -> Result<Vec<Multiplier>, LedgerError> {
         list(&self.database).await
@@ -128,7 +166,9 @@ impl Ledger {
         };
         let mut page = Page::begin(&self.database).await?;
         let removed = page.write(&REMOVE, &[Cell::Number(id)]).await?;
-        page.write(&RAISE_VERSION, &[]).await?;
+        if removed > 0 {
+            page.write(&RAISE_VERSION, &[]).await?;
+        }
         page.commit().await?;
         self.terms.clear();
         Ok(removed > 0)

@@ -10,13 +10,11 @@
 //!
 //! # Layout
 //!
-//! - [`frames`]: the client's half of RFC 6455
 //! - [`speech`]: upgrade, token, connect command, and the lines of the server
 //! - [`friends`]: friendships, straight into the database
 //! - `connection`: one connection, from the first packet to the last line
 
 mod connection;
-pub mod frames;
 pub mod friends;
 pub mod speech;
 
@@ -30,8 +28,8 @@ use mio::{Events, Interest, Poll, Token};
 
 use crate::error::LoadError;
 use connection::{Connection, Identity, Means, Stop};
-use frames::Opcode;
 use speech::Speech;
+use world::frames::Opcode;
 
 /// The first address that members come from; the one before it is left to others.
 const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);

@@ -10,6 +10,7 @@
 //!   offline shows no traffic either, or its absence would give away who hides.
 //! - A heartbeat that changes nothing allocates nothing and looks at one person's sessions only. A tick costs what is due.
 //! - What happened to an unknown connection is ignored and counted.
+//! - Who is here can be walked through in the order of their numbers, from anywhere.
 //! - Who left and is not watched is forgotten after `flap_forget`, a minute at the least; until then views and
 //!   [`Roster::remembered`] can be read.
 //!
@@ -65,6 +66,8 @@ struct Core {
     /// What is due for persons: ends of declarations, of grace, of waiting. Steady seconds and slots.
     agenda: BTreeSet<(u32, u32)>,
     tally: Tally,
+    /// Those who are not counted as offline, in the order of their numbers.
+    listed: BTreeSet<UserId>,
     strays: u64,
     /// Spreads first pings.
     dice: fastrand::Rng,
@@ -85,6 +88,7 @@ impl Roster {
             sessions: Slots::new(),
             agenda: BTreeSet::new(),
             tally: Tally::default(),
+            listed: BTreeSet::new(),
             strays: 0,
             dice: fastrand::Rng::with_seed(seed),
         };

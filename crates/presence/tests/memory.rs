@@ -33,13 +33,14 @@ fn full_stage() -> Stage {
 }
 
 #[test]
-fn sessions_cost_at_most_250_bytes_each() {
+fn sessions_cost_at_most_280_bytes_each() {
     let before = held();
     let mut stage = full_stage();
     stage.pass(25);
     stage.effects = Vec::new();
     let each = held().wrapping_sub(before) / u64::from(SESSIONS);
-    assert!(each <= 250, "{each} bytes for a person with one session");
+    // 20 of them for their places in the order in which people are listed.
+    assert!(each <= 280, "{each} bytes for a person with one session");
     assert!(each >= 150, "{each} bytes: something was not measured");
 }
 

@@ -453,6 +453,12 @@ impl Both {
             let own = View { version: 0, last_seen: None, ..self.world.roster.own_view(user(who)) };
             assert_eq!(own, person.own_view(who), "what one's own devices see");
         }
+        let roster = &self.world.roster;
+        let is_listed = |who: &u64| {
+            self.persons[*who as usize - 1].own() != Status::Offline && !roster.is_others(user(*who))
+        };
+        let listed: Vec<u64> = roster.listed_after(None).map(|user| user.get()).collect();
+        assert_eq!(listed, everyone().filter(is_listed).collect::<Vec<u64>>(), "who is here, in order");
         self.world.effects.clear();
     }
 }

@@ -335,12 +335,18 @@ fn the_tally_is_kept() {
     let counts = Status::ALL.map(|status| tally.of(status));
     assert_eq!(counts, [0, 0, 1, 1, 1, 1]);
     assert_eq!((tally.here(), tally.visible(), tally.connections, tally.without_connection), (4, 3, 4, 1));
+    let listed = |stage: &Stage, after: Option<u64>| -> Vec<u64> {
+        stage.roster.listed_after(after.map(user)).map(|user| user.get()).collect()
+    };
+    assert_eq!((listed(&stage, None), listed(&stage, Some(2))), (vec![1, 2, 3, 4], vec![3, 4]));
+    assert_eq!(stage.roster.standing(user(3)), (Status::Invisible, true));
     for who in 1..=4 {
         stage.close(who, who as u32);
     }
     stage.pass(300);
     let tally = stage.roster.online();
     assert_eq!((tally.here(), tally.connections, tally.without_connection), (1, 0, 1));
+    assert_eq!(listed(&stage, None), [4]);
 }
 
 #[test]

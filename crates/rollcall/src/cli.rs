@@ -1,6 +1,7 @@
 //! The command line: what can be written, and the help operators read.
 
 pub mod audit;
+pub mod demo;
 mod friend;
 mod health;
 mod journal;
@@ -29,6 +30,7 @@ pub use sandbox::{SandboxArgs, SandboxCommand};
 
 const EXAMPLES: &str = "\
 Examples:
+  rollcall demo                            look at it alive: a server with a world in it
   rollcall serve                           start on loopback, port 6969, with data in ./data
   rollcall user add --id 7                 let user 7 announce, with a new passkey
   rollcall torrent add file.torrent        let a torrent be announced
@@ -79,15 +81,22 @@ pub struct GlobalArgs {
     /// Read settings from this TOML file
     #[arg(long, global = true, value_name = "FILE", env = "ROLLCALL_CONFIG")]
     pub config: Option<PathBuf>,
-    /// Keep the database, the journal and the lists here
-    #[arg(long, global = true, value_name = "DIR", default_value = "./data", env = "ROLLCALL_DATA")]
-    pub data: PathBuf,
+    /// Keep the database, the journal and the lists here [default: ./data]
+    #[arg(long, global = true, value_name = "DIR", env = "ROLLCALL_DATA")]
+    pub data: Option<PathBuf>,
     /// Override one setting, such as tracker.announce_interval_s=900 (repeatable)
     #[arg(long, global = true, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
     /// Print JSON, one object, for scripts
     #[arg(long, global = true)]
     pub json: bool,
+}
+
+impl GlobalArgs {
+    /// The data folder.
+    pub fn data_folder(&self) -> PathBuf {
+        self.data.clone().unwrap_or_else(|| PathBuf::from("./data"))
+    }
 }
 
 /// The commands.
@@ -158,12 +167,21 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     /// Check everything the server stands on, and say how to mend what is wrong
     #[command(after_help = health::DOCTOR_HELP)]
     Doctor,
+    /// Print what the API can do, as OpenAPI 3.1: what /openapi.json of a server says
+    #[command(after_help = "\
+Examples:
+  rollcall openapi > openapi.json
+  rollcall openapi --json | jq '.paths | keys'")]
+    Openapi,
     /// Ask the running server whether it is alive
     #[command(after_help = health::PING_HELP)]
     Ping,
     /// Make test users, passkeys and sample torrents, and print commands to try them with
     #[command(after_help = sandbox::HELP)]
     Sandbox(SandboxArgs),
+    /// Start a server with a living world in it, to look at: torrents, peers, people
+    #[command(after_help = demo::HELP)]
+    Demo(demo::DemoArgs),
 }
 
 /// `rollcall user …`

@@ -4,12 +4,14 @@ pub mod accounts;
 pub mod audit;
 pub mod client;
 pub mod config;
+pub mod demo;
 pub mod doctor;
 pub mod friend;
 pub mod journal;
 pub mod key;
 pub mod letters;
 pub mod multiplier;
+mod openapi;
 pub mod passkey;
 pub mod ping;
 pub mod port;
@@ -50,8 +52,9 @@ pub struct Desk {
 
 impl Desk {
     fn set_up(global: GlobalArgs) -> anyhow::Result<Self> {
+        let data = global.data_folder();
         let sources = Sources::new(global.config, std::env::vars_os(), global.set);
-        Ok(Desk { config: sources.load()?, data: global.data, output: Output::new(global.json) })
+        Ok(Desk { config: sources.load()?, data, output: Output::new(global.json) })
     }
 
     /// Opens the database; makes it if it is not there.
@@ -76,8 +79,16 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         config::print(Output::new(cli.global.json))?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let Command::Openapi = cli.command {
+        openapi::run(Output::new(cli.global.json))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if let Command::Doctor = cli.command {
         return doctor::run(cli.global).await;
+    }
+    if let Command::Demo(args) = cli.command {
+        demo::run(cli.global, args).await?;
+        return Ok(ExitCode::SUCCESS);
     }
     let desk = Desk::set_up(cli.global)?;
     match cli.command {
@@ -100,7 +111,9 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Config(_) => config::check(&desk)?,
         Command::Ping => return ping::run(&desk),
         Command::Sandbox(args) => sandbox::run(&desk, args).await?,
-        Command::Doctor => unreachable!("it was run above, since it works without settings, too"),
+        Command::Openapi | Command::Doctor | Command::Demo(_) => {
+            unreachable!("these were run above, since they work without the operator's settings, too")
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -70,6 +70,7 @@ impl Config {
                 .collect(),
             connections_max: gateway.connections_max as usize,
             connections_per_address_max: gateway.connections_per_address_max,
+            operators_max: gateway.operators_max as usize,
             connect_timeout: seconds(gateway.connect_timeout_s),
             write_timeout: seconds(gateway.write_timeout_s),
             message_bytes_max: gateway.message_kib_max as usize * 1024,

@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use access::Gate;
+use access::keys::{KeyId, KeyRing, Scope};
 use anyhow::Context;
 use async_trait::async_trait;
 use domain::{Seconds, UserId};
 use gateway::Gateway;
 use gateway::gateway::{GatewayParts, SharedParts};
+use gateway::operators::{Standing, Standings};
 use gateway::traffic::{TrafficCount, TrafficCounts, TrafficUnknown};
 use journal::ProcessName;
 use people::People;
@@ -53,6 +55,7 @@ pub async fn open(
     node: &ProcessName,
     people: People,
     traffic: Traffic,
+    keys: Arc<KeyRing>,
 ) -> anyhow::Result<Arc<Gateway>> {
     let secret = gateway_secret::for_server(config, data)?;
     let gateway = Gateway::open(GatewayParts {
@@ -61,6 +64,7 @@ pub async fn open(
         traffic: Arc::new(traffic),
         policy: config.presence_policy(),
         settings: config.gateway_settings(secret),
+        operators: standings(keys),
         seed: random_seed()?,
         shared: shared_parts(config, node).await?,
     })
@@ -68,6 +72,16 @@ pub async fn open(
     .context("cannot open the gateway")?;
     debug!("the gateway is open");
     Ok(gateway)
+}
+
+/// In the names of which keys operators may look on: those that may read.
+fn standings(keys: Arc<KeyRing>) -> Standings {
+    Arc::new(move |key| {
+        let id: KeyId = key.parse().ok()?;
+        let who = keys.working(id).filter(|who| who.scopes.allow(Scope::Read))?;
+        let secret = keys.secret_of(id, "operators")?;
+        Some(Standing { is_admin: who.scopes.allow(Scope::Admin), secret })
+    })
 }
 
 fn random_seed() -> anyhow::Result<u64> {

@@ -1,10 +1,15 @@
 //! The configuration as the site wants it.
 
+use domain::Seconds;
 use site::{SiteLimits, SiteSettings};
 use tracker::settings::{ProxySettings, TlsFiles};
 
 use crate::config::{Config, WebOrigin};
 use crate::tracker_settings::{header_name, seconds};
+
+fn texts_of(origins: &[WebOrigin]) -> Vec<String> {
+    origins.iter().map(|origin| origin.as_str().to_owned()).collect()
+}
 
 impl Config {
     /// Everything the site goes by.
@@ -19,14 +24,10 @@ impl Config {
                 forwarded_headers: site.forwarded_headers.iter().map(header_name).collect(),
                 proxy_protocol: false,
             },
-            cors_origins: site.cors_origins.iter().map(WebOrigin::as_str).map(str::to_owned).collect(),
-            people_origins: self
-                .gateway
-                .allowed_origins
-                .iter()
-                .map(WebOrigin::as_str)
-                .map(str::to_owned)
-                .collect(),
+            cors_origins: texts_of(&site.cors_origins),
+            people_origins: texts_of(&self.gateway.allowed_origins),
+            embed_origins: texts_of(&site.embed_origins),
+            session_length: Seconds(site.session_minutes * 60),
             metrics_open: site.metrics_open,
             verify_audit_every: site.verify_audit_every.into(),
             limits: self.site_limits(),

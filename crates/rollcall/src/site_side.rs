@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use access::audit::{Audit, Record, Subject};
 use access::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing, NewKey};
-use access::{FollowCounters, Gate, Passkeys, Store};
+use access::{FollowCounters, Gate, Passkeys, Sessions, Store};
 use anyhow::Context;
 use domain::Passkey;
 use gateway::Gateway;
@@ -18,12 +18,14 @@ use site::metrics::{
     Allocator, CertificateFigures, GatewaysFigures, Metrics, MetricsSources, MirrorFigures, PeopleFigures,
     SiteKeyFigures, ViewSource,
 };
-use site::{Dependency, Health, Parts, RunningSite, Site, SiteCounters, UnboundSite, ViewGroup};
+use site::{
+    Dependency, Health, Parts, Pulse, PulseSources, RunningSite, Site, SiteCounters, UnboundSite, ViewGroup,
+};
 use tokio::sync::watch;
 use tracing::{error, warn};
 use tracker::Tracker;
 use tracker::http::tls::Certificate;
-use views::Activity;
+use views::{Activity, Indexes};
 
 use crate::backends::{self, system_clock};
 use crate::config::Config;
@@ -81,6 +83,9 @@ impl OpenSite {
         let ring = Arc::new(ring);
         let followed = Arc::clone(&ring);
         engine.add_until_stopped(|stopped| async move { followed.follow(end_of(stopped)).await });
+        let sessions = Arc::new(Sessions::on(lent.store));
+        let swept = Arc::clone(&sessions);
+        engine.add_until_stopped(|stopped| swept.keep_swept(system_clock(), end_of(stopped)));
         let kept = audit.clone();
         engine.add_until_stopped(|stopped| kept.keep_synced(end_of(stopped)));
         let ledger = ledger_of(&lent, engine).await?;
@@ -90,7 +95,7 @@ impl OpenSite {
         };
         let people = backends::open_people(lent.config, lent.store).await?;
         let gateway = match lent.with_gateway {
-            true => Some(open_gateway(&lent, engine, people.clone(), &activity).await?),
+            true => Some(open_gateway(&lent, engine, people.clone(), &activity, &ring).await?),
             false => None,
         };
         let whitelist = backends::open_whitelist(lent.config, lent.store)?;
@@ -105,6 +110,7 @@ impl OpenSite {
         let redis = whitelist.redis.map(|redis| ("whitelist", redis));
         let mut metrics = metrics_of(&lent, engine, redis);
         metrics.add(audit.clone());
+        metrics.add(Arc::clone(&sessions));
         let of_tracker = lent.certificate.iter().map(|shown| ("tracker", Arc::clone(shown)));
         let of_site = unbound.certificate().map(|shown| ("site", Arc::clone(shown)));
         metrics.add(CertificateFigures(of_tracker.chain(of_site).collect()));
@@ -117,6 +123,20 @@ impl OpenSite {
         }
         let watch = Arc::clone(metrics.watch());
         engine.add_until_stopped(|stopped| watch.run(stopped));
+        let pulse = Pulse::new(PulseSources {
+            clock: Arc::clone(&clock),
+            version: env!("CARGO_PKG_VERSION"),
+            node: lent.node.node().to_owned(),
+            gateway: gateway.clone(),
+            tracker: lent.tracker.clone(),
+            journal: Arc::clone(engine.journal()),
+            views: view_groups(lent.config),
+            journal_length_alarm: lent.config.journal.length_alarm.into(),
+            health: Arc::clone(&health),
+            audit: audit.clone(),
+        });
+        let beating = Arc::clone(&pulse);
+        engine.add_until_stopped(|stopped| beating.run(stopped));
         let parts = Parts {
             clock,
             store: lent.store.clone(),
@@ -124,6 +144,7 @@ impl OpenSite {
             gate: Arc::clone(lent.gate),
             passkeys,
             keys: ring,
+            sessions,
             audit: Arc::new(audit),
             journal: Arc::clone(engine.journal()),
             views: view_groups(lent.config),
@@ -132,8 +153,10 @@ impl OpenSite {
             hit_and_run: lent.config.hit_and_run_policy(),
             gateway,
             tracker: lent.tracker,
+            indexes: lent.config.layout()?.map(|(redis, names)| Indexes::new(redis, names)),
             health,
             metrics: Arc::new(metrics),
+            pulse,
             journal_length_alarm: lent.config.journal.length_alarm.into(),
         };
         let site = Site::new(parts, settings, counters);
@@ -246,9 +269,11 @@ async fn open_gateway(
     engine: &Engine,
     people: People,
     activity: &Activity,
+    keys: &Arc<KeyRing>,
 ) -> anyhow::Result<Arc<Gateway>> {
     let traffic = Traffic { gate: Arc::clone(lent.gate), activity: activity.clone() };
-    let gateway = gateway_side::open((lent.config, lent.data), lent.node, people, traffic).await?;
+    let keys = Arc::clone(keys);
+    let gateway = gateway_side::open((lent.config, lent.data), lent.node, people, traffic, keys).await?;
     if let Some(kept_here) = &engine.shown().activity {
         let (hub, gate) = (Arc::clone(&gateway.hub), Arc::clone(lent.gate));
         kept_here.tell(move |passkeys| {
@@ -264,6 +289,7 @@ fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PeopleFigures {
     PeopleFigures {
         count: Arc::new(move || hub.online_count()),
         connections_max: config.gateway.connections_max as usize,
+        operators_max: config.gateway.operators_max as usize,
     }
 }
 

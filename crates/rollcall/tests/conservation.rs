@@ -1,4 +1,4 @@
-//! Every byte counts once: thousands of simulated clients with known totals announce to the real server, and in the end
+//! Every byte counts once: a thousand simulated clients with known totals announce to the real server, and in the end
 //! every user's and every torrent's figures equal theirs to the byte (L2, L6, L7), the lists say who seeds and who
 //! leeches (A1–A3), and nothing lies among the failures.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -18,7 +18,7 @@ const PLAN: Plan = Plan {
     seed: 0,
     users: 120,
     torrents: 40,
-    clients: 2000,
+    clients: 1000,
     at_once: 24,
     crashes: true,
     pause: Duration::ZERO,

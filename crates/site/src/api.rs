@@ -20,12 +20,17 @@ mod clients;
 mod figures;
 mod friends;
 mod journal;
+mod keys;
 mod letters;
+mod me;
 mod multipliers;
+mod names;
+mod overview;
 mod ports;
 mod presence;
 mod risks;
 mod stats;
+mod swarms;
 mod torrents;
 mod users;
 mod whitelist;
@@ -36,6 +41,7 @@ pub(crate) fn readable() -> Routes {
         users::readable(),
         friends::readable(),
         torrents::readable(),
+        swarms::readable(),
         clients::readable(),
         ports::readable(),
         whitelist::readable(),
@@ -44,10 +50,16 @@ pub(crate) fn readable() -> Routes {
         letters::readable(),
         risks::readable(),
         stats::readable(),
+        overview::readable(),
         presence::readable(),
     ]
     .into_iter()
     .fold(Routes::new(), Routes::merge)
+}
+
+/// What a key for `admin` may ask besides.
+pub(crate) fn confidential() -> Routes {
+    audit::readable().merge(keys::readable())
 }
 
 /// What a key for `admin` may do.
@@ -63,7 +75,7 @@ pub(crate) fn changeable() -> Routes {
         journal::changeable(),
         letters::changeable(),
         presence::changeable(),
-        audit::routes(),
+        keys::changeable(),
     ]
     .into_iter()
     .fold(Routes::new(), Routes::merge)
@@ -76,13 +88,18 @@ pub(crate) fn uploads() -> Routes {
 
 /// What people's own devices may do, with a token of theirs.
 pub(crate) fn personal() -> Routes {
-    presence::heartbeat_routes()
+    presence::heartbeat_routes().merge(me::routes())
 }
 
-pub(crate) use presence::gateway_of;
+pub(crate) use journal::behind_s;
+pub(crate) use me::HitAndRuns;
+pub(crate) use presence::{CountShown, gateway_of};
 
 /// Where those routes are.
-pub(crate) const PERSONAL_PATHS: [&str; 1] = [presence::HEARTBEAT_PATH];
+pub(crate) const PERSONAL_PATHS: [&str; 2] = [me::PATH, presence::HEARTBEAT_PATH];
+
+/// Entries of the journal that one request looks at, at the most.
+pub(crate) const SCANNED_MAX: usize = 20_000;
 
 /// A page of a list.
 #[derive(Serialize, ToSchema)]
@@ -171,15 +188,19 @@ impl From<AccessError> for Problem {
             AccessError::UnknownUser(_) => Problem::not_found("unknown_user", error.to_string()),
             AccessError::UnknownTorrent(_) => Problem::not_found("unknown_torrent", error.to_string()),
             AccessError::UnknownClient(_) => Problem::not_found("unknown_client", error.to_string()),
+            AccessError::UnknownKey(_) => Problem::not_found("unknown_key", error.to_string()),
+            AccessError::KeyName | AccessError::KeyWithoutScope => Problem::bad_request(error.to_string()),
+            AccessError::TooManyKeys(_) => Problem::conflict("too_many_keys", error.to_string()),
             AccessError::PortsNotBanned(_) => Problem::not_found("not_banned", error.to_string()),
             AccessError::NoNextId
             | AccessError::UserIdTaken(_)
             | AccessError::TorrentIdTaken(_)
             | AccessError::PasskeyTaken { .. }
             | AccessError::InfoHashTaken { .. } => Problem::conflict("taken", error.to_string()),
-            AccessError::TooManyBytes(_) | AccessError::List(_) | AccessError::EmptyRefresh => {
-                Problem::bad_request(error.to_string())
-            }
+            AccessError::TooManyBytes(_)
+            | AccessError::List(_)
+            | AccessError::EmptyRefresh
+            | AccessError::BadSearch(_) => Problem::bad_request(error.to_string()),
             AccessError::NotOurs(_)
             | AccessError::UserIdAdopted { .. }
             | AccessError::PasskeyAdopted { .. } => Problem::conflict("adopted", error.to_string()),

@@ -27,10 +27,13 @@ use tracker::http::proxy;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::caller::{self, ClientAddress, Guard};
+use crate::describe::Description;
 use crate::problem::Problem;
 use crate::server::RemoteAddress;
+use crate::session::arrival::Arrival;
 use crate::site::{Site, UnderWay};
-use crate::{api, cors, describe, etag, pages, person, upgrade, verify};
+use crate::web::Framable;
+use crate::{api, cors, describe, etag, pages, person, session, upgrade, verify, web};
 
 /// Routes of which the site is the state.
 pub(crate) type Routes = OpenApiRouter<Arc<Site>>;
@@ -52,6 +55,7 @@ pub fn router(site: &Arc<Site>) -> Router {
         with_body(routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), in_time)), needs)
     };
     let read = timed(api::readable(), Scope::Read).layer(middleware::from_fn(etag::tag));
+    let confidential = timed(api::confidential(), Scope::Admin);
     let verify = timed(verify::routes(), Scope::Verify);
     let changes = api::changeable()
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), to_the_end))
@@ -64,24 +68,49 @@ pub fn router(site: &Arc<Site>) -> Router {
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), in_time))
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), take_body))
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), person::require));
-    let described = describe::document()
+    // Who signs in has no session yet, and who signs out is let out whatever their key may do.
+    let sessions = session::routes()
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), to_the_end))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), answered_in_time))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), take_body));
+    let feed = timed(session::feed_routes(), Scope::Read);
+    let routes = Routes::new()
         .merge(verify)
         .merge(read)
+        .merge(confidential)
         .merge(changes)
         .merge(uploads)
         .merge(personal)
+        .merge(sessions)
+        .merge(feed)
         .merge(pages::routes())
         .merge(upgrade::routes());
-    let (routes, document) = described.split_for_parts();
-    let pages = describe::routes(&document);
+    let (routes, _) = routes.split_for_parts();
+    let pages = describe::routes(&description());
     routes
         .merge(pages)
+        .merge(web::routes(&site.settings))
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::max(site.settings.limits.body_bytes_max))
         .layer(middleware::from_fn_with_state(Arc::clone(site), cors::allow))
         .layer(middleware::from_fn_with_state(Arc::clone(site), front))
         .with_state(Arc::clone(site))
+}
+
+/// What the site can do, as `/openapi.json` says it. Needs no site.
+pub fn description() -> Description {
+    let routes = describe::document()
+        .merge(verify::routes())
+        .merge(api::readable())
+        .merge(api::confidential())
+        .merge(api::changeable())
+        .merge(api::uploads())
+        .merge(api::personal())
+        .merge(session::routes())
+        .merge(session::feed_routes())
+        .merge(pages::routes());
+    Description::of(routes.into_openapi())
 }
 
 async fn no_such_path() -> Problem {
@@ -118,7 +147,9 @@ fn admit(site: &Site, mut request: Request) -> Result<Request, Problem> {
     let client = proxy::client_address(from.ip(), headers.iter().copied(), &site.settings.proxies)
         .map_err(|error| Problem::bad_request(error.to_string()))?;
     site.callers.check_address(client.ip, site.parts.clock.now_ms())?;
+    let arrival = Arrival::of(request.headers(), from.ip(), &site.settings);
     request.extensions_mut().insert(ClientAddress(client.ip));
+    request.extensions_mut().insert(arrival);
     Ok(request)
 }
 
@@ -131,7 +162,12 @@ fn add_headers(response: &mut Response) {
         (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
         (CACHE_CONTROL, "no-store"),
     ];
+    let framable = response.extensions().get::<Framable>().is_some();
     for (name, value) in HEADERS {
+        // The older header knows no list of sites; the policy of such a page has it.
+        if framable && name == X_FRAME_OPTIONS {
+            continue;
+        }
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
 }

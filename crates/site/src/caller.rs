@@ -1,24 +1,32 @@
-//! Who asks: the address behind proxies, the key, what it may do, and how much.
+//! Who asks: the address behind proxies, the key or the session, what it may do, and how much.
+//!
+//! Who sends a key is judged by it alone. Who sends none may be signed in: then a cookie says who they are, and because a
+//! browser sends that by itself, whatever changes something needs a word of the page besides it (`X-CSRF-Token`).
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use access::keys::{Authenticated, KeyId, Scope};
-use axum::extract::{Request, State};
+use access::{Session, SessionSecret};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use domain::UserId;
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::request::Parts;
+use http::{HeaderMap, Method};
 use tracker::limits::network_of;
 
 use crate::problem::Problem;
 use crate::rate::RateLimit;
+use crate::session::cookie;
 use crate::settings::SiteLimits;
 use crate::site::Site;
 
 /// Where keys are sent, besides `Authorization: Bearer`.
 const API_KEY: &str = "x-api-key";
+/// Where pages say their word.
+const CSRF: &str = "x-csrf-token";
 
 /// The address that asks, behind whatever proxies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +41,15 @@ pub struct Callers {
     pub by_address: RateLimit<IpAddr>,
     /// By person, of what they do for themselves.
     pub by_person: RateLimit<UserId>,
+    /// Wrong keys at the sign-in, by address.
+    pub wrong_keys: RateLimit<IpAddr>,
 }
 
 /// What one person may ask for themselves each second, with all their devices: a heartbeat comes every 30 s.
 const PERSON_PER_S: u32 = 2;
+
+/// Wrong keys that an address may try each minute to sign in.
+const WRONG_KEYS_PER_MINUTE: u32 = 5;
 
 impl Callers {
     /// Nobody has asked yet.
@@ -45,6 +58,7 @@ impl Callers {
             by_key: RateLimit::new(limits.requests_per_key_per_s),
             by_address: RateLimit::new(limits.requests_per_address_per_s),
             by_person: RateLimit::new(PERSON_PER_S),
+            wrong_keys: RateLimit::per_minute(WRONG_KEYS_PER_MINUTE),
         }
     }
 
@@ -60,7 +74,8 @@ impl Callers {
         counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "of this person"))
     }
 
-    fn check_key(&self, key: &KeyId, now_ms: u64) -> Result<(), Problem> {
+    /// Counts a request with a key.
+    pub fn check_key(&self, key: &KeyId, now_ms: u64) -> Result<(), Problem> {
         let counted = self.by_key.check(key, now_ms);
         counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "with this key"))
     }
@@ -75,6 +90,24 @@ pub struct Guard {
     pub needs: Scope,
 }
 
+/// Whoever asks, and how they showed who they are.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The key, and what it may do.
+    pub who: Authenticated,
+    /// The session, unless the key itself was sent.
+    pub signed_in: Option<SignedIn>,
+}
+
+/// Somebody who is signed in.
+#[derive(Clone, Debug)]
+pub struct SignedIn {
+    /// What their browser keeps.
+    pub secret: SessionSecret,
+    /// What is known of it.
+    pub session: Session,
+}
+
 /// Lets a request through if its key may do what the route needs. Whose it is, is told to the handler.
 pub async fn require(
     State(guard): State<Guard>,
@@ -82,40 +115,107 @@ pub async fn require(
     next: Next,
 ) -> Result<Response, Problem> {
     let site = &guard.site;
-    let caller = site.identify(request.headers()).ok_or_else(|| {
-        site.counters.unauthorized.increment();
-        Problem::unauthorized()
-    })?;
-    if !caller.scopes.allow(guard.needs) {
+    let caller = site.identify(request.headers()).await?.ok_or_else(|| site.unauthorized())?;
+    let who = caller.who;
+    if !who.scopes.allow(guard.needs) {
         site.counters.forbidden.increment();
         return Err(Problem::forbidden(guard.needs.as_str()));
     }
-    site.callers.check_key(&caller.key_id, site.parts.clock.now_ms())?;
-    request.extensions_mut().insert(caller);
+    if let Some(signed_in) = &caller.signed_in {
+        site.check_page(signed_in, request.method(), request.headers())?;
+    }
+    site.callers.check_key(&who.key_id, site.parts.clock.now_ms())?;
+    request.extensions_mut().insert(who);
     Ok(next.run(request).await)
 }
 
 impl Site {
-    /// Whose key was sent, if a good one was.
-    pub fn identify(&self, headers: &HeaderMap) -> Option<Authenticated> {
-        self.parts.keys.authenticate(presented(headers)?)
+    /// Who asks, if they showed it.
+    pub async fn identify(&self, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
+        match presented(headers) {
+            Presented::Key(key) => {
+                Ok(self.parts.keys.authenticate(key).map(|who| Caller { who, signed_in: None }))
+            }
+            Presented::Unclear => Ok(None),
+            Presented::Nothing => self.signed_in(headers).await,
+        }
+    }
+
+    /// Who is signed in and whose key still works.
+    async fn signed_in(&self, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
+        let Some(secret) = cookie::read(headers) else { return Ok(None) };
+        let found = self.parts.sessions.find(&secret, self.parts.clock.now_ms()).await?;
+        let Some(session) = found else { return Ok(None) };
+        let who = self.parts.keys.working(session.key_id);
+        Ok(who.map(|who| Caller { who, signed_in: Some(SignedIn { secret, session }) }))
+    }
+
+    /// Refuses what a page of somebody else may have made a browser send.
+    fn check_page(&self, signed_in: &SignedIn, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+        if method.is_safe() {
+            return Ok(());
+        }
+        let mut said = headers.get_all(CSRF).iter();
+        let is_ours = match (said.next(), said.next()) {
+            (Some(said), None) => said.to_str().is_ok_and(|said| signed_in.secret.allows(said)),
+            _ => false,
+        };
+        if !is_ours {
+            self.counters.csrf_refused.increment();
+            return Err(Problem::csrf());
+        }
+        Ok(())
+    }
+
+    fn unauthorized(&self) -> Problem {
+        self.counters.unauthorized.increment();
+        Problem::unauthorized()
     }
 }
 
+/// For routes that are about the session itself: no key opens them.
+impl FromRequestParts<Arc<Site>> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, site: &Arc<Site>) -> Result<Caller, Problem> {
+        let caller = site.identify(&parts.headers).await?.ok_or_else(|| site.unauthorized())?;
+        let signed_in = caller.signed_in.as_ref().ok_or_else(|| site.unauthorized())?;
+        site.check_page(signed_in, &parts.method, &parts.headers)?;
+        site.callers.check_key(&caller.who.key_id, site.parts.clock.now_ms())?;
+        Ok(caller)
+    }
+}
+
+/// What a request says about keys.
+#[derive(Debug, PartialEq, Eq)]
+enum Presented<'h> {
+    /// One key.
+    Key(&'h str),
+    /// Two that differ, or what is no text: none.
+    Unclear,
+    /// Nothing.
+    Nothing,
+}
+
 /// The key that was sent. Two different ones are none.
-fn presented(headers: &HeaderMap) -> Option<&str> {
+fn presented(headers: &HeaderMap) -> Presented<'_> {
     let bearers = headers.get_all(AUTHORIZATION).iter().filter_map(|value| {
         let Ok(value) = value.to_str() else { return Some(None) };
         let (scheme, key) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| Some(key.trim()))
     });
     let mut keys = headers.get_all(API_KEY).iter().map(|value| value.to_str().ok()).chain(bearers);
-    let first = keys.next()??;
-    keys.all(|key| key == Some(first)).then_some(first)
+    match keys.next() {
+        None => Presented::Nothing,
+        Some(Some(first)) if keys.all(|key| key == Some(first)) => Presented::Key(first),
+        Some(_) => Presented::Unclear,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use http::{HeaderName, HeaderValue};
+
     use super::*;
 
     fn presented_in(lines: &[(&'static str, &'static str)]) -> Option<String> {
@@ -123,7 +223,10 @@ mod tests {
         for (name, value) in lines {
             headers.append(*name, value.parse().unwrap());
         }
-        presented(&headers).map(str::to_owned)
+        match presented(&headers) {
+            Presented::Key(key) => Some(key.to_owned()),
+            Presented::Unclear | Presented::Nothing => None,
+        }
     }
 
     #[test]
@@ -139,5 +242,15 @@ mod tests {
         assert_eq!(presented_in(&[("authorization", "Bearer k1"), ("authorization", "Bearer k2")]), None);
         assert_eq!(presented_in(&[("authorization", "Basic k1")]), None);
         assert_eq!(presented_in(&[]), None);
+        let unreadable = HeaderMap::from_iter([(
+            HeaderName::from_static(API_KEY),
+            HeaderValue::from_bytes(b"\xff").unwrap(),
+        )]);
+        assert_eq!(
+            presented(&unreadable),
+            Presented::Unclear,
+            "a cookie does not stand in for a key that is none"
+        );
+        assert_eq!(presented(&HeaderMap::new()), Presented::Nothing);
     }
 }

@@ -22,12 +22,27 @@ pub struct SiteCounters {
     pub unauthorized: Counter,
     /// Requests with a key that may not do what was asked.
     pub forbidden: Counter,
+    /// Changes of somebody who is signed in that none of our pages sent.
+    pub csrf_refused: Counter,
+    /// Sign-ins.
+    pub sign_ins: Counter,
+    /// Sign-ins that were refused, by reason: a wrong key, too many of those, a key that is used too often or may
+    /// not read, another site's page.
+    pub sign_ins_refused: Refused,
+    /// Sign-outs.
+    pub sign_outs: Counter,
     /// Verify calls answered with valid.
     pub verified_valid: Counter,
     /// Verify calls answered with invalid.
     pub verified_invalid: Counter,
     /// Requests that took too long.
     pub timeouts: Counter,
+    /// Searches that found more torrents than are put in order.
+    pub searches_cut: Counter,
+    /// Requests that found no place to look through much, by what they wanted to look through.
+    pub scans_refused: Refused,
+    /// Counts of people's hit-and-runs that were no longer kept, to make room for others.
+    pub hit_and_runs_forgotten: Counter,
     /// Requests by route and status.
     pub requests: Requests,
 }

@@ -7,14 +7,19 @@ use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use serde_json::{Value as Json, json};
 use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::app::Routes;
+use crate::session::cookie;
 use crate::site::Site;
 
 mod page;
+
+/// How the description names the session of somebody who is signed in.
+const SESSION: &str = "session";
 
 /// What stands before the routes.
 #[derive(OpenApi)]
@@ -22,10 +27,11 @@ mod page;
     info(
         title = "Rollcall",
         description = "Who is here right now, and what did they move?\n\n\
-            Send a key as `X-API-Key`, or as `Authorization: Bearer`. `rollcall key create` makes one; its scopes are \
+            Send a key as `X-API-Key`, or as `Authorization: Bearer`; the dashboard exchanges one for a cookie (`POST \
+            /session`), and then sends `X-CSRF-Token` with every change. `rollcall key create` makes one; its scopes are \
             `verify` (ask whether a passkey may announce), `read` (see everything but addresses, passkeys, what people \
-            hide and the audit trail) and `admin` (everything). Heartbeats take a token of the person instead, as \
-            connections do.\n\n\
+            hide and the audit trail) and `admin` (everything). Heartbeats and `/api/v1/me` take a token of the person \
+            instead, as connections do.\n\n\
             Numbers of bytes are texts of decimal digits, because they outgrow what many programs hold exactly. Times \
             are seconds since 1970. Lists come in pages: send `next_cursor` as `cursor` to get the next one. Errors are \
             `application/problem+json`; `detail` says what to do.",
@@ -44,10 +50,12 @@ mod page;
         (name = "journal", description = "The log of every announce: how far its views are, and what they could not take"),
         (name = "risks", description = "Announces that claim more than can be believed"),
         (name = "audit", description = "Who changed what"),
+        (name = "keys", description = "Who may use the API"),
+        (name = "session", description = "Signing in to the dashboard"),
         (name = "health", description = "How the server is"),
     )
 )]
-struct Description;
+struct Beginning;
 
 /// How keys are sent.
 struct Schemes;
@@ -64,19 +72,76 @@ impl Modify for Schemes {
             .bearer_format("JWT")
             .description(Some("A token that the site made for its member: sub is the user's number."))
             .build();
+        let cookie = ApiKeyValue::with_description(
+            cookie::NAME,
+            "What POST /session sets; over HTTPS its name begins with `__Host-`. Changes need X-CSRF-Token besides it.",
+        );
+        components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
         components.add_security_scheme("person", SecurityScheme::Http(person));
     }
 }
 
 /// A description without routes yet.
 pub(crate) fn document() -> Routes {
-    Routes::with_openapi(Description::openapi())
+    Routes::with_openapi(Beginning::openapi())
+}
+
+/// What the site can do, whole.
+#[derive(Debug)]
+pub struct Description {
+    json: Json,
+    html: String,
+}
+
+impl Description {
+    /// Of routes that each say what key they take.
+    pub(crate) fn of(document: Document) -> Description {
+        let html = page::render(&document);
+        let mut json = serde_json::to_value(&document).unwrap_or_default();
+        for (path, methods) in json["paths"].as_object_mut().into_iter().flatten() {
+            for (method, operation) in methods.as_object_mut().into_iter().flatten() {
+                operation["operationId"] = operation_id(method, path).into();
+                allow_session(operation);
+            }
+        }
+        Description { json, html }
+    }
+
+    /// As OpenAPI has it.
+    pub fn to_json(&self) -> &Json {
+        &self.json
+    }
+}
+
+/// What programs call an operation: no two have the same method and path, whatever the functions are called.
+fn operation_id(method: &str, path: &str) -> String {
+    let path = path.strip_prefix("/api/v1").unwrap_or(path);
+    let mut id = method.to_owned();
+    for part in path.split(['/', '.', '-']).filter(|part| !part.is_empty()) {
+        id.push('_');
+        match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+            Some(name) => {
+                id.push_str("by_");
+                id.push_str(name);
+            }
+            None => id.push_str(part),
+        }
+    }
+    id
+}
+
+/// Whatever takes a key takes the session of one as well.
+fn allow_session(operation: &mut Json) {
+    let Some(ways) = operation.get_mut("security").and_then(Json::as_array_mut) else { return };
+    if let Some(scopes) = ways.iter().find_map(|way| way.get("api_key")).cloned() {
+        ways.push(json!({ SESSION: scopes }));
+    }
 }
 
 /// The two pages that show it. They are made once: what they say does not change while the server runs.
-pub(crate) fn routes(document: &Document) -> Router<Arc<Site>> {
-    let json = document.to_json().unwrap_or_default();
-    let html = page::render(document);
+pub(crate) fn routes(description: &Description) -> Router<Arc<Site>> {
+    let json = description.json.to_string();
+    let html = description.html.clone();
     let describe = move || async move {
         ([(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "public, max-age=300")], json).into_response()
     };
@@ -90,4 +155,28 @@ pub(crate) fn routes(document: &Document) -> Router<Arc<Site>> {
         response
     };
     Router::new().route("/openapi.json", get(describe)).route("/docs", get(explain))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_operation_has_a_name_of_its_own() {
+        let description = crate::app::description();
+        let paths = description.to_json()["paths"].as_object().unwrap();
+        let operations: Vec<&Json> =
+            paths.values().flat_map(|path| path.as_object().unwrap().values()).collect();
+        let ids: BTreeSet<&str> =
+            operations.iter().map(|operation| operation["operationId"].as_str().unwrap()).collect();
+        assert_eq!(ids.len(), operations.len());
+        assert!(operations.len() > 50);
+        assert_eq!(
+            operation_id("put", "/api/v1/users/{id}/multipliers/{from}"),
+            "put_users_by_id_multipliers_by_from"
+        );
+        assert_eq!(operation_id("post", "/session/feed-token"), "post_session_feed_token");
+    }
 }

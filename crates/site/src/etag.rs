@@ -44,13 +44,16 @@ pub async fn tag(request: Request, next: Next) -> Response {
 }
 
 fn tag_of(body: &[u8]) -> String {
-    let hash = Sha256::digest(body);
-    let digits: String = hash[..TAG_BYTES].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("\"{digits}\"")
+    format!("\"{}\"", digits_of(body))
+}
+
+/// What tells this body from any other.
+pub fn digits_of(body: &[u8]) -> String {
+    Sha256::digest(body)[..TAG_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether a header that lists tags has this one.
-fn names(header: &HeaderValue, tag: &str) -> bool {
+pub fn names(header: &HeaderValue, tag: &str) -> bool {
     let Ok(listed) = header.to_str() else { return false };
     listed.split(',').map(str::trim).any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }

@@ -11,7 +11,7 @@ mod json;
 mod page;
 
 pub use json::{PasskeyText, UserNumber, slots, whole};
-pub use page::{LIMIT_DEFAULT, PageAsked, Place, page_limit, plain_number};
+pub use page::{LIMIT_DEFAULT, PageAsked, Place, page_limit, plain_number, query_parameter};
 
 /// The parameters behind the question mark. Unknown ones are refused where the type says so.
 pub struct Asked<T>(pub T);

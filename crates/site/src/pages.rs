@@ -1,12 +1,11 @@
-//! Pages that are not of the API: health, metrics, and where to go from `/`.
+//! Pages that are not of the API: health and metrics.
 
 use std::sync::Arc;
 
 use access::keys::Scope;
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
+use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
@@ -20,11 +19,7 @@ use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
 pub(crate) fn routes() -> Routes {
-    Routes::new()
-        .routes(routes!(alive))
-        .routes(routes!(ready))
-        .routes(routes!(show_metrics))
-        .route("/", get(|| async { Redirect::temporary("/docs") }))
+    Routes::new().routes(routes!(alive)).routes(routes!(ready)).routes(routes!(show_metrics))
 }
 
 /// That the server lives.
@@ -76,7 +71,7 @@ struct Readiness {
 async fn ready(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
     let health = &site.parts.health;
     let is_ready = health.is_ready();
-    let dependencies = health.report(may_read(&site, &headers));
+    let dependencies = health.report(may_read(&site, &headers).await);
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(Readiness { ready: is_ready, dependencies })).into_response()
 }
@@ -94,19 +89,26 @@ async fn ready(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
 )]
 async fn show_metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Result<Response, Problem> {
     if !site.settings.metrics_open {
-        let caller = site.identify(&headers).ok_or_else(|| {
+        let caller = site.identify(&headers).await?.ok_or_else(|| {
             site.counters.unauthorized.increment();
             Problem::unauthorized()
         })?;
-        if !caller.scopes.allow(Scope::Read) {
+        if !caller.who.scopes.allow(Scope::Read) {
             site.counters.forbidden.increment();
             return Err(Problem::forbidden(Scope::Read.as_str()));
         }
     }
-    let page = site.parts.metrics.render_with(&[&*site.counters, &site.callers, &site.settings.limits]);
+    let page = site.parts.metrics.render_with(&[
+        &*site.counters,
+        &site.callers,
+        &site.rankings,
+        &site.settings.limits,
+    ]);
     Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], page).into_response())
 }
 
-fn may_read(site: &Site, headers: &HeaderMap) -> bool {
-    site.identify(headers).is_some_and(|caller| caller.scopes.allow(Scope::Read))
+/// Whose session cannot be looked up is a stranger here: this page is asked while the database fails.
+async fn may_read(site: &Site, headers: &HeaderMap) -> bool {
+    let caller = site.identify(headers).await.ok().flatten();
+    caller.is_some_and(|caller| caller.who.scopes.allow(Scope::Read))
 }

@@ -65,7 +65,8 @@ impl Problem {
         Problem::new(
             StatusCode::UNAUTHORIZED,
             "unauthorized",
-            "a valid key is needed: send it as X-API-Key, or as Authorization: Bearer; rollcall key create makes one",
+            "a valid key is needed: send it as X-API-Key, or as Authorization: Bearer; rollcall key create makes one; in a \
+             browser, sign in at /",
         )
     }
 
@@ -75,6 +76,13 @@ impl Problem {
             "this key lacks the scope \"{needed}\": use another, or make one with rollcall key create"
         );
         Problem::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    /// A browser sent what none of our pages did.
+    pub fn csrf() -> Problem {
+        let detail = "who is signed in must send the csrf of GET /session as X-CSRF-Token with every change: load the page \
+                      again, or send a key instead";
+        Problem::new(StatusCode::FORBIDDEN, "csrf", detail)
     }
 
     /// One request too many.

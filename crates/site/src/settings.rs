@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use domain::Seconds;
 use tracker::settings::{ProxySettings, TlsFiles};
 
 /// What is settled at the start.
@@ -18,6 +19,10 @@ pub struct SiteSettings {
     pub cors_origins: Vec<String>,
     /// Origins whose pages may send heartbeats of their readers, besides those.
     pub people_origins: Vec<String>,
+    /// Origins that may show a member's page within theirs.
+    pub embed_origins: Vec<String>,
+    /// How long an operator stays signed in.
+    pub session_length: Seconds,
     /// Whether everybody may read the metrics.
     pub metrics_open: bool,
     /// Of so many verify calls one is recorded; zero records none.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use access::audit::Audit;
+use access::audit::{Audit, Verdict};
 use access::keys::KeyRing;
-use access::{Gate, Passkeys, Store};
+use access::{Gate, Passkeys, Sessions, Store};
 use domain::clock::Clock;
 use gateway::Gateway;
 use journal::Journal;
@@ -13,12 +13,16 @@ use ledger::{HitAndRunPolicy, Ledger};
 use people::People;
 use tokio::sync::watch;
 use tracker::Tracker;
-use views::Activity;
+use views::{Activity, Indexes};
 
+use crate::api::HitAndRuns;
 use crate::caller::Callers;
 use crate::counters::SiteCounters;
 use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::pulse::Pulse;
+use crate::ranking::{Rankings, Source};
+use crate::scans::Scans;
 use crate::settings::SiteSettings;
 
 /// The parts of the process that the site reads and changes.
@@ -36,6 +40,8 @@ pub struct Parts {
     pub passkeys: Passkeys,
     /// Who may use the API.
     pub keys: Arc<KeyRing>,
+    /// Who is signed in to the dashboard.
+    pub sessions: Arc<Sessions>,
     /// Where changes are recorded.
     pub audit: Arc<Audit>,
     /// The log of every announce.
@@ -52,10 +58,14 @@ pub struct Parts {
     pub gateway: Option<Arc<Gateway>>,
     /// The swarms, if this process has them.
     pub tracker: Option<Arc<Tracker>>,
+    /// How many are on each torrent, for a process without swarms, if there is a Redis layout.
+    pub indexes: Option<Indexes>,
     /// How everything is.
     pub health: Arc<Health>,
     /// What the metrics page shows.
     pub metrics: Arc<Metrics>,
+    /// The whole at a glance.
+    pub pulse: Arc<Pulse>,
     /// With more entries than this the journal is too long.
     pub journal_length_alarm: u64,
 }
@@ -79,8 +89,16 @@ pub struct Site {
     pub counters: Arc<SiteCounters>,
     /// How much each caller may ask.
     pub callers: Callers,
+    /// Torrents by how many are on them.
+    pub rankings: Rankings,
+    /// Places for requests that look through much.
+    pub scans: Scans,
+    /// How many hit-and-runs each person has who asked lately.
+    pub(crate) hit_and_runs: HitAndRuns,
     /// Verify calls so far, of which some are recorded.
     pub(crate) verify_calls: AtomicU64,
+    /// The audit trail as it was verified last, and when; whoever asks while that goes on waits for the same answer.
+    pub(crate) verified: Arc<tokio::sync::Mutex<Option<(u64, Verdict)>>>,
     /// How many changes are under way, also those whose callers have gone.
     changes: watch::Sender<usize>,
 }
@@ -105,12 +123,17 @@ impl Site {
     /// A site that shows these parts.
     pub fn new(parts: Parts, settings: SiteSettings, counters: Arc<SiteCounters>) -> Arc<Site> {
         let callers = Callers::new(&settings.limits);
+        let source = Source::of(Arc::clone(&parts.gate), parts.tracker.clone(), parts.indexes.clone());
         Arc::new(Site {
             parts,
             settings,
             counters,
             callers,
+            rankings: Rankings::new(source),
+            scans: Scans::default(),
+            hit_and_runs: HitAndRuns::default(),
             verify_calls: AtomicU64::new(0),
+            verified: Arc::default(),
             changes: watch::Sender::new(0),
         })
     }

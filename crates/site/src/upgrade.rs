@@ -8,6 +8,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use gateway::counters::DoorRefusal;
+use gateway::door::Comer;
 use http::StatusCode;
 use http::header::{CONNECTION, SEC_WEBSOCKET_VERSION, UPGRADE};
 
@@ -15,6 +16,7 @@ use crate::app::Routes;
 use crate::caller::ClientAddress;
 use crate::problem::Problem;
 use crate::server;
+use crate::session::arrival::Arrival;
 use crate::site::Site;
 
 /// Not in the description: what is spoken here is not HTTP.
@@ -25,6 +27,7 @@ pub(crate) fn routes() -> Routes {
 async fn connect(
     State(site): State<Arc<Site>>,
     Extension(ClientAddress(from)): Extension<ClientAddress>,
+    Extension(arrival): Extension<Arrival>,
     mut request: Request,
 ) -> Result<Response, Problem> {
     let gateway = site.parts.gateway.as_ref().ok_or_else(|| {
@@ -33,7 +36,9 @@ async fn connect(
             "nobody can connect here: this server does not have the role gateway",
         )
     })?;
-    match gateway.door.answer(&mut request, from, server::unwrap) {
+    // The same pages as may sign in.
+    let comer = Comer { from, is_from_our_page: arrival.is_from_our_page(request.headers()) };
+    match gateway.door.answer(&mut request, comer, server::unwrap) {
         Ok(answer) => Ok(answer.map(|()| Body::empty())),
         // Who asks for nothing is told what to ask for.
         Err(refusal @ DoorRefusal::NotAWebSocket) => {

@@ -154,7 +154,7 @@ impl Peer {
             Credit { since_last, ..Credit::NOTHING }
         } else if went_back && self.is_slower_twin(announce) {
             Credit { since_last, ..Credit::NOTHING }
-        } else if went_back {
+        } else if went_back || self.begins_anew(announce) {
             self.run = new_run();
             self.take_totals(announce);
             Credit::NOTHING
@@ -311,6 +311,14 @@ impl Peer {
 
     pub(crate) fn is_vacant(&self) -> bool {
         self.place.is_vacant()
+    }
+
+    /// Whether a client that is known by its key begins under another peer id, from zero: it was started again, also where
+    /// it had moved nothing before, as far as is known here. One whose counters went on has only changed its peer id.
+    fn begins_anew(&self, announce: &Announce) -> bool {
+        announce.event == AnnounceEvent::Started
+            && self.peer_id != announce.peer_id
+            && (announce.uploaded, announce.downloaded) == (0, 0)
     }
 
     fn is_slower_twin(&self, announce: &Announce) -> bool {

@@ -155,6 +155,17 @@ impl Swarms {
         self.shard_of(hash).lock().sight(hash, info_hash)
     }
 
+    /// The counts of every torrent that has, or had, peers, in no order. Copies them a shard at a time: `each` is called
+    /// with no lock held. For lists that people look at, not for every announce.
+    pub fn each_swarm(&self, mut each: impl FnMut(&InfoHash, SwarmCounts)) {
+        let mut counted = Vec::new();
+        for shard in &self.shards {
+            counted.clear();
+            shard.lock().counts_to(&mut counted);
+            counted.iter().for_each(|(info_hash, counts)| each(info_hash, *counts));
+        }
+    }
+
     /// While nothing is heard from other nodes, nobody whom they heard last is taken for silent.
     pub fn hold_elsewhere(&self, holds: bool) {
         self.holds_elsewhere.store(holds, Ordering::Relaxed);

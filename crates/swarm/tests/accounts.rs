@@ -48,6 +48,37 @@ fn counters_that_go_backwards_start_a_new_session_and_credit_nothing() {
     assert_eq!(outcome_later.session, outcome.session);
 }
 
+/// Its goodbye came under a peer id that was not known here, so its former self is still there, with nothing moved.
+#[test]
+fn a_client_that_begins_under_another_peer_id_begins_a_session_also_from_zero() {
+    let swarms = swarms();
+    let first = Announce { key: ClientKey(5), event: AnnounceEvent::Started, ..announce_of(1, START) };
+    let session = take(&swarms, &first).session;
+    assert_eq!(take(&swarms, &first).session, session, "said twice");
+    let anew = Announce { peer_id: peer_id(77), now: START + Seconds(60), ..first };
+    let outcome = take(&swarms, &anew);
+    assert_eq!(deltas(outcome), (0, 0, 0));
+    assert_eq!((outcome.session.client, swarms.totals().peers), (session.client, 1));
+    assert_ne!(outcome.session.run, session.run);
+    assert_eq!(take(&swarms, &anew).session, outcome.session, "said twice");
+}
+
+#[test]
+fn a_client_that_begins_under_another_peer_id_with_counters_that_went_on_goes_on() {
+    let swarms = swarms();
+    let first = Announce { key: ClientKey(5), uploaded: 100, downloaded: 7, ..announce_of(1, START) };
+    let session = take(&swarms, &first).session;
+    let renamed = Announce {
+        peer_id: peer_id(77),
+        event: AnnounceEvent::Started,
+        uploaded: 130,
+        now: START + Seconds(60),
+        ..first
+    };
+    let outcome = take(&swarms, &renamed);
+    assert_eq!((deltas(outcome), outcome.session), ((30, 0, 60), session));
+}
+
 #[test]
 fn a_stop_is_credited_before_the_peer_leaves() {
     let swarms = swarms();

@@ -14,4 +14,4 @@ pub use activity::{
     ActiveTorrent, Activity, ActivityCounters, ActivitySettings, Counts, Cursor, Listing, Page, Swept,
 };
 pub use error::ViewsError;
-pub use mirror::{Mirror, MirrorCounters, MirrorParts, MirrorSettings};
+pub use mirror::{Indexes, Mirror, MirrorCounters, MirrorParts, MirrorSettings};

@@ -31,12 +31,14 @@
 //! - `torrents`: the first phase; `settle`: the second
 //! - [`reap`]: peers that fell silent; `presence`, `record`: what is remembered of each for that
 //! - [`reconcile`]: the sweep
+//! - [`indexes`]: how many are on each torrent, for whoever has no swarms
 //! - `backwards`: a journal whose ids went back
 //! - [`settings`], [`counters`]: what can be set, what is counted
 
 mod backwards;
 pub mod counters;
 pub mod fold;
+pub mod indexes;
 mod presence;
 pub mod reap;
 pub mod reconcile;
@@ -59,6 +61,7 @@ use reap::Reaping;
 use reconcile::Round;
 
 pub use counters::MirrorCounters;
+pub use indexes::{IndexedCounts, Indexes};
 pub use reap::Found;
 pub use settings::{Directory, MirrorSettings};
 

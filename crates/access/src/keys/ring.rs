@@ -59,6 +59,7 @@ struct RingKey {
     id: KeyId,
     hash: KeyHash,
     scopes: Scopes,
+    name: Arc<str>,
     /// Shared with the ring before, so that no use is forgotten.
     usage: Arc<Usage>,
 }
@@ -133,6 +134,30 @@ impl KeyRing {
         }
         let is_configured = self.configured.as_ref().is_some_and(|configured| configured.equals(&hash));
         is_configured.then(|| Authenticated { key_id: KeyId::CONFIGURED, scopes: Scope::Verify.into() })
+    }
+
+    /// What a key may do that was presented before, for a session; none if it no longer works.
+    pub fn working(&self, id: KeyId) -> Option<Authenticated> {
+        let working = self.working.load();
+        let place = working.binary_search_by_key(&id, |key| key.id).ok()?;
+        let key = &working[place];
+        key.usage.seen.store(self.clock.now().0, Ordering::Relaxed);
+        Some(Authenticated { key_id: key.id, scopes: key.scopes })
+    }
+
+    /// A secret that belongs to a key for as long as that works, one for each purpose: every process on the same database
+    /// has the same, and whoever only knows the key's id has not.
+    pub fn secret_of(&self, id: KeyId, purpose: &str) -> Option<[u8; 32]> {
+        let working = self.working.load();
+        let place = working.binary_search_by_key(&id, |key| key.id).ok()?;
+        Some(working[place].hash.derive(purpose))
+    }
+
+    /// What people call a key that works.
+    pub fn name_of(&self, id: KeyId) -> Option<Arc<str>> {
+        let working = self.working.load();
+        let place = working.binary_search_by_key(&id, |key| key.id).ok()?;
+        Some(Arc::clone(&working[place].name))
     }
 
     /// What it saw since the start of this process.
@@ -229,7 +254,10 @@ impl KeyRing {
 
 fn are_same(present: &[RingKey], rows: &[KeyRow]) -> bool {
     let is_same = |(key, row): (&RingKey, &KeyRow)| {
-        key.id == row.key.id && key.scopes == row.key.scopes && key.hash.equals(&row.hash)
+        key.id == row.key.id
+            && key.scopes == row.key.scopes
+            && *key.name == *row.key.name
+            && key.hash.equals(&row.hash)
     };
     present.len() == rows.len() && present.iter().zip(rows).all(is_same)
 }
@@ -240,6 +268,7 @@ fn ring_key(row: KeyRow, before: &[RingKey]) -> RingKey {
         id: row.key.id,
         hash: row.hash,
         scopes: row.key.scopes,
+        name: row.key.name.into(),
         usage: known.map(|key| Arc::clone(&key.usage)).unwrap_or_default(),
     }
 }

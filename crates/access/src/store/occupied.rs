@@ -10,7 +10,7 @@ use super::MIGRATIONS_TABLE;
 use crate::error::AccessError;
 
 /// Tables of ours. Those of the first migration, and those that a later one would take for its own.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "users",
     "torrents",
     "clients",
@@ -20,6 +20,7 @@ const OURS: [&str; 9] = [
     "passkey_changes",
     "api_keys",
     "banned_ports",
+    "api_sessions",
 ];
 
 /// Fails where the database of a server has tables of our names that are not ours.

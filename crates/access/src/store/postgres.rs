@@ -8,9 +8,13 @@ use std::ops::DerefMut;
 use async_trait::async_trait;
 use domain::{InfoHash, Passkey};
 use sqlx::postgres::{PgConnection, PgRow};
-use sqlx::{Connection, Postgres};
+use sqlx::{AssertSqlSafe, Connection, Postgres};
 
-use super::rows::{Columns, read_banned_ports, read_client, read_torrent, read_user, readable, sql_integer};
+use super::catalogue::{Asked, Dialect, Selection, Value};
+use super::rows::{
+    Columns, Selected, read_banned_ports, read_client, read_selected, read_torrent, read_user, readable,
+    sql_integer,
+};
 use super::tables::{Page, Read, Tables, Transaction};
 use super::users::Keyed;
 use super::{NewTorrent, Torrent, TorrentChange, User, UserChange};
@@ -189,6 +193,30 @@ where
 
     async fn count_torrents(&mut self) -> Result<i64, sqlx::Error> {
         sqlx::query_scalar("SELECT count(*) FROM torrents").fetch_one(&mut *self.0).await
+    }
+
+    async fn selected_torrents(&mut self, selection: &Selection) -> Result<Vec<Selected>, sqlx::Error> {
+        let Asked { sql, values } = selection.asked(Dialect::Postgres);
+        let mut query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
+        for value in values {
+            query = match value {
+                Value::Number(number) => query.bind(number),
+                Value::Text(text) => query.bind(text),
+            };
+        }
+        Ok(query.fetch_all(&mut *self.0).await?.iter().map(read_selected).collect())
+    }
+
+    async fn selected_numbers(&mut self, selection: &Selection) -> Result<Vec<i64>, sqlx::Error> {
+        let Asked { sql, values } = selection.asked(Dialect::Postgres);
+        let mut query = sqlx::query_scalar(AssertSqlSafe(sql)).persistent(false);
+        for value in values {
+            query = match value {
+                Value::Number(number) => query.bind(number),
+                Value::Text(text) => query.bind(text),
+            };
+        }
+        query.fetch_all(&mut *self.0).await
     }
 
     async fn insert_torrent(&mut self, torrent: &NewTorrent) -> Result<Read<Torrent>, sqlx::Error> {

@@ -102,6 +102,24 @@ pub(crate) fn read_torrent(row: &impl Columns) -> Result<Torrent, AccessError> {
     })
 }
 
+/// A row of a selection of torrents: the numbers that it may be put in order by, as they stand, and what it says.
+pub(crate) struct Selected {
+    pub(crate) id: Option<i64>,
+    pub(crate) total_bytes: Option<i64>,
+    pub(crate) created_at: Option<i64>,
+    pub(crate) torrent: Result<Torrent, AccessError>,
+}
+
+/// Reads what [`read_torrent`] reads.
+pub(crate) fn read_selected(row: &impl Columns) -> Selected {
+    Selected {
+        id: row.number("id").ok(),
+        total_bytes: row.number("total_bytes").ok(),
+        created_at: row.number("created_at").ok(),
+        torrent: read_torrent(row),
+    }
+}
+
 /// Reads `prefix name allowed`.
 pub(crate) fn read_client(row: &impl Columns) -> Result<ClientRule, AccessError> {
     let prefix = String::from_utf8_lossy(&text(row, "prefix", "a client")?).into_owned();

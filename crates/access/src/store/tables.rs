@@ -7,6 +7,8 @@
 use async_trait::async_trait;
 use domain::{InfoHash, Passkey};
 
+use super::catalogue::Selection;
+use super::rows::Selected;
 use super::users::Keyed;
 use super::{NewTorrent, Torrent, TorrentChange, User, UserChange};
 use crate::clients::ClientRule;
@@ -58,6 +60,10 @@ pub(crate) trait Tables: Send {
     /// The torrents behind `after`.
     async fn torrent_page(&mut self, after: i64, limit: u32) -> Result<Page<Torrent>, sqlx::Error>;
     async fn count_torrents(&mut self) -> Result<i64, sqlx::Error>;
+    /// The torrents of a selection, in its order.
+    async fn selected_torrents(&mut self, selection: &Selection) -> Result<Vec<Selected>, sqlx::Error>;
+    /// Their numbers; of a selection that only counts, how many there are.
+    async fn selected_numbers(&mut self, selection: &Selection) -> Result<Vec<i64>, sqlx::Error>;
     /// Whose size was found to fit.
     async fn insert_torrent(&mut self, torrent: &NewTorrent) -> Result<Read<Torrent>, sqlx::Error>;
     /// Whose sizes were found to fit.

@@ -24,6 +24,8 @@ struct Taken {
     last: u64,
     by_number: HashMap<u64, Arc<Outbox>>,
     by_address: HashMap<IpAddr, u32>,
+    /// Connections that turned out to be operators', which have no place of people.
+    operators: usize,
 }
 
 /// A place that is taken; dropping it makes room for another.
@@ -31,6 +33,7 @@ pub(crate) struct Place {
     places: Arc<Places>,
     number: u64,
     address: IpAddr,
+    is_operators: bool,
 }
 
 impl Places {
@@ -54,7 +57,7 @@ impl Places {
         if taken.is_shut {
             return Err(DoorRefusal::Stopping);
         }
-        if taken.by_number.len() >= settings.connections_max {
+        if taken.by_number.len() - taken.operators >= settings.connections_max {
             return Err(DoorRefusal::Full);
         }
         let max = settings.connections_per_address_max;
@@ -67,7 +70,7 @@ impl Places {
         let number = taken.last;
         taken.by_number.insert(number, Arc::clone(outbox));
         self.counters.door.open.rise();
-        Ok(Place { places: Arc::clone(self), number, address })
+        Ok(Place { places: Arc::clone(self), number, address, is_operators: false })
     }
 
     /// Gives no more places. Who has one is given back.
@@ -89,19 +92,45 @@ impl Places {
     }
 }
 
+impl Taken {
+    fn leave_address(&mut self, address: IpAddr) {
+        if let Some(count) = self.by_address.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_address.remove(&address);
+            }
+        }
+    }
+}
+
+impl Place {
+    /// Whoever has it is an operator: it is free for a person. They are still sent away at the end.
+    pub(crate) fn leave_to_people(&mut self) {
+        if std::mem::replace(&mut self.is_operators, true) {
+            return;
+        }
+        let mut taken = self.places.taken.lock();
+        taken.operators += 1;
+        taken.leave_address(self.address);
+        drop(taken);
+        self.places.counters.door.open.fall();
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
         let mut taken = self.places.taken.lock();
         taken.by_number.remove(&self.number);
-        if let Some(count) = taken.by_address.get_mut(&self.address) {
-            *count -= 1;
-            if *count == 0 {
-                taken.by_address.remove(&self.address);
-            }
+        if self.is_operators {
+            taken.operators -= 1;
+        } else {
+            taken.leave_address(self.address);
         }
         let is_empty = taken.by_number.is_empty();
         drop(taken);
-        self.places.counters.door.open.fall();
+        if !self.is_operators {
+            self.places.counters.door.open.fall();
+        }
         if is_empty {
             self.places.emptied.notify_waiters();
         }
@@ -134,11 +163,17 @@ mod tests {
         let first = take("2001:db8::1").unwrap();
         let _second = take("2001:db8::2").unwrap();
         assert_eq!(take("2001:db8::3").err(), Some(DoorRefusal::AddressFull));
-        let _third = take("10.0.0.1").unwrap();
+        let mut third = take("10.0.0.1").unwrap();
         assert_eq!(take("10.0.0.2").err(), Some(DoorRefusal::Full));
         drop(first);
         assert_eq!((places.count(), counters.door.open.get()), (2, 2));
         let _fourth = take("::ffff:10.0.0.1").unwrap();
+        third.leave_to_people();
+        assert_eq!((places.count(), counters.door.open.get()), (3, 2), "an operator has no place of people");
+        let _sixth = take("10.0.0.1").unwrap();
+        drop(third);
+        assert_eq!((places.count(), counters.door.open.get()), (3, 3));
+        assert_eq!(take("10.0.0.2").err(), Some(DoorRefusal::Full));
         assert_eq!(places.shut().len(), 3);
         assert_eq!(take("10.0.0.2").err(), Some(DoorRefusal::Stopping));
     }

@@ -63,6 +63,19 @@ impl Hub {
         Ok(users.iter().zip(views).map(|(user, view)| view.unwrap_or_else(|| View::unknown(*user))).collect())
     }
 
+    /// What a person's own devices see of them: also what they hide. Of somebody who is not in the memory of this
+    /// gateway, what everybody sees.
+    pub async fn own_status(&self, user: UserId) -> Result<View, HubError> {
+        {
+            let shard = self.shard(user);
+            if shard.is_current(user) {
+                return Ok(shard.roster.own_view(user));
+            }
+        }
+        let views = self.status(&[user]).await?;
+        Ok(views.into_iter().next().unwrap_or_else(|| View::unknown(user)))
+    }
+
     /// How many are here. Costs the same however many they are.
     pub fn online_count(&self) -> OnlineCount {
         let mut count = OnlineCount::default();

@@ -23,6 +23,7 @@ use super::{Hub, HubSettings, SHARDS};
 use crate::between::Relay;
 use crate::counters::GatewayCounters;
 use crate::keeper::Keeper;
+use crate::occurrences::Occurrences;
 use crate::rooms::Rooms;
 use crate::rooms::shared::Sharing as RoomSharing;
 use crate::sharing::{self, Sharing};
@@ -143,6 +144,7 @@ impl Hub {
             history_days: AtomicU64::new(settings.people.history_days.into()),
             platforms: Default::default(),
             sharing,
+            occurrences: Occurrences::default(),
         };
         let hub = Hub {
             shards,

@@ -28,6 +28,7 @@ use crate::between::Relay;
 use crate::counters::GatewayCounters;
 use crate::feed::{self, PublicText};
 use crate::keeper::Keeper;
+use crate::occurrences::{Happening, Occurrences};
 use crate::outbox::{FeedUser, Outbox};
 use crate::protocol::CloseCode;
 use crate::rooms::RoomName;
@@ -50,6 +51,8 @@ pub(crate) struct Outside {
     pub(crate) platforms: [AtomicU64; Platform::ALL.len()],
     /// Other gateways, if there are others.
     pub(crate) sharing: Option<Sharing>,
+    /// What happened lately.
+    pub(crate) occurrences: Occurrences,
 }
 
 /// What is to be done once the lock is released.
@@ -198,6 +201,8 @@ impl Shard {
                 }
                 Effect::Transition { user, from, to, cause, device } => {
                     outside.counters.hub.transitions.count(cause.name());
+                    let platform = device.as_ref().and_then(|id| self.roster.platform_of(user, id));
+                    outside.occurrences.add(Happening::new(now.0, user, (from, to), cause).on(platform));
                     if outside.history_days.load(Ordering::Relaxed) > 0 {
                         let kind = OccurrenceKind::Transition { from, to };
                         outside.record(now, user, kind, (cause, device));

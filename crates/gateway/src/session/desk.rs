@@ -9,6 +9,7 @@ use super::allowance::{Allowance, Verdict};
 use super::{Shared, hello};
 use crate::counters::CommandRefusal;
 use crate::hub::{CommandError, ConnRef, Identity, Refusal};
+use crate::operators;
 use crate::outbox::Outbox;
 use crate::protocol::{
     CloseCode, Command, CommandKind, ConnectReply, ErrorReply, Frame, Message, Request, lines, read_message,
@@ -19,9 +20,26 @@ use crate::token::Rejected;
 /// What is known of a connection.
 #[derive(Debug)]
 pub(super) struct Member {
-    pub(super) conn: ConnRef,
+    seat: Seat,
     pub(super) expires_at: Option<UnixTime>,
     client: Box<str>,
+}
+
+/// Who somebody is.
+#[derive(Debug)]
+enum Seat {
+    Person(ConnRef),
+    Operator(operators::Seat),
+}
+
+impl Member {
+    /// The person's connection; none if it is an operator's.
+    pub(super) fn person(&self) -> Option<ConnRef> {
+        match &self.seat {
+            Seat::Person(conn) => Some(*conn),
+            Seat::Operator(_) => None,
+        }
+    }
 }
 
 /// What a message is answered with and by, taken from the session for as long as that takes.
@@ -148,7 +166,8 @@ impl Desk {
                 _ => Done::Close(CloseCode::BadRequest),
             };
         };
-        let (hub, conn) = (Arc::clone(&self.shared.hub), member.conn);
+        let Some(conn) = member.person() else { return self.act_for_operator(id, &request) };
+        let hub = Arc::clone(&self.shared.hub);
         match request {
             Request::Connect(_) => Done::Close(CloseCode::BadRequest),
             Request::Refresh { token } => self.refresh(id, &token),
@@ -177,11 +196,22 @@ impl Desk {
         }
     }
 
+    /// An operator only looks on.
+    fn act_for_operator(&mut self, id: u32, request: &Request<'_>) -> Done {
+        match request {
+            Request::Connect(_) => Done::Close(CloseCode::BadRequest),
+            Request::Refresh { token } => self.refresh(id, token),
+            Request::Send => Done::Answered,
+            Request::Unknown => Done::Error(ErrorReply::METHOD_NOT_FOUND),
+            _ => Done::Error(ErrorReply::PERMISSION_DENIED),
+        }
+    }
+
     async fn connect(&mut self, id: u32, token: &str, data: Option<&RawValue>) -> Done {
         let identity = match self.shared.tokens.identify(token) {
             Ok(identity) => identity,
             Err(Rejected::Expired) => return Done::Error(ErrorReply::TOKEN_EXPIRED),
-            Err(Rejected::Invalid) => return Done::Close(CloseCode::InvalidToken),
+            Err(Rejected::Invalid) => return self.connect_operator(id, token),
         };
         let hello = match hello::read(data) {
             Ok(hello) => hello,
@@ -203,17 +233,56 @@ impl Desk {
         };
         self.outbox.open(welcome.conn, reply.to_frame(id));
         self.shared.counters.sessions.connected.increment();
-        let member = Member { conn: welcome.conn, expires_at, client: welcome.client.into() };
+        let member = Member { seat: Seat::Person(welcome.conn), expires_at, client: welcome.client.into() };
         self.member = Some(Box::new(member));
+        Done::Answered
+    }
+
+    /// Who is no person may be an operator.
+    fn connect_operator(&mut self, id: u32, token: &str) -> Done {
+        let operator = match self.shared.operators.identify(token) {
+            Ok(operator) => operator,
+            Err(Rejected::Expired) => return Done::Error(ErrorReply::TOKEN_EXPIRED),
+            Err(Rejected::Invalid) => return Done::Close(CloseCode::InvalidToken),
+        };
+        let (expires_at, is_admin) = (operator.expires_at, operator.is_admin);
+        let Ok(number) = getrandom::u64() else { return Done::Error(ErrorReply::INTERNAL) };
+        let Some(seat) = self.shared.operators.enter(operator, &self.outbox) else {
+            return Done::Close(CloseCode::ConnectionLimit);
+        };
+        let client = format!("operator-{number:016x}");
+        let reply = ConnectReply {
+            client: &client,
+            feed: operators::CHANNEL,
+            ttl_s: Some(self.shared.tokens.seconds_left(expires_at)),
+            ping_s: u32::try_from(self.shared.settings.ping.as_secs()).unwrap_or(u32::MAX),
+        };
+        self.outbox.open_for_operator(reply.to_frame(id));
+        if let Some(overview) = self.shared.operators.overview(is_admin) {
+            self.outbox.overview(overview);
+        }
+        let expires_at = Some(expires_at);
+        self.member =
+            Some(Box::new(Member { seat: Seat::Operator(seat), expires_at, client: client.into() }));
         Done::Answered
     }
 
     fn refresh(&mut self, id: u32, token: &str) -> Done {
         let Some(member) = &mut self.member else { return Done::Close(CloseCode::BadRequest) };
-        match self.shared.tokens.identify(token) {
+        let renewed = match &member.seat {
+            Seat::Person(conn) => {
+                let identity = self.shared.tokens.identify(token);
+                identity.map(|Identity { user, expires_at, .. }| (user == conn.user).then_some(expires_at))
+            }
+            Seat::Operator(seat) => self.shared.operators.identify(token).map(|operator| {
+                let is_theirs = *operator.key == *seat.key && operator.is_admin == seat.is_admin;
+                is_theirs.then_some(Some(operator.expires_at))
+            }),
+        };
+        match renewed {
             // A connection stays whose it is.
-            Ok(Identity { user, .. }) if user != member.conn.user => Done::Close(CloseCode::InvalidToken),
-            Ok(Identity { expires_at, .. }) => {
+            Ok(None) => Done::Close(CloseCode::InvalidToken),
+            Ok(Some(expires_at)) => {
                 member.expires_at = expires_at;
                 let ttl_s = expires_at.map(|moment| self.shared.tokens.seconds_left(moment));
                 self.outbox.reply(ConnectReply::refreshed(id, &member.client, ttl_s));
@@ -227,6 +296,10 @@ impl Desk {
 
     /// Whether somebody may enter a room, by its token where it takes one.
     fn may_enter(&self, conn: ConnRef, channel: &str, token: &str) -> Result<(), Done> {
+        // Operators are in it without asking, and nobody else ever is.
+        if channel == operators::CHANNEL {
+            return Err(Done::Error(ErrorReply::PERMISSION_DENIED));
+        }
         if self.shared.room_access == RoomAccess::Everyone {
             return Ok(());
         }

@@ -100,13 +100,16 @@ impl Session {
         if is_answer && !self.is_allowed() {
             return;
         }
-        if let Some(conn) = self.conn {
-            self.shared.hub.heard(conn);
+        match self.conn {
+            Some(conn) => self.shared.hub.heard(conn),
+            None => self.outbox.operator_heard(),
         }
         if !is_answer {
             self.unserved.push_str(text);
             self.unserved.push('\n');
-        } else if let Some(pinged_at) = self.pinged_at.take() {
+        } else if let Some(pinged_at) = self.pinged_at.take()
+            && self.conn.is_some()
+        {
             self.shared.counters.sessions.ping_answers.record(pinged_at.elapsed());
         }
     }

@@ -2,11 +2,12 @@
 
 use domain::UserId;
 use people::{Occurrence, OccurrenceKind};
-use presence::{Cause, DeviceId, Remembered};
+use presence::{Cause, DeviceId, Platform, Remembered};
 use register::{Outcome, Record};
 use std::sync::atomic::Ordering;
 
 use crate::hub::shard::{Outside, Shard};
+use crate::occurrences::Happening;
 
 impl Outside {
     /// Writes down a change that this gateway made.
@@ -25,6 +26,9 @@ impl Outside {
         let (from, to) = (outcome.from, outcome.to);
         if from != to {
             self.counters.hub.transitions.count(cause.name());
+            let platform = device.as_ref().and_then(|id| platform_of(&outcome.record, id));
+            let happening = Happening::new(outcome.at_ms, user, (from, to), cause);
+            self.occurrences.add(happening.on(platform));
             if self.history_days.load(Ordering::Relaxed) > 0 {
                 record(OccurrenceKind::Transition { from, to });
             }
@@ -48,6 +52,12 @@ impl Shard {
             outside.keeper.remember(Remembered { own_version, public_version, ..kept });
         }
     }
+}
+
+/// What kind of device it is, if it is still there.
+fn platform_of(record: &Record, device: &DeviceId) -> Option<Platform> {
+    let mut devices = record.parts.iter().flat_map(|part| &part.part.devices);
+    devices.find(|known| known.id == *device).map(|known| known.platform)
 }
 
 /// What should be known of a person after a crash of everything.

@@ -5,5 +5,6 @@ mod commands;
 mod ends;
 mod frames;
 mod limits;
+mod operators;
 mod scene;
 mod tokens;

@@ -1,14 +1,17 @@
 //! A gateway behind a small HTTP server, and clients of it.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use database::{Database, SqliteDatabase, SqliteOptions};
 use domain::clock::{Clock, SystemClock};
 use domain::{Seconds, UnixTime, UserId};
 use futures_util::{SinkExt, StreamExt};
+use gateway::door::Comer;
 use gateway::mint::{TokenClaims, mint};
+use gateway::operators::Standing;
 use gateway::session::Socket;
 use gateway::settings::Secret;
 use gateway::{Gateway, GatewayParts, GatewaySettings, NoTraffic};
@@ -35,6 +38,8 @@ pub struct Scene {
     /// The gateway's own, to keep it waiting.
     pub database: SqliteDatabase,
     pub gateway: Arc<Gateway>,
+    /// API keys that work, each with whether it is for admins.
+    pub keys: Arc<Mutex<BTreeMap<&'static str, bool>>>,
     pub address: SocketAddr,
 }
 
@@ -55,12 +60,18 @@ impl Scene {
         let mut settings = GatewaySettings::default();
         settings.tokens.hmac_secret = Some(Secret::new(SECRET));
         change(&mut settings);
+        let keys = Arc::new(Mutex::new(BTreeMap::from([("key-1", true), ("key-2", true)])));
+        let working = Arc::clone(&keys);
         let parts = GatewayParts {
             people,
             clock: Arc::new(SystemClock),
             traffic: Arc::new(NoTraffic),
             policy,
             settings,
+            operators: Arc::new(move |key| {
+                let is_admin = *working.lock().unwrap().get(key)?;
+                Some(Standing { is_admin, secret: [7; 32] })
+            }),
             seed: 7,
             shared: None,
         };
@@ -68,7 +79,7 @@ impl Scene {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(accept(listener, Arc::clone(&gateway)));
-        Scene { _folder: folder, database, gateway, address }
+        Scene { _folder: folder, database, gateway, keys, address }
     }
 
     /// A WebSocket that has not said anything yet.
@@ -117,8 +128,9 @@ impl Scene {
 async fn accept(listener: TcpListener, gateway: Arc<Gateway>) {
     while let Ok((stream, from)) = listener.accept().await {
         let gateway = Arc::clone(&gateway);
+        let comer = Comer { from: from.ip(), is_from_our_page: false };
         let service = service_fn(move |mut request: Request<Incoming>| {
-            let answer = gateway.door.answer(&mut request, from.ip(), unwrap);
+            let answer = gateway.door.answer(&mut request, comer, unwrap);
             async move {
                 Ok::<_, std::convert::Infallible>(
                     answer.map_or_else(refused, |answer| answer.map(|()| String::new())),

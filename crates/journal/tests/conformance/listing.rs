@@ -47,6 +47,24 @@ pub async fn j7_the_newest_entries_are_listed_newest_first<F: Fixture>() {
     assert_eq!(newest(EntryId::ZERO, 10).await, []);
 }
 
+pub async fn j7_the_oldest_entry_that_a_group_has_not_finished_is_found<F: Fixture>() {
+    let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 5, &["g"]).await;
+    let ids = ids(&all(&journal, Lane::Traffic).await);
+    let oldest = async || {
+        let status = journal.status(Lane::Traffic).await.unwrap();
+        journal.oldest_unfinished(&status.groups[0]).await.unwrap()
+    };
+    assert_eq!(oldest().await, Some(ids[0]));
+    read(&journal, Lane::Traffic, ("g", "c"), 3).await;
+    journal.acknowledge(Lane::Traffic, "g", &ids[..1]).await.unwrap();
+    assert_eq!(oldest().await, Some(ids[1]), "what is pending");
+    journal.acknowledge(Lane::Traffic, "g", &ids[1..3]).await.unwrap();
+    assert_eq!(oldest().await, Some(ids[3]), "the first that was not given, not the last that was");
+    read(&journal, Lane::Traffic, ("g", "c"), ALL).await;
+    journal.acknowledge(Lane::Traffic, "g", &ids[3..]).await.unwrap();
+    assert_eq!(oldest().await, None);
+}
+
 pub async fn j7_one_entry_is_found<F: Fixture>() {
     let (_fixture, journal) = filled::<F>(Lane::Dead, 5).await;
     for stored in all(&journal, Lane::Dead).await {

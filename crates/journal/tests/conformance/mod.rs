@@ -20,6 +20,7 @@ pub mod model;
 pub mod moving;
 pub mod random;
 pub mod reading;
+pub mod searching;
 pub mod taking_over;
 pub mod trimming;
 
@@ -107,11 +108,22 @@ macro_rules! conformance_suite {
                 an_empty_lane_has_nothing_to_show,
                 j7_entries_are_listed_page_by_page,
                 j7_the_newest_entries_are_listed_newest_first,
+                j7_the_oldest_entry_that_a_group_has_not_finished_is_found,
                 j7_one_entry_is_found,
                 j7_figures_are_right_at_each_step,
                 j7_figures_of_a_lane_whose_letters_were_deleted,
                 a_tail_says_whether_anything_is_missing,
                 a_tail_of_a_journal_that_lost_its_newest_is_not_whole,
+            ]
+        );
+        conformance_duties!(
+            $fixture,
+            searching,
+            [
+                a_search_finds_every_entry_of_a_user_once_newest_first,
+                a_search_looks_at_no_more_than_it_may,
+                a_search_goes_on_while_entries_come_and_go,
+                a_search_keeps_to_its_lane_and_to_what_was_asked,
             ]
         );
         conformance_duties!(

@@ -113,6 +113,13 @@ pub(crate) static ACCOUNT: Lazy =
 pub(crate) static ACCOUNTS_OF: Lazy = LazyLock::new(|| {
     ACCOUNTS.select("WHERE t.user_id = ? AND t.torrent_id > ? ORDER BY t.torrent_id LIMIT ?")
 });
+/// Newest first. Numbers of users decide ties.
+pub(crate) static ACCOUNTS_ON: Lazy = LazyLock::new(|| {
+    ACCOUNTS.select(
+        "WHERE t.torrent_id = ? AND (t.latest_ts < ? OR (t.latest_ts = ? AND t.user_id < ?)) \
+         ORDER BY t.latest_ts DESC, t.user_id DESC LIMIT ?",
+    )
+});
 pub(crate) static COMPLETIONS: Lazy = LazyLock::new(|| {
     Statement::portable(
         "SELECT id, completed_count FROM ledger_torrents WHERE id > ? AND completed_count > 0 ORDER BY id LIMIT ?",

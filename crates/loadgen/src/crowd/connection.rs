@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use fastrand::Rng;
 use mio::net::TcpStream;
 use socket2::{Domain, Protocol, Socket, Type};
+use world::frames::{self, BadFrame, Frame, Opcode};
 
-use super::frames::{self, Frame, Opcode};
 use super::speech::{Line, Speech, Upgraded, upgrade_request};
 use super::{Counts, Ending, Event};
 use crate::error::LoadError;
@@ -72,6 +72,12 @@ pub(super) enum Stop {
 impl From<LoadError> for Stop {
     fn from(error: LoadError) -> Stop {
         Stop::Failed(error)
+    }
+}
+
+impl From<BadFrame> for Stop {
+    fn from(frame: BadFrame) -> Stop {
+        Stop::Failed(LoadError::NotAReply(frame.to_string()))
     }
 }
 

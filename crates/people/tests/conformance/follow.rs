@@ -111,7 +111,9 @@ async fn the_log_is_trimmed_and_who_fell_behind_is_told_so(fixture: Fixture) {
     tokio::time::timeout(Duration::from_secs(20), short).await.expect("the log is trimmed");
     assert_eq!(next(&mut slow).await, [Everything]);
     people.add_friends(&[pair(1, 50)], NOW).await.unwrap();
-    assert_eq!(next(&mut slow).await, [Friends(user(1), user(50))]);
+    // It may be told so twice: while a transaction is open it begins again before what was trimmed meanwhile.
+    let heard = next(&mut slow).await;
+    assert!(heard == [Friends(user(1), user(50))] || heard == [Everything], "{heard:?}");
     assert_eq!(next(&mut quick).await, [Friends(user(1), user(50))]);
 }
 

@@ -1,9 +1,14 @@
 //! What can be read of a person.
 
+use std::ops::Bound;
+
 use domain::{UnixTime, UserId};
 
 use super::{Core, Roster};
+use crate::device::{DeviceId, Platform};
+use crate::moment::Steady;
 use crate::person::Person;
+use crate::slots::NONE;
 use crate::status::Status;
 use crate::view::{Remembered, SessionView, View};
 
@@ -49,6 +54,50 @@ impl Roster {
         let sessions = person.into_iter().flat_map(|person| person.sessions(&self.core.sessions));
         let live = sessions.filter(|(_, session)| session.is_live());
         live.map(|(_, session)| session.view(&self.core.timeline))
+    }
+}
+
+/// Everybody who is here, or pending, and not only known from elsewhere.
+impl Roster {
+    /// Their numbers in order, behind this one.
+    pub fn listed_after(&self, after: Option<UserId>) -> impl Iterator<Item = UserId> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.core.listed.range((from, Bound::Unbounded)).copied()
+    }
+
+    /// Whether somebody is among them.
+    pub fn is_listed(&self, user: UserId) -> bool {
+        self.core.listed.contains(&user)
+    }
+
+    /// Somebody's status as they see it themselves, and whether they hide.
+    pub fn standing(&self, user: UserId) -> (Status, bool) {
+        let Some(slot) = self.core.find(user) else { return (Status::Offline, false) };
+        let person = &self.core.persons[slot];
+        let own = person.status(person.sessions(&self.core.sessions));
+        (own, person.is_hidden(own))
+    }
+
+    /// Since when somebody has had a session here; none if they have none.
+    pub fn here_since(&self, user: UserId) -> Option<UnixTime> {
+        let person = &self.core.persons[self.core.find(user)?];
+        let is_here = person.first != NONE;
+        is_here.then(|| self.core.unix(Steady(u64::from(person.up_since_s) * 1000)))
+    }
+
+    /// Whether somebody has a device of this kind, here or elsewhere.
+    pub fn has_platform(&self, user: UserId, platform: Platform) -> bool {
+        let Some(slot) = self.core.find(user) else { return false };
+        let person = &self.core.persons[slot];
+        person.sessions(&self.core.sessions).any(|(_, session)| session.platform == platform)
+            || person.devices_afar().iter().any(|device| device.platform == platform)
+    }
+
+    /// What kind of device it is, if it has a session here.
+    pub fn platform_of(&self, user: UserId, device: &DeviceId) -> Option<Platform> {
+        let person = &self.core.persons[self.core.find(user)?];
+        let mut sessions = person.sessions(&self.core.sessions);
+        sessions.find(|(_, session)| session.device == *device).map(|(_, session)| session.platform)
     }
 }
 

@@ -114,6 +114,7 @@ impl Core {
         let (public, own) = (before.public_differs(&after), before.own_differs(&after));
         self.tally.persons[before.counted as usize] -= 1;
         self.tally.persons[after.counted as usize] += 1;
+        self.settle_list(slot, before, after);
         let person = &mut self.persons[slot];
         // Who is elsewhere has versions that were begun there.
         let start = if person.is_others() { Moment::default() } else { self.start };
@@ -126,6 +127,16 @@ impl Core {
         if public || own {
             let crosses = is_absent(before.public()) != is_absent(after.public());
             effects.push(Effect::Changed { user: person.user, public, own, urgent: crosses || !public });
+        }
+    }
+
+    /// The list has those who are counted as anything but offline.
+    fn settle_list(&mut self, slot: u32, before: Glimpse, after: Glimpse) {
+        let user = self.persons[slot].user;
+        match (before.counted == Status::Offline, after.counted == Status::Offline) {
+            (true, false) => drop(self.listed.insert(user)),
+            (false, true) => drop(self.listed.remove(&user)),
+            _ => {}
         }
     }
 

@@ -57,11 +57,12 @@ struct Patient {
 pub async fn run(global: GlobalArgs) -> anyhow::Result<ExitCode> {
     let output = Output::new(global.json);
     let mut report = Report::default();
+    let data = global.data_folder();
     match Sources::new(global.config, std::env::vars_os(), global.set).load() {
         Ok(config) => {
             report.add(of_settings(&config));
-            let is_running = node::is_taken(&global.data);
-            examine(Patient { config, data: global.data, is_running }, &mut report).await;
+            let is_running = node::is_taken(&data);
+            examine(Patient { config, data, is_running }, &mut report).await;
         }
         Err(error) => report.add(of_broken_settings(error.into())),
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::bail;
+use tokio::sync::{oneshot, watch};
 use tracing::{error, info, warn};
 use tracker::ending::Valve;
 use tracker::settings::LiveSettings;
@@ -30,16 +31,39 @@ use parts::{Front, Opened, Serving};
 /// On top of what draining may take, for a machine that does much else, too.
 const ENDING_SLACK: Duration = Duration::from_secs(10);
 
+/// Whoever runs a server as a part of something else: it says when to stop, and is told when the server serves.
+pub struct Host {
+    /// True once it is to stop.
+    pub stop: watch::Receiver<bool>,
+    /// Told when everything serves; dropped if it never does.
+    pub ready: oneshot::Sender<()>,
+}
+
 /// Starts the server and serves until it is told to end, or until another process has taken its place.
 ///
 /// Told to stop before it serves, it leaves everything as it is: whoever served before serves on.
 pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<()> {
+    let signals = Signals::listen()?;
+    serve(desk, (roles, take_over), signals, None).await
+}
+
+/// The same for a host: nothing is printed, and signals are the host's to hear.
+pub async fn run_for(host: Host, desk: Desk) -> anyhow::Result<()> {
+    let signals = Signals::of_host(host.stop);
+    serve(desk, (&Roles::default(), false), signals, Some(host.ready)).await
+}
+
+async fn serve(
+    desk: Desk,
+    (roles, take_over): (&Roles, bool),
+    mut signals: Signals,
+    host: Option<oneshot::Sender<()>>,
+) -> anyhow::Result<()> {
     let Desk { config, data, output } = desk;
     if roles.include(Role::Gateway) && !roles.include(Role::Site) {
         bail!("the role gateway needs the role site: people connect through its port");
     }
     let log_control = logging::init(&config.log)?;
-    let mut signals = Signals::listen()?;
     let opened = tokio::select! {
         biased;
         () = signals.stop() => None,
@@ -71,7 +95,11 @@ pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<(
     let addresses = running.as_ref().map(|running| running.addresses().clone()).unwrap_or_default();
     let store = &behind.store;
     let scene = Scene { config: &config, addresses, site: site.as_ref(), gate: &gate, store, data: &data };
-    if let Err(error) = scene.greet(output) {
+    let told = match host {
+        Some(ready) => ready.send(()).map_err(|()| anyhow::anyhow!("the host is gone")),
+        None => scene.greet(output),
+    };
+    if let Err(error) = told {
         warn!(reason = crate::one_line(&error), "the greeting could not be printed");
     }
     info!(users = gate.user_count(), torrents = gate.torrent_count(), "ready");

@@ -255,7 +255,7 @@ config_section! {
 }
 
 config_section! {
-    /// The HTTP API, the verify endpoint, metrics and health.
+    /// The dashboard, the HTTP API, the verify endpoint, metrics and health.
     Site as "site" {
         /// Addresses of the site: one text with commas, or a list. "" turns it off. HTTPS once the two files below are
         /// set; without them it stays on loopback, unless allow_plaintext is set.
@@ -267,7 +267,8 @@ config_section! {
         /// Plain HTTP on other addresses than loopback, where everybody on the way can read the keys. Meant for a proxy
         /// in front that speaks HTTPS.
         allow_plaintext: bool = false,
-        /// Proxies whose word on a client's address is taken, as address ranges: ["10.0.0.0/8"]. None by default.
+        /// Proxies whose word is taken on a client's address, on whether it came over HTTPS and under which name, as
+        /// address ranges: ["10.0.0.0/8"]. None by default.
         trusted_proxies: Vec<IpNet> = Vec::new(),
         /// Headers in which trusted proxies pass on the client's address. The first one present counts.
         forwarded_headers: Vec<HeaderName> = default_forwarded_headers(),
@@ -276,6 +277,10 @@ config_section! {
         tracker_api_key: Secret = Secret::default(),
         /// Pages of other sites whose scripts may use the API in a browser: ["https://pt.example.com"].
         cors_origins: Vec<WebOrigin> = Vec::new(),
+        /// Pages of other sites that may show a member's page (/me) within theirs. Nobody by default.
+        embed_origins: Vec<WebOrigin> = Vec::new(),
+        /// How long an operator stays signed in to the dashboard.
+        session_minutes: u32 [1..=43_200] = 480,
         /// Lets everybody read /metrics. Otherwise it takes a key with the scope "read".
         metrics_open: bool = false,
         /// Of so many verify calls one is recorded in the audit trail. 0 records none.
@@ -366,6 +371,8 @@ config_section! {
         connections_max: u32 [1..=10_000_000] = 100_000,
         /// From one address.
         connections_per_address_max: u32 [1..=10_000_000] = 200,
+        /// Operators who may look on at a time, as the dashboard does; they have none of people's places.
+        operators_max: u32 [1..=10_000] = 64,
         /// How long a new connection may take to say who it is.
         connect_timeout_s: u32 [1..=600] = 10,
         /// How long a client may take to read what is written to it before it is disconnected as slow.

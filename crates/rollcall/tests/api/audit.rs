@@ -94,6 +94,38 @@ fn w7_every_change_is_recorded_with_its_key_and_its_outcome() {
 }
 
 #[test]
+fn w7_the_trail_is_verified_over_the_api() {
+    let server = builder().start();
+    let admin = server.api(&["admin"]);
+    for id in 1..=5 {
+        admin.post("/api/v1/users", &json!({ "id": id })).ok();
+    }
+    let verdict = admin.get("/api/v1/audit/verify").ok();
+    assert_eq!(
+        (&verdict["holds"], &verdict["broken_at"], &verdict["reason"]),
+        (&json!(true), &Json::Null, &Json::Null)
+    );
+    let newest = items(&admin.get("/api/v1/audit?limit=1").ok())[0].clone();
+    assert_eq!((&verdict["last"], &verdict["last_hash"]), (&newest["seq"], &newest["hash"]));
+    assert_eq!(verdict["records"], newest["seq"]);
+    assert_eq!(problem(&server.api(&["read"]).get("/api/v1/audit/verify"), 403), "forbidden");
+    // Somebody touches a line.
+    let file = server.data_folder().join("logs/audit.log");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let touched = text.replacen("\"subjectId\":\"3\"", "\"subjectId\":\"4\"", 1);
+    assert_ne!(text, touched);
+    std::fs::write(&file, touched).unwrap();
+    let line = text.lines().position(|line| line.contains("\"subjectId\":\"3\"")).unwrap() as u64 + 1;
+    let broken = eventually("it to be found", PATIENCE, || {
+        let verdict = admin.get("/api/v1/audit/verify").ok();
+        (verdict["holds"] == false).then_some(verdict)
+    });
+    assert_eq!((&broken["broken_at"], &broken["records"]), (&json!(line), &json!(line - 1)));
+    let reason = broken["reason"].as_str().unwrap();
+    assert!(reason.starts_with(&format!("line {line} of audit.log: ")), "{reason}");
+}
+
+#[test]
 fn the_trail_is_asked_by_action_and_page() {
     let server = builder().start();
     let admin = server.api(&["admin"]);

@@ -9,6 +9,8 @@ use crate::{PATIENCE, add_torrent, announce, builder, items, metric, problem, qu
 const TRACKER_KEY: &str = "a key of the operator's own choice";
 /// What no key is good for.
 const PERSON: &str = "a person's own token";
+/// Nor for this.
+const SESSION: &str = "the session of somebody who is signed in";
 const METHODS: [&str; 6] = ["get", "post", "put", "patch", "delete", "head"];
 
 /// A route as the description has it.
@@ -42,19 +44,20 @@ fn routes(server: &Server) -> Vec<Route> {
     routes
 }
 
-/// What an operation says that it takes. Both ways to send a key must say the same.
+/// What an operation says that it takes. Both ways to send a key, and its session, must say the same.
 fn scope_of(operation: &Json) -> Option<String> {
     let ways = operation["security"].as_array()?;
     if ways.iter().any(|way| way.as_object().is_some_and(serde_json::Map::is_empty)) {
         return None;
     }
     if let [way] = ways.as_slice() {
-        assert!(way.get("person").is_some(), "{operation}");
-        return Some(PERSON.to_owned());
+        let is_person = way.get("person").is_some();
+        assert!(is_person || way.get("session").is_some(), "{operation}");
+        return Some(if is_person { PERSON.to_owned() } else { SESSION.to_owned() });
     }
-    let [header, bearer] = ways.as_slice() else { panic!("two ways: {operation}") };
+    let [header, bearer, session] = ways.as_slice() else { panic!("three ways: {operation}") };
     let scope = header["api_key"][0].as_str().unwrap();
-    assert_eq!(bearer["bearer"][0], scope);
+    assert_eq!((&bearer["bearer"][0], &session["session"][0]), (&Json::from(scope), &Json::from(scope)));
     Some(scope.to_owned())
 }
 
@@ -125,7 +128,7 @@ fn every_route_does_with_every_caller_what_the_description_says() {
         for (who, api, may) in &known {
             let status = ask(api, &route).status();
             match &route.needs {
-                Some(needs) if needs == PERSON => {
+                Some(needs) if needs == PERSON || needs == SESSION => {
                     assert_eq!(status, 401, "{name} with {who}");
                     unauthorized += 1.0;
                 }

@@ -31,7 +31,7 @@ fn the_site_speaks_https_and_takes_a_new_certificate_while_it_runs() {
     assert_eq!(get(&authority, &server, "/api/v1/users").status(), 401);
     assert_eq!(authority.shown_by(server.site_addr()).unwrap(), first);
     assert!(Authority::new().connect(server.site_addr()).is_err(), "who trusts another does not talk");
-    assert!(server.log().contains("https://127.0.0.1:"), "{}", server.log());
+    eventually("the greeting", PATIENCE, || server.log().contains("https://127.0.0.1:").then_some(()));
 
     // By a signal at once; by itself within seconds.
     let second = authority.install();

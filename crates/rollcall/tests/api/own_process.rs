@@ -33,6 +33,11 @@ fn the_site_runs_beside_a_tracker_and_its_changes_reach_it() {
         (shown["figures"]["uploaded"].clone(), shown["seeding"].clone())
     });
     assert_eq!(read.get("/api/v1/stats").ok()["tracker"], Json::Null);
+    let overview = eventually("the announces to be seen at a glance", PATIENCE, || {
+        let overview = read.get("/api/v1/overview").ok();
+        (overview["journal"]["appended"].as_u64() >= Some(2)).then_some(overview)
+    });
+    assert_eq!((&overview["tracker"], &overview["gateway"]), (&Json::Null, &Json::Null));
     let torrent = read.get(&format!("/api/v1/torrents/{}", info_hash(1))).ok();
     assert_eq!(torrent["torrent"]["swarm"], Json::Null);
     let peers = read.get(&format!("/api/v1/torrents/{}/peers", info_hash(1)));

@@ -2,13 +2,16 @@
 
 use crate::{builder, problem};
 
-const LISTS: [&str; 8] = [
+const LISTS: [&str; 11] = [
     "/api/v1/users",
     "/api/v1/users/1/torrents",
     "/api/v1/users/1/seeding",
     "/api/v1/users/1/leeching",
     "/api/v1/users/1/hit-and-runs",
+    "/api/v1/users/1/entries",
+    "/api/v1/users/1/risks",
     "/api/v1/torrents",
+    "/api/v1/swarms",
     "/api/v1/letters/failed",
     "/api/v1/risks",
 ];

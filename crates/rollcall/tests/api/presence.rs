@@ -222,11 +222,19 @@ fn pages_that_may_connect_may_send_heartbeats_and_nothing_else() {
 fn without_the_gateway_the_site_says_so() {
     let server = builder().roles("tracker,ledger,activity,site").start();
     let (admin, stranger) = (server.api(&["admin"]), server.stranger());
-    for target in ["/api/v1/presence/7", "/api/v1/presence/count", "/api/v1/users/7/devices"] {
+    for target in [
+        "/api/v1/presence/7",
+        "/api/v1/presence/count",
+        "/api/v1/presence/online",
+        "/api/v1/presence/events",
+        "/api/v1/users/7/devices",
+    ] {
         let reply = admin.get(target);
         assert_eq!(problem(&reply, 503), "not_here");
         assert!(detail(&reply).contains("--roles"));
     }
+    let overview = admin.get("/api/v1/overview").ok();
+    assert_eq!((&overview["people"], &overview["gateway"]), (&Json::Null, &Json::Null));
     let headers = [("authorization", "Bearer x"), ("content-type", "application/json")];
     let reply = stranger.send("POST", HEARTBEAT, &headers, Some(b"{}"));
     assert_eq!(problem(&reply, 503), "not_here");

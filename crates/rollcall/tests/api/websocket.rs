@@ -1,6 +1,6 @@
 //! Where HTTP ends and a connection of the gateway begins, over plain sockets and TLS.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -103,6 +103,20 @@ fn connections_work_over_tls() {
     for wanted in ["\"connect\":{\"client\":", "force disconnect"] {
         assert!(heard.contains(wanted), "{wanted} in {heard}");
     }
+}
+
+#[test]
+fn a_page_that_may_sign_in_may_connect_also_behind_a_proxy_that_asks_by_another_name() {
+    let page = "x-forwarded-host: dash.example.com\r\norigin: https://dash.example.com\r\n";
+    let trusting = builder().set("site.trusted_proxies", "[\"127.0.0.1/32\"]").start();
+    let mut connection = TcpStream::connect(trusting.site_addr()).unwrap();
+    connection.write_all(format!("{HANDSHAKE}{page}\r\n").as_bytes()).unwrap();
+    let answered = read_until(&mut connection, "\r\n\r\n");
+    assert!(answered.starts_with("HTTP/1.1 101 "), "{answered}");
+    let other = answer(&trusting, &page.replace("//dash", "//evil"));
+    assert!(other.starts_with("HTTP/1.1 403 "), "{other}");
+    let refused = answer(&builder().start(), page);
+    assert!(refused.starts_with("HTTP/1.1 403 "), "a stranger is not believed: {refused}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod config;
 mod databases;
 mod friend;
 mod key;
+mod openapi;
 mod passkey;
 mod port;
 mod token;

@@ -16,9 +16,15 @@ fn cluster() -> RedisCluster {
     RedisCluster::start_with(&RedisServer::builder().directive("repl-diskless-sync-delay 0"), 1)
 }
 
+/// A node that was killed refuses connections at once. One that lives may take long to answer where the machine has
+/// little time for it: given up, its work would be asked for again and again, and none of it ever be done.
+const ANSWER_LIMIT_MS: u32 = 30_000;
+
 fn site_on(cluster: &RedisCluster, builder: ServerBuilder) -> Site {
     let nodes: Vec<String> = cluster.urls().iter().map(|url| url.replace("redis://", "")).collect();
-    let builder = builder.set("redis.url", quoted(&format!("redis+cluster://{}", nodes.join(","))));
+    let builder = builder
+        .set("redis.url", quoted(&format!("redis+cluster://{}", nodes.join(","))))
+        .set("redis.response_timeout_ms", ANSWER_LIMIT_MS);
     Site::start(builder, None, DatabaseKind::Sqlite)
 }
 

@@ -8,6 +8,7 @@
 mod agent;
 mod browser;
 mod libraries;
+mod operators;
 mod published_sdks;
 mod scene;
 mod silence;

@@ -167,12 +167,20 @@ impl Site {
     }
 
     /// Waits until every view shows everything, and gives the state then. A backlog may take long, as long as it shrinks.
+    /// A Redis that has just been killed or taken over, on a machine that does much else, may not answer the command in
+    /// time: then it is asked again.
     #[track_caller]
     pub fn settle(&self) -> Json {
         let mut least = u64::MAX;
         let mut since_progress = Stopwatch::start();
         loop {
-            let status = self.status();
+            let asked = self.server.try_cli(&["journal", "status"]);
+            if !asked.status.success() && since_progress.elapsed() < PATIENCE {
+                continue;
+            }
+            let complaint = String::from_utf8_lossy(&asked.stderr);
+            assert!(asked.status.success(), "`journal status` fails: {complaint}\n{}", self.server.log());
+            let status: Json = serde_json::from_slice(&asked.stdout).expect("the command writes JSON");
             let groups = status["groups"].as_array().expect("a list of groups");
             let lag: u64 = groups.iter().filter_map(|group| group["lag"].as_u64()).sum();
             if groups.len() >= 2 && lag == 0 {

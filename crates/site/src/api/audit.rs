@@ -1,8 +1,10 @@
 //! The audit trail (W7): who changed what.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use access::audit::{AuditQuery, Entry};
+use access::audit::verify::verify_trail;
+use access::audit::{AuditError, AuditQuery, Entry, Expectations, Verdict};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -18,9 +20,12 @@ use crate::site::Site;
 /// The longest action that is looked for.
 const ACTION_CHARS_MAX: usize = 100;
 
+/// How long a verdict is good for: whoever asks again meanwhile costs nothing.
+const VERDICT_MS: u64 = 2000;
+
 /// For keys with `admin`: the trail tells what other keys did.
-pub(super) fn routes() -> Routes {
-    Routes::new().routes(routes!(list))
+pub(super) fn readable() -> Routes {
+    Routes::new().routes(routes!(list)).routes(routes!(verify))
 }
 
 /// Which records.
@@ -114,4 +119,81 @@ async fn list(
     let page = page.map_err(|error| Problem::internal("the audit trail", &error))?;
     let items = page.entries.into_iter().map(AuditRecord::of).collect();
     Ok(Json(Page { items, next_cursor: page.next.map(|seq| seq.to_string()) }))
+}
+
+/// Whether the chain of the trail holds.
+#[derive(Serialize, ToSchema)]
+struct AuditVerdict {
+    /// Whether it does.
+    holds: bool,
+    /// Records that fit, up to the first that does not.
+    records: u64,
+    /// Half-written lines that a crash or a full disk left behind, each told of by the record behind it.
+    torn: u64,
+    /// The number of the first record that should stand where something else does; null if the chain holds.
+    broken_at: Option<u64>,
+    /// What is wrong there; null if the chain holds.
+    reason: Option<String>,
+    /// The number of the last record that fits; null if there is none.
+    last: Option<u64>,
+    /// Its hash: what to write down elsewhere, so that a trail that was cut off shows.
+    last_hash: Option<String>,
+}
+
+impl AuditVerdict {
+    fn of(verdict: &Verdict) -> AuditVerdict {
+        let last = verdict.last.as_ref();
+        let fault = verdict.fault.as_ref();
+        AuditVerdict {
+            holds: fault.is_none(),
+            records: verdict.records,
+            torn: verdict.torn,
+            broken_at: fault.map(|_| last.map_or(1, |last| last.seq.saturating_add(1))),
+            reason: fault.map(|fault| match fault.line {
+                0 => fault.reason.clone(),
+                line => format!("line {line} of {}: {}", file_name_of(&fault.file), fault.reason),
+            }),
+            last: last.map(|last| last.seq),
+            last_hash: last.map(|last| last.hash.to_string()),
+        }
+    }
+}
+
+/// Where the server keeps its files is nobody's business.
+fn file_name_of(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Whether anybody touched the trail
+///
+/// Reads all of it, one time for everybody who asks at once.
+#[utoipa::path(
+    get, path = "/api/v1/audit/verify", tag = "audit",
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 200, description = "The verdict", body = AuditVerdict),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn verify(State(site): State<Arc<Site>>) -> Result<Json<AuditVerdict>, Problem> {
+    let mut verified = Arc::clone(&site.verified).lock_owned().await;
+    let now_ms = site.parts.clock.now_ms();
+    if let Some((at_ms, verdict)) = &*verified
+        && now_ms.abs_diff(*at_ms) < VERDICT_MS
+    {
+        return Ok(Json(AuditVerdict::of(verdict)));
+    }
+    let settings = site.parts.audit.settings().clone();
+    let clock = Arc::clone(&site.parts.clock);
+    // It goes on when its caller hangs up, and so does the turn: else each who tries again would begin one more.
+    let verifying = tokio::task::spawn_blocking(move || {
+        // Where old files are deleted by intention, nobody can say that they are missing.
+        let expectations = Expectations { from_the_first: settings.files_max == 0, hash: None };
+        let verdict = verify_trail(&settings.file, expectations)?;
+        let shown = AuditVerdict::of(&verdict);
+        *verified = Some((clock.now_ms(), verdict));
+        Ok(shown)
+    });
+    let shown = verifying.await.map_err(|error| Problem::internal("the audit trail", &error))?;
+    shown.map(Json).map_err(|error: AuditError| Problem::internal("the audit trail", &error))
 }

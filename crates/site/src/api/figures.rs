@@ -5,6 +5,8 @@ use ledger::{Account, AccountKey, Figures, Standing};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::names::Torrents;
+
 /// What was moved, and how long.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Figures)]
@@ -58,6 +60,8 @@ pub(crate) struct AccountShown {
     pub torrent: u64,
     /// Its infohash; null if it was removed.
     pub infohash: Option<String>,
+    /// What people call it; null if it was removed.
+    pub name: Option<String>,
     /// Bytes still wanted, by the latest announce; null if the client did not say.
     #[schema(pattern = "^[0-9]+$")]
     pub left: Option<String>,
@@ -74,10 +78,12 @@ pub(crate) struct AccountShown {
 }
 
 impl AccountShown {
-    pub(crate) fn of(key: &AccountKey, account: &Account, infohash: Option<String>) -> AccountShown {
+    pub(crate) fn of(key: &AccountKey, account: &Account, torrents: &Torrents) -> AccountShown {
+        let torrent = torrents.get(&key.torrent);
         AccountShown {
             torrent: key.torrent.get(),
-            infohash,
+            infohash: torrent.map(|torrent| torrent.info_hash.to_string()),
+            name: torrent.map(|torrent| torrent.name.clone()),
             left: account.left.map(|left| left.to_string()),
             seeding: account.is_seeding(),
             leeching: account.is_leeching(),

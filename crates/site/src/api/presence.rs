@@ -7,10 +7,12 @@
 //!
 //! - this file: what keys may ask and do
 //! - `shown`: people as they are written
+//! - `onlookers`: who is here, page by page, and what happened lately
 //! - `heartbeat`: what people's own devices may do, with a token of theirs
 
 mod heartbeat;
-mod shown;
+mod onlookers;
+pub(super) mod shown;
 
 use std::sync::Arc;
 
@@ -27,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use self::shown::{CountShown, ElsewhereShown, HappeningShown, NumberOrText, PersonShown, SessionShown};
+use self::shown::{ElsewhereShown, HappeningShown, NumberOrText, PersonShown, SessionShown};
 use super::users::user_id;
 use super::{Change, Page, recorded_with};
 use crate::app::Routes;
@@ -35,13 +37,18 @@ use crate::extract::{Asked, Named, PageAsked, Place, Said, plain_number};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
+pub(crate) use self::shown::CountShown;
 pub(crate) use heartbeat::{PATH as HEARTBEAT_PATH, routes as heartbeat_routes};
 
 /// People in one question.
 const QUERY_MAX: usize = 10_000;
 
 pub(super) fn readable() -> Routes {
-    Routes::new().routes(routes!(count)).routes(routes!(query)).routes(routes!(show))
+    Routes::new()
+        .routes(routes!(count))
+        .routes(routes!(query))
+        .routes(routes!(show))
+        .merge(onlookers::readable())
 }
 
 /// Also to be read with `admin` only: devices and history tell of those who hide.

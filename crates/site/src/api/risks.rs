@@ -22,7 +22,7 @@ pub(super) fn readable() -> Routes {
 
 /// An announce that claimed more than can be believed.
 #[derive(Serialize, ToSchema)]
-struct Risk {
+pub(super) struct Risk {
     /// Its place among its like.
     id: String,
     /// Who announced.
@@ -55,7 +55,7 @@ struct Risk {
 }
 
 impl Risk {
-    fn of(stored: &Stored, with_address: bool) -> Risk {
+    pub(super) fn of(stored: &Stored, with_address: bool) -> Risk {
         let text =
             |name: &str| String::from_utf8_lossy(stored.fields.get(name).unwrap_or_default()).into_owned();
         Risk {

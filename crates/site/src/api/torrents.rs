@@ -1,23 +1,32 @@
 //! Torrents, and the swarms on them.
+//!
+//! # Layout
+//!
+//! - this file: torrents themselves
+//! - `peers`: who is on a torrent right now
+//! - `accounts`: who has, or had, anything to do with it
+
+mod accounts;
+mod peers;
 
 use std::sync::Arc;
 
 use access::audit::Subject;
-use access::keys::{Authenticated, Scope};
+use access::keys::Authenticated;
 use access::{LeechSlots, NewTorrent, Torrent, TorrentChange};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::{InfoHash, TorrentId};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use swarm::{PeerSight, SwarmCounts};
+use swarm::SwarmCounts;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::figures::FiguresShown;
 use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, Place, Said, plain_number, slots, whole};
+use crate::extract::{Asked, Named, PageAsked, Said, plain_number, slots, whole};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -25,7 +34,7 @@ use crate::site::Site;
 const NAME_CHARS_MAX: usize = 500;
 
 pub(super) fn readable() -> Routes {
-    Routes::new().routes(routes!(list)).routes(routes!(show)).routes(routes!(peers))
+    Routes::new().routes(routes!(list)).routes(routes!(show)).merge(peers::routes()).merge(accounts::routes())
 }
 
 pub(super) fn changeable() -> Routes {
@@ -105,44 +114,6 @@ struct TorrentWithFigures {
     figures: Option<FiguresShown>,
 }
 
-/// A peer of a swarm.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Peer)]
-struct PeerShown {
-    /// Whose it is.
-    user: u64,
-    /// The client's id, in hexadecimal digits.
-    peer_id: String,
-    /// Whether it has everything.
-    seeding: bool,
-    /// Its running total.
-    #[schema(pattern = "^[0-9]+$")]
-    uploaded: String,
-    /// Its running total.
-    #[schema(pattern = "^[0-9]+$")]
-    downloaded: String,
-    /// When it last announced.
-    last_announce: u32,
-    /// Where it can be reached; only for keys with `admin`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    addresses: Option<Vec<String>>,
-}
-
-impl PeerShown {
-    fn of(peer: &PeerSight, with_addresses: bool) -> PeerShown {
-        let addresses = || [peer.v4, peer.v6].iter().flatten().map(ToString::to_string).collect();
-        PeerShown {
-            user: peer.user.get(),
-            peer_id: peer.peer_id.to_string(),
-            seeding: peer.is_seeding,
-            uploaded: peer.uploaded.to_string(),
-            downloaded: peer.downloaded.to_string(),
-            last_announce: peer.last_announce.0,
-            addresses: with_addresses.then(addresses),
-        }
-    }
-}
-
 /// A torrent to be added.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -207,7 +178,8 @@ impl TorrentChangeSaid {
     }
 }
 
-fn torrent_id(number: u64) -> Result<TorrentId, Problem> {
+/// A torrent id that can be one.
+pub(super) fn torrent_id(number: u64) -> Result<TorrentId, Problem> {
     TorrentId::new(number)
         .ok_or_else(|| Problem::bad_request("a torrent id is a number from 1 to 9223372036854775807"))
 }
@@ -281,70 +253,6 @@ async fn show(
         torrent: TorrentShown::of(&torrent, &site),
         figures: figures.as_ref().map(FiguresShown::of),
     }))
-}
-
-/// Who is on a torrent right now
-#[utoipa::path(
-    get, path = "/api/v1/torrents/{id}/peers", tag = "torrents",
-    params(
-        ("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$"),
-        PageAsked<PeerPlace>,
-    ),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
-    responses(
-        (status = 200, description = "A page of peers, by user; with addresses for keys with `admin`", body = Page<PeerShown>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
-    )
-)]
-async fn peers(
-    State(site): State<Arc<Site>>,
-    Extension(caller): Extension<Authenticated>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<PageAsked<PeerPlace>>,
-) -> Result<Json<Page<PeerShown>>, Problem> {
-    let limit = asked.limit()? as usize;
-    let after = asked.cursor()?;
-    let torrent = find(&site, &id).await?;
-    let Some(tracker) = &site.parts.tracker else {
-        let detail = "this process has no swarms: ask one whose roles include \"tracker\"";
-        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_tracker", detail));
-    };
-    let mut peers = tracker.swarms().peers_of(&torrent.info_hash);
-    peers.sort_by_key(PeerPlace::of);
-    peers.retain(|peer| after.is_none_or(|after| PeerPlace::of(peer) > after));
-    let with_addresses = caller.scopes.allow(Scope::Admin);
-    let show = |peer: &PeerSight| PeerShown::of(peer, with_addresses);
-    Ok(Json(Page::of(peers, limit, |peer| PeerPlace::of(peer).to_string(), show)))
-}
-
-/// A peer's place in the list of its swarm.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct PeerPlace {
-    user: u64,
-    peer_id: [u8; 20],
-}
-
-impl PeerPlace {
-    fn of(peer: &PeerSight) -> PeerPlace {
-        PeerPlace { user: peer.user.get(), peer_id: peer.peer_id.0 }
-    }
-}
-
-impl Place for PeerPlace {
-    const PATTERN: &'static str = "^[1-9][0-9]{0,18}-[0-9a-f]{40}$";
-
-    fn read(text: &str) -> Option<PeerPlace> {
-        let (user, peer_id) = text.split_once('-')?;
-        // An infohash is twenty bytes in hexadecimal digits, as is a peer id.
-        let InfoHash(peer_id) = peer_id.parse().ok()?;
-        Some(PeerPlace { user: plain_number(user)?, peer_id })
-    }
-}
-
-impl std::fmt::Display for PeerPlace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}-{}", self.user, InfoHash(self.peer_id))
-    }
 }
 
 /// Lets a torrent be announced

@@ -1,4 +1,13 @@
 //! Users: who may announce, what they moved, what they seed and leech (A5).
+//!
+//! # Layout
+//!
+//! - this file: users themselves
+//! - `lists`: their accounts, what they seed and leech, where they owe seeding
+//! - `entries`: why a figure is what it is: the entries of the journal that made it
+
+mod entries;
+mod lists;
 
 use std::sync::Arc;
 
@@ -7,17 +16,20 @@ use access::keys::{Authenticated, Scope};
 use access::{LeechSlots, NewUser, User, UserChange};
 use axum::extract::State;
 use axum::{Extension, Json};
-use domain::{Passkey, TorrentId, UserId};
+use domain::{Passkey, UserId};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::openapi::{ObjectBuilder, Type};
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
-use views::{Cursor, Page as ListPage};
 
-use super::figures::{AccountShown, FiguresShown, HitAndRun};
+use super::figures::FiguresShown;
 use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, PasskeyText, Said, slots, whole};
+use crate::extract::{
+    Asked, Named, PageAsked, PasskeyText, Said, plain_number, query_parameter, slots, whole,
+};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -26,10 +38,8 @@ pub(super) fn readable() -> Routes {
         .routes(routes!(list))
         .routes(routes!(look_up))
         .routes(routes!(show))
-        .routes(routes!(torrents))
-        .routes(routes!(seeding))
-        .routes(routes!(leeching))
-        .routes(routes!(hit_and_runs))
+        .merge(lists::routes())
+        .merge(entries::routes())
 }
 
 pub(super) fn changeable() -> Routes {
@@ -99,27 +109,6 @@ struct PasskeyHolder {
     user: Option<u64>,
 }
 
-/// A torrent that a user seeds or leeches right now.
-#[derive(Serialize, ToSchema)]
-struct ActiveTorrent {
-    /// The torrent.
-    #[schema(example = "0123456789abcdef0123456789abcdef01234567")]
-    infohash: String,
-    /// The last announce.
-    last_announce: u32,
-}
-
-/// A page of what a user seeds or leeches, newest announce first.
-#[derive(Serialize, ToSchema)]
-struct ActivePage {
-    /// How many there are in all.
-    count: u64,
-    /// What is on this page.
-    items: Vec<ActiveTorrent>,
-    /// Where the next page begins; null if this is the last.
-    next_cursor: Option<String>,
-}
-
 /// A user to be added.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -166,7 +155,7 @@ fn passkey_of(text: &str) -> Result<Passkey, Problem> {
     text.parse().map_err(|error| Problem::bad_request(format!("passkey: {error}")))
 }
 
-async fn find(site: &Site, id: u64) -> Result<User, Problem> {
+pub(super) async fn find(site: &Site, id: u64) -> Result<User, Problem> {
     let id = user_id(id)?;
     let found = site.parts.store.user(id).await?;
     found.ok_or_else(|| {
@@ -174,9 +163,55 @@ async fn find(site: &Site, id: u64) -> Result<User, Problem> {
     })
 }
 
-/// All users
+/// The longest text by which a user is looked for: a passkey.
+const SEARCH_CHARS_MAX: usize = 64;
+
+/// Which users.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UsersAsked {
+    limit: Option<u32>,
+    cursor: Option<String>,
+    search: Option<String>,
+}
+
+impl IntoParams for UsersAsked {
+    fn into_params(within: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let search = ObjectBuilder::new().schema_type(Type::String).max_length(Some(SEARCH_CHARS_MAX));
+        let description =
+            "Only the user with this number or, for keys with `admin`, with this whole passkey.";
+        let mut parameters = PageAsked::<UserId>::into_params(within);
+        parameters.push(query_parameter("search", description, search));
+        parameters
+    }
+}
+
+/// The users that are meant by what was typed: nobody, somebody, or two, since a passkey may look like a number.
+async fn look_for(site: &Site, caller: &Authenticated, search: &str) -> Result<Vec<User>, Problem> {
+    if search.chars().count() > SEARCH_CHARS_MAX {
+        return Err(Problem::bad_request(format!("search: at most {SEARCH_CHARS_MAX} characters")));
+    }
+    let text = search.trim();
+    let mut found = Vec::new();
+    let number = plain_number(text);
+    if let Some(id) = number.and_then(UserId::new) {
+        found.extend(site.parts.store.user(id).await?);
+    }
+    if let Ok(passkey) = text.parse::<Passkey>() {
+        if caller.scopes.allow(Scope::Admin) {
+            found.extend(site.parts.store.user_by_passkey(&passkey).await?);
+        } else if number.is_none() {
+            return Err(Problem::forbidden(Scope::Admin.as_str()));
+        }
+    }
+    found.sort_by_key(|user| user.id);
+    found.dedup_by_key(|user| user.id);
+    Ok(found)
+}
+
+/// All users, or those who are looked for
 #[utoipa::path(
-    get, path = "/api/v1/users", tag = "users", params(PageAsked<UserId>),
+    get, path = "/api/v1/users", tag = "users", params(UsersAsked),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page of users, by their numbers", body = Page<UserShown>),
@@ -186,11 +221,18 @@ async fn find(site: &Site, id: u64) -> Result<User, Problem> {
 async fn list(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<PageAsked<UserId>>,
+    Asked(asked): Asked<UsersAsked>,
 ) -> Result<Json<Page<UserShown>>, Problem> {
-    let limit = asked.limit()?;
-    let after = asked.cursor()?;
-    let users = site.parts.store.list_users(after, limit + 1).await?;
+    let page = PageAsked::<UserId>::of(asked.limit, asked.cursor);
+    let (limit, after) = (page.limit()?, page.cursor()?);
+    let users = match asked.search.as_deref() {
+        None | Some("") => site.parts.store.list_users(after, limit + 1).await?,
+        Some(search) => {
+            let mut found = look_for(&site, &caller, search).await?;
+            found.retain(|user| after.is_none_or(|after| user.id > after));
+            found
+        }
+    };
     let show = |user: &User| UserShown::of(user, &caller);
     Ok(Json(Page::of(users, limit as usize, |user| user.id.to_string(), show)))
 }
@@ -242,133 +284,6 @@ async fn show(
         seeding: counts.seeding,
         leeching: counts.leeching,
     }))
-}
-
-/// A user's account on each torrent
-#[utoipa::path(
-    get, path = "/api/v1/users/{id}/torrents", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked<TorrentId>),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
-    responses(
-        (status = 200, description = "A page of accounts, by the torrents' numbers", body = Page<AccountShown>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
-    )
-)]
-async fn torrents(
-    State(site): State<Arc<Site>>,
-    Named(id): Named<u64>,
-    Asked(asked): Asked<PageAsked<TorrentId>>,
-) -> Result<Json<Page<AccountShown>>, Problem> {
-    let after = asked.cursor()?;
-    let limit = asked.limit()?;
-    let user = find(&site, id).await?;
-    let page = site.parts.ledger.accounts_of(user.id, after, limit).await?;
-    let items = page.accounts.iter().map(|(key, account)| {
-        let infohash = site.parts.gate.info_hash_of(key.torrent).map(|hash| hash.to_string());
-        AccountShown::of(key, account, infohash)
-    });
-    Ok(Json(Page { items: items.collect(), next_cursor: page.next.map(|torrent| torrent.to_string()) }))
-}
-
-/// What a user seeds right now
-#[utoipa::path(
-    get, path = "/api/v1/users/{id}/seeding", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked<Cursor>),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
-    responses(
-        (status = 200, description = "Newest announce first", body = ActivePage),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
-    )
-)]
-async fn seeding(
-    State(site): State<Arc<Site>>,
-    Named(id): Named<u64>,
-    Asked(asked): Asked<PageAsked<Cursor>>,
-) -> Result<Json<ActivePage>, Problem> {
-    active(&site, id, &asked, List::Seeding).await
-}
-
-/// What a user leeches right now
-#[utoipa::path(
-    get, path = "/api/v1/users/{id}/leeching", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked<Cursor>),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
-    responses(
-        (status = 200, description = "Newest announce first", body = ActivePage),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
-    )
-)]
-async fn leeching(
-    State(site): State<Arc<Site>>,
-    Named(id): Named<u64>,
-    Asked(asked): Asked<PageAsked<Cursor>>,
-) -> Result<Json<ActivePage>, Problem> {
-    active(&site, id, &asked, List::Leeching).await
-}
-
-#[derive(Clone, Copy)]
-enum List {
-    Seeding,
-    Leeching,
-}
-
-async fn active(
-    site: &Site,
-    id: u64,
-    asked: &PageAsked<Cursor>,
-    list: List,
-) -> Result<Json<ActivePage>, Problem> {
-    let after = asked.cursor()?;
-    let page = ListPage { after, limit: asked.limit()? as usize };
-    let passkey = find(site, id).await?.passkey;
-    let activity = &site.parts.activity;
-    let listing = match list {
-        List::Seeding => activity.seeding(&passkey, &page).await?,
-        List::Leeching => activity.leeching(&passkey, &page).await?,
-    };
-    let counts = activity.counts(&passkey).await?;
-    let shown = |torrent: &views::ActiveTorrent| ActiveTorrent {
-        infohash: torrent.info_hash.to_string(),
-        last_announce: torrent.at.0,
-    };
-    Ok(Json(ActivePage {
-        count: match list {
-            List::Seeding => counts.seeding,
-            List::Leeching => counts.leeching,
-        },
-        items: listing.torrents.iter().map(shown).collect(),
-        next_cursor: listing.next.map(|cursor| cursor.to_string()),
-    }))
-}
-
-/// Where a user owes seeding
-#[utoipa::path(
-    get, path = "/api/v1/users/{id}/hit-and-runs", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked<TorrentId>),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
-    responses(
-        (status = 200, description = "A page, by the torrents' numbers; it may be short, or empty, and still not be the last",
-            body = Page<HitAndRun>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
-    )
-)]
-async fn hit_and_runs(
-    State(site): State<Arc<Site>>,
-    Named(id): Named<u64>,
-    Asked(asked): Asked<PageAsked<TorrentId>>,
-) -> Result<Json<Page<HitAndRun>>, Problem> {
-    let after = asked.cursor()?;
-    let limit = asked.limit()?;
-    let user = find(&site, id).await?;
-    let now = site.parts.clock.now();
-    // One page of accounts is looked at, however many of them owe something: a request has a bound.
-    let page = site.parts.ledger.accounts_of(user.id, after, limit).await?;
-    let items = page.accounts.iter().filter_map(|(key, account)| {
-        let standing = ledger::standing(account, &site.parts.hit_and_run, now);
-        let infohash = site.parts.gate.info_hash_of(key.torrent).map(|hash| hash.to_string());
-        HitAndRun::of(AccountShown::of(key, account, infohash), &standing)
-    });
-    Ok(Json(Page { items: items.collect(), next_cursor: page.next.map(|torrent| torrent.to_string()) }))
 }
 
 /// Lets a user announce

@@ -84,6 +84,11 @@ pub struct PageAsked<P> {
 }
 
 impl<P: Place> PageAsked<P> {
+    /// What was asked along with other things.
+    pub fn of(limit: Option<u32>, cursor: Option<String>) -> PageAsked<P> {
+        PageAsked { limit, cursor, place: PhantomData }
+    }
+
     /// How many items.
     pub fn limit(&self) -> Result<u32, Problem> {
         page_limit(self.limit.unwrap_or(LIMIT_DEFAULT))
@@ -109,20 +114,26 @@ impl<P: Place> IntoParams for PageAsked<P> {
             .maximum(Some(LIMIT_MAX))
             .default(Some(LIMIT_DEFAULT.into()));
         let cursor = ObjectBuilder::new().schema_type(Type::String).pattern(Some(P::PATTERN));
-        let parameter = |name: &str, description: &str, schema: ObjectBuilder| {
-            ParameterBuilder::new()
-                .name(name)
-                .parameter_in(ParameterIn::Query)
-                .required(Required::False)
-                .description(Some(description))
-                .schema(Some(schema.build()))
-                .build()
-        };
         vec![
-            parameter("limit", "How many items, at the most.", limit),
-            parameter("cursor", "`next_cursor` of the page before; left out for the first page.", cursor),
+            query_parameter("limit", "How many items, at the most.", limit),
+            query_parameter(
+                "cursor",
+                "`next_cursor` of the page before; left out for the first page.",
+                cursor,
+            ),
         ]
     }
+}
+
+/// A parameter behind the question mark that may be left out, as the description has it.
+pub fn query_parameter(name: &str, description: &str, schema: ObjectBuilder) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .description(Some(description))
+        .schema(Some(schema.build()))
+        .build()
 }
 
 /// How many items a page may have.

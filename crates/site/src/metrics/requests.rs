@@ -2,9 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
+use access::Sessions;
+
 use super::{Page, Source};
 use crate::caller::Callers;
 use crate::counters::SiteCounters;
+use crate::ranking::Rankings;
 use crate::settings::SiteLimits;
 
 impl Source for SiteCounters {
@@ -28,6 +31,20 @@ impl Source for SiteCounters {
         for (reason, count) in self.connections_refused.all() {
             family.with(&[("reason", reason)], count);
         }
+        let family = page.counter(
+            "rollcall_site_sign_ins_refused_total",
+            "Sign-ins to the dashboard that were refused, by reason.",
+        );
+        for (reason, count) in self.sign_ins_refused.all() {
+            family.with(&[("reason", reason)], count);
+        }
+        let family = page.counter(
+            "rollcall_site_scans_refused_total",
+            "Searches that found no place among those under way, by what they wanted to look through.",
+        );
+        for (scan, count) in self.scans_refused.all() {
+            family.with(&[("scan", scan)], count);
+        }
         page.gauge("rollcall_site_connections_open", "Connections to the site that are open now.")
             .is(self.connections_open.load(Ordering::Relaxed));
         page.counter("rollcall_site_verified_total", "Verify calls that the site answered, by its answer.")
@@ -49,10 +66,72 @@ impl Source for SiteCounters {
                 "Requests to the site with a key that may not do what was asked.",
                 &self.forbidden,
             ),
+            (
+                "rollcall_site_csrf_refused_total",
+                "Changes of somebody who is signed in that were refused because no page of ours sent them.",
+                &self.csrf_refused,
+            ),
+            ("rollcall_site_sign_ins_total", "Sign-ins to the dashboard.", &self.sign_ins),
+            ("rollcall_site_sign_outs_total", "Sign-outs from the dashboard.", &self.sign_outs),
             ("rollcall_site_timeouts_total", "Requests to the site that took too long.", &self.timeouts),
+            (
+                "rollcall_site_searches_cut_total",
+                "Searches that found more torrents than are put in order by how many are on them.",
+                &self.searches_cut,
+            ),
+            (
+                "rollcall_site_hit_and_runs_forgotten_total",
+                "Counts of people's hit-and-runs that were no longer kept, to make room for others.",
+                &self.hit_and_runs_forgotten,
+            ),
         ] {
             page.counter(name, help).is(counter.get());
         }
+    }
+}
+
+impl Source for Sessions {
+    fn encode(&self, page: &mut Page) {
+        let figures = self.figures();
+        page.gauge(
+            "rollcall_site_sessions",
+            "Operators' sessions in the database, when it was last looked at.",
+        )
+        .is(figures.open);
+        for (name, help, count) in [
+            (
+                "rollcall_site_sessions_swept_total",
+                "Sessions that were over and have been removed.",
+                figures.swept,
+            ),
+            (
+                "rollcall_site_sessions_pushed_out_total",
+                "Sessions that gave way to newer ones of the same key.",
+                figures.pushed_out,
+            ),
+            (
+                "rollcall_site_sessions_forgotten_total",
+                "Sessions that were no longer kept in memory, to make room for others.",
+                figures.forgotten,
+            ),
+            (
+                "rollcall_site_session_failures_total",
+                "Times that the database did not say whether there is a session, or did not remove those that are over.",
+                figures.failures,
+            ),
+        ] {
+            page.counter(name, help).is(count);
+        }
+    }
+}
+
+impl Source for Rankings {
+    fn encode(&self, page: &mut Page) {
+        page.counter(
+            "rollcall_site_ranking_places_late_total",
+            "Pages of swarms that were asked for when the ranking they belong to was no longer kept.",
+        )
+        .is(self.late.get());
     }
 }
 
@@ -74,13 +153,15 @@ impl Source for Callers {
         )
         .with(&[("by", "key")], self.by_key.refused())
         .with(&[("by", "address")], self.by_address.refused())
-        .with(&[("by", "person")], self.by_person.refused());
+        .with(&[("by", "person")], self.by_person.refused())
+        .with(&[("by", "wrong_key")], self.wrong_keys.refused());
         page.counter(
             "rollcall_site_callers_forgotten_total",
             "Callers whose requests were no longer counted, to make room for others.",
         )
         .with(&[("by", "key")], self.by_key.forgotten())
         .with(&[("by", "address")], self.by_address.forgotten())
-        .with(&[("by", "person")], self.by_person.forgotten());
+        .with(&[("by", "person")], self.by_person.forgotten())
+        .with(&[("by", "wrong_key")], self.wrong_keys.forgotten());
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use domain::clock::Clock;
-use journal::{EntryId, GroupStatus, Journal, JournalError, Lane, LaneStatus};
+use journal::{EntryId, Journal, JournalError, Lane, LaneStatus};
 use tokio::sync::watch;
 
 use super::{Page, Source};
@@ -99,7 +99,7 @@ impl JournalWatch {
                 // Ours first, then others in the order of their names.
                 status.groups.sort_by_key(|group| !self.views.contains_key(&group.name));
                 for group in status.groups.iter().take(GROUPS_MAX) {
-                    if let Some(id) = self.oldest_unapplied(group).await? {
+                    if let Some(id) = self.journal.oldest_unfinished(group).await? {
                         oldest.insert(group.name.clone(), id);
                     }
                 }
@@ -108,15 +108,6 @@ impl JournalWatch {
         }
         let paused = self.journal.paused().await?;
         Ok(Seen { at_ms: self.clock.now_ms(), lanes, oldest, paused })
-    }
-
-    /// The oldest entry that a group was not given, or has not acknowledged.
-    async fn oldest_unapplied(&self, group: &GroupStatus) -> Result<Option<EntryId>, JournalError> {
-        if group.oldest_pending.is_some() || group.unread == 0 {
-            return Ok(group.oldest_pending);
-        }
-        let unread = self.journal.list(Lane::Traffic, group.last_delivered, 1).await?;
-        Ok(unread.first().map(|stored| stored.id))
     }
 
     fn show_lanes(&self, seen: &Seen, page: &mut Page) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use access::{Audit, AuditSettings, AuditSync, Strangers};
+use access::{Audit, AuditSettings, AuditSync, Sessions, Store, Strangers};
 use domain::clock::SystemClock;
 use domain::{InfoHash, Passkey, TorrentId, UserId};
 use gateway::{GatewayCounters, OnlineCount};
@@ -19,6 +19,7 @@ use site::caller::Callers;
 use site::metrics::{
     Allocator, CertificateFigures, GatewaysFigures, MirrorFigures, PeopleFigures, SiteKeyFigures, Source,
 };
+use site::ranking::Rankings;
 use site::rate::RateLimit;
 use testkit::RedisServer;
 use tracker::http::tls::Certificate;
@@ -87,7 +88,9 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
         gateway: Arc::default(),
         since_contact_s: Arc::new(|| 0),
     };
-    let more: [&dyn Source; 12] = [
+    let database = format!("sqlite:{}", scene.folder.path().join("sessions.db").display());
+    let store = Store::open(&database).await.unwrap();
+    let more: [&dyn Source; 14] = [
         &gateways,
         &mirror,
         &some_site_keys(),
@@ -95,11 +98,18 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
         &*strangers,
         &CertificateFigures(vec![("site", a_certificate(scene.folder.path()))]),
         &SiteCounters::default(),
-        &Callers { by_key: RateLimit::new(1), by_address: RateLimit::new(1), by_person: RateLimit::new(1) },
+        &Callers {
+            by_key: RateLimit::new(1),
+            by_address: RateLimit::new(1),
+            by_person: RateLimit::new(1),
+            wrong_keys: RateLimit::per_minute(1),
+        },
+        &Sessions::on(&store),
+        &Rankings::new(site::ranking::Source::of(Arc::default(), None, None)),
         &some_limits(),
         &Allocator,
         &GatewayCounters::default(),
-        &PeopleFigures { count, connections_max: 1 },
+        &PeopleFigures { count, connections_max: 1, operators_max: 1 },
     ];
     let page = scene.metrics.render_with(&more);
     assert_eq!(promtool::run(scene.folder.path(), &["check", "metrics"], &page), "");

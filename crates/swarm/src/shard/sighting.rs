@@ -3,10 +3,18 @@
 use domain::InfoHash;
 
 use super::Shard;
+use crate::announce::SwarmCounts;
 use crate::members::Member;
 use crate::sight::PeerSight;
 
 impl Shard {
+    /// The counts of every torrent that has any.
+    pub(crate) fn counts_to(&self, out: &mut Vec<(InfoHash, SwarmCounts)>) {
+        let swarms = self.swarm_by_hash.iter().map(|slot| &self.swarms[*slot]);
+        let counted = swarms.map(|swarm| (swarm.info_hash, swarm.counts()));
+        out.extend(counted.filter(|(_, counts)| *counts != SwarmCounts::default()));
+    }
+
     /// All peers of one torrent.
     pub(crate) fn sight(&self, hash_of_torrent: u64, info_hash: &InfoHash) -> Vec<PeerSight> {
         let Some(swarm) = self.find_swarm(hash_of_torrent, info_hash) else { return Vec::new() };

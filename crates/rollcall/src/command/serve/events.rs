@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::take_over::{HandedOver, Offer, Predecessor};
@@ -89,36 +90,49 @@ impl Events {
     }
 }
 
-/// Signals of the system. What comes while nobody asks is kept.
-pub(super) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hang_up: Signal,
+/// Signals of the system, or of a host that runs this server as a part of itself. What comes while nobody asks is kept.
+pub(super) enum Signals {
+    System { terminate: Signal, interrupt: Signal, hang_up: Signal },
+    Host(watch::Receiver<bool>),
 }
 
 impl Signals {
     pub(super) fn listen() -> anyhow::Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
-        Ok(Signals {
+        Ok(Signals::System {
             terminate: listen(SignalKind::terminate())?,
             interrupt: listen(SignalKind::interrupt())?,
             hang_up: listen(SignalKind::hangup())?,
         })
     }
 
+    pub(super) fn of_host(stop: watch::Receiver<bool>) -> Self {
+        Signals::Host(stop)
+    }
+
     async fn next(&mut self) -> Told {
-        tokio::select! {
-            _ = self.terminate.recv() => Told::Stop,
-            _ = self.interrupt.recv() => Told::Stop,
-            _ = self.hang_up.recv() => Told::Reload,
+        match self {
+            Signals::System { terminate, interrupt, hang_up } => tokio::select! {
+                _ = terminate.recv() => Told::Stop,
+                _ = interrupt.recv() => Told::Stop,
+                _ = hang_up.recv() => Told::Reload,
+            },
+            Signals::Host(_) => {
+                self.stop().await;
+                Told::Stop
+            }
         }
     }
 
     /// Waits until it is told to stop.
     pub(super) async fn stop(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+        match self {
+            Signals::System { terminate, interrupt, .. } => tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            },
+            // A host that is gone wants no server either.
+            Signals::Host(stop) => drop(stop.wait_for(|stop| *stop).await),
         }
     }
 

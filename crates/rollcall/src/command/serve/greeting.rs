@@ -72,7 +72,7 @@ impl Scene<'_> {
             }
         }
         for url in self.site.iter().flat_map(|site| site.urls()) {
-            let _ = writeln!(text, "  site      {url}/docs");
+            let _ = writeln!(text, "  site      {url}/");
         }
         for url in self.site.iter().flat_map(|site| site.people_urls()) {
             let _ = writeln!(text, "  people    {url}");

@@ -26,9 +26,9 @@ export function serve(commands) {
 }
 
 /** A token as a site's own back end would sign it (HS256). */
-export function sign({ secret, user, ttl_s }) {
+export function sign({ secret, user, ttl_s, claims }) {
   const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const now = Math.floor(Date.now() / 1000);
-  const signed = `${part({ alg: "HS256", typ: "JWT" })}.${part({ sub: user, exp: now + (ttl_s ?? 3600) })}`;
+  const signed = `${part({ alg: "HS256", typ: "JWT" })}.${part({ ...claims, sub: user, exp: now + (ttl_s ?? 3600) })}`;
   return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
 }

@@ -52,7 +52,7 @@ struct HeartbeatSaid {
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 #[expect(dead_code, reason = "the names, for the description")]
-enum PlatformName {
+pub(super) enum PlatformName {
     Phone,
     Computer,
     Web,
@@ -138,7 +138,7 @@ fn hello_of(said: &HeartbeatSaid, device: DeviceId) -> Result<Hello, Problem> {
     Ok(Hello { device, platform: platform.unwrap_or_default(), app: app.unwrap_or_default(), declared })
 }
 
-fn one_of<T>(
+pub(super) fn one_of<T>(
     field: &str,
     said: Option<&str>,
     read: impl Fn(&str) -> Option<T>,

@@ -16,7 +16,7 @@ use utoipa::{PartialSchema, ToSchema};
 /// A person, as others see them.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Person)]
-pub(super) struct PersonShown {
+pub(crate) struct PersonShown {
     /// Their number, as a text.
     #[schema(example = "7")]
     id: String,
@@ -57,7 +57,7 @@ struct DeviceShown {
 }
 
 impl PersonShown {
-    pub(super) fn of(view: &View) -> PersonShown {
+    pub(crate) fn of(view: &View) -> PersonShown {
         let device = |device: &DeviceView| DeviceShown {
             id: device.id.to_string(),
             platform: device.platform.name(),
@@ -81,7 +81,7 @@ impl PersonShown {
 /// A session of a person, for keys with `admin`.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Session)]
-pub(super) struct SessionShown {
+pub(crate) struct SessionShown {
     /// The device.
     device: String,
     /// phone, computer or web.
@@ -139,7 +139,7 @@ impl ElsewhereShown {
 }
 
 impl SessionShown {
-    pub(super) fn of(session: &SessionView, node: Option<String>) -> SessionShown {
+    pub(crate) fn of(session: &SessionView, node: Option<String>) -> SessionShown {
         SessionShown {
             device: session.device.to_string(),
             platform: session.platform.name(),
@@ -154,11 +154,11 @@ impl SessionShown {
 }
 
 /// How many are here.
-#[derive(Serialize, ToSchema)]
+#[derive(Clone, Serialize, ToSchema)]
 #[schema(as = PresenceCount)]
-pub(super) struct CountShown {
+pub(crate) struct CountShown {
     /// People who are here and can be seen.
-    online: u32,
+    pub(crate) online: u32,
     /// People by status, as others see them.
     people: PeopleByStatus,
     /// Sessions with a connection.
@@ -170,19 +170,20 @@ pub(super) struct CountShown {
 }
 
 /// People by status.
-#[derive(Serialize, ToSchema)]
+#[derive(Clone, Serialize, ToSchema)]
 struct PeopleByStatus {
     online: u32,
     away: u32,
     busy: u32,
-    /// Hidden: to others they are offline.
-    invisible: u32,
+    /// Hidden: to others they are offline. Null in the overview to keys without `admin`: beside who comes and goes it would
+    /// tell who hides.
+    invisible: Option<u32>,
     /// Were here before a restart, and have a while to come back.
     pending: u32,
 }
 
 /// Connections by platform.
-#[derive(Serialize, ToSchema)]
+#[derive(Clone, Serialize, ToSchema)]
 struct ConnectionsByPlatform {
     phone: u64,
     computer: u64,
@@ -190,7 +191,7 @@ struct ConnectionsByPlatform {
 }
 
 impl CountShown {
-    pub(super) fn of(count: &OnlineCount) -> CountShown {
+    pub(crate) fn of(count: &OnlineCount) -> CountShown {
         let tally = &count.tally;
         let on = |platform: Platform| count.connections[platform as usize];
         CountShown {
@@ -199,7 +200,7 @@ impl CountShown {
                 online: tally.of(Status::Online),
                 away: tally.of(Status::Away),
                 busy: tally.of(Status::Busy),
-                invisible: tally.of(Status::Invisible),
+                invisible: Some(tally.of(Status::Invisible)),
                 pending: tally.of(Status::Pending),
             },
             connections: tally.connections,
@@ -210,6 +211,12 @@ impl CountShown {
             },
             without_connection: tally.without_connection,
         }
+    }
+
+    /// The same, for those who must not know who hides.
+    pub(crate) fn without_hidden(mut self) -> CountShown {
+        self.people.invisible = None;
+        self
     }
 }
 

@@ -2,10 +2,13 @@
 //!
 //! Deliberately absent: fragments and extensions. Our servers send neither, and one that did would be an error here.
 
-use crate::error::LoadError;
-
 /// Longer than anything a feed sends at once: a snapshot of ten thousand friends.
 const FRAME_BYTES_MAX: u64 = 16 << 20;
+
+/// What no server may send.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a frame of a server: {0}")]
+pub struct BadFrame(pub String);
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,13 +51,13 @@ pub struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     /// The frame at the beginning of `bytes`; none if it is not all there.
-    pub fn find(bytes: &'a [u8]) -> Result<Option<Frame<'a>>, LoadError> {
+    pub fn find(bytes: &'a [u8]) -> Result<Option<Frame<'a>>, BadFrame> {
         let [first, second, ..] = *bytes else { return Ok(None) };
         let Some(opcode) = Opcode::from_number(first & 0x0f).filter(|_| first & 0xf0 == 0x80) else {
-            return Err(LoadError::NotAReply(format!("a frame that begins with {first:#04x}")));
+            return Err(BadFrame(format!("a frame that begins with {first:#04x}")));
         };
         if second & 0x80 != 0 {
-            return Err(LoadError::NotAReply("a masked frame from a server".to_owned()));
+            return Err(BadFrame("a masked frame from a server".to_owned()));
         }
         let (head, payload_bytes) = match second {
             126 => match bytes.get(2..4) {
@@ -68,7 +71,7 @@ impl<'a> Frame<'a> {
             short => (2, u64::from(short)),
         };
         if payload_bytes > FRAME_BYTES_MAX {
-            return Err(LoadError::NotAReply(format!("a frame of {payload_bytes} bytes")));
+            return Err(BadFrame(format!("a frame of {payload_bytes} bytes")));
         }
         let length = head + payload_bytes as usize;
         Ok(bytes.get(head..length).map(|payload| Frame { opcode, payload, length }))

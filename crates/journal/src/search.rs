@@ -1,0 +1,156 @@
+//! Looking for the entries of one user.
+//!
+//! Nothing is indexed: entries come by the thousand each second and are looked for once in a while. So a search reads
+//! backwards from where it is told to, for as long as it may, and says where to go on.
+
+use domain::{InfoHash, Passkey, TorrentId, UserId};
+
+use crate::fields::Fields;
+use crate::id::EntryId;
+use crate::port::Stored;
+
+/// Entries that are asked for first: enough that the question's own cost does not matter.
+pub(crate) const SCAN_PAGE_MIN: usize = 50;
+/// Entries that are asked for at a time: few enough that the store is not held up.
+pub(crate) const SCAN_PAGE_MAX: usize = 1000;
+
+/// Whose entries are looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sought {
+    /// The user.
+    pub user: UserId,
+    /// Their passkey, for entries that name nobody else: other producers know no numbers.
+    pub passkey: Option<Passkey>,
+    /// Only on this torrent.
+    pub torrent: Option<SoughtTorrent>,
+}
+
+/// A torrent, by whatever entries call it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SoughtTorrent {
+    /// Its number.
+    pub id: TorrentId,
+    /// Its names, for entries without a number.
+    pub info_hashes: Vec<InfoHash>,
+}
+
+/// How much is found and looked at, at the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchBounds {
+    /// Entries to be found.
+    pub found_max: usize,
+    /// Entries to be looked at.
+    pub scanned_max: usize,
+}
+
+/// What a search has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The entries, newest first.
+    pub entries: Vec<Stored>,
+    /// How many entries were looked at.
+    pub scanned: usize,
+    /// Before which entry to go on; none if the oldest there is was looked at.
+    pub next: Option<EntryId>,
+}
+
+impl Sought {
+    /// Whether an entry is one of them.
+    pub fn is(&self, fields: &Fields) -> bool {
+        self.is_by_user(fields) && self.torrent.as_ref().is_none_or(|torrent| torrent.is(fields))
+    }
+
+    /// A number says who it was; passkeys change hands.
+    fn is_by_user(&self, fields: &Fields) -> bool {
+        match fields.get("user") {
+            Some(user) => is_number(user, self.user.get()),
+            None => self.passkey.is_some_and(|passkey| {
+                let written = fields.get("passkey").unwrap_or_default();
+                Passkey::from_ascii(written).is_ok_and(|written| written == passkey)
+            }),
+        }
+    }
+}
+
+impl SoughtTorrent {
+    fn is(&self, fields: &Fields) -> bool {
+        match fields.get("torrent") {
+            Some(torrent) => is_number(torrent, self.id.get()),
+            None => {
+                let written = std::str::from_utf8(fields.get("infohash").unwrap_or_default());
+                let written = written.ok().and_then(|text| text.parse::<InfoHash>().ok());
+                written.is_some_and(|written| self.info_hashes.contains(&written))
+            }
+        }
+    }
+}
+
+fn is_number(text: &[u8], number: u64) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| text.parse() == Ok(number))
+}
+
+impl Found {
+    /// Nothing yet, of what comes before this entry.
+    pub(crate) fn beginning_at(before: EntryId) -> Found {
+        Found { entries: Vec::new(), scanned: 0, next: Some(before) }
+    }
+
+    /// Whether to look any further.
+    pub(crate) fn has_room(&self, bounds: SearchBounds) -> bool {
+        self.has_room_for_more(bounds) && self.scanned < bounds.scanned_max
+    }
+
+    /// Whether another entry may be found.
+    pub(crate) fn has_room_for_more(&self, bounds: SearchBounds) -> bool {
+        self.entries.len() < bounds.found_max
+    }
+
+    /// Looks at entries, newest first, until enough are found.
+    pub(crate) fn look_at(&mut self, page: Vec<Stored>, sought: &Sought, bounds: SearchBounds) {
+        for stored in page {
+            if !self.has_room_for_more(bounds) {
+                return;
+            }
+            self.scanned += 1;
+            self.next = Some(stored.id);
+            if sought.is(&stored.fields) {
+                self.entries.push(stored);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(pairs: &[(&str, &str)]) -> Fields {
+        pairs.iter().copied().collect()
+    }
+
+    #[test]
+    fn an_entry_is_somebodys_by_their_number_or_else_by_their_passkey() {
+        let passkey: Passkey = "0123456789abcdef".parse().unwrap();
+        let sought = Sought { user: UserId::new(7).unwrap(), passkey: Some(passkey), torrent: None };
+        assert!(sought.is(&fields(&[("user", "7")])));
+        assert!(sought.is(&fields(&[("passkey", "0123456789ABCDEF")])));
+        assert!(!sought.is(&fields(&[("passkey", "0123456789abcdef"), ("user", "8")])), "it was theirs then");
+        assert!(!sought.is(&fields(&[("passkey", ""), ("user", "77")])));
+        assert!(!sought.is(&fields(&[("passkey", "none"), ("user", "\u{ff}")])));
+        assert!(!sought.is(&fields(&[])));
+        assert!(!Sought { passkey: None, ..sought }.is(&fields(&[("passkey", "0123456789abcdef")])));
+    }
+
+    #[test]
+    fn a_torrent_is_known_by_its_number_or_else_by_its_names() {
+        let torrent =
+            SoughtTorrent { id: TorrentId::new(3).unwrap(), info_hashes: vec![InfoHash([0xab; 20])] };
+        let sought = Sought { user: UserId::new(7).unwrap(), passkey: None, torrent: Some(torrent) };
+        let hash = "AB".repeat(20);
+        assert!(sought.is(&fields(&[("user", "7"), ("torrent", "3")])));
+        assert!(sought.is(&fields(&[("user", "7"), ("infohash", &hash)])));
+        assert!(!sought.is(&fields(&[("user", "7"), ("infohash", &hash), ("torrent", "4")])));
+        assert!(!sought.is(&fields(&[("user", "7"), ("infohash", "ab")])));
+        assert!(!sought.is(&fields(&[("user", "8"), ("torrent", "3")])));
+    }
+}

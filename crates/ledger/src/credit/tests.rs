@@ -1,0 +1,272 @@
+use super::*;
+use domain::RunId;
+
+const CEILING: RateCeiling = RateCeiling { bytes_per_s: 1000 };
+
+/// Uploads only; downloads stand still at zero.
+fn run(node: u64, number: u32, span: (u32, u32), uploaded: (u64, u64)) -> Run {
+    Run {
+        key: RunKey { run: RunId(number), node },
+        low: Counters { uploaded: uploaded.0, downloaded: 0 },
+        high: Counters { uploaded: uploaded.1, downloaded: 0 },
+        first: UnixTime(span.0),
+        last: UnixTime(span.1),
+        is_settled: false,
+        told: Told::NOTHING,
+    }
+}
+
+fn uploaded(runs: &[Run]) -> u128 {
+    credit(runs, CEILING).uploaded
+}
+
+#[test]
+fn a_run_first_heard_with_running_counters_starts_there() {
+    assert_eq!(uploaded(&[]), 0);
+    assert_eq!(uploaded(&[run(1, 1, (0, 0), (700, 700))]), 0);
+    assert_eq!(uploaded(&[run(1, 1, (0, 60), (700, 900))]), 200);
+}
+
+#[test]
+fn a_tracker_that_forgot_the_client_costs_it_nothing() {
+    let runs = [run(1, 1, (0, 60), (0, 500)), run(2, 7, (90, 120), (800, 900))];
+    assert_eq!(uploaded(&runs), 900);
+}
+
+#[test]
+fn a_client_that_began_anew_is_credited_from_where_it_is_heard() {
+    let runs = [run(1, 1, (0, 60), (0, 500)), run(1, 2, (90, 120), (100, 300))];
+    assert_eq!(uploaded(&runs), 700);
+}
+
+#[test]
+fn one_counter_that_went_back_means_both_began_anew() {
+    let mut later = run(1, 2, (90, 120), (800, 900));
+    let mut earlier = run(1, 1, (0, 60), (0, 500));
+    earlier.high.downloaded = 50;
+    later.high.downloaded = 20;
+    assert_eq!(credit(&[earlier, later], CEILING).uploaded, 600);
+    assert_eq!(credit(&[earlier, later], CEILING).downloaded, 70);
+}
+
+#[test]
+fn two_nodes_that_hear_the_same_client_count_its_bytes_once() {
+    let runs = [run(1, 1, (0, 60), (0, 500)), run(2, 1, (5, 90), (20, 700))];
+    assert_eq!(uploaded(&runs), 700);
+    // The first node forgets it; the second does not.
+    let again = run(1, 2, (70, 100), (600, 750));
+    assert_eq!(uploaded(&[runs[0], runs[1], again]), 750);
+}
+
+#[test]
+fn one_run_that_moves_from_node_to_node_within_a_second_counts_once() {
+    let runs =
+        [run(1, 7, (0, 60), (0, 500)), run(2, 7, (60, 60), (200, 600)), run(3, 7, (60, 61), (100, 700))];
+    assert_eq!(uploaded(&runs), 700);
+    // A node whose clock is slow was told of the counters before they were as high as elsewhere.
+    let slower = [run(1, 7, (10, 10), (100, 300)), run(2, 7, (11, 12), (50, 200))];
+    assert_eq!(uploaded(&slower), 250);
+}
+
+/// A client over two families says goodbye over both, and the second goodbye, of somebody who has just left, is a
+/// run of its own; in the same second the client begins anew.
+#[test]
+fn a_goodbye_said_twice_is_not_taken_for_what_came_after_it() {
+    let runs = [run(1, 1, (0, 5), (0, 700)), run(1, 2, (5, 5), (700, 700)), run(1, 3, (5, 9), (0, 40))];
+    assert_eq!(uploaded(&runs), 740);
+}
+
+/// The answer to a goodbye was lost with the tracker, so it is said again to the next life of it; then the client
+/// begins anew, in the same second or the next.
+#[test]
+fn l6_a_goodbye_repeated_to_the_next_life_of_a_tracker_does_not_count_again() {
+    let (told, lost) = (run(1, 1, (0, 3), (0, 3400)), run(2, 75, (24, 24), (3800, 3800)));
+    let again = run(3, 86, (25, 25), (3800, 3800));
+    for begun in [24, 25] {
+        let anew = run(3, 88, (begun, 26), (0, 1600));
+        assert_eq!(uploaded(&[told, lost, anew]), 5400, "begun at {begun}");
+    }
+    let anew = run(3, 88, (25, 26), (0, 1600));
+    assert_eq!(uploaded(&[told, lost, again, anew]), 5400);
+    // Nor within one second, as long as nothing more is heard.
+    assert_eq!(uploaded(&[told, lost, again, run(3, 88, (25, 25), (0, 1600))]), 5400);
+}
+
+/// A client that was heard for a moment only, before the tracker was started again.
+#[test]
+fn l6_a_client_that_begins_anew_in_the_next_life_of_a_tracker_is_credited_for_both() {
+    let later = [run(1, 1, (1, 1), (0, 640)), run(2, 9, (2, 2), (0, 120))];
+    assert_eq!(uploaded(&later), 760);
+    let at_once = [run(1, 1, (4, 5), (0, 800)), run(2, 9, (5, 7), (0, 600))];
+    assert_eq!(uploaded(&at_once), 1400);
+    // The second life goes on with the run of the first, and numbers what comes after it.
+    let goes_on = [
+        run(1, 1, (22, 22), (0, 0)),
+        run(2, 1, (23, 23), (900, 1000)),
+        run(2, 8, (23, 23), (1000, 1000)),
+        run(2, 9, (23, 27), (0, 5000)),
+    ];
+    assert_eq!(uploaded(&goes_on), 6000);
+    let ends_lower =
+        [run(1, 1, (10, 10), (0, 0)), run(2, 1, (10, 11), (900, 900)), run(2, 9, (11, 12), (0, 800))];
+    assert_eq!(uploaded(&ends_lower), 1700);
+}
+
+#[test]
+fn a_restart_heard_by_two_nodes_counts_once_more() {
+    let runs = [
+        run(1, 1, (0, 60), (0, 500)),
+        run(2, 1, (5, 65), (20, 500)),
+        run(1, 2, (70, 100), (0, 300)),
+        run(2, 2, (75, 105), (10, 310)),
+    ];
+    assert_eq!(uploaded(&runs), 810);
+}
+
+/// Each of two nodes hears a new client, and takes over the number that the other gave it.
+#[test]
+fn two_nodes_that_swap_the_numbers_of_a_new_client_count_its_bytes_once() {
+    for numbers in [(5, 9), (9, 5)] {
+        let runs = [
+            run(1, numbers.0, (10, 10), (0, 5)),
+            run(2, numbers.1, (10, 10), (7, 7)),
+            run(1, numbers.1, (10, 1810), (9, 500)),
+            run(2, numbers.0, (1810, 3610), (400, 800)),
+        ];
+        assert_eq!(uploaded(&runs), 800, "{numbers:?}");
+        assert_eq!(stretches(&runs, CEILING).len(), 1);
+    }
+}
+
+#[test]
+fn a_new_client_that_three_nodes_hear_at_once_is_one() {
+    let begun = [run(1, 9, (10, 10), (0, 0)), run(2, 5, (10, 11), (0, 40)), run(3, 7, (11, 11), (20, 40))];
+    assert_eq!(uploaded(&begun), 40);
+    let later = run(1, 7, (1810, 1810), (300, 300));
+    assert_eq!(uploaded(&[begun[0], begun[1], begun[2], later]), 300);
+}
+
+#[test]
+fn counters_that_grow_on_two_nodes_before_they_hear_of_each_other_count_once() {
+    let runs = [run(1, 5, (10, 11), (0, 50)), run(2, 9, (11, 12), (10, 60))];
+    assert_eq!(uploaded(&runs), 60);
+    // Later than at once, and the first node has heard no more of it: there nobody watched in between.
+    let apart = [run(1, 5, (10, 10), (0, 0)), run(2, 9, (12, 12), (10, 60))];
+    assert_eq!((uploaded(&apart), stretches(&apart, CEILING).len()), (60, 2));
+}
+
+#[test]
+fn a_client_that_quits_on_one_node_and_begins_anew_on_another_in_the_same_second_is_two() {
+    let runs = [run(1, 5, (0, 100), (0, 700)), run(2, 9, (100, 160), (0, 40))];
+    assert_eq!(uploaded(&runs), 740);
+    let by_both = [runs[0], runs[1], run(1, 6, (100, 130), (0, 30)), run(2, 5, (50, 99), (300, 600))];
+    assert_eq!(uploaded(&by_both), 740);
+    assert_eq!(stretches(&by_both, CEILING).len(), 2);
+}
+
+/// The second node has heard of the goodbye when the client says it there, the third has not; both a second later.
+#[test]
+fn a_goodbye_said_to_three_nodes_belongs_to_the_run_that_it_ends() {
+    let told =
+        [run(1, 5, (0, 10), (0, 700)), run(2, 2, (11, 11), (700, 700)), run(3, 5, (11, 11), (700, 700))];
+    let stretches = stretches(&told, CEILING);
+    let nodes = stretches.iter().map(|stretch| stretch.runs.iter().map(|run| run.key.node).collect());
+    assert_eq!(nodes.collect::<Vec<Vec<u64>>>(), [vec![1, 3], vec![2]]);
+    let again = run(1, 6, (50, 60), (700, 750));
+    assert_eq!(uploaded(&[told[0], told[1], told[2], again]), 750);
+}
+
+#[test]
+fn j8_a_client_that_begins_on_two_nodes_at_once_is_no_way_around_the_ceiling() {
+    let lie = run(2, 9, (10, 10), (1_000_000, 1_000_000));
+    let credited = credit(&[run(1, 5, (10, 70), (0, 500)), lie], CEILING);
+    assert_eq!(credited.uploaded, 500 + 10_000);
+}
+
+#[test]
+fn j8_what_lies_between_two_runs_is_credited_up_to_the_ceiling() {
+    let runs = [run(1, 1, (0, 60), (0, 500)), run(1, 2, (90, 120), (1_000_500, 1_000_500))];
+    let credited = credit(&runs, CEILING);
+    // Thirty seconds, and ten of grace.
+    assert_eq!((credited.uploaded, credited.withheld_uploaded), (40_500, 960_000));
+}
+
+#[test]
+fn j8_a_second_node_is_no_way_around_the_ceiling() {
+    let lie = run(2, 1, (30, 90), (1_000_000, 1_000_000));
+    let credited = credit(&[run(1, 1, (0, 60), (0, 500)), lie], CEILING);
+    assert_eq!(credited.uploaded, 500 + 10_000);
+    assert!(credited.withheld_uploaded > 0);
+}
+
+#[test]
+fn counters_at_their_limit_do_not_overflow() {
+    let most = run(1, 1, (0, u32::MAX), (0, u64::MAX));
+    let again = run(1, 2, (u32::MAX, u32::MAX), (0, u64::MAX));
+    assert_eq!(uploaded(&[most, again]), 2 * u128::from(u64::MAX));
+}
+
+/// Two nodes give a new client numbers in the same second; one learns of the other's and goes on with it. Then it is
+/// started again, and remembers.
+#[test]
+fn l6_who_gave_a_number_does_not_depend_on_the_names_of_nodes() {
+    for (a, b) in [(1, 2), (2, 1)] {
+        let runs = [
+            run(a, 5, (10, 1810), (0, 800)),
+            run(b, 5, (10, 10), (0, 0)),
+            run(a, 9, (10, 10), (0, 0)),
+            run(3, 5, (3610, 3610), (900, 900)),
+        ];
+        assert_eq!(uploaded(&runs), 900, "{a} {b}");
+        assert_eq!(stretches(&runs, CEILING).len(), 1);
+    }
+}
+
+/// A beginning reaches the second node a second late, after the first has heard more.
+#[test]
+fn a_beginning_that_comes_late_to_another_node_is_not_another_if_the_first_lives_on() {
+    const MOVED: u64 = 5000;
+    let heard = [run(1, 5, (10, 10), (0, MOVED)), run(2, 9, (11, 1811), (0, MOVED))];
+    for at in [11, 1811] {
+        let goes_on = run(1, 9, (at, at), (MOVED, MOVED));
+        assert_eq!(uploaded(&[heard[0], heard[1], goes_on]), u128::from(MOVED), "{at}");
+    }
+    // As long as nothing more is heard of the first node, it may have died, and the client with it.
+    assert_eq!(uploaded(&heard), 2 * u128::from(MOVED));
+}
+
+/// The second node has heard the counters go on itself: that they are at zero again is news, whoever lives.
+#[test]
+fn a_node_that_heard_counters_go_on_and_then_begin_hears_them_begin_anew() {
+    let runs = [
+        run(1, 1, (10, 10), (0, 0)),
+        run(2, 1, (10, 10), (900, 900)),
+        run(2, 9, (11, 12), (0, 1000)),
+        run(1, 9, (50, 50), (1000, 1000)),
+    ];
+    assert_eq!(uploaded(&runs), 1900);
+}
+
+/// Numbers of two nodes say nothing about the order within a second.
+#[test]
+fn l6_a_goodbye_comes_before_a_beginning_in_the_same_second_whatever_their_numbers() {
+    for goodbye in [75, 90] {
+        let runs = [
+            run(1, 1, (0, 3), (0, 3400)),
+            run(2, goodbye, (24, 24), (3800, 3800)),
+            run(3, 88, (24, 26), (0, 1600)),
+        ];
+        assert_eq!(uploaded(&runs), 5400, "{goodbye}");
+    }
+}
+
+/// One node counts on: what it numbered later came later, and is judged from the beginning before it.
+#[test]
+fn j8_a_leap_after_a_beginning_in_the_same_second_is_no_goodbye() {
+    let runs = [
+        run(1, 1, (0, 60), (0, 500)),
+        run(1, 2, (100, 100), (0, 0)),
+        run(1, 3, (100, 100), (99_000, 99_000)),
+    ];
+    assert_eq!(uploaded(&runs), 500 + 10_000);
+}

@@ -1,0 +1,73 @@
+//! What a demo begins with: its users, torrents and friendships, bonuses, and a key to look at it with.
+
+use access::audit::Subject;
+use access::{ApiKeys, Scope as KeyScope, Store};
+use domain::UnixTime;
+use domain::clock::{Clock, SystemClock};
+use ledger::{NewMultiplier, Percent, Scope};
+use world::{Plan, register};
+
+use crate::backends;
+use crate::command::Desk;
+use crate::command::recorded::record;
+
+/// How long uploads count twice.
+const DOUBLE_UPLOAD_S: u32 = 2 * 3_600;
+
+/// What is needed to look at it.
+pub(super) struct Filled {
+    /// A key with all rights.
+    pub(super) key: String,
+}
+
+/// Fills the database. What is there already stays.
+pub(super) async fn fill(desk: &Desk, plan: &Plan) -> anyhow::Result<Filled> {
+    let now = SystemClock.now();
+    let store = Store::open(&desk.config.database_url(&desk.data)).await?;
+    let people = backends::open_people(&desk.config, &store).await?;
+    register::enrol(plan, &store, &people, now).await?;
+    add_bonuses(desk, plan, now).await?;
+    let keys = ApiKeys::on(&store);
+    let creating = keys.create("demo", KeyScope::Admin.into(), now);
+    let key = desk
+        .recorded(record("key.create", Subject::key("")).with("name", "demo"), creating, |record, key| {
+            record.about(Subject::key(key.id))
+        })
+        .await?;
+    store.close().await;
+    Ok(Filled { key: key.text })
+}
+
+/// The most wanted torrent costs nothing, and for two hours uploads of everybody count twice.
+async fn add_bonuses(desk: &Desk, plan: &Plan, now: UnixTime) -> anyhow::Result<()> {
+    let ledger = desk.open_ledger().await?;
+    if !ledger.multipliers().await?.is_empty() {
+        return Ok(());
+    }
+    let free = plan.torrents.saturating_sub(u32::from(register::pending_torrent(plan).is_some())).max(1);
+    let percent = |percent| Percent::new(percent).unwrap_or(Percent::HUNDRED);
+    let freeleech = NewMultiplier {
+        scope: Scope::Torrent(register::torrent_id(free)),
+        upload: Percent::HUNDRED,
+        download: percent(0),
+        starts_at: now,
+        ends_at: None,
+        note: "freeleech 免费下载 🎉".to_owned(),
+    };
+    let double = NewMultiplier {
+        scope: Scope::Site,
+        upload: percent(200),
+        download: Percent::HUNDRED,
+        starts_at: now,
+        ends_at: Some(UnixTime(now.0.saturating_add(DOUBLE_UPLOAD_S))),
+        note: "double upload, for two hours".to_owned(),
+    };
+    for terms in [freeleech, double] {
+        let record =
+            record("multiplier.add", Subject::new("multiplier", "")).with("note", terms.note.as_str());
+        let adding = ledger.add_multiplier(terms);
+        desk.recorded(record, adding, |record, added| record.about(Subject::new("multiplier", added.id)))
+            .await?;
+    }
+    Ok(())
+}

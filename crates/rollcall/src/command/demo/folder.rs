@@ -1,0 +1,115 @@
+//! Where a demo keeps its data: in a temporary folder that goes with it, or where it was told.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use tempfile::TempDir;
+use world::Plan;
+
+/// Says that a folder is a demo's, and which world lives in it.
+const MARK: &str = "demo";
+
+/// The folder.
+pub(super) enum Folder {
+    /// Removed with everything in it.
+    Temporary(TempDir),
+    /// Kept.
+    Kept(PathBuf),
+}
+
+impl Folder {
+    /// A temporary one, or this one. One that holds anything else than the same demo is refused.
+    pub(super) fn open(wanted: Option<PathBuf>, plan: &Plan) -> anyhow::Result<Folder> {
+        let Some(path) = wanted else {
+            let folder = tempfile::Builder::new().prefix("rollcall-demo-").tempdir();
+            return Ok(Folder::Temporary(folder.context("cannot make a temporary folder")?));
+        };
+        fs::create_dir_all(&path).with_context(|| format!("cannot make the folder {}", path.display()))?;
+        let mark = format!(
+            "seed {} torrents {} peers {} people {}\n",
+            plan.seed, plan.torrents, plan.peers, plan.people
+        );
+        let found = match fs::read_to_string(path.join(MARK)) {
+            Ok(found) => Some(found),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        let is_empty =
+            fs::read_dir(&path).with_context(|| format!("cannot read {}", path.display()))?.next().is_none();
+        match found {
+            Some(found) if found == mark => {}
+            Some(found) => bail!(
+                "{} holds a demo with other figures ({}): use these, or another folder",
+                path.display(),
+                found.trim()
+            ),
+            None if is_empty => {
+                fs::write(path.join(MARK), mark)
+                    .with_context(|| format!("cannot write to {}", path.display()))?;
+            }
+            None => bail!("{} is not empty and not a demo's: name another folder", path.display()),
+        }
+        Ok(Folder::Kept(path))
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Folder::Temporary(folder) => folder.path(),
+            Folder::Kept(path) => path,
+        }
+    }
+
+    /// Whether it stays.
+    pub(super) fn is_kept(&self) -> bool {
+        matches!(self, Folder::Kept(_))
+    }
+
+    /// Removes it, if it is temporary.
+    pub(super) fn close(self) -> anyhow::Result<()> {
+        match self {
+            Folder::Temporary(folder) => {
+                let path = folder.path().display().to_string();
+                folder.close().with_context(|| format!("cannot remove {path}"))
+            }
+            Folder::Kept(_) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: Plan = Plan { torrents: 1, peers: 2, people: 3, pace: 1.0, seed: 4, mischief: true };
+
+    #[test]
+    fn a_temporary_folder_goes_and_a_named_one_stays() {
+        let folder = Folder::open(None, &PLAN).unwrap();
+        let path = folder.path().to_owned();
+        assert!(path.is_dir() && !folder.is_kept());
+        folder.close().unwrap();
+        assert!(!path.exists());
+        let home = tempfile::tempdir().unwrap();
+        let wanted = home.path().join("demo");
+        for _ in 0..2 {
+            let folder = Folder::open(Some(wanted.clone()), &PLAN).unwrap();
+            assert!(folder.is_kept());
+            folder.close().unwrap();
+            assert!(wanted.is_dir());
+        }
+        let other = Folder::open(Some(wanted), &Plan { seed: 5, ..PLAN }).err().unwrap().to_string();
+        assert!(other.contains("seed 4") && other.contains("another folder"), "{other}");
+    }
+
+    #[test]
+    fn the_data_of_a_real_server_is_not_touched() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("rollcall.db"), "precious").unwrap();
+        let told = Folder::open(Some(home.path().to_owned()), &PLAN).err().unwrap().to_string();
+        assert!(told.contains("not a demo's"), "{told}");
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,89 @@
+//! What a demo prints: where to look, and how to end it.
+
+use std::fmt;
+
+use serde_json::{Value as Json, json};
+use world::{Plan, Tally};
+
+use super::folder::Folder;
+use super::ports::Ports;
+
+/// What it tells of.
+pub(super) struct Greeting<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) ports: &'a Ports,
+    pub(super) key: &'a str,
+    pub(super) member_token: &'a str,
+    pub(super) folder: &'a Folder,
+}
+
+impl Greeting<'_> {
+    fn sign_in(&self) -> String {
+        format!("{}/#/sign-in?key={}", self.ports.site_url(), self.key)
+    }
+
+    fn member(&self) -> String {
+        format!("{}/me#token={}", self.ports.site_url(), self.member_token)
+    }
+
+    fn announce_urls(&self) -> Vec<String> {
+        let addresses = self.ports.tracker_addresses();
+        let urls = |scheme: &'static str| {
+            addresses.iter().map(move |address| format!("{scheme}://{address}/announce/<passkey>"))
+        };
+        urls("http").chain(urls("udp")).collect()
+    }
+
+    pub(super) fn json(&self) -> Json {
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "site": self.ports.site_url(),
+            "sign_in": self.sign_in(),
+            "key": self.key,
+            "member": self.member(),
+            "member_id": 1,
+            "member_token": self.member_token,
+            "http": self.ports.tracker_addresses().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "udp": self.ports.tracker_addresses().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "data": self.folder.path(),
+            "is_kept": self.folder.is_kept(),
+            "people": self.plan.people,
+            "torrents": self.plan.torrents,
+            "peers": self.plan.peers,
+            "users": self.plan.users(),
+            "seed": self.plan.seed,
+            "notes": self.ports.notes,
+        })
+    }
+}
+
+impl fmt::Display for Greeting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Plan { people, torrents, peers, .. } = self.plan;
+        writeln!(
+            f,
+            "\nRollcall {} is alive: torrents: {torrents}, peers: {peers}, people: {people}.\n",
+            env!("CARGO_PKG_VERSION")
+        )?;
+        for note in &self.ports.notes {
+            writeln!(f, "  note       {note}")?;
+        }
+        writeln!(f, "  dashboard  {}", self.sign_in())?;
+        writeln!(f, "  a member   {}", self.member())?;
+        writeln!(f, "  API        {}/docs", self.ports.site_url())?;
+        for url in self.announce_urls() {
+            writeln!(f, "  announce   {url}")?;
+        }
+        let fate = if self.folder.is_kept() { "kept" } else { "removed in the end" };
+        writeln!(f, "  data       {} ({fate})\n", self.folder.path().display())?;
+        writeln!(f, "Everything is made up, and only on this machine. Ctrl-C ends it.\n")
+    }
+}
+
+/// Tells on standard error, where no script looks for results.
+pub(super) fn say_goodbye(tally: &Tally) {
+    let Tally { accepted, refused, connects, .. } = tally;
+    eprintln!(
+        "the world has ended: announces: {accepted}, refused: {refused}, connections of people: {connects}"
+    );
+}

@@ -1,0 +1,61 @@
+//! An entry that nobody understands, now and then, as a foreign program with a mistake would write it: dead letters to
+//! look at, to replay and to drop.
+
+use std::time::Duration;
+
+use domain::clock::{Clock, SystemClock};
+use fastrand::Rng;
+use journal::{AppendToken, Fields, Lane};
+use world::{Plan, register};
+
+use crate::command::Desk;
+
+/// When the first one comes, and how far apart the others are at the usual pace.
+const FIRST: Duration = Duration::from_secs(2);
+const APART: Duration = Duration::from_secs(50);
+
+/// Writes one after the other, for ever. One that the journal does not take is tried again: a demo goes on without it.
+pub(super) async fn keep_odd(desk: &Desk, plan: &Plan) {
+    let Ok(journal) = desk.open_journal().await else { return std::future::pending().await };
+    let mut random = Rng::with_seed(plan.seed);
+    let producer = format!("demo-{}", std::process::id());
+    tokio::time::sleep(FIRST).await;
+    let mut number = 1;
+    loop {
+        let token = AppendToken { producer: producer.clone(), number };
+        if journal.append(Lane::Traffic, &[odd_entry(plan, &mut random)], &token).await.is_ok() {
+            number += 1;
+        }
+        tokio::time::sleep(plan.paced(APART)).await;
+    }
+}
+
+/// The fourteen fields of an entry, one of them wrong.
+fn odd_entry(plan: &Plan, random: &mut Rng) -> Fields {
+    let user = random.u32(1..=plan.users());
+    let torrent = random.u32(1..=plan.torrents);
+    let (wrong, value) =
+        [("du", "-1"), ("ts", "yesterday"), ("left", "almost nothing"), ("event", "paused?")]
+            [random.usize(..4)];
+    let values = [
+        ("passkey", register::passkey_of(plan.seed, user).to_string()),
+        ("infohash", register::work_of(plan.seed, torrent).info_hash.to_string()),
+        ("peer_id", "2d5243303030312d6f6464206f6e652020202020".to_owned()),
+        ("port", "51413".to_owned()),
+        ("ip", "127.0.0.9".to_owned()),
+        ("af", "IPv4".to_owned()),
+        ("du", "1048576".to_owned()),
+        ("dd", "0".to_owned()),
+        ("left", "0".to_owned()),
+        ("event", "none".to_owned()),
+        ("ts", SystemClock.now().0.to_string()),
+        ("dt", "30".to_owned()),
+        ("interval", "30".to_owned()),
+        ("min_interval", "5".to_owned()),
+    ];
+    let mut fields = Fields::with_room();
+    for (name, right) in &values {
+        fields.push(name, if *name == wrong { value } else { right.as_str() });
+    }
+    fields
+}

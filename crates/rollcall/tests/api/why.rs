@@ -1,0 +1,209 @@
+//! Why a figure is what it is: entries, risks, accounts of a torrent, names in lists, and who is looked for.
+
+use domain::AnnounceEvent;
+use serde_json::{Value as Json, json};
+use testkit::{Announce, Api, RedisServer, Server, eventually, eventually_equal};
+
+use crate::{PATIENCE, add_torrent, announce, builder, items, problem, quoted, walk};
+
+/// All entries of a list, page by page; pages may be empty.
+fn entries(api: &Api, target: &str, limit: u32) -> Vec<Json> {
+    let (mut all, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let sign = if target.contains('?') { '&' } else { '?' };
+        let page = api.get(&format!("{target}{sign}limit={limit}{cursor}")).ok();
+        assert!(items(&page).len() <= limit as usize, "{page}");
+        all.extend(items(&page).iter().cloned());
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return all,
+        }
+    }
+}
+
+/// Tells the same story wherever the journal is kept.
+fn entries_say_why(server: &Server) {
+    let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
+    let passkeys: Vec<_> = (1..=2).map(|id| server.add_user(id)).collect();
+    let one = add_torrent(server, &admin, &passkeys[0], 1);
+    let two = add_torrent(server, &admin, &passkeys[0], 2);
+    admin
+        .post("/api/v1/multipliers", &json!({ "scope": "torrent", "subject": 2, "download_percent": 50 }))
+        .ok();
+    let leecher = Announce::leecher(one, 1).with_totals(0, 0, 5000);
+    announce(server, &passkeys[0], &leecher.with_event(AnnounceEvent::Started));
+    announce(server, &passkeys[1], &Announce::seeder(one, 2));
+    announce(server, &passkeys[0], &leecher.with_totals(100, 2000, 3000));
+    let other = Announce::leecher(two, 3).with_totals(0, 0, 900);
+    announce(server, &passkeys[0], &other.with_event(AnnounceEvent::Started));
+    announce(server, &passkeys[0], &other.with_totals(10, 301, 599).with_event(AnnounceEvent::Stopped));
+    let target = "/api/v1/users/1/entries";
+    let all = eventually("all entries", PATIENCE, || {
+        let all = entries(&admin, target, 100);
+        (all.len() == 4).then_some(all)
+    });
+    let column = |name: &str| all.iter().map(|entry| entry[name].clone()).collect::<Vec<_>>();
+    assert_eq!(column("event"), ["stopped", "started", "none", "started"]);
+    assert_eq!(column("torrent"), [2, 2, 1, 1]);
+    assert_eq!(column("name"), ["torrent 2", "torrent 2", "torrent 1", "torrent 1"]);
+    assert_eq!(column("uploaded_delta"), ["10", "0", "100", "0"]);
+    assert_eq!(column("downloaded_delta"), ["301", "0", "2000", "0"]);
+    assert_eq!(column("credited_downloaded"), ["150", "0", "2000", "0"]);
+    assert_eq!(column("credited_uploaded"), ["10", "0", "100", "0"]);
+    assert_eq!(column("left"), ["599", "900", "3000", "5000"]);
+    assert_eq!(column("ip"), ["127.0.0.1"; 4]);
+    assert!(column("client").iter().all(|client| client.as_str().unwrap().starts_with('-')), "{all:?}");
+    let page = admin.get(target).ok();
+    assert_eq!((&page["complete"], &page["next_cursor"]), (&true.into(), &Json::Null));
+    assert!(page["since"].as_u64() > Some(1_700_000_000) && page["scanned"].as_u64() >= Some(5), "{page}");
+    for limit in [1, 2, 3, 4] {
+        assert_eq!(entries(&admin, target, limit), all, "limit {limit}");
+    }
+    assert_eq!(entries(&admin, &format!("{target}?torrent=1"), 1), all[2..]);
+    assert!(entries(&admin, &format!("{target}?torrent=77"), 1).is_empty());
+    for wrong in ["torrent=0", "torrent=x", "torrent=", "torrent=1&torrent=2"] {
+        assert_eq!(problem(&admin.get(&format!("{target}?{wrong}")), 400), "bad_request", "{wrong}");
+    }
+    let seen = entries(&read, target, 100);
+    assert!(seen.len() == 4 && seen.iter().all(|entry| entry.get("ip").is_none()), "{seen:?}");
+    assert_eq!(problem(&read.get("/api/v1/users/9/entries"), 404), "unknown_user");
+    // Once a multiplier is gone, nobody knows what it did to whom.
+    assert_eq!(admin.delete("/api/v1/multipliers/1").status(), 204);
+    assert_eq!(items(&admin.get(target).ok())[0]["credited_downloaded"], Json::Null);
+}
+
+#[test]
+fn entries_say_why_a_figure_is_what_it_is() {
+    entries_say_why(&builder().start());
+}
+
+#[test]
+fn entries_say_why_a_figure_is_what_it_is_also_on_redis() {
+    let redis = RedisServer::start();
+    entries_say_why(&builder().set("redis.url", quoted(&redis.url())).start());
+}
+
+#[test]
+fn lists_have_names_and_a_torrent_has_accounts() {
+    let server = builder().start();
+    let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
+    let passkeys: Vec<_> = (1..=3).map(|id| server.add_user(id)).collect();
+    let hash = add_torrent(&server, &admin, &passkeys[0], 1);
+    for (passkey, client) in passkeys.iter().zip(1..) {
+        let leecher = Announce::leecher(hash, client).with_totals(0, 0, 5000);
+        announce(&server, passkey, &leecher.with_event(AnnounceEvent::Started));
+        announce(&server, passkey, &leecher.with_totals(7, 1000, 4000));
+    }
+    announce(&server, &passkeys[2], &Announce::seeder(hash, 9));
+    let target = format!("/api/v1/torrents/{hash}/accounts");
+    let accounts = eventually("all accounts", PATIENCE, || {
+        let accounts = walk(&read, &target, 100);
+        let is_settled = accounts.len() == 3
+            && accounts.iter().all(|account| account["figures"]["downloaded"] == "1000")
+            && accounts.iter().any(|account| account["seeding"] == true);
+        is_settled.then_some(accounts)
+    });
+    let moments: Vec<u64> =
+        accounts.iter().map(|one| one["figures"]["last_seen"].as_u64().unwrap()).collect();
+    assert!(moments.is_sorted_by(|one, next| one >= next), "{moments:?}");
+    let of = |user: u64| accounts.iter().find(|account| account["user"] == user).unwrap();
+    assert_eq!(
+        (&of(1)["left"], &of(1)["leeching"], &of(1)["seeding"]),
+        (&"4000".into(), &true.into(), &false.into())
+    );
+    assert_eq!(
+        (&of(3)["left"], &of(3)["leeching"], &of(3)["seeding"]),
+        (&"0".into(), &true.into(), &true.into())
+    );
+    for limit in [1, 2, 3] {
+        assert_eq!(walk(&read, &target, limit), accounts, "limit {limit}");
+    }
+    assert_eq!(walk(&read, "/api/v1/torrents/1/accounts", 2), accounts);
+    assert_eq!(items(&read.get(&format!("{target}?cursor=9999999999-9999999999999999999")).ok()).len(), 3);
+    for wrong in ["1", "1-0", "-1", "12345678901-1", "x-1", "%2B1-1"] {
+        assert_eq!(problem(&read.get(&format!("{target}?cursor={wrong}")), 400), "bad_request", "{wrong}");
+    }
+    assert_eq!(problem(&read.get("/api/v1/torrents/77/accounts"), 404), "unknown_torrent");
+
+    let peers = walk(&read, &format!("/api/v1/torrents/{hash}/peers"), 2);
+    assert_eq!(peers.len(), 4);
+    assert!(peers.iter().all(|peer| peer["client"].as_str().unwrap().starts_with('-')), "{peers:?}");
+    assert_eq!((&peers[0]["left"], &peers[0]["user"]), (&"4000".into(), &1.into()));
+    let last: Vec<&Json> = peers.iter().filter(|peer| peer["user"] == 3).collect();
+    let left_of = |seeding: bool| &last.iter().find(|peer| peer["seeding"] == seeding).unwrap()["left"];
+    assert_eq!(
+        (left_of(true), left_of(false)),
+        (&"0".into(), &Json::Null),
+        "the account has one client's word"
+    );
+
+    let leeching = eventually("the list", PATIENCE, || {
+        let page = read.get("/api/v1/users/1/leeching").ok();
+        (page["count"] == 1).then_some(page)
+    });
+    let listed = &items(&leeching)[0];
+    assert_eq!((&listed["torrent"], &listed["name"]), (&1.into(), &"torrent 1".into()));
+    let accounts = read.get("/api/v1/users/1/torrents").ok();
+    let account = &items(&accounts)[0];
+    assert_eq!((&account["torrent"], &account["name"]), (&1.into(), &"torrent 1".into()));
+    admin.delete("/api/v1/torrents/1");
+    eventually_equal((Json::from(1), Json::Null), PATIENCE, || {
+        let account = items(&read.get("/api/v1/users/1/torrents").ok())[0].clone();
+        (account["torrent"].clone(), account["name"].clone())
+    });
+}
+
+#[test]
+fn j8_risks_are_listed_by_user() {
+    let server = builder().start();
+    let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
+    let passkeys: Vec<_> = (1..=2).map(|id| server.add_user(id)).collect();
+    let hash = add_torrent(&server, &admin, &passkeys[0], 1);
+    for (passkey, client) in passkeys.iter().zip(1..) {
+        let seeder = Announce::seeder(hash, client);
+        announce(&server, passkey, &seeder);
+        announce(&server, passkey, &seeder.with_totals(u64::MAX / 4, 0, 0));
+    }
+    let of = |user: u64| entries(&admin, &format!("/api/v1/users/{user}/risks"), 1);
+    eventually("risks of both", PATIENCE, || (!of(1).is_empty() && !of(2).is_empty()).then_some(()));
+    for user in [1, 2] {
+        let risks = of(user);
+        assert!(risks.iter().all(|risk| risk["user"] == user), "{risks:?}");
+        assert_eq!(risks[0]["ip"], "127.0.0.1");
+    }
+    assert!(items(&read.get("/api/v1/users/1/risks").ok())[0].get("ip").is_none());
+    assert_eq!(problem(&read.get("/api/v1/users/9/risks"), 404), "unknown_user");
+}
+
+#[test]
+fn users_are_looked_for_by_number_or_by_whole_passkey() {
+    let server = builder().start();
+    let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
+    for (id, passkey) in [(1, "0123456789abcdef"), (2, "12345678"), (12_345_678, "fedcba98")] {
+        admin.post("/api/v1/users", &json!({ "id": id, "passkey": passkey })).ok();
+    }
+    let found = |api: &Api, text: &str| -> Vec<u64> {
+        let page = api.get(&format!("/api/v1/users?search={text}")).ok();
+        assert_eq!(page["next_cursor"], Json::Null);
+        items(&page).iter().map(|user| user["id"].as_u64().unwrap()).collect()
+    };
+    for (text, by_admin) in [
+        ("1", vec![1]),
+        ("%202%20", vec![2]),
+        ("0123456789ABCDEF", vec![1]),
+        ("12345678", vec![2, 12_345_678]),
+        ("fedcba9", vec![]),
+        ("99", vec![]),
+        ("0", vec![]),
+        ("nobody", vec![]),
+        ("%00", vec![]),
+        ("%25", vec![]),
+        ("", vec![1, 2, 12_345_678]),
+    ] {
+        assert_eq!(found(&admin, text), by_admin, "{text}");
+    }
+    assert_eq!(found(&read, "12345678"), [12_345_678], "a number is one");
+    assert_eq!(problem(&read.get("/api/v1/users?search=0123456789abcdef"), 403), "forbidden");
+    assert_eq!(problem(&admin.get(&format!("/api/v1/users?search={}", "a".repeat(65))), 400), "bad_request");
+    assert_eq!(problem(&admin.get("/api/v1/users?search=1&search=2"), 400), "bad_request");
+}

@@ -1,0 +1,105 @@
+//! Who has, or had, anything to do with a torrent.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use domain::{UnixTime, UserId};
+use ledger::{Account, AccountKey};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use super::find;
+use crate::api::Page;
+use crate::api::figures::FiguresShown;
+use crate::app::Routes;
+use crate::extract::{Asked, Named, PageAsked, Place};
+use crate::problem::{Problem, ProblemBody};
+use crate::site::Site;
+
+pub(super) fn routes() -> Routes {
+    Routes::new().routes(routes!(accounts))
+}
+
+/// A user's account on a torrent.
+#[derive(Serialize, ToSchema)]
+struct TorrentAccount {
+    /// The user.
+    user: u64,
+    /// Bytes still wanted, by the latest announce; null if the client did not say.
+    #[schema(pattern = "^[0-9]+$")]
+    left: Option<String>,
+    /// Whether the user seeds it right now.
+    seeding: bool,
+    /// Whether the user leeches it right now.
+    leeching: bool,
+    /// When it was first completed.
+    completed_at: Option<u32>,
+    /// The program that announced it last, such as `-TR3000-`.
+    client: String,
+    /// The amounts.
+    figures: FiguresShown,
+}
+
+impl TorrentAccount {
+    fn of((key, account): &(AccountKey, Account)) -> TorrentAccount {
+        TorrentAccount {
+            user: key.user.get(),
+            left: account.left.map(|left| left.to_string()),
+            seeding: account.is_seeding(),
+            leeching: account.is_leeching(),
+            completed_at: account.completed_at.map(|at| at.0),
+            client: account.client(),
+            figures: FiguresShown::of(&account.figures),
+        }
+    }
+}
+
+/// A place among the accounts of a torrent: behind this time and user.
+#[derive(Clone, Copy)]
+struct AccountPlace(UnixTime, UserId);
+
+impl Place for AccountPlace {
+    const PATTERN: &'static str = "^[0-9]{1,10}-[1-9][0-9]{0,18}$";
+
+    fn read(text: &str) -> Option<AccountPlace> {
+        let (at, user) = text.split_once('-')?;
+        let is_decimal = (1..=10).contains(&at.len()) && at.bytes().all(|byte| byte.is_ascii_digit());
+        // A time that cannot be is the latest there is.
+        let at = is_decimal.then(|| at.parse().unwrap_or(u32::MAX))?;
+        Some(AccountPlace(UnixTime(at), <UserId as Place>::read(user)?))
+    }
+}
+
+/// The accounts of everybody who ever announced a torrent
+///
+/// Those heard of last come first, and every announce moves an account to the front. So while pages are read, an account
+/// that is heard of meanwhile may be missing from those that follow: whoever needs all of them asks for the first page
+/// again, and again until nothing in it is new.
+#[utoipa::path(
+    get, path = "/api/v1/torrents/{id}/accounts", tag = "torrents",
+    params(
+        ("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$"),
+        PageAsked<AccountPlace>,
+    ),
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "A page of accounts, those heard of last first", body = Page<TorrentAccount>),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn accounts(
+    State(site): State<Arc<Site>>,
+    Named(id): Named<String>,
+    Asked(asked): Asked<PageAsked<AccountPlace>>,
+) -> Result<Json<Page<TorrentAccount>>, Problem> {
+    let (limit, after) = (asked.limit()?, asked.cursor()?);
+    let torrent = find(&site, &id).await?;
+    let after = after.map(|AccountPlace(at, user)| (at, user));
+    let page = site.parts.ledger.accounts_on(torrent.id, after, limit).await?;
+    Ok(Json(Page {
+        items: page.accounts.iter().map(TorrentAccount::of).collect(),
+        next_cursor: page.next.map(|(at, user)| format!("{at}-{user}")),
+    }))
+}

@@ -1,0 +1,119 @@
+//! Counters over a stretch of time.
+
+use std::collections::VecDeque;
+
+use domain::histogram::{BOUNDS_US, Snapshot};
+
+/// What was counted at some moments of the last while.
+pub(super) struct Window<T> {
+    length_s: f64,
+    moments: VecDeque<(f64, T)>,
+}
+
+impl<T> Window<T> {
+    pub(super) fn new(length_s: f64) -> Window<T> {
+        Window { length_s, moments: VecDeque::new() }
+    }
+
+    /// Adds what is counted now. What is older than the window goes, but for the youngest of it, which is where it begins.
+    pub(super) fn push(&mut self, at_s: f64, counted: T) {
+        self.moments.push_back((at_s, counted));
+        while self.moments.get(1).is_some_and(|(second_s, _)| *second_s <= at_s - self.length_s) {
+            self.moments.pop_front();
+        }
+    }
+
+    /// What was counted at its beginning and at its end; none before there are two.
+    pub(super) fn ends(&self) -> Option<(&T, &T)> {
+        match (self.moments.front(), self.moments.back()) {
+            (Some((_, first)), Some((_, last))) if self.moments.len() > 1 => Some((first, last)),
+            _ => None,
+        }
+    }
+
+    /// How much a counter grew a second; zero before that can be told.
+    pub(super) fn rate(&self, counter: impl Fn(&T) -> u64) -> f64 {
+        let (Some((from_s, first)), Some((to_s, last))) = (self.moments.front(), self.moments.back()) else {
+            return 0.0;
+        };
+        per_second(counter(last).saturating_sub(counter(first)), to_s - from_s)
+    }
+}
+
+/// So much in this time, a second; with two decimals, for more is noise.
+pub(super) fn per_second(much: u64, length_s: f64) -> f64 {
+    if length_s <= 0.0 { 0.0 } else { rounded(much as f64 / length_s) }
+}
+
+fn rounded(number: f64) -> f64 {
+    (number * 100.0).round() / 100.0
+}
+
+/// So long at the most took this share of what was measured in between, in milliseconds. Within a bucket it is guessed.
+/// None if nothing was measured.
+pub(super) fn quantile_ms(before: &Snapshot, after: &Snapshot, share: f64) -> Option<f64> {
+    let grown =
+        after.buckets.iter().zip(&before.buckets).map(|(after, before)| after.saturating_sub(*before));
+    let grown: Vec<u64> = grown.collect();
+    let all: u64 = grown.iter().sum();
+    if all == 0 {
+        return None;
+    }
+    let wanted = share * all as f64;
+    let mut below = 0_u64;
+    for (bucket, count) in grown.iter().enumerate() {
+        if *count > 0 && (below + count) as f64 >= wanted {
+            let from_us = bucket.checked_sub(1).and_then(|place| BOUNDS_US.get(place)).copied().unwrap_or(0);
+            // What took longer than every bound is said to have taken as long as the last.
+            let to_us = BOUNDS_US.get(bucket).copied().unwrap_or(from_us);
+            let part = (wanted - below as f64) / *count as f64;
+            return Some(rounded((from_us as f64 + (to_us - from_us) as f64 * part) / 1_000.0));
+        }
+        below += count;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use domain::Histogram;
+
+    use super::*;
+
+    #[test]
+    fn a_rate_is_over_the_last_seconds_only() {
+        let mut window = Window::new(5.0);
+        assert_eq!(window.rate(|count| *count), 0.0);
+        window.push(0.0, 1_000);
+        assert_eq!(window.rate(|count| *count), 0.0, "of one moment nothing can be told");
+        for second in 1..=20_u64 {
+            window.push(second as f64, 1_000 + if second <= 10 { 100 * second } else { 1_000 });
+        }
+        assert_eq!(window.rate(|count| *count), 0.0, "nothing for ten seconds");
+        assert_eq!(window.moments.len(), 6);
+        window.push(21.0, 2_050);
+        assert_eq!(window.rate(|count| *count), 10.0);
+        window.push(22.0, 0);
+        assert_eq!(window.rate(|count| *count), 0.0, "a counter that begins anew is no negative rate");
+    }
+
+    #[test]
+    fn delays_are_those_measured_in_between() {
+        let histogram = Histogram::default();
+        histogram.record(Duration::from_secs(9));
+        let before = histogram.snapshot();
+        assert_eq!(quantile_ms(&before, &before, 0.5), None);
+        for _ in 0..98 {
+            histogram.record(Duration::from_millis(2));
+        }
+        histogram.record(Duration::from_millis(80));
+        histogram.record(Duration::from_secs(60));
+        let after = histogram.snapshot();
+        let (p50, p99) = (quantile_ms(&before, &after, 0.5), quantile_ms(&before, &after, 0.99));
+        assert!(p50.is_some_and(|p50| (1.0..=2.5).contains(&p50)), "{p50:?}");
+        assert!(p99.is_some_and(|p99| (50.0..=100.0).contains(&p99)), "{p99:?}");
+        assert_eq!(quantile_ms(&before, &after, 1.0), Some(10_000.0));
+    }
+}

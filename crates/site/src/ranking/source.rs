@@ -1,0 +1,102 @@
+//! Where rankings come from: the swarms of this process, or the indexes of the Redis layout, or nowhere.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use access::Gate;
+use domain::{InfoHash, TorrentId};
+use foldhash::fast::RandomState;
+use swarm::SwarmCounts;
+use tracker::Tracker;
+use views::Indexes;
+
+use super::{Ranked, RankedBy, Ranking};
+use crate::problem::Problem;
+
+/// How old a ranking of swarms may be.
+const SWARMS_EVERY_MS: u64 = 1000;
+/// How old one from Redis may be: it has to be read over the network.
+const INDEXES_EVERY_MS: u64 = 5000;
+
+/// Where rankings come from. The gate says which torrents there are.
+#[derive(Clone)]
+pub struct Source {
+    gate: Arc<Gate>,
+    counts: CountsFrom,
+}
+
+#[derive(Clone)]
+enum CountsFrom {
+    Swarms(Arc<Tracker>),
+    Indexes(Indexes),
+    Nowhere,
+}
+
+impl Source {
+    /// The best there is.
+    pub fn of(gate: Arc<Gate>, tracker: Option<Arc<Tracker>>, indexes: Option<Indexes>) -> Source {
+        let counts = match (tracker, indexes) {
+            (Some(tracker), _) => CountsFrom::Swarms(tracker),
+            (None, Some(indexes)) => CountsFrom::Indexes(indexes),
+            (None, None) => CountsFrom::Nowhere,
+        };
+        Source { gate, counts }
+    }
+
+    /// How old a ranking may be.
+    pub(super) fn every_ms(&self) -> u64 {
+        match self.counts {
+            CountsFrom::Indexes(_) => INDEXES_EVERY_MS,
+            CountsFrom::Swarms(_) | CountsFrom::Nowhere => SWARMS_EVERY_MS,
+        }
+    }
+
+    /// A ranking of all torrents, made at this moment; in this order already, if one is wanted. Off the threads that
+    /// answer requests: a hundred thousand torrents take a while.
+    pub(super) async fn read(&self, made_ms: u64, by: Option<RankedBy>) -> Result<Ranking, Problem> {
+        let gate = Arc::clone(&self.gate);
+        let reading: Box<dyn FnOnce() -> (Vec<Ranked>, bool) + Send> = match &self.counts {
+            CountsFrom::Swarms(tracker) => {
+                let tracker = Arc::clone(tracker);
+                Box::new(move || (from_swarms(&gate, &tracker), true))
+            }
+            CountsFrom::Indexes(indexes) => {
+                let counts = indexes.read().await?;
+                let of = |counts: &views::mirror::IndexedCounts| SwarmCounts {
+                    seeders: counts.seeders,
+                    leechers: counts.leechers,
+                    snatches: counts.snatches,
+                };
+                // Indexes without a single torrent are indexes that nobody keeps.
+                Box::new(move || (torrents(&gate, |id, _| counts.get(&id).map(of)), !counts.is_empty()))
+            }
+            CountsFrom::Nowhere => Box::new(move || (torrents(&gate, |_, _| None), false)),
+        };
+        let ranking = tokio::task::spawn_blocking(move || {
+            let (torrents, has_counts) = reading();
+            let ranking = Ranking::new(made_ms, torrents, has_counts);
+            if let Some(by) = by {
+                ranking.order(by);
+            }
+            ranking
+        });
+        ranking.await.map_err(|error| Problem::internal("the list of swarms", &error))
+    }
+}
+
+fn from_swarms(gate: &Gate, tracker: &Tracker) -> Vec<Ranked> {
+    let mut counted: HashMap<InfoHash, SwarmCounts, RandomState> = HashMap::default();
+    tracker.swarms().each_swarm(|info_hash, counts| {
+        counted.insert(*info_hash, counts);
+    });
+    torrents(gate, |_, info_hash| counted.get(info_hash).copied())
+}
+
+/// Every torrent there is, with its counts; zeros where none are known.
+fn torrents(gate: &Gate, counts: impl Fn(TorrentId, &InfoHash) -> Option<SwarmCounts>) -> Vec<Ranked> {
+    let mut torrents = Vec::with_capacity(gate.torrent_count());
+    gate.each_torrent(|id, info_hash| {
+        torrents.push(Ranked { id, counts: counts(id, info_hash).unwrap_or_default() });
+    });
+    torrents
+}

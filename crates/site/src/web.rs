@@ -1,0 +1,270 @@
+//! The dashboard: its files, which are part of the program.
+//!
+//! # Guarantees
+//!
+//! - `/` is the operators' page, `/me` a member's; without a built dashboard both say how to build it.
+//! - What is under `/assets` has a hash in its name and is kept by browsers for ever; a page is asked for anew each time,
+//!   and answered with 304 while it is the same.
+//! - A page loads nothing from elsewhere, runs no script that stands in it, and is framed by nobody; a member's page by
+//!   the sites in `site.embed_origins` alone.
+//! - Compressed forms are made when the dashboard is built, never for a request.
+//!
+//! # Deliberately absent
+//!
+//! Files of the disk: nothing that a path names is looked up anywhere but in the table.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
+};
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use crate::etag;
+use crate::problem::Problem;
+use crate::settings::SiteSettings;
+use crate::site::Site;
+
+mod accept;
+// The build script's part; here for its tests.
+#[cfg(test)]
+mod embed;
+
+use accept::Encoding;
+
+/// A file of the built dashboard.
+#[derive(Clone, Copy, Debug)]
+struct WebFile {
+    /// Where it stands in the build.
+    path: &'static str,
+    plain: &'static [u8],
+    brotli: Option<&'static [u8]>,
+    gzip: Option<&'static [u8]>,
+}
+
+/// What the build script found.
+static FILES: &[WebFile] = include!(concat!(env!("OUT_DIR"), "/web_files.rs"));
+
+/// What is shown where nothing was built.
+const UNBUILT: WebFile =
+    WebFile { path: "unbuilt.html", plain: include_bytes!("web/unbuilt.html"), brotli: None, gzip: None };
+
+/// What pages may load: their own files, and the API of this server, its WebSocket included (which `'self'` covers).
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+                      font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; \
+                      frame-ancestors ";
+/// Names of files beside the pages that browsers and people ask for.
+const BESIDE_PAGES: [&str; 6] = [".svg", ".ico", ".png", ".webmanifest", ".txt", ".webp"];
+
+/// A response that other sites may frame; its policy says which.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Framable;
+
+/// A file with all that its answers need.
+#[derive(Debug)]
+struct Served {
+    file: WebFile,
+    /// The hash of its plain form, without quotes.
+    tag: String,
+    /// For pages alone.
+    policy: Option<HeaderValue>,
+    framable: bool,
+}
+
+/// The pages and their files.
+pub(crate) fn routes(settings: &SiteSettings) -> Router<Arc<Site>> {
+    let page = |path: &str, origins: &[String]| {
+        let file = FILES.iter().find(|file| file.path == path).copied().unwrap_or(UNBUILT);
+        Arc::new(Served::page(file, origins))
+    };
+    let assets: BTreeMap<&str, Served> = FILES
+        .iter()
+        .filter_map(|file| Some((file.path.strip_prefix("assets/")?, Served::file(*file))))
+        .collect();
+    let assets = Arc::new(assets);
+    let asset = move |State(_): State<Arc<Site>>, Path(name): Path<String>, headers: HeaderMap| async move {
+        match assets.get(name.as_str()) {
+            Some(served) => served.answer(&headers, "public, max-age=31536000, immutable"),
+            None => Problem::not_found("no_such_file", "the dashboard has no such file: load the page again")
+                .into_response(),
+        }
+    };
+    let mut routes = Router::new()
+        .route("/", always(page("index.html", &[])))
+        .route("/me", always(page("me.html", &settings.embed_origins)))
+        .route("/assets/{*name}", get(asset));
+    for file in FILES.iter().filter(|file| is_beside_pages(file.path)) {
+        routes = routes.route(&format!("/{}", file.path), always(Arc::new(Served::file(*file))));
+    }
+    routes
+}
+
+/// Whether the dashboard is part of this program.
+pub fn is_built() -> bool {
+    FILES.iter().any(|file| file.path == "index.html")
+}
+
+fn is_beside_pages(path: &str) -> bool {
+    !path.contains('/') && BESIDE_PAGES.iter().any(|ending| path.ends_with(ending))
+}
+
+fn always(served: Arc<Served>) -> axum::routing::MethodRouter<Arc<Site>> {
+    get(move |headers: HeaderMap| async move { served.answer(&headers, "no-cache") })
+}
+
+impl Served {
+    fn file(file: WebFile) -> Served {
+        Served { file, tag: etag::digits_of(file.plain), policy: None, framable: false }
+    }
+
+    /// A page that these origins may frame, or nobody.
+    fn page(file: WebFile, origins: &[String]) -> Served {
+        let ancestors = if origins.is_empty() { "'none'".to_owned() } else { origins.join(" ") };
+        let policy = HeaderValue::from_str(&format!("{POLICY}{ancestors}"))
+            .expect("origins are checked when the settings are read");
+        Served { policy: Some(policy), framable: !origins.is_empty(), ..Served::file(file) }
+    }
+
+    fn answer(&self, asked: &HeaderMap, keep: &'static str) -> Response {
+        let (encoding, bytes) = self.form_for(asked);
+        // Forms that differ in bytes differ in their tags.
+        let tag = format!("\"{}{}\"", self.tag, encoding.map_or("", Encoding::tag_ending));
+        let is_known = asked.get(IF_NONE_MATCH).is_some_and(|known| etag::names(known, &tag));
+        let mut response = match is_known {
+            true => StatusCode::NOT_MODIFIED.into_response(),
+            false => ([(CONTENT_TYPE, content_type_of(self.file.path))], bytes).into_response(),
+        };
+        let headers = response.headers_mut();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(keep));
+        headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+        if let Ok(tag) = HeaderValue::from_str(&tag) {
+            headers.insert(ETAG, tag);
+        }
+        if let Some(encoding) = encoding.filter(|_| !is_known) {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding.name()));
+        }
+        if let Some(policy) = &self.policy {
+            headers.insert(CONTENT_SECURITY_POLICY, policy.clone());
+        }
+        if self.framable {
+            response.extensions_mut().insert(Framable);
+        }
+        response
+    }
+
+    fn form_for(&self, asked: &HeaderMap) -> (Option<Encoding>, &'static [u8]) {
+        let forms = [(Encoding::Brotli, self.file.brotli), (Encoding::Gzip, self.file.gzip)];
+        let there = forms.into_iter().filter_map(|(encoding, bytes)| Some((encoding, bytes?)));
+        match accept::best(asked, there) {
+            Some((encoding, bytes)) => (Some(encoding), bytes),
+            None => (None, self.file.plain),
+        }
+    }
+}
+
+fn content_type_of(path: &str) -> &'static str {
+    match path.rsplit_once('.').map_or("", |(_, ending)| ending) {
+        "html" => "text/html; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "json" => "application/json",
+        "webmanifest" => "application/manifest+json",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "webp" => "image/webp",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        "txt" => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: WebFile = WebFile {
+        path: "assets/app-1a2b.js",
+        plain: b"let a = 1;",
+        brotli: Some(b"by brotli"),
+        gzip: Some(b"by gzip"),
+    };
+
+    fn asked(lines: &[(&'static str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(*name, value.parse().unwrap());
+        }
+        headers
+    }
+
+    fn header<'r>(response: &'r Response, name: &str) -> &'r str {
+        response.headers().get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    #[test]
+    fn a_file_comes_in_the_form_that_was_asked_for_each_with_a_tag_of_its_own() {
+        let served = Served::file(FILE);
+        let mut tags = Vec::new();
+        for (accepts, encoding) in
+            [("gzip, deflate, br", "br"), ("gzip", "gzip"), ("br;q=0, gzip;q=0", ""), ("identity", "")]
+        {
+            let response = served.answer(&asked(&[("accept-encoding", accepts)]), "no-cache");
+            assert_eq!(header(&response, "content-encoding"), encoding, "{accepts}");
+            assert_eq!(header(&response, "vary"), "accept-encoding");
+            assert_eq!(header(&response, "content-type"), "text/javascript; charset=utf-8");
+            tags.push(header(&response, "etag").to_owned());
+        }
+        assert_eq!(tags[2], tags[3]);
+        tags.dedup();
+        assert_eq!(tags.len(), 3, "{tags:?}");
+        let again = asked(&[("accept-encoding", "br"), ("if-none-match", &tags[0])]);
+        let response = served.answer(&again, "no-cache");
+        assert_eq!(response.status(), StatusCode::NOT_MODIFIED);
+        assert_eq!((header(&response, "content-encoding"), header(&response, "etag")), ("", &*tags[0]));
+    }
+
+    #[test]
+    fn a_page_is_framed_by_nobody_unless_sites_are_named() {
+        let alone = Served::page(UNBUILT, &[]).answer(&asked(&[]), "no-cache");
+        assert!(header(&alone, "content-security-policy").ends_with("frame-ancestors 'none'"));
+        assert!(alone.extensions().get::<Framable>().is_none());
+        let sites = ["https://pt.example.com".to_owned(), "https://forum.example.com".to_owned()];
+        let framed = Served::page(UNBUILT, &sites).answer(&asked(&[]), "no-cache");
+        let policy = header(&framed, "content-security-policy");
+        assert!(policy.ends_with("frame-ancestors https://pt.example.com https://forum.example.com"));
+        assert!(framed.extensions().get::<Framable>().is_some());
+    }
+
+    #[test]
+    fn the_build_script_finds_files_with_their_forms_and_leaves_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(embed::find(&folder.path().join("dist")).unwrap().is_empty());
+        std::fs::create_dir_all(folder.path().join("assets")).unwrap();
+        for name in [
+            "index.html",
+            "index.html.br",
+            "assets/a-1.js",
+            "assets/a-1.js.gz",
+            "assets/a-1.js.map",
+            "assets/a-1.js.map.br",
+            "alone.gz",
+            ".hidden",
+        ] {
+            std::fs::write(folder.path().join(name), name).unwrap();
+        }
+        let found = embed::find(folder.path()).unwrap();
+        let names: Vec<&str> = found.keys().map(String::as_str).collect();
+        assert_eq!(names, ["alone.gz", "assets/a-1.js", "index.html"]);
+        assert!(found["index.html"].brotli.is_some() && found["index.html"].gzip.is_none());
+        assert!(found["assets/a-1.js"].gzip.is_some() && found["assets/a-1.js"].brotli.is_none());
+        let table = embed::table(&found);
+        assert!(table.contains("WebFile { path: \"index.html\", plain: include_bytes!(\""), "{table}");
+        assert_eq!(table.matches("include_bytes!").count(), 5, "{table}");
+    }
+}

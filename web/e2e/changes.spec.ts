@@ -1,0 +1,127 @@
+// What operators change: it works, it is asked for first, and it lands in the audit trail.
+import { expect, goTo, row, test } from "./fixtures";
+import { startRedis } from "./redis";
+import { infohashOf, passkeyOf } from "./server";
+import { eventually } from "./wait";
+
+test("a dead letter is looked at, tried again, and counts", async ({ open, ownServer, atEnd }) => {
+  const redis = await startRedis();
+  atEnd(() => redis.end());
+  const server = await ownServer({ "redis.url": redis.url, "journal.retry_delay_s": "3600" });
+  await server.addUser(1);
+  await server.addTorrent(1, "A torrent");
+  // Another program writes an entry of somebody who is not known yet.
+  await redis.command("XADD", "tracker:traffic", "*", ...entry({ passkey: passkeyOf(900), infohash: infohashOf(1), du: "4321" }));
+  const page = await open("/pipeline", server);
+  const letters = page.getByRole("table", { name: "Entries that could not be taken" });
+  await expect(letters.getByRole("row")).toHaveCount(2);
+  await letters.getByText("What it says").click();
+  await expect(letters.getByText("4321")).toBeVisible();
+  await expect(page.getByText(passkeyOf(900)), "nobody is shown a passkey").toHaveCount(0);
+
+  await server.addUser(900);
+  await letters.getByRole("checkbox").check();
+  await page.getByRole("button", { name: "Try again" }).click();
+  const question = page.getByRole("dialog", { name: "Try 1 entry again?" });
+  await question.getByRole("button", { name: "Cancel" }).click();
+  await expect(letters.getByRole("row"), "nothing happens without a yes").toHaveCount(2);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await question.getByRole("button", { name: "Try again" }).click();
+  await expect(page.getByText("1 entry is tried again")).toBeVisible();
+  await expect(page.getByText("No dead letters: every view took every entry.")).toBeVisible();
+  await eventually("the entry to count", 40_000, async () => {
+    const { figures } = await server.ask<{ figures?: { uploaded: string } | null }>("GET", "/api/v1/users/900");
+    return figures?.uploaded === "4321";
+  });
+});
+
+/** The fourteen fields of an entry of the journal. */
+function entry(some: Record<string, string>): string[] {
+  const fields: Record<string, string> = {
+    peer_id: "2d".repeat(20),
+    port: "6000",
+    ip: "192.0.2.7",
+    af: "IPv4",
+    dd: "0",
+    left: "0",
+    event: "none",
+    ts: String(Math.floor(Date.now() / 1000)),
+    dt: "31536000",
+    interval: "1800",
+    min_interval: "900",
+    ...some,
+  };
+  return Object.entries(fields).flat();
+}
+
+test("a view is paused and resumed, and the overview warns meanwhile", async ({ open, ownServer }) => {
+  const server = await ownServer();
+  const page = await open("/pipeline", server);
+  const activity = page.getByRole("table", { name: "Views" }).getByRole("row").filter({ hasText: "activity" });
+  await activity.getByRole("button", { name: /Pause/ }).click();
+  await page.getByRole("dialog", { name: "Pause activity?" }).getByRole("button", { name: "Pause" }).click();
+  await expect(activity).toContainText("paused");
+  await page.getByRole("link", { name: "Overview" }).click();
+  const warning = page.getByRole("heading", { name: "The view activity is paused" });
+  await expect(warning).toBeVisible();
+  await page.getByRole("link", { name: "Pipeline" }).first().click();
+  await activity.getByRole("button", { name: /Resume/ }).click();
+  await page.getByRole("dialog", { name: "Resume activity?" }).getByRole("button", { name: "Resume" }).click();
+  await expect(activity).not.toContainText("paused");
+  await page.getByRole("link", { name: "Overview" }).click();
+  await expect(warning).toHaveCount(0);
+});
+
+test("a change in Access lands in the audit trail, whose chain holds", async ({ open, server }) => {
+  const page = await open("/access/users");
+  await page.getByLabel("Number", { exact: false }).first().fill("120");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(page.getByText(/User 120 may announce/).first()).toBeVisible();
+  expect(await server.ask("GET", "/api/v1/users/120")).toMatchObject({ user: { id: 120, enabled: true } });
+
+  await page.getByRole("link", { name: "Audit" }).click();
+  const record = row(page, "user.add").filter({ hasText: "120" });
+  await expect(record).toHaveCount(1);
+  await expect(record, "who did it").toContainText("key");
+  await expect(page.getByText("The chain holds")).toBeVisible();
+  const counted = async () => Number(/All ([\d,]+) records fit/.exec((await page.getByText(/records fit/).textContent()) ?? "")?.[1]?.replace(",", ""));
+  const before = await counted();
+  await server.addUser(121);
+  // A verdict is good for a few seconds, for everybody who asks.
+  await eventually("the check to see the new record", 40_000, async () => {
+    await page.getByRole("button", { name: "Check again" }).click();
+    return (await counted()) > before;
+  });
+});
+
+test("a key that may only read is offered no change, and no audit trail", async ({ open, server, watch }) => {
+  watch.allow(/status of 403 .*users\/1/);
+  const page = await open("/", server, await server.newKey("read"));
+  await expect(page.getByText("read only")).toBeVisible();
+  await expect(page.getByRole("link", { name: "Audit" })).toHaveCount(0);
+  const forbidden = /^(Add|Remove|Pause|Resume|Disable|Enable|Create|Approve|Shut out|New passkey|Drop|Drop all|Try again|Forbid|Allow|Ban|Take off|Put on the list|Disconnect)\b/;
+  const places: [path: string, heading: string][] = [
+    ["/swarms/1", "A film about a lighthouse"],
+    ["/users/1", "User 1"],
+    ["/pipeline", "Pipeline"],
+    ["/access/users", "Access"],
+    ["/access/torrents", "Access"],
+    ["/access/clients", "Access"],
+    ["/access/ports", "Access"],
+    ["/access/multipliers", "Access"],
+    ["/access/keys", "Access"],
+  ];
+  for (const [path, heading] of places) {
+    await goTo(page, server, path);
+    await expect(page.getByRole("heading", { name: heading, level: 1 })).toBeVisible();
+    await expect.soft(page.getByRole("main").getByRole("button", { name: forbidden }), path).toHaveCount(0);
+    await expect.soft(page.getByRole("alert"), path).toHaveCount(0);
+  }
+  // The server does not rely on what is offered.
+  const refused = await page.evaluate(async () => {
+    const { csrf } = (await (await fetch("/session")).json()) as { csrf: string };
+    const body = JSON.stringify({ enabled: false });
+    return (await fetch("/api/v1/users/1", { method: "PATCH", body, headers: { "content-type": "application/json", "x-csrf-token": csrf } })).status;
+  });
+  expect(refused).toBe(403);
+});

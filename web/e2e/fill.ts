@@ -1,0 +1,34 @@
+// What is in the server that tests share: a few users, torrents and announces, with figures that tests can know. Tests that
+// change something use numbers of their own (from 100 on), so that they do not disturb each other.
+import type { Server } from "./server";
+
+/** The torrent with the most seeders, and its users. */
+export const FILM = { id: 1, name: "A film about a lighthouse", bytes: 4_000_000_000 } as const;
+/** The torrent with most leechers. */
+export const ALBUM = { id: 2, name: "An album of field recordings", bytes: 300_000_000 } as const;
+/** The torrent that awaits approval. */
+export const BOOK = { id: 3, name: "A book that nobody has looked at" } as const;
+/** A name in Chinese. */
+export const SONG = { id: 4, name: "夜航船 🚢 全集" } as const;
+
+/** What user 1 has moved of the film: uploaded and downloaded. */
+export const MOVED = { uploaded: 2_500_000_000, downloaded: 4_000_000_000 } as const;
+
+/** Fills it. */
+export async function fill(server: Server): Promise<void> {
+  await Promise.all([1, 2, 3, 4].map((user) => server.addUser(user)));
+  await server.addTorrent(FILM.id, FILM.name, FILM.bytes);
+  await server.addTorrent(ALBUM.id, ALBUM.name, ALBUM.bytes);
+  await server.ask("POST", "/api/v1/torrents", { id: BOOK.id, infohash: "b".repeat(40), name: BOOK.name, approved: false });
+  await server.addTorrent(SONG.id, SONG.name);
+  // User 1 takes the film whole, and gives some of it back.
+  await server.announce(1, FILM.id, { left: FILM.bytes });
+  await server.announce(1, FILM.id, { ...MOVED, left: 0, event: "completed" });
+  await Promise.all([
+    server.announce(2, FILM.id),
+    server.announce(3, FILM.id, { left: FILM.bytes / 2 }),
+    server.announce(2, ALBUM.id, { left: ALBUM.bytes }),
+    server.announce(3, ALBUM.id, { left: ALBUM.bytes / 4 }),
+  ]);
+  await server.ask("PUT", "/api/v1/users/1/friends/2");
+}

@@ -1,0 +1,65 @@
+// Names and texts that somebody wrote to do harm: shown as text, and nothing in them runs. That nothing ran is also what the
+// watch over every page says: no box opened, no request left.
+import type { Page } from "@playwright/test";
+import { expect, goTo, test } from "./fixtures";
+import { Person } from "./person";
+import { infohashOf } from "./server";
+
+const MARKUP = `<img src=x onerror="window.hurt=1;alert(1)"><script>window.hurt=1</script>"'><svg onload=alert(2)>{{7*7}}\${7*7}`;
+const BIDI = "invoice\u202egpj.exe\u2066 hidden \u2069\u200f";
+const NAMES: [id: number, name: string][] = [
+  [141, `hostile ${MARKUP}`],
+  [142, `hostile ${BIDI}`],
+  [143, `hostile ${"very long ".repeat(1000)}`.slice(0, 10_000)],
+  [144, "hostile javascript:alert(1) \u0007\u001b[31m"],
+];
+
+test("torrent names and status texts are text, whatever is in them", async ({ open, server, page }) => {
+  await server.addUser(140);
+  await server.addUser(141);
+  await server.addUser(142);
+  for (const friend of [141, 142]) await server.ask("PUT", `/api/v1/users/140/friends/${friend}`);
+  for (const [id, name] of NAMES) {
+    // By the command line, which takes longer names than the API does.
+    await server.command("torrent", "add", "--id", String(id), "--infohash", infohashOf(id), "--name", name);
+    await server.announce(140, id, { left: 1000 });
+  }
+  const person = await Person.connect(server, 140);
+  await person.declare("online", MARKUP.slice(0, 100));
+  const friend = await Person.connect(server, 141);
+  await friend.declare("busy", BIDI);
+  const loud = await Person.connect(server, 142);
+  await expect(loud.declare("away", "loud".repeat(2500)), "10,000 characters are too many for a status").rejects.toMatchObject({ code: expect.any(Number) });
+  // As many as can be configured.
+  await loud.declare("away", "loud".repeat(1024));
+
+  await open("/swarms?search=hostile");
+  await expect(page.getByRole("row")).toHaveCount(NAMES.length + 1);
+  await expect(page.getByText("<script>window.hurt=1</script>").first(), "the markup is there to be read").toBeVisible();
+  const places = [...NAMES.map(([id]) => `/swarms/${id}`), "/users/140", "/users/140?tab=torrents", "/users/140?tab=why", "/presence", "/access/torrents", "/audit"];
+  for (const path of ["/swarms?search=hostile", ...places]) {
+    await goTo(page, server, path);
+    await isHarmless(page, path);
+  }
+  await page.goto(`${server.url}/me#token=${server.token(140)}`);
+  await expect(page.getByText("<img src=x").first()).toBeVisible();
+  await expect(page.getByRole("listitem").filter({ hasText: "User 141" })).toContainText("invoice");
+  await expect(page.getByRole("listitem").filter({ hasText: "User 142" })).toContainText("loudloud");
+  await isHarmless(page, "/me");
+  person.leave();
+  friend.leave();
+  loud.leave();
+});
+
+/** That no element came of it, no direction is turned around, and nothing sticks out of the page. */
+async function isHarmless(page: Page, place: string): Promise<void> {
+  const found = await page.evaluate(() => ({
+    hurt: "hurt" in window,
+    elements: document.querySelectorAll("img, main script, svg[onload], [onerror]").length,
+    turns: /[\u202a-\u202e\u2066-\u2069]/.test(document.body.innerText),
+    sidewaysPx: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    longest: Math.max(0, ...[...document.querySelectorAll("bdi")].map((name) => name.textContent?.length ?? 0)),
+  }));
+  expect.soft(found, place).toMatchObject({ hurt: false, elements: 0, turns: false, sidewaysPx: 0 });
+  expect.soft(found.longest, place).toBeLessThan(1000);
+}

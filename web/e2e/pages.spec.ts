@@ -1,0 +1,124 @@
+// Every page, with what a real server says.
+import { expect, figure, row, test } from "./fixtures";
+import { ALBUM, BOOK, FILM, MOVED, SONG } from "./fill";
+import { Person } from "./person";
+
+test("overview: figures, plots, views and health of the server", async ({ open, server }) => {
+  const page = await open("/");
+  // Other tests may have added to what is there from the start.
+  const { tracker } = await server.ask<{ tracker: { seeders: number; leechers: number } }>("GET", "/api/v1/overview");
+  expect([tracker.seeders >= 2, tracker.leechers >= 3]).toEqual([true, true]);
+  await expect(figure(page, "Seeding")).toHaveText(String(tracker.seeders));
+  await expect(figure(page, "Leeching")).toHaveText(String(tracker.leechers));
+  await expect(figure(page, "People online")).toHaveText(/\d/);
+  await expect(figure(page, "Announces")).toHaveText(/\d/);
+  await expect(page.getByRole("heading", { name: "The last hour" })).toBeVisible();
+  for (const view of ["ledger", "activity"]) await expect(row(page, view)).toContainText("running");
+  await expect(page.getByText("Live", { exact: true }), "the feed of the operators").toBeVisible();
+});
+
+test("swarms: torrents sorted by who is on them, and found by name", async ({ open }) => {
+  const page = await open("/swarms");
+  await expect(page.getByRole("heading", { name: "Swarms", level: 1 })).toBeVisible();
+  await expect(page.getByRole("row").nth(1)).toContainText(FILM.name);
+  await expect(row(page, BOOK.name)).toContainText("awaiting approval");
+  await page.getByRole("button", { name: "Leechers" }).click();
+  await expect(page.getByRole("row").nth(1)).toContainText(ALBUM.name);
+  await expect(page.getByRole("columnheader", { name: "Leechers" })).toHaveAttribute("aria-sort", "descending");
+  await page.getByRole("searchbox", { name: "Search torrents" }).fill("夜航");
+  await expect(page.getByRole("row")).toHaveCount(2);
+  await page.getByRole("link", { name: SONG.name }).click();
+  await expect(page.getByRole("heading", { name: SONG.name, level: 1 })).toBeVisible();
+});
+
+test("a torrent: figures, peers with clients and progress, and its history", async ({ open }) => {
+  const page = await open(`/swarms/${FILM.id}`);
+  await expect(figure(page, "Seeders")).toHaveText("2");
+  await expect(figure(page, "Snatches")).toHaveText("1");
+  const peers = page.getByRole("table", { name: "Peers" });
+  await expect(peers.getByRole("row")).toHaveCount(4);
+  await expect(peers.getByRole("row").filter({ hasText: "User 3" })).toContainText("leeching");
+  await expect(peers.getByRole("row").filter({ hasText: "User 1" })).toContainText(/qBittorrent/);
+  await expect(page.getByRole("table", { name: "History" }).getByRole("row").filter({ hasText: "User 1" })).toBeVisible();
+});
+
+test("users: found by number", async ({ open }) => {
+  const page = await open("/users");
+  await expect(page.getByRole("row").filter({ has: page.getByRole("link", { name: /\b2\b/ }) }).first()).toBeVisible();
+  await page.getByRole("searchbox", { name: "Search users" }).fill("1");
+  await expect(page.getByRole("row")).toHaveCount(2);
+});
+
+test("a user: every part, and why the figures are what they are, to the byte", async ({ open }) => {
+  const page = await open("/users/1");
+  await expect(page.getByRole("heading", { name: "User 1", level: 1 })).toBeVisible();
+  const parts = page.getByRole("navigation", { name: "About this user" });
+  await parts.getByRole("link", { name: "Torrents" }).click();
+  await expect(row(page, FILM.name).first()).toBeVisible();
+  await parts.getByRole("link", { name: "Hit and run" }).click();
+  await expect(parts.getByRole("link", { name: "Hit and run" })).toHaveAttribute("aria-current", "page");
+  await parts.getByRole("link", { name: "Presence" }).click();
+  await expect(page.getByRole("heading", { name: "Devices" })).toBeVisible();
+  await parts.getByRole("link", { name: "Risk" }).click();
+  await expect(page.getByText("Nothing suspicious")).toBeVisible();
+  await parts.getByRole("link", { name: "Why" }).click();
+  await expect(page.getByText("It adds up, to the byte.")).toBeVisible();
+  const exact = new Intl.NumberFormat("en").format(MOVED.uploaded);
+  await expect(page.getByTitle(exact).first(), "the exact amount on hover").toBeAttached();
+});
+
+test("presence: who is here, by status and device", async ({ open, server }) => {
+  await server.addUser(101);
+  const person = await Person.connect(server, 101);
+  await person.declare("busy", "reading");
+  const page = await open("/presence");
+  const people = page.getByRole("table", { name: "Who is here" });
+  await expect(people.getByRole("row").filter({ hasText: "reading" })).toContainText("busy");
+  await page.getByRole("button", { name: "Away" }).click();
+  await expect(people.getByRole("row").filter({ hasText: "reading" })).toHaveCount(0);
+  person.leave();
+  await expect(page.getByRole("list", { name: "As it happens" }).getByRole("listitem").filter({ hasText: "101" }).filter({ hasText: "left" })).toBeVisible();
+});
+
+test("pipeline: every view with its lag, and no letters", async ({ open }) => {
+  const page = await open("/pipeline");
+  const views = page.getByRole("table", { name: "Views" });
+  for (const view of ["ledger", "activity"]) await expect(views.getByRole("row").filter({ hasText: view })).toContainText("on");
+  await expect(page.getByText("No dead letters: every view took every entry.")).toBeVisible();
+  await page.getByRole("link", { name: /^Failed/ }).click();
+  await expect(page.getByText("No failed entries: nothing was ever given up and left.")).toBeVisible();
+});
+
+const TABS: [tab: string, name: string, shows: string][] = [
+  ["users", "Users and passkeys", "Add a user"],
+  ["torrents", "Torrents", FILM.name],
+  ["clients", "Clients", "Clients"],
+  ["ports", "Banned ports", "Banned ports"],
+  ["multipliers", "Multipliers", "Multipliers"],
+  ["keys", "API keys", "browser tests"],
+];
+
+test("access: each tab shows what there is", async ({ open }) => {
+  const page = await open("/access/users");
+  const tabs = page.getByRole("navigation", { name: "Access" });
+  for (const [tab, name, shows] of TABS) {
+    await tabs.getByRole("link", { name }).click();
+    await expect(page).toHaveURL(new RegExp(`#/access/${tab}$`));
+    await expect(tabs.getByRole("link", { name })).toHaveAttribute("aria-current", "page");
+    await expect(page.getByRole("main").getByText(shows).first()).toBeVisible();
+    await expect(page.getByRole("alert")).toHaveCount(0);
+  }
+});
+
+test("audit: who did what, and the chain holds", async ({ open }) => {
+  const page = await open("/audit");
+  await expect(page.getByText("The chain holds")).toBeVisible();
+  await expect(row(page, "torrent.add").first()).toBeVisible();
+});
+
+test("a place that is not there says so", async ({ open }) => {
+  const page = await open("/nowhere");
+  await expect(page.getByRole("heading", { name: "There is no such page" })).toBeVisible();
+  await page.getByRole("link", { name: "To the overview" }).click();
+  await expect(page.getByRole("heading", { name: "Overview", level: 1 })).toBeVisible();
+});

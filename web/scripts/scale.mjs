@@ -1,0 +1,160 @@
+// How the dashboard does with very much in it: `node scripts/scale.mjs PROGRAM`, or `make scale`.
+//
+// A demo with 100,000 torrents and 20,000 peers runs; 50,000 people come. A process may open 20,000 files on many machines,
+// so most people are there by HTTP heartbeats, which hold no connection; to the pages they are people like all others. Then
+// every page is opened in a real Chromium, and looked at for a while. For each: how long until the first row, the longest
+// time for which the page did not react, and how long the API took.
+//
+// environment: SCALE_TORRENTS, SCALE_PEERS, SCALE_PEOPLE, CHROMIUM
+import { spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { Agent, request } from "node:http";
+import { chromium } from "@playwright/test";
+
+const program = process.argv[2];
+if (!program) {
+  console.error("usage: scale.mjs PROGRAM");
+  process.exit(2);
+}
+const TORRENTS = Number(process.env.SCALE_TORRENTS ?? 100_000);
+const PEERS = Number(process.env.SCALE_PEERS ?? 20_000);
+const PEOPLE = Number(process.env.SCALE_PEOPLE ?? 50_000);
+/** People with open connections, who come and go. */
+const CONNECTED = Math.min(500, PEOPLE);
+const FIRST_PERSON = 1_000_000;
+const LOOK_MS = 8_000;
+const SECRET = "a secret of the scale check, 32 characters and more";
+
+/** Starts the demo, and gives its greeting. */
+async function startDemo() {
+  const settings = [
+    `gateway.token_hmac_secret=${SECRET}`,
+    "site.requests_per_address_per_s=0",
+    // Who sends one heartbeat stays for as long as the check takes.
+    "presence.background_away_s=86400",
+    "presence.background_gone_s=86400",
+  ];
+  const size = ["--torrents", TORRENTS, "--peers", PEERS, "--people", CONNECTED].map(String);
+  const args = ["demo", "--json", "--port", "0", "--tracker-port", "0", ...size, ...settings.flatMap((one) => ["--set", one])];
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
+  let said = "";
+  for await (const bytes of child.stdout) {
+    said += bytes;
+    try {
+      return { child, greeting: JSON.parse(said) };
+    } catch {
+      // There is more to come.
+    }
+  }
+  throw new Error("the demo ended before it began");
+}
+
+function tokenOf(user) {
+  const now = Math.floor(Date.now() / 1000);
+  const encode = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const said = `${encode({ alg: "HS256", typ: "JWT" })}.${encode({ sub: String(user), iat: now, exp: now + 3600 })}`;
+  return `${said}.${createHmac("sha256", SECRET).update(said).digest("base64url")}`;
+}
+
+/** One heartbeat. */
+function beat(site, agent, user) {
+  const body = JSON.stringify({
+    device: "scale",
+    platform: ["phone", "computer", "web"][user % 3],
+    app_state: "background",
+    status: ["online", "away", "busy"][user % 7 === 0 ? 2 : user % 5 === 0 ? 1 : 0],
+  });
+  const headers = { authorization: `Bearer ${tokenOf(user)}`, "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+  return new Promise((resolve, reject) => {
+    const asked = request(`${site}/api/v1/presence/heartbeat`, { method: "POST", agent, headers }, (answer) => {
+      answer.resume();
+      answer.on("end", () => (answer.statusCode < 300 ? resolve() : reject(new Error(`heartbeat: ${answer.statusCode}`))));
+    });
+    asked.on("error", reject);
+    asked.end(body);
+  });
+}
+
+/** Lets everybody come. */
+async function bringPeople(site) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 32 });
+  let next = 0;
+  const lane = async () => {
+    while (next < PEOPLE - CONNECTED) {
+      next += 1;
+      if (next % 5000 === 0) console.error(`people: ${next}`);
+      await beat(site, agent, FIRST_PERSON + next);
+    }
+  };
+  await Promise.all(Array.from({ length: 32 }, lane));
+  agent.destroy();
+}
+
+/** Opens a place and looks at it for a while. */
+async function look(page, site, [place, row]) {
+  const answers = [];
+  const onAnswer = async (asked) => {
+    if (asked.url().includes("/api/v1/")) answers.push({ path: new URL(asked.url()).pathname, ms: asked.timing().responseEnd });
+  };
+  page.on("requestfinished", onAnswer);
+  const from = await page.evaluate((hash) => {
+    window.longest = 0;
+    location.hash = hash;
+    return performance.now();
+  }, place);
+  await page.locator(row).first().waitFor({ timeout: 120_000 });
+  const firstRowMs = (await page.evaluate(() => performance.now())) - from;
+  await page.waitForTimeout(LOOK_MS);
+  page.off("requestfinished", onAnswer);
+  const longest = await page.evaluate(() => window.longest);
+  const slowest = answers.reduce((worst, one) => (one.ms > worst.ms ? one : worst), { path: "–", ms: 0 });
+  return { place, firstRowMs, longest, slowest, requests: answers.length };
+}
+
+const { child, greeting } = await startDemo();
+try {
+  await bringPeople(greeting.site);
+  const ask = async (path) => (await fetch(`${greeting.site}${path}`, { headers: { "x-api-key": greeting.key } })).json();
+  const { torrent } = (await ask("/api/v1/swarms?sort=leechers&limit=1")).items[0];
+  const { people, tracker } = await ask("/api/v1/overview");
+  console.log(`online: ${people.online}, torrents: ${TORRENTS}, peers: ${tracker.peers}\n`);
+
+  const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: flags });
+  const page = await (await browser.newContext({ viewport: { width: 1280, height: 860 }, locale: "en-GB" })).newPage();
+  await page.addInitScript(() => {
+    window.longest = 0;
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) window.longest = Math.max(window.longest, entry.duration);
+    }).observe({ type: "longtask" });
+  });
+  await page.goto(greeting.sign_in);
+  await page.locator("main h1").waitFor();
+  const places = [
+    ["/swarms", "main tbody tr"],
+    ["/swarms?sort=added&order=asc", "main tbody tr"],
+    ["/swarms?search=the", "main tbody tr"],
+    [`/swarms/${torrent.id}`, "main tbody tr"],
+    ["/users", "main tbody tr"],
+    ["/users/1", "main .stat"],
+    ["/users/1?tab=why", "main tbody tr"],
+    ["/presence", "main tbody tr"],
+    ["/presence?status=busy&platform=phone", "main tbody tr"],
+    ["/pipeline", "main tbody tr"],
+    ["/access/users", "main tbody tr"],
+    ["/access/torrents", "main tbody tr"],
+    ["/audit", "main tbody tr"],
+    ["/", "main .stat"],
+  ];
+  const line = (...cells) => console.log(cells.map((cell, at) => (at === 0 ? String(cell).padEnd(38) : String(cell).padStart(at === 4 ? 0 : 12))).join("  "));
+  line("page", "first row", "blocked max", "API max", "slowest request");
+  for (const place of places) {
+    const seen = await look(page, greeting.site, place);
+    line(seen.place, `${Math.round(seen.firstRowMs)} ms`, seen.longest === 0 ? "< 50 ms" : `${Math.round(seen.longest)} ms`, `${Math.round(seen.slowest.ms)} ms`, seen.slowest.path);
+  }
+  await browser.close();
+} finally {
+  child.kill("SIGTERM");
+  await once(child, "exit");
+}

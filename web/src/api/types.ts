@@ -1,0 +1,31 @@
+// The API's types by short names; all of them come from the server's own description.
+import type { components, paths } from "./schema";
+
+/** A type of the API by its name in the description. */
+export type Schema<N extends keyof components["schemas"]> = components["schemas"][N];
+
+/** Everything that can be asked for. */
+export type AllPaths = paths;
+
+/** A page of a list. */
+export interface PageOf<T> {
+  items: T[];
+  next_cursor?: string | null;
+}
+
+export type Alert = Schema<"Alert">;
+export type AuditVerdict = Schema<"AuditVerdict">;
+export type Entry = Schema<"Entry">;
+export type EntryPage = Schema<"EntryPage">;
+export type History = Schema<"OverviewHistory">;
+export type HistoryPoint = Schema<"HistoryPoint">;
+export type KeyShown = Schema<"Key">;
+export type Me = Schema<"Me">;
+export type MyTorrent = Schema<"OwnTorrent">;
+export type OnlinePerson = Schema<"OnlinePerson">;
+export type Overview = Schema<"Overview">;
+export type PresenceOccurrence = Schema<"PresenceOccurrence">;
+export type SessionShown = Schema<"SessionShown">;
+export type SwarmRow = Schema<"SwarmListed">;
+export type TorrentAccount = Schema<"TorrentAccount">;
+export type ViewPulse = Schema<"ViewPulse">;

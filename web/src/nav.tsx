@@ -1,0 +1,204 @@
+// The navigation: the pages, how data comes, who is signed in, language and theme. On a phone it hides behind a button.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { language, setLanguage, texts, type Language } from "./i18n";
+import { connection, overview } from "./live";
+import { place } from "./router";
+import { can, session, signOut } from "./session";
+import { setTheme, theme, type Theme } from "./theme";
+import { attempt, Button, Name, Select } from "./ui";
+import { Icon, type IconName } from "./ui/icon";
+
+const t = texts({
+  en: {
+    pages: "Pages",
+    menu: "Menu",
+    overview: "Overview",
+    swarms: "Swarms",
+    users: "Users",
+    presence: "Presence",
+    pipeline: "Pipeline",
+    access: "Access",
+    audit: "Audit",
+    live: "Live",
+    polling: "Asking",
+    away: "No answer",
+    liveHint: "Data comes by itself, each second",
+    pollingHint: "There is no feed: the page asks every two seconds",
+    awayHint: "The server does not answer",
+    language: "Language",
+    theme: "Theme",
+    system: "System",
+    light: "Light",
+    dark: "Dark",
+    signOut: "Sign out",
+    signedInAs: "Signed in with the key",
+    readOnly: "read only",
+    alerts: (n: number) => `${n} ${n === 1 ? "alert" : "alerts"}`,
+  },
+  zh: {
+    pages: "页面",
+    menu: "菜单",
+    overview: "总览",
+    swarms: "种子群",
+    users: "用户",
+    presence: "在线状态",
+    pipeline: "流水线",
+    access: "访问控制",
+    audit: "审计",
+    live: "实时",
+    polling: "轮询",
+    away: "无响应",
+    liveHint: "数据每秒自动推送",
+    pollingHint: "没有推送通道：页面每两秒查询一次",
+    awayHint: "服务器没有响应",
+    language: "语言",
+    theme: "主题",
+    system: "系统",
+    light: "浅色",
+    dark: "深色",
+    signOut: "退出登录",
+    signedInAs: "登录所用的密钥",
+    readOnly: "只读",
+    alerts: (n) => `${n} 条警报`,
+  },
+});
+
+type PageName = "overview" | "swarms" | "users" | "presence" | "pipeline" | "access" | "audit";
+
+const PAGES: { name: PageName; href: string; icon: IconName; scope: "read" | "admin" }[] = [
+  { name: "overview", href: "/", icon: "overview", scope: "read" },
+  { name: "swarms", href: "/swarms", icon: "swarms", scope: "read" },
+  { name: "users", href: "/users", icon: "users", scope: "read" },
+  { name: "presence", href: "/presence", icon: "presence", scope: "read" },
+  { name: "pipeline", href: "/pipeline", icon: "pipeline", scope: "read" },
+  { name: "access", href: "/access/users", icon: "access", scope: "read" },
+  { name: "audit", href: "/audit", icon: "audit", scope: "admin" },
+];
+
+/** The navigation. */
+export function Nav() {
+  const isOpen = useSignal(false);
+  const { path } = place.value;
+  useEffect(() => {
+    isOpen.value = false;
+  }, [path]);
+  return (
+    <header class={isOpen.value ? "nav nav-open" : "nav"}>
+      <div class="nav-top">
+        <a class="brand" href="#/">
+          <Icon name="brand" size={22} />
+          <span>Rollcall</span>
+        </a>
+        <ConnectionMark />
+        <button
+          type="button"
+          class="nav-toggle"
+          aria-expanded={isOpen.value}
+          aria-controls="nav-body"
+          onClick={() => {
+            isOpen.value = !isOpen.value;
+          }}
+        >
+          <Icon name="menu" size={20} />
+          <span class="visually-hidden">{t.menu}</span>
+        </button>
+      </div>
+      <div id="nav-body" class="nav-body">
+        <nav aria-label={t.pages}>
+          <ul>
+            {PAGES.filter((page) => can(page.scope)).map((page) => (
+              <li key={page.name}>
+                <NavLink {...page} path={path} />
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <div class="nav-foot">
+          <Choices />
+          <WhoIsIn />
+        </div>
+      </div>
+    </header>
+  );
+}
+
+function NavLink(props: { name: PageName; href: string; icon: IconName; path: string }) {
+  const first = props.href.split("/")[1] ?? "";
+  const isHere = props.path.split("/")[1] === first;
+  return (
+    <a class="nav-link" href={`#${props.href}`} aria-current={isHere ? "page" : undefined}>
+      <Icon name={props.icon} />
+      <span>{t[props.name]}</span>
+      {props.name === "overview" && <AlertCount />}
+    </a>
+  );
+}
+
+function AlertCount() {
+  const alerts = overview.value?.alerts ?? [];
+  if (alerts.length === 0) return null;
+  const isBad = alerts.some((alert) => alert.severity === "critical");
+  return (
+    <span class={`nav-count tone-${isBad ? "bad" : "warn"}`} title={t.alerts(alerts.length)}>
+      {alerts.length}
+      <span class="visually-hidden"> {t.alerts(alerts.length)}</span>
+    </span>
+  );
+}
+
+function ConnectionMark() {
+  const how = connection.value;
+  const hint = { live: t.liveHint, polling: t.pollingHint, away: t.awayHint }[how];
+  return (
+    <span class={`connection connection-${how}`} title={hint}>
+      <span class="connection-dot" aria-hidden="true" />
+      {t[how]}
+    </span>
+  );
+}
+
+/** Language and theme. */
+export function Choices() {
+  return (
+    <div class="choices">
+      <Select<Language>
+        bare
+        label={t.language}
+        value={language.value}
+        onChange={setLanguage}
+        options={[
+          { value: "en", label: "English" },
+          { value: "zh", label: "中文" },
+        ]}
+      />
+      <Select<Theme>
+        bare
+        label={t.theme}
+        value={theme.value}
+        onChange={setTheme}
+        options={[
+          { value: "system", label: t.system },
+          { value: "light", label: t.light },
+          { value: "dark", label: t.dark },
+        ]}
+      />
+    </div>
+  );
+}
+
+function WhoIsIn() {
+  const who = session.value;
+  if (!who) return null;
+  return (
+    <div class="who">
+      <span class="who-name" title={t.signedInAs}>
+        <Name text={who.name} most={40} />
+        {!can("admin") && <span class="dim">{t.readOnly}</span>}
+      </span>
+      <Button tone="quiet" small onClick={() => attempt(signOut)}>
+        {t.signOut}
+      </Button>
+    </div>
+  );
+}

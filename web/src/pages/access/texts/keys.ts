@@ -1,0 +1,78 @@
+// What the tab "API keys" says.
+
+import { texts } from "../../../i18n";
+
+export const t = texts({
+  en: {
+    create: "Create a key",
+    rule: "A key is sent with each request to the API, as X-API-Key, or exchanged for a session when somebody signs in here.",
+    name: "Name",
+    nameHint: "who or what will use it",
+    nameMissing: "Say who or what will use it.",
+    scopes: "It may",
+    scopeMissing: "Choose at least one.",
+    createDo: "Create",
+    adminTitle: "Create a key that may do everything?",
+    adminBody: "Whoever has it can change and remove users, torrents and keys. Give it only to people and programs that need that.",
+    created: (name: string) => `The key of “${name}”`,
+    once: "It is shown only this once: copy it now. Only a hash of it is kept.",
+    list: "Keys",
+    none: "There are no keys",
+    id: "Id",
+    may: "May",
+    since: "Created",
+    used: "Last used",
+    unused: "never",
+    yours: "yours",
+    removeTitle: (name: string) => `Remove the key of “${name}”?`,
+    removeBody: "It stops working within a second, on every node; sessions that were signed in with it end. There is no way back.",
+    removeOwnBody: "This is the key with which you signed in: you will be signed out. It stops working within a second, on every node.",
+    removed: (name: string) => `The key of “${name}” does not work any more`,
+    lastTitle: "Remove the last key with admin?",
+    lastBody: "Nobody could change anything over the API or here any more. A new key can then be made only on the server: rollcall key create.",
+    removeTyped: "remove",
+  },
+  zh: {
+    create: "创建密钥",
+    rule: "密钥随每个 API 请求以 X-API-Key 发送；在这里登录时，用它换取会话。",
+    name: "名称",
+    nameHint: "谁或什么程序使用它",
+    nameMissing: "请写明谁或什么程序使用它。",
+    scopes: "权限",
+    scopeMissing: "请至少选一项。",
+    createDo: "创建",
+    adminTitle: "创建拥有全部权限的密钥？",
+    adminBody: "持有者可以修改和删除用户、种子和密钥。只交给确实需要的人和程序。",
+    created: (name: string) => `“${name}”的密钥`,
+    once: "只显示这一次：请立即复制。服务器只保存它的哈希。",
+    list: "密钥",
+    none: "没有密钥",
+    id: "编号",
+    may: "权限",
+    since: "创建时间",
+    used: "最后使用",
+    unused: "从未",
+    yours: "你的",
+    removeTitle: (name: string) => `删除“${name}”的密钥？`,
+    removeBody: "一秒内在所有节点失效；用它登录的会话随之结束。无法撤销。",
+    removeOwnBody: "这是你登录所用的密钥：删除后你会被登出。它一秒内在所有节点失效。",
+    removed: (name: string) => `“${name}”的密钥已失效`,
+    lastTitle: "删除最后一个 admin 密钥？",
+    lastBody: "之后没有人能通过 API 或在这里做任何修改。新密钥只能在服务器上创建：rollcall key create。",
+    removeTyped: "remove",
+  },
+});
+
+/** What a key may do. */
+export const scopeNames = texts({
+  en: {
+    verify: "verify: ask whether a passkey is good, as trackers do",
+    read: "read: read everything but secrets; not verify",
+    admin: "admin: everything",
+  },
+  zh: {
+    verify: "verify：查询 passkey 是否有效，供 tracker 使用",
+    read: "read：读取除机密外的一切；不含 verify",
+    admin: "admin：一切",
+  },
+});

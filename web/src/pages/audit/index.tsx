@@ -1,0 +1,112 @@
+// The Audit page: who changed what, newest first, and whether the chain of records holds.
+import { useState } from "preact/hooks";
+import { api, asProblem, type Problem } from "../../api/client";
+import type { AuditVerdict } from "../../api/types";
+import { count } from "../../format";
+import { useResource } from "../../resource";
+import type { PageProps } from "../../router";
+import { can } from "../../session";
+import { Badge, Button, Card, CopyButton, Empty, Facts, Failure, Loading, Name, Page, Time } from "../../ui";
+import { Records } from "./records";
+import { t } from "./texts";
+import "./audit.css";
+
+export default function Audit(props: PageProps) {
+  const [newest, setNewest] = useState<string | null>(null);
+  return (
+    <Page title={t.title} lead={t.intro}>
+      {can("admin") ? (
+        <>
+          <Chain newest={newest} />
+          <Records action={props.query.get("action") ?? ""} onNewest={setNewest} />
+        </>
+      ) : (
+        <Empty title={t.needAdmin} />
+      )}
+    </Page>
+  );
+}
+
+type Verdict = AuditVerdict & { last_hash?: string | null };
+
+interface Checked {
+  verdict: Verdict;
+  atS: number;
+}
+
+// Checking reads the whole trail, so it is done once for whoever opens the page, and then when asked for.
+function Chain(props: { newest: string | null }) {
+  const check = useResource("audit verify", async (signal): Promise<Checked> => {
+    const verdict = await api.get("/api/v1/audit/verify", { signal });
+    return { verdict, atS: Math.floor(Date.now() / 1000) };
+  });
+  const [again, setAgain] = useState<{ done: Checked } | { problem: Problem } | null>(null);
+  const repeat = async () => {
+    try {
+      const verdict = await api.get("/api/v1/audit/verify");
+      setAgain({ done: { verdict, atS: Math.floor(Date.now() / 1000) } });
+    } catch (thrown) {
+      setAgain({ problem: asProblem(thrown) });
+    }
+  };
+  const problem = again && "problem" in again ? again.problem : check.error;
+  const known = again && "done" in again ? again.done : check.data;
+  const button = (
+    <Button small onClick={repeat}>
+      {t.verify}
+    </Button>
+  );
+  return (
+    <Card title={t.chain} actions={button}>
+      <div aria-live="polite">
+        {problem ? <Failure problem={problem} /> : known ? <VerdictShown checked={known} newest={props.newest} /> : <Checking />}
+      </div>
+    </Card>
+  );
+}
+
+function Checking() {
+  return (
+    <>
+      <p>{t.checking}</p>
+      <Loading rows={1} />
+    </>
+  );
+}
+
+function VerdictShown(props: { checked: Checked; newest: string | null }) {
+  const { verdict, atS } = props.checked;
+  const last = verdict.last_hash ?? props.newest;
+  const isEmpty = verdict.holds && verdict.records === 0;
+  return (
+    <div class={`chain tone-${verdict.holds ? "ok" : "bad"}`}>
+      <span class="chain-mark" aria-hidden="true">
+        {verdict.holds ? "✓" : "✕"}
+      </span>
+      <div class="stack-small">
+        <p class="chain-title">{isEmpty ? t.empty : verdict.holds ? t.holds : t.broken}</p>
+        <p>{isEmpty ? t.emptyBody : verdict.holds ? t.holdsBody(count(verdict.records)) : t.brokenBody}</p>
+        {!verdict.holds && <Facts items={faultOf(verdict)} />}
+        <p class="dim">
+          {t.checkedAt} <Time at={atS} />
+        </p>
+        {verdict.holds && !isEmpty && last && (
+          <details>
+            <summary class="dim">{t.newest}</summary>
+            <p class="dim">{t.limits}</p>
+            <p class="wrap">
+              <code>{last}</code> <CopyButton text={last} />
+            </p>
+          </details>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function faultOf(verdict: AuditVerdict): [string, preact.ComponentChildren][] {
+  const facts: [string, preact.ComponentChildren][] = [];
+  if (verdict.broken_at !== undefined && verdict.broken_at !== null) facts.push([t.brokenAt, <Badge tone="bad">{verdict.broken_at}</Badge>]);
+  if (verdict.reason) facts.push([t.brokenWhy, <Name text={verdict.reason} wrap most={500} />]);
+  return facts;
+}

@@ -1,0 +1,112 @@
+// What wants an operator: what it is, since when, and what to do.
+//
+// The server writes what to do in English. For what we know by its code there are words here in both languages; the
+// server's own stay beside them, because they name the figures and the cause.
+import type { Alert } from "../../api/types";
+import { language, texts } from "../../i18n";
+import { Badge, Card, Time } from "../../ui";
+import { t } from "./texts";
+
+const names = texts({
+  en: {
+    dependency_failing: (subject: string) => `${subject} does not work`,
+    journal_silent: () => "The journal does not answer",
+    journal_too_long: () => "The journal is too long",
+    dead_letters: () => "Dead letters wait",
+    failed_entries: () => "Entries were given up",
+    view_paused: (subject: string) => `The view ${subject} is paused`,
+    view_behind: (subject: string) => `The view ${subject} is behind`,
+    audit_unavailable: () => "The audit trail cannot be written",
+    audit_broken: () => "The audit trail is broken",
+    webhooks_waiting: () => "Webhooks wait",
+  },
+  zh: {
+    dependency_failing: (subject) => `${subject} 无法工作`,
+    journal_silent: () => "日志没有响应",
+    journal_too_long: () => "日志过长",
+    dead_letters: () => "有死信等待处理",
+    failed_entries: () => "有条目已被放弃",
+    view_paused: (subject) => `视图 ${subject} 已暂停`,
+    view_behind: (subject) => `视图 ${subject} 落后`,
+    audit_unavailable: () => "审计记录无法写入",
+    audit_broken: () => "审计记录已损坏",
+    webhooks_waiting: () => "有 Webhook 等待发送",
+  },
+});
+
+// For English the server's own words say all of this, and more exactly.
+const ADVICE_ZH: Record<string, string> = {
+  dependency_failing: "请检查该组件；rollcall doctor 会给出更多信息。",
+  journal_silent: "汇报暂存在内存中。请检查 Redis，或数据目录所在的磁盘。",
+  journal_too_long: "不会丢弃任何条目，但请找出落后或暂停的读取方。",
+  dead_letters: "它们会自动重试。如果一直存在，请在“流水线”中查看原因。",
+  failed_entries: "它们没有计入任何账目：排除原因后在“流水线”中重放，或丢弃。",
+  view_paused: "请在“流水线”中恢复它。",
+  view_behind: "请检查承担该角色的进程是否在运行，以及它的存储是否缓慢。",
+  audit_unavailable: "因此通过 API 的更改会被拒绝。请清理磁盘，或修复文件。",
+  audit_broken: "请在“审计”页面查看断开的位置。",
+  webhooks_waiting: "请检查 gateway.webhook_url 是否响应。",
+};
+
+const PLACES: Record<string, string> = {
+  journal_silent: "#/pipeline",
+  journal_too_long: "#/pipeline",
+  dead_letters: "#/pipeline",
+  failed_entries: "#/pipeline",
+  view_paused: "#/pipeline",
+  view_behind: "#/pipeline",
+  audit_unavailable: "#/audit",
+  audit_broken: "#/audit",
+};
+
+/** What wants an operator; one quiet line when nothing does. */
+export function Alerts(props: { alerts: readonly Alert[] }) {
+  const { alerts } = props;
+  return (
+    <>
+      {/* Told once when it changes; the list itself changes with every minute that an alert grows older. */}
+      <p class={alerts.length === 0 ? "all-well" : "visually-hidden"} role="status">
+        {alerts.length === 0 ? t.allWell : alerts.map(headline).join(". ")}
+      </p>
+      {alerts.length > 0 && (
+        <Card title={t.alerts} flush>
+          <ul class="alerts">
+            {alerts.map((alert) => (
+              <AlertRow key={`${alert.code} ${alert.subject ?? ""}`} alert={alert} />
+            ))}
+          </ul>
+        </Card>
+      )}
+    </>
+  );
+}
+
+function AlertRow(props: { alert: Alert }) {
+  const { alert } = props;
+  const tone = alert.severity === "critical" ? "bad" : "warn";
+  const isChinese = language.value === "zh";
+  const where = PLACES[alert.code];
+  return (
+    <li class={`tone-${tone}`}>
+      <div class="alert-head">
+        <Badge tone={tone}>{t[alert.severity]}</Badge>
+        <h3>{headline(alert)}</h3>
+        <span class="dim">
+          <Time at={alert.since} />
+        </span>
+      </div>
+      <p>
+        {isChinese && ADVICE_ZH[alert.code] && <>{ADVICE_ZH[alert.code]} </>}
+        <span class={isChinese ? "dim" : ""} lang="en">
+          {alert.detail}
+        </span>{" "}
+        {where && <a href={where}>{where === "#/audit" ? t.toAudit : t.toPipeline} →</a>}
+      </p>
+    </li>
+  );
+}
+
+function headline(alert: Alert): string {
+  const known = alert.code in names ? names[alert.code as keyof typeof names] : null;
+  return known ? known(alert.subject ?? "") : alert.code.replaceAll("_", " ");
+}

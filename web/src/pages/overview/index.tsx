@@ -1,0 +1,78 @@
+// The whole at a glance: what moves, what is wrong, and the last hour. Everything here moves by itself.
+import type { Overview } from "../../api/types";
+import { nowS } from "../../clock";
+import { bytes, byteRate, bytesExact, count, countExact, duration, millis, rate } from "../../format";
+import { connection, overview } from "../../live";
+import { link, type PageProps } from "../../router";
+import { Duration, Failure, Loading, Page, Stat, Stats } from "../../ui";
+import { Problem } from "../../api/client";
+import { Alerts } from "./alerts";
+import "./overview.css";
+import { Health, Journal } from "./parts";
+import { Plots } from "./plots";
+import { t } from "./texts";
+
+/** The whole at a glance. */
+export default function OverviewPage(_props: PageProps) {
+  const now = overview.value;
+  if (!now) {
+    return (
+      <Page title={t.title}>
+        {connection.value === "away" ? <Failure problem={new Problem(0, "unreachable", "")} /> : <Loading rows={8} />}
+      </Page>
+    );
+  }
+  return (
+    <Page title={t.title} lead={<Lead now={now} />}>
+      <Alerts alerts={now.alerts} />
+      <Figures now={now} />
+      <section aria-labelledby="last-hour" class="stack-small">
+        <h2 id="last-hour">{t.lastHour}</h2>
+        <Plots now={now} />
+      </section>
+      <div class="overview-parts">
+        <Journal journal={now.journal} />
+        <Health health={now.health} />
+      </div>
+    </Page>
+  );
+}
+
+function Lead(props: { now: Overview }) {
+  const { node, version, started_at } = props.now;
+  return (
+    <>
+      {t.lead(node, version)} <Duration s={Math.max(0, nowS.value - started_at)} />
+    </>
+  );
+}
+
+function Figures(props: { now: Overview }) {
+  const { people, tracker, gateway, journal } = props.now;
+  const worst = (journal?.views ?? []).reduce((most, view) => (view.lag > most.lag ? view : most), { lag: 0, behind_s: 0 });
+  const delay = gateway?.heartbeat_delay_ms;
+  return (
+    <Stats>
+      {people && (
+        <Stat label={t.online} value={count(people.online)} exact={countExact(people.online)} note={t.connections(count(people.connections))} href={link("/presence")} />
+      )}
+      {tracker && [
+          <Stat key="seeding" label={t.seeding} value={count(tracker.seeders)} exact={countExact(tracker.seeders)} note={t.torrents(count(tracker.torrents_active))} href={link("/swarms", { sort: "seeders" })} />,
+          <Stat key="leeching" label={t.leeching} value={count(tracker.leechers)} exact={countExact(tracker.leechers)} note={t.torrents(count(tracker.torrents_active))} href={link("/swarms", { sort: "leechers" })} />,
+          <Stat key="announces" label={t.announces} value={rate(tracker.announces_per_s)} exact={`${countExact(tracker.announces)}`} note={t.refused(rate(tracker.refused_per_s))} />,
+          <Stat key="upload" label={t.upload} value={byteRate(tracker.upload_bytes_per_s)} exact={bytesExact(tracker.uploaded)} note={t.sinceStart(bytes(tracker.uploaded))} />,
+          <Stat key="download" label={t.download} value={byteRate(tracker.download_bytes_per_s)} exact={bytesExact(tracker.downloaded)} note={t.sinceStart(bytes(tracker.downloaded))} />,
+      ]}
+      {journal && (
+        <Stat
+          label={t.lag}
+          value={count(worst.lag)}
+          exact={countExact(worst.lag)}
+          note={worst.lag === 0 ? t.upToDate : t.behind(duration(worst.behind_s))}
+          href={link("/pipeline")}
+        />
+      )}
+      {delay && <Stat label={t.heartbeat} value={millis(delay.p50)} note={t.p99(millis(delay.p99))} href={link("/presence")} />}
+    </Stats>
+  );
+}

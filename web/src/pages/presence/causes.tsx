@@ -1,0 +1,32 @@
+// How connections ended since the process started, the most frequent first.
+import { percent } from "../../format";
+import { say } from "../../i18n";
+import { Card, Count, Empty } from "../../ui";
+import { endingNames, t } from "./texts";
+
+/** A bar for each cause that occurred. */
+export function Causes(props: { counts: readonly { cause: string; count: number }[] }) {
+  const known = props.counts.filter((one) => one.count > 0).sort((a, b) => b.count - a.count);
+  const all = known.reduce((sum, one) => sum + one.count, 0);
+  const most = known[0]?.count ?? 1;
+  return (
+    <Card title={t.causes}>
+      {known.length === 0 ? (
+        <Empty title={t.causesNone} />
+      ) : (
+        <>
+          <ul class="causes">
+            {known.map((one) => (
+              <li key={one.cause} title={`${one.cause}: ${percent(one.count / all, 1)}`}>
+                <span class="cause-name">{say(endingNames, one.cause)}</span>
+                <Count value={one.count} />
+                <span class="cause-bar" aria-hidden="true" style={{ width: `${Math.max(1, (100 * one.count) / most)}%` }} />
+              </li>
+            ))}
+          </ul>
+          <p class="dim">{t.causesHint}</p>
+        </>
+      )}
+    </Card>
+  );
+}

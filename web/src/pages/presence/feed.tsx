@@ -1,0 +1,96 @@
+// Joins, leaves and changes of status as they happen. It can be stopped, to read; nothing is lost meanwhile.
+import { useEffect, useState } from "preact/hooks";
+import { api } from "../../api/client";
+import type { PresenceOccurrence } from "../../api/types";
+import { merged } from "../../events";
+import { absolute, clockTime, count } from "../../format";
+import { say } from "../../i18n";
+import { peopleEvents, peopleLeftOut, returns } from "../../live";
+import { link } from "../../router";
+import { Badge, Button, Card, Empty, Select, StatusDot, statusName } from "../../ui";
+import { newSince, ofKind, type Kind } from "./events";
+import { causeNames, platformNames, t } from "./texts";
+
+const KEPT_MAX = 500;
+const SHOWN_MAX = 100;
+
+/** The list of what happened, newest first. */
+export function Feed() {
+  const [kind, setKind] = useState<Kind>("all");
+  const [frozen, setFrozen] = useState<readonly PresenceOccurrence[] | null>(null);
+  const back = returns.value;
+  useEffect(() => void fetchEarlier(), [back]);
+
+  const events = peopleEvents.value;
+  const shown = ofKind(frozen ?? events, kind, SHOWN_MAX);
+  const kinds: { value: Kind; label: string }[] = [
+    { value: "all", label: t.feedAll },
+    { value: "comings", label: t.feedComings },
+    { value: "status", label: t.feedStatus },
+  ];
+  const actions = (
+    <>
+      <Select bare label={t.feedKind} value={kind} options={kinds} onChange={(value) => setKind(value)} />
+      <Button small pressed={frozen !== null} onClick={() => setFrozen(frozen ? null : events)}>
+        {frozen ? t.resume : t.pause}
+      </Button>
+    </>
+  );
+  return (
+    <Card title={t.feed} actions={actions}>
+      {frozen && (
+        <p class="feed-paused">
+          <Badge tone="warn">{t.pausedWith(count(newSince(events, frozen)))}</Badge>
+        </p>
+      )}
+      {shown.length === 0 ? (
+        <Empty title={t.feedEmpty}>{t.feedEmptyHint}</Empty>
+      ) : (
+        <ol class="feed" tabIndex={0} aria-label={t.feed}>
+          {shown.map((event) => (
+            <Occurrence key={`${event.at_ms} ${event.user} ${event.event} ${event.to} ${event.platform}`} event={event} />
+          ))}
+        </ol>
+      )}
+      {peopleLeftOut.value > 0 && <p class="dim">{t.leftOut(count(peopleLeftOut.value))}</p>}
+    </Card>
+  );
+}
+
+// The feed tells what happens from now on; what was before is asked for once. Without it the list just starts empty.
+async function fetchEarlier(): Promise<void> {
+  try {
+    const { items } = await api.get("/api/v1/presence/events", { query: { limit: SHOWN_MAX } });
+    peopleEvents.value = merged(peopleEvents.value, items, KEPT_MAX);
+  } catch {
+    // The banner of the page says when the server is away.
+  }
+}
+
+function Occurrence(props: { event: PresenceOccurrence }) {
+  const { event } = props;
+  return (
+    <li class={`occurrence occurrence-${event.event}`}>
+      <time class="number dim" title={absolute(event.at_ms / 1000)}>
+        {clockTime(event.at_ms)}
+      </time>
+      <StatusDot status={event.to ?? "offline"} bare />
+      <a href={link(`/users/${event.user}`)} class="number">
+        {event.user}
+      </a>
+      <span class="occurrence-what">{what(event)}</span>
+      <span class="dim occurrence-why">{why(event)}</span>
+    </li>
+  );
+}
+
+function what(event: PresenceOccurrence): string {
+  if (event.event === "joined") return t.joined;
+  if (event.event === "left") return t.left;
+  return t.changed(statusName(event.from ?? "offline"), statusName(event.to ?? "offline"));
+}
+
+function why(event: PresenceOccurrence): string {
+  const said = [event.platform ? say(platformNames, event.platform) : "", event.cause ? say(causeNames, event.cause) : ""];
+  return said.filter(Boolean).join(" · ");
+}

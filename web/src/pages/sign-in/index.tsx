@@ -1,0 +1,149 @@
+// Signing in with an API key. A link with the key in it (`#/sign-in?key=…`) signs in at once; the key leaves the address
+// bar, and the browser's history, before anything else happens. Whoever is signed in already is asked first: a link of
+// somebody else's must not make them work under another name.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { asProblem, type Problem } from "../../api/client";
+import { texts } from "../../i18n";
+import { Choices } from "../../nav";
+import { link, navigate, type PageProps } from "../../router";
+import { session, sessionProblem, signIn } from "../../session";
+import { Button, Name, TextField } from "../../ui";
+import { Icon } from "../../ui/icon";
+import { isOfKey, placeAfter } from "./place";
+
+const t = texts({
+  en: {
+    title: "Sign in",
+    lead: "Who is here right now, and what did they move?",
+    key: "API key",
+    keyHint: "It begins with rck_. It is exchanged for a session and kept nowhere in this browser.",
+    action: "Sign in",
+    wrong: "The server does not know this key. It may be mistyped, or removed.",
+    tooMany: (s: number) => `Too many wrong keys from your address. Try again in ${s} seconds.`,
+    away: "The server does not answer. See whether it runs, then try again.",
+    noScope: "This key may not read anything: make one with the scope read or admin.",
+    noKey: "No key yet? On the server's machine:",
+    already: "You are signed in already, with the key",
+    another: "The link that you followed brings another key. Sign in with it only if you know who made the link.",
+    stay: "Stay signed in as before",
+  },
+  zh: {
+    title: "登录",
+    lead: "此刻谁在这里，他们传输了什么？",
+    key: "API 密钥",
+    keyHint: "以 rck_ 开头。它会被换成会话，不会保存在此浏览器中。",
+    action: "登录",
+    wrong: "服务器不认识这个密钥。可能输错了，或已被删除。",
+    tooMany: (s) => `来自你的地址的错误密钥过多。请在 ${s} 秒后重试。`,
+    away: "服务器没有响应。请检查它是否在运行，然后重试。",
+    noScope: "这个密钥没有读取权限：请创建带 read 或 admin 权限的密钥。",
+    noKey: "还没有密钥？在服务器上运行：",
+    already: "你已登录，使用的密钥是",
+    another: "你打开的链接带有另一个密钥。只有在知道链接由谁给出时，才用它登录。",
+    stay: "保持原来的登录",
+  },
+});
+
+/** The sign-in page. */
+export default function SignInPage(props: PageProps) {
+  const key = useSignal("");
+  const problem = useSignal<Problem | null>(null);
+  const isBusy = useSignal(false);
+  // The key that a link brought: none, one that nothing was decided about, or one that waits for a click.
+  const offer = useSignal<"none" | "open" | "waits">("none");
+  const to = placeAfter(props.query.get("to"));
+
+  const enter = async (secret: string) => {
+    isBusy.value = true;
+    problem.value = null;
+    try {
+      await signIn(secret.trim());
+      navigate(to, { replace: true });
+    } catch (thrown) {
+      problem.value = asProblem(thrown);
+    } finally {
+      isBusy.value = false;
+    }
+  };
+
+  useEffect(() => {
+    document.title = `${t.title} · Rollcall`;
+    const given = props.query.get("key");
+    if (given === null) return;
+    navigate(link("/sign-in", to === "/" ? {} : { to }), { replace: true });
+    key.value = given;
+    offer.value = "open";
+  }, [props.query.get("key")]);
+
+  // What becomes of a link's key depends on whether somebody is signed in.
+  useEffect(() => {
+    if (offer.value !== "open" || (session.value === undefined && !sessionProblem.value)) return;
+    if (session.value === null) {
+      offer.value = "none";
+      void enter(key.value);
+    } else {
+      offer.value = session.value && isOfKey(key.value, session.value.key_id) ? "none" : "waits";
+    }
+  }, [offer.value, session.value, sessionProblem.value]);
+
+  // Somebody who is signed in already has no business here.
+  useEffect(() => {
+    if (session.value && !isBusy.value && offer.value === "none" && !props.query.has("key")) navigate(to, { replace: true });
+  }, [session.value, offer.value]);
+
+  return (
+    <main class="sign-in">
+      <div class="sign-in-box">
+        <div class="brand brand-big">
+          <Icon name="brand" size={28} />
+          <span>Rollcall</span>
+        </div>
+        <p class="dim">{t.lead}</p>
+        <h1>{t.title}</h1>
+        {offer.value === "waits" && session.value && (
+          <p class="sign-in-note" role="status">
+            {t.already} <Name text={session.value.name} most={60} />. {t.another} <a href={`#${to}`}>{t.stay}</a>
+          </p>
+        )}
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (key.value.trim()) void enter(key.value);
+          }}
+        >
+          <TextField
+            label={t.key}
+            hint={t.keyHint}
+            error={problem.value && explain(problem.value)}
+            value={key.value}
+            onInput={(value) => {
+              key.value = value;
+            }}
+            type="password"
+            name="key"
+            placeholder="rck_…"
+            autoComplete="current-password"
+            autoFocus
+            mono
+          />
+          <Button type="submit" tone="primary" busy={isBusy.value} disabled={!key.value.trim()}>
+            {t.action}
+          </Button>
+        </form>
+        <p class="sign-in-hint dim">
+          {t.noKey} <code>rollcall key create --name me --scope admin</code>
+        </p>
+      </div>
+      <Choices />
+    </main>
+  );
+}
+
+function explain(problem: Problem): string {
+  if (problem.isAway) return t.away;
+  if (problem.status === 401) return t.wrong;
+  if (problem.status === 403) return t.noScope;
+  if (problem.status === 429) return t.tooMany(problem.retryAfterS ?? 60);
+  return problem.detail;
+}

@@ -1,0 +1,68 @@
+// What an operator can do to a user. Each asks first, says what it does, and lands in the audit trail.
+import { useState } from "preact/hooks";
+import { api } from "../../api/client";
+import type { Schema } from "../../api/types";
+import { can } from "../../session";
+import { attempt, Button, confirm, CopyButton, Dialog, DialogButtons, words, type Question } from "../../ui";
+import { SlotsDialog } from "../../ui/slots";
+import { t } from "./texts";
+
+/** The buttons; none for a key that may not. */
+export function UserActions(props: { user: Schema<"User">; refresh(): void }) {
+  const { user, refresh } = props;
+  const [asksSlots, setAsksSlots] = useState(false);
+  const [newPasskey, setNewPasskey] = useState<string | null>(null);
+  if (!can("admin")) return null;
+  const id = String(user.id);
+  const path = { id: user.id };
+  const change = async (body: Schema<"UserChange">): Promise<boolean> => {
+    const done = await attempt(() => api.patch("/api/v1/users/{id}", { path, body }), t.done);
+    if (done) refresh();
+    return done;
+  };
+  const ask = async (question: Question, body: Schema<"UserChange">) => {
+    if (await confirm(question)) await change(body);
+  };
+  const reset = async () => {
+    if (!(await confirm({ title: t.resetTitle(id), body: t.resetBody, action: t.resetPasskey, tone: "danger", typed: id }))) return;
+    await attempt(async () => setNewPasskey((await api.post("/api/v1/users/{id}/passkey", { path, body: {} })).passkey ?? ""), t.done);
+    refresh();
+  };
+  return (
+    <>
+      {user.enabled ? (
+        <Button tone="danger" onClick={() => ask({ title: t.disableTitle(id), body: t.disableBody, action: t.disable, tone: "danger" }, { enabled: false })}>
+          {t.disable}
+        </Button>
+      ) : (
+        <Button tone="primary" onClick={() => ask({ title: t.enableTitle(id), body: t.enableBody, action: t.enable }, { enabled: true })}>
+          {t.enable}
+        </Button>
+      )}
+      <Button onClick={() => setAsksSlots(true)}>{t.setSlots}</Button>
+      <Button tone="danger" onClick={reset}>
+        {t.resetPasskey}
+      </Button>
+      {asksSlots && (
+        <SlotsDialog title={t.slotsTitle} value={user.leech_slots} onSave={(leech_slots) => change({ leech_slots })} onClose={() => setAsksSlots(false)} />
+      )}
+      {newPasskey !== null && <NewPasskey value={newPasskey} onClose={() => setNewPasskey(null)} />}
+    </>
+  );
+}
+
+function NewPasskey(props: { value: string; onClose(): void }) {
+  return (
+    <Dialog open title={t.resetDone} onClose={props.onClose}>
+      <p class="hash-line">
+        <code class="hash">{props.value}</code>
+        <CopyButton text={props.value} />
+      </p>
+      <DialogButtons>
+        <Button tone="primary" onClick={props.onClose}>
+          {words.close}
+        </Button>
+      </DialogButtons>
+    </Dialog>
+  );
+}

@@ -1,0 +1,161 @@
+// On which devices a user is here, and when they were: for keys with admin, because it tells of those who hide.
+import { useState } from "preact/hooks";
+import { api } from "../../api/client";
+import type { Schema } from "../../api/types";
+import { useLiveList } from "../../live-list";
+import { say } from "../../i18n";
+import { useResource } from "../../resource";
+import { can } from "../../session";
+import { attempt, Button, Card, confirm, Empty, Failure, Loading, MoreButton, StatusDot, Table, Time, toast, type Column } from "../../ui";
+import { Strip } from "./strip";
+import { t } from "./texts";
+import { appStates, causes, happenings, platforms } from "./words";
+
+type Session = Schema<"Session">;
+type Elsewhere = Schema<"DeviceElsewhere">;
+type Happening = Schema<"PresenceEvent">;
+
+const EVERY_MS = 3000;
+// The strip wants all there is; the list below it only as much as somebody reads.
+const HISTORY_ROWS = 200;
+const LISTED_ROWS = 25;
+
+/** Devices and history. */
+export function PresenceTab(props: { user: number }) {
+  if (!can("admin")) return <Card><Empty title={t.devicesAdmin} /></Card>;
+  return (
+    <>
+      <Devices user={props.user} />
+      <History user={props.user} />
+    </>
+  );
+}
+
+/** A device, here or at another gateway: what is known of it. */
+type DeviceRow = Elsewhere & Partial<Session>;
+
+function Devices(props: { user: number }) {
+  const { user } = props;
+  const found = useResource(`devices ${user}`, (signal) => api.get("/api/v1/users/{id}/devices", { path: { id: user }, signal }), { everyMs: EVERY_MS });
+  const rows: DeviceRow[] = [...(found.data?.sessions ?? []).map((session) => ({ ...session, node: session.node ?? "" })), ...(found.data?.elsewhere ?? [])];
+  const end = async (device?: string) => {
+    const title = device === undefined ? t.disconnectAllTitle : t.disconnectTitle;
+    const body = device === undefined ? t.disconnectAllBody : t.disconnectBody;
+    if (!(await confirm({ title, body, action: t.disconnect, tone: "danger" }))) return;
+    await attempt(async () => {
+      const ended = await api.post("/api/v1/users/{id}/disconnect", { path: { id: user }, body: { reconnect: false, ...(device === undefined ? {} : { device }) } });
+      toast(t.disconnected(ended.sessions));
+    });
+    found.refresh();
+  };
+  const all = rows.length > 1 && (
+    <Button small tone="danger" onClick={() => end()}>
+      {t.disconnectAll}
+    </Button>
+  );
+  return (
+    <Card flush title={t.devices} actions={all}>
+      {found.error && <Failure problem={found.error} retry={found.refresh} />}
+      {found.loading && <Loading rows={2} />}
+      {found.data && (
+        <Table columns={deviceColumns(end, rows)} rows={rows} rowKey={(row) => `${row.node} ${row.device} ${row.since ?? ""}`} caption={t.devices} empty={<Empty title={t.noDevices} />} />
+      )}
+    </Card>
+  );
+}
+
+function deviceColumns(end: (device: string) => Promise<void>, rows: readonly DeviceRow[]): Column<DeviceRow>[] {
+  const columns: Column<DeviceRow>[] = [
+    { key: "device", title: t.device, wide: true, phone: "title", render: (row) => <span class="name mono" title={row.device}>{row.device}</span> },
+    { key: "platform", title: t.platform, render: (row) => say(platforms, row.platform) },
+    { key: "status", title: t.state, render: (row) => <StatusDot status={row.status} /> },
+    { key: "app", title: t.appState, render: (row) => say(appStates, row.state) },
+    { key: "connection", title: t.connection, render: (row) => (row.connected === undefined ? "–" : row.connected ? t.connected : t.heartbeatsOnly) },
+    { key: "since", title: t.sinceWhen, align: "end", render: (row) => <Time at={row.since} /> },
+    { key: "beats", title: t.beats, align: "end", render: (row) => <Beats beats={row.heartbeats_ms ?? []} /> },
+  ];
+  // With a single gateway its name says nothing.
+  if (rows.some((row) => row.node)) columns.push({ key: "node", title: t.node, render: (row) => row.node });
+  columns.push({
+    key: "end",
+    title: <span class="visually-hidden">{t.disconnect}</span>,
+    render: (row) => (
+      <Button small onClick={() => end(row.device)} label={`${t.disconnect}: ${row.device}`}>
+        {t.disconnect}
+      </Button>
+    ),
+  });
+  return columns;
+}
+
+/** The last heartbeat, and before it the others as marks: even gaps mean a healthy connection. */
+function Beats(props: { beats: readonly number[] }) {
+  const { beats } = props;
+  const [latest] = beats;
+  const first = beats[beats.length - 1];
+  if (latest === undefined || first === undefined) return <span class="dim">–</span>;
+  const length = Math.max(latest - first, 1);
+  return (
+    <span class="beats" title={t.beatsCount(beats.length)}>
+      {beats.length > 1 && (
+        <svg class="beats-marks" viewBox="0 0 64 12" width="64" height="12" aria-hidden="true">
+          {beats.map((at) => (
+            <rect key={at} x={((at - first) / length) * 62} y="1" width="2" height="10" />
+          ))}
+        </svg>
+      )}
+      <Time atMs={latest} />
+    </span>
+  );
+}
+
+function History(props: { user: number }) {
+  const { user } = props;
+  const list = useLiveList(`history ${user}`, (asked, signal) => api.get("/api/v1/users/{id}/presence/history", { path: { id: user }, query: asked, signal }), {
+    everyMs: EVERY_MS,
+    rows: HISTORY_ROWS,
+  });
+  const [listed, setListed] = useState(LISTED_ROWS);
+  const more = {
+    hasMore: list.hasMore || listed < list.items.length,
+    busy: list.busy,
+    more: () => {
+      setListed(listed + HISTORY_ROWS);
+      if (listed + HISTORY_ROWS > list.items.length && list.hasMore) list.more();
+    },
+  };
+  return (
+    <Card flush title={t.timeline}>
+      {list.error && <Failure problem={list.error} retry={list.refresh} />}
+      {list.loading && <Loading rows={4} />}
+      {!list.loading && (list.items.length > 0 || !list.error) && (
+        <>
+          {list.items.length > 0 && <Strip happenings={list.items} isWhole={!list.hasMore} />}
+          <Table columns={historyColumns()} rows={list.items.slice(0, listed)} rowKey={(row) => row.id} caption={t.timeline} empty={<Empty title={t.noHistory}>{t.noHistoryHint}</Empty>} />
+        </>
+      )}
+      <MoreButton list={more} />
+    </Card>
+  );
+}
+
+function historyColumns(): Column<Happening>[] {
+  return [
+    { key: "when", title: t.when, phone: "title", render: (row) => <Time atMs={row.at_ms} /> },
+    { key: "what", title: t.what, render: (row) => <What row={row} /> },
+    { key: "cause", title: t.cause, render: (row) => <span class="nowrap">{row.cause ? say(causes, row.cause) : "–"}</span> },
+    { key: "device", title: t.device, wide: true, render: (row) => <span class="name mono" title={row.device ?? ""}>{row.device ?? "–"}</span> },
+  ];
+}
+
+function What(props: { row: Happening }) {
+  const { event, from, to } = props.row;
+  if (event === "transition" && from && to) {
+    return (
+      <span class="from-to">
+        <StatusDot status={from} /> <span aria-label="→">→</span> <StatusDot status={to} />
+      </span>
+    );
+  }
+  return <span>{say(happenings, event)}</span>;
+}

@@ -1,0 +1,94 @@
+// One user: what they moved, what they do right now, what they owe, when they were here, and why each figure is what it is.
+import "./users.css";
+import { api } from "../../api/client";
+import type { Schema } from "../../api/types";
+import { useResource } from "../../resource";
+import { link, type PageProps } from "../../router";
+import { Card, Empty, Failure, Loading, Name, Page, StatusDot, Tabs, Time } from "../../ui";
+import { UserActions } from "./actions";
+import { Active } from "./active";
+import { AccountFigures, UserFacts } from "./figures";
+import { UserState } from "./index";
+import { Owing } from "./owing";
+import { PresenceTab } from "./presence";
+import { Risks } from "./risks";
+import { t } from "./texts";
+import { UserTorrents } from "./torrents";
+import { Why } from "./why";
+
+const EVERY_MS = 3000;
+const TABS = ["now", "torrents", "owing", "presence", "risks", "why"] as const;
+type TabKey = (typeof TABS)[number];
+
+/** One user, by number. */
+export default function UserPage(props: PageProps) {
+  const id = props.params["id"] ?? "";
+  const number = /^[1-9]\d{0,18}$/.test(id) ? Number(id) : 0;
+  const found = useResource(id, (signal) => api.get("/api/v1/users/{id}", { path: { id: number }, signal }), { everyMs: EVERY_MS });
+  const back = <a href={link("/users")}>← {t.back}</a>;
+  if (!found.data) {
+    return (
+      <Page title={t.userNumber(id)} lead={back}>
+        {found.error ? <Failure problem={found.error} retry={found.refresh} /> : <Loading rows={6} />}
+      </Page>
+    );
+  }
+  const { user, figures } = found.data;
+  const tab = TABS.find((key) => key === props.query.get("tab")) ?? "now";
+  return (
+    <Page title={t.userNumber(id)} lead={back} actions={<UserActions user={user} refresh={found.refresh} />}>
+      {found.error && <Failure problem={found.error} retry={found.refresh} />}
+      <div class="user-line">
+        <PresenceLine id={number} />
+        <UserState user={user} />
+      </div>
+      {figures ? <AccountFigures user={number} figures={figures} /> : <Card><Empty title={t.neverHeard}>{t.neverHeardHint}</Empty></Card>}
+      <UserFacts user={user} figures={figures ?? null} />
+      <Tabs label={t.tabsLabel} active={tab} tabs={TABS.map((key) => ({ key, label: tabName(key), href: link(`/users/${id}`, { tab: key === "now" ? undefined : key }) }))} />
+      <TabBody tab={tab} user={number} shown={found.data} query={props.query} />
+    </Page>
+  );
+}
+
+function tabName(key: TabKey): string {
+  const names: Record<TabKey, string> = { now: t.tabNow, torrents: t.tabTorrents, owing: t.tabOwing, presence: t.tabPresence, risks: t.tabRisks, why: t.tabWhy };
+  return names[key];
+}
+
+function TabBody(props: { tab: TabKey; user: number; shown: Schema<"UserWithAccounts">; query: URLSearchParams }) {
+  const { tab, user } = props;
+  switch (tab) {
+    case "now":
+      return <Active user={user} />;
+    case "torrents":
+      return <UserTorrents user={user} />;
+    case "owing":
+      return <Owing user={user} />;
+    case "presence":
+      return <PresenceTab user={user} />;
+    case "risks":
+      return <Risks user={user} />;
+    case "why":
+      return <Why user={user} torrent={Number(props.query.get("torrent")) || null} />;
+  }
+}
+
+/** How they are to others right now. */
+function PresenceLine(props: { id: number }) {
+  const person = useResource(String(props.id), (signal) => api.get("/api/v1/presence/{id}", { path: { id: props.id }, signal }), { everyMs: EVERY_MS });
+  if (!person.data) return null;
+  const { status, text, last_seen } = person.data;
+  return (
+    <span class="person-cell">
+      <span aria-live="polite">
+        <StatusDot status={status} />
+      </span>
+      {text && <Name text={text} />}
+      {status === "offline" && last_seen && (
+        <span class="dim">
+          {t.lastHere} <Time at={last_seen} />
+        </span>
+      )}
+    </span>
+  );
+}

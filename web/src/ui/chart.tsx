@@ -1,0 +1,144 @@
+// Lines over time, by uPlot. Colours come from the style sheet, so that a chart follows the theme; the legend is ours, so
+// that it can be read aloud and in both languages.
+import { useEffect, useRef, useState } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import * as format from "../format";
+import { language, locale } from "../i18n";
+import { isDark } from "../theme";
+import { clockLabels, STEPS_S } from "./chart-labels";
+
+/** What the numbers are. */
+export type Unit = "count" | "rate" | "bytes" | "byteRate" | "seconds" | "millis";
+
+/** A line. */
+export interface Series {
+  label: string;
+  values: readonly (number | null)[];
+  /** Which colour of the palette, from 1 to 6; by default its place in the list. */
+  colour?: number;
+  /** Filled below. */
+  fill?: boolean;
+}
+
+const FORMATS: Record<Unit, (value: number) => string> = {
+  count: (value) => format.count(Math.round(value * 100) / 100),
+  rate: format.rate,
+  bytes: format.bytes,
+  byteRate: format.byteRate,
+  seconds: format.duration,
+  millis: format.millis,
+};
+
+/** Lines over time. `times` are seconds since 1970. */
+export function Chart(props: { series: readonly Series[]; times: readonly number[]; unit: Unit; height?: number; label?: string }) {
+  const frame = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const [index, setIndex] = useState<number | null>(null);
+  const height = props.height ?? 160;
+  const dark = isDark();
+  const tag = language.value;
+  // With another look, or other lines, it is another chart; with other numbers it is not.
+  const look = `${dark} ${tag} ${props.unit} ${height} ${props.series.map((one) => `${one.label}/${one.colour ?? ""}/${one.fill ?? ""}`).join("|")}`;
+
+  useEffect(() => {
+    const box = frame.current;
+    if (!box) return;
+    const made = new uPlot(optionsFor(props, box, height, setIndex), dataOf(props), box);
+    plot.current = made;
+    const resized = new ResizeObserver(() => made.setSize({ width: box.clientWidth, height }));
+    resized.observe(box);
+    return () => {
+      resized.disconnect();
+      made.destroy();
+      plot.current = null;
+    };
+  }, [look]);
+
+  useEffect(() => {
+    plot.current?.setData(dataOf(props));
+  }, [props.times, props.series]);
+
+  const at = index ?? lastKnown(props);
+  const say = FORMATS[props.unit];
+  return (
+    <figure class="chart">
+      <figcaption class="legend">
+        {props.series.map((one, place) => {
+          const value = at === null ? null : (one.values[at] ?? null);
+          return (
+            <span key={one.label} class="legend-item">
+              <span class={`legend-key series-${one.colour ?? place + 1}`} aria-hidden="true" />
+              {one.label} <strong class="number">{value === null ? format.NOTHING : say(value)}</strong>
+            </span>
+          );
+        })}
+        <span class="legend-time number">{index !== null && props.times[index] ? format.clockTime(props.times[index] * 1000) : ""}</span>
+      </figcaption>
+      <div ref={frame} class="chart-frame" role="img" aria-label={props.label ?? props.series.map((one) => one.label).join(", ")} style={{ height: `${height}px` }} />
+    </figure>
+  );
+}
+
+function lastKnown(props: { series: readonly Series[]; times: readonly number[] }): number | null {
+  return props.times.length > 0 ? props.times.length - 1 : null;
+}
+
+function dataOf(props: { series: readonly Series[]; times: readonly number[] }): uPlot.AlignedData {
+  return [props.times as number[], ...props.series.map((one) => one.values as (number | null)[])];
+}
+
+function optionsFor(
+  props: { series: readonly Series[]; unit: Unit },
+  box: HTMLElement,
+  height: number,
+  setIndex: (index: number | null) => void,
+): uPlot.Options {
+  const style = getComputedStyle(box);
+  const colour = (name: string) => style.getPropertyValue(name).trim();
+  const say = FORMATS[props.unit];
+  const font = `11px ${style.fontFamily}`;
+  const axis = { stroke: colour("--dim"), font, ticks: { show: false }, grid: { stroke: colour("--line-faint"), width: 1 } };
+  const isBytes = props.unit === "bytes" || props.unit === "byteRate";
+  return {
+    width: box.clientWidth || 300,
+    height,
+    legend: { show: false },
+    cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
+    padding: [8, 8, 0, 0],
+    scales: { x: { time: true }, y: { range: (_self, _low, high) => [0, niceTop(high, isBytes)] } },
+    axes: [
+      { ...axis, size: 24, space: 70, incrs: STEPS_S, values: (self, marks) => clockLabels(marks, spanOf(self), locale()), grid: { show: false } },
+      {
+        ...axis,
+        size: isBytes ? 76 : 58,
+        space: 32,
+        ...(isBytes ? { splits: (_self: uPlot, _axis: number, _low: number, high: number) => [0, high / 2, high] } : {}),
+        values: (_self, marks) => marks.map((value) => say(value)),
+      },
+    ],
+    series: [
+      {},
+      ...props.series.map((one, place) => {
+        const stroke = colour(`--series-${one.colour ?? place + 1}`);
+        return { label: one.label, stroke, width: 1.5, points: { show: false }, ...(one.fill ? { fill: `${stroke}22` } : {}) };
+      }),
+    ],
+    hooks: { setCursor: [(self) => setIndex(self.cursor.idx ?? null)] },
+  };
+}
+
+function spanOf(plot: uPlot): number {
+  const { min, max } = plot.scales["x"] ?? {};
+  return (max ?? 0) - (min ?? 0);
+}
+
+// A top that is easy to read, a little above the highest; never nothing, or the axis would vanish.
+function niceTop(high: number | null, isBytes: boolean): number {
+  if (high === null || !Number.isFinite(high) || high <= 0) return isBytes ? 1024 : 1;
+  const base = isBytes ? 1024 ** Math.floor(Math.log2(high) / 10) : 10 ** Math.floor(Math.log10(high));
+  for (const step of isBytes ? [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024] : [1, 1.5, 2, 3, 4, 5, 6, 8, 10]) {
+    if (high <= base * step) return base * step;
+  }
+  return high * 1.1;
+}

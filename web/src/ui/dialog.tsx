@@ -1,0 +1,104 @@
+// Questions in front of the page. The browser's own <dialog> keeps the focus inside and closes on Escape.
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { Button } from "./button";
+import { TextField } from "./field";
+import { words } from "./texts";
+
+/** A dialog with a form in it. What is inside is there only while it is open. */
+export function Dialog(props: { open: boolean; title: ComponentChildren; onClose(): void; children: ComponentChildren }) {
+  return props.open ? <OpenDialog {...props} /> : null;
+}
+
+function OpenDialog(props: { title: ComponentChildren; onClose(): void; children: ComponentChildren }) {
+  const box = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const before = document.activeElement;
+    box.current?.showModal();
+    return () => {
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={box}
+      class="dialog"
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        props.onClose();
+      }}
+    >
+      <h2 id={id}>{props.title}</h2>
+      {props.children}
+    </dialog>
+  );
+}
+
+/** The buttons at the end of a dialog: to go on is the last of them. */
+export function DialogButtons(props: { children: ComponentChildren }) {
+  return <div class="dialog-buttons">{props.children}</div>;
+}
+
+/** What is asked. */
+export interface Question {
+  title: string;
+  body?: ComponentChildren;
+  /** What the button says: a verb. */
+  action: string;
+  tone?: "primary" | "danger";
+  /** A word that must be typed first, for what cannot be undone. */
+  typed?: string;
+}
+
+const asked = signal<{ question: Question; answer(yes: boolean): void } | null>(null);
+
+/** Asks, and waits for the answer. */
+export function confirm(question: Question): Promise<boolean> {
+  asked.value?.answer(false);
+  return new Promise((resolve) => {
+    asked.value = {
+      question,
+      answer: (yes) => {
+        asked.value = null;
+        resolve(yes);
+      },
+    };
+  });
+}
+
+/** Where questions appear: once in a page. */
+export function Confirm() {
+  const open = asked.value;
+  if (!open) return null;
+  return (
+    <Dialog open title={open.question.title} onClose={() => open.answer(false)}>
+      <ConfirmBody question={open.question} answer={open.answer} />
+    </Dialog>
+  );
+}
+
+function ConfirmBody(props: { question: Question; answer(yes: boolean): void }) {
+  const { question, answer } = props;
+  const [text, setText] = useState("");
+  const isReady = question.typed === undefined || text === question.typed;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isReady) answer(true);
+      }}
+    >
+      {question.body && <div class="dialog-body">{question.body}</div>}
+      {question.typed !== undefined && <TextField label={words.typeToConfirm(question.typed)} value={text} onInput={setText} autoFocus mono />}
+      <DialogButtons>
+        <Button onClick={() => answer(false)}>{words.cancel}</Button>
+        <Button type="submit" tone={question.tone ?? "primary"} disabled={!isReady}>
+          {question.action}
+        </Button>
+      </DialogButtons>
+    </form>
+  );
+}

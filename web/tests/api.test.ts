@@ -1,0 +1,60 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { addressOf, api, identify, Problem, request } from "../src/api/client";
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  identify({ headers: () => ({}), onUnauthorized: () => {} });
+});
+
+function answer(status: number, body: unknown, headers: Record<string, string> = {}) {
+  const fetched = vi.fn(async (_address: string, _init: RequestInit) => new Response(body === undefined ? null : JSON.stringify(body), { status, headers }));
+  vi.stubGlobal("fetch", fetched);
+  return fetched;
+}
+
+describe("an address", () => {
+  it("has its parts filled in, and only the query that there is", () => {
+    expect(addressOf("/api/v1/clients/{prefix}", { path: { prefix: "-q/?#" } })).toBe("/api/v1/clients/-q%2F%3F%23");
+    expect(addressOf("/api/v1/users", { query: { limit: 5, cursor: undefined, search: "", order: null } })).toBe("/api/v1/users?limit=5");
+  });
+});
+
+describe("a request", () => {
+  it("carries who is asking, and its body as JSON", async () => {
+    const fetched = answer(200, {});
+    identify({ headers: (method): Record<string, string> => (method === "GET" ? {} : { "x-csrf-token": "c" }), onUnauthorized: () => {} });
+    await api.patch("/api/v1/users/{id}", { path: { id: 7 }, body: { enabled: false } });
+    const [address, init] = fetched.mock.calls[0] ?? [];
+    expect(address).toBe("/api/v1/users/7");
+    expect(init?.headers).toMatchObject({ "x-csrf-token": "c", "content-type": "application/json" });
+    expect(init?.body).toBe('{"enabled":false}');
+  });
+
+  it("fails with the server's own words", async () => {
+    answer(429, { code: "too_many", detail: "wait a little" }, { "retry-after": "12" });
+    await expect(api.get("/api/v1/users")).rejects.toMatchObject({ status: 429, code: "too_many", detail: "wait a little", retryAfterS: 12 });
+  });
+
+  it("tells when nobody is known any more", async () => {
+    answer(401, { code: "no_session", detail: "sign in" });
+    const onUnauthorized = vi.fn();
+    identify({ headers: () => ({}), onUnauthorized });
+    await expect(api.get("/api/v1/users")).rejects.toBeInstanceOf(Problem);
+    expect(onUnauthorized).toHaveBeenCalledOnce();
+  });
+
+  it("with a wrong key to sign in with says nothing of who is signed in", async () => {
+    answer(401, { code: "unauthorized", detail: "no such key" });
+    const onUnauthorized = vi.fn();
+    identify({ headers: () => ({}), onUnauthorized });
+    await expect(request("POST", "/session", { body: { key: "rck_x" }, isAboutBody: true })).rejects.toMatchObject({ status: 401 });
+    expect(onUnauthorized).not.toHaveBeenCalled();
+  });
+
+  it("says that the server is away when it cannot be reached, or something before it cannot", async () => {
+    vi.stubGlobal("fetch", () => Promise.reject(new TypeError("failed")));
+    await expect(api.get("/api/v1/users")).rejects.toMatchObject({ status: 0, isAway: true });
+    answer(502, undefined);
+    await expect(api.get("/api/v1/users")).rejects.toMatchObject({ status: 502, isAway: true });
+  });
+});

@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import { AHEAD_S, Renewal } from "../src/pages/member/renewal";
+import { claimsOf, isOver, takeToken, type Keep } from "../src/pages/member/token";
+
+const jwt = (claims: object) => `e30.${btoa(JSON.stringify(claims)).replace(/=+$/, "")}.sig`;
+
+function keepOf(): Keep & { readonly kept: Map<string, string> } {
+  const kept = new Map<string, string>();
+  return {
+    kept,
+    getItem: (key) => kept.get(key) ?? null,
+    setItem: (key, value) => void kept.set(key, value),
+  };
+}
+
+function barOf(hash: string) {
+  return {
+    hash,
+    replaceHash(next: string) {
+      this.hash = next;
+    },
+  };
+}
+
+describe("a member's token", () => {
+  it("is taken out of the address, and the rest of it stays", () => {
+    const bar = barOf("#token=a.b.c&lang=zh");
+    expect(takeToken(bar, keepOf())).toBe("a.b.c");
+    expect(bar.hash).toBe("lang=zh");
+  });
+
+  it("outlives a reload", () => {
+    const keep = keepOf();
+    takeToken(barOf("#token=a.b.c"), keep);
+    expect(takeToken(barOf(""), keep)).toBe("a.b.c");
+    expect(takeToken(barOf(""), keepOf())).toBeNull();
+  });
+
+  it("is there although nothing may be kept", () => {
+    const refusing: Keep = {
+      getItem: () => {
+        throw new Error("denied");
+      },
+      setItem: () => {
+        throw new Error("denied");
+      },
+    };
+    expect(takeToken(barOf("#token=a.b.c"), refusing)).toBe("a.b.c");
+    expect(takeToken(barOf(""), refusing)).toBeNull();
+  });
+
+  it("says whose it is and when it ends", () => {
+    expect(claimsOf(jwt({ sub: "7", exp: 100 }))).toEqual({ sub: "7", exp: 100 });
+    expect(claimsOf(jwt({ sub: "7" }))).toEqual({ sub: "7", exp: null });
+    expect(isOver({ sub: "7", exp: 100 }, 100)).toBe(true);
+    expect(isOver({ sub: "7", exp: null }, 100)).toBe(false);
+  });
+
+  it("is none where it is something else", () => {
+    for (const text of ["", "a", "a.b", "a.!!.c", jwt({ exp: 1 }), jwt({ sub: 7 }), "a.b.c.d"]) {
+      expect(claimsOf(text)).toBeNull();
+    }
+  });
+});
+
+describe("a new token", () => {
+  const asking = () => {
+    const asked = { times: 0 };
+    return { asked, renewal: new Renewal(() => void (asked.times += 1)) };
+  };
+  const claims = { sub: "7", exp: 1000 };
+
+  it("is asked for once, whenever the moment to ask has passed", () => {
+    const { asked, renewal } = asking();
+    renewal.look("a", claims, 1000 - AHEAD_S - 1);
+    expect(asked.times).toBe(0);
+    // A tab in the background may have slept through the exact second, and through the end.
+    renewal.look("a", claims, 1000 - AHEAD_S + 7);
+    renewal.look("a", claims, 1001);
+    expect(asked.times).toBe(1);
+    renewal.look("b", { sub: "7", exp: 1500 }, 1100);
+    expect(asked.times).toBe(1);
+    renewal.look("b", { sub: "7", exp: 1500 }, 1450);
+    expect(asked.times).toBe(2);
+  });
+
+  it("is asked for again by whoever comes back to one that ended", () => {
+    const { asked, renewal } = asking();
+    renewal.look("a", claims, 950);
+    renewal.lookAgain("a", claims, 2000);
+    expect(asked.times).toBe(2);
+  });
+
+  it("is never asked for where the old one does not end", () => {
+    const { asked, renewal } = asking();
+    renewal.lookAgain("a", { sub: "7", exp: null }, 1e9);
+    renewal.lookAgain(null, null, 1e9);
+    expect(asked.times).toBe(0);
+  });
+});

@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { isOfKey, placeAfter } from "../src/pages/sign-in/place";
+import { link, match, parsePlace } from "../src/router";
+
+describe("a place", () => {
+  it("is the path and the query after the #", () => {
+    const place = parsePlace("#/users/7?tab=risks&x=%26");
+    expect(place.path).toBe("/users/7");
+    expect(place.query.get("tab")).toBe("risks");
+    expect(place.query.get("x")).toBe("&");
+  });
+
+  it("is the overview for nothing at all, and forgives slashes", () => {
+    expect(parsePlace("").path).toBe("/");
+    expect(parsePlace("#").path).toBe("/");
+    expect(parsePlace("#//swarms//").path).toBe("/swarms");
+    expect(parsePlace("#main").path).toBe("/main");
+  });
+
+  it("comes back from its own link", () => {
+    const place = parsePlace(link("/swarms", { search: "a&b=c #?", sort: undefined, cursor: null, limit: 5 }));
+    expect(place.path).toBe("/swarms");
+    expect(Object.fromEntries(place.query)).toEqual({ search: "a&b=c #?", limit: "5" });
+  });
+});
+
+describe("a pattern", () => {
+  it("names parts of a path", () => {
+    expect(match("/users/:id", "/users/7")).toEqual({ id: "7" });
+    expect(match("/users/:id", "/users/a%2Fb")).toEqual({ id: "a/b" });
+    expect(match("/users", "/users")).toEqual({});
+  });
+
+  it("does not match what is longer, shorter, empty or malformed", () => {
+    expect(match("/users/:id", "/users")).toBeNull();
+    expect(match("/users/:id", "/users/7/8")).toBeNull();
+    expect(match("/users/:id", "/users/")).toBeNull();
+    expect(match("/users/:id", "/users/%E0%A4%A")).toBeNull();
+  });
+});
+
+describe("the way back after signing in", () => {
+  it("leads to places of our own only", () => {
+    expect(placeAfter("/users/7?tab=risks")).toBe("/users/7?tab=risks");
+    expect(placeAfter(null)).toBe("/");
+    expect(placeAfter("https://evil.example/")).toBe("/");
+    expect(placeAfter("//evil.example/")).toBe("/");
+    expect(placeAfter("javascript:alert(1)")).toBe("/");
+    expect(placeAfter("/sign-in?to=/sign-in")).toBe("/");
+  });
+
+  it("is not needed by whoever is signed in with that very key", () => {
+    expect(isOfKey("rck_b857d463_5b588685", "b857d463")).toBe(true);
+    expect(isOfKey("rck_b857d464_5b588685", "b857d463")).toBe(false);
+    expect(isOfKey("b857d463", "b857d463")).toBe(false);
+  });
+});
