@@ -7,7 +7,7 @@ pub const HELP: &str = "\
 Everything runs in this one process, on loopback, with data in a temporary folder that is removed in the end. Ctrl-C ends
 it. The peers and people are made up: no content is moved, nothing is sent anywhere else. Where a port is taken, another
 one is used, and said so. With --data DIR the data is kept there, and the same figures go on with it next time. Settings
-of your own servers (ROLLCALL_… in the environment) are not looked at; --set is.
+of your own servers (ROLLCALL_… in the environment) are not looked at; --set is, but not for database and redis.
 
 Examples:
   rollcall demo

@@ -73,7 +73,7 @@ fn p7_a_stopped_process_is_away_then_offline_and_online_again_when_it_goes_on() 
 }
 
 #[test]
-fn p7_a_short_stop_is_away_at_the_most_and_online_at_once_when_it_is_over() {
+fn p7_a_short_stop_is_online_at_once_when_it_is_over() {
     let Pair { _server, mut watcher, silent } = pair();
     silent.process.suspend();
     watcher.wait_status("2", "away");
