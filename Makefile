@@ -41,8 +41,8 @@ test: toolchain ## install what the tests need, then check format and lints and 
 	./scripts/install-test-needs.sh
 	./scripts/web.sh
 	npm --prefix web run --silent check
-	@$(MAKE) --no-print-directory lint
-	RUST_TEST_THREADS=$(TEST_THREADS) TEST_JOBS=$(TEST_JOBS) ./scripts/run-tests.py
+	cargo fmt --all --check
+	RUST_TEST_THREADS=$(TEST_THREADS) TEST_JOBS=$(TEST_JOBS) ./scripts/run-tests.py --lint
 
 chaos: compiler ## kill servers at random while clients announce, and check every byte (CHAOS_KILLS=300, CHAOS_SEED=N)
 	CHAOS_KILLS=$(CHAOS_KILLS) cargo test --package rollcall --test chaos -- --nocapture

@@ -5,7 +5,8 @@
 machine with two cores idles for half of that. This builds them with cargo, then runs them side by side, those that took
 longest last time first. What a program printed is shown only if it failed. `cargo test` alone still works.
 
-usage: run-tests.py [WORD...]      only programs whose package or target contains one of the words
+usage: run-tests.py [--lint] [WORD...]      only programs whose package or target contains one of the words
+  --lint   also finds what `cargo clippy --workspace --all-targets -- -D warnings` finds, in the same pass over the code
 environment: TEST_JOBS programs at a time (default: one a core), RUST_TEST_THREADS tests at a time in each
 """
 
@@ -26,10 +27,17 @@ TIMES = TARGET / "test-times.json"
 LONG_PACKAGE = "rollcall"
 
 
-def build():
+def build(lint):
     """Builds all test programs, and gives back (name, program, folder to run it in) of each."""
     command = ["cargo", "test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as cargo:
+    environment = dict(os.environ)
+    if lint:
+        # What `cargo clippy` does, but with `cargo test`: clippy's driver is a compiler that lints. Linting by itself would
+        # go through all dependencies and all of our code once more, which takes minutes.
+        command.append("--all-targets")
+        environment["RUSTC_WORKSPACE_WRAPPER"] = "clippy-driver"
+        environment["CLIPPY_ARGS"] = "".join(f"{word}__CLIPPY_HACKERY__" for word in ["-D", "warnings"])
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as cargo:
         messages = [json.loads(line) for line in cargo.stdout if line.startswith("{")]
     if cargo.returncode != 0:
         sys.exit(cargo.returncode)
@@ -41,6 +49,8 @@ def build():
             continue
         folder = Path(message["manifest_path"]).parent
         target = message["target"]
+        if target["kind"][0] == "bench":
+            continue
         name = f"{folder.name} {target['kind'][0]} {target['name']}"
         programs.append((name, message["executable"], folder))
     return programs
@@ -91,8 +101,8 @@ class Runs:
 
 
 def main():
-    words = sys.argv[1:]
-    programs = [p for p in build() if not words or any(word in p[0] for word in words)]
+    words = [word for word in sys.argv[1:] if word != "--lint"]
+    programs = [p for p in build(lint="--lint" in sys.argv) if not words or any(word in p[0] for word in words)]
     # Programs of gigabytes were written just now. Databases wait for the disk, and would wait for all of that.
     os.sync()
     runs = Runs(programs)

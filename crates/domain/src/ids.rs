@@ -7,6 +7,7 @@ use siphasher::sip::SipHasher13;
 use std::hash::Hasher;
 
 use crate::hex;
+use crate::time::UnixTime;
 
 /// Why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -327,9 +328,28 @@ impl FromStr for SessionId {
     }
 }
 
-/// The process that wrote an event. Random at each start, so that two nodes never share one.
+/// The process that wrote an event. New at each start, and never shared by two nodes.
+///
+/// It says of two processes whether one is the next life of the other: the upper half is the second in which it started,
+/// then come 16 bits for the place where it lives, which outlasts it, and 16 random ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeId(pub u64);
+
+impl NodeId {
+    /// A process that starts now, in the place that goes by this name.
+    pub fn starting(now: UnixTime, place: &str, random: u64) -> NodeId {
+        // The definition of SipHash-1-3 with a zero key is fixed: later versions live in the same place.
+        let mut hasher = SipHasher13::new();
+        hasher.write(place.as_bytes());
+        NodeId(u64::from(now.0) << 32 | (hasher.finish() & 0xffff) << 16 | random & 0xffff)
+    }
+
+    /// Whether this process was started where another had lived before, as happens after a crash or with a new version.
+    pub fn is_next_life_of(self, other: NodeId) -> bool {
+        let (place, other_place) = (self.0 >> 16 & 0xffff, other.0 >> 16 & 0xffff);
+        self != other && place == other_place && self.0 >> 32 >= other.0 >> 32
+    }
+}
 
 impl fmt::Display for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

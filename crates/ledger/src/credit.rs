@@ -15,7 +15,7 @@
 //! the counters went on, what they grew by is credited, up to the ceiling; if they went back, the client began anew
 //! and nobody knows what it moved, so nothing is.
 
-use domain::{RateCeiling, Seconds, UnixTime};
+use domain::{NodeId, RateCeiling, Seconds, UnixTime};
 
 use crate::run::{Counters, Run, RunKey};
 use crate::told::Told;
@@ -108,12 +108,12 @@ impl Stretch {
         Stretch::beginning_with(run)
     }
 
-    /// Whether a run, which began no earlier, is these counters as well. `later` are those that come after it.
-    fn includes(&self, run: &Run, later: &[Run], ceiling: RateCeiling) -> bool {
+    /// Whether a run, which began no earlier, is these counters as well.
+    fn includes(&self, run: &Run, ceiling: RateCeiling) -> bool {
         if self.is_settled {
             return false;
         }
-        if self.is_heard_elsewhere(run) || self.began_elsewhere_at_once(run, later) {
+        if self.is_heard_elsewhere(run) || self.began_elsewhere_at_once(run) {
             return self.is_near(run, ceiling);
         }
         if run.first >= self.last {
@@ -136,11 +136,11 @@ impl Stretch {
 
     /// Whether another node heard this client begin as well, neither knowing of the other yet: each gave the run a number
     /// of its own. A node that has given these counters a number already means others by another.
-    fn began_elsewhere_at_once(&self, run: &Run, later: &[Run]) -> bool {
+    fn began_elsewhere_at_once(&self, run: &Run) -> bool {
         run.first <= self.first + AT_ONCE
             && self.runs.iter().any(|known| known.key.node != run.key.node)
             && !self.was_numbered_by(run.key.node)
-            && !self.was_over_before(run, later)
+            && !self.was_over_before(run)
             && !self.contradicts(run)
     }
 
@@ -156,28 +156,28 @@ impl Stretch {
         })
     }
 
-    /// Whether a run is a new beginning, from zero, after these counters had gone on: a tracker that is started again, and
-    /// a client that is, too, take less than a second. Where no tracker was started again, the beginning came late. Within
-    /// the same second it is one if these went on from others, and were heard but once: somebody said goodbye. Else nobody
-    /// knows the order, and both began at once.
-    fn was_over_before(&self, run: &Run, later: &[Run]) -> bool {
+    /// Whether a run is a new beginning, from zero, after these counters had gone on.
+    ///
+    /// It is if the same node had heard them go on before, or a former life of it: a tracker that is started again, and a
+    /// client that is, too, take less than a second. Heard by another node, it is the beginning of these, which came late.
+    /// Within the same second it is one also if these went on from others, and were heard but once: somebody said
+    /// goodbye. Else nobody knows the order, and both began at once.
+    fn was_over_before(&self, run: &Run) -> bool {
         let is_beginning = run.low == Counters::default() && run.low.since(self.high).is_none();
         let was_goodbye = self.goes_on && self.low == self.high;
-        let ended_before =
-            || self.last < run.first && (self.went_on_at(run.key.node) || !self.lives_on(run, later));
-        is_beginning && (was_goodbye || ended_before())
+        is_beginning && (was_goodbye || self.went_on_before(run))
     }
 
-    /// Whether a node heard these counters above zero.
-    fn went_on_at(&self, node: u64) -> bool {
-        self.runs.iter().any(|known| known.key.node == node && known.high != Counters::default())
-    }
-
-    /// Whether another node that heard these counters writes of the client when a run begins, or after: a node that is
-    /// started again has another name, so this one was not. Runs before these are not asked: they may have been put away.
-    fn lives_on(&self, run: &Run, later: &[Run]) -> bool {
-        let heard_these = |node: u64| self.runs.iter().any(|known| known.key.node == node);
-        later.iter().any(|other| other.key.node != run.key.node && heard_these(other.key.node))
+    /// Whether the node of a run heard these counters above zero before it, in this life or in a former one, which
+    /// was over by then.
+    fn went_on_before(&self, run: &Run) -> bool {
+        let node = NodeId(run.key.node);
+        self.runs.iter().filter(|known| known.high != Counters::default()).any(|known| {
+            let was_above =
+                self.last < run.first || (known.low != Counters::default() && known.first < run.first);
+            (known.key.node == node.0 && was_above)
+                || (node.is_next_life_of(NodeId(known.key.node)) && self.last <= run.first)
+        })
     }
 
     /// Whether a run ended later than one of these, and lower, or the other way round: counters only grow. Clocks of two
@@ -220,8 +220,9 @@ pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
         if begins_second && let Some(before) = stretches.last() {
             put_goodbyes_first(&mut ordered[position..], before.high);
         }
-        let (run, later) = (ordered[position], &ordered[position + 1..]);
-        match home_of(&run, later, &stretches, ceiling) {
+        let home = put_first_who_is_at_home(&mut ordered[position..], &stretches, ceiling);
+        let run = ordered[position];
+        match home {
             Some(home) => stretches[home].include(run),
             None => {
                 let goes_on = stretches.last().is_some_and(|before| run.low.since(before.high).is_some());
@@ -255,13 +256,27 @@ fn put_goodbyes_first(runs: &mut [Run], known: Counters) {
     });
 }
 
+/// Of runs that differ in nothing but who wrote of them, any may have given the number that they share: puts one first
+/// that belongs to a stretch, and says to which. The names of nodes tell nothing.
+fn put_first_who_is_at_home(runs: &mut [Run], stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
+    let first = runs[0];
+    let is_alike =
+        |run: &Run| began_together(&first, run) && first.key.run == run.key.run && first.low == run.low;
+    let alike = runs.iter().take_while(|run| is_alike(run)).enumerate();
+    let (position, home) = alike
+        .map(|(position, run)| (position, home_of(run, stretches, ceiling)))
+        .find(|(_, home)| home.is_some())?;
+    runs.swap(0, position);
+    home
+}
+
 /// The stretch that a run belongs to; none if it begins one.
 ///
 /// It is the newest, or, while those after it began at the same moment as the run, one that knows its number: a goodbye
 /// said to one node that has heard of it and to one that has not is a run of its own, and the run that it ended.
-fn home_of(run: &Run, later: &[Run], stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
+fn home_of(run: &Run, stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
     for (position, stretch) in stretches.iter().enumerate().rev() {
-        if stretch.is_heard_elsewhere(run) && stretch.includes(run, later, ceiling) {
+        if stretch.is_heard_elsewhere(run) && stretch.includes(run, ceiling) {
             return Some(position);
         }
         if run.first > stretch.first + AT_ONCE {
@@ -269,7 +284,7 @@ fn home_of(run: &Run, later: &[Run], stretches: &[Stretch], ceiling: RateCeiling
         }
     }
     let newest = stretches.len().checked_sub(1)?;
-    stretches[newest].includes(run, later, ceiling).then_some(newest)
+    stretches[newest].includes(run, ceiling).then_some(newest)
 }
 
 #[cfg(test)]

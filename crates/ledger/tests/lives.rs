@@ -15,8 +15,8 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use domain::{
-    AnnounceEvent, Cause, ClientKey, InfoHash, PeerId, RateCeiling, RunId, Seconds, SessionId, UnixTime,
-    UserId,
+    AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, PeerId, RateCeiling, RunId, Seconds, SessionId,
+    UnixTime, UserId,
 };
 use fastrand::Rng;
 use ledger::credit::credit;
@@ -120,8 +120,7 @@ impl World {
         self.now_ms += self.random.u64(100..1500);
         self.lives += 1;
         let swarms = Swarms::new(self.now(), self.random.u64(..), RunId(self.now_ms as u32));
-        // Names of nodes are random, as they are: nothing may depend on their order.
-        let node = Rng::with_seed(self.now_ms).u64(..);
+        let node = NodeId::starting(self.now(), "here", Rng::with_seed(self.now_ms).u64(..)).0;
         self.life = Some(Life { node, swarms, queue: Vec::new(), read: 0 });
         self.tell(&format!("life {}, node {node}", self.lives));
         if self.is_journal_there {

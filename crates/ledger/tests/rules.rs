@@ -385,7 +385,7 @@ async fn a_peer_that_vanished_no_longer_seeds_and_earns_no_time(place: Place) {
 fn heard_by_three() -> Vec<TrafficEntry> {
     let word = |at: u32, event, left, uploaded, since: (u32, u64)| {
         (1..=3).map(move |node| TrafficEntry {
-            node: Some(NodeId(node)),
+            node: Some(NodeId::starting(UnixTime(BEGIN), &node.to_string(), 0)),
             event,
             left: Some(left),
             since_last: Some(Seconds(since.0)),

@@ -125,7 +125,8 @@ impl Tracker {
         secrets: &Secrets,
     ) -> Self {
         let [swarm_seed, node] = secrets.pair(3);
-        let swarms = Swarms::new(clock.now(), swarm_seed, first_run(&*clock));
+        let now = clock.now();
+        let swarms = Swarms::new(now, swarm_seed, first_run(&*clock));
         if live.leeches_per_user_max.is_some() {
             swarms.count_leeching();
         }
@@ -143,8 +144,15 @@ impl Tracker {
             counters: Counters::default(),
             risk_throttle: RiskThrottle::default(),
             packets_aside: SetAside::default(),
-            node: NodeId(node),
+            // A place that nobody else knows, unless it is told another.
+            node: NodeId::starting(now, &node.to_string(), node),
         }
+    }
+
+    /// Where this tracker lives: a name that outlasts the process, by which it is known to be the next life of another.
+    pub fn living_at(mut self, place: &str) -> Self {
+        self.node = NodeId::starting(self.clock.now(), place, self.node.0);
+        self
     }
 
     /// What is counted.

@@ -3,8 +3,17 @@ use domain::RunId;
 
 const CEILING: RateCeiling = RateCeiling { bytes_per_s: 1000 };
 
-/// Uploads only; downloads stand still at zero.
-fn run(node: u64, number: u32, span: (u32, u32), uploaded: (u64, u64)) -> Run {
+/// As a node heard it that has run all along, in a place of its own. Uploads only; downloads stand still at zero.
+fn run(place: u64, number: u32, span: (u32, u32), uploaded: (u64, u64)) -> Run {
+    run_of(place << 16, number, span, uploaded)
+}
+
+/// As a life of one tracker heard it.
+fn run_in_life(life: u64, number: u32, span: (u32, u32), uploaded: (u64, u64)) -> Run {
+    run_of(life << 32, number, span, uploaded)
+}
+
+fn run_of(node: u64, number: u32, span: (u32, u32), uploaded: (u64, u64)) -> Run {
     Run {
         key: RunKey { run: RunId(number), node },
         low: Counters { uploaded: uploaded.0, downloaded: 0 },
@@ -80,35 +89,38 @@ fn a_goodbye_said_twice_is_not_taken_for_what_came_after_it() {
 /// begins anew, in the same second or the next.
 #[test]
 fn l6_a_goodbye_repeated_to_the_next_life_of_a_tracker_does_not_count_again() {
-    let (told, lost) = (run(1, 1, (0, 3), (0, 3400)), run(2, 75, (24, 24), (3800, 3800)));
-    let again = run(3, 86, (25, 25), (3800, 3800));
+    let (told, lost) = (run_in_life(1, 1, (0, 3), (0, 3400)), run_in_life(2, 75, (24, 24), (3800, 3800)));
+    let again = run_in_life(3, 86, (25, 25), (3800, 3800));
     for begun in [24, 25] {
-        let anew = run(3, 88, (begun, 26), (0, 1600));
+        let anew = run_in_life(3, 88, (begun, 26), (0, 1600));
         assert_eq!(uploaded(&[told, lost, anew]), 5400, "begun at {begun}");
     }
-    let anew = run(3, 88, (25, 26), (0, 1600));
+    let anew = run_in_life(3, 88, (25, 26), (0, 1600));
     assert_eq!(uploaded(&[told, lost, again, anew]), 5400);
     // Nor within one second, as long as nothing more is heard.
-    assert_eq!(uploaded(&[told, lost, again, run(3, 88, (25, 25), (0, 1600))]), 5400);
+    assert_eq!(uploaded(&[told, lost, again, run_in_life(3, 88, (25, 25), (0, 1600))]), 5400);
 }
 
 /// A client that was heard for a moment only, before the tracker was started again.
 #[test]
 fn l6_a_client_that_begins_anew_in_the_next_life_of_a_tracker_is_credited_for_both() {
-    let later = [run(1, 1, (1, 1), (0, 640)), run(2, 9, (2, 2), (0, 120))];
+    let later = [run_in_life(1, 1, (1, 1), (0, 640)), run_in_life(2, 9, (2, 2), (0, 120))];
     assert_eq!(uploaded(&later), 760);
-    let at_once = [run(1, 1, (4, 5), (0, 800)), run(2, 9, (5, 7), (0, 600))];
+    let at_once = [run_in_life(1, 1, (4, 5), (0, 800)), run_in_life(2, 9, (5, 7), (0, 600))];
     assert_eq!(uploaded(&at_once), 1400);
     // The second life goes on with the run of the first, and numbers what comes after it.
     let goes_on = [
-        run(1, 1, (22, 22), (0, 0)),
-        run(2, 1, (23, 23), (900, 1000)),
-        run(2, 8, (23, 23), (1000, 1000)),
-        run(2, 9, (23, 27), (0, 5000)),
+        run_in_life(1, 1, (22, 22), (0, 0)),
+        run_in_life(2, 1, (23, 23), (900, 1000)),
+        run_in_life(2, 8, (23, 23), (1000, 1000)),
+        run_in_life(2, 9, (23, 27), (0, 5000)),
     ];
     assert_eq!(uploaded(&goes_on), 6000);
-    let ends_lower =
-        [run(1, 1, (10, 10), (0, 0)), run(2, 1, (10, 11), (900, 900)), run(2, 9, (11, 12), (0, 800))];
+    let ends_lower = [
+        run_in_life(1, 1, (10, 10), (0, 0)),
+        run_in_life(2, 1, (10, 11), (900, 900)),
+        run_in_life(2, 9, (11, 12), (0, 800)),
+    ];
     assert_eq!(uploaded(&ends_lower), 1700);
 }
 
@@ -171,7 +183,7 @@ fn a_goodbye_said_to_three_nodes_belongs_to_the_run_that_it_ends() {
         [run(1, 5, (0, 10), (0, 700)), run(2, 2, (11, 11), (700, 700)), run(3, 5, (11, 11), (700, 700))];
     let stretches = stretches(&told, CEILING);
     let nodes = stretches.iter().map(|stretch| stretch.runs.iter().map(|run| run.key.node).collect());
-    assert_eq!(nodes.collect::<Vec<Vec<u64>>>(), [vec![1, 3], vec![2]]);
+    assert_eq!(nodes.collect::<Vec<Vec<u64>>>(), [vec![1 << 16, 3 << 16], vec![2 << 16]]);
     let again = run(1, 6, (50, 60), (700, 750));
     assert_eq!(uploaded(&[told[0], told[1], told[2], again]), 750);
 }
@@ -222,17 +234,19 @@ fn l6_who_gave_a_number_does_not_depend_on_the_names_of_nodes() {
     }
 }
 
-/// A beginning reaches the second node a second late, after the first has heard more.
+/// A beginning reaches the second node a second late, after the first has heard more; whether or not it is heard again.
 #[test]
-fn a_beginning_that_comes_late_to_another_node_is_not_another_if_the_first_lives_on() {
+fn l6_a_beginning_that_comes_late_to_another_node_counts_once() {
     const MOVED: u64 = 5000;
     let heard = [run(1, 5, (10, 10), (0, MOVED)), run(2, 9, (11, 1811), (0, MOVED))];
+    assert_eq!(uploaded(&heard), u128::from(MOVED));
     for at in [11, 1811] {
         let goes_on = run(1, 9, (at, at), (MOVED, MOVED));
         assert_eq!(uploaded(&[heard[0], heard[1], goes_on]), u128::from(MOVED), "{at}");
     }
-    // As long as nothing more is heard of the first node, it may have died, and the client with it.
-    assert_eq!(uploaded(&heard), 2 * u128::from(MOVED));
+    // In the next life of the first, it is another.
+    let lives = [run_in_life(1, 5, (10, 10), (0, MOVED)), run_in_life(2, 9, (11, 1811), (0, MOVED))];
+    assert_eq!(uploaded(&lives), 2 * u128::from(MOVED));
 }
 
 /// The second node has heard the counters go on itself: that they are at zero again is news, whoever lives.

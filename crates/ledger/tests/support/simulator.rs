@@ -109,19 +109,27 @@ struct Known {
 }
 
 struct Tracker {
+    place: u32,
+    lives: u32,
     node: NodeId,
     next_run: u32,
     known: HashMap<ClientId, Known>,
 }
 
 impl Tracker {
-    fn new(node: u64) -> Tracker {
-        Tracker { node: NodeId(node), next_run: node as u32 * 100_000, known: HashMap::new() }
+    fn new(place: u32) -> Tracker {
+        Tracker::living(place, 0)
+    }
+
+    fn living(place: u32, lives: u32) -> Tracker {
+        let node = NodeId::starting(UnixTime(BEGIN + lives), &place.to_string(), 0);
+        let next_run = (place + 100 * lives) * 100_000;
+        Tracker { place, lives, node, next_run, known: HashMap::new() }
     }
 
     /// Begins again as another process, with empty hands.
     fn restart(&mut self) {
-        *self = Tracker::new(self.node.0 + 100);
+        *self = Tracker::living(self.place, self.lives + 1);
     }
 
     fn take(

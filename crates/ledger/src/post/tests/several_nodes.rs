@@ -33,9 +33,10 @@ struct Site {
 }
 
 impl Site {
-    fn new(nodes: u64) -> Site {
-        let node = |id| Node {
-            id: NodeId(id),
+    fn new(nodes: u64, seed: u64) -> Site {
+        let node = |id: u64| Node {
+            // Names in any order, too.
+            id: NodeId::starting(UnixTime(BEGIN), &format!("{seed} {id}"), 0),
             // In no order, so that it is not always the first node whose number is the lowest.
             swarms: Swarms::new(UnixTime(BEGIN), id, RunId(((id * 5) % 7) as u32 * 1000)),
             read: 0,
@@ -138,8 +139,8 @@ impl Life {
     fn new(seed: u64, nodes: u64) -> Life {
         Life {
             random: fastrand::Rng::with_seed(seed),
-            many: Site::new(nodes),
-            one: Site::new(1),
+            many: Site::new(nodes, seed),
+            one: Site::new(1, seed),
             at: BEGIN,
             uploaded: 0,
             downloaded: 0,

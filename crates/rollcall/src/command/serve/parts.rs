@@ -90,7 +90,7 @@ impl Opened {
         engine.keep_tidy(backends::open_whitelist(config, &store)?.store);
         let notes = site_keys_side::keep_copies(config, roles, &store, &gate, &mut engine)?;
         let prepared = match roles.include(Role::Tracker) {
-            true => Some(prepare_tracker(config, &gate, &engine)?),
+            true => Some(prepare_tracker(config, &node, &gate, &engine)?),
             false => None,
         };
         let tracker = prepared.as_ref().map(|(prepared, _)| Arc::clone(prepared.tracker()));
@@ -183,6 +183,7 @@ impl Behind {
 /// A tracker without sockets, and the connection ids it would give over UDP.
 fn prepare_tracker(
     config: &Config,
+    node: &Node,
     gate: &Arc<Gate>,
     engine: &Engine,
 ) -> anyhow::Result<(Prepared, ConnectionIds)> {
@@ -191,13 +192,14 @@ fn prepare_tracker(
         warn!(%address, "tracker.allow_plaintext: passkeys sent here can be read by whoever carries them");
     }
     let secrets = Secrets::draw().context("the system gives no random numbers")?;
-    let tracker = Arc::new(Tracker::new(
+    let tracker = Tracker::new(
         Arc::clone(gate),
         Arc::new(SystemClock),
         Arc::clone(engine.queue()) as Arc<dyn TrafficSink>,
         settings.live.clone(),
         &secrets,
-    ));
+    );
+    let tracker = Arc::new(tracker.living_at(node.process().node()));
     Ok((Prepared::new(&settings, tracker)?, secrets.connection_ids()))
 }
 
