@@ -18,7 +18,7 @@ GATEWAYS_S ?= 300
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo web test chaos load gateways lint bench fuzz deb screenshots scale toolchain compiler
+.PHONY: help run demo web test chaos load gateways promises lint bench fuzz deb screenshots scale toolchain compiler
 
 help: ## list what can be made
 	@echo "make TARGET"
@@ -52,6 +52,10 @@ load: compiler ## many people at once: reconnect storm, churn, kill and restart 
 
 gateways: compiler ## three gateways, thousands of people, everything breaking: is what is shown true? (GATEWAYS_S=300, ROLLCALL_SEED=N)
 	LOAD_SESSIONS=$(GATEWAYS_PEOPLE) GATEWAYS_S=$(GATEWAYS_S) cargo test --release --package rollcall --test many_gateways -- --nocapture --test-threads=1 random_history
+
+promises: toolchain ## what is promised within a second, asked for to the second: for a machine that does nothing else
+	ROLLCALL_PROMISES=1 cargo test --package access --test follow -- --test-threads=1
+	ROLLCALL_PROMISES=1 cargo test --package rollcall --test presence_clients -- --test-threads=1
 
 lint: compiler ## check format and lints
 	cargo fmt --all --check

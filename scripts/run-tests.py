@@ -74,6 +74,9 @@ class Runs:
         self.times = times
         self.failed = []
         self.tests = 0
+        # Of the processors, for the programs and the servers they started: what is far below the time times the
+        # processors leaves room for more programs at a time.
+        self.work_s = 0.0
 
     def work(self):
         while True:
@@ -83,18 +86,24 @@ class Runs:
                 name, program, folder = self.waiting.pop(0)
             began = time.monotonic()
             with tempfile.TemporaryFile() as output:
-                code = subprocess.call([program], cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+                running = subprocess.Popen(
+                    [program], cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+                )
+                _, status, used = os.wait4(running.pid, 0)
+                running.returncode = code = os.waitstatus_to_exitcode(status)
                 output.seek(0)
                 text = output.read().decode(errors="replace")
-            self.note(name, code, time.monotonic() - began, text)
+            self.note(name, code, (time.monotonic() - began, used.ru_utime + used.ru_stime), text)
 
-    def note(self, name, code, seconds, text):
+    def note(self, name, code, took, text):
+        seconds, work_s = took
         passed = sum(int(count) for count in re.findall(r"^test result: .*?(\d+) passed", text, re.M))
         with self.lock:
             self.times[name] = round(seconds, 1)
             self.tests += passed
+            self.work_s += work_s
             if code == 0:
-                print(f"{seconds:7.1f} s  {passed:4} passed  {name}", flush=True)
+                print(f"{seconds:7.1f} s  {work_s:7.1f} s of work  {passed:4} passed  {name}", flush=True)
             else:
                 self.failed.append(name)
                 print(f"{text}\n{seconds:7.1f} s  FAILED (exit {code})  {name}", flush=True)
@@ -114,7 +123,8 @@ def main():
     for worker in workers:
         worker.join()
     TIMES.write_text(json.dumps(runs.times, indent=1, sort_keys=True))
-    print(f"\n{runs.tests} tests passed in {len(programs)} programs, {time.monotonic() - began:.0f} s")
+    seconds = time.monotonic() - began
+    print(f"\n{runs.tests} tests passed in {len(programs)} programs, {seconds:.0f} s ({runs.work_s:.0f} s of work)")
     if runs.failed:
         sys.exit("failed: " + ", ".join(sorted(runs.failed)))
 

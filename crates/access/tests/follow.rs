@@ -37,7 +37,9 @@ impl Running {
     /// Waits for a change. A second is promised; a machine that is busy with other tests may need more of them.
     async fn hear(&mut self, expected: Change) {
         let heard = async { while self.changes.recv().await.expect("the follower runs") != expected {} };
-        let in_time = tokio::time::timeout(Duration::from_secs(10), heard).await;
+        let in_time =
+            tokio::time::timeout(testkit::promised(Duration::from_secs(1), Duration::from_secs(10)), heard)
+                .await;
         in_time.unwrap_or_else(|_| panic!("did not hear of {expected:?}"));
     }
 }

@@ -159,20 +159,12 @@ pub(crate) fn routes(description: &Description) -> Router<Arc<Site>> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
+    // That no two are alike is asked of the printed description, in the server's own tests: asked here, it would compile
+    // every route a second time.
     #[test]
-    fn every_operation_has_a_name_of_its_own() {
-        let description = crate::app::description();
-        let paths = description.to_json()["paths"].as_object().unwrap();
-        let operations: Vec<&Json> =
-            paths.values().flat_map(|path| path.as_object().unwrap().values()).collect();
-        let ids: BTreeSet<&str> =
-            operations.iter().map(|operation| operation["operationId"].as_str().unwrap()).collect();
-        assert_eq!(ids.len(), operations.len());
-        assert!(operations.len() > 50);
+    fn an_operation_is_called_after_its_method_and_path() {
         assert_eq!(
             operation_id("put", "/api/v1/users/{id}/multipliers/{from}"),
             "put_users_by_id_multipliers_by_from"

@@ -57,7 +57,7 @@ pub use servers::{
 pub use torrent_file::TorrentFile;
 pub use udp::RawUdp;
 pub use verify_endpoint::{Behaviour, VerifyEndpoint};
-pub use wait::{eventually, eventually_equal};
+pub use wait::{eventually, eventually_equal, is_held_to_promises, promised};
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -8,6 +8,17 @@ use domain::clock::Stopwatch;
 /// How often a condition is looked at again.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 
+/// The bound of a promise. `make promises` holds us to what is written, on a machine that does nothing else; beside other
+/// tests, which may keep the machine busy for seconds, there is room.
+pub fn promised(written: Duration, with_room: Duration) -> Duration {
+    if is_held_to_promises() { written } else { with_room }
+}
+
+/// Whether the machine does nothing else, so that what is written can be asked for to the second.
+pub fn is_held_to_promises() -> bool {
+    std::env::var_os("ROLLCALL_PROMISES").is_some()
+}
+
 /// Tries until there is a value, and panics after `limit`, saying what never happened.
 #[track_caller]
 pub fn eventually<T>(what: &str, limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> T {

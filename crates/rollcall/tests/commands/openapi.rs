@@ -1,5 +1,6 @@
 //! `rollcall openapi`
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value as Json;
@@ -23,4 +24,15 @@ fn the_description_is_printed_without_a_server_and_the_dashboard_is_made_from_th
         committed == document,
         "web/openapi.json is not what the server says: rollcall openapi > web/openapi.json, then npm run api in web"
     );
+}
+
+#[test]
+fn every_operation_has_a_name_of_its_own() {
+    let document: Json = serde_json::from_str(&Site::new().text(&["openapi"])).unwrap();
+    let paths = document["paths"].as_object().unwrap().values();
+    let operations: Vec<&Json> = paths.flat_map(|path| path.as_object().unwrap().values()).collect();
+    let ids: BTreeSet<&str> =
+        operations.iter().map(|operation| operation["operationId"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), operations.len());
+    assert!(operations.len() > 50);
 }

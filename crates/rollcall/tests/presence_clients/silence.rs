@@ -82,7 +82,9 @@ fn p7_a_short_stop_is_online_at_once_when_it_is_over() {
     let back = watcher.wait_status("2", "online");
     assert_between(&back, over_at, 0, 1);
     // On a busy machine the SDK may find that it missed a ping itself, and connect anew.
-    assert!(back.before.iter().all(|(_, status)| status == "away" || status == "offline"), "{back:?}");
+    let is_expected =
+        |status: &str| status == "away" || (status == "offline" && !testkit::is_held_to_promises());
+    assert!(back.before.iter().all(|(_, status)| is_expected(status)), "{back:?}");
 }
 
 #[test]
