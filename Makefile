@@ -38,11 +38,11 @@ web: ## build the dashboard into web/dist, if its sources have changed (needs No
 	./scripts/web.sh
 
 test: toolchain ## install what the tests need, then check format and lints and run every test
-	./scripts/install-test-needs.sh
+	./scripts/install-test-needs.sh --to-build
 	./scripts/web.sh
-	npm --prefix web run --silent check
 	cargo fmt --all --check
-	RUST_TEST_THREADS=$(TEST_THREADS) TEST_JOBS=$(TEST_JOBS) ./scripts/run-tests.py --lint
+	RUST_TEST_THREADS=$(TEST_THREADS) TEST_JOBS=$(TEST_JOBS) ./scripts/run-tests.py --lint \
+	  --meanwhile "./scripts/install-test-needs.sh && npm --prefix web run --silent check"
 
 chaos: compiler ## kill servers at random while clients announce, and check every byte (CHAOS_KILLS=300, CHAOS_SEED=N)
 	CHAOS_KILLS=$(CHAOS_KILLS) cargo test --package rollcall --test chaos -- --nocapture

@@ -4,6 +4,8 @@
 # (the test that needs it does that), Node and Chromium for the client libraries (their packages are installed by the tests
 # that need them), network namespaces to lose packets in, and what builds and checks the files in deploy/.
 # Does nothing, and needs no rights, where all of it is there already.
+#
+# With --to-build only what building needs: the rest can be installed while that goes on.
 set -euo pipefail
 
 # python3-libtorrent belongs to Debian's own Python: tests run it with /usr/bin/python3, never another one on the PATH.
@@ -12,6 +14,11 @@ PACKAGES=(
   redis-server redis-sentinel redis-tools postgresql mariadb-server sqlite3 prometheus build-essential
   curl openssl fakeroot systemd python3-yaml chromium iproute2 iptables
 )
+case "${1:-}" in
+  "") ;;
+  --to-build) PACKAGES=(build-essential) ;;
+  *) echo "usage: scripts/install-test-needs.sh [--to-build]" >&2; exit 2 ;;
+esac
 # Any Node from 18 on will do, from wherever it came: other packages of it than Debian's bring npm along and refuse
 # Debian's npm beside it.
 command -v node >/dev/null || PACKAGES+=(nodejs)

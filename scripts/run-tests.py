@@ -5,11 +5,14 @@
 machine with two cores idles for half of that. This builds them with cargo, then runs them side by side, those that took
 longest last time first. What a program printed is shown only if it failed. `cargo test` alone still works.
 
-usage: run-tests.py [--lint] [WORD...]      only programs whose package or target contains one of the words
-  --lint   also finds what `cargo clippy --workspace --all-targets -- -D warnings` finds, in the same pass over the code
+usage: run-tests.py [--lint] [--meanwhile COMMAND] [WORD...]
+  --lint       also finds what `cargo clippy --workspace --all-targets -- -D warnings` finds, in the same pass over the code
+  --meanwhile  runs this beside the build, and no test before it has succeeded
+  WORD         only programs whose package or target contains one of the words
 environment: TEST_JOBS programs at a time (default: one a core), RUST_TEST_THREADS tests at a time in each
 """
 
+import argparse
 import json
 import os
 import re
@@ -109,9 +112,21 @@ class Runs:
                 print(f"{text}\n{seconds:7.1f} s  FAILED (exit {code})  {name}", flush=True)
 
 
+def arguments():
+    parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2])
+    parser.add_argument("--lint", action="store_true")
+    parser.add_argument("--meanwhile", default="true")
+    parser.add_argument("words", nargs="*")
+    return parser.parse_args()
+
+
 def main():
-    words = [word for word in sys.argv[1:] if word != "--lint"]
-    programs = [p for p in build(lint="--lint" in sys.argv) if not words or any(word in p[0] for word in words)]
+    asked = arguments()
+    with subprocess.Popen(asked.meanwhile, shell=True, stdin=subprocess.DEVNULL) as beside:
+        programs = build(asked.lint)
+    if beside.returncode != 0:
+        sys.exit(f"failed: {asked.meanwhile}")
+    programs = [p for p in programs if not asked.words or any(word in p[0] for word in asked.words)]
     # Programs of gigabytes were written just now. Databases wait for the disk, and would wait for all of that.
     os.sync()
     runs = Runs(programs)
