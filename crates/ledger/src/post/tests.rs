@@ -276,6 +276,26 @@ fn an_entry_of_a_run_that_was_put_away_is_rejected() {
     assert_eq!(books.users[&user(1)].uploaded, 0);
 }
 
+/// The oldest run that is kept goes on from those that were put away: a word of it that comes late moves the line between
+/// what it is credited and what was bridged before it, and adds nothing.
+#[test]
+fn l6_a_late_word_of_the_oldest_run_that_is_kept_counts_once() {
+    for count in RUNS_MAX as u32 + 1..=2 * RUNS_MAX as u32 {
+        let mut books = Books::default();
+        for run in 1..=count {
+            let heard = ours(run * 10 + 5, run, u64::from(run) * 100 + 50);
+            post_all(&mut books, &[arrival(heard, u64::from(run))]);
+        }
+        let credited = u128::from(count - 1) * 100;
+        assert_eq!(books.users[&user(1)].uploaded, credited);
+        let kept = books.clients.values().flat_map(|client| &client.runs).filter(|run| !run.is_settled);
+        let oldest = kept.map(|run| run.key.run.0).min().unwrap();
+        let late = ours(oldest * 10, oldest, u64::from(oldest) * 100);
+        post_all(&mut books, &[arrival(late, 1000)]);
+        assert_eq!(books.users[&user(1)].uploaded, credited, "of {count} runs");
+    }
+}
+
 #[test]
 fn a_ts_far_ahead_is_refused() {
     let ahead = arrival(one(AnnounceEvent::None, 100_000, 0), 0);
