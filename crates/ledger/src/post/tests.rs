@@ -15,6 +15,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::admit::Directory;
 use crate::admit::admit;
+use crate::explain::explain;
 use crate::settle::RUNS_MAX;
 use simulator::{BEGIN, SPAN_MAX, Size, World, entry, simulate, torrent, user};
 
@@ -58,6 +59,19 @@ fn tidied(mut books: Books) -> Books {
         client.runs.sort_by_key(|run| run.key);
     }
     books
+}
+
+/// Every account is what its clients brought, and nothing is left over.
+fn assert_explained(books: &Books) {
+    for (key, account) in &books.accounts {
+        let own = books
+            .clients
+            .iter()
+            .filter(|(client, _)| (client.user, client.torrent) == (key.user, key.torrent));
+        let clients = own.map(|(key, client)| (key.client, client.clone())).collect();
+        let explanation = explain(account.clone(), clients, false, RateCeiling::default());
+        assert_eq!(explanation.rest, Moved::default(), "{key:?}");
+    }
 }
 
 fn assert_bytes(books: &Books, world: &World) {
@@ -137,6 +151,19 @@ proptest! {
         }
         assert_bytes(&books, &world);
         prop_assert!(books.clients.values().all(|client| client.runs.len() <= RUNS_MAX));
+        assert_explained(&books);
+    }
+
+    #[test]
+    fn l6_the_parts_of_an_explanation_sum_to_the_account(seed: u64, order: u64, batch in 1..300_usize) {
+        let world = simulate(seed, Size { nodes: 2, users: 2, torrents: 2, clients_per_account: 3, announces_per_client: 30 });
+        let mut arrivals = world.arrivals.clone();
+        fastrand::Rng::with_seed(order).shuffle(&mut arrivals);
+        let mut books = Books::default();
+        for chunk in arrivals.chunks(batch) {
+            post_all(&mut books, chunk);
+            assert_explained(&books);
+        }
     }
 }
 
