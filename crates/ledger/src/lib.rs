@@ -54,7 +54,7 @@ mod terms;
 pub mod told;
 mod varint;
 
-pub use admit::Directory;
+pub use admit::{Directory, client_id_of};
 pub use books::{Client, Presence};
 pub use completions::{COMPLETIONS_PAGE, completions};
 pub use credit::{Bridge, Credit, credit};
