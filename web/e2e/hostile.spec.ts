@@ -20,7 +20,6 @@ test("torrent names and status texts are text, whatever is in them", async ({ op
   await server.addUser(142);
   for (const friend of [141, 142]) await server.ask("PUT", `/api/v1/users/140/friends/${friend}`);
   for (const [id, name] of NAMES) {
-    // By the command line, which takes longer names than the API does.
     await server.command("torrent", "add", "--id", String(id), "--infohash", infohashOf(id), "--name", name);
     await server.announce(140, id, { left: 1000 });
   }

@@ -14,6 +14,7 @@ const PLACES: [path: string, heading: string | RegExp][] = [
   ["/users/1", "User 1"],
   ["/users/1?tab=torrents", "User 1"],
   ["/users/1?tab=why", "User 1"],
+  [`/users/1?tab=why&torrent=${FILM.id}`, "User 1"],
   ["/users/1?tab=presence", "User 1"],
   ["/presence", "Presence"],
   ["/pipeline", "Pipeline"],

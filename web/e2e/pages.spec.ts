@@ -2,6 +2,7 @@
 import { expect, figure, row, test } from "./fixtures";
 import { ALBUM, BOOK, FILM, MOVED, SONG } from "./fill";
 import { Person } from "./person";
+import { eventually } from "./wait";
 
 test("overview: figures, plots, views and health of the server", async ({ open, server }) => {
   const page = await open("/");
@@ -65,6 +66,37 @@ test("a user: every part, and why the figures are what they are, to the byte", a
   await expect(page.getByText("It adds up, to the byte.")).toBeVisible();
   const exact = new Intl.NumberFormat("en").format(MOVED.uploaded);
   await expect(page.getByTitle(exact).first(), "the exact amount on hover").toBeAttached();
+});
+
+test("why: what a client moved while the tracker had forgotten it is explained, to the byte", async ({ open, server }) => {
+  const podcast = "A podcast that goes on";
+  await server.addUser(150);
+  await server.addTorrent(150, podcast);
+  await server.announce(150, 150, { left: 1000 });
+  await server.announce(150, 150, { uploaded: 3_000_001, downloaded: 1000, event: "stopped" });
+  // The tracker has forgotten it now, and its counters went on: no announce says by how much.
+  await server.announce(150, 150, { uploaded: 5_000_003, downloaded: 1000, event: "" });
+  await eventually("the ledger to have counted it", 40_000, async () => {
+    const { figures } = await server.ask<{ figures?: { uploaded: string } }>("GET", "/api/v1/users/150");
+    return figures?.uploaded === "5000003";
+  });
+  const page = await open("/users/150?tab=why");
+  await expect(page.getByText("✓ It adds up, to the byte.")).toBeVisible();
+  await page.getByRole("link", { name: `Why the figures of ${podcast} are what they are` }).click();
+  await expect(page).toHaveURL(/torrent=150/);
+  await expect(page.getByText("✓ It adds up, to the byte.")).toBeVisible();
+  const sums = page.getByRole("table", { name: "Why the figures are what they are" });
+  await expect(sums.getByRole("row").filter({ hasText: "The account says" }).getByTitle("5,000,003 B")).toBeVisible();
+  await expect(sums.getByRole("row").filter({ hasText: "qBittorrent" }).getByTitle("5,000,003 B")).toBeVisible();
+  const parts = page.getByRole("table", { name: /^What client [0-9a-f]{16} brought$/ });
+  await expect(parts.getByRole("row").filter({ hasText: "bridged" }).getByTitle("2,000,002 B")).toBeVisible();
+  await expect(page.getByRole("table", { name: "Entries" }).getByTitle("2,000,002 B"), "no announce says so").toHaveCount(0);
+  // With the keyboard alone it is closed, and opened again.
+  await page.locator("summary").focus();
+  await page.keyboard.press("Enter");
+  await expect(parts).toHaveCount(0);
+  await page.keyboard.press("Enter");
+  await expect(parts).toBeVisible();
 });
 
 test("presence: who is here, by status and device", async ({ open, server }) => {

@@ -1,19 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { bytesOf, ratioOf, shareOf, sumsOf, verdictOf } from "../src/pages/users/sums";
+import type { Schema } from "../src/api/types";
+import { bytesOf, isNothing, movedOf, partsOf, ratioOf, shareOf, sumOf, verdictOf } from "../src/pages/users/sums";
 
 describe("sums", () => {
   it("are exact above what a floating-point number holds", () => {
-    const entry = { uploaded_delta: "9007199254740993", downloaded_delta: "1" };
-    const sums = sumsOf([entry, entry]);
-    expect(sums.uploaded).toBe(18014398509481986n);
-    expect(sums.downloaded).toBe(2n);
-  });
-
-  it("say nothing of credit as soon as one entry does not", () => {
-    const told = { uploaded_delta: "1", downloaded_delta: "1", credited_uploaded: "2", credited_downloaded: "0" };
-    expect(sumsOf([told]).credited_uploaded).toBe(2n);
-    expect(sumsOf([told, { ...told, credited_uploaded: null }]).credited_uploaded).toBeNull();
-    expect(sumsOf([told, { ...told, credited_uploaded: null }]).credited_downloaded).toBe(0n);
+    const moved = movedOf({ uploaded: "9007199254740993", downloaded: "-1" });
+    expect(sumOf([moved, moved])).toEqual({ uploaded: 18014398509481986n, downloaded: -2n });
+    expect(isNothing(sumOf([]))).toBe(true);
   });
 
   it("take nonsense for nothing", () => {
@@ -41,20 +34,52 @@ describe("a share", () => {
   });
 });
 
+describe("the parts of a client", () => {
+  const nothing = { uploaded: "0", downloaded: "0" };
+  const stretch: Schema<"Stretch"> = {
+    first: 100, last: 200, uploaded_low: "5", uploaded_high: "18014398509481990", downloaded_low: "0", downloaded_high: "7",
+    nodes: 1, is_settled: false, bridged: null,
+  };
+  const client = (more: Partial<Schema<"AccountClient">>): Schema<"AccountClient"> => ({
+    id: "0123456789abcdef", state: "seeding", last_seen: 200, brought: nothing, settled: nothing, foreign: nothing, stretches: [], ...more,
+  });
+
+  it("are its counters, and what was bridged between them", () => {
+    const bridged = { uploaded: "10", downloaded: "0", withheld_uploaded: "3", withheld_downloaded: "0" };
+    const later = { ...stretch, first: 300, last: 400, uploaded_low: "18014398509482003", uploaded_high: "18014398509482004", downloaded_low: "7", bridged };
+    const parts = partsOf(client({ stretches: [stretch, later] }));
+    expect(parts.map((part) => [part.kind, part.from, part.to, part.uploaded])).toEqual([
+      ["counters", 100, 200, 18014398509481985n],
+      ["bridged", 200, 300, 10n],
+      ["counters", 300, 400, 1n],
+    ]);
+    expect(parts[1]?.withheld.uploaded).toBe(3n);
+    expect(sumOf(parts)).toEqual({ uploaded: 18014398509481996n, downloaded: 7n });
+  });
+
+  it("say where it began anew, and bring nothing there", () => {
+    const parts = partsOf(client({ stretches: [stretch, { ...stretch, first: 300, last: 400 }] }));
+    expect(parts.map((part) => part.kind)).toEqual(["counters", "anew", "counters"]);
+    expect(isNothing(parts[1] ?? { uploaded: 1n, downloaded: 1n })).toBe(true);
+  });
+
+  it("are sums where no more is known, and the end of what was put away is none", () => {
+    const end = { ...stretch, uploaded_low: stretch.uploaded_high, downloaded_low: stretch.downloaded_high, is_settled: true };
+    const sums = { settled: { uploaded: "40", downloaded: "0" }, foreign: { uploaded: "0", downloaded: "2" } };
+    const parts = partsOf(client({ ...sums, stretches: [end] }));
+    expect(parts.map((part) => [part.kind, part.uploaded, part.downloaded])).toEqual([["settled", 40n, 0n], ["foreign", 0n, 2n]]);
+  });
+});
+
 describe("a verdict", () => {
-  const looked = { isComplete: true, since: 100, firstSeen: 200 };
-  it("is exact only when everything was looked at", () => {
-    expect(verdictOf(5n, 5n, looked)).toBe("exact");
-    expect(verdictOf(5n, 5n, { ...looked, isComplete: false })).toBe("unread");
+  const moved = (uploaded: bigint) => ({ uploaded, downloaded: 1n });
+  it("is exact if the sum is what the figures were before or after", () => {
+    expect(verdictOf(moved(5n), moved(5n), moved(5n), true)).toBe("exact");
+    expect(verdictOf(moved(5n), moved(4n), moved(5n), true)).toBe("exact");
+    expect(verdictOf(moved(5n), moved(5n), moved(5n), false)).toBe("unread");
   });
-  it("says that the beginning is gone, where it is", () => {
-    expect(verdictOf(5n, 9n, { ...looked, firstSeen: 50 })).toBe("gone");
-    expect(verdictOf(0n, 9n, { ...looked, since: null })).toBe("gone");
-    expect(verdictOf(5n, 9n, looked)).toBe("differs");
-  });
-  it("lets rounding pass, and what cannot be told", () => {
-    expect(verdictOf(5n, 6n, looked, 1n)).toBe("exact");
-    expect(verdictOf(5n, 7n, looked, 1n)).toBe("differs");
-    expect(verdictOf(null, 7n, looked)).toBe("exact");
+  it("raises no alarm while announces are counted", () => {
+    expect(verdictOf(moved(5n), moved(4n), moved(6n), true)).toBe("moving");
+    expect(verdictOf(moved(5n), moved(6n), moved(6n), true)).toBe("differs");
   });
 });

@@ -45,7 +45,8 @@ pub use site_keys::{SiteFollower, SiteKeys};
 pub use slots::LeechSlots;
 pub use store::{
     Adopted, Adoption, AdoptionTerms, CatalogueKey, CatalogueOrder, CataloguePage, MIGRATIONS, NewTorrent,
-    NewUser, Store, Torrent, TorrentChange, TorrentSearch, User, UserChange, random_passkey,
+    NewUser, Store, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange, TorrentSearch, User, UserChange,
+    random_passkey,
 };
 pub use vouching::{OnVerifyFailure, Strangers, Vouching, VouchingCounters, VouchingSettings};
 pub use whitelist::{

@@ -37,7 +37,7 @@ pub(crate) mod users;
 pub use adopted::{Adopted, Adoption, AdoptionTerms};
 pub use catalogue::{CatalogueKey, CatalogueOrder, CataloguePage};
 pub use search::TorrentSearch;
-pub use torrents::{NewTorrent, Torrent, TorrentChange};
+pub use torrents::{NewTorrent, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange};
 pub use users::{NewUser, User, UserChange};
 
 use mysql::MySqlTables;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::{ClientId, ClientKey, InfoHash, Passkey, Seconds, TorrentId, UnixTime, UserId};
-use journal::{Arrival, EntryId, Rejected};
+use journal::{Arrival, EntryId, Rejected, TrafficEntry};
 
 use crate::figures::AccountKey;
 use crate::run::ClientRef;
@@ -38,14 +38,18 @@ impl Admitted {
         AccountKey { user: self.user, torrent: self.torrent }
     }
 
-    /// The client: the one our tracker named, or derived as our tracker would, for a client without a key.
     pub(crate) fn client(&self) -> ClientRef {
-        let entry = &self.arrival.entry;
-        let client = match entry.totals {
-            Some(totals) => totals.session.client,
-            None => ClientId::derive(self.user, &entry.info_hash, ClientKey::NONE, &entry.peer_id),
-        };
+        let client = client_id_of(self.user, &self.arrival.entry);
         ClientRef { user: self.user, torrent: self.torrent, client }
+    }
+}
+
+/// The client that an entry of this user is of: the one our tracker named, or derived as our tracker would, for a client
+/// without a key.
+pub fn client_id_of(user: UserId, entry: &TrafficEntry) -> ClientId {
+    match entry.totals {
+        Some(totals) => totals.session.client,
+        None => ClientId::derive(user, &entry.info_hash, ClientKey::NONE, &entry.peer_id),
     }
 }
 

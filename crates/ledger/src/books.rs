@@ -6,6 +6,7 @@ use domain::{TorrentId, UnixTime, UserId};
 
 use crate::figures::{Account, AccountKey, Figures, Stamp};
 use crate::run::{ClientRef, Run, RunKey};
+use crate::sums::Sums;
 
 /// What a client is doing, by its latest entry (L3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct Client {
     pub latest: Stamp,
     /// Runs that ended until then may have been put away: see [`crate::settle`].
     pub settled_until: UnixTime,
+    /// What it brought of which no run tells.
+    pub sums: Sums,
     /// Its runs.
     pub runs: Vec<Run>,
 }

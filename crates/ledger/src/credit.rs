@@ -37,17 +37,45 @@ pub struct Credit {
 }
 
 impl Credit {
-    fn add(&mut self, moved: Counters) {
-        self.uploaded += u128::from(moved.uploaded);
-        self.downloaded += u128::from(moved.downloaded);
+    fn with(mut self, part: &Part) -> Credit {
+        let bridge = part.bridge.unwrap_or_default();
+        for granted in [part.moved, bridge.granted] {
+            self.uploaded += u128::from(granted.uploaded);
+            self.downloaded += u128::from(granted.downloaded);
+        }
+        self.withheld_uploaded += u128::from(bridge.withheld.uploaded);
+        self.withheld_downloaded += u128::from(bridge.withheld.downloaded);
+        self
     }
+}
 
-    fn add_up_to(&mut self, moved: Counters, allowance: u64) {
+/// What a stretch brings: everything that is credited is a sum of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// How far its counters went.
+    pub(crate) moved: Counters,
+    /// What they had grown by since the stretch before; none where there is none, or where they began anew.
+    pub(crate) bridge: Option<Bridge>,
+}
+
+/// What counters grew by while no tracker watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bridge {
+    /// So much of it is credited.
+    pub granted: Counters,
+    /// So much is not, being beyond what the ceiling allows for that time.
+    pub withheld: Counters,
+}
+
+impl Bridge {
+    fn of(grown: Counters, allowance: u64) -> Bridge {
         let granted =
-            Counters { uploaded: moved.uploaded.min(allowance), downloaded: moved.downloaded.min(allowance) };
-        self.add(granted);
-        self.withheld_uploaded += u128::from(moved.uploaded - granted.uploaded);
-        self.withheld_downloaded += u128::from(moved.downloaded - granted.downloaded);
+            Counters { uploaded: grown.uploaded.min(allowance), downloaded: grown.downloaded.min(allowance) };
+        let withheld = Counters {
+            uploaded: grown.uploaded - granted.uploaded,
+            downloaded: grown.downloaded - granted.downloaded,
+        };
+        Bridge { granted, withheld }
     }
 }
 
@@ -58,30 +86,29 @@ pub fn credit(runs: &[Run], ceiling: RateCeiling) -> Credit {
 
 /// What a client with these stretches is credited.
 pub(crate) fn credit_of(stretches: &[Stretch], ceiling: RateCeiling) -> Credit {
-    let mut credit = Credit::default();
-    let mut previous: Option<&Stretch> = None;
-    for stretch in stretches {
-        if let Some(previous) = previous
-            && let Some(moved) = stretch.low.since(previous.high)
-        {
-            credit.add_up_to(moved, ceiling.allowance(stretch.first.since(previous.last)));
-        }
-        if let Some(moved) = stretch.high.since(stretch.low) {
-            credit.add(moved);
-        }
-        previous = Some(stretch);
-    }
-    credit
+    parts_of(stretches, ceiling).fold(Credit::default(), |credit, part| credit.with(&part))
+}
+
+/// What each of these stretches brings, in their order.
+pub(crate) fn parts_of(stretches: &[Stretch], ceiling: RateCeiling) -> impl Iterator<Item = Part> {
+    stretches.iter().enumerate().map(move |(position, stretch)| {
+        let previous = position.checked_sub(1).map(|before| &stretches[before]);
+        let bridge = previous.and_then(|previous| {
+            let grown = stretch.low.since(previous.high)?;
+            Some(Bridge::of(grown, ceiling.allowance(stretch.first.since(previous.last))))
+        });
+        Part { moved: stretch.high.since(stretch.low).unwrap_or_default(), bridge }
+    })
 }
 
 /// Runs that are the same counters, seen by one node or several.
 #[derive(Clone, Debug)]
 pub(crate) struct Stretch {
-    low: Counters,
-    high: Counters,
-    first: UnixTime,
+    pub(crate) low: Counters,
+    pub(crate) high: Counters,
+    pub(crate) first: UnixTime,
     pub(crate) last: UnixTime,
-    is_settled: bool,
+    pub(crate) is_settled: bool,
     /// Whether the counters began where those of the stretch before it ended, or above.
     goes_on: bool,
     /// In the order of their beginning.

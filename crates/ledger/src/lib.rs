@@ -5,6 +5,8 @@
 //! The middle knows neither database nor clock:
 //!
 //! - [`run`], [`mod@credit`], [`mod@settle`]: what a client is credited, from the set of its runs
+//! - [`sums`]: what is known of a client only as a sum
+//! - [`mod@explain`]: why an account is what it is, part by part
 //! - [`told`], `excess`: what several nodes told of the same announce, and what of it is too much
 //! - [`figures`], [`books`]: what is kept of users, torrents, accounts and clients
 //! - [`admit`], `post`: whose entry it is, and what a batch of entries does to the books
@@ -31,6 +33,7 @@ mod consumers;
 pub mod credit;
 pub mod error;
 mod excess;
+pub mod explain;
 pub mod figures;
 pub mod ledger;
 mod letters;
@@ -46,20 +49,23 @@ pub mod run;
 pub mod settle;
 mod sql;
 pub mod standing;
+pub mod sums;
 mod terms;
 pub mod told;
 mod varint;
 
-pub use admit::Directory;
+pub use admit::{Directory, client_id_of};
 pub use books::{Client, Presence};
 pub use completions::{COMPLETIONS_PAGE, completions};
-pub use credit::{Credit, credit};
+pub use credit::{Bridge, Credit, credit};
 pub use error::LedgerError;
+pub use explain::{ExplainedClient, ExplainedStretch, Explanation, explain};
 pub use figures::{Account, AccountKey, Figures, client_of};
 pub use ledger::{Ledger, LedgerCounts, LedgerSettings, MIGRATIONS};
 pub use multiplier::{InForce, Multiplier, NewMultiplier, Percent, Scope};
 pub use prune::Pruned;
-pub use reads::{AccountPage, TorrentAccountPage};
+pub use reads::{AccountPage, EXPLAINED_CLIENTS_MAX, TorrentAccountPage};
 pub use risk::{LogRisks, RiskRecord, RiskSink};
 pub use standing::{HitAndRunPolicy, Standing, standing};
+pub use sums::{Moved, Sums};
 pub use terms::PastTerms;

@@ -12,13 +12,14 @@ use journal::{Rejected, TrafficEntry};
 
 use crate::admit::Admitted;
 use crate::books::{Books, Changes, Client, Presence};
-use crate::credit::{credit_of, stretches};
+use crate::credit::{credit, credit_of, stretches};
 use crate::excess::{Excess, excess};
 use crate::figures::{Account, Gain, Stamp};
 use crate::multiplier::Multipliers;
 use crate::risk::RiskRecord;
 use crate::run::{ClientRef, Counters, Run, RunKey};
 use crate::settle::settle;
+use crate::sums::Moved;
 use crate::told::{Claimed, Spent, Told};
 
 /// What holds for a batch.
@@ -101,9 +102,11 @@ fn heard_at(entry: &TrafficEntry) -> UnixTime {
     }
 }
 
-/// Takes the counters into the client's runs, and what else the entry tells.
+/// Takes the counters into the client's runs, and what else the entry tells; without counters, what it brings.
 fn hear(client: &mut Client, entry: &TrafficEntry, gain: &Gain) {
     let Some(totals) = entry.totals else {
+        let brought = Moved { uploaded: gain.uploaded, downloaded: gain.downloaded };
+        client.sums.foreign = client.sums.foreign.with(brought);
         return;
     };
     let key = RunKey::new(totals.session.run, entry.node);
@@ -257,6 +260,11 @@ fn post_runs(books: &mut Books, key: ClientRef, before: &Before, rules: &Rules<'
     }
     if let Some(until) = settle(&mut client.runs, rules.ceiling) {
         client.settled_until = client.settled_until.max(until);
+        let kept = credit(&client.runs, rules.ceiling);
+        client.sums.settled = client.sums.settled.with(Moved {
+            uploaded: difference(new.uploaded, kept.uploaded),
+            downloaded: difference(new.downloaded, kept.downloaded),
+        });
     }
     note_changed_runs(key, &before.runs, &client.runs, &mut posted.changes);
     let gain = Gain { uploaded, downloaded, ..taken_back(&excess(&was), &excess(&is)) };

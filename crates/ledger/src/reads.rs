@@ -4,19 +4,24 @@ use domain::{ClientId, TorrentId, UnixTime, UserId};
 
 use crate::books::Client;
 use crate::error::LedgerError;
+use crate::explain::{Explanation, explain};
 use crate::figures::{Account, AccountKey, Figures};
 use crate::ledger::Ledger;
-use crate::rows::{AccountRow, ClientRow, FiguresRow, RunRow, account_key_cells, torrent_cell, user_cell};
-use crate::sql::table::{
-    ACCOUNT, ACCOUNTS_OF, ACCOUNTS_ON, CLIENTS_OF, FIND_ACCOUNTS, RUNS_OF, TORRENT, USER,
+use crate::rows::{
+    AccountRow, ClientRow, FiguresRow, RunRow, account_key_cells, client_key_cells, torrent_cell, user_cell,
 };
-use crate::sql::{Cell, Rows, read, read_many};
+use crate::sql::table::{
+    ACCOUNT, ACCOUNTS_OF, ACCOUNTS_ON, CLIENTS_OF, FIND_ACCOUNTS, FIND_RUNS, RUNS_OF, TORRENT, USER,
+};
+use crate::sql::{Cell, Page, Rows, read, read_many};
 use crate::standing::{HitAndRunPolicy, Standing, standing};
 
 /// Accounts in one page, at the most.
 pub const PAGE_ROWS_MAX: u32 = 1000;
 /// Clients, and runs, that are shown of one account.
 const SESSION_ROWS_MAX: i64 = 1000;
+/// Clients of one account that are explained: of each there may be as many stretches as runs are kept.
+pub const EXPLAINED_CLIENTS_MAX: u32 = 100;
 
 /// A part of a user's accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,5 +152,34 @@ impl Ledger {
             }
         }
         Ok(sessions)
+    }
+
+    /// Why an account is what it is: what each client brought, up to `limit` of those heard of last, and what all others
+    /// did together. None if it was never heard of.
+    pub async fn explain(&self, key: AccountKey, limit: u32) -> Result<Option<Explanation>, LedgerError> {
+        let limit = limit.clamp(1, EXPLAINED_CLIENTS_MAX);
+        // Of one moment: otherwise an entry that is applied meanwhile would be in one part, and not in the other.
+        let mut page = Page::begin_reading(&self.database).await?;
+        let rows: Vec<AccountRow> = page.read(&ACCOUNT, &account_key_cells(&key)).await?;
+        let Some((_, account)) = rows.first().map(AccountRow::account).transpose()? else {
+            return Ok(None);
+        };
+        let [user, torrent] = account_key_cells(&key);
+        // One more than asked for tells whether there is more.
+        let cells = [user, torrent, Cell::Number(i64::from(limit) + 1)];
+        let rows: Vec<ClientRow> = page.read(&CLIENTS_OF, &cells).await?;
+        let is_cut = rows.len() > limit as usize;
+        let listed = rows.iter().take(limit as usize).map(ClientRow::client);
+        let mut clients = listed.collect::<Result<Vec<_>, _>>()?;
+        let keys = Rows::new(clients.iter().map(|(key, _)| client_key_cells(key)));
+        for row in page.read_many::<RunRow>(&FIND_RUNS, &keys).await? {
+            let (key, run) = row.run()?;
+            if let Some((_, client)) = clients.iter_mut().find(|(known, _)| *known == key) {
+                client.runs.push(run);
+            }
+        }
+        page.commit().await?;
+        let clients = clients.into_iter().map(|(key, client)| (key.client, client)).collect();
+        Ok(Some(explain(account, clients, is_cut, self.settings.ceiling)))
     }
 }

@@ -13,6 +13,7 @@ use crate::multiplier::{Multiplier, NewMultiplier, Percent, Scope};
 use crate::packed::{pack, unpack};
 use crate::run::{ClientRef, Counters, Run, RunKey};
 use crate::sql::{Cell, hex};
+use crate::sums;
 use crate::told::Told;
 
 /// The sums that users, torrents and accounts have alike.
@@ -65,6 +66,7 @@ pub(crate) struct ClientRow {
     latest_ms: i64,
     latest_seq: i64,
     settled_until: i64,
+    sums: Vec<u8>,
 }
 
 /// A run.
@@ -230,7 +232,7 @@ pub(crate) fn client_key_cells(key: &ClientRef) -> [Cell; 3] {
 }
 
 /// A client, as its table lists it.
-pub(crate) fn client_cells(key: &ClientRef, client: &Client) -> [Cell; 8] {
+pub(crate) fn client_cells(key: &ClientRef, client: &Client) -> [Cell; 9] {
     let [user, torrent, number] = client_key_cells(key);
     let [ts, ms, seq] = stamp_cells(&client.latest);
     let presence = match client.presence {
@@ -238,7 +240,9 @@ pub(crate) fn client_cells(key: &ClientRef, client: &Client) -> [Cell; 8] {
         Presence::Seeding => 1,
         Presence::Leeching => 2,
     };
-    [user, torrent, number, Cell::Number(presence), ts, ms, seq, i64::from(client.settled_until.0).into()]
+    let settled_until = i64::from(client.settled_until.0).into();
+    let sums = Cell::Bytes(sums::pack(&client.sums));
+    [user, torrent, number, Cell::Number(presence), ts, ms, seq, settled_until, sums]
 }
 
 /// A run's key.
@@ -365,6 +369,8 @@ impl ClientRow {
             presence,
             latest: stamp_of(self.latest_ts, self.latest_ms, self.latest_seq)?,
             settled_until: time_of(self.settled_until)?,
+            sums: sums::unpack(&self.sums)
+                .ok_or_else(|| unreadable("the sums of a client", hex(&self.sums)))?,
             runs: Vec::new(),
         };
         Ok((client_ref_of(self.user_id, self.torrent_id, self.client)?, client))

@@ -32,7 +32,7 @@ pub fn settle(runs: &mut Vec<Run>, ceiling: RateCeiling) -> Option<UnixTime> {
         let Some(oldest) = stretches.pop_front() else { break };
         count -= oldest.runs.len();
         until = until.max(Some(oldest.last));
-        if stretches.len() == 1 || count < RUNS_KEPT {
+        if stretches.len() == 1 || count <= RUNS_KEPT {
             // Its end is all that the next one has to go on from.
             stretches.push_front(oldest.ended());
             count += 1;

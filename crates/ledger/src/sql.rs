@@ -24,6 +24,11 @@ const ROWS_AS_JSON: &str = "json_each(?)";
 /// Where MariaDB is given many rows in the statement itself.
 const ROWS_AS_TEXT: &str = "/* rows */";
 
+/// Connections see what others commit meanwhile, unless told otherwise.
+const POSTGRES_READING: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+/// Likewise; the first of both holds for the next transaction only.
+const MYSQL_READING: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION READ ONLY";
+
 /// A value on its way into a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
@@ -219,6 +224,15 @@ impl Page {
             Database::Sqlite(file) => Page::Sqlite(file.begin_write().await?),
             Database::Postgres(pool) => Page::Postgres(pool.begin().await?),
             Database::MySql(pool) => Page::MySql(pool.begin().await?),
+        })
+    }
+
+    /// Begins to read: everything as it is at one moment, whatever others write meanwhile.
+    pub(crate) async fn begin_reading(database: &Database) -> Result<Page, sqlx::Error> {
+        Ok(match database {
+            Database::Sqlite(file) => Page::Sqlite(file.pool.begin().await?),
+            Database::Postgres(pool) => Page::Postgres(pool.begin_with(POSTGRES_READING).await?),
+            Database::MySql(pool) => Page::MySql(pool.begin_with(MYSQL_READING).await?),
         })
     }
 

@@ -414,7 +414,7 @@ pub struct TorrentAddArgs {
     /// The torrent's number on your site; the next free one if left out
     #[arg(long, value_name = "N")]
     pub id: Option<TorrentId>,
-    /// The torrent's name; the one in the file if left out
+    /// The torrent's name, up to 10000 characters; the one in the file if left out
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Take a file without the private flag

@@ -2924,6 +2924,59 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users/{id}/torrents/{torrent}/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What made a user's account on a torrent: its clients
+         * @description What each client brought, by its own counters. Whatever the journal has trimmed, the parts come to the account's bytes.
+         */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The user's number */
+                    id: number;
+                    /** @description The torrent's number */
+                    torrent: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The account and its clients, those heard of last first */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AccountClients"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/whitelist": {
         parameters: {
             query?: never;
@@ -3662,6 +3715,45 @@ export interface components {
              */
             torrent: number;
         };
+        /** @description What a client brought. */
+        AccountClient: {
+            /** @description What it brought in all: its stretches with what was bridged, and both sums. */
+            brought: components["schemas"]["Moved"];
+            /** @description What entries brought that other producers wrote, without counters. */
+            foreign: components["schemas"]["Moved"];
+            /**
+             * @description Its number, as entries have it in `client_id`.
+             * @example 0123456789abcdef
+             */
+            id: string;
+            /**
+             * Format: int32
+             * @description When it was last heard of.
+             */
+            last_seen: number;
+            /** @description What stretches brought that were put away, since a client had too many. */
+            settled: components["schemas"]["Moved"];
+            /**
+             * @description `seeding`, `leeching` or `gone`.
+             * @example seeding
+             */
+            state: string;
+            /** @description Its counters, the oldest first. */
+            stretches: components["schemas"]["Stretch"][];
+        };
+        /** @description Why an account is what it is. What the clients brought and the rest are the account's bytes, exactly. */
+        AccountClients: {
+            account?: components["schemas"]["Account"] | null;
+            /** @description Its clients, those heard of last first, up to 100. */
+            clients: components["schemas"]["AccountClient"][];
+            /** @description Whether these are all that are known. If not, the others are in the rest. */
+            complete: boolean;
+            /**
+             * @description What is known only as a sum: clients that are not listed, or were not heard of for so long that they are no longer
+             *     kept. What was credited under another ceiling than today's is in it, too, and may make it less than nothing.
+             */
+            rest: components["schemas"]["Moved"];
+        };
         /** @description A page of what a user seeds or leeches, newest announce first. */
         ActivePage: {
             /**
@@ -3818,6 +3910,17 @@ export interface components {
             /** @description Why, for people. */
             reason: string;
         };
+        /** @description What counters grew by while no tracker watched. */
+        Bridge: {
+            /** @description Bytes downloaded that are credited. */
+            downloaded: string;
+            /** @description Bytes uploaded that are credited. */
+            uploaded: string;
+            /** @description Bytes downloaded that are not. */
+            withheld_downloaded: string;
+            /** @description Bytes uploaded that are not: beyond what the ceiling allows for that time. */
+            withheld_uploaded: string;
+        };
         /** @description Programs whose peer ids begin alike. */
         Client: {
             /** @description Whether they may announce. */
@@ -3968,6 +4071,11 @@ export interface components {
             cause: string;
             /** @description The program, such as `-TR3000-`; empty where the peer id does not tell. */
             client: string;
+            /**
+             * @description The client's number, as `GET /api/v1/users/{id}/torrents/{torrent}/clients` lists it.
+             * @example 0123456789abcdef
+             */
+            client_id: string;
             /** @description So many of them count as downloaded; null likewise. */
             credited_downloaded?: string | null;
             /**
@@ -4440,6 +4548,13 @@ export interface components {
             seeding: components["schemas"]["OwnTorrents"];
             /** @description Their sessions at this gateway. */
             sessions: components["schemas"]["Session"][];
+        };
+        /** @description Bytes that were credited. */
+        Moved: {
+            /** @description Bytes downloaded, as they are. */
+            downloaded: string;
+            /** @description Bytes uploaded, as they are. */
+            uploaded: string;
         };
         /** @description A time in which bytes count more or less than they are. */
         Multiplier: {
@@ -5569,6 +5684,38 @@ export interface components {
             users: number;
             /** @description Which version this is. */
             version: string;
+        };
+        /**
+         * @description Counters of a client that went on without a break, as far as trackers watched. From the lowest to the highest is
+         *     credited, and what was bridged before it.
+         */
+        Stretch: {
+            bridged?: components["schemas"]["Bridge"] | null;
+            /** @description The highest. */
+            downloaded_high: string;
+            /** @description The lowest the client said it had downloaded. */
+            downloaded_low: string;
+            /**
+             * Format: int32
+             * @description When they were first heard.
+             */
+            first: number;
+            /** @description Whether it is only the end of those that were put away: see `settled` of the client. */
+            is_settled: boolean;
+            /**
+             * Format: int32
+             * @description When they were last heard.
+             */
+            last: number;
+            /**
+             * Format: int64
+             * @description How many tracker processes heard them; what several heard counts once.
+             */
+            nodes: number;
+            /** @description The highest. */
+            uploaded_high: string;
+            /** @description The lowest the client said it had uploaded. */
+            uploaded_low: string;
         };
         /** @description How many are on a torrent. */
         Swarm: {

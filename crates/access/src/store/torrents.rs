@@ -8,6 +8,9 @@ use super::{BULK_ROWS, Store};
 use crate::error::{AccessError, is_constraint};
 use crate::slots::LeechSlots;
 
+/// The longest name of a torrent that is taken, by the API and by command. Names are shown in every list.
+pub const TORRENT_NAME_CHARS_MAX: usize = 10_000;
+
 /// A torrent as the database has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torrent {

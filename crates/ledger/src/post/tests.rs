@@ -15,6 +15,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::admit::Directory;
 use crate::admit::admit;
+use crate::explain::explain;
 use crate::settle::RUNS_MAX;
 use simulator::{BEGIN, SPAN_MAX, Size, World, entry, simulate, torrent, user};
 
@@ -58,6 +59,19 @@ fn tidied(mut books: Books) -> Books {
         client.runs.sort_by_key(|run| run.key);
     }
     books
+}
+
+/// Every account is what its clients brought, and nothing is left over.
+fn assert_explained(books: &Books) {
+    for (key, account) in &books.accounts {
+        let own = books
+            .clients
+            .iter()
+            .filter(|(client, _)| (client.user, client.torrent) == (key.user, key.torrent));
+        let clients = own.map(|(key, client)| (key.client, client.clone())).collect();
+        let explanation = explain(account.clone(), clients, false, RateCeiling::default());
+        assert_eq!(explanation.rest, Moved::default(), "{key:?}");
+    }
 }
 
 fn assert_bytes(books: &Books, world: &World) {
@@ -137,6 +151,19 @@ proptest! {
         }
         assert_bytes(&books, &world);
         prop_assert!(books.clients.values().all(|client| client.runs.len() <= RUNS_MAX));
+        assert_explained(&books);
+    }
+
+    #[test]
+    fn l6_the_parts_of_an_explanation_sum_to_the_account(seed: u64, order: u64, batch in 1..300_usize) {
+        let world = simulate(seed, Size { nodes: 2, users: 2, torrents: 2, clients_per_account: 3, announces_per_client: 30 });
+        let mut arrivals = world.arrivals.clone();
+        fastrand::Rng::with_seed(order).shuffle(&mut arrivals);
+        let mut books = Books::default();
+        for chunk in arrivals.chunks(batch) {
+            post_all(&mut books, chunk);
+            assert_explained(&books);
+        }
     }
 }
 
@@ -274,6 +301,26 @@ fn an_entry_of_a_run_that_was_put_away_is_rejected() {
     let posted = post_all(&mut books, &[arrival(ours(25, 2, 0), 1)]);
     assert_eq!(posted.rejected.len(), 1);
     assert_eq!(books.users[&user(1)].uploaded, 0);
+}
+
+/// The oldest run that is kept goes on from those that were put away: a word of it that comes late moves the line between
+/// what it is credited and what was bridged before it, and adds nothing.
+#[test]
+fn l6_a_late_word_of_the_oldest_run_that_is_kept_counts_once() {
+    for count in RUNS_MAX as u32 + 1..=2 * RUNS_MAX as u32 {
+        let mut books = Books::default();
+        for run in 1..=count {
+            let heard = ours(run * 10 + 5, run, u64::from(run) * 100 + 50);
+            post_all(&mut books, &[arrival(heard, u64::from(run))]);
+        }
+        let credited = u128::from(count - 1) * 100;
+        assert_eq!(books.users[&user(1)].uploaded, credited);
+        let kept = books.clients.values().flat_map(|client| &client.runs).filter(|run| !run.is_settled);
+        let oldest = kept.map(|run| run.key.run.0).min().unwrap();
+        let late = ours(oldest * 10, oldest, u64::from(oldest) * 100);
+        post_all(&mut books, &[arrival(late, 1000)]);
+        assert_eq!(books.users[&user(1)].uploaded, credited, "of {count} runs");
+    }
 }
 
 #[test]

@@ -59,7 +59,11 @@ const ACCOUNTS: Table = Table {
 const CLIENTS: Table = Table {
     name: "ledger_clients",
     keys: &["user_id", "torrent_id", "client"],
-    others: &[&[("presence", Kind::Number)], LATEST, &[("settled_until", Kind::Number)]],
+    others: &[
+        &[("presence", Kind::Number)],
+        LATEST,
+        &[("settled_until", Kind::Number), ("sums", Kind::Bytes)],
+    ],
 };
 
 const RUNS: Table = Table {

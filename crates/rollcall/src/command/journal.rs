@@ -1,6 +1,6 @@
 //! `rollcall journal …`
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use access::audit::Subject;
@@ -58,6 +58,8 @@ struct Status {
     dead: u64,
     failed: u64,
     risks: u64,
+    /// By the names of groups; those that have everything are not there.
+    oldest_unfinished: BTreeMap<String, EntryId>,
     paused: BTreeSet<String>,
     now_ms: u64,
     length_alarm: u64,
@@ -68,9 +70,16 @@ async fn status(desk: &Desk, journal: &dyn Journal) -> anyhow::Result<()> {
     let watch = Stopwatch::start();
     tokio::time::sleep(MEASURED).await;
     let traffic = journal.status(Lane::Traffic).await?;
+    let mut oldest_unfinished = BTreeMap::new();
+    for group in &traffic.groups {
+        if let Some(id) = journal.oldest_unfinished(group).await? {
+            oldest_unfinished.insert(group.name.clone(), id);
+        }
+    }
     let status = Status {
         first,
         traffic,
+        oldest_unfinished,
         elapsed_s: watch.elapsed().as_secs_f64(),
         dead: journal.status(Lane::Dead).await?.length,
         failed: journal.status(Lane::Failed).await?.length,
@@ -101,14 +110,11 @@ impl Status {
         done as f64 / self.elapsed_s
     }
 
-    /// How old the oldest entry is that the group has not finished.
+    /// How old the oldest entry is that the group has not finished. What it was given last says nothing about that: on a
+    /// quiet site that was long ago.
     fn behind_s(&self, group: &GroupStatus) -> f64 {
-        let oldest_ms = match (group.oldest_pending, group.unread) {
-            (Some(id), _) => id.ms,
-            (None, 0) => return 0.0,
-            (None, _) => group.last_delivered.ms.max(self.traffic.first.map_or(0, |id| id.ms)),
-        };
-        self.now_ms.saturating_sub(oldest_ms) as f64 / 1000.0
+        let oldest = self.oldest_unfinished.get(&group.name);
+        oldest.map_or(0.0, |id| self.now_ms.saturating_sub(id.ms) as f64 / 1000.0)
     }
 
     fn lane_fields(&self) -> Fields {

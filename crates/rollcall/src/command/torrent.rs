@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use access::audit::{Record, Subject};
 use access::site_keys::Kind;
-use access::{AccessError, LeechSlots, NewTorrent, Store, Torrent, TorrentChange};
+use access::{AccessError, LeechSlots, NewTorrent, Store, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange};
 use anyhow::{Context, bail};
 use domain::clock::{Clock, SystemClock};
 use domain::{IdError, InfoHash, TorrentId, UserId};
@@ -82,8 +82,19 @@ pub async fn run(desk: &Desk, command: TorrentCommand) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What to add, from the file or from the flags.
+/// What to add, if its name can be taken.
 fn read_new(args: TorrentAddArgs) -> anyhow::Result<NewTorrent> {
+    let new = read_any(args)?;
+    if new.name.chars().count() > TORRENT_NAME_CHARS_MAX || new.name.contains('\0') {
+        bail!(
+            "a name has at most {TORRENT_NAME_CHARS_MAX} characters, without NUL: give another with --name"
+        );
+    }
+    Ok(new)
+}
+
+/// What to add, from the file or from the flags.
+fn read_any(args: TorrentAddArgs) -> anyhow::Result<NewTorrent> {
     let created_at = SystemClock.now();
     let TorrentAddArgs { file, infohash, id, name, allow_public, .. } = args;
     if let Some(info_hash) = infohash {

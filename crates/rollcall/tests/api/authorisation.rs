@@ -34,6 +34,7 @@ fn routes(server: &Server) -> Vec<Route> {
                 .replace("{view}", "nothing")
                 .replace("letters/dlq/{id}", "letters/dlq/1-1")
                 .replace("{other}", "999998")
+                .replace("{torrent}", "999998")
                 .replace("{id}", "999999");
             assert!(!target.contains('{'), "{target}");
             let needs = scope_of(operation);

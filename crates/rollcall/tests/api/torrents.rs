@@ -29,7 +29,7 @@ fn torrents_are_added_shown_closed_and_removed() {
     let hash = "ef".repeat(20);
     for wrong in [
         json!({ "infohash": "ef", "name": "x" }),
-        json!({ "infohash": hash, "name": "x".repeat(501) }),
+        json!({ "infohash": hash, "name": "x".repeat(10_001) }),
         json!({ "infohash": hash, "name": "nul\u{0}" }),
         json!({ "infohash": hash, "name": "x", "total_bytes": "9223372036854775808" }),
         json!({ "infohash": hash, "name": "x", "total_bytes": "-1" }),

@@ -83,6 +83,60 @@ fn entries_say_why_a_figure_is_what_it_is_also_on_redis() {
     entries_say_why(&builder().set("redis.url", quoted(&redis.url())).start());
 }
 
+/// A client that the tracker forgot, and whose counters went on: no entry says by how much.
+#[test]
+fn l6_the_clients_of_an_account_explain_it_to_the_byte() {
+    let server = builder().start();
+    let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
+    let passkey = server.add_user(1);
+    let hash = add_torrent(&server, &admin, &passkey, 1);
+    let target = "/api/v1/users/1/torrents/1/clients";
+    let nothing = read.get(target).ok();
+    assert_eq!((&nothing["account"], items_of(&nothing, "clients").len()), (&Json::Null, 0));
+    let leecher = Announce::leecher(hash, 1).with_totals(5, 0, 5000);
+    announce(&server, &passkey, &leecher.with_event(AnnounceEvent::Started));
+    announce(&server, &passkey, &leecher.with_totals(100, 2000, 3000).with_event(AnnounceEvent::Stopped));
+    announce(&server, &passkey, &leecher.with_totals(150, 2600, 2400));
+    announce(&server, &passkey, &leecher.with_totals(151, 2601, 2399));
+    announce(&server, &passkey, &Announce::seeder(hash, 2));
+    let found = eventually("all of it", PATIENCE, || {
+        let found = read.get(target).ok();
+        let is_all =
+            found["account"]["figures"]["downloaded"] == "2601" && items_of(&found, "clients").len() == 2;
+        is_all.then_some(found)
+    });
+    let nothing = json!({ "uploaded": "0", "downloaded": "0" });
+    assert_eq!((&found["complete"], &found["rest"]), (&true.into(), &nothing));
+    assert_eq!((&found["account"]["torrent"], &found["account"]["name"]), (&1.into(), &"torrent 1".into()));
+    let client = items_of(&found, "clients").iter().find(|one| one["state"] == "leeching").unwrap();
+    assert_eq!(client["brought"], json!({ "uploaded": "146", "downloaded": "2601" }));
+    assert_eq!((&client["settled"], &client["foreign"]), (&nothing, &nothing));
+    let [first, second] = items_of(client, "stretches") else { panic!("{client}") };
+    assert_eq!((&first["uploaded_low"], &first["uploaded_high"]), (&"5".into(), &"100".into()));
+    assert_eq!((&first["bridged"], &first["nodes"]), (&Json::Null, &1.into()));
+    let bridged = json!({
+        "uploaded": "50", "downloaded": "600", "withheld_uploaded": "0", "withheld_downloaded": "0",
+    });
+    assert_eq!(second["bridged"], bridged);
+    assert_eq!((&second["downloaded_low"], &second["downloaded_high"]), (&"2600".into(), &"2601".into()));
+    // The entries say less, and whose they are.
+    let told = entries(&read, "/api/v1/users/1/entries?torrent=1", 100);
+    let own: Vec<&Json> = told.iter().filter(|entry| entry["client_id"] == client["id"]).collect();
+    let deltas: Vec<&Json> = own.iter().map(|entry| &entry["downloaded_delta"]).collect();
+    assert_eq!(deltas, ["1", "0", "2000", "0"]);
+
+    assert_eq!(problem(&read.get("/api/v1/users/9/torrents/1/clients"), 404), "unknown_user");
+    assert_eq!(read.get("/api/v1/users/1/torrents/77/clients").ok()["account"], Json::Null);
+    for wrong in ["0", "x", "-1", "9223372036854775808"] {
+        let reply = read.get(&format!("/api/v1/users/1/torrents/{wrong}/clients"));
+        assert_eq!(problem(&reply, 400), "bad_request", "{wrong}");
+    }
+}
+
+fn items_of<'a>(of: &'a Json, name: &str) -> &'a [Json] {
+    of[name].as_array().unwrap()
+}
+
 #[test]
 fn lists_have_names_and_a_torrent_has_accounts() {
     let server = builder().start();

@@ -90,6 +90,18 @@ fn a_torrent_can_be_added_by_infohash_and_gets_the_next_id() {
 }
 
 #[test]
+fn a_name_that_is_too_long_is_refused_with_the_limit() {
+    let site = Site::new();
+    let longest = "名".repeat(access::TORRENT_NAME_CHARS_MAX);
+    let infohash = "ab".repeat(20);
+    let refusal =
+        site.refusal(&["torrent", "add", "--infohash", &infohash, "--name", &format!("{longest}x")]);
+    assert!(refusal.contains("10000 characters"), "{refusal}");
+    let added = site.json(&["torrent", "add", "--infohash", &infohash, "--name", &longest]);
+    assert_eq!(added["name"], longest);
+}
+
+#[test]
 fn a_torrent_can_be_disabled_enabled_and_removed_by_id_or_infohash() {
     let site = Site::new();
     site.text(&["torrent", "add", "--infohash", OTHER_INFOHASH, "--name", "x", "--id", "5"]);

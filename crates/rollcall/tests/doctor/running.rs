@@ -63,6 +63,24 @@ fn what_a_server_left_behind_is_read_and_left_as_it_is() {
     assert!((dumps(), files(&server)) == before, "the doctor changes nothing");
 }
 
+/// What a group was given last says nothing about how far it is behind: on a quiet site that was long ago.
+#[test]
+fn a_group_is_as_far_behind_as_the_oldest_entry_is_old_that_it_has_not_finished() {
+    let redis = testkit::RedisServer::start();
+    let append =
+        |id: &str| redis.cli(&["XADD", "tracker:traffic", id, "passkey", "nobody", "infohash", "nothing"]);
+    append("1000-0");
+    redis.cli(&["XGROUP", "CREATE", "tracker:traffic", "quiet", "1000-0"]);
+    let server = Server::builder(BINARY).set("redis.url", format!("\"{}\"", redis.url())).start();
+    append("*");
+    let status = server.cli(&["journal", "status"]);
+    let quiet = status["groups"].as_array().unwrap().iter().find(|group| group["group"] == "quiet").unwrap();
+    assert_eq!(quiet["unread"], 1, "{status:#}");
+    assert!(quiet["behind_s"].as_f64().unwrap() < 600.0, "{status:#}");
+    let report = examine(&server);
+    report.has("journal", "ok", &["the group quiet is 1 entries"]);
+}
+
 /// An entry that nobody can take: the doctor says where to look.
 #[test]
 fn dead_letters_and_failed_entries_are_found() {

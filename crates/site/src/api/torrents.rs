@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use access::audit::Subject;
 use access::keys::Authenticated;
-use access::{LeechSlots, NewTorrent, Torrent, TorrentChange};
+use access::{LeechSlots, NewTorrent, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::{InfoHash, TorrentId};
@@ -29,9 +29,6 @@ use crate::app::Routes;
 use crate::extract::{Asked, Named, PageAsked, Said, plain_number, slots, whole};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
-
-/// The longest name that is taken.
-const NAME_CHARS_MAX: usize = 500;
 
 pub(super) fn readable() -> Routes {
     Routes::new().routes(routes!(list)).routes(routes!(show)).merge(peers::routes()).merge(accounts::routes())
@@ -122,7 +119,7 @@ struct TorrentSaid {
     #[schema(min_length = 40, max_length = 40, pattern = "^[0-9a-fA-F]{40}$")]
     infohash: String,
     /// What people call it.
-    #[schema(max_length = 500, pattern = "^[^\\x00]*$")]
+    #[schema(max_length = 10000, pattern = "^[^\\x00]*$")]
     name: String,
     /// Its number on your site; left out for the next free one.
     #[serde(default, deserialize_with = "whole")]
@@ -269,9 +266,9 @@ async fn add(
     Extension(caller): Extension<Authenticated>,
     Said(said): Said<TorrentSaid>,
 ) -> Result<(StatusCode, Json<TorrentShown>), Problem> {
-    if said.name.chars().count() > NAME_CHARS_MAX || said.name.contains('\0') {
+    if said.name.chars().count() > TORRENT_NAME_CHARS_MAX || said.name.contains('\0') {
         return Err(Problem::bad_request(format!(
-            "name must be at most {NAME_CHARS_MAX} characters, without NUL"
+            "name must be at most {TORRENT_NAME_CHARS_MAX} characters, without NUL"
         )));
     }
     let total_bytes = said.total_bytes.as_deref().unwrap_or("0").parse();

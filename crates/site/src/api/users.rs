@@ -4,8 +4,10 @@
 //!
 //! - this file: users themselves
 //! - `lists`: their accounts, what they seed and leech, where they owe seeding
-//! - `entries`: why a figure is what it is: the entries of the journal that made it
+//! - `clients`: why an account is what it is: what each client brought
+//! - `entries`: the entries of the journal that made a figure
 
+mod clients;
 mod entries;
 mod lists;
 
@@ -39,6 +41,7 @@ pub(super) fn readable() -> Routes {
         .routes(routes!(look_up))
         .routes(routes!(show))
         .merge(lists::routes())
+        .merge(clients::routes())
         .merge(entries::routes())
 }
 

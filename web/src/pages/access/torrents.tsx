@@ -94,7 +94,7 @@ function Add(props: { refresh(): void }) {
     <Card title={t.add}>
       <AccessForm action={all.add} onSubmit={submit}>
         <TextField label={t.infohash} hint={t.infohashHint} value={filled.infohash} onInput={(infohash) => set({ infohash })} error={errors.infohash} mono maxLength={42} />
-        <TextField label={t.name} hint={t.nameHint} value={filled.name} onInput={(name) => set({ name })} error={errors.name} maxLength={500} />
+        <TextField label={t.name} hint={t.nameHint} value={filled.name} onInput={(name) => set({ name })} error={errors.name} maxLength={10_000} />
         <TextField label={t.bytes} hint={`${t.bytesHint}; ${all.optional}`} value={filled.bytes} onInput={(bytes) => set({ bytes })} error={errors.bytes} mono />
         <TextField label={t.id} hint={t.idHint} value={filled.id} onInput={(id) => set({ id })} error={errors.id} mono />
         <TextField

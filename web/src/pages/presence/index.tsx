@@ -63,7 +63,7 @@ function Figures(props: { now: Overview }) {
         label={t.delay}
         value={delay ? millis(delay.p50) : "–"}
         exact={t.delayHint}
-        note={delay ? `${t.p99} ${millis(delay.p99)}` : t.delayNone}
+        note={delay ? t.delayNote(millis(delay.p99)) : t.delayNone}
       />
     </Stats>
   );

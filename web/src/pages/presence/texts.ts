@@ -16,9 +16,9 @@ export const t = texts({
     comings: "Connects",
     goings: "Disconnects",
     delay: "Heartbeat delay",
-    delayHint: "how late heartbeats are heard: half of them within the first figure, 99 of 100 within the second",
+    delayHint: "How late heartbeats are heard. Half of them come within this time.",
     delayNone: "none heard yet",
-    p99: "99 %",
+    delayNote: (p99: string) => `half of them; 99 of 100 within ${p99}`,
 
     people: "Who is here",
     ofThisGateway: "The list has the people at this gateway. The numbers count those at all gateways; find somebody by number, wherever they are.",
@@ -79,9 +79,9 @@ export const t = texts({
     comings: "连入",
     goings: "断开",
     delay: "心跳延迟",
-    delayHint: "心跳晚到多久：一半在前一个数字以内，99% 在后一个数字以内",
+    delayHint: "心跳晚到多久。一半的心跳在此时间以内到达。",
     delayNone: "尚无心跳",
-    p99: "99%",
+    delayNote: (p99) => `半数在此以内；99% 在 ${p99} 以内`,
 
     people: "谁在这里",
     ofThisGateway: "列表只含连接到本 gateway 的人；数字统计所有 gateway。按编号可以找到任何一处的人。",

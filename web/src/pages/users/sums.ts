@@ -1,22 +1,18 @@
 /**
  * Sums of bytes, exact to the byte: amounts are decimal texts that may be larger than a floating-point number holds.
  */
+import type { Schema } from "../../api/types";
 
-/** The amounts of one entry of the journal. */
+/** Bytes both ways. */
 export interface Moved {
-  readonly uploaded_delta: string;
-  readonly downloaded_delta: string;
-  readonly credited_uploaded?: string | null;
-  readonly credited_downloaded?: string | null;
-}
-
-/** What some entries come to. */
-export interface Sums {
   readonly uploaded: bigint;
   readonly downloaded: bigint;
-  /** None as soon as it cannot be told of one of them. */
-  readonly credited_uploaded: bigint | null;
-  readonly credited_downloaded: bigint | null;
+}
+
+/** The same as the API writes it. */
+export interface MovedText {
+  readonly uploaded: string;
+  readonly downloaded: string;
 }
 
 /** A decimal text as a number; nothing, and what is no number, is 0. */
@@ -24,22 +20,74 @@ export function bytesOf(text: string | null | undefined): bigint {
   return text != null && /^-?[0-9]+$/.test(text) ? BigInt(text) : 0n;
 }
 
-/** Adds entries up. */
-export function sumsOf(entries: readonly Moved[]): Sums {
-  let [uploaded, downloaded] = [0n, 0n];
-  let credited_uploaded: bigint | null = 0n;
-  let credited_downloaded: bigint | null = 0n;
-  for (const entry of entries) {
-    uploaded += bytesOf(entry.uploaded_delta);
-    downloaded += bytesOf(entry.downloaded_delta);
-    credited_uploaded = plus(credited_uploaded, entry.credited_uploaded);
-    credited_downloaded = plus(credited_downloaded, entry.credited_downloaded);
-  }
-  return { uploaded, downloaded, credited_uploaded, credited_downloaded };
+/** Amounts as numbers. */
+export function movedOf(text: MovedText): Moved {
+  return { uploaded: bytesOf(text.uploaded), downloaded: bytesOf(text.downloaded) };
 }
 
-function plus(sum: bigint | null, text: string | null | undefined): bigint | null {
-  return sum === null || text == null ? null : sum + bytesOf(text);
+/** Adds amounts up. */
+export function sumOf(all: readonly Moved[]): Moved {
+  let [uploaded, downloaded] = [0n, 0n];
+  for (const one of all) {
+    uploaded += one.uploaded;
+    downloaded += one.downloaded;
+  }
+  return { uploaded, downloaded };
+}
+
+/** Whether two amounts are the same, to the byte. */
+export function isSame(one: Moved, other: Moved): boolean {
+  return one.uploaded === other.uploaded && one.downloaded === other.downloaded;
+}
+
+/** Whether it is nothing. */
+export function isNothing(moved: Moved): boolean {
+  return moved.uploaded === 0n && moved.downloaded === 0n;
+}
+
+/**
+ * One part of what a client brought.
+ *
+ * - `settled`: stretches that were put away, as a sum
+ * - `foreign`: what another producer wrote, as a sum
+ * - `bridged`: what its counters grew by while no tracker watched
+ * - `anew`: its counters went back, so that it began anew: nobody knows what it moved meanwhile
+ * - `counters`: how far its counters went while a tracker watched
+ */
+export interface Part extends Moved {
+  readonly kind: "settled" | "foreign" | "bridged" | "anew" | "counters";
+  readonly from: number | null;
+  readonly to: number | null;
+  readonly stretch: Schema<"Stretch"> | null;
+  /** What the ceiling did not allow. */
+  readonly withheld: Moved;
+}
+
+const NOTHING: Moved = { uploaded: 0n, downloaded: 0n };
+
+/** Everything that a client brought, the oldest first. */
+export function partsOf(client: Schema<"AccountClient">): Part[] {
+  const parts: Part[] = [];
+  const only = { from: null, to: null, stretch: null, withheld: NOTHING };
+  const sums = [["settled", client.settled], ["foreign", client.foreign]] as const;
+  for (const [kind, sum] of sums) if (!isNothing(movedOf(sum))) parts.push({ ...only, kind, ...movedOf(sum) });
+  client.stretches.forEach((stretch, place) => {
+    const before = client.stretches[place - 1];
+    if (before) parts.push(gapOf(before, stretch));
+    const uploaded = bytesOf(stretch.uploaded_high) - bytesOf(stretch.uploaded_low);
+    const downloaded = bytesOf(stretch.downloaded_high) - bytesOf(stretch.downloaded_low);
+    // The end of what was put away is no part of its own.
+    if (!stretch.is_settled) parts.push({ kind: "counters", from: stretch.first, to: stretch.last, stretch, uploaded, downloaded, withheld: NOTHING });
+  });
+  return parts;
+}
+
+function gapOf(before: Schema<"Stretch">, stretch: Schema<"Stretch">): Part {
+  const span = { from: before.last, to: stretch.first, stretch: null };
+  const over = stretch.bridged;
+  if (!over) return { ...span, kind: "anew", ...NOTHING, withheld: NOTHING };
+  const withheld = { uploaded: bytesOf(over.withheld_uploaded), downloaded: bytesOf(over.withheld_downloaded) };
+  return { ...span, kind: "bridged", ...movedOf(over), withheld };
 }
 
 /** Uploaded for each byte downloaded; none where nothing was downloaded. */
@@ -63,34 +111,18 @@ export function shareOf(left: string | null | undefined, total: string | null | 
 }
 
 /**
- * How far what was added up explains a figure.
+ * How a user's accounts compare with their figures.
  *
  * - `exact`: to the byte
- * - `unread`: there are entries that have not been looked at
- * - `gone`: the journal no longer has the beginning
- * - `differs`: everything was looked at, and it is not the figure
+ * - `unread`: there are accounts that were not added up
+ * - `moving`: announces were counted while the accounts were being read
+ * - `differs`: nothing moved, and it is not the figure
  */
-export type Verdict = "exact" | "unread" | "gone" | "differs";
+export type Verdict = "exact" | "unread" | "moving" | "differs";
 
-/** What was looked at. */
-export interface Looked {
-  /** Whether the search has reached the oldest entry that the journal still has. */
-  readonly isComplete: boolean;
-  /** The oldest entry that the journal still has, in unix seconds. */
-  readonly since: number | null;
-  /** When the account began. */
-  readonly firstSeen: number | null;
-}
-
-/**
- * Compares a sum with the figure that it is to explain; up to `rounding` is no difference. What cannot be told is not held
- * against anybody.
- */
-export function verdictOf(sum: bigint | null, figure: bigint, looked: Looked, rounding = 0n): Verdict {
-  if (!looked.isComplete) return "unread";
-  const rest = sum === null ? 0n : figure - sum;
-  if (-rounding <= rest && rest <= rounding) return "exact";
-  const beganBefore =
-    looked.since === null || (looked.firstSeen !== null && looked.firstSeen < looked.since);
-  return beganBefore ? "gone" : "differs";
+/** Compares a sum of accounts with the figures as they were before they were read, and after. */
+export function verdictOf(sum: Moved, before: Moved, after: Moved, isComplete: boolean): Verdict {
+  if (!isComplete) return "unread";
+  if (isSame(sum, before) || isSame(sum, after)) return "exact";
+  return isSame(before, after) ? "differs" : "moving";
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ::journal::{GroupStatus, Journal, Lane};
+use ::journal::{EntryId, GroupStatus, Journal, Lane};
 use domain::clock::{Clock, SystemClock};
 
 use super::Patient;
@@ -54,9 +54,8 @@ async fn look(findings: &mut Findings, patient: &Patient, journal: &dyn Journal)
         ),
         false => findings.ok(format!("{} entries, {} appended in all", traffic.length, traffic.appended)),
     }
-    let first_ms = traffic.first.map_or(0, |id| id.ms);
     for group in &traffic.groups {
-        behind(findings, patient, group, first_ms);
+        behind(findings, patient, group, journal.oldest_unfinished(group).await?);
     }
     for view in &paused {
         findings.warning(format!("the view {view} is paused"), format!("rollcall journal resume {view}"));
@@ -78,16 +77,14 @@ async fn look(findings: &mut Findings, patient: &Patient, journal: &dyn Journal)
     Ok(())
 }
 
-fn behind(findings: &mut Findings, patient: &Patient, group: &GroupStatus, first_ms: u64) {
+fn behind(findings: &mut Findings, patient: &Patient, group: &GroupStatus, oldest: Option<EntryId>) {
     let config = &patient.config;
     let ours = [&config.ledger.group, &config.activity.group, &config.mirror.group];
     let is_ours = ours.iter().any(|known| known.as_str() == group.name);
-    let oldest_ms = match (group.oldest_pending, group.unread) {
-        (Some(id), _) => id.ms,
-        (None, 0) => return findings.ok(format!("the group {} has everything", group.name)),
-        (None, _) => group.last_delivered.ms.max(first_ms),
+    let Some(oldest) = oldest else {
+        return findings.ok(format!("the group {} has everything", group.name));
     };
-    let behind_s = SystemClock.now_ms().saturating_sub(oldest_ms) / 1000;
+    let behind_s = SystemClock.now_ms().saturating_sub(oldest.ms) / 1000;
     let found = format!("the group {} is {} entries and {behind_s} s behind", group.name, group.lag());
     if behind_s < BEHIND_WARNING.as_secs() {
         return findings.ok(found);

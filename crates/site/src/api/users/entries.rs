@@ -1,4 +1,4 @@
-//! Why a figure is what it is: the entries of the journal that made it, newest first.
+//! The entries of the journal that made a figure, newest first: the detail of why it is what it is.
 //!
 //! Entries are looked for by reading the journal backwards, so a request has a bound: a page may be short, or empty, and
 //! still not be the last. What the journal has trimmed is gone; the figures have it.
@@ -17,6 +17,7 @@ use utoipa::openapi::{ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
+use super::clients::number_of;
 use super::find;
 use crate::api::names::{self, Torrents};
 use crate::api::risks::Risk;
@@ -52,6 +53,9 @@ struct EntryShown {
     peer_id: String,
     /// The program, such as `-TR3000-`; empty where the peer id does not tell.
     client: String,
+    /// The client's number, as `GET /api/v1/users/{id}/torrents/{torrent}/clients` lists it.
+    #[schema(example = "0123456789abcdef")]
+    client_id: String,
     /// From where; only for keys with `admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     ip: Option<String>,
@@ -203,6 +207,7 @@ impl Showing {
             name: torrent.and_then(|id| self.torrents.get(&id)).map(|torrent| torrent.name.clone()),
             peer_id: entry.peer_id.to_string(),
             client: ledger::client_of(&entry.peer_id),
+            client_id: number_of(ledger::client_id_of(self.user, entry)),
             ip: self.with_address.then(|| entry.ip.to_string()),
             event: entry.event.name(),
             cause: entry.cause.name(),

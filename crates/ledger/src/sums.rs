@@ -1,0 +1,125 @@
+//! What is known of a client only as a sum: no run tells of it.
+//!
+//! Two things are: what runs had brought that were put away ([`mod@crate::settle`]), and what other producers' entries
+//! brought, which have no totals. Both are in the account; kept here as well, they say which part of it is whose.
+//!
+//! Rows from before this was kept have no sums: what such a client brought is in the account, and nobody knows which part.
+
+use crate::varint::{push_number, take_number};
+
+/// Bytes that were credited. Below zero where something was taken back that had been credited before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Bytes uploaded.
+    pub uploaded: i128,
+    /// Bytes downloaded.
+    pub downloaded: i128,
+}
+
+impl Moved {
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: Moved) -> Moved {
+        Moved {
+            uploaded: self.uploaded.saturating_add(other.uploaded),
+            downloaded: self.downloaded.saturating_add(other.downloaded),
+        }
+    }
+
+    /// What is left of it without `other`.
+    #[must_use]
+    pub fn without(self, other: Moved) -> Moved {
+        Moved {
+            uploaded: self.uploaded.saturating_sub(other.uploaded),
+            downloaded: self.downloaded.saturating_sub(other.downloaded),
+        }
+    }
+}
+
+/// What is known of a client only as a sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// What runs had brought that were put away.
+    pub settled: Moved,
+    /// What entries without totals brought, which other producers wrote.
+    pub foreign: Moved,
+}
+
+/// How many numbers there are.
+const NUMBERS: usize = 4;
+
+/// Writes sums, in few bytes: a mask says which numbers follow. No bytes mean that all are zero.
+pub(crate) fn pack(sums: &Sums) -> Vec<u8> {
+    let Sums { settled, foreign } = sums;
+    let numbers = [settled.uploaded, settled.downloaded, foreign.uploaded, foreign.downloaded];
+    let mut bytes = Vec::new();
+    if numbers == [0; NUMBERS] {
+        return bytes;
+    }
+    let present = numbers.iter().enumerate().filter(|(_, number)| **number != 0);
+    push_number(&mut bytes, present.clone().fold(0, |mask, (position, _)| mask | 1 << position));
+    for (_, number) in present {
+        // Small numbers either way are small ones.
+        let folded = (number << 1 ^ number >> 127).cast_unsigned();
+        push_number(&mut bytes, folded as u64);
+        push_number(&mut bytes, (folded >> 64) as u64);
+    }
+    bytes
+}
+
+/// Reads sums; none if the bytes are anything else.
+pub(crate) fn unpack(mut bytes: &[u8]) -> Option<Sums> {
+    if bytes.is_empty() {
+        return Some(Sums::default());
+    }
+    let mask = take_number(&mut bytes)?;
+    if mask >> NUMBERS != 0 {
+        return None;
+    }
+    let mut numbers = [0; NUMBERS];
+    for (position, number) in numbers.iter_mut().enumerate() {
+        if mask & 1 << position != 0 {
+            let low = take_number(&mut bytes)?;
+            let folded = u128::from(low) | u128::from(take_number(&mut bytes)?) << 64;
+            *number = ((folded >> 1) ^ (folded & 1).wrapping_neg()).cast_signed();
+        }
+    }
+    let [settled_up, settled_down, foreign_up, foreign_down] = numbers;
+    bytes.is_empty().then_some(Sums {
+        settled: Moved { uploaded: settled_up, downloaded: settled_down },
+        foreign: Moved { uploaded: foreign_up, downloaded: foreign_down },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sums([a, b, c, d]: [i128; NUMBERS]) -> Sums {
+        Sums { settled: Moved { uploaded: a, downloaded: b }, foreign: Moved { uploaded: c, downloaded: d } }
+    }
+
+    proptest! {
+        #[test]
+        fn sums_survive_being_packed(numbers: [i128; NUMBERS], shift in 0..127) {
+            let sums = sums(numbers.map(|number| number >> shift));
+            prop_assert_eq!(unpack(&pack(&sums)), Some(sums));
+        }
+
+        #[test]
+        fn no_bytes_make_unpacking_panic(bytes: Vec<u8>) {
+            let _ = unpack(&bytes);
+        }
+    }
+
+    #[test]
+    fn most_clients_need_no_bytes_and_the_most_has_room_in_its_column() {
+        assert!(pack(&Sums::default()).is_empty());
+        for number in [i128::MIN, i128::MAX] {
+            let most = sums([number; NUMBERS]);
+            assert!(pack(&most).len() <= 100);
+            assert_eq!(unpack(&pack(&most)), Some(most));
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Why an account is what it is: what each client of a user brought on a torrent, to the byte.
+//!
+//! By the ledger's own runs, not by entries of the journal: the journal may have trimmed them, and what a client moved
+//! while no tracker watched is in no entry. Bounded: the clients heard of last are listed, the others are one sum.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use domain::ClientId;
+use ledger::{AccountKey, Bridge, EXPLAINED_CLIENTS_MAX, ExplainedClient, ExplainedStretch, Moved, Presence};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use super::find;
+use crate::api::figures::AccountShown;
+use crate::api::names;
+use crate::api::torrents::torrent_id;
+use crate::app::Routes;
+use crate::extract::Named;
+use crate::problem::{Problem, ProblemBody};
+use crate::site::Site;
+
+pub(super) fn routes() -> Routes {
+    Routes::new().routes(routes!(clients))
+}
+
+/// A client's number, as it is written.
+pub(super) fn number_of(client: ClientId) -> String {
+    format!("{:016x}", client.0)
+}
+
+/// Bytes that were credited.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Moved)]
+struct MovedShown {
+    /// Bytes uploaded, as they are.
+    #[schema(pattern = "^-?[0-9]+$")]
+    uploaded: String,
+    /// Bytes downloaded, as they are.
+    #[schema(pattern = "^-?[0-9]+$")]
+    downloaded: String,
+}
+
+impl MovedShown {
+    fn of(moved: Moved) -> MovedShown {
+        MovedShown { uploaded: moved.uploaded.to_string(), downloaded: moved.downloaded.to_string() }
+    }
+}
+
+/// What counters grew by while no tracker watched.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Bridge)]
+struct BridgeShown {
+    /// Bytes uploaded that are credited.
+    #[schema(pattern = "^[0-9]+$")]
+    uploaded: String,
+    /// Bytes downloaded that are credited.
+    #[schema(pattern = "^[0-9]+$")]
+    downloaded: String,
+    /// Bytes uploaded that are not: beyond what the ceiling allows for that time.
+    #[schema(pattern = "^[0-9]+$")]
+    withheld_uploaded: String,
+    /// Bytes downloaded that are not.
+    #[schema(pattern = "^[0-9]+$")]
+    withheld_downloaded: String,
+}
+
+impl BridgeShown {
+    fn of(bridge: Bridge) -> BridgeShown {
+        BridgeShown {
+            uploaded: bridge.granted.uploaded.to_string(),
+            downloaded: bridge.granted.downloaded.to_string(),
+            withheld_uploaded: bridge.withheld.uploaded.to_string(),
+            withheld_downloaded: bridge.withheld.downloaded.to_string(),
+        }
+    }
+}
+
+/// Counters of a client that went on without a break, as far as trackers watched. From the lowest to the highest is
+/// credited, and what was bridged before it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Stretch)]
+struct StretchShown {
+    /// When they were first heard.
+    first: u32,
+    /// When they were last heard.
+    last: u32,
+    /// The lowest the client said it had uploaded.
+    #[schema(pattern = "^[0-9]+$")]
+    uploaded_low: String,
+    /// The highest.
+    #[schema(pattern = "^[0-9]+$")]
+    uploaded_high: String,
+    /// The lowest the client said it had downloaded.
+    #[schema(pattern = "^[0-9]+$")]
+    downloaded_low: String,
+    /// The highest.
+    #[schema(pattern = "^[0-9]+$")]
+    downloaded_high: String,
+    /// How many tracker processes heard them; what several heard counts once.
+    nodes: u64,
+    /// Whether it is only the end of those that were put away: see `settled` of the client.
+    is_settled: bool,
+    /// What the counters had grown by since the stretch before, while no tracker watched; null for the first, and where
+    /// the client began anew.
+    bridged: Option<BridgeShown>,
+}
+
+impl StretchShown {
+    fn of(stretch: &ExplainedStretch) -> StretchShown {
+        StretchShown {
+            first: stretch.first.0,
+            last: stretch.last.0,
+            uploaded_low: stretch.low.uploaded.to_string(),
+            uploaded_high: stretch.high.uploaded.to_string(),
+            downloaded_low: stretch.low.downloaded.to_string(),
+            downloaded_high: stretch.high.downloaded.to_string(),
+            nodes: stretch.nodes as u64,
+            is_settled: stretch.is_settled,
+            bridged: stretch.bridge.map(BridgeShown::of),
+        }
+    }
+}
+
+/// What a client brought.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AccountClient)]
+struct ClientShown {
+    /// Its number, as entries have it in `client_id`.
+    #[schema(example = "0123456789abcdef")]
+    id: String,
+    /// `seeding`, `leeching` or `gone`.
+    #[schema(example = "seeding")]
+    state: &'static str,
+    /// When it was last heard of.
+    last_seen: u32,
+    /// What it brought in all: its stretches with what was bridged, and both sums.
+    brought: MovedShown,
+    /// What stretches brought that were put away, since a client had too many.
+    settled: MovedShown,
+    /// What entries brought that other producers wrote, without counters.
+    foreign: MovedShown,
+    /// Its counters, the oldest first.
+    stretches: Vec<StretchShown>,
+}
+
+impl ClientShown {
+    fn of(client: &ExplainedClient) -> ClientShown {
+        ClientShown {
+            id: number_of(client.client),
+            state: match client.presence {
+                Presence::Gone => "gone",
+                Presence::Seeding => "seeding",
+                Presence::Leeching => "leeching",
+            },
+            last_seen: client.last.0,
+            brought: MovedShown::of(client.brought()),
+            settled: MovedShown::of(client.sums.settled),
+            foreign: MovedShown::of(client.sums.foreign),
+            stretches: client.stretches.iter().map(StretchShown::of).collect(),
+        }
+    }
+}
+
+/// Why an account is what it is. What the clients brought and the rest are the account's bytes, exactly.
+#[derive(Serialize, ToSchema)]
+struct AccountClients {
+    /// The account, of the same moment; null if nothing was ever heard.
+    account: Option<AccountShown>,
+    /// Its clients, those heard of last first, up to 100.
+    clients: Vec<ClientShown>,
+    /// Whether these are all that are known. If not, the others are in the rest.
+    complete: bool,
+    /// What is known only as a sum: clients that are not listed, or were not heard of for so long that they are no longer
+    /// kept. What was credited under another ceiling than today's is in it, too, and may make it less than nothing.
+    rest: MovedShown,
+}
+
+/// What made a user's account on a torrent: its clients
+///
+/// What each client brought, by its own counters. Whatever the journal has trimmed, the parts come to the account's bytes.
+#[utoipa::path(
+    get, path = "/api/v1/users/{id}/torrents/{torrent}/clients", tag = "users",
+    params(
+        ("id" = u64, Path, description = "The user's number", minimum = 1),
+        ("torrent" = u64, Path, description = "The torrent's number", minimum = 1),
+    ),
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "The account and its clients, those heard of last first", body = AccountClients),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn clients(
+    State(site): State<Arc<Site>>,
+    Named((id, torrent)): Named<(u64, u64)>,
+) -> Result<Json<AccountClients>, Problem> {
+    let torrent = torrent_id(torrent)?;
+    let user = find(&site, id).await?;
+    let key = AccountKey { user: user.id, torrent };
+    let Some(explanation) = site.parts.ledger.explain(key, EXPLAINED_CLIENTS_MAX).await? else {
+        let rest = MovedShown::of(Moved::default());
+        return Ok(Json(AccountClients { account: None, clients: Vec::new(), complete: true, rest }));
+    };
+    let torrents = names::of(&site, [torrent]).await?;
+    Ok(Json(AccountClients {
+        account: Some(AccountShown::of(&key, &explanation.account, &torrents)),
+        clients: explanation.clients.iter().map(ClientShown::of).collect(),
+        complete: !explanation.is_cut,
+        rest: MovedShown::of(explanation.rest),
+    }))
+}

@@ -1,0 +1,120 @@
+// Why the figures of a user are what they are: the accounts on each torrent, of which they are the sum.
+//
+// Accounts come in pages, and announces are counted meanwhile. So the figures are asked for before and after; only if
+// nothing moved is a difference one.
+import { useState } from "preact/hooks";
+import { api } from "../../api/client";
+import type { Schema } from "../../api/types";
+import * as format from "../../format";
+import { useResource } from "../../resource";
+import { Button, Card, Failure, Loading } from "../../ui";
+import { WhyLink } from "./figures";
+import { SumTable, type SumLine } from "./sum-table";
+import { isSame, movedOf, sumOf, verdictOf, type Moved, type Verdict } from "./sums";
+import { t } from "./texts";
+import { TorrentName, torrentWords } from "./torrent-name";
+
+type Account = Schema<"Account">;
+type Figures = Schema<"Figures">;
+
+const ACCOUNTS_A_PAGE = 1000;
+const PAGES_MAX = 20;
+const ATTEMPTS_MAX = 4;
+/** Lines that are shown at first: the largest. All are in the sum. */
+const LINES = 20;
+
+interface Read {
+  accounts: Account[];
+  isComplete: boolean;
+  before: Figures | null;
+  after: Figures | null;
+}
+
+/** The accounts of a user, and what they come to. */
+export function WhyUser(props: { user: number; refreshed(): void }) {
+  const { user } = props;
+  const read = useResource(String(user), (signal) => readAll(user, signal));
+  const refresh = () => {
+    read.refresh();
+    props.refreshed();
+  };
+  return (
+    <Card title={t.whyTitle} actions={<Button small onClick={refresh}>{t.refresh}</Button>}>
+      <p class="dim">{t.whyLead}</p>
+      {read.error && <Failure problem={read.error} retry={read.refresh} />}
+      {read.loading && <Loading rows={4} />}
+      {read.data && <Sum user={user} read={read.data} />}
+    </Card>
+  );
+}
+
+function Sum(props: { user: number; read: Read }) {
+  const { accounts, before, after, isComplete } = props.read;
+  const [shown, setShown] = useState(LINES);
+  if (!before || !after) return <p class="note">{t.neverHeard}</p>;
+  const sum = sumOf(accounts.map((account) => movedOf(account.figures)));
+  const verdict = verdictOf(sum, movedOf(before), movedOf(after), isComplete);
+  const ordered = accounts.map((account): [Account, Moved] => [account, movedOf(account.figures)]).sort(([, one], [, other]) => compare(other, one));
+  const lines = ordered.slice(0, shown).map(([account, moved]): SumLine => ({ key: String(account.torrent), label: <AccountLabel user={props.user} account={account} />, ...moved }));
+  const others = ordered.slice(shown);
+  if (others.length > 0) lines.push({ key: "others", label: t.otherTorrents(format.countExact(others.length)), ...sumOf(others.map(([, moved]) => moved)) });
+  return (
+    <>
+      <SumTable lines={lines} figures={isSame(sum, movedOf(before)) ? before : after} />
+      {others.length > 0 && <p class="why-filter"><Button small onClick={() => setShown(shown + 10 * LINES)}>{t.showOthers}</Button></p>}
+      <p class={`verdict verdict-${verdict}`} role="status">{verdictWords(verdict, accounts.length)}</p>
+    </>
+  );
+}
+
+function AccountLabel(props: { user: number; account: Account }) {
+  const { user, account } = props;
+  return (
+    <span class="client-label">
+      <TorrentName {...account} /> <WhyLink user={user} torrent={account.torrent} label={t.whyTorrent(torrentWords(account))} />
+    </span>
+  );
+}
+
+function verdictWords(verdict: Verdict, count: number): string {
+  const words: Record<Verdict, string> = { exact: `✓ ${t.exact}`, unread: t.tooMany(format.countExact(count)), moving: t.moving, differs: t.differs };
+  return words[verdict];
+}
+
+function compare(one: Moved, other: Moved): number {
+  const [a, b] = [one.uploaded + one.downloaded, other.uploaded + other.downloaded];
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Reads figures and accounts, and again while announces are counted in between. */
+async function readAll(user: number, signal: AbortSignal): Promise<Read> {
+  for (let attempt = 1; ; attempt += 1) {
+    const before = await figuresOf(user, signal);
+    const { accounts, isComplete } = await accountsOf(user, signal);
+    const read = { accounts, isComplete, before, after: await figuresOf(user, signal) };
+    if (attempt === ATTEMPTS_MAX || !isComplete || !isMoving(read)) return read;
+  }
+}
+
+function isMoving({ accounts, before, after }: Read): boolean {
+  // Who is heard of for the first time has an account, and had no figures.
+  if (!before || !after) return before !== after;
+  const sum = sumOf(accounts.map((account) => movedOf(account.figures)));
+  return verdictOf(sum, movedOf(before), movedOf(after), true) === "moving";
+}
+
+async function figuresOf(user: number, signal: AbortSignal): Promise<Figures | null> {
+  return (await api.get("/api/v1/users/{id}", { path: { id: user }, signal })).figures ?? null;
+}
+
+async function accountsOf(user: number, signal: AbortSignal): Promise<{ accounts: Account[]; isComplete: boolean }> {
+  const accounts: Account[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const { items, next_cursor } = await api.get("/api/v1/users/{id}/torrents", { path: { id: user }, query: { limit: ACCOUNTS_A_PAGE, cursor }, signal });
+    accounts.push(...items);
+    if (next_cursor == null) return { accounts, isComplete: true };
+    cursor = next_cursor;
+  }
+  return { accounts, isComplete: false };
+}
