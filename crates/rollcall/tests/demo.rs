@@ -164,7 +164,7 @@ async fn a_world_that_was_broken_off_is_completed_and_what_was_removed_stays_awa
     tokio::select! {
         biased;
         _ = stopped.wait_for(|is_told| *is_told) => {}
-        _ = register::enrol(&plan, &store, &people, UnixTime(1_800_000_000), |_| drop(stop.send(true))) => {}
+        _ = register::enrol(&plan, &store, &people, UnixTime(1_800_000_000), |_| stop.send(true).unwrap()) => {}
     }
     assert_eq!(store.count_torrents().await.unwrap(), 10_000, "broken off after the first transaction");
     store.remove_torrent(register::torrent_id(10_000)).await.unwrap();
