@@ -12,13 +12,15 @@ pictures=docs/pictures
 
 # Without fonts for them, Chinese and emoji are boxes; without pngquant, a picture is three times as big.
 missing=()
-fc-list :lang=zh 2>/dev/null | grep -q . || missing+=(fonts-wqy-zenhei fontconfig)
-fc-list 2>/dev/null | grep -qi emoji || missing+=(fonts-noto-color-emoji)
+has_font_for() { [ -n "$(fc-list ":lang=$1" 2>/dev/null)" ]; }
+command -v fc-list >/dev/null || missing+=(fontconfig)
+has_font_for zh-cn || missing+=(fonts-noto-cjk)
+# What fontconfig calls the language of emoji.
+has_font_for und-zsye || missing+=(fonts-noto-color-emoji)
 command -v pngquant >/dev/null || missing+=(pngquant)
 if [ ${#missing[@]} -gt 0 ]; then
-  sudo=$([ "$(id -u)" = 0 ] || echo sudo)
-  $sudo apt-get install --yes --no-install-recommends "${missing[@]}" >/dev/null \
-    || { echo "error: install ${missing[*]}, then try again" >&2; exit 1; }
+  echo "error: the pictures would not show what people see: apt-get install ${missing[*]}, then try again" >&2
+  exit 1
 fi
 
 folder=$(mktemp -d)

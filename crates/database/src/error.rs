@@ -109,8 +109,8 @@ pub enum DatabaseError {
         /// What does not fit.
         source: MigrateError,
     },
-    /// Another process has been writing for longer than we wait.
-    #[error("the database is busy: another process is writing to it; try again")]
+    /// Others have been writing, or have had all connections, for longer than we wait.
+    #[error("the database is busy: others are writing to it, or its disk is slow; try again")]
     Busy,
     /// Anything else the database says.
     #[error("the database failed: {0}")]

@@ -23,7 +23,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection, MySqlPool, PgPool};
 
 use crate::error::DatabaseError;
-use crate::sqlite::{is_worth_another_try, patiently};
+use crate::sqlite::{OPEN_TIMEOUT, Patience};
 use crate::{Database, SqliteDatabase};
 
 /// How long a process waits for another that migrates the same tables.
@@ -62,17 +62,11 @@ pub async fn migrate_sqlite(
     migrator: &Migrator,
 ) -> Result<(), DatabaseError> {
     let migrator = named(migrator, table);
-    patiently(migrate_sqlite_repeatedly(database, &migrator)).await
-}
-
-async fn migrate_sqlite_repeatedly(
-    database: &SqliteDatabase,
-    migrator: &Migrator,
-) -> Result<(), DatabaseError> {
+    let patience = Patience::new(OPEN_TIMEOUT);
     loop {
-        let outcome = migrate_sqlite_once(database, migrator).await;
+        let outcome = migrate_sqlite_once(database, &migrator).await;
         let outcome = outcome.map_err(|error| explain(error, database.shown(), |sql| database.explain(sql)));
-        if !is_worth_another_try(&outcome).await {
+        if !patience.is_left_after(&outcome).await {
             return outcome;
         }
     }

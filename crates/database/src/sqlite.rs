@@ -17,6 +17,7 @@ use sqlx::sqlite::{
     SqliteSynchronous,
 };
 use sqlx::{ConnectOptions, Connection, Sqlite, Transaction};
+use tokio::time::Instant;
 
 use crate::error::DatabaseError;
 
@@ -25,7 +26,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Opening a new file switches it to write-ahead logging, for which SQLite does not wait by itself.
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
 /// How long an opener waits for others that open or write.
-const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a commit survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -90,7 +91,7 @@ impl SqliteDatabase {
             .acquire_timeout(BUSY_TIMEOUT)
             .connect_lazy_with(connect);
         let database = SqliteDatabase { pool, path: path.into(), is_new };
-        patiently(database.open_repeatedly()).await?;
+        database.open_repeatedly().await?;
         Ok(database)
     }
 
@@ -135,9 +136,10 @@ impl SqliteDatabase {
     }
 
     async fn open_repeatedly(&self) -> Result<(), DatabaseError> {
+        let patience = Patience::new(OPEN_TIMEOUT);
         loop {
             let outcome = self.try_out().await;
-            if !is_worth_another_try(&outcome).await {
+            if !patience.is_left_after(&outcome).await {
                 return outcome;
             }
         }
@@ -152,20 +154,28 @@ impl SqliteDatabase {
     }
 }
 
-/// How long an opener waits for others that open, migrate or write.
-pub(crate) async fn patiently(
-    attempts: impl Future<Output = Result<(), DatabaseError>>,
-) -> Result<(), DatabaseError> {
-    tokio::time::timeout(OPEN_TIMEOUT, attempts).await.unwrap_or(Err(DatabaseError::Busy))
+/// For how long to try again while others open, migrate or write.
+///
+/// Only what others do counts. How long our own work takes does not: a disk that has much else to do takes seconds for a
+/// commit, and giving up then would blame a process that there is not.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    until: Instant,
 }
 
-/// Whether to try once more, after a pause.
-pub(crate) async fn is_worth_another_try(outcome: &Result<(), DatabaseError>) -> bool {
-    let is_busy = matches!(outcome, Err(DatabaseError::Busy));
-    if is_busy {
-        tokio::time::sleep(OPEN_PAUSE).await;
+impl Patience {
+    pub(crate) fn new(limit: Duration) -> Patience {
+        Patience { until: Instant::now() + limit }
     }
-    is_busy
+
+    /// Whether to try once more; if so, after a pause.
+    pub(crate) async fn is_left_after(&self, outcome: &Result<(), DatabaseError>) -> bool {
+        let is_left = matches!(outcome, Err(DatabaseError::Busy)) && Instant::now() < self.until;
+        if is_left {
+            tokio::time::sleep(OPEN_PAUSE).await;
+        }
+        is_left
+    }
 }
 
 /// Makes the file where it is missing. What goes wrong here is told when the file is opened.
@@ -178,5 +188,40 @@ fn create_folder_of(path: &Path) -> Result<(), DatabaseError> {
         Some(folder) if !folder.as_os_str().is_empty() => std::fs::create_dir_all(folder)
             .map_err(|source| DatabaseError::Folder { path: folder.to_owned(), source }),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOMENT: Duration = Duration::from_millis(50);
+
+    /// A demo was started while the disk was busy with what a build had written: its tables took longer to make than one
+    /// waits for others, and it ended with a word about another process, of which there was none.
+    #[tokio::test]
+    async fn our_own_work_may_take_longer_than_one_waits_for_others() {
+        let patience = Patience::new(MOMENT);
+        let slow = async {
+            tokio::time::sleep(2 * MOMENT).await;
+            Ok(())
+        };
+        assert!(!patience.is_left_after(&slow.await).await, "it is done");
+        assert!(!patience.is_left_after(&Err(DatabaseError::Busy)).await, "the time for others is over");
+    }
+
+    #[tokio::test]
+    async fn others_are_waited_for_but_not_for_ever() {
+        assert!(Patience::new(OPEN_TIMEOUT).is_left_after(&Err(DatabaseError::Busy)).await);
+        let patience = Patience::new(MOMENT);
+        while patience.is_left_after(&Err(DatabaseError::Busy)).await {}
+        assert!(
+            !Patience::new(OPEN_TIMEOUT).is_left_after(&Err(missing())).await,
+            "that does not pass by itself"
+        );
+    }
+
+    fn missing() -> DatabaseError {
+        DatabaseError::Missing { shown: String::new(), reason: String::new() }
     }
 }

@@ -44,7 +44,10 @@ impl Demo {
         let mut args =
             vec!["-c", script, home.path().to_str().unwrap(), env!("CARGO_BIN_EXE_rollcall"), "demo"];
         args.extend(["--json", "--port", &port, "--tracker-port", &tracker_port]);
-        args.extend(["--people", "10", "--torrents", "20", "--peers", "100"]);
+        args.extend(["--people", "10", "--peers", "100"]);
+        if !more.contains(&"--torrents") {
+            args.extend(["--torrents", "20"]);
+        }
         args.extend(more);
         let log = home.path().join("log");
         let (process, stdin, stdout) = Process::start_dialogue("sh", args, &log);
@@ -137,6 +140,42 @@ fn it_ends_by_itself_and_where_a_port_is_taken_it_uses_another() {
     demo.assert_gone();
 }
 
+#[test]
+fn a_large_one_says_how_far_it_is_and_has_everything() {
+    let mut demo = Demo::start(0, 0, &["--torrents", "12000", "--for", "3"]);
+    let open = demo.api.get("/api/v1/torrents/11999").ok();
+    let last = demo.api.get("/api/v1/torrents/12000").ok();
+    demo.assert_gone();
+    assert_eq!(open["torrent"]["approved"], true);
+    assert_eq!(last["torrent"]["approved"], false, "the last one awaits approval");
+    let said = demo.process.log();
+    let told = ["10000 of 12000 torrents", "11999 of 12000 torrents", "starting the server"];
+    assert!(told.iter().all(|line| said.contains(line)), "{said}");
+}
+
+#[tokio::test]
+async fn a_world_that_was_broken_off_is_completed_and_what_was_removed_stays_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let store =
+        Store::open(&format!("sqlite:{}", folder.path().join("rollcall.db").display())).await.unwrap();
+    let people = People::on(store.database().clone(), PeopleSettings::default()).await.unwrap();
+    let plan = Plan { torrents: 21_000, peers: 2, people: 3, pace: 1.0, seed: 1, mischief: false };
+    let (stop, mut stopped) = tokio::sync::watch::channel(false);
+    tokio::select! {
+        biased;
+        _ = stopped.wait_for(|is_told| *is_told) => {}
+        _ = register::enrol(&plan, &store, &people, UnixTime(1_800_000_000), |_| stop.send(true).unwrap()) => {}
+    }
+    assert_eq!(store.count_torrents().await.unwrap(), 10_000, "broken off after the first transaction");
+    store.remove_torrent(register::torrent_id(10_000)).await.unwrap();
+    for _ in 0..2 {
+        register::enrol(&plan, &store, &people, UnixTime(1_800_000_000), |_| ()).await.unwrap();
+        assert_eq!(store.count_torrents().await.unwrap(), 20_999);
+    }
+    assert!(!store.torrent(register::torrent_id(21_000)).await.unwrap().unwrap().approved);
+    store.close().await;
+}
+
 /// What a world's people connect with: tokens signed with the secret in the server's data folder.
 fn tokens(data: &Path) -> world::Tokens {
     let secret = rollcall::gateway_secret::read(data).unwrap().unwrap();
@@ -154,7 +193,7 @@ fn enrol(plan: &Plan, site: &Site, runtime: &tokio::runtime::Runtime) {
     runtime.block_on(async {
         let store = Store::open(&url).await.unwrap();
         let people = People::on(store.database().clone(), PeopleSettings::default()).await.unwrap();
-        register::enrol(plan, &store, &people, SystemClock.now()).await.unwrap();
+        register::enrol(plan, &store, &people, SystemClock.now(), |_| ()).await.unwrap();
         store.close().await;
     });
     let passkey = register::passkey_of(plan.seed, plan.users());

@@ -3,7 +3,7 @@
 //! All of it follows from the seed and a number. Secrets do, too, which is right for a world that lives on loopback for an
 //! hour, and wrong for anything else.
 
-use access::{NewTorrent, NewUser, Store, TorrentChange};
+use access::{NewTorrent, NewUser, Store};
 use domain::{InfoHash, Passkey, Seconds, TorrentId, UnixTime, UserId};
 use fastrand::Rng;
 use people::People;
@@ -17,6 +17,8 @@ use crate::plan::Plan;
 const FRIENDS_MADE: u32 = 4;
 /// Torrents were added one after the other, this far apart.
 const BETWEEN_TORRENTS_S: u32 = 5_400;
+/// Torrents in one transaction: few enough that nobody waits for it long, and that a person sees how far it is.
+const TORRENTS_AT_ONCE: u32 = 10_000;
 /// The first user came at most so long ago.
 const FIRST_USER_DAYS: u32 = 700;
 
@@ -91,18 +93,28 @@ pub fn friendships(plan: &Plan) -> Vec<(UserId, UserId)> {
     pairs.into_iter().map(|(one, other)| (user_id(one), user_id(other))).collect()
 }
 
-/// Makes everything of a plan known. What is there already stays as it is, so that a world can be gone on with.
-pub async fn enrol(plan: &Plan, store: &Store, people: &People, now: UnixTime) -> Result<(), WorldError> {
+/// How far it has come, told between two transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// How many torrents are there.
+    pub torrents: u32,
+    /// How many there will be.
+    pub of: u32,
+}
+
+/// Makes everything of a plan known. What is there already stays as it is, so that a world can be gone on with; one that
+/// was broken off is completed.
+pub async fn enrol(
+    plan: &Plan,
+    store: &Store,
+    people: &People,
+    now: UnixTime,
+    mut tell: impl FnMut(Progress),
+) -> Result<(), WorldError> {
     if store.count_users().await? == 0 {
         add_users(store, plan.seed, plan.users(), now).await?;
     }
-    if store.count_torrents().await? == 0 {
-        add_torrents(store, plan.seed, plan.torrents, now).await?;
-        if let Some(torrent) = pending_torrent(plan) {
-            let pending = TorrentChange { approved: Some(false), ..TorrentChange::default() };
-            store.change_torrent(torrent_id(torrent), pending).await?;
-        }
-    }
+    add_torrents(plan, store, now, &mut tell).await?;
     for (prefix, name, is_allowed) in RULES {
         let Ok(prefix) = prefix.parse() else { continue };
         match is_allowed {
@@ -115,30 +127,59 @@ pub async fn enrol(plan: &Plan, store: &Store, people: &People, now: UnixTime) -
 }
 
 /// Adds users, numbered from 1, in one transaction. They came one after the other, the first long ago.
-pub async fn add_users(store: &Store, seed: u64, count: u32, now: UnixTime) -> Result<u64, WorldError> {
+async fn add_users(store: &Store, seed: u64, count: u32, now: UnixTime) -> Result<(), WorldError> {
     let apart_s = FIRST_USER_DAYS * 86_400 / count.max(1);
     let users = (1..=count).map(|user| NewUser {
         id: Some(user_id(user)),
         passkey: Some(passkey_of(seed, user)),
         created_at: before(now, (count - user).saturating_mul(apart_s)),
     });
-    Ok(store.add_users(users).await?)
+    store.add_users(users).await?;
+    Ok(())
 }
 
-/// Adds torrents, numbered from 1, in one transaction; a hundred thousand take some seconds.
-pub async fn add_torrents(store: &Store, seed: u64, count: u32, now: UnixTime) -> Result<u64, WorldError> {
-    let torrents = (1..=count).map(|torrent| {
-        let work = work_of(seed, torrent);
-        NewTorrent {
-            id: Some(torrent_id(torrent)),
-            info_hash: work.info_hash,
-            info_hash_v2: None,
-            name: work.title.name,
-            total_bytes: work.title.total_bytes,
-            created_at: before(now, (count - torrent).saturating_mul(BETWEEN_TORRENTS_S)),
+/// Adds torrents, numbered from 1, some thousand at a time; the last one awaits approval, if any does.
+async fn add_torrents(
+    plan: &Plan,
+    store: &Store,
+    now: UnixTime,
+    tell: &mut impl FnMut(Progress),
+) -> Result<(), WorldError> {
+    let new_torrent = |torrent| new_torrent(plan, torrent, now);
+    let pending = pending_torrent(plan);
+    let open = pending.map_or(plan.torrents, |pending| pending - 1);
+    for first in (1..=open).step_by(TORRENTS_AT_ONCE as usize) {
+        let last = open.min(first.saturating_add(TORRENTS_AT_ONCE - 1));
+        if !is_any_from(store, first).await? {
+            store.add_torrents((first..=last).map(new_torrent)).await?;
+            tell(Progress { torrents: last, of: plan.torrents });
         }
-    });
-    Ok(store.add_torrents(torrents).await?)
+    }
+    if let Some(pending) = pending
+        && !is_any_from(store, pending).await?
+    {
+        store.add_pending_torrent(new_torrent(pending)).await?;
+    }
+    Ok(())
+}
+
+/// Whether there is a torrent with this number or a higher one. They are added in order, so that it tells how far that
+/// came, also where some were removed since.
+async fn is_any_from(store: &Store, first: u32) -> Result<bool, WorldError> {
+    let before = (first > 1).then(|| torrent_id(first - 1));
+    Ok(!store.list_torrents(before, 1).await?.is_empty())
+}
+
+fn new_torrent(plan: &Plan, torrent: u32, now: UnixTime) -> NewTorrent {
+    let work = work_of(plan.seed, torrent);
+    NewTorrent {
+        id: Some(torrent_id(torrent)),
+        info_hash: work.info_hash,
+        info_hash_v2: None,
+        name: work.title.name,
+        total_bytes: work.title.total_bytes,
+        created_at: before(now, (plan.torrents - torrent).saturating_mul(BETWEEN_TORRENTS_S)),
+    }
 }
 
 fn before(now: UnixTime, seconds: u32) -> UnixTime {

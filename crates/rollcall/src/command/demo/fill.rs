@@ -5,6 +5,7 @@ use access::{ApiKeys, Scope as KeyScope, Store};
 use domain::UnixTime;
 use domain::clock::{Clock, SystemClock};
 use ledger::{NewMultiplier, Percent, Scope};
+use world::register::Progress;
 use world::{Plan, register};
 
 use crate::backends;
@@ -13,6 +14,9 @@ use crate::command::recorded::record;
 
 /// How long uploads count twice.
 const DOUBLE_UPLOAD_S: u32 = 2 * 3_600;
+
+/// With more torrents than this, a person waits.
+const WORTH_TELLING: u32 = 10_000;
 
 /// What is needed to look at it.
 pub(super) struct Filled {
@@ -25,7 +29,7 @@ pub(super) async fn fill(desk: &Desk, plan: &Plan) -> anyhow::Result<Filled> {
     let now = SystemClock.now();
     let store = Store::open(&desk.config.database_url(&desk.data)).await?;
     let people = backends::open_people(&desk.config, &store).await?;
-    register::enrol(plan, &store, &people, now).await?;
+    register::enrol(plan, &store, &people, now, say_progress).await?;
     add_bonuses(desk, plan, now).await?;
     let keys = ApiKeys::on(&store);
     let creating = keys.create("demo", KeyScope::Admin.into(), now);
@@ -35,15 +39,37 @@ pub(super) async fn fill(desk: &Desk, plan: &Plan) -> anyhow::Result<Filled> {
         })
         .await?;
     store.close().await;
+    if plan.torrents > WORTH_TELLING {
+        eprintln!("starting the server");
+    }
     Ok(Filled { key: key.text })
+}
+
+/// Tells on standard error, where no script looks for results. A small world is there before anybody could read it.
+fn say_progress(Progress { torrents, of }: Progress) {
+    if of > WORTH_TELLING {
+        eprintln!("making up the world: {torrents} of {of} torrents");
+    }
 }
 
 /// The most wanted torrent costs nothing, and for two hours uploads of everybody count twice.
 async fn add_bonuses(desk: &Desk, plan: &Plan, now: UnixTime) -> anyhow::Result<()> {
     let ledger = desk.open_ledger().await?;
-    if !ledger.multipliers().await?.is_empty() {
-        return Ok(());
+    if ledger.multipliers().await?.is_empty() {
+        for terms in bonuses(plan, now) {
+            let record =
+                record("multiplier.add", Subject::new("multiplier", "")).with("note", terms.note.as_str());
+            let adding = ledger.add_multiplier(terms);
+            desk.recorded(record, adding, |record, added| record.about(Subject::new("multiplier", added.id)))
+                .await?;
+        }
     }
+    // Left to itself it would be closed at some later moment, while the server opens the same file.
+    ledger.database().close().await;
+    Ok(())
+}
+
+fn bonuses(plan: &Plan, now: UnixTime) -> [NewMultiplier; 2] {
     let free = plan.torrents.saturating_sub(u32::from(register::pending_torrent(plan).is_some())).max(1);
     let percent = |percent| Percent::new(percent).unwrap_or(Percent::HUNDRED);
     let freeleech = NewMultiplier {
@@ -62,12 +88,5 @@ async fn add_bonuses(desk: &Desk, plan: &Plan, now: UnixTime) -> anyhow::Result<
         ends_at: Some(UnixTime(now.0.saturating_add(DOUBLE_UPLOAD_S))),
         note: "double upload, for two hours".to_owned(),
     };
-    for terms in [freeleech, double] {
-        let record =
-            record("multiplier.add", Subject::new("multiplier", "")).with("note", terms.note.as_str());
-        let adding = ledger.add_multiplier(terms);
-        desk.recorded(record, adding, |record, added| record.about(Subject::new("multiplier", added.id)))
-            .await?;
-    }
-    Ok(())
+    [freeleech, double]
 }
