@@ -51,6 +51,8 @@ use tokio::sync::Notify;
 use crate::hub::Hub;
 
 pub(crate) use book::Book;
+#[cfg(test)]
+pub(crate) use book::Mark;
 pub(crate) use noting::Noted;
 
 /// When what is shared is told and asked again. The defaults are the document's (P13).
@@ -82,7 +84,7 @@ impl Default for SharingSettings {
             refresh_background: Duration::from_secs(300),
             ask_present: Duration::from_secs(60),
             ask_absent: Duration::from_secs(150),
-            patience: Duration::from_millis(500),
+            patience: Duration::from_secs(2),
             renew: Duration::from_secs(2),
             reap: Duration::from_millis(500),
         }

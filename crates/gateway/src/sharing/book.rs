@@ -102,6 +102,8 @@ pub(super) struct Known {
     pub(super) is_doubtful: bool,
     /// Something may have been missed since they were last asked about: an answer that is on its way may be too old.
     pub(super) is_missed: bool,
+    /// What was declared here was believed instead of what the record said that was taken in last.
+    pub(super) is_overruled: bool,
     pub(super) remotes: Vec<Remote>,
 }
 
@@ -148,7 +150,7 @@ impl Book {
     }
 
     /// Takes out some who are marked, to be published.
-    pub(super) fn take_marked(&mut self, limit: usize) -> Vec<UserId> {
+    pub(crate) fn take_marked(&mut self, limit: usize) -> Vec<UserId> {
         let users: Vec<UserId> = self.marks.keys().copied().take(limit).collect();
         for user in &users {
             if let Some(mark) = self.marks.remove(user) {
@@ -177,7 +179,7 @@ impl Book {
     }
 
     /// It was published.
-    pub(super) fn land(&mut self, user: UserId) -> Option<Mark> {
+    pub(crate) fn land(&mut self, user: UserId) -> Option<Mark> {
         self.in_flight.remove(&user)
     }
 

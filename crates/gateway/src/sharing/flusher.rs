@@ -172,6 +172,7 @@ impl Hub {
                 Default::default()
             }
         };
+        shard.end_word(now, user);
         drop(shard);
         self.finish(after);
         true

@@ -40,9 +40,14 @@ impl Shard {
             elsewhere.wait_for_lost(self.roster.pending_end(now));
         }
         let has_own_part = record.parts.iter().any(|part| part.node == sharing.register.node());
-        if book.has_word(user) {
-            // What was declared here a moment ago is newer.
-            elsewhere.declaration = self.roster.remembered(user).and_then(|kept| kept.declaration);
+        let declared_here = self.roster.remembered(user).and_then(|kept| kept.declaration);
+        if book.has_word(user) && elsewhere.declaration != declared_here {
+            // What was declared here a moment ago is newer, as far as anybody knows. If the register took it for older,
+            // this record is right: it is taken in again when the register has answered (`Shard::end_word`).
+            elsewhere.declaration = declared_here;
+            if let Some(known) = book.known.get_mut(&user) {
+                (known.version, known.is_overruled) = (known.version.saturating_sub(1), true);
+            }
         }
         let after = self.hear_elsewhere(now, elsewhere, outside);
         self.ask_again_later(now, user, outside);
@@ -50,6 +55,16 @@ impl Shard {
             self.mend_part(now, user, outside);
         }
         after
+    }
+
+    /// The register has answered to what was declared here. What was heard meanwhile was not believed in this: it is
+    /// asked for again.
+    pub(crate) fn end_word(&mut self, now: Moment, user: UserId) {
+        let Some(book) = self.book.as_mut().filter(|book| !book.has_word(user)) else { return };
+        let Some(known) = book.known.get_mut(&user) else { return };
+        if std::mem::take(&mut known.is_overruled) {
+            book.ask_at(user, now);
+        }
     }
 
     /// The register does not have what was published of somebody. If they are still here, they are published again.

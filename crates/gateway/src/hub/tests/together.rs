@@ -13,7 +13,7 @@ use testkit::{RedisCluster, RedisServer};
 use super::rig::{Client, START, hello, open, until, user};
 use crate::counters::GatewayCounters;
 use crate::hub::{Hub, HubParts, HubSettings};
-use crate::sharing::SharingSettings;
+use crate::sharing::{Mark, SharingSettings};
 use crate::traffic::NoTraffic;
 use crate::turn::Turn;
 
@@ -302,6 +302,43 @@ async fn p16_words_reach_devices_at_other_gateways_on_a_cluster() {
     let cluster = RedisCluster::start();
     let url = format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port());
     words_reach_devices_at_other_gateways(url).await;
+}
+
+/// One gateway's word was written, and another's right after it; but that is heard here before the answer to the first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p4_what_is_heard_before_the_answer_to_an_older_word_is_shown_in_the_end() {
+    let redis = RedisServer::start();
+    let town = Town::at(redis.url()).await;
+    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
+    town.befriend(1, 2).await;
+    let (here, there) = (a.connect(1, "pc").await, b.connect(1, "phone").await);
+    let (mut near, mut far) = (a.connect(2, "pc").await, b.connect(2, "phone").await);
+    here.set_status("busy").await;
+    until("busy", || near.sees(1) == "busy" && far.sees(1) == "busy").await;
+    until("an answer", || a.hub.shard(user(1)).marked() == 0).await;
+    {
+        // As if the answer to it was still on its way.
+        let mut shard = a.hub.shard(user(1));
+        let book = shard.book.as_mut().unwrap();
+        let declared = Some(a.hub.now());
+        book.mark(user(1), Mark { cause: presence::Cause::Declared, device: None, declared });
+        assert_eq!(book.take_marked(1), [user(1)]);
+    }
+    let heard = || a.hub.outside.counters.sharing.applied.get();
+    let before = heard();
+    there.set_status("online").await;
+    until("online", || far.sees(1) == "online").await;
+    until("the news", || heard() > before).await;
+    assert_eq!(near.sees(1), "busy", "what was said here seems to be newer");
+    {
+        let mut shard = a.hub.shard(user(1));
+        shard.book.as_mut().unwrap().land(user(1)).unwrap();
+        shard.end_word(a.hub.now(), user(1));
+    }
+    until("online, too", || near.sees(1) == "online").await;
+    drop((here, there));
+    a.hub.stop().await;
+    b.hub.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
