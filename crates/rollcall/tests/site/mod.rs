@@ -174,6 +174,8 @@ impl Site {
         let mut least = u64::MAX;
         let mut since_progress = Stopwatch::start();
         loop {
+            // The command is a process of its own: asking without a pause takes the machine from those it asks about.
+            std::thread::sleep(Duration::from_millis(200));
             let asked = self.server.try_cli(&["journal", "status"]);
             if !asked.status.success() && since_progress.elapsed() < PATIENCE {
                 continue;
@@ -190,7 +192,8 @@ impl Site {
                 least = lag;
                 since_progress = Stopwatch::start();
             }
-            let is_stuck = since_progress.elapsed() > PATIENCE;
+            // A machine that is busy with other tests may leave Redis without a turn for a minute.
+            let is_stuck = since_progress.elapsed() > 3 * PATIENCE;
             assert!(!is_stuck, "the views do not get on: {status:#}\n{}", self.server.log());
         }
     }
