@@ -274,9 +274,12 @@ fn put_goodbyes_first(runs: &mut [Run], known: Counters) {
     if begun.is_empty() {
         return;
     }
-    // Where one node heard both, its numbers do tell; and of one run that several nodes heard, the beginning came first.
-    let comes_after =
-        |key: RunKey, begun: &RunKey| key.run == begun.run || (key.node == begun.node && key.run > begun.run);
+    // Where one node heard both, its numbers do tell; of two lives of a node, the next one came after; and of one run that
+    // several nodes heard, the beginning came first.
+    let comes_after = |key: RunKey, begun: &RunKey| {
+        let is_next_life = NodeId(key.node).is_next_life_of(NodeId(begun.node));
+        key.run == begun.run || (key.node == begun.node && key.run > begun.run) || is_next_life
+    };
     second.sort_by_key(|run| {
         let is_goodbye = run.low == run.high && run.low.since(known).is_some();
         !is_goodbye || begun.iter().any(|begun| comes_after(run.key, begun))
