@@ -328,7 +328,8 @@ impl FromStr for SessionId {
     }
 }
 
-/// The process that wrote an event. New at each start, and never shared by two nodes.
+/// The process that wrote an event. New at each start; two nodes share one only if they start in the same second, and by a
+/// chance of one in four billion (of 65,536, if they were given the same name).
 ///
 /// It says of two processes whether one is the next life of the other: the upper half is the second in which it started,
 /// then come 16 bits for the place where it lives, which outlasts it, and 16 random ones.

@@ -284,3 +284,15 @@ fn j8_a_leap_after_a_beginning_in_the_same_second_is_no_goodbye() {
     ];
     assert_eq!(uploaded(&runs), 500 + 10_000);
 }
+
+/// The next life of a tracker hears the client before it has heard of the run that its former life began in that second.
+#[test]
+fn l6_what_the_next_life_of_a_tracker_hears_comes_after_the_beginning() {
+    let runs = [
+        run_in_life(1, 334, (1, 1), (0, 0)),
+        run_in_life(1, 335, (2, 2), (0, 0)),
+        run_in_life(2, 421, (2, 2), (259, 259)),
+        run_in_life(2, 335, (3, 5), (259, 1861)),
+    ];
+    assert_eq!(uploaded(&runs), 1861);
+}
