@@ -30,5 +30,5 @@ pub use ids::{
     ClientId, ClientKey, IdError, InfoHash, NodeId, Passkey, PeerId, RunId, SessionId, TorrentId, UserId,
 };
 pub use rate::RateCeiling;
-pub use risk::RiskEvent;
+pub use risk::{RiskEvent, RiskKind};
 pub use time::{Seconds, UnixTime};

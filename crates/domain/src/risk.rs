@@ -1,4 +1,4 @@
-//! The risk event: what an announce claimed that nobody can believe (J8).
+//! The risk event: an announce, or a series of them, that looks like cheating (J8).
 
 use std::net::IpAddr;
 
@@ -6,33 +6,76 @@ use crate::ids::{InfoHash, PeerId, TorrentId, UserId};
 use crate::rate::RateCeiling;
 use crate::time::{Seconds, UnixTime};
 
-/// An announce that claims to have moved more than the ceiling allows: what was seen, and what was credited.
+/// Why a risk event is reported. The figures that belong to each kind are fields of [`RiskEvent`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RiskKind {
+    /// One client claims more than `limits.peer_rate_max_mbit_per_s`. The excess is not credited.
+    ClientRate,
+    /// All clients of one user together claim more than `limits.user_rate_max_mbit_per_s`. The excess is not credited.
+    UserRate,
+    /// Upload claimed while the swarm had no leecher of another user since the client's last announce.
+    UploadWithoutLeechers,
+    /// The upload credited on a torrent runs ahead of the download credited on it.
+    UploadAheadOfDownload,
+    /// `left` fell by more than `downloaded` grew.
+    LeftWithoutDownload,
+    /// `completed` from a user who downloaded too little of the torrent.
+    CompletedWithoutDownload,
+    /// One address announces for many users; `count` is how many.
+    SharedAddress,
+    /// One user announces a torrent under many peer ids; `count` is how many within an hour.
+    ManyPeerIds,
+}
+
+impl RiskKind {
+    /// All kinds, for tables of names and documents.
+    pub const ALL: [RiskKind; 8] = [
+        RiskKind::ClientRate,
+        RiskKind::UserRate,
+        RiskKind::UploadWithoutLeechers,
+        RiskKind::UploadAheadOfDownload,
+        RiskKind::LeftWithoutDownload,
+        RiskKind::CompletedWithoutDownload,
+        RiskKind::SharedAddress,
+        RiskKind::ManyPeerIds,
+    ];
+
+    /// The name used in the journal, the API and the dashboard.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RiskKind::ClientRate => "client_rate",
+            RiskKind::UserRate => "user_rate",
+            RiskKind::UploadWithoutLeechers => "upload_without_leechers",
+            RiskKind::UploadAheadOfDownload => "upload_ahead_of_download",
+            RiskKind::LeftWithoutDownload => "left_without_download",
+            RiskKind::CompletedWithoutDownload => "completed_without_download",
+            RiskKind::SharedAddress => "shared_address",
+            RiskKind::ManyPeerIds => "many_peer_ids",
+        }
+    }
+}
+
+/// One reported risk, with the figures it is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RiskEvent {
-    /// Whose announce it was.
+    pub kind: RiskKind,
     pub user: UserId,
-    /// The torrent's number, where it is known.
+    /// None for an expired peer whose torrent is no longer known.
     pub torrent: Option<TorrentId>,
-    /// The torrent.
     pub info_hash: InfoHash,
-    /// The client.
     pub peer_id: PeerId,
-    /// Where the client is.
     pub ip: IpAddr,
-    /// When.
     pub at: UnixTime,
     /// The time in which the bytes were claimed to be moved.
     pub elapsed: Seconds,
-    /// Bytes claimed to be uploaded.
     pub uploaded_claimed: u64,
-    /// Bytes claimed to be downloaded.
     pub downloaded_claimed: u64,
-    /// Bytes credited as uploaded.
     pub uploaded_credited: u64,
-    /// Bytes credited as downloaded.
     pub downloaded_credited: u64,
-    /// The ceiling.
+    /// The limit in force, for [`RiskKind::ClientRate`] and [`RiskKind::UserRate`].
     pub ceiling: RateCeiling,
-    /// How many more of this user's were not reported since the last one that was.
+    /// How many users or peer ids, for the kinds that count them; otherwise zero.
+    pub count: u64,
+    /// How many more of this user and kind were not reported since the last one that was.
     pub unreported: u32,
 }

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use domain::{RiskEvent, Seconds, UnixTime, UserId};
+use domain::{RiskEvent, RiskKind, Seconds, UnixTime, UserId};
 use parking_lot::Mutex;
 
 use crate::fields::Fields;
@@ -13,7 +13,7 @@ use crate::fields::Fields;
 /// The fields of a risk event: who, what was claimed, what was credited, and by which ceiling.
 pub fn fields_of(risk: &RiskEvent) -> Fields {
     let mut fields = Fields::with_room();
-    fields.push("kind", "rate");
+    fields.push("kind", risk.kind.name());
     fields.push_text("ts", risk.at);
     fields.push_text("user", risk.user);
     if let Some(torrent) = risk.torrent {
@@ -28,20 +28,21 @@ pub fn fields_of(risk: &RiskEvent) -> Fields {
     fields.push_text("du_credited", risk.uploaded_credited);
     fields.push_text("dd_credited", risk.downloaded_credited);
     fields.push_text("ceiling_bytes_per_s", risk.ceiling.bytes_per_s);
+    fields.push_text("count", risk.count);
     fields.push_text("unreported", risk.unreported);
     fields
 }
 
-/// A user is reported at most this often.
+/// A user is reported at most this often for each kind of risk.
 const REPORT_EVERY: Seconds = Seconds(60);
 
-/// Users remembered at once; with more, those reported longest ago are forgotten first.
+/// Users, each with a kind of risk, remembered at once; with more, those reported longest ago are forgotten first.
 pub const USERS_MAX: usize = 10_000;
 
 /// Remembers who was reported, and how often not.
 #[derive(Debug, Default)]
 pub struct RiskThrottle {
-    reported: Mutex<HashMap<UserId, Reported>>,
+    reported: Mutex<HashMap<(UserId, RiskKind), Reported>>,
     unreported: AtomicU64,
     unremembered: AtomicU64,
 }
@@ -54,9 +55,9 @@ struct Reported {
 
 impl RiskThrottle {
     /// Whether this one is to be reported: then how many went unreported before it.
-    pub fn admit(&self, user: UserId, now: UnixTime) -> Option<u32> {
+    pub fn admit(&self, user: UserId, kind: RiskKind, now: UnixTime) -> Option<u32> {
         let mut reported = self.reported.lock();
-        if let Some(known) = reported.get_mut(&user) {
+        if let Some(known) = reported.get_mut(&(user, kind)) {
             if now.since(known.at) < REPORT_EVERY {
                 known.unreported = known.unreported.saturating_add(1);
                 self.unreported.fetch_add(1, Ordering::Relaxed);
@@ -70,7 +71,7 @@ impl RiskThrottle {
             reported.retain(|_, known| now.since(known.at) < REPORT_EVERY);
         }
         if reported.len() < USERS_MAX {
-            reported.insert(user, Reported { at: now, unreported: 0 });
+            reported.insert((user, kind), Reported { at: now, unreported: 0 });
         } else {
             self.unremembered.fetch_add(1, Ordering::Relaxed);
         }
@@ -101,12 +102,12 @@ mod tests {
     fn j8_a_user_is_reported_once_a_minute_with_what_went_unreported() {
         let throttle = RiskThrottle::default();
         let user = UserId::new(7).unwrap();
-        assert_eq!(throttle.admit(user, UnixTime(1000)), Some(0));
-        assert_eq!(throttle.admit(user, UnixTime(1010)), None);
-        assert_eq!(throttle.admit(user, UnixTime(1059)), None);
-        assert_eq!(throttle.admit(UserId::new(8).unwrap(), UnixTime(1059)), Some(0));
-        assert_eq!(throttle.admit(user, UnixTime(1060)), Some(2));
-        assert_eq!(throttle.admit(user, UnixTime(1120)), Some(0));
+        assert_eq!(throttle.admit(user, RiskKind::ClientRate, UnixTime(1000)), Some(0));
+        assert_eq!(throttle.admit(user, RiskKind::ClientRate, UnixTime(1010)), None);
+        assert_eq!(throttle.admit(user, RiskKind::ClientRate, UnixTime(1059)), None);
+        assert_eq!(throttle.admit(user, RiskKind::UserRate, UnixTime(1059)), Some(0));
+        assert_eq!(throttle.admit(user, RiskKind::ClientRate, UnixTime(1060)), Some(2));
+        assert_eq!(throttle.admit(user, RiskKind::ClientRate, UnixTime(1120)), Some(0));
         assert_eq!(throttle.unreported(), 2);
     }
 
@@ -114,11 +115,11 @@ mod tests {
     fn the_memory_of_users_is_bounded() {
         let throttle = RiskThrottle::default();
         for number in 1..=2 * USERS_MAX as u64 {
-            throttle.admit(UserId::new(number).unwrap(), UnixTime(1000));
+            throttle.admit(UserId::new(number).unwrap(), RiskKind::ClientRate, UnixTime(1000));
         }
         assert!(throttle.remembered() <= USERS_MAX);
         assert_eq!(throttle.unremembered(), USERS_MAX as u64);
-        throttle.admit(UserId::new(u64::MAX >> 1).unwrap(), UnixTime(2000));
+        throttle.admit(UserId::new(u64::MAX >> 1).unwrap(), RiskKind::ClientRate, UnixTime(2000));
         assert_eq!(throttle.remembered(), 1);
     }
 }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use database::{Database, Migrations};
 use domain::clock::Clock;
-use domain::{RateCeiling, Seconds, TorrentId, UserId};
+use domain::{RateCeiling, RiskEvent, Seconds, TorrentId, UserId};
 use journal::{Arrival, Batch, EntryId, Lane, Rejected, View, ViewError};
 use sqlx::migrate::Migrator;
 
@@ -30,7 +30,7 @@ use crate::load::{self, Loaded};
 use crate::multiplier::Multipliers;
 use crate::post::{Posted, Rules, post};
 use crate::prune::Pruner;
-use crate::risk::{RiskRecord, RiskSink};
+use crate::risk::RiskSink;
 use crate::rows::{torrent_cell, user_cell};
 use crate::sql::table::{ADD_TORRENTS, ADD_USERS};
 use crate::sql::{Page, Rows};
@@ -221,7 +221,7 @@ impl Ledger {
         Ok(page.commit().await?)
     }
 
-    fn report(&self, risks: &[RiskRecord]) {
+    fn report(&self, risks: &[RiskEvent]) {
         for risk in risks {
             self.risk.report(risk);
         }

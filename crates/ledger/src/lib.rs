@@ -65,7 +65,7 @@ pub use ledger::{Ledger, LedgerCounts, LedgerSettings, MIGRATIONS};
 pub use multiplier::{InForce, Multiplier, NewMultiplier, Percent, Scope};
 pub use prune::Pruned;
 pub use reads::{AccountPage, EXPLAINED_CLIENTS_MAX, TorrentAccountPage};
-pub use risk::{LogRisks, RiskRecord, RiskSink};
+pub use risk::{LogRisks, RiskSink};
 pub use standing::{HitAndRunPolicy, Standing, standing};
 pub use sums::{Moved, Sums};
 pub use terms::PastTerms;

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::{AnnounceEvent, Cause, RateCeiling, Seconds, UnixTime};
+use domain::{AnnounceEvent, Cause, RateCeiling, RiskEvent, RiskKind, Seconds, UnixTime};
 use journal::{Rejected, TrafficEntry};
 
 use crate::admit::Admitted;
@@ -16,7 +16,6 @@ use crate::credit::{credit, credit_of, stretches};
 use crate::excess::{Excess, excess};
 use crate::figures::{Account, Gain, Stamp};
 use crate::multiplier::Multipliers;
-use crate::risk::RiskRecord;
 use crate::run::{ClientRef, Counters, Run, RunKey};
 use crate::settle::settle;
 use crate::sums::Moved;
@@ -35,7 +34,7 @@ pub(crate) struct Rules<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Posted {
     pub(crate) rejected: Vec<Rejected>,
-    pub(crate) risks: Vec<RiskRecord>,
+    pub(crate) risks: Vec<RiskEvent>,
     pub(crate) changes: Changes,
 }
 
@@ -160,7 +159,7 @@ fn presence_after(entry: &TrafficEntry) -> Presence {
 }
 
 /// What the entry adds by itself.
-fn gain_of(entry: &Admitted, rules: &Rules<'_>, risks: &mut Vec<RiskRecord>) -> Gain {
+fn gain_of(entry: &Admitted, rules: &Rules<'_>, risks: &mut Vec<RiskEvent>) -> Gain {
     let said = &entry.arrival.entry;
     let moved = match said.totals {
         Some(_) => Counters { uploaded: said.uploaded_delta, downloaded: said.downloaded_delta },
@@ -196,16 +195,16 @@ pub(crate) fn believed(said: &TrafficEntry, ceiling: RateCeiling) -> Counters {
 }
 
 /// What an entry without totals claims, up to the ceiling (J8).
-fn plausible(entry: &Admitted, ceiling: RateCeiling, risks: &mut Vec<RiskRecord>) -> Counters {
+fn plausible(entry: &Admitted, ceiling: RateCeiling, risks: &mut Vec<RiskEvent>) -> Counters {
     let said = &entry.arrival.entry;
     let granted = believed(said, ceiling);
     if granted.uploaded < said.uploaded_delta || granted.downloaded < said.downloaded_delta {
-        risks.push(RiskRecord {
-            uploaded_seen: said.uploaded_delta.into(),
-            uploaded_credited: granted.uploaded.into(),
-            downloaded_seen: said.downloaded_delta.into(),
-            downloaded_credited: granted.downloaded.into(),
-            ..risk_of(entry)
+        risks.push(RiskEvent {
+            uploaded_claimed: said.uploaded_delta,
+            uploaded_credited: granted.uploaded,
+            downloaded_claimed: said.downloaded_delta,
+            downloaded_credited: granted.downloaded,
+            ..risk_of(RiskKind::ClientRate, entry, ceiling)
         });
     }
     granted
@@ -250,12 +249,12 @@ fn post_runs(books: &mut Books, key: ClientRef, before: &Before, rules: &Rules<'
     let withheld_uploaded = difference(new.withheld_uploaded, old.withheld_uploaded).max(0);
     let withheld_downloaded = difference(new.withheld_downloaded, old.withheld_downloaded).max(0);
     if withheld_uploaded > 0 || withheld_downloaded > 0 {
-        posted.risks.push(RiskRecord {
-            uploaded_seen: (uploaded.max(0) + withheld_uploaded).unsigned_abs(),
-            uploaded_credited: uploaded.max(0).unsigned_abs(),
-            downloaded_seen: (downloaded.max(0) + withheld_downloaded).unsigned_abs(),
-            downloaded_credited: downloaded.max(0).unsigned_abs(),
-            ..risk_of(&before.sample)
+        posted.risks.push(RiskEvent {
+            uploaded_claimed: bytes(uploaded.max(0) + withheld_uploaded),
+            uploaded_credited: bytes(uploaded.max(0)),
+            downloaded_claimed: bytes(downloaded.max(0) + withheld_downloaded),
+            downloaded_credited: bytes(downloaded.max(0)),
+            ..risk_of(RiskKind::ClientRate, &before.sample, rules.ceiling)
         });
     }
     if let Some(until) = settle(&mut client.runs, rules.ceiling) {
@@ -297,18 +296,29 @@ fn difference(new: u128, old: u128) -> i128 {
     new.checked_signed_diff(old).unwrap_or(i128::MAX)
 }
 
-fn risk_of(entry: &Admitted) -> RiskRecord {
-    RiskRecord {
+/// Amounts of one client in one batch; beyond 64 bits, the most there is.
+fn bytes(amount: i128) -> u64 {
+    u64::try_from(amount.max(0)).unwrap_or(u64::MAX)
+}
+
+/// A risk event without figures.
+fn risk_of(kind: RiskKind, entry: &Admitted, ceiling: RateCeiling) -> RiskEvent {
+    RiskEvent {
+        kind,
         user: entry.user,
-        torrent: entry.torrent,
+        torrent: Some(entry.torrent),
         info_hash: entry.arrival.entry.info_hash,
         peer_id: entry.arrival.entry.peer_id,
         ip: entry.arrival.entry.ip,
         at: entry.arrival.entry.at,
-        uploaded_seen: 0,
+        elapsed: entry.arrival.entry.since_last.unwrap_or_default(),
+        uploaded_claimed: 0,
+        downloaded_claimed: 0,
         uploaded_credited: 0,
-        downloaded_seen: 0,
         downloaded_credited: 0,
+        ceiling,
+        count: 0,
+        unreported: 0,
     }
 }
 

@@ -213,7 +213,7 @@ impl Engine {
 
     async fn open_ledger(&mut self, parts: &Parts<'_>, gate: &Arc<Gate>) -> anyhow::Result<()> {
         let directory = Arc::new(GateDirectory(Arc::clone(gate)));
-        let risks = Arc::new(QueuedRisks::new(Arc::clone(&self.queue), parts.config.ceiling()));
+        let risks = Arc::new(QueuedRisks::new(Arc::clone(&self.queue)));
         let ledger = Arc::new(backends::open_ledger(parts.config, parts.data, directory, risks).await?);
         let settings = self.ledger_settings.subscribe();
         self.add_consumer(parts, Arc::clone(&ledger) as Arc<dyn View>, settings);

@@ -9,7 +9,7 @@ use access::{Admission, Denied, Gate, Refusal};
 use arc_swap::ArcSwap;
 use domain::clock::Clock;
 use domain::{
-    AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, Passkey, PeerId, RiskEvent, RunId, Seconds,
+    AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, Passkey, PeerId, RiskEvent, RiskKind, RunId, Seconds,
     TrafficEvent, UnixTime, UserId,
 };
 use journal::risk::RiskThrottle;
@@ -436,10 +436,11 @@ impl Tracker {
     }
 
     fn report(&self, event: &TrafficEvent, claim: Claim, live: &LiveSettings) {
-        let Some(unreported) = self.risk_throttle.admit(event.user, event.at) else {
+        let Some(unreported) = self.risk_throttle.admit(event.user, RiskKind::ClientRate, event.at) else {
             return;
         };
         self.sink.report(&RiskEvent {
+            kind: RiskKind::ClientRate,
             user: event.user,
             torrent: event.torrent,
             info_hash: event.info_hash,
@@ -452,6 +453,7 @@ impl Tracker {
             uploaded_credited: event.uploaded_delta,
             downloaded_credited: event.downloaded_delta,
             ceiling: live.ceiling,
+            count: 0,
             unreported,
         });
     }

@@ -257,7 +257,7 @@ fn j8_a_foreign_entry_is_credited_up_to_the_ceiling_and_reported() {
     assert_eq!(books.users[&user(1)].uploaded, allowed);
     assert_eq!(posted.risks.len(), 1);
     assert_eq!(
-        (posted.risks[0].uploaded_seen, posted.risks[0].uploaded_credited),
+        (posted.risks[0].uploaded_claimed, posted.risks[0].uploaded_credited),
         (u64::MAX.into(), allowed)
     );
 }
@@ -274,7 +274,7 @@ fn j8_a_jump_between_two_runs_is_reported_once() {
     assert_eq!(post_all(&mut books, &[arrival(ours(0, 1, 0), 0)]).risks, []);
     let posted = post_all(&mut books, &[arrival(ours(10, 2, 1 << 60), 1)]);
     assert_eq!(posted.risks.len(), 1);
-    assert_eq!(posted.risks[0].uploaded_seen, 1 << 60);
+    assert_eq!(posted.risks[0].uploaded_claimed, 1 << 60);
     assert_eq!(post_all(&mut books, &[arrival(ours(20, 2, (1 << 60) + 5), 2)]).risks, []);
 }
 

@@ -9,7 +9,7 @@ use database::Database;
 use domain::clock::ManualClock;
 use domain::{InfoHash, Passkey, RateCeiling, TorrentId, UnixTime, UserId};
 use journal::{Arrival, Batch, Lane, Rejected, View};
-use ledger::{Account, AccountKey, Directory, Figures, Ledger, LedgerSettings, RiskRecord, RiskSink};
+use ledger::{Account, AccountKey, Directory, Figures, Ledger, LedgerSettings, RiskSink};
 use testkit::servers::{MariaDbServer, PostgresServer};
 
 use simulator::{BEGIN, SPAN_MAX, torrent, user};
@@ -76,11 +76,11 @@ impl Directory for Known {
 
 /// Keeps what is reported.
 #[derive(Clone, Default)]
-pub struct Risks(pub Arc<Mutex<Vec<RiskRecord>>>);
+pub struct Risks(pub Arc<Mutex<Vec<domain::RiskEvent>>>);
 
 impl RiskSink for Risks {
-    fn report(&self, record: &RiskRecord) {
-        self.0.lock().unwrap().push(*record);
+    fn report(&self, risk: &domain::RiskEvent) {
+        self.0.lock().unwrap().push(*risk);
     }
 }
 
