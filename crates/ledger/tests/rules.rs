@@ -146,7 +146,10 @@ async fn j8_claims_beyond_the_ceiling_are_reported_and_not_credited(place: Place
         (reported[0].uploaded_claimed, u128::from(reported[0].uploaded_credited)),
         (u64::MAX, allowed)
     );
-    assert_eq!((reported[0].user, reported[0].torrent, reported[0].peer_id), (user(1), torrent(1), PEER));
+    assert_eq!(
+        (reported[0].user, reported[0].torrent, reported[0].peer_id),
+        (user(1), Some(torrent(1)), PEER)
+    );
     assert_eq!(ledger.counts().risks, 1);
 }
 
