@@ -258,7 +258,7 @@ fn j8_a_foreign_entry_is_credited_up_to_the_ceiling_and_reported() {
     assert_eq!(posted.risks.len(), 1);
     assert_eq!(
         (posted.risks[0].uploaded_claimed, posted.risks[0].uploaded_credited),
-        (u64::MAX.into(), allowed)
+        (u64::MAX, u64::try_from(allowed).unwrap())
     );
 }
 
