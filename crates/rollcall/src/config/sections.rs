@@ -429,8 +429,11 @@ config_section! {
         requests_per_address_per_s: u32 [0..=10_000_000] = 200,
         /// Requests one address may send at once. At least requests_per_address_per_s. 0 means no limit.
         request_burst_per_address: u32 [0..=10_000_000] = 2000,
-        /// What a client claims to move faster than this is reported as a risk and not credited beyond it.
+        /// What one client claims to move faster than this, measured over the time since it was first heard, is reported
+        /// as a risk and not credited.
         peer_rate_max_mbit_per_s: u32 [1..=10_000_000] = 10_000,
+        /// Likewise for all clients of one user together, on all torrents.
+        user_rate_max_mbit_per_s: u32 [1..=10_000_000] = 20_000,
         /// How many torrents a user may leech at once, unless the user has a number of their own ("rollcall user set").
         /// 0 means no limit. Who leeches more already goes on.
         leeches_per_user_max: u32 [0..=access::LeechSlots::MAX] = 0,
