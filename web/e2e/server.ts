@@ -81,6 +81,7 @@ export class Server {
       "site.requests_per_address_per_s": "0",
       "site.requests_per_key_per_s": "0",
       "limits.peer_rate_max_mbit_per_s": "10000000",
+      "limits.user_rate_max_mbit_per_s": "10000000",
       "gateway.token_hmac_secret": SECRET,
       "gateway.goodbye_ms": "100",
       "journal.read_wait_ms": "100",

@@ -16,6 +16,7 @@ pub fn site(retry_delay_s: u32, kind: DatabaseKind) -> (Site, Population) {
     let builder = builder()
         .set("journal.retry_delay_s", retry_delay_s)
         .set("limits.peer_rate_max_mbit_per_s", 10_000_000)
+        .set("limits.user_rate_max_mbit_per_s", 10_000_000)
         .set("ledger.consumers", 4)
         .set("ledger.batch_max", 50);
     let site = Site::start(builder, Some(RedisServer::start()), kind);

@@ -24,6 +24,7 @@ fn start(redis: &RedisServer, retry_delay_s: u32) -> (Server, Api, Api, Passkey)
         .set("redis.url", quoted(&redis.url()))
         .set("journal.retry_delay_s", retry_delay_s)
         .set("limits.peer_rate_max_mbit_per_s", 10_000_000)
+        .set("limits.user_rate_max_mbit_per_s", 10_000_000)
         .start();
     let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
     let passkey = server.add_user(1);

@@ -17,7 +17,7 @@ impl Site {
             rows.iter().map(|row| (number(&row[0]) as u64, moved(&row[1..]))).collect()
         };
         let accounts = self
-            .rows("SELECT user_id, torrent_id, uploaded, downloaded, completed_count FROM ledger_accounts");
+            .rows("SELECT user_id, torrent_id, uploaded, downloaded, completed_count + repeated_count FROM ledger_accounts");
         let key = |row: &[String]| (number(&row[0]) as u64, number(&row[1]) as u64);
         Truth {
             users: by_id("ledger_users"),
