@@ -10,11 +10,14 @@ use crate::members::Member;
 
 /// Up to this many times the wanted number, a crowd is small enough to be shuffled.
 const SHUFFLE_FACTOR: usize = 4;
+/// A repeatable choice draws from a multiple of this many places, so that a few peers more or less change little.
+const SPAN_STEP: usize = 16;
 /// Places the shuffle can hold.
 const SHUFFLE_MAX: usize = SHUFFLE_FACTOR * (WANTED_MAX + CLIENTS_PER_USER_MAX);
 /// Buckets of the table of places already drawn; never more than half full.
 const DRAWN_BUCKETS: usize = 1024;
 
+const _: () = assert!(SHUFFLE_MAX >= (SHUFFLE_FACTOR * WANTED_MAX).next_multiple_of(SPAN_STEP));
 const _: () = assert!(DRAWN_BUCKETS >= 2 * draws_max(WANTED_MAX));
 
 /// Places drawn in a large crowd. Enough if most peers have an address that the asker can use.
@@ -31,11 +34,37 @@ pub(crate) struct Asker<'a> {
     pub(crate) families: Families,
     /// Slots of the asker's own peers, which it is never given.
     pub(crate) own: &'a [u32],
+    /// Where the same random numbers should lead to the same peers, also when the crowd has changed a little: the
+    /// position of its first member in the swarm.
+    pub(crate) repeatable_from: Option<usize>,
 }
 
 impl Asker<'_> {
     fn give(&self, member: &Member, lists: &mut PeerLists) -> bool {
         !self.own.contains(&member.slot) && member.hand_out(self.families, lists)
+    }
+
+    fn span(&self, crowd: &[Member]) -> Span {
+        let Some(first) = self.repeatable_from else {
+            return Span { places: crowd.len(), shift: 0 };
+        };
+        let places = crowd.len().next_multiple_of(SPAN_STEP);
+        Span { places, shift: places - first % places }
+    }
+}
+
+/// The places to draw from, and where among them the crowd begins.
+#[derive(Clone, Copy)]
+struct Span {
+    places: usize,
+    shift: usize,
+}
+
+impl Span {
+    /// Who is at a place; a place beyond the crowd is empty.
+    fn member(self, crowd: &[Member], place: usize) -> Option<&Member> {
+        let shifted = place + self.shift;
+        crowd.get(if shifted >= self.places { shifted - self.places } else { shifted })
     }
 }
 
@@ -64,15 +93,17 @@ fn choose_by_shuffle(
     lists: &mut PeerLists,
 ) {
     let mut places = [0_u16; SHUFFLE_MAX];
-    let places = &mut places[..crowd.len()];
+    let span = asker.span(crowd);
+    let places = &mut places[..span.places];
     for (place, index) in places.iter_mut().zip(0..) {
         *place = index;
     }
     let mut given = 0;
-    for turn in 0..crowd.len() {
-        let drawn = turn + random.u32(..(crowd.len() - turn) as u32) as usize;
+    for turn in 0..span.places {
+        let drawn = turn + random.u32(..(span.places - turn) as u32) as usize;
         places.swap(turn, drawn);
-        given += usize::from(asker.give(&crowd[places[turn] as usize], lists));
+        let Some(member) = span.member(crowd, places[turn] as usize) else { continue };
+        given += usize::from(asker.give(member, lists));
         if given == wanted {
             return;
         }
@@ -88,10 +119,12 @@ fn choose_by_drawing(
 ) {
     let mut drawn = DrawnPlaces([0; DRAWN_BUCKETS]);
     let mut given = 0;
+    let span = asker.span(crowd);
     for _ in 0..draws_max(wanted) {
-        let place = random.u32(..crowd.len() as u32);
+        let place = random.u32(..span.places as u32);
+        let Some(member) = span.member(crowd, place as usize) else { continue };
         if drawn.insert(place) {
-            given += usize::from(asker.give(&crowd[place as usize], lists));
+            given += usize::from(asker.give(member, lists));
             if given == wanted {
                 return;
             }
@@ -109,11 +142,13 @@ fn walk_on(
     random: &mut Rng,
     lists: &mut PeerLists,
 ) {
-    let start = random.usize(..crowd.len());
-    for step in 0..crowd.len().min(WALK_FACTOR * asker.wanted) {
-        let place = (start + step) % crowd.len();
+    let span = asker.span(crowd);
+    let start = random.usize(..span.places);
+    for step in 0..span.places.min(WALK_FACTOR * asker.wanted) {
+        let place = (start + step) % span.places;
+        let Some(member) = span.member(crowd, place) else { continue };
         if !drawn.contains(place as u32) {
-            missing -= usize::from(asker.give(&crowd[place], lists));
+            missing -= usize::from(asker.give(member, lists));
             if missing == 0 {
                 return;
             }

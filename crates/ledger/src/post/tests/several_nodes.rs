@@ -72,6 +72,8 @@ fn rules() -> swarm::Rules {
         min_interval: Seconds(0),
         clients_per_user_max: 4,
         ceiling: RateCeiling::default(),
+        peer_ids_per_hour_max: 0,
+        credit_upload_without_leechers: true,
     }
 }
 
