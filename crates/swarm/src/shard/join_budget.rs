@@ -7,7 +7,7 @@
 //!
 //! - Keyed by user and torrent, so `stopped` resets nothing.
 //! - Fixed in size, and nothing is allocated after the first use. A set that is full forgets the user with the fewest
-//!   peer ids, and counts that: a user who invents many is not forgotten for those who bring one.
+//!   peer ids: a user who invents many is not forgotten for those who bring one.
 
 use domain::{Seconds, UnixTime};
 
@@ -91,7 +91,7 @@ impl JoinBudgets {
         Some(budget.lists_since)
     }
 
-    /// How many budgets in use were forgotten to make room for others.
+    /// How many budgets with several peer ids were forgotten within the hour to make room for others.
     pub(crate) fn displaced(&self) -> u64 {
         self.displaced
     }
@@ -104,7 +104,8 @@ impl JoinBudgets {
         let set = &mut self.sets[(user_on_torrent >> 32) as usize % SETS];
         let way = set.iter().position(|budget| budget.tag == tag).unwrap_or_else(|| {
             let way = least_used(set, minute);
-            self.displaced += u64::from(!set[way].is_over_at(minute));
+            // A single peer id is what most users bring: nothing is lost with it.
+            self.displaced += u64::from(!set[way].is_over_at(minute) && set[way].peer_ids > 1);
             set[way] = JoinBudget { tag, ids_since: minute, ..JoinBudget::default() };
             way
         });
@@ -156,7 +157,10 @@ mod tests {
         let mut budgets = JoinBudgets::default();
         (1..=20).for_each(|id| _ = budgets.count_peer_id(1, id, NOW));
         (2..=50).for_each(|other| _ = budgets.count_peer_id(other, 1, NOW));
-        assert_eq!(budgets.count_peer_id(1, 99, NOW), 21);
-        assert_eq!(budgets.displaced(), 46);
+        assert_eq!((budgets.count_peer_id(1, 99, NOW), budgets.displaced()), (21, 0));
+        for (other, id) in (51..=60).flat_map(|other| [(other, 1), (other, 2)]) {
+            budgets.count_peer_id(other, id, NOW);
+        }
+        assert_eq!((budgets.count_peer_id(1, 98, NOW), budgets.displaced()), (22, 7));
     }
 }
