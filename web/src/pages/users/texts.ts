@@ -107,12 +107,10 @@ export const t = texts({
     unknown: "not known",
 
     noRisks: "Nothing suspicious",
-    noRisksHint: "Announces that claim more than can be believed are listed here.",
+    noRisksHint: "Announces that look like cheating are listed here.",
+    allKinds: "All kinds",
+    kind: "Kind",
     riskMore: "The search goes on from here: older events were not looked at yet.",
-    claimed: "Claimed",
-    creditedInstead: "Credited instead",
-    elapsed: "Within",
-    ceiling: "Believed up to",
     unreported: (n: string) => `${n} more went unreported`,
     address: "Address",
 
@@ -295,12 +293,10 @@ export const t = texts({
     unknown: "未知",
 
     noRisks: "没有可疑之处",
-    noRisksHint: "声称的数量不可信的汇报会列在这里。",
+    noRisksHint: "看起来像作弊的汇报会列在这里。",
+    allKinds: "全部类型",
+    kind: "类型",
     riskMore: "从这里可以继续查找：更早的事件尚未查看。",
-    claimed: "声称",
-    creditedInstead: "实际计入",
-    elapsed: "用时",
-    ceiling: "可信上限",
     unreported: (n) => `另有 ${n} 次未上报`,
     address: "地址",
 
