@@ -41,6 +41,7 @@ pub mod pipeline;
 pub mod ports;
 pub mod rejection;
 pub mod replication;
+mod request;
 pub mod risks;
 pub mod secrets;
 pub mod server;

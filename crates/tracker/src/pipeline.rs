@@ -9,12 +9,11 @@ use access::{Admission, Denied, Gate, Refusal};
 use arc_swap::ArcSwap;
 use domain::clock::Clock;
 use domain::{
-    AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, TrafficEvent,
-    UnixTime, UserId,
+    AnnounceEvent, Cause, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, TrafficEvent, UnixTime, UserId,
 };
 use journal::risk::RiskThrottle;
 use parking_lot::Mutex;
-use swarm::{Announce, AnnounceError, Departure, Families, Outcome, PeerLists, Rules, SwarmCounts, Swarms};
+use swarm::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts, Swarms};
 use wire::ScrapeEntry;
 
 use crate::counters::Counters;
@@ -24,6 +23,7 @@ use crate::limits::{
     Connections, FloodLimiter, RecentAddresses, Sender, SharedAddresses, UserLimiter, shared,
 };
 use crate::rejection::Rejection;
+pub use crate::request::{Accepted, Answer, Request};
 use crate::risks::Risks;
 use crate::secrets::Secrets;
 use crate::set_aside::SetAside;
@@ -36,56 +36,6 @@ const TOO_SOON: &str = "you announce more often than min interval allows; no pee
 
 /// Announces of one client within this time were sent at once.
 const AT_ONCE: Seconds = Seconds(5);
-
-/// An announce as a listener heard it, before anyone has judged it.
-#[derive(Clone, Copy, Debug)]
-pub struct Request {
-    /// Who says so.
-    pub passkey: Passkey,
-    /// The torrent.
-    pub info_hash: InfoHash,
-    /// The client.
-    pub peer_id: PeerId,
-    /// Its key.
-    pub key: ClientKey,
-    /// Where it is: behind proxies, what these say.
-    pub ip: IpAddr,
-    /// Where it listens.
-    pub port: u16,
-    /// Its running total.
-    pub uploaded: u64,
-    /// Its running total.
-    pub downloaded: u64,
-    /// What it still wants.
-    pub left: Option<u64>,
-    /// Why it announces.
-    pub event: AnnounceEvent,
-    /// How many peers it asks for.
-    pub numwant: Option<u32>,
-    /// Which addresses the reply has room for.
-    pub families: Families,
-}
-
-/// What an accepted announce is told, besides the peers.
-#[derive(Clone, Copy, Debug)]
-pub struct Answer {
-    /// The swarm.
-    pub counts: SwarmCounts,
-    /// When to come back.
-    pub interval: Seconds,
-    /// When to come back at the soonest.
-    pub min_interval: Seconds,
-    /// A word of warning.
-    pub warning: Option<&'static str>,
-}
-
-/// An accepted announce.
-pub struct Accepted<'t> {
-    /// What the client is told.
-    pub answer: Answer,
-    /// What has to be written down; none for a goodbye that changed nothing.
-    pub unwritten: Option<Unwritten<'t>>,
-}
 
 /// What the tracker is made of. Shared by all its threads.
 pub struct Tracker {

@@ -47,22 +47,31 @@ export function Risks(props: { user: number }) {
 }
 
 function columns(): Column<Risk>[] {
-  const all: Column<Risk>[] = [
+  return [
     { key: "at", title: t.when, render: (row) => <Time at={row.at} /> },
     { key: "what", title: t.what, wide: true, phone: "title", render: (row) => <What risk={row} /> },
-    { key: "torrent", title: t.torrent, wide: true, render: (row) => <TorrentName torrent={row.torrent ?? null} infohash={row.infohash} /> },
-    { key: "client", title: t.client, render: (row) => <ClientName peerId={row.peer_id} /> },
+    { key: "torrent", title: t.torrent, render: (row) => <TorrentName torrent={row.torrent ?? null} infohash={row.infohash} /> },
+    { key: "client", title: t.client, render: (row) => <From risk={row} /> },
   ];
-  if (can("admin")) all.push({ key: "ip", title: t.address, render: (row) => <code class="hash">{row.ip ?? ""}</code> });
-  all.push({ key: "more", title: t.unreportedColumn, align: "end", render: (row) => (row.unreported ? t.unreported(format.countExact(row.unreported)) : format.NOTHING) });
-  return all;
 }
 
 function What(props: { risk: Risk }) {
+  const { risk } = props;
   return (
     <div class="risk">
-      <strong>{riskKind(props.risk.kind)}</strong>
-      <span>{riskSentence(props.risk)}</span>
+      <strong>{riskKind(risk.kind)}</strong>
+      <span>{riskSentence(risk)}</span>
+      {risk.unreported ? <span class="risk-more">{t.unreported(format.countExact(risk.unreported))}</span> : null}
+    </div>
+  );
+}
+
+/** The client, and from where: addresses are for admins. */
+function From(props: { risk: Risk }) {
+  return (
+    <div class="risk risk-from">
+      <ClientName peerId={props.risk.peer_id} />
+      {can("admin") && <code class="hash risk-address">{props.risk.ip ?? ""}</code>}
     </div>
   );
 }
