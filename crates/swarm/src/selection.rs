@@ -44,12 +44,12 @@ impl Asker<'_> {
         !self.own.contains(&member.slot) && member.hand_out(self.families, lists)
     }
 
-    fn span(&self, crowd: &[Member]) -> Span {
-        let Some(first) = self.repeatable_from else {
+    fn span<const REPEATABLE: bool>(&self, crowd: &[Member]) -> Span {
+        if !REPEATABLE {
             return Span { places: crowd.len(), shift: 0 };
-        };
+        }
         let places = crowd.len().next_multiple_of(SPAN_STEP);
-        Span { places, shift: places - first % places }
+        Span { places, shift: places - self.repeatable_from.unwrap_or_default() % places }
     }
 }
 
@@ -62,7 +62,10 @@ struct Span {
 
 impl Span {
     /// Who is at a place; a place beyond the crowd is empty.
-    fn member(self, crowd: &[Member], place: usize) -> Option<&Member> {
+    fn member<const REPEATABLE: bool>(self, crowd: &[Member], place: usize) -> Option<&Member> {
+        if !REPEATABLE {
+            return crowd.get(place);
+        }
         let shifted = place + self.shift;
         crowd.get(if shifted >= self.places { shifted - self.places } else { shifted })
     }
@@ -78,14 +81,29 @@ pub(crate) fn choose(crowd: &[Member], asker: &Asker<'_>, random: &mut Rng, list
         for member in crowd {
             asker.give(member, lists);
         }
-    } else if crowd.len() <= SHUFFLE_FACTOR * wanted {
-        choose_by_shuffle(crowd, wanted, asker, random, lists);
+    } else if asker.repeatable_from.is_some() {
+        choose_some::<true>(crowd, wanted, asker, random, lists);
     } else {
-        choose_by_drawing(crowd, wanted, asker, random, lists);
+        choose_some::<false>(crowd, wanted, asker, random, lists);
     }
 }
 
-fn choose_by_shuffle(
+/// `REPEATABLE` is known to the compiler: most choices are not, and should not pay for it.
+fn choose_some<const REPEATABLE: bool>(
+    crowd: &[Member],
+    wanted: usize,
+    asker: &Asker<'_>,
+    random: &mut Rng,
+    lists: &mut PeerLists,
+) {
+    if crowd.len() <= SHUFFLE_FACTOR * wanted {
+        choose_by_shuffle::<REPEATABLE>(crowd, wanted, asker, random, lists);
+    } else {
+        choose_by_drawing::<REPEATABLE>(crowd, wanted, asker, random, lists);
+    }
+}
+
+fn choose_by_shuffle<const REPEATABLE: bool>(
     crowd: &[Member],
     wanted: usize,
     asker: &Asker<'_>,
@@ -93,7 +111,7 @@ fn choose_by_shuffle(
     lists: &mut PeerLists,
 ) {
     let mut places = [0_u16; SHUFFLE_MAX];
-    let span = asker.span(crowd);
+    let span = asker.span::<REPEATABLE>(crowd);
     let places = &mut places[..span.places];
     for (place, index) in places.iter_mut().zip(0..) {
         *place = index;
@@ -102,7 +120,7 @@ fn choose_by_shuffle(
     for turn in 0..span.places {
         let drawn = turn + random.u32(..(span.places - turn) as u32) as usize;
         places.swap(turn, drawn);
-        let Some(member) = span.member(crowd, places[turn] as usize) else { continue };
+        let Some(member) = span.member::<REPEATABLE>(crowd, places[turn] as usize) else { continue };
         given += usize::from(asker.give(member, lists));
         if given == wanted {
             return;
@@ -110,7 +128,7 @@ fn choose_by_shuffle(
     }
 }
 
-fn choose_by_drawing(
+fn choose_by_drawing<const REPEATABLE: bool>(
     crowd: &[Member],
     wanted: usize,
     asker: &Asker<'_>,
@@ -119,10 +137,10 @@ fn choose_by_drawing(
 ) {
     let mut drawn = DrawnPlaces([0; DRAWN_BUCKETS]);
     let mut given = 0;
-    let span = asker.span(crowd);
+    let span = asker.span::<REPEATABLE>(crowd);
     for _ in 0..draws_max(wanted) {
         let place = random.u32(..span.places as u32);
-        let Some(member) = span.member(crowd, place as usize) else { continue };
+        let Some(member) = span.member::<REPEATABLE>(crowd, place as usize) else { continue };
         if drawn.insert(place) {
             given += usize::from(asker.give(member, lists));
             if given == wanted {
@@ -130,11 +148,11 @@ fn choose_by_drawing(
             }
         }
     }
-    walk_on(crowd, wanted - given, &drawn, asker, random, lists);
+    walk_on::<REPEATABLE>(crowd, wanted - given, &drawn, asker, random, lists);
 }
 
 /// Looks for the missing peers in a row, from a random place on.
-fn walk_on(
+fn walk_on<const REPEATABLE: bool>(
     crowd: &[Member],
     mut missing: usize,
     drawn: &DrawnPlaces,
@@ -142,11 +160,11 @@ fn walk_on(
     random: &mut Rng,
     lists: &mut PeerLists,
 ) {
-    let span = asker.span(crowd);
+    let span = asker.span::<REPEATABLE>(crowd);
     let start = random.usize(..span.places);
     for step in 0..span.places.min(WALK_FACTOR * asker.wanted) {
         let place = (start + step) % span.places;
-        let Some(member) = span.member(crowd, place) else { continue };
+        let Some(member) = span.member::<REPEATABLE>(crowd, place) else { continue };
         if !drawn.contains(place as u32) {
             missing -= usize::from(asker.give(member, lists));
             if missing == 0 {

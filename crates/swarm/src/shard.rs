@@ -171,21 +171,21 @@ impl Shard {
         }
         let opens = announce.event != AnnounceEvent::Stopped;
         let Some(swarm) = self.find_or_open_swarm(hash_of_torrent, &announce.info_hash, opens)? else {
-            return Ok(self.stop_unknown(announce, SwarmCounts::default()));
+            return Ok(self.stop_unknown(hash_of_torrent, announce, SwarmCounts::default()));
         };
         let mut own = self.own_peers(swarm, announce.user);
         let known = self.find_client(&own, &announce.peer_id, key_of(announce.event, announce.key));
         if announce.event == AnnounceEvent::Stopped {
             return Ok(match known {
                 Some(slot) => self.stop(slot, &own, announce, rules),
-                None => self.stop_unknown(announce, self.swarms[swarm].counts()),
+                None => self.stop_unknown(hash_of_torrent, announce, self.swarms[swarm].counts()),
             });
         }
         if known.is_none() {
             self.check_room(swarm, &own, rules)?;
         }
         let admitted = self
-            .count_peer_id(known, announce, rules)
+            .count_peer_id(hash_of_torrent, known, announce, rules)
             .and_then(|peer_ids| Ok((peer_ids, self.claim_slot(swarm, &own, announce)?)));
         let (peer_ids, has_slot) = match admitted {
             Ok(admitted) => admitted,
@@ -209,7 +209,7 @@ impl Shard {
         if completed {
             self.swarms[swarm].snatches = self.swarms[swarm].snatches.saturating_add(1);
         }
-        let choice = self.list_choice(due, announce, rules);
+        let choice = self.list_choice(hash_of_torrent, due, announce, rules);
         self.choose_peers(swarm, &own, announce, choice, lists);
         Ok(Outcome {
             too_soon: due == ListDue::TooSoon,
@@ -406,10 +406,10 @@ impl Shard {
     }
 
     /// A `stopped` of a peer that is not known is a success, or it would be repeated for ever.
-    fn stop_unknown(&mut self, announce: &Announce, counts: SwarmCounts) -> Outcome {
+    fn stop_unknown(&mut self, hash_of_torrent: u64, announce: &Announce, counts: SwarmCounts) -> Outcome {
         let client = ClientId::derive(announce.user, &announce.info_hash, announce.key, &announce.peer_id);
         let session = SessionId { client, run: self.runs.next() };
-        let peer_ids = self.count_new_peer_id(announce);
+        let peer_ids = self.count_new_peer_id(hash_of_torrent, announce);
         Outcome { peer_ids, unknown_stop: true, ..Outcome::of(counts, session, announce.key) }
     }
 

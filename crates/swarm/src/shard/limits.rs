@@ -1,6 +1,6 @@
 //! What one user may take of a swarm, and what is remarked about them: peer ids, and upload without leechers.
 
-use domain::{InfoHash, Seconds, UnixTime, UserId};
+use domain::{Seconds, UnixTime, UserId};
 use std::hash::BuildHasher;
 
 use super::{OwnPeers, Shard};
@@ -23,6 +23,7 @@ impl Shard {
     /// Counts the peer id of an announce, if it is not the one its peer is known by, and refuses one too many.
     pub(super) fn count_peer_id(
         &mut self,
+        hash_of_torrent: u64,
         known: Option<u32>,
         announce: &Announce,
         rules: &Rules,
@@ -30,13 +31,13 @@ impl Shard {
         if known.is_some_and(|slot| self.peers[slot].has_peer_id(&announce.peer_id)) {
             return Ok(0);
         }
-        let count = self.count_new_peer_id(announce);
+        let count = self.count_new_peer_id(hash_of_torrent, announce);
         let max = rules.peer_ids_per_hour_max;
         if max > 0 && count > max { Err(AnnounceError::TooManyPeerIds { count }) } else { Ok(count) }
     }
 
-    pub(super) fn count_new_peer_id(&mut self, announce: &Announce) -> u8 {
-        let user_on_torrent = self.hash_of_user_on_torrent(announce.user, &announce.info_hash);
+    pub(super) fn count_new_peer_id(&mut self, hash_of_torrent: u64, announce: &Announce) -> u8 {
+        let user_on_torrent = hash_of_user_on_torrent(hash_of_torrent, announce.user);
         let peer_id = self.hasher.hash_one(announce.peer_id) as u16;
         self.join_budgets.count_peer_id(user_on_torrent, peer_id, announce.now)
     }
@@ -83,8 +84,11 @@ impl Shard {
             self.own_leechers.note(swarm, user, self.now, last_ended);
         }
     }
+}
 
-    pub(super) fn hash_of_user_on_torrent(&self, user: UserId, info_hash: &InfoHash) -> u64 {
-        self.hasher.hash_one((info_hash, user))
-    }
+/// A multiplication is enough: the torrent's hash depends on a secret, and users do not choose their numbers.
+pub(super) fn hash_of_user_on_torrent(hash_of_torrent: u64, user: UserId) -> u64 {
+    let user = user.get().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let product = u128::from(hash_of_torrent ^ user) * 0xd6e8_feb8_6659_fd93;
+    (product >> 64) as u64 ^ product as u64
 }

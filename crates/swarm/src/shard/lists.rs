@@ -5,6 +5,7 @@
 
 use fastrand::Rng;
 
+use super::limits::hash_of_user_on_torrent;
 use super::{OwnPeers, Shard};
 use crate::announce::{Announce, CLIENTS_PER_USER_MAX, PeerLists, Rules};
 use crate::peer::ListDue;
@@ -29,14 +30,20 @@ pub(super) enum ListChoice {
 
 impl Shard {
     /// Which peers an announce is given.
-    pub(super) fn list_choice(&mut self, due: ListDue, announce: &Announce, rules: &Rules) -> ListChoice {
+    pub(super) fn list_choice(
+        &mut self,
+        hash_of_torrent: u64,
+        due: ListDue,
+        announce: &Announce,
+        rules: &Rules,
+    ) -> ListChoice {
         match due {
             ListDue::TooSoon => return ListChoice::Nothing,
             ListDue::Due => return ListChoice::Any,
             ListDue::Budgeted if announce.wanted == 0 => return ListChoice::Nothing,
             ListDue::Budgeted => {}
         }
-        let user_on_torrent = self.hash_of_user_on_torrent(announce.user, &announce.info_hash);
+        let user_on_torrent = hash_of_user_on_torrent(hash_of_torrent, announce.user);
         let lists_max = LISTS_PER_CLIENT * rules.clients_per_user_max.clamp(1, CLIENTS_PER_USER_MAX as u8);
         let since = self.join_budgets.take_list(user_on_torrent, announce.now, rules.min_interval, lists_max);
         // All early lists of a user name the same peers, so that inventing peer ids does not reveal further ones.
