@@ -39,14 +39,15 @@ describe("the parts of a client", () => {
   const stretch: Schema<"Stretch"> = {
     first: 100, last: 200, uploaded_low: "5", uploaded_high: "18014398509481990", downloaded_low: "0", downloaded_high: "7",
     nodes: 1, is_settled: false, bridged: null,
+    uploaded: "18014398509481985", downloaded: "7", withheld_uploaded: "0", withheld_downloaded: "0",
   };
   const client = (more: Partial<Schema<"AccountClient">>): Schema<"AccountClient"> => ({
-    id: "0123456789abcdef", state: "seeding", last_seen: 200, brought: nothing, settled: nothing, foreign: nothing, stretches: [], ...more,
+    id: "0123456789abcdef", state: "seeding", last_seen: 200, brought: nothing, settled: nothing, foreign: nothing, withheld: nothing, stretches: [], ...more,
   });
 
   it("are its counters, and what was bridged between them", () => {
     const bridged = { uploaded: "10", downloaded: "0", withheld_uploaded: "3", withheld_downloaded: "0" };
-    const later = { ...stretch, first: 300, last: 400, uploaded_low: "18014398509482003", uploaded_high: "18014398509482004", downloaded_low: "7", bridged };
+    const later = { ...stretch, first: 300, last: 400, uploaded_low: "18014398509482003", uploaded_high: "18014398509482004", downloaded_low: "7", uploaded: "1", downloaded: "0", bridged };
     const parts = partsOf(client({ stretches: [stretch, later] }));
     expect(parts.map((part) => [part.kind, part.from, part.to, part.uploaded])).toEqual([
       ["counters", 100, 200, 18014398509481985n],

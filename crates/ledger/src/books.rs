@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{TorrentId, UnixTime, UserId};
 
+use crate::bucket::Bucket;
 use crate::figures::{Account, AccountKey, Figures, Stamp};
 use crate::run::{ClientRef, Run, RunKey};
 use crate::sums::Sums;
@@ -40,6 +41,8 @@ pub struct Client {
 pub struct Books {
     /// The users.
     pub users: BTreeMap<UserId, Figures>,
+    /// What all clients of each user together may still be credited.
+    pub user_buckets: BTreeMap<UserId, Bucket>,
     /// The torrents.
     pub torrents: BTreeMap<TorrentId, Figures>,
     /// The users on torrents.

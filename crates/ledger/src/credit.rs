@@ -4,20 +4,25 @@
 //!
 //! - The order in which runs became known, and what was known of them in between, leave no trace.
 //! - Each byte counts once, though two nodes heard the same client, and though a tracker forgot it meanwhile.
-//! - Nothing counts that the ceiling does not allow for the time in which it would have been moved (J8).
+//! - Nothing counts beyond the client's token bucket ([`crate::bucket`]), which time alone refills (J8).
+//! - Nothing counts that was moved between a `stopped` and the next announce, nor of a client that is known only by a
+//!   `stopped`.
 //!
 //! # How
 //!
-//! Runs that are the same counters seen by several nodes at the same time are put together into a [`Stretch`]: those
-//! under one number, for nodes that hear of each other take the number over; those that several nodes began within a
-//! second, before they had heard of each other; and those that overlap and plausibly go on from each other. A stretch is
+//! Runs come in the order of the journal, which is exact for what one node heard, and nearly so for several. Those that
+//! are the same counters seen by several nodes at the same time are put together into a [`Stretch`]: those under one
+//! number, for nodes that hear of each other take the number over; those that several nodes began within a second,
+//! before they had heard of each other; and those that overlap and plausibly go on from each other. A stretch is
 //! credited by how far its counters went. Between two stretches lies time in which no tracker watched: if
-//! the counters went on, what they grew by is credited, up to the ceiling; if they went back, the client began anew
-//! and nobody knows what it moved, so nothing is.
+//! the counters went on, what they grew by is credited, too; if they went back, the client began anew and what it moved
+//! is unknown, so nothing is. All of it goes through one bucket, in the order of time.
 
 use domain::{NodeId, RateCeiling, Seconds, UnixTime};
+use journal::EntryId;
 
-use crate::run::{Counters, Run, RunKey};
+use crate::bucket::{Bucket, BucketLimit};
+use crate::run::{Counters, Run};
 use crate::told::Told;
 
 /// Nodes hear of each other within a part of a second, which may be in the next one.
@@ -43,8 +48,10 @@ impl Credit {
             self.uploaded += u128::from(granted.uploaded);
             self.downloaded += u128::from(granted.downloaded);
         }
-        self.withheld_uploaded += u128::from(bridge.withheld.uploaded);
-        self.withheld_downloaded += u128::from(bridge.withheld.downloaded);
+        for withheld in [part.withheld, bridge.withheld] {
+            self.withheld_uploaded += u128::from(withheld.uploaded);
+            self.withheld_downloaded += u128::from(withheld.downloaded);
+        }
         self
     }
 }
@@ -52,10 +59,24 @@ impl Credit {
 /// What a stretch brings: everything that is credited is a sum of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// How far its counters went.
+    /// How far its counters went, as far as the bucket allows.
     pub(crate) moved: Counters,
-    /// What they had grown by since the stretch before; none where there is none, or where they began anew.
+    /// How far they went beyond that.
+    pub(crate) withheld: Counters,
+    /// What they had grown by since the stretch before; none where there is none, where they began anew, and after a
+    /// `stopped`.
     pub(crate) bridge: Option<Bridge>,
+    /// The bucket at the end of the stretch.
+    pub(crate) bucket: Bucket,
+}
+
+impl Part {
+    /// Everything that its bridge and its counters claim, and what of it was withheld.
+    pub(crate) fn claimed_and_withheld(&self) -> (Counters, Counters) {
+        let bridge = self.bridge.unwrap_or_default();
+        let withheld = self.withheld.plus(bridge.withheld);
+        (self.moved.plus(bridge.granted).plus(withheld), withheld)
+    }
 }
 
 /// What counters grew by while no tracker watched.
@@ -63,42 +84,72 @@ pub(crate) struct Part {
 pub struct Bridge {
     /// So much of it is credited.
     pub granted: Counters,
-    /// So much is not, being beyond what the ceiling allows for that time.
+    /// So much is not, being beyond what the bucket allows for that time.
     pub withheld: Counters,
 }
 
-impl Bridge {
-    fn of(grown: Counters, allowance: u64) -> Bridge {
-        let granted =
-            Counters { uploaded: grown.uploaded.min(allowance), downloaded: grown.downloaded.min(allowance) };
-        let withheld = Counters {
-            uploaded: grown.uploaded - granted.uploaded,
-            downloaded: grown.downloaded - granted.downloaded,
-        };
-        Bridge { granted, withheld }
+/// What a client with these runs is credited, in all. `bucket` is the client's before the first of them.
+pub fn credit(runs: &[Run], ceiling: RateCeiling, bucket: Bucket) -> Credit {
+    credit_of(&parts_of(&stretches(runs, ceiling), ceiling, bucket))
+}
+
+/// What these parts come to.
+pub(crate) fn credit_of(parts: &[Part]) -> Credit {
+    parts.iter().fold(Credit::default(), |credit, part| credit.with(part))
+}
+
+/// What each of these stretches brings, in their order. `bucket` is the client's before the first of them.
+pub(crate) fn parts_of(stretches: &[Stretch], ceiling: RateCeiling, bucket: Bucket) -> Vec<Part> {
+    let limit = BucketLimit::of_client(ceiling);
+    let mut bucket = bucket;
+    let mut generation = Generation::default();
+    let mut parts = Vec::with_capacity(stretches.len());
+    for stretch in stretches {
+        if bucket.is_unused() {
+            bucket = Bucket::full_at(stretch.first);
+        }
+        let (grown, reach) = generation.go_on_with(stretch);
+        // Also where nothing counts, time refills the bucket.
+        let granted = bucket.grant(stretch.first, grown.unwrap_or_default(), &limit);
+        let bridge = grown.map(|grown| Bridge { granted, withheld: grown.minus(granted) });
+        let moved = bucket.grant(stretch.last, reach, &limit);
+        parts.push(Part { moved, withheld: reach.minus(moved), bridge, bucket });
     }
+    parts
 }
 
-/// What a client with these runs is credited, in all.
-pub fn credit(runs: &[Run], ceiling: RateCeiling) -> Credit {
-    credit_of(&stretches(runs, ceiling), ceiling)
+/// Stretches between which nothing shows that the counters began anew: whatever the nodes heard, and in which order, the
+/// client moved no more than the counters reach over.
+#[derive(Default)]
+struct Generation<'a> {
+    high: Counters,
+    runs: Vec<&'a Run>,
 }
 
-/// What a client with these stretches is credited.
-pub(crate) fn credit_of(stretches: &[Stretch], ceiling: RateCeiling) -> Credit {
-    parts_of(stretches, ceiling).fold(Credit::default(), |credit, part| credit.with(&part))
-}
+impl<'a> Generation<'a> {
+    /// What the counters had grown by when a stretch began, and how much further they reach in it. Growth after a `stopped`
+    /// is none.
+    fn go_on_with(&mut self, stretch: &'a Stretch) -> (Option<Counters>, Counters) {
+        if self.runs.is_empty() || stretch.began_anew_after(&self.runs) {
+            *self = Generation { high: stretch.low, runs: stretch.runs.iter().collect() };
+            return (None, self.reach_of(stretch));
+        }
+        let grown = stretch.low.since(self.high).filter(|_| !self.is_stopped());
+        self.runs.extend(&stretch.runs);
+        (grown, self.reach_of(stretch))
+    }
 
-/// What each of these stretches brings, in their order.
-pub(crate) fn parts_of(stretches: &[Stretch], ceiling: RateCeiling) -> impl Iterator<Item = Part> {
-    stretches.iter().enumerate().map(move |(position, stretch)| {
-        let previous = position.checked_sub(1).map(|before| &stretches[before]);
-        let bridge = previous.and_then(|previous| {
-            let grown = stretch.low.since(previous.high)?;
-            Some(Bridge::of(grown, ceiling.allowance(stretch.first.since(previous.last))))
-        });
-        Part { moved: stretch.high.since(stretch.low).unwrap_or_default(), bridge }
-    })
+    fn reach_of(&mut self, stretch: &Stretch) -> Counters {
+        let known = self.high.max(stretch.low);
+        self.high = self.high.max(stretch.high);
+        if stretch.is_only_stops() { Counters::default() } else { stretch.high.minus(known) }
+    }
+
+    /// Whether the last report is a `stopped`.
+    fn is_stopped(&self) -> bool {
+        let last = self.runs.iter().map(|run| run.last_id).max();
+        last.is_some() && self.runs.iter().any(|run| run.stopped == last)
+    }
 }
 
 /// Runs that are the same counters, seen by one node or several.
@@ -108,31 +159,52 @@ pub(crate) struct Stretch {
     pub(crate) high: Counters,
     pub(crate) first: UnixTime,
     pub(crate) last: UnixTime,
+    /// The place of the last report in the journal.
+    last_id: EntryId,
     pub(crate) is_settled: bool,
-    /// Whether the counters began where those of the stretch before it ended, or above.
-    goes_on: bool,
-    /// In the order of their beginning.
+    /// In the order of the journal.
     pub(crate) runs: Vec<Run>,
 }
 
 impl Stretch {
-    fn beginning_with(run: Run) -> Stretch {
-        let Run { low, high, first, last, is_settled, .. } = run;
-        Stretch { low, high, first, last, is_settled, goes_on: false, runs: vec![run] }
+    pub(crate) fn beginning_with(run: Run) -> Stretch {
+        let Run { low, high, first, last, last_id, is_settled, .. } = run;
+        Stretch { low, high, first, last, last_id, is_settled, runs: vec![run] }
     }
 
     /// Only where and when it ended, in one settled run.
     pub(crate) fn ended(self) -> Stretch {
+        let stopped = self.is_stopped().then_some(self.last_id);
         let run = Run {
             low: self.high,
             high: self.high,
             first: self.last,
             last: self.last,
+            first_id: self.last_id,
+            last_id: self.last_id,
             is_settled: true,
+            stopped,
             told: Told::NOTHING,
             ..self.runs[0]
         };
         Stretch::beginning_with(run)
+    }
+
+    /// Whether the last report of these counters is a `stopped`.
+    fn is_stopped(&self) -> bool {
+        self.runs.iter().any(|run| run.stopped == Some(self.last_id))
+    }
+
+    /// Whether any of these runs shows that counters were lower again after one of those.
+    fn began_anew_after(&self, earlier: &[&Run]) -> bool {
+        let is_lower_after =
+            |run: &Run, earlier: &Run| run.comes_after(earlier) && run.low.since(earlier.high).is_none();
+        self.runs.iter().any(|run| earlier.iter().any(|earlier| is_lower_after(run, earlier)))
+    }
+
+    /// Whether these counters are known by nothing but `stopped`, said to trackers that did not know the client.
+    fn is_only_stops(&self) -> bool {
+        self.runs.iter().all(Run::is_only_stop)
     }
 
     /// Whether a run, which began no earlier, is these counters as well.
@@ -143,10 +215,10 @@ impl Stretch {
         if self.is_heard_elsewhere(run) || self.began_elsewhere_at_once(run) {
             return self.is_near(run, ceiling);
         }
-        if run.first >= self.last {
+        if run.first_id > self.last_id {
             return false;
         }
-        // What the same node said last, or else the beginning, is what the run must go on from, and plausibly so: else
+        // What the same node reported last, or else the beginning, is what the run must go on from, and plausibly so: else
         // announcing to two nodes would be the way around the ceiling.
         let same_node = self.runs.iter().rev().find(|known| known.key.node == run.key.node);
         let (counters, at) = same_node.map_or((self.low, self.first), |known| (known.high, known.last));
@@ -171,48 +243,46 @@ impl Stretch {
             && !self.contradicts(run)
     }
 
-    /// Whether a node gave these counters one of their numbers. A number belongs to whom it was first heard from; others
-    /// take it over. If two wrote it in the same second, nobody knows who gave it.
+    /// Whether a node gave these counters one of their numbers. A number belongs to the node that reported it first; others
+    /// take it over.
     fn was_numbered_by(&self, node: u64) -> bool {
         self.runs.iter().any(|known| {
-            let has_it_from = |other: &Run| {
-                let is_elsewhere = other.key.run == known.key.run && other.key.node != node;
-                is_elsewhere && other.first <= known.first
-            };
-            known.key.node == node && !self.runs.iter().any(has_it_from)
+            let took_it_over =
+                |other: &Run| other.key.run == known.key.run && other.first_id < known.first_id;
+            known.key.node == node && !self.runs.iter().any(took_it_over)
         })
     }
 
-    /// Whether a run is a new beginning, from zero, after these counters had gone on.
-    ///
-    /// It is if the same node had heard them go on before, or a former life of it: a tracker that is started again, and a
-    /// client that is, too, take less than a second. Heard by another node, it is the beginning of these, which came late.
-    /// Within the same second it is one also if these went on from others, and were heard but once: somebody said
-    /// goodbye. Else nobody knows the order, and both began at once.
+    /// Whether a run begins after these counters were over: the client had stopped, or it begins at zero at a node that
+    /// had heard them go on before, or at the next life of such a node. Begun at another node, it is the beginning of
+    /// these, which came late.
     fn was_over_before(&self, run: &Run) -> bool {
+        let has_stopped =
+            self.runs.iter().filter_map(|known| known.stopped).any(|stopped| stopped < run.first_id);
         let is_beginning = run.low == Counters::default() && run.low.since(self.high).is_none();
-        let was_goodbye = self.goes_on && self.low == self.high;
-        is_beginning && (was_goodbye || self.went_on_before(run))
+        (has_stopped && !run.is_only_stop()) || (is_beginning && self.went_on_before(run))
     }
 
-    /// Whether the node of a run heard these counters above zero before it, in this life or in a former one, which
-    /// was over by then.
+    /// Whether the node of a run heard these counters above zero before it, in this life or in a former one.
     fn went_on_before(&self, run: &Run) -> bool {
         let node = NodeId(run.key.node);
         self.runs.iter().filter(|known| known.high != Counters::default()).any(|known| {
-            let was_above =
-                self.last < run.first || (known.low != Counters::default() && known.first < run.first);
-            (known.key.node == node.0 && was_above)
-                || (node.is_next_life_of(NodeId(known.key.node)) && self.last <= run.first)
+            let is_former_life = node.is_next_life_of(NodeId(known.key.node));
+            let was_above = known.last_id < run.first_id || known.low != Counters::default();
+            is_former_life || (known.key.node == node.0 && was_above)
         })
     }
 
-    /// Whether a run ended later than one of these, and lower, or the other way round: counters only grow. Clocks of two
-    /// nodes may differ a little; that of one does not.
+    /// Whether a run ended later than one of these, and lower, or the other way round: counters only grow. Nodes write
+    /// what they heard at different moments; one of them writes it in order.
     fn contradicts(&self, run: &Run) -> bool {
         let ends_lower = |later: &Run, earlier: &Run| {
-            let slack = if later.key.node == earlier.key.node { Seconds(0) } else { AT_ONCE };
-            later.last > earlier.last + slack && later.high.since(earlier.high).is_none()
+            let is_later = if later.key.node == earlier.key.node {
+                later.last_id > earlier.last_id
+            } else {
+                later.last > earlier.last + AT_ONCE
+            };
+            is_later && later.high.since(earlier.high).is_none()
         };
         self.runs.iter().any(|known| ends_lower(run, known) || ends_lower(known, run))
     }
@@ -225,85 +295,35 @@ impl Stretch {
     }
 
     fn include(&mut self, run: Run) {
-        self.low = self.low.min(run.low);
+        // Later, lower counters are an announce that was overtaken, or a client that began anew unnoticed.
+        if run.first <= self.first + AT_ONCE {
+            self.low = self.low.min(run.low);
+        }
         self.high = self.high.max(run.high);
         self.last = self.last.max(run.last);
+        self.last_id = self.last_id.max(run.last_id);
         self.runs.push(run);
     }
 }
 
-/// Puts runs together into stretches, in the order of their beginning.
+/// Puts runs together into stretches, in the order of the journal.
 pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
     let mut ordered = runs.to_vec();
-    // Of runs that began in the same second, the one with the lower number did first: a node counts on. Of one run that
-    // several nodes heard, the lowest counters came first.
-    ordered.sort_by_key(|run| {
-        let Counters { uploaded, downloaded } = run.low;
-        (!run.is_settled, run.first, run.key.run, uploaded, downloaded, run.key.node)
-    });
+    ordered.sort_by_key(|run| (!run.is_settled, run.first_id, run.key));
     let mut stretches: Vec<Stretch> = Vec::new();
-    for position in 0..ordered.len() {
-        let begins_second = position == 0 || !began_together(&ordered[position - 1], &ordered[position]);
-        if begins_second && let Some(before) = stretches.last() {
-            put_goodbyes_first(&mut ordered[position..], before.high);
-        }
-        let home = put_first_who_is_at_home(&mut ordered[position..], &stretches, ceiling);
-        let run = ordered[position];
-        match home {
+    for run in ordered {
+        match home_of(&run, &stretches, ceiling) {
             Some(home) => stretches[home].include(run),
-            None => {
-                let goes_on = stretches.last().is_some_and(|before| run.low.since(before.high).is_some());
-                stretches.push(Stretch { goes_on, ..Stretch::beginning_with(run) });
-            }
+            None => stretches.push(Stretch::beginning_with(run)),
         }
     }
     stretches
 }
 
-fn began_together(one: &Run, other: &Run) -> bool {
-    (one.is_settled, one.first) == (other.is_settled, other.first)
-}
-
-/// Of the runs that began in the same second as the first of these, puts those first that were heard but once and go on
-/// from what was known before: a goodbye comes before a beginning, and numbers of two nodes do not tell which was first.
-fn put_goodbyes_first(runs: &mut [Run], known: Counters) {
-    let count = runs.iter().take_while(|run| began_together(&runs[0], run)).count();
-    let second = &mut runs[..count];
-    let begun: Vec<RunKey> =
-        second.iter().filter(|run| run.low == Counters::default()).map(|run| run.key).collect();
-    if begun.is_empty() {
-        return;
-    }
-    // Where one node heard both, its numbers do tell; of two lives of a node, the next one came after; and of one run that
-    // several nodes heard, the beginning came first.
-    let comes_after = |key: RunKey, begun: &RunKey| {
-        let is_next_life = NodeId(key.node).is_next_life_of(NodeId(begun.node));
-        key.run == begun.run || (key.node == begun.node && key.run > begun.run) || is_next_life
-    };
-    second.sort_by_key(|run| {
-        let is_goodbye = run.low == run.high && run.low.since(known).is_some();
-        !is_goodbye || begun.iter().any(|begun| comes_after(run.key, begun))
-    });
-}
-
-/// Of runs that differ in nothing but who wrote of them, any may have given the number that they share: puts one first
-/// that belongs to a stretch, and says to which. The names of nodes tell nothing.
-fn put_first_who_is_at_home(runs: &mut [Run], stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
-    let first = runs[0];
-    let is_alike =
-        |run: &Run| began_together(&first, run) && first.key.run == run.key.run && first.low == run.low;
-    let alike = runs.iter().take_while(|run| is_alike(run)).enumerate();
-    let (position, home) = alike
-        .map(|(position, run)| (position, home_of(run, stretches, ceiling)))
-        .find(|(_, home)| home.is_some())?;
-    runs.swap(0, position);
-    home
-}
-
 /// The stretch that a run belongs to; none if it begins one.
 ///
-/// It is the newest, or, while those after it began at the same moment as the run, one that knows its number: a goodbye
-/// said to one node that has heard of it and to one that has not is a run of its own, and the run that it ended.
+/// It is the newest, or, while those after it began at the same moment as the run, one that knows its number: a `stopped`
+/// sent to one node that has heard of it and to one that has not is a run of its own, and the run that it ended.
 fn home_of(run: &Run, stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
     for (position, stretch) in stretches.iter().enumerate().rev() {
         if stretch.is_heard_elsewhere(run) && stretch.includes(run, ceiling) {

@@ -1,55 +1,48 @@
-//! What was counted too often, because several nodes heard the same announce before they heard of each other.
+//! What was counted too much: because several nodes heard the same announce before they heard of each other, or
+//! because the bytes were withheld.
 //!
-//! Time, what multipliers add and completions are added with each entry. A client that announces to three nodes in the
-//! same moment makes three entries, and each of them tells the whole time since its last announce, and everything it
-//! moved in it. Bytes follow from counters ([`mod@crate::credit`]) and count once; this is what has to be taken back of
-//! the rest.
+//! What multipliers add and completions are added with each entry. A client that announces to three nodes in the same
+//! moment makes three entries, each of which tells everything it moved since its last announce. Bytes follow from
+//! counters ([`mod@crate::credit`]) and count once; this is what has to be taken back of the rest.
 //!
 //! # Guarantees
 //!
 //! - A function of the set of runs, as the credit is: the order of entries leaves no trace.
-//! - Of a stretch that one node heard, nothing is taken back.
-//! - What is left of a stretch that several heard: time up to what lies between the first and the last moment counted,
-//!   for seeding and for leeching each, and for both together; the bonus that the counters claimed would have had, had
-//!   they been claimed once; as many completions as the node told that told most.
+//! - Of a stretch that one node heard, and of which nothing is withheld, nothing is taken back.
+//! - What is left of a stretch that several heard: the bonus that the counters claimed would have had, had they been
+//!   claimed once; as many completions as the node told that told most. Of bytes that are withheld, no bonus is left.
 //!
 //! # Deliberately absent
 //!
-//! Single entries. Where a client was seeding, leeching and seeding again, or where multipliers changed, what is left is
-//! shared out in proportion.
+//! Single entries. Where multipliers changed, what is left is shared out in proportion. (Time is a union of spans, and
+//! needs none of this: [`crate::spans`].)
 
 use std::collections::BTreeMap;
 
-use crate::credit::Stretch;
+use crate::credit::{Part, Stretch};
 use crate::told::{Claimed, Told};
 
-/// What was counted too often.
+/// What was counted too much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Excess {
-    /// Time spent seeding.
-    pub(crate) seeding_s: u64,
-    /// Time spent leeching.
-    pub(crate) leeching_s: u64,
     /// Completions.
-    pub(crate) completed_count: u64,
+    pub(crate) completions: i64,
     /// What multipliers added to the bytes uploaded, in hundredths. Also the other way: see [`bonus_once`].
     pub(crate) bonus_uploaded_x100: i128,
     /// Likewise of bytes downloaded.
     pub(crate) bonus_downloaded_x100: i128,
 }
 
-/// What was counted too often of these stretches.
-pub(crate) fn excess(stretches: &[Stretch]) -> Excess {
-    let several = stretches.iter().filter(|stretch| is_heard_by_several(stretch));
-    several.map(excess_of).fold(Excess::default(), Excess::with)
+/// What was counted too much of these stretches, which bring these parts.
+pub(crate) fn excess(stretches: &[Stretch], parts: &[Part]) -> Excess {
+    let pairs = stretches.iter().zip(parts);
+    pairs.map(|(stretch, part)| excess_of(stretch, part)).fold(Excess::default(), Excess::with)
 }
 
 impl Excess {
     fn with(self, other: Excess) -> Excess {
         Excess {
-            seeding_s: self.seeding_s.saturating_add(other.seeding_s),
-            leeching_s: self.leeching_s.saturating_add(other.leeching_s),
-            completed_count: self.completed_count.saturating_add(other.completed_count),
+            completions: self.completions.saturating_add(other.completions),
             bonus_uploaded_x100: self.bonus_uploaded_x100.saturating_add(other.bonus_uploaded_x100),
             bonus_downloaded_x100: self.bonus_downloaded_x100.saturating_add(other.bonus_downloaded_x100),
         }
@@ -60,30 +53,38 @@ fn is_heard_by_several(stretch: &Stretch) -> bool {
     stretch.runs.windows(2).any(|pair| pair[0].key.node != pair[1].key.node)
 }
 
-fn excess_of(stretch: &Stretch) -> Excess {
+fn excess_of(stretch: &Stretch, part: &Part) -> Excess {
+    let (claimed, withheld) = part.claimed_and_withheld();
+    let is_withheld = withheld != Default::default();
+    if !is_withheld && !is_heard_by_several(stretch) {
+        return Excess::default();
+    }
     let told = stretch.runs.iter().fold(Told::NOTHING, |told, run| told.with(run.told));
-    let (seeding_s, leeching_s) = time_once(&told);
+    let is_several = is_heard_by_several(stretch);
+    let left = |of: &Claimed, claimed: u64, withheld: u64| {
+        let bonus = if is_several { bonus_once(of) } else { of.bonus_x100 };
+        bonus.saturating_sub(share(bonus, withheld, claimed))
+    };
+    let left_up = left(&told.uploaded, claimed.uploaded, withheld.uploaded);
+    let left_down = left(&told.downloaded, claimed.downloaded, withheld.downloaded);
+    let completions = if is_several { completions_once(stretch) } else { told.completions };
     Excess {
-        seeding_s: told.seeding.seconds - seeding_s,
-        leeching_s: told.leeching.seconds - leeching_s,
-        completed_count: told.completions.saturating_sub(completions_once(stretch)),
-        bonus_uploaded_x100: told.uploaded.bonus_x100.saturating_sub(bonus_once(&told.uploaded)),
-        bonus_downloaded_x100: told.downloaded.bonus_x100.saturating_sub(bonus_once(&told.downloaded)),
+        completions: told.completions.checked_signed_diff(completions).unwrap_or_default(),
+        bonus_uploaded_x100: told.uploaded.bonus_x100.saturating_sub(left_up),
+        bonus_downloaded_x100: told.downloaded.bonus_x100.saturating_sub(left_down),
     }
 }
 
-/// Seconds of seeding and of leeching, each no more than told, and no more than there were.
-fn time_once(told: &Told) -> (u64, u64) {
-    let seeding = told.seeding.seconds.min(told.seeding.over.length());
-    let leeching = told.leeching.seconds.min(told.leeching.over.length());
-    let there_were = told.seeding.over.with(told.leeching.over).length();
-    let both = u128::from(seeding) + u128::from(leeching);
-    if both <= u128::from(there_were) {
-        return (seeding, leeching);
+/// The share of an amount that belongs to `part` of `whole`, and no more than all of it.
+pub(crate) fn share(amount: i128, part: u64, whole: u64) -> i128 {
+    if part == 0 || whole == 0 {
+        return 0;
     }
-    let share = u128::from(seeding) * u128::from(there_were) / both;
-    let seeding_share = u64::try_from(share).unwrap_or(seeding);
-    (seeding_share, there_were - seeding_share)
+    let (part, whole) = (u128::from(part.min(whole)), u128::from(whole));
+    // In two steps, of which neither goes beyond its bounds.
+    let (times, rest) = (amount.unsigned_abs() / whole, amount.unsigned_abs() % whole);
+    let magnitude = times * part + rest * part / whole;
+    i128::try_from(magnitude).unwrap_or(i128::MAX) * amount.signum()
 }
 
 /// What multipliers would have added, had each byte been claimed once: as much a byte as they did.
@@ -115,17 +116,17 @@ fn completions_once(stretch: &Stretch) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::credit::stretches;
+    use crate::bucket::Bucket;
+    use crate::credit::{parts_of, stretches};
     use crate::run::{Counters, Run, RunKey};
-    use crate::told::Spent;
     use domain::{RateCeiling, RunId, UnixTime};
+    use journal::EntryId;
 
     /// An announce at `at` with 1000 more bytes a second than at zero, of which the last `seconds` were told, at twice
     /// their worth.
     fn told(at: u64, seconds: u64) -> Told {
         let bytes = seconds * 1000;
         Told {
-            seeding: Spent::until(at, seconds),
             uploaded: Claimed::up_to(at * 1000, bytes, i128::from(bytes) * 100),
             downloaded: Claimed::up_to(0, 0, 0),
             ..Told::NOTHING
@@ -140,17 +141,17 @@ mod tests {
             high: at(span.1),
             first: UnixTime(span.0),
             last: UnixTime(span.1),
+            first_id: EntryId { ms: u64::from(span.0), seq: node },
+            last_id: EntryId { ms: u64::from(span.1), seq: node },
             is_settled: false,
+            stopped: None,
             told: told.iter().fold(Told::NOTHING, |sum, told| sum.with(*told)),
         }
     }
 
     fn excess_of_runs(runs: &[Run]) -> Excess {
-        excess(&stretches(runs, RateCeiling::default()))
-    }
-
-    fn leeching(told: Told) -> Told {
-        Told { seeding: Spent::NONE, leeching: told.seeding, ..told }
+        let stretches = stretches(runs, RateCeiling::default());
+        excess(&stretches, &parts_of(&stretches, RateCeiling::default(), Bucket::default()))
     }
 
     #[test]
@@ -164,16 +165,11 @@ mod tests {
         let completed = Told { completions: 1, ..told(100, 100) };
         let first = heard(1, (0, 100), &[told(0, 0), completed]);
         let others = [2, 3].map(|node| heard(node, (100, 100), &[completed]));
-        let expected = Excess {
-            seeding_s: 200,
-            completed_count: 2,
-            bonus_uploaded_x100: 200 * 1000 * 100,
-            ..Excess::default()
-        };
+        let expected = Excess { completions: 2, bonus_uploaded_x100: 200 * 1000 * 100, ..Excess::default() };
         assert_eq!(excess_of_runs(&[first, others[0], others[1]]), expected);
         // As often as any one node told.
         let again = heard(2, (100, 100), &[completed, Told { completions: 1, ..told(100, 0) }]);
-        assert_eq!(excess_of_runs(&[first, again]).completed_count, 1);
+        assert_eq!(excess_of_runs(&[first, again]).completions, 1);
     }
 
     #[test]
@@ -184,26 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn leeching_and_seeding_are_told_apart() {
-        let runs = [
-            heard(1, (0, 400), &[leeching(told(100, 100)), told(400, 300)]),
-            heard(2, (100, 400), &[told(400, 300)]),
-        ];
-        let excess = excess_of_runs(&runs);
-        assert_eq!((excess.seeding_s, excess.leeching_s), (300, 0));
-        // Both at the same time cannot be: there is half of each.
-        let muddled = [runs[0], heard(2, (100, 100), &[told(100, 100)])];
-        let excess = excess_of_runs(&muddled);
-        assert_eq!((excess.seeding_s, excess.leeching_s), (80, 20));
-    }
-
-    #[test]
     fn rows_from_before_have_told_nothing_and_lose_nothing() {
         let former = heard(1, (0, 5000), &[]);
         assert_eq!(excess_of_runs(&[former, heard(2, (4000, 5000), &[])]), Excess::default());
         let now = [heard(1, (0, 5100), &[told(5100, 100)]), heard(2, (5100, 5100), &[told(5100, 100)])];
         let excess = excess_of_runs(&now);
-        assert_eq!((excess.seeding_s, excess.bonus_uploaded_x100), (100, 100 * 1000 * 100));
+        assert_eq!(excess.bonus_uploaded_x100, 100 * 1000 * 100);
     }
 
     /// Each node began with what it heard first, and took over what the other had heard since.
@@ -230,5 +212,21 @@ mod tests {
         // Nothing goes beyond its bounds, whatever is claimed.
         bonus_once(&claimed(1, i128::MAX, u64::MAX));
         bonus_once(&claimed(u64::MAX, i128::MIN, u64::MAX));
+    }
+
+    #[test]
+    fn j8_bytes_that_are_withheld_have_no_bonus() {
+        let run = Run { last: UnixTime(0), ..heard(1, (0, 100), &[told(100, 100)]) };
+        let ceiling = RateCeiling { bytes_per_s: 4000 };
+        let stretches = stretches(&[run], ceiling);
+        let parts = parts_of(&stretches, ceiling, Bucket::default());
+        assert_eq!(parts[0].moved.uploaded, 40_000, "ten seconds of slack");
+        assert_eq!(excess(&stretches, &parts).bonus_uploaded_x100, 60_000 * 100);
+    }
+
+    #[test]
+    fn a_share_is_never_more_than_the_whole() {
+        assert_eq!((share(100, 1, 3), share(-100, 1, 3), share(7, 9, 3)), (33, -33, 7));
+        assert_eq!((share(5, 0, 0), share(i128::MAX, u64::MAX, u64::MAX)), (0, i128::MAX));
     }
 }

@@ -64,9 +64,12 @@ pub struct ExplainedStretch {
     pub nodes: usize,
     /// Whether it is the end of those that were put away, and nothing more is known of it.
     pub is_settled: bool,
-    /// How far they went: this is credited.
+    /// How far they went, as far as the client's rate limit allows: this is credited.
     pub moved: Counters,
-    /// What they had grown by since the stretch before; none if it is the first, or if they began anew.
+    /// How far they went beyond that.
+    pub withheld: Counters,
+    /// What they had grown by since the stretch before; none if it is the first, if they began anew, and after a
+    /// `stopped`.
     pub bridge: Option<Bridge>,
 }
 
@@ -86,10 +89,12 @@ pub fn explain(
 
 fn explain_client(client: ClientId, known: &Client, ceiling: RateCeiling) -> ExplainedClient {
     let stretches = stretches(&known.runs, ceiling);
-    let explained = stretches.iter().zip(parts_of(&stretches, ceiling)).map(|(stretch, part)| {
+    let parts = parts_of(&stretches, ceiling, known.sums.bucket);
+    let explained = stretches.iter().zip(parts).map(|(stretch, part)| {
         let Stretch { first, last, low, high, is_settled, .. } = *stretch;
         let nodes = stretch.runs.iter().map(|run| run.key.node).collect::<BTreeSet<u64>>().len();
-        ExplainedStretch { first, last, low, high, nodes, is_settled, moved: part.moved, bridge: part.bridge }
+        let (moved, withheld, bridge) = (part.moved, part.withheld, part.bridge);
+        ExplainedStretch { first, last, low, high, nodes, is_settled, moved, withheld, bridge }
     });
     ExplainedClient {
         client,
@@ -104,7 +109,7 @@ impl ExplainedClient {
     /// What it brought in all.
     pub fn brought(&self) -> Moved {
         let stretches = self.stretches.iter().map(ExplainedStretch::brought);
-        stretches.fold(self.sums.settled.with(self.sums.foreign), Moved::with)
+        stretches.fold(self.sums.brought(), Moved::with)
     }
 }
 

@@ -6,6 +6,8 @@
 use domain::{PeerId, TorrentId, UnixTime, UserId};
 use journal::EntryId;
 
+use crate::spans::TimeSpent;
+
 /// Sums over entries. The same are kept of users, torrents and accounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
@@ -17,12 +19,14 @@ pub struct Figures {
     pub bonus_uploaded_x100: i128,
     /// What multipliers add to the bytes downloaded, in hundredths; below zero where they take.
     pub bonus_downloaded_x100: i128,
-    /// Time spent seeding. Clients that seed at the same time count each.
+    /// Time spent seeding: wall clock for each user on each torrent, however many clients seed at the same time.
     pub seeding_s: u64,
     /// Time spent leeching, likewise.
     pub leeching_s: u64,
-    /// How often something was completed.
+    /// How many times a user completed a torrent for the first time.
     pub completed_count: u64,
+    /// How many times a user completed a torrent again.
+    pub repeated_count: u64,
     /// When first heard of; none before.
     pub first_seen: Option<UnixTime>,
     /// When last heard of.
@@ -49,6 +53,7 @@ impl Figures {
         self.seeding_s = self.seeding_s.saturating_add_signed(gain.seeding_s);
         self.leeching_s = self.leeching_s.saturating_add_signed(gain.leeching_s);
         self.completed_count = self.completed_count.saturating_add_signed(gain.completed_count);
+        self.repeated_count = self.repeated_count.saturating_add_signed(gain.repeated_count);
         if let Some(at) = gain.seen_at {
             self.first_seen = Some(self.first_seen.map_or(at, |first| first.min(at)));
             self.last_seen = Some(self.last_seen.map_or(at, |last| last.max(at)));
@@ -72,6 +77,7 @@ pub(crate) struct Gain {
     pub(crate) seeding_s: i64,
     pub(crate) leeching_s: i64,
     pub(crate) completed_count: i64,
+    pub(crate) repeated_count: i64,
     pub(crate) seen_at: Option<UnixTime>,
 }
 
@@ -110,6 +116,8 @@ pub struct Account {
     pub latest: Stamp,
     /// The client that wrote the latest entry.
     pub peer_id: Option<PeerId>,
+    /// When its clients seeded and leeched.
+    pub time: TimeSpent,
 }
 
 impl Account {
@@ -121,6 +129,17 @@ impl Account {
     /// Whether any client of this user leeches it.
     pub fn is_leeching(&self) -> bool {
         self.leeching_clients > 0
+    }
+
+    /// What further completions add to the figures: a user completes a torrent once, and again any number of times.
+    pub(crate) fn count_completions(&self, completions: i64) -> (i64, i64) {
+        let Figures { completed_count, repeated_count, .. } = self.figures;
+        let before = completed_count.saturating_add(repeated_count);
+        let after = before.saturating_add_signed(completions);
+        let (completed, repeated) = (after.min(1), after.saturating_sub(1));
+        // Small numbers, far from the limit.
+        let less = |new: u64, old: u64| new.checked_signed_diff(old).unwrap_or_default();
+        (less(completed, completed_count), less(repeated, repeated_count))
     }
 
     /// Whether it was ever completed (L5).

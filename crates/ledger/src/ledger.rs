@@ -53,13 +53,22 @@ const ATTEMPTS_MAX: u32 = 4;
 pub struct LedgerSettings {
     /// The highest rate at which a client is believed (J8).
     pub ceiling: RateCeiling,
+    /// The highest rate at which all clients of a user together are believed (J8).
+    pub user_ceiling: RateCeiling,
+    /// How long after its interval a silent peer is gone.
+    pub peer_grace: Seconds,
     /// How long clients and their runs are kept after they were last heard of.
     pub session_retention: Seconds,
 }
 
 impl Default for LedgerSettings {
     fn default() -> Self {
-        LedgerSettings { ceiling: RateCeiling::default(), session_retention: Seconds(30 * 24 * 60 * 60) }
+        LedgerSettings {
+            ceiling: RateCeiling::default(),
+            user_ceiling: RateCeiling { bytes_per_s: 2 * RateCeiling::DEFAULT.bytes_per_s },
+            peer_grace: Seconds(600),
+            session_retention: Seconds(30 * 24 * 60 * 60),
+        }
     }
 }
 
@@ -74,7 +83,9 @@ pub struct LedgerCounts {
     pub repeated: u64,
     /// Entries rejected.
     pub rejected: u64,
-    /// Claims beyond the ceiling.
+    /// Entries that count without their bytes, because the runs they belong to are no longer kept.
+    pub late: u64,
+    /// Risk events found.
     pub risks: u64,
     /// Runs put away, since a client had too many.
     pub settled_runs: u64,
@@ -88,6 +99,7 @@ pub(crate) struct Tally {
     applied: AtomicU64,
     repeated: AtomicU64,
     rejected: AtomicU64,
+    late: AtomicU64,
     risks: AtomicU64,
     settled_runs: AtomicU64,
     pub(crate) pruned_clients: AtomicU64,
@@ -147,6 +159,7 @@ impl Ledger {
             applied: read(&self.tally.applied),
             repeated: read(&self.tally.repeated),
             rejected: read(&self.tally.rejected),
+            late: read(&self.tally.late),
             risks: read(&self.tally.risks),
             settled_runs: read(&self.tally.settled_runs),
             pruned_clients: read(&self.tally.pruned_clients),
@@ -192,7 +205,9 @@ impl Ledger {
         }
         let rules = Rules {
             ceiling: self.settings.ceiling,
+            user_ceiling: self.settings.user_ceiling,
             session_retention: self.settings.session_retention,
+            peer_grace: self.settings.peer_grace,
             multipliers,
             now,
         };
@@ -233,6 +248,7 @@ impl Ledger {
         add(&self.tally.applied, applied);
         add(&self.tally.rejected, posted.rejected.len());
         add(&self.tally.repeated, arrived - applied - posted.rejected.len());
+        add(&self.tally.late, posted.late);
         add(&self.tally.risks, posted.risks.len());
         add(&self.tally.settled_runs, posted.changes.gone_runs.len());
     }

@@ -5,6 +5,8 @@
 //! The middle knows neither database nor clock:
 //!
 //! - [`run`], [`mod@credit`], [`mod@settle`]: what a client is credited, from the set of its runs
+//! - [`bucket`]: token buckets, which bound the credit of a client and of a user
+//! - [`spans`]: time spent, as a union of spans
 //! - [`sums`]: what is known of a client only as a sum
 //! - [`mod@explain`]: why an account is what it is, part by part
 //! - [`told`], `excess`: what several nodes told of the same announce, and what of it is too much
@@ -28,6 +30,7 @@
 pub mod admit;
 pub mod applied;
 pub mod books;
+pub mod bucket;
 pub mod completions;
 mod consumers;
 pub mod credit;
@@ -47,6 +50,7 @@ pub mod risk;
 mod rows;
 pub mod run;
 pub mod settle;
+pub mod spans;
 mod sql;
 pub mod standing;
 pub mod sums;
@@ -56,6 +60,7 @@ mod varint;
 
 pub use admit::{Directory, client_id_of};
 pub use books::{Client, Presence};
+pub use bucket::{Bucket, BucketLimit};
 pub use completions::{COMPLETIONS_PAGE, completions};
 pub use credit::{Bridge, Credit, credit};
 pub use error::LedgerError;

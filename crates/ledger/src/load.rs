@@ -9,8 +9,9 @@ use crate::books::{Books, Changes};
 use crate::error::LedgerError;
 use crate::figures::AccountKey;
 use crate::rows::{
-    AccountRow, ClientRow, FiguresRow, RunRow, account_cells, account_key_cells, client_cells,
-    client_key_cells, figures_cells, run_cells, run_key_cells, torrent_cell, torrent_of, user_cell, user_of,
+    AccountRow, ClientRow, FiguresRow, RunRow, UserRow, account_cells, account_key_cells, client_cells,
+    client_key_cells, run_cells, run_key_cells, torrent_cell, torrent_cells, torrent_of, user_cell,
+    user_cells, user_of,
 };
 use crate::run::ClientRef;
 use crate::sql::table::{
@@ -55,8 +56,10 @@ pub(crate) async fn lock_users(
     books: &mut Books,
 ) -> Result<(), LedgerError> {
     let keys = Rows::new(users.iter().map(|user| [user_cell(*user)]));
-    for row in page.read_many::<FiguresRow>(&LOCK_USERS, &keys).await? {
-        books.users.insert(user_of(row.id)?, row.figures()?);
+    for row in page.read_many::<UserRow>(&LOCK_USERS, &keys).await? {
+        let user = user_of(row.figures.id)?;
+        books.users.insert(user, row.figures.figures()?);
+        books.user_buckets.insert(user, row.bucket()?);
     }
     Ok(())
 }
@@ -107,11 +110,12 @@ pub(crate) async fn find_clients(
 
 /// Writes what changed.
 pub(crate) async fn save(page: &mut Page, books: &Books, changes: &Changes) -> Result<(), sqlx::Error> {
+    let bucket = |id| books.user_buckets.get(id).copied().unwrap_or_default();
     let users = changes.users.iter().filter_map(|id| Some((id, books.users.get(id)?)));
-    let users = Rows::new(users.map(|(id, figures)| figures_cells(user_cell(*id), figures)));
+    let users = Rows::new(users.map(|(id, figures)| user_cells(*id, figures, &bucket(id))));
     page.write_many(&SAVE_USERS, &users).await?;
     let torrents = changes.torrents.iter().filter_map(|id| Some((id, books.torrents.get(id)?)));
-    let torrents = Rows::new(torrents.map(|(id, figures)| figures_cells(torrent_cell(*id), figures)));
+    let torrents = Rows::new(torrents.map(|(id, figures)| torrent_cells(*id, figures)));
     page.write_many(&SAVE_TORRENTS, &torrents).await?;
     let accounts = changes.accounts.iter().filter_map(|key| Some((key, books.accounts.get(key)?)));
     let accounts = Rows::new(accounts.map(|(key, account)| account_cells(key, account)));

@@ -1,48 +1,53 @@
-//! What a run told, in few bytes: they are written with every entry.
+//! Where a run lies in the journal and what it told, in few bytes: they are written with every entry.
 //!
 //! A mask says which numbers follow; zeros do not. Where things lie is told from the ends of the run, and how many bytes
-//! were claimed by how that differs from what they reach over: so of a client that one node hears, little more than its
-//! time is written. No bytes mean that nothing was told.
+//! were claimed by how that differs from what they reach over: so of a client that one node hears, little is written.
 
 use crate::run::Run;
-use crate::told::{Claimed, Reach, Spent, Told};
+use crate::told::{Claimed, Reach, Told};
 use crate::varint::{push_number, take_number};
+use domain::UnixTime;
+use journal::EntryId;
 
 /// How many numbers there are.
-const NUMBERS: usize = 17;
-/// Always in the mask, so that a run that told no more than where its counters stood differs from one that told nothing.
+const NUMBERS: usize = 23;
+/// Always in the mask where anything was told, so that a run that told no more than where its counters stood differs from
+/// one that told nothing.
 const MARK: u64 = 1;
+/// In the first number behind the mask of rows with places. Rows from before have none.
+const PLACES: usize = 17;
 
-/// Writes what a run told.
+/// Writes the places of a run in the journal, and what it told.
 pub(crate) fn pack(run: &Run) -> Vec<u8> {
-    let told = &run.told;
-    if told.is_nothing() {
-        return Vec::new();
-    }
     let ends = Ends::of(run);
-    let [seeding, seeding_from, seeding_to] = numbers_of_time(&told.seeding, ends.time);
-    let [leeching, leeching_from, leeching_to] = numbers_of_time(&told.leeching, ends.time);
-    let [up_rate, up @ ..] = numbers_of_claim(&told.uploaded, ends.uploaded);
-    let [down_rate, down @ ..] = numbers_of_claim(&told.downloaded, ends.downloaded);
-    // What is there most often comes first, for a short mask.
-    let [rates, switches] = [[up_rate, down_rate], [seeding_from, leeching_to]];
-    let rare = [told.completions, seeding_to, leeching_from];
-    let numbers = [&[seeding, leeching], &rates, &switches, &rare[..], &up, &down].concat();
+    let told = &run.told;
+    let is_told = !told.is_nothing();
+    let [up_rate, up @ ..] = if is_told { numbers_of_claim(&told.uploaded, ends.uploaded) } else { [0; 5] };
+    let [down_rate, down @ ..] =
+        if is_told { numbers_of_claim(&told.downloaded, ends.downloaded) } else { [0; 5] };
+    // What is there most often comes first, for a short mask. Rows from before have times where zeros are.
+    let first = [0, 0, up_rate, down_rate, 0, 0, told.completions, 0, 0];
+    let stopped = run.stopped.map_or([0, 0], |id| [difference(id.ms, run.last_id.ms) + 1, id.seq]);
+    let places = [
+        difference(run.first_id.ms, ms_of(run.first)) + 1,
+        run.first_id.seq,
+        difference(run.last_id.ms, ms_of(run.last)),
+        run.last_id.seq,
+    ];
+    let numbers = [&first[..], &up, &down, &places, &stopped].concat();
     let present = numbers.iter().enumerate().filter(|(_, number)| **number != 0);
-    let mask = present.clone().fold(MARK, |mask, (position, _)| mask | 2 << position);
-    let mut bytes = Vec::with_capacity(16);
+    let mask =
+        present.clone().fold(if is_told { MARK } else { 0 }, |mask, (position, _)| mask | 2 << position);
+    let mut bytes = Vec::with_capacity(24);
     push_number(&mut bytes, mask);
     present.for_each(|(_, number)| push_number(&mut bytes, *number));
     bytes
 }
 
-/// Reads what a run told, of which everything else is known; none if the bytes are anything else.
-pub(crate) fn unpack(mut bytes: &[u8], run: &Run) -> Option<Told> {
-    if bytes.is_empty() {
-        return Some(Told::NOTHING);
-    }
-    let mask = take_number(&mut bytes)?;
-    if mask & MARK == 0 || mask >> (NUMBERS + 1) != 0 {
+/// Reads that into a run of which everything else is known; none if the bytes are anything else.
+pub(crate) fn unpack(mut bytes: &[u8], run: &mut Run) -> Option<()> {
+    let mask = if bytes.is_empty() { 0 } else { take_number(&mut bytes)? };
+    if mask >> (NUMBERS + 1) != 0 {
         return None;
     }
     let mut numbers = [0; NUMBERS];
@@ -51,21 +56,41 @@ pub(crate) fn unpack(mut bytes: &[u8], run: &Run) -> Option<Told> {
             *number = take_number(&mut bytes)?;
         }
     }
-    let ends = Ends::of(run);
-    let [seeding, leeching, up_rate, down_rate, seeding_from, leeching_to, rest @ ..] = numbers;
-    let [completions, seeding_to, leeching_from, u0, u1, u2, u3, d0, d1, d2, d3] = rest;
-    bytes.is_empty().then_some(Told {
-        seeding: time_of([seeding, seeding_from, seeding_to], ends.time),
-        leeching: time_of([leeching, leeching_from, leeching_to], ends.time),
-        uploaded: claim_of([up_rate, u0, u1, u2, u3], ends.uploaded),
-        downloaded: claim_of([down_rate, d0, d1, d2, d3], ends.downloaded),
-        completions,
-    })
+    unpack_places(&numbers[PLACES..], run)?;
+    if mask & MARK != 0 {
+        let ends = Ends::of(run);
+        let [_, _, up_rate, down_rate, _, _, completions, _, _, u0, u1, u2, u3, d0, d1, d2, d3, ..] = numbers;
+        run.told = Told {
+            uploaded: claim_of([up_rate, u0, u1, u2, u3], ends.uploaded),
+            downloaded: claim_of([down_rate, d0, d1, d2, d3], ends.downloaded),
+            completions,
+        };
+    }
+    bytes.is_empty().then_some(())
 }
 
-/// Between which moments a run was heard, and between which counters.
+/// Of rows from before places were kept, times have to do.
+fn unpack_places(numbers: &[u64], run: &mut Run) -> Option<()> {
+    let [first_ms, first_seq, last_ms, last_seq, stopped_ms, stopped_seq] = numbers.try_into().ok()?;
+    let (first, last) = (ms_of(run.first), ms_of(run.last));
+    let Some(first_ms) = u64::checked_sub(first_ms, 1) else {
+        run.first_id = EntryId { ms: first, seq: 0 };
+        run.last_id = EntryId { ms: last, seq: u64::MAX };
+        return Some(());
+    };
+    run.first_id = EntryId { ms: added(first, first_ms), seq: first_seq };
+    run.last_id = EntryId { ms: added(last, last_ms), seq: last_seq };
+    let stopped = u64::checked_sub(stopped_ms, 1);
+    run.stopped = stopped.map(|ms| EntryId { ms: added(run.last_id.ms, ms), seq: stopped_seq });
+    Some(())
+}
+
+fn ms_of(at: UnixTime) -> u64 {
+    u64::from(at.0) * 1000
+}
+
+/// Between which counters a run was heard.
 struct Ends {
-    time: Reach,
     uploaded: Reach,
     downloaded: Reach,
 }
@@ -73,25 +98,10 @@ struct Ends {
 impl Ends {
     fn of(run: &Run) -> Ends {
         Ends {
-            time: Reach { from: run.first.0.into(), to: run.last.0.into() },
             uploaded: Reach { from: run.low.uploaded, to: run.high.uploaded },
             downloaded: Reach { from: run.low.downloaded, to: run.high.downloaded },
         }
     }
-}
-
-fn numbers_of_time(spent: &Spent, ends: Reach) -> [u64; 3] {
-    if spent.seconds == 0 {
-        return [0; 3];
-    }
-    [spent.seconds, difference(spent.over.from, ends.from), difference(spent.over.to, ends.to)]
-}
-
-fn time_of([seconds, from, to]: [u64; 3], ends: Reach) -> Spent {
-    if seconds == 0 {
-        return Spent::NONE;
-    }
-    Spent { seconds, over: Reach { from: added(ends.from, from), to: added(ends.to, to) } }
 }
 
 /// The bonus is written as so much a byte, and the rest: with one multiplier there is none.
@@ -144,14 +154,23 @@ mod tests {
             high: Counters { uploaded: 9_000_000_000, downloaded: 0 },
             first: UnixTime(1_794_000_000),
             last: UnixTime(1_794_100_000),
+            first_id: EntryId { ms: 1_794_000_000_123, seq: 4 },
+            last_id: EntryId { ms: 1_794_100_000_456, seq: 0 },
             is_settled: false,
+            stopped: None,
             told,
         }
     }
 
     fn survives(told: Told) -> bool {
-        let run = run(told);
-        unpack(&pack(&run), &run) == Some(told)
+        let stopped = Run { stopped: Some(EntryId { ms: 1_794_099_000_789, seq: 7 }), ..run(told) };
+        [run(told), stopped].iter().all(|run| unpacked(&pack(run), run) == Some(*run))
+    }
+
+    fn unpacked(bytes: &[u8], run: &Run) -> Option<Run> {
+        let (first_id, last_id) = (EntryId::ZERO, EntryId::ZERO);
+        let mut read = Run { stopped: None, told: Told::NOTHING, first_id, last_id, ..*run };
+        unpack(bytes, &mut read).map(|()| read)
     }
 
     prop_compose! {
@@ -163,42 +182,54 @@ mod tests {
     proptest! {
         #[test]
         fn what_a_run_told_survives_being_packed(
-            times: [(u32, u32); 2], claims in [claim(), claim()], others in [claim(), claim()], completions: u64,
+            claims in [claim(), claim()], others in [claim(), claim()], completions: u64,
         ) {
-            let [seeding, leeching] = times.map(|(at, seconds)| Spent::until(at.into(), seconds.into()));
-            let told = |uploaded, downloaded| Told { seeding, leeching, uploaded, downloaded, completions };
+            let told = |uploaded, downloaded| Told { uploaded, downloaded, completions };
             let [first, second] = [told(claims[0], claims[1]), told(others[0], others[1])];
             prop_assert!(survives(first) && survives(first.with(second)));
         }
 
         #[test]
         fn no_bytes_make_unpacking_panic(bytes: Vec<u8>) {
-            let _ = unpack(&bytes, &run(Told::NOTHING));
+            let _ = unpack(&bytes, &mut run(Told::NOTHING));
         }
     }
 
     #[test]
     fn little_is_written_of_a_client_that_one_node_hears() {
-        assert!(survives(Told::NOTHING) && pack(&run(Told::NOTHING)).is_empty());
+        assert!(survives(Told::NOTHING) && pack(&run(Told::NOTHING)).len() <= 12);
         let seeding = Told {
-            seeding: Spent::until(1_794_100_000, 100_000),
             uploaded: Claimed::up_to(9_000_000_000, 4_000_000_000, 0),
             downloaded: Claimed::up_to(0, 0, 0),
             ..Told::NOTHING
         };
         assert!(survives(seeding));
-        assert_eq!(pack(&run(seeding)).len(), 4);
+        assert!(pack(&run(seeding)).len() <= 12);
         let uploaded = Claimed::up_to(9_000_000_000, 4_000_000_000, 4_000_000_000 * 100);
-        assert_eq!(pack(&run(Told { uploaded, ..seeding })).len(), 6);
+        assert!(pack(&run(Told { uploaded, ..seeding })).len() <= 14);
+    }
+
+    /// Rows from before time was kept with the account have it here: it is read over.
+    #[test]
+    fn times_of_former_rows_are_read_over() {
+        let run = run(Told {
+            uploaded: Claimed::up_to(9_000_000_000, 4_000_000_000, 0),
+            downloaded: Claimed::up_to(0, 0, 0),
+            completions: 0,
+        });
+        let former = [0b11, 0xa0, 0x8d, 0x06];
+        let first_id = EntryId { ms: 1_794_000_000_000, seq: 0 };
+        let last_id = EntryId { ms: 1_794_100_000_000, seq: u64::MAX };
+        assert_eq!(unpacked(&former, &run), Some(Run { first_id, last_id, ..run }));
     }
 
     #[test]
     fn the_most_that_can_be_told_has_room_in_its_column() {
         let most =
             Claimed { bytes: 1 << 63, bonus_x100: i128::MAX >> 1, over: Reach { from: 1 << 40, to: 1 } };
-        let spent = Spent { seconds: u64::MAX, over: Reach { from: 1 << 63, to: 1 << 62 } };
-        let told =
-            Told { seeding: spent, leeching: spent, uploaded: most, downloaded: most, completions: u64::MAX };
-        assert!(pack(&run(told)).len() <= 200);
+        let told = Told { uploaded: most, downloaded: most, completions: u64::MAX };
+        let far = EntryId { ms: u64::MAX >> 1, seq: u64::MAX };
+        let run = Run { first_id: far, last_id: far, stopped: Some(far), ..run(told) };
+        assert!(pack(&run).len() <= 255);
     }
 }

@@ -7,11 +7,13 @@ use domain::{ClientId, PeerId, RunId, TorrentId, UnixTime, UserId};
 use journal::EntryId;
 
 use crate::books::{Client, Presence};
+use crate::bucket::Bucket;
 use crate::error::LedgerError;
 use crate::figures::{Account, AccountKey, Figures, Stamp};
 use crate::multiplier::{Multiplier, NewMultiplier, Percent, Scope};
 use crate::packed::{pack, unpack};
 use crate::run::{ClientRef, Counters, Run, RunKey};
+use crate::spans;
 use crate::sql::{Cell, hex};
 use crate::sums;
 use crate::told::Told;
@@ -26,6 +28,7 @@ pub(crate) struct SumsRow {
     seeding_s: i64,
     leeching_s: i64,
     completed_count: i64,
+    repeated_count: i64,
     first_seen: Option<i64>,
     last_seen: Option<i64>,
 }
@@ -36,6 +39,16 @@ pub(crate) struct FiguresRow {
     pub(crate) id: i64,
     #[sqlx(flatten)]
     sums: SumsRow,
+}
+
+/// A user, with the bucket of all their clients.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct UserRow {
+    #[sqlx(flatten)]
+    pub(crate) figures: FiguresRow,
+    bucket_ts: i64,
+    bucket_up: i64,
+    bucket_down: i64,
 }
 
 /// A user on a torrent.
@@ -53,6 +66,7 @@ pub(crate) struct AccountRow {
     latest_ms: i64,
     latest_seq: i64,
     peer_id: String,
+    time_spent: Vec<u8>,
 }
 
 /// A client.
@@ -167,7 +181,7 @@ fn moment(at: Option<UnixTime>) -> Cell {
     at.map(|at| i64::from(at.0)).into()
 }
 
-fn sums_cells(figures: &Figures) -> [Cell; 9] {
+fn sums_cells(figures: &Figures) -> [Cell; 10] {
     [
         figures.uploaded.to_string().into(),
         figures.downloaded.to_string().into(),
@@ -176,15 +190,24 @@ fn sums_cells(figures: &Figures) -> [Cell; 9] {
         counted(figures.seeding_s).into(),
         counted(figures.leeching_s).into(),
         counted(figures.completed_count).into(),
+        counted(figures.repeated_count).into(),
         moment(figures.first_seen),
         moment(figures.last_seen),
     ]
 }
 
-/// A user or a torrent, as its table lists it.
-pub(crate) fn figures_cells(id: Cell, figures: &Figures) -> [Cell; 10] {
-    let [a, b, c, d, e, f, g, h, i] = sums_cells(figures);
-    [id, a, b, c, d, e, f, g, h, i]
+/// A torrent, as its table lists it.
+pub(crate) fn torrent_cells(id: TorrentId, figures: &Figures) -> [Cell; 11] {
+    let [a, b, c, d, e, f, g, h, i, j] = sums_cells(figures);
+    [torrent_cell(id), a, b, c, d, e, f, g, h, i, j]
+}
+
+/// A user, as its table lists it.
+pub(crate) fn user_cells(id: UserId, figures: &Figures, bucket: &Bucket) -> [Cell; 14] {
+    let [a, b, c, d, e, f, g, h, i, j] = sums_cells(figures);
+    let spent = |bytes: u128| Cell::Number(i64::try_from(bytes).unwrap_or(i64::MAX));
+    let at = i64::from(bucket.at.0).into();
+    [user_cell(id), a, b, c, d, e, f, g, h, i, j, at, spent(bucket.spent_up), spent(bucket.spent_down)]
 }
 
 /// An account's key.
@@ -193,9 +216,9 @@ pub(crate) fn account_key_cells(key: &AccountKey) -> [Cell; 2] {
 }
 
 /// An account, as its table lists it.
-pub(crate) fn account_cells(key: &AccountKey, account: &Account) -> [Cell; 20] {
+pub(crate) fn account_cells(key: &AccountKey, account: &Account) -> [Cell; 22] {
     let [user, torrent] = account_key_cells(key);
-    let [a, b, c, d, e, f, g, h, i] = sums_cells(&account.figures);
+    let [a, b, c, d, e, f, g, h, i, j] = sums_cells(&account.figures);
     let [ts, ms, seq] = stamp_cells(&account.latest);
     let peer_id = account.peer_id.map_or_else(String::new, |peer_id| peer_id.to_string());
     [
@@ -210,6 +233,7 @@ pub(crate) fn account_cells(key: &AccountKey, account: &Account) -> [Cell; 20] {
         g,
         h,
         i,
+        j,
         account.left.map(counted).into(),
         counted(account.seeding_clients).into(),
         counted(account.leeching_clients).into(),
@@ -219,6 +243,7 @@ pub(crate) fn account_cells(key: &AccountKey, account: &Account) -> [Cell; 20] {
         seq,
         peer_id.into(),
         account.client().into(),
+        Cell::Bytes(spans::pack(&account.time)),
     ]
 }
 
@@ -320,6 +345,7 @@ impl SumsRow {
             seeding_s: count_of("seeding_s", self.seeding_s)?,
             leeching_s: count_of("leeching_s", self.leeching_s)?,
             completed_count: count_of("completed_count", self.completed_count)?,
+            repeated_count: count_of("repeated_count", self.repeated_count)?,
             first_seen: self.first_seen.map(time_of).transpose()?,
             last_seen: self.last_seen.map(time_of).transpose()?,
         })
@@ -329,6 +355,16 @@ impl SumsRow {
 impl FiguresRow {
     pub(crate) fn figures(&self) -> Result<Figures, LedgerError> {
         self.sums.figures()
+    }
+}
+
+impl UserRow {
+    pub(crate) fn bucket(&self) -> Result<Bucket, LedgerError> {
+        Ok(Bucket {
+            at: time_of(self.bucket_ts)?,
+            spent_up: count_of("bucket_up", self.bucket_up)?.into(),
+            spent_down: count_of("bucket_down", self.bucket_down)?.into(),
+        })
     }
 }
 
@@ -343,6 +379,8 @@ impl AccountRow {
             completed_at: self.completed_at.map(time_of).transpose()?,
             latest: stamp_of(self.latest_ts, self.latest_ms, self.latest_seq)?,
             peer_id,
+            time: spans::unpack(&self.time_spent)
+                .ok_or_else(|| unreadable("the time spent on a torrent", hex(&self.time_spent)))?,
         };
         Ok((AccountKey { user: user_of(self.user_id)?, torrent: torrent_of(self.torrent_id)? }, account))
     }
@@ -391,9 +429,12 @@ impl RunRow {
             first: time_of(self.first_ts)?,
             last: time_of(self.last_ts)?,
             is_settled: self.is_settled != 0,
+            first_id: EntryId::ZERO,
+            last_id: EntryId::ZERO,
+            stopped: None,
             told: Told::NOTHING,
         };
-        run.told = unpack(&self.told, &run).ok_or_else(|| unreadable("what a run told", hex(&self.told)))?;
+        unpack(&self.told, &mut run).ok_or_else(|| unreadable("what a run told", hex(&self.told)))?;
         Ok((client_ref_of(self.user_id, self.torrent_id, self.client)?, run))
     }
 }

@@ -5,7 +5,8 @@
 //! nor how often one comes. Beside the counters stand sums of what else the entries told ([`Told`]): their order does
 //! not matter either, but each has to come once.
 
-use domain::{ClientId, NodeId, RunId, TorrentId, UnixTime, UserId};
+use domain::{ClientId, NodeId, RunId, Seconds, TorrentId, UnixTime, UserId};
+use journal::EntryId;
 
 use crate::told::Told;
 
@@ -37,6 +38,22 @@ impl Counters {
         Counters {
             uploaded: self.uploaded.min(other.uploaded),
             downloaded: self.downloaded.min(other.downloaded),
+        }
+    }
+
+    /// Both together.
+    pub fn plus(self, other: Counters) -> Counters {
+        Counters {
+            uploaded: self.uploaded.saturating_add(other.uploaded),
+            downloaded: self.downloaded.saturating_add(other.downloaded),
+        }
+    }
+
+    /// What is left of each.
+    pub fn minus(self, other: Counters) -> Counters {
+        Counters {
+            uploaded: self.uploaded.saturating_sub(other.uploaded),
+            downloaded: self.downloaded.saturating_sub(other.downloaded),
         }
     }
 
@@ -78,36 +95,89 @@ impl RunKey {
 /// A run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Which.
     pub key: RunKey,
-    /// The lowest its counters were seen.
+    /// What its counters showed first.
     pub low: Counters,
     /// The highest its counters were seen.
     pub high: Counters,
-    /// When it was first heard.
+    /// When the client was first heard.
     pub first: UnixTime,
-    /// When it was last heard.
+    /// When the client was last heard.
     pub last: UnixTime,
+    /// The place of the first report in the journal. Of one node's reports, places tell the order; times do not within a
+    /// second, nor where its clock was set back.
+    pub first_id: EntryId,
+    /// The place of the last report.
+    pub last_id: EntryId,
     /// Whether it stands for everything before it: see [`crate::settle`].
     pub is_settled: bool,
+    /// The place of the last `stopped` that the client itself sent.
+    pub stopped: Option<EntryId>,
     /// What its entries told besides.
     pub told: Told,
 }
 
+/// What one entry says of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Report {
+    pub counters: Counters,
+    /// When the client showed these counters.
+    pub at: UnixTime,
+    /// The entry's place in the journal.
+    pub id: EntryId,
+    /// Whether the client said `stopped`. A timeout or a removal is no such thing: the client may go on.
+    pub is_stop: bool,
+    pub told: Told,
+}
+
 impl Run {
-    /// A run that was heard once.
-    pub fn heard(key: RunKey, counters: Counters, at: UnixTime, told: Told) -> Run {
-        Run { key, low: counters, high: counters, first: at, last: at, is_settled: false, told }
+    /// A run with one report.
+    pub fn starting(key: RunKey, report: &Report) -> Run {
+        let Report { counters, at, id, is_stop, told } = *report;
+        Run {
+            key,
+            low: counters,
+            high: counters,
+            first: at,
+            last: at,
+            first_id: id,
+            last_id: id,
+            is_settled: false,
+            stopped: is_stop.then_some(id),
+            told,
+        }
     }
 
-    /// Takes in what was heard of it.
-    pub fn hear(&mut self, counters: Counters, at: UnixTime, told: Told) {
+    /// Adds a report.
+    pub fn add(&mut self, report: &Report) {
+        let Report { counters, at, id, is_stop, told } = *report;
         self.high = self.high.max(counters);
         self.last = self.last.max(at);
-        if !self.is_settled {
-            self.low = self.low.min(counters);
-            self.first = self.first.min(at);
-            self.told = self.told.with(told);
+        self.last_id = self.last_id.max(id);
+        self.stopped = self.stopped.max(is_stop.then_some(id));
+        if self.is_settled {
+            return;
         }
+        if id < self.first_id {
+            // Later reports with lower counters were overtaken by others: they show nothing new.
+            (self.low, self.first, self.first_id) = (counters, at, id);
+        }
+        self.told = self.told.with(told);
+    }
+
+    /// Whether it surely began after another had ended: of one tracker, also over its lives, by the places in the journal;
+    /// of two nodes, which may write late, if a second lies between, if the client had stopped, or begins at zero.
+    pub fn comes_after(&self, other: &Run) -> bool {
+        let (node, other_node) = (NodeId(self.key.node), NodeId(other.key.node));
+        let is_one_tracker = node == other_node || node.is_next_life_of(other_node);
+        let is_apart = self.first > other.last + Seconds(1)
+            || other.stopped == Some(other.last_id)
+            || self.low == Counters::default();
+        self.first_id > other.last_id && (is_one_tracker || is_apart)
+    }
+
+    /// Whether nothing but a `stopped` is known of it: the tracker did not know the client.
+    pub fn is_only_stop(&self) -> bool {
+        !self.is_settled && self.first_id == self.last_id && self.stopped == Some(self.first_id)
     }
 }

@@ -1,10 +1,14 @@
 //! What is known of a client only as a sum: no run tells of it.
 //!
-//! Two things are: what runs had brought that were put away ([`mod@crate::settle`]), and what other producers' entries
-//! brought, which have no totals. Both are in the account; kept here as well, they say which part of it is whose.
+//! Three things are: what runs had brought that were put away ([`mod@crate::settle`]), what other producers' entries
+//! brought, which have no totals, and what was withheld because the user's clients together claimed too much. All are in
+//! the account; kept here as well, they say which part of it is whose. Beside them stands the client's token bucket.
 //!
 //! Rows from before this was kept have no sums: what such a client brought is in the account, and nobody knows which part.
 
+use domain::UnixTime;
+
+use crate::bucket::Bucket;
 use crate::varint::{push_number, take_number};
 
 /// Bytes that were credited. Below zero where something was taken back that had been credited before.
@@ -43,15 +47,37 @@ pub struct Sums {
     pub settled: Moved,
     /// What entries without totals brought, which other producers wrote.
     pub foreign: Moved,
+    /// What was not credited because of the limit over all clients of the user.
+    pub withheld: Moved,
+    /// The client's bucket before the oldest run that is kept, or after the last entry without totals.
+    pub bucket: Bucket,
+}
+
+impl Sums {
+    /// What they add to the account.
+    pub fn brought(&self) -> Moved {
+        self.settled.with(self.foreign).without(self.withheld)
+    }
 }
 
 /// How many numbers there are.
-const NUMBERS: usize = 4;
+const NUMBERS: usize = 9;
 
 /// Writes sums, in few bytes: a mask says which numbers follow. No bytes mean that all are zero.
 pub(crate) fn pack(sums: &Sums) -> Vec<u8> {
-    let Sums { settled, foreign } = sums;
-    let numbers = [settled.uploaded, settled.downloaded, foreign.uploaded, foreign.downloaded];
+    let Sums { settled, foreign, withheld, bucket } = sums;
+    let spent = |bytes: u128| i128::try_from(bytes).unwrap_or(i128::MAX);
+    let numbers = [
+        settled.uploaded,
+        settled.downloaded,
+        foreign.uploaded,
+        foreign.downloaded,
+        withheld.uploaded,
+        withheld.downloaded,
+        bucket.at.0.into(),
+        spent(bucket.spent_up),
+        spent(bucket.spent_down),
+    ];
     let mut bytes = Vec::new();
     if numbers == [0; NUMBERS] {
         return bytes;
@@ -84,10 +110,21 @@ pub(crate) fn unpack(mut bytes: &[u8]) -> Option<Sums> {
             *number = ((folded >> 1) ^ (folded & 1).wrapping_neg()).cast_signed();
         }
     }
-    let [settled_up, settled_down, foreign_up, foreign_down] = numbers;
-    bytes.is_empty().then_some(Sums {
-        settled: Moved { uploaded: settled_up, downloaded: settled_down },
-        foreign: Moved { uploaded: foreign_up, downloaded: foreign_down },
+    if !bytes.is_empty() {
+        return None;
+    }
+    let moved = |uploaded, downloaded| Moved { uploaded, downloaded };
+    let [settled_up, settled_down, foreign_up, foreign_down, withheld_up, withheld_down, at, up, down] =
+        numbers;
+    Some(Sums {
+        settled: moved(settled_up, settled_down),
+        foreign: moved(foreign_up, foreign_down),
+        withheld: moved(withheld_up, withheld_down),
+        bucket: Bucket {
+            at: UnixTime(u32::try_from(at).ok()?),
+            spent_up: u128::try_from(up).ok()?,
+            spent_down: u128::try_from(down).ok()?,
+        },
     })
 }
 
@@ -96,8 +133,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sums([a, b, c, d]: [i128; NUMBERS]) -> Sums {
-        Sums { settled: Moved { uploaded: a, downloaded: b }, foreign: Moved { uploaded: c, downloaded: d } }
+    fn sums([a, b, c, d, e, f, at, up, down]: [i128; NUMBERS]) -> Sums {
+        let moved = |uploaded, downloaded| Moved { uploaded, downloaded };
+        let spent = |bytes: i128| bytes.unsigned_abs() >> 1;
+        Sums {
+            settled: moved(a, b),
+            foreign: moved(c, d),
+            withheld: moved(e, f),
+            bucket: Bucket { at: UnixTime(at as u32), spent_up: spent(up), spent_down: spent(down) },
+        }
     }
 
     proptest! {
@@ -118,7 +162,7 @@ mod tests {
         assert!(pack(&Sums::default()).is_empty());
         for number in [i128::MIN, i128::MAX] {
             let most = sums([number; NUMBERS]);
-            assert!(pack(&most).len() <= 100);
+            assert!(pack(&most).len() <= 255);
             assert_eq!(unpack(&pack(&most)), Some(most));
         }
     }

@@ -1,9 +1,8 @@
-//! What the entries of a run told besides its counters: time, what multipliers add, completions.
+//! What the entries of a run told besides its counters: what multipliers add, completions.
 //!
-//! Sums, and how far what was summed up reaches: from the earliest to the latest moment that was counted, from the
-//! lowest to the highest counter that was claimed. Both are the same in any order. Where one node heard a client, the
-//! sum is as much as its reach, or less; where several heard the same announce, it is more, and `excess` says
-//! how much too much.
+//! Sums, and how far what was summed up reaches: from the lowest to the highest counter that was claimed. Both are the
+//! same in any order. Where one node heard a client, the sum is as much as its reach, or less; where several heard the
+//! same announce, it is more, and `excess` says how much too much.
 //!
 //! Rows from before this was kept have told nothing, and neither has a settled run: what they counted is final.
 
@@ -41,29 +40,6 @@ impl Reach {
     }
 }
 
-/// Time that was counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spent {
-    /// How much, in all.
-    pub seconds: u64,
-    /// The moments it lies between, in seconds since 1970.
-    pub over: Reach,
-}
-
-impl Spent {
-    /// None.
-    pub const NONE: Spent = Spent { seconds: 0, over: Reach::NONE };
-
-    /// So much, until then.
-    pub fn until(at: u64, seconds: u64) -> Spent {
-        if seconds == 0 { Spent::NONE } else { Spent { seconds, over: Reach::up_to(at, seconds) } }
-    }
-
-    fn with(self, other: Spent) -> Spent {
-        Spent { seconds: self.seconds.saturating_add(other.seconds), over: self.over.with(other.over) }
-    }
-}
-
 /// Bytes that were claimed in one direction, and what multipliers added to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claimed {
@@ -96,10 +72,6 @@ impl Claimed {
 /// What entries told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// Time spent seeding.
-    pub seeding: Spent,
-    /// Time spent leeching.
-    pub leeching: Spent,
     /// Bytes uploaded.
     pub uploaded: Claimed,
     /// Bytes downloaded.
@@ -110,19 +82,11 @@ pub struct Told {
 
 impl Told {
     /// Nothing.
-    pub const NOTHING: Told = Told {
-        seeding: Spent::NONE,
-        leeching: Spent::NONE,
-        uploaded: Claimed::NONE,
-        downloaded: Claimed::NONE,
-        completions: 0,
-    };
+    pub const NOTHING: Told = Told { uploaded: Claimed::NONE, downloaded: Claimed::NONE, completions: 0 };
 
     /// What both told.
     pub fn with(self, other: Told) -> Told {
         Told {
-            seeding: self.seeding.with(other.seeding),
-            leeching: self.leeching.with(other.leeching),
             uploaded: self.uploaded.with(other.uploaded),
             downloaded: self.downloaded.with(other.downloaded),
             completions: self.completions.saturating_add(other.completions),

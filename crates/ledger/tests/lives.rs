@@ -19,8 +19,10 @@ use domain::{
     UnixTime, UserId,
 };
 use fastrand::Rng;
+use journal::EntryId;
+use ledger::Bucket;
 use ledger::credit::credit;
-use ledger::run::{Counters, Run, RunKey};
+use ledger::run::{Counters, Report, Run, RunKey};
 use ledger::told::Told;
 use swarm::{Announce, Families, Heard, HeardTotals, PeerLists, Rules, SlotLimits, Swarms};
 
@@ -316,13 +318,16 @@ impl Client {
 /// The runs that the ledger makes of these words.
 fn runs_of(journal: &[Word]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    for word in journal {
+    for (id, word) in journal.iter().enumerate() {
         let totals = word.heard.totals.unwrap();
         let counters = Counters { uploaded: totals.uploaded, downloaded: totals.downloaded };
         let key = RunKey { run: word.session.run, node: word.node };
+        let is_stop = word.heard.event == AnnounceEvent::Stopped;
+        let id = EntryId { ms: 1, seq: id as u64 };
+        let report = Report { counters, at: word.heard.at, id, is_stop, told: Told::NOTHING };
         match runs.iter_mut().find(|run| run.key == key) {
-            Some(run) => run.hear(counters, word.heard.at, Told::NOTHING),
-            None => runs.push(Run::heard(key, counters, word.heard.at, Told::NOTHING)),
+            Some(run) => run.add(&report),
+            None => runs.push(Run::starting(key, &report)),
         }
     }
     runs
@@ -358,7 +363,7 @@ fn credited_and_moved(seed: u64) -> (u128, u128, String) {
             run.last.0 - (BEGIN_MS / 1000) as u32
         );
     }
-    (credit(&runs, CEILING).uploaded, client.moved.into(), story)
+    (credit(&runs, CEILING, Bucket::default()).uploaded, client.moved.into(), story)
 }
 
 #[test]

@@ -89,6 +89,8 @@ impl Config {
     fn ledger_settings(&self) -> LedgerSettings {
         LedgerSettings {
             ceiling: self.ceiling(),
+            user_ceiling: self.user_ceiling(),
+            peer_grace: Seconds(self.tracker.peer_grace_s),
             session_retention: Seconds(self.ledger.session_retention_days.saturating_mul(DAY_S)),
         }
     }

@@ -62,6 +62,11 @@ impl Config {
         RateCeiling { bytes_per_s: u64::from(self.limits.peer_rate_max_mbit_per_s) * 1_000_000 / 8 }
     }
 
+    /// The highest rate at which all clients of a user together are believed.
+    pub fn user_ceiling(&self) -> RateCeiling {
+        RateCeiling { bytes_per_s: u64::from(self.limits.user_rate_max_mbit_per_s) * 1_000_000 / 8 }
+    }
+
     fn limit_settings(&self) -> LimitSettings {
         let limits = &self.limits;
         LimitSettings {
@@ -116,6 +121,7 @@ impl Config {
             ("activity.sweep_interval_s", self.activity.sweep_interval_s != new.activity.sweep_interval_s),
             ("activity.sweep_users_max", self.activity.sweep_users_max != new.activity.sweep_users_max),
             ("limits.peer_rate_max_mbit_per_s", self.ceiling() != new.ceiling()),
+            ("limits.user_rate_max_mbit_per_s", self.user_ceiling() != new.user_ceiling()),
             ("log.format", self.log.format != new.log.format),
         ]
         .into_iter()

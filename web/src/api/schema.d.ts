@@ -3725,7 +3725,10 @@ export interface components {
         };
         /** @description What a client brought. */
         AccountClient: {
-            /** @description What it brought in all: its stretches with what was bridged, and both sums. */
+            /**
+             * @description What it brought in all: its stretches with what was bridged, and the sums, without what was
+             *     withheld.
+             */
             brought: components["schemas"]["Moved"];
             /** @description What entries brought that other producers wrote, without counters. */
             foreign: components["schemas"]["Moved"];
@@ -3748,6 +3751,8 @@ export interface components {
             state: string;
             /** @description Its counters, the oldest first. */
             stretches: components["schemas"]["Stretch"][];
+            /** @description What was not credited, because all clients of the user together claimed more than their rate limit allows. */
+            withheld: components["schemas"]["Moved"];
         };
         /** @description Why an account is what it is. What the clients brought and the rest are the account's bytes, exactly. */
         AccountClients: {
@@ -4162,9 +4167,14 @@ export interface components {
         Figures: {
             /**
              * Format: int64
-             * @description How often something was completed.
+             * @description How many times a user completed a torrent for the first time.
              */
             completed: number;
+            /**
+             * Format: int64
+             * @description How many times a user completed a torrent again.
+             */
+            completed_again: number;
             /** @description Bytes downloaded, with what multipliers add or take. */
             credited_downloaded: string;
             /** @description Bytes uploaded, with what multipliers add. */
@@ -4186,12 +4196,12 @@ export interface components {
             last_seen?: number | null;
             /**
              * Format: int64
-             * @description Seconds spent leeching.
+             * @description Seconds spent leeching, likewise.
              */
             leeching_s: number;
             /**
              * Format: int64
-             * @description Seconds spent seeding.
+             * @description Seconds spent seeding: wall clock for each user on each torrent, however many clients seed at the same time.
              */
             seeding_s: number;
             /**
@@ -5710,11 +5720,13 @@ export interface components {
             version: string;
         };
         /**
-         * @description Counters of a client that went on without a break, as far as trackers watched. From the lowest to the highest is
-         *     credited, and what was bridged before it.
+         * @description Counters of a client that went on without a break, as far as trackers watched. How far they went is credited, up to
+         *     the client's rate limit, and what was bridged before it.
          */
         Stretch: {
             bridged?: components["schemas"]["Bridge"] | null;
+            /** @description Bytes downloaded that are credited of it. */
+            downloaded: string;
             /** @description The highest. */
             downloaded_high: string;
             /** @description The lowest the client said it had downloaded. */
@@ -5736,10 +5748,16 @@ export interface components {
              * @description How many tracker processes heard them; what several heard counts once.
              */
             nodes: number;
+            /** @description Bytes uploaded that are credited of it. */
+            uploaded: string;
             /** @description The highest. */
             uploaded_high: string;
             /** @description The lowest the client said it had uploaded. */
             uploaded_low: string;
+            /** @description Bytes downloaded that are not, likewise. */
+            withheld_downloaded: string;
+            /** @description Bytes uploaded that are not, being more than the client's rate limit allows. */
+            withheld_uploaded: string;
         };
         /** @description How many are on a torrent. */
         Swarm: {

@@ -29,6 +29,7 @@ const SUMS: &[(&str, Kind)] = &[
     ("seeding_s", Kind::Number),
     ("leeching_s", Kind::Number),
     ("completed_count", Kind::Number),
+    ("repeated_count", Kind::Number),
     ("first_seen", Kind::Number),
     ("last_seen", Kind::Number),
 ];
@@ -36,7 +37,14 @@ const SUMS: &[(&str, Kind)] = &[
 const LATEST: &[(&str, Kind)] =
     &[("latest_ts", Kind::Number), ("latest_ms", Kind::Number), ("latest_seq", Kind::Number)];
 
-const USERS: Table = Table { name: "ledger_users", keys: &["id"], others: &[SUMS] };
+const USERS: Table = Table {
+    name: "ledger_users",
+    keys: &["id"],
+    others: &[
+        SUMS,
+        &[("bucket_ts", Kind::Number), ("bucket_up", Kind::Number), ("bucket_down", Kind::Number)],
+    ],
+};
 
 const TORRENTS: Table = Table { name: "ledger_torrents", keys: &["id"], others: &[SUMS] };
 
@@ -52,7 +60,7 @@ const ACCOUNTS: Table = Table {
             ("completed_at", Kind::Number),
         ],
         LATEST,
-        &[("peer_id", Kind::Text), ("client", Kind::Text)],
+        &[("peer_id", Kind::Text), ("client", Kind::Text), ("time_spent", Kind::Bytes)],
     ],
 };
 

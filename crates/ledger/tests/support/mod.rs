@@ -106,7 +106,8 @@ pub async fn open_with(
 
 /// Believes everything.
 pub fn boundless() -> LedgerSettings {
-    LedgerSettings { ceiling: RateCeiling { bytes_per_s: u64::MAX }, ..LedgerSettings::default() }
+    let all = RateCeiling { bytes_per_s: u64::MAX };
+    LedgerSettings { ceiling: all, user_ceiling: all, ..LedgerSettings::default() }
 }
 
 /// A batch as it comes from the traffic lane for the first time.

@@ -41,7 +41,7 @@ pub(super) type Rows = Vec<Vec<Value>>;
 
 use Holds::{Amount, Bytes, Number, Text};
 
-const FIGURES: [(&str, Holds); 10] = [
+const FIGURES: [(&str, Holds); 11] = [
     ("id", Number),
     ("uploaded", Amount),
     ("downloaded", Amount),
@@ -50,6 +50,7 @@ const FIGURES: [(&str, Holds); 10] = [
     ("seeding_s", Number),
     ("leeching_s", Number),
     ("completed_count", Number),
+    ("repeated_count", Number),
     ("first_seen", Number),
     ("last_seen", Number),
 ];
@@ -70,6 +71,7 @@ pub(super) const TABLES: [Table; 5] = [
             ("seeding_s", Number),
             ("leeching_s", Number),
             ("completed_count", Number),
+            ("repeated_count", Number),
             ("first_seen", Number),
             ("last_seen", Number),
             ("left_bytes", Number),
@@ -81,6 +83,7 @@ pub(super) const TABLES: [Table; 5] = [
             ("latest_seq", Number),
             ("peer_id", Text),
             ("client", Text),
+            ("time_spent", Bytes),
         ],
     },
     Table {

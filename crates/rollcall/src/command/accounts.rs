@@ -49,6 +49,7 @@ pub fn json_of_figures(figures: &Figures) -> Map<String, Json> {
         "seeding_s": figures.seeding_s,
         "leeching_s": figures.leeching_s,
         "completed": figures.completed_count,
+        "completed_again": figures.repeated_count,
         "first_seen": seconds(figures.first_seen),
         "last_seen": seconds(figures.last_seen),
     });

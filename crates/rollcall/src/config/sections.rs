@@ -435,8 +435,11 @@ config_section! {
         /// Announces one user may send at once, such as for all torrents of a client that starts. At least
         /// announces_per_user_per_s. 0 means no limit.
         announce_burst_per_user: u32 [0..=10_000_000] = 10_000,
-        /// What a client claims to move faster than this is reported as a risk and not credited beyond it.
+        /// What one client claims to move faster than this, measured over the time since it was first heard, is reported
+        /// as a risk and not credited.
         peer_rate_max_mbit_per_s: u32 [1..=10_000_000] = 10_000,
+        /// Likewise for all clients of one user together, on all torrents.
+        user_rate_max_mbit_per_s: u32 [1..=10_000_000] = 20_000,
         /// Whether upload is credited that a client claims although no other user leeched the torrent since its last
         /// announce. It is reported as a risk either way.
         credit_upload_without_leechers: bool = true,

@@ -23,12 +23,14 @@ pub(crate) struct FiguresShown {
     /// Bytes downloaded, with what multipliers add or take.
     #[schema(pattern = "^[0-9]+$")]
     pub credited_downloaded: String,
-    /// Seconds spent seeding.
+    /// Seconds spent seeding: wall clock for each user on each torrent, however many clients seed at the same time.
     pub seeding_s: u64,
-    /// Seconds spent leeching.
+    /// Seconds spent leeching, likewise.
     pub leeching_s: u64,
-    /// How often something was completed.
+    /// How many times a user completed a torrent for the first time.
     pub completed: u64,
+    /// How many times a user completed a torrent again.
+    pub completed_again: u64,
     /// When first heard of.
     pub first_seen: Option<u32>,
     /// When last heard of.
@@ -46,6 +48,7 @@ impl FiguresShown {
             seeding_s: figures.seeding_s,
             leeching_s: figures.leeching_s,
             completed: figures.completed_count,
+            completed_again: figures.repeated_count,
             first_seen: seconds(figures.first_seen),
             last_seen: seconds(figures.last_seen),
         }

@@ -29,13 +29,14 @@ impl Source for LedgerFigures {
         .with(&[("result", "applied")], counts.applied)
         .with(&[("result", "repeated")], counts.repeated)
         .with(&[("result", "rejected")], counts.rejected);
+        page.counter(
+            "rollcall_ledger_late_entries_total",
+            "Entries that count without their bytes, because the sessions they belong to are no longer kept.",
+        )
+        .is(counts.late);
         for (name, help, count) in [
             ("rollcall_ledger_batches_total", "Batches that the ledger has committed.", counts.batches),
-            (
-                "rollcall_ledger_risks_total",
-                "Claims beyond the configured rate that the ledger found.",
-                counts.risks,
-            ),
+            ("rollcall_ledger_risks_total", "Risks that the ledger found.", counts.risks),
             (
                 "rollcall_ledger_settled_runs_total",
                 "Runs of clients that were put away, since a client had too many.",

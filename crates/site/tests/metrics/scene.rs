@@ -8,7 +8,7 @@ use std::time::Duration;
 use access::{Gate, Store};
 use database::{SqliteDatabase, SqliteOptions};
 use domain::clock::{Clock, SystemClock};
-use domain::{InfoHash, Passkey, RateCeiling, Seconds, TorrentId, UserId};
+use domain::{InfoHash, Passkey, Seconds, TorrentId, UserId};
 use journal::maintenance::{self, MaintenanceCounters, MaintenanceSettings};
 use journal::{
     Consumer, ConsumerSettings, Flusher, Journal, ProcessName, Queue, RedisJournal, SqliteJournal, View,
@@ -221,7 +221,7 @@ fn consumer_settings(group: &str, answers_for_all: bool) -> ConsumerSettings {
 async fn open_ledger(folder: &Path, gate: &Arc<Gate>, clock: &Arc<dyn Clock>) -> Ledger {
     let database = SqliteDatabase::open(&folder.join("ledger.db"), SqliteOptions::default()).await.unwrap();
     let directory = Arc::new(GateDirectory(Arc::clone(gate)));
-    let settings = LedgerSettings { ceiling: RateCeiling::default(), session_retention: Seconds(86_400) };
+    let settings = LedgerSettings { session_retention: Seconds(86_400), ..LedgerSettings::default() };
     let risks = Arc::new(LogRisks);
     Ledger::open(database::Database::Sqlite(database), settings, directory, Arc::clone(clock), risks)
         .await

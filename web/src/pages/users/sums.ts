@@ -50,12 +50,13 @@ export function isNothing(moved: Moved): boolean {
  *
  * - `settled`: stretches that were put away, as a sum
  * - `foreign`: what another producer wrote, as a sum
+ * - `withheld`: what was not credited, because the user's clients together claimed too much, as a sum below zero
  * - `bridged`: what its counters grew by while no tracker watched
- * - `anew`: its counters went back, so that it began anew: nobody knows what it moved meanwhile
+ * - `anew`: its counters went back, or it had stopped: what it moved meanwhile does not count
  * - `counters`: how far its counters went while a tracker watched
  */
 export interface Part extends Moved {
-  readonly kind: "settled" | "foreign" | "bridged" | "anew" | "counters";
+  readonly kind: "settled" | "foreign" | "withheld" | "bridged" | "anew" | "counters";
   readonly from: number | null;
   readonly to: number | null;
   readonly stretch: Schema<"Stretch"> | null;
@@ -71,13 +72,14 @@ export function partsOf(client: Schema<"AccountClient">): Part[] {
   const only = { from: null, to: null, stretch: null, withheld: NOTHING };
   const sums = [["settled", client.settled], ["foreign", client.foreign]] as const;
   for (const [kind, sum] of sums) if (!isNothing(movedOf(sum))) parts.push({ ...only, kind, ...movedOf(sum) });
+  const withheld = movedOf(client.withheld);
+  if (!isNothing(withheld)) parts.push({ ...only, kind: "withheld", uploaded: -withheld.uploaded, downloaded: -withheld.downloaded });
   client.stretches.forEach((stretch, place) => {
     const before = client.stretches[place - 1];
     if (before) parts.push(gapOf(before, stretch));
-    const uploaded = bytesOf(stretch.uploaded_high) - bytesOf(stretch.uploaded_low);
-    const downloaded = bytesOf(stretch.downloaded_high) - bytesOf(stretch.downloaded_low);
+    const beyond = { uploaded: bytesOf(stretch.withheld_uploaded), downloaded: bytesOf(stretch.withheld_downloaded) };
     // The end of what was put away is no part of its own.
-    if (!stretch.is_settled) parts.push({ kind: "counters", from: stretch.first, to: stretch.last, stretch, uploaded, downloaded, withheld: NOTHING });
+    if (!stretch.is_settled) parts.push({ kind: "counters", from: stretch.first, to: stretch.last, stretch, ...movedOf(stretch), withheld: beyond });
   });
   return parts;
 }

@@ -116,6 +116,7 @@ function Kind(props: { part: Part }) {
     anew: [t.kindAnew, "plain", t.kindAnewHint],
     settled: [t.kindSettled, "plain", t.kindSettledHint],
     foreign: [t.kindForeign, "plain", t.kindForeignHint],
+    withheld: [t.kindWithheld, "warn", t.kindWithheldHint],
   };
   const [word, tone, hint] = words[kind];
   const nodes = stretch && stretch.nodes > 1 ? t.heardBy(format.countExact(stretch.nodes)) : null;

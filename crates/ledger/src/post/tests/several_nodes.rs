@@ -27,13 +27,13 @@ struct Node {
 }
 
 /// Nodes that write one log.
-struct Site {
+pub(super) struct Site {
     nodes: Vec<Node>,
     log: Vec<TrafficEntry>,
 }
 
 impl Site {
-    fn new(nodes: u64, seed: u64) -> Site {
+    pub(super) fn new(nodes: u64, seed: u64) -> Site {
         let node = |id: u64| Node {
             // Names in any order, too.
             id: NodeId::starting(UnixTime(BEGIN), &format!("{seed} {id}"), 0),
@@ -44,10 +44,20 @@ impl Site {
         Site { nodes: (1..=nodes).map(node).collect(), log: Vec::new() }
     }
 
-    fn hear(&mut self, node: usize, announce: &Announce) {
+    pub(super) fn hear(&mut self, node: usize, announce: &Announce) {
         let Node { id, swarms, .. } = &self.nodes[node];
         let outcome = swarms.announce(announce, &rules(), &mut PeerLists::default()).unwrap();
         self.log.push(written(*id, announce, &outcome));
+    }
+
+    pub(super) fn read_all(&mut self) {
+        (0..self.nodes.len()).for_each(|node| self.read(node, self.log.len()));
+    }
+
+    /// Lets a node read a random part of what it has not read.
+    pub(super) fn read_some(&mut self, node: usize, random: &mut fastrand::Rng) {
+        let until = random.usize(self.nodes[node].read..=self.log.len());
+        self.read(node, until);
     }
 
     fn read(&mut self, node: usize, until: usize) {
@@ -60,17 +70,17 @@ impl Site {
         *read = until.max(*read);
     }
 
-    fn arrivals(&self) -> Vec<Arrival> {
+    pub(super) fn arrivals(&self) -> Vec<Arrival> {
         let numbered = self.log.iter().enumerate();
         numbered.map(|(position, entry)| arrival(*entry, position as u64)).collect()
     }
 }
 
-fn rules() -> swarm::Rules {
+pub(super) fn rules() -> swarm::Rules {
     swarm::Rules {
         silence_max: Seconds(SPAN_MAX),
         min_interval: Seconds(0),
-        clients_per_user_max: 4,
+        clients_per_user_max: 16,
         ceiling: RateCeiling::default(),
         peer_ids_per_hour_max: 0,
         credit_upload_without_leechers: true,
@@ -78,7 +88,7 @@ fn rules() -> swarm::Rules {
 }
 
 /// An announce as our tracker writes it down.
-fn written(node: NodeId, announce: &Announce, outcome: &Outcome) -> TrafficEntry {
+pub(super) fn written(node: NodeId, announce: &Announce, outcome: &Outcome) -> TrafficEntry {
     let is_repeated = announce.event == AnnounceEvent::Completed && !outcome.completed;
     let event = if is_repeated { AnnounceEvent::None } else { announce.event };
     let totals =
@@ -90,6 +100,8 @@ fn written(node: NodeId, announce: &Announce, outcome: &Outcome) -> TrafficEntry
         node: Some(node),
         totals: Some(totals),
         key: Some(outcome.key),
+        // Nobody is away for longer than this.
+        interval: Seconds(SPAN_MAX),
         ..entry(1, 1, announce.peer_id, announce.now, event, announce.left.unwrap_or_default())
     }
 }
@@ -229,9 +241,7 @@ impl Life {
             self.many.read(node, until);
             self.many.hear(node, &announce);
         }
-        for node in 0..self.many.nodes.len() {
-            self.many.read(node, self.many.log.len());
-        }
+        self.many.read_all();
     }
 
     /// Which node hears what, in the order of time. The last word of a moment may come a second later to some.
@@ -276,7 +286,7 @@ impl Life {
     }
 }
 
-fn multiplier(percents: (u32, u32), span: (u32, Option<u32>)) -> Multiplier {
+pub(super) fn multiplier(percents: (u32, u32), span: (u32, Option<u32>)) -> Multiplier {
     let terms = NewMultiplier {
         scope: Scope::Site,
         upload: Percent::new(percents.0).unwrap(),

@@ -78,8 +78,8 @@ impl BridgeShown {
     }
 }
 
-/// Counters of a client that went on without a break, as far as trackers watched. From the lowest to the highest is
-/// credited, and what was bridged before it.
+/// Counters of a client that went on without a break, as far as trackers watched. How far they went is credited, up to
+/// the client's rate limit, and what was bridged before it.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Stretch)]
 struct StretchShown {
@@ -101,10 +101,22 @@ struct StretchShown {
     downloaded_high: String,
     /// How many tracker processes heard them; what several heard counts once.
     nodes: u64,
+    /// Bytes uploaded that are credited of it.
+    #[schema(pattern = "^[0-9]+$")]
+    uploaded: String,
+    /// Bytes downloaded that are credited of it.
+    #[schema(pattern = "^[0-9]+$")]
+    downloaded: String,
+    /// Bytes uploaded that are not, being more than the client's rate limit allows.
+    #[schema(pattern = "^[0-9]+$")]
+    withheld_uploaded: String,
+    /// Bytes downloaded that are not, likewise.
+    #[schema(pattern = "^[0-9]+$")]
+    withheld_downloaded: String,
     /// Whether it is only the end of those that were put away: see `settled` of the client.
     is_settled: bool,
-    /// What the counters had grown by since the stretch before, while no tracker watched; null for the first, and where
-    /// the client began anew.
+    /// What the counters had grown by since the stretch before, while no tracker watched; null for the first, where
+    /// the client began anew, and after it said `stopped`.
     bridged: Option<BridgeShown>,
 }
 
@@ -118,6 +130,10 @@ impl StretchShown {
             downloaded_low: stretch.low.downloaded.to_string(),
             downloaded_high: stretch.high.downloaded.to_string(),
             nodes: stretch.nodes as u64,
+            uploaded: stretch.moved.uploaded.to_string(),
+            downloaded: stretch.moved.downloaded.to_string(),
+            withheld_uploaded: stretch.withheld.uploaded.to_string(),
+            withheld_downloaded: stretch.withheld.downloaded.to_string(),
             is_settled: stretch.is_settled,
             bridged: stretch.bridge.map(BridgeShown::of),
         }
@@ -136,12 +152,15 @@ struct ClientShown {
     state: &'static str,
     /// When it was last heard of.
     last_seen: u32,
-    /// What it brought in all: its stretches with what was bridged, and both sums.
+    /// What it brought in all: its stretches with what was bridged, and the sums, without what was
+    /// withheld.
     brought: MovedShown,
     /// What stretches brought that were put away, since a client had too many.
     settled: MovedShown,
     /// What entries brought that other producers wrote, without counters.
     foreign: MovedShown,
+    /// What was not credited, because all clients of the user together claimed more than their rate limit allows.
+    withheld: MovedShown,
     /// Its counters, the oldest first.
     stretches: Vec<StretchShown>,
 }
@@ -159,6 +178,7 @@ impl ClientShown {
             brought: MovedShown::of(client.brought()),
             settled: MovedShown::of(client.sums.settled),
             foreign: MovedShown::of(client.sums.foreign),
+            withheld: MovedShown::of(client.sums.withheld),
             stretches: client.stretches.iter().map(StretchShown::of).collect(),
         }
     }

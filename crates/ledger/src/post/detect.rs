@@ -1,0 +1,109 @@
+//! What looks like cheating in the figures of a batch, though it is credited. Reports, no verdicts.
+
+use std::collections::BTreeMap;
+
+use domain::{AnnounceEvent, RiskEvent, RiskKind, TorrentId};
+
+use super::user_limit::Pending;
+use super::{Rules, bytes, risk_of};
+use crate::admit::Admitted;
+use crate::books::Books;
+use crate::figures::{Account, Figures, Stamp};
+use crate::run::ClientRef;
+
+/// `left` may fall by this much without `downloaded`: clients count pieces, and downloads, at different moments.
+const LEFT_SLACK: u64 = 64 << 20;
+/// Upload credited on a torrent may run ahead of its download by this much, and by a quarter: what a client that
+/// vanishes had downloaded is not reported.
+const AHEAD_SLACK: u128 = 1 << 30;
+
+/// `left` fell by more than `downloaded` grew, as seen from one entry of a client to its next.
+pub(super) fn left_without_download(
+    account: &Account,
+    entry: &Admitted,
+    rules: &Rules<'_>,
+    risks: &mut Vec<RiskEvent>,
+) {
+    let said = &entry.arrival.entry;
+    let is_next = account.peer_id == Some(said.peer_id)
+        && account.latest < Stamp { at: said.at, origin: entry.arrival.origin }
+        && said.event != AnnounceEvent::Started;
+    let (Some(was), Some(is), true) = (account.left, said.left, is_next) else {
+        return;
+    };
+    let fell = was.saturating_sub(is);
+    let slack = LEFT_SLACK.max(fell / 4);
+    if fell > said.downloaded_delta.saturating_add(slack) {
+        risks.push(RiskEvent {
+            downloaded_claimed: fell,
+            downloaded_credited: said.downloaded_delta,
+            ..risk_of(RiskKind::LeftWithoutDownload, entry, rules.ceiling)
+        });
+    }
+}
+
+/// A completed torrent of which the user downloaded nothing.
+pub(super) fn completed_without_download(
+    books: &Books,
+    entries: &[Admitted],
+    rules: &Rules<'_>,
+    risks: &mut Vec<RiskEvent>,
+) {
+    for entry in entries.iter().filter(|entry| entry.arrival.entry.event == AnnounceEvent::Completed) {
+        if books.accounts.get(&entry.account()).is_some_and(|account| account.figures.downloaded == 0) {
+            risks.push(risk_of(RiskKind::CompletedWithoutDownload, entry, rules.ceiling));
+        }
+    }
+}
+
+/// Who uploaded most on each torrent of a batch, and how far its upload was ahead before.
+pub(super) struct Uploads(BTreeMap<TorrentId, Upload>);
+
+struct Upload {
+    most: i128,
+    entry: Admitted,
+    steps_before: u32,
+}
+
+impl Uploads {
+    pub(super) fn before(books: &Books, pending: &BTreeMap<ClientRef, Pending>) -> Uploads {
+        let mut uploads: BTreeMap<TorrentId, Upload> = BTreeMap::new();
+        for (client, pending) in pending.iter().filter(|(_, pending)| pending.uploaded() > 0) {
+            let Some(entry) = pending.sample() else { continue };
+            let steps_before = books.torrents.get(&client.torrent).map_or(0, steps_ahead);
+            let upload = Upload { most: pending.uploaded(), entry: *entry, steps_before };
+            let known = uploads.entry(client.torrent);
+            known
+                .and_modify(|known| {
+                    if known.most < pending.uploaded() {
+                        (known.most, known.entry) = (pending.uploaded(), *entry);
+                    }
+                })
+                .or_insert(upload);
+        }
+        Uploads(uploads)
+    }
+
+    /// Reports each torrent whose lead has doubled: once it is ahead, every honest seeder would be reported else.
+    pub(super) fn ahead_of_download(self, books: &Books, rules: &Rules<'_>, risks: &mut Vec<RiskEvent>) {
+        for (torrent, upload) in self.0 {
+            let Some(figures) = books.torrents.get(&torrent) else { continue };
+            if steps_ahead(figures) > upload.steps_before {
+                let amount = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
+                risks.push(RiskEvent {
+                    uploaded_claimed: bytes(upload.most),
+                    uploaded_credited: amount(figures.uploaded),
+                    downloaded_credited: amount(figures.downloaded),
+                    ..risk_of(RiskKind::UploadAheadOfDownload, &upload.entry, rules.ceiling)
+                });
+            }
+        }
+    }
+}
+
+/// How often the slack has to be doubled to cover the lead of the upload; zero while the slack covers it.
+fn steps_ahead(figures: &Figures) -> u32 {
+    let lead = figures.uploaded.saturating_sub(figures.downloaded);
+    let slack = AHEAD_SLACK.max(figures.downloaded / 4);
+    (lead / slack).checked_ilog2().map_or(0, |log| log + 1)
+}

@@ -1,0 +1,118 @@
+//! What one entry brings by itself.
+
+use domain::{AnnounceEvent, Cause, RateCeiling, RiskEvent, RiskKind, Seconds, UnixTime};
+use journal::TrafficEntry;
+
+use super::{Rules, heard_at, risk_of};
+use crate::admit::Admitted;
+use crate::books::Client;
+use crate::bucket::{Bucket, BucketLimit};
+use crate::run::Counters;
+
+/// From a moment to another.
+pub(super) type Span = (UnixTime, UnixTime);
+
+/// What one entry brings by itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EntryGain {
+    /// When.
+    pub(super) at: UnixTime,
+    /// Bytes of an entry without totals. Our own entries are credited by their runs.
+    pub(super) raw: Counters,
+    pub(super) bonus_uploaded_x100: i128,
+    pub(super) bonus_downloaded_x100: i128,
+    pub(super) seeding: Option<Span>,
+    pub(super) leeching: Option<Span>,
+    pub(super) is_completion: bool,
+}
+
+pub(super) fn gain_of(
+    entry: &Admitted,
+    client: &mut Client,
+    rules: &Rules<'_>,
+    risks: &mut Vec<RiskEvent>,
+) -> EntryGain {
+    let said = &entry.arrival.entry;
+    let moved = match said.totals {
+        Some(_) => Counters { uploaded: said.uploaded_delta, downloaded: said.downloaded_delta },
+        None => granted(entry, &mut client.sums.bucket, rules, risks),
+    };
+    // What multipliers add belongs to the moment, also where bytes follow from runs.
+    let in_force = rules.multipliers.in_force(entry.user, entry.torrent, said.at);
+    let span = span_before(said, rules.peer_grace);
+    let was_seeding = said.left == Some(0) && said.event != AnnounceEvent::Completed;
+    EntryGain {
+        at: said.at,
+        raw: if said.totals.is_some() { Counters::default() } else { moved },
+        bonus_uploaded_x100: in_force.bonus_uploaded_x100(moved.uploaded),
+        bonus_downloaded_x100: in_force.bonus_downloaded_x100(moved.downloaded),
+        seeding: span.filter(|_| was_seeding && is_reachable(said)),
+        leeching: span.filter(|_| !was_seeding),
+        is_completion: said.event == AnnounceEvent::Completed,
+    }
+}
+
+/// The time before an entry in which its client did what it says (L4): none for a client that fell silent, for one
+/// that has just begun, and for one that was away for longer than a peer is kept, which is a new session. Until it was
+/// completed, a torrent was leeched.
+fn span_before(entry: &TrafficEntry, peer_grace: Seconds) -> Option<Span> {
+    if entry.cause != Cause::Announce || entry.event == AnnounceEvent::Started {
+        return None;
+    }
+    let elapsed = entry.since_last.unwrap_or(entry.interval);
+    let to = heard_at(entry);
+    (elapsed <= entry.interval + peer_grace).then_some((to - elapsed, to))
+}
+
+/// A client on port 0 is handed out to no one and seeds to no one. Some clients send it with `stopped`.
+fn is_reachable(entry: &TrafficEntry) -> bool {
+    entry.port != 0 || entry.event == AnnounceEvent::Stopped
+}
+
+/// The time that an entry reports on: no more than a session can be silent. Other producers that give none mean the
+/// interval.
+pub(super) fn reported_time(entry: &TrafficEntry, peer_grace: Seconds) -> Seconds {
+    let is_given = |elapsed: &Seconds| elapsed.0 > 0 || entry.totals.is_some();
+    let elapsed = entry.since_last.filter(is_given).unwrap_or(entry.interval);
+    elapsed.min(entry.interval + peer_grace)
+}
+
+/// The most that is believed of an entry by itself. Our own entries have totals, and their runs are held against the
+/// bucket; others have only what they say.
+pub(crate) fn believed(entry: &TrafficEntry, ceiling: RateCeiling) -> Counters {
+    let allowance = match entry.totals {
+        Some(_) => u64::MAX,
+        None => ceiling.allowance(entry.since_last.filter(|elapsed| elapsed.0 > 0).unwrap_or(entry.interval)),
+    };
+    Counters {
+        uploaded: entry.uploaded_delta.min(allowance),
+        downloaded: entry.downloaded_delta.min(allowance),
+    }
+}
+
+/// What an entry without totals claims, as far as its client's bucket reaches (J8).
+fn granted(entry: &Admitted, bucket: &mut Bucket, rules: &Rules<'_>, risks: &mut Vec<RiskEvent>) -> Counters {
+    let said = &entry.arrival.entry;
+    let limit = BucketLimit::of_client(rules.ceiling);
+    let claimed = Counters { uploaded: said.uploaded_delta, downloaded: said.downloaded_delta };
+    let (to, time) = (heard_at(said), reported_time(said, rules.peer_grace));
+    if bucket.is_unused() {
+        *bucket = Bucket::full_at(to - time);
+    } else if to < bucket.at {
+        bucket.refill_late(time, &limit);
+    } else {
+        // Time before the session does not count for it.
+        bucket.grant(to - time, Counters::default(), &limit);
+    }
+    let granted = bucket.grant(to, claimed, &limit);
+    if granted != claimed {
+        risks.push(RiskEvent {
+            uploaded_claimed: claimed.uploaded,
+            uploaded_credited: granted.uploaded,
+            downloaded_claimed: claimed.downloaded,
+            downloaded_credited: granted.downloaded,
+            ..risk_of(RiskKind::ClientRate, entry, rules.ceiling)
+        });
+    }
+    granted
+}
