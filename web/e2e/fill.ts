@@ -21,12 +21,12 @@ export async function fill(server: Server): Promise<void> {
   await server.addTorrent(ALBUM.id, ALBUM.name, ALBUM.bytes);
   await server.ask("POST", "/api/v1/torrents", { id: BOOK.id, infohash: "b".repeat(40), name: BOOK.name, approved: false });
   await server.addTorrent(SONG.id, SONG.name);
-  // User 1 takes the film whole, and gives some of it back.
+  // User 1 takes the film whole, and gives some of it back, to user 3.
+  await server.announce(3, FILM.id, { left: FILM.bytes / 2 });
   await server.announce(1, FILM.id, { left: FILM.bytes });
   await server.announce(1, FILM.id, { ...MOVED, left: 0, event: "completed" });
   await Promise.all([
     server.announce(2, FILM.id),
-    server.announce(3, FILM.id, { left: FILM.bytes / 2 }),
     server.announce(2, ALBUM.id, { left: ALBUM.bytes }),
     server.announce(3, ALBUM.id, { left: ALBUM.bytes / 4 }),
   ]);

@@ -68,6 +68,29 @@ test("a user: every part, and why the figures are what they are, to the byte", a
   await expect(page.getByTitle(exact).first(), "the exact amount on hover").toBeAttached();
 });
 
+test("risks: each kind is a sentence with its figures, in both languages, and can be chosen", async ({ open, server }) => {
+  await server.addUser(170);
+  await server.addTorrent(170, "A torrent without leechers");
+  await server.announce(170, 170);
+  await server.announce(170, 170, { uploaded: 5 * 1024 * 1024, event: "" });
+  for (const client of "abcdefghijklmnopqr") {
+    await server.announce(170, SONG.id, { left: 1000, client });
+    await server.announce(170, SONG.id, { left: 1000, client, event: "stopped" });
+  }
+  await eventually("both risks", 40_000, async () => {
+    const { items } = await server.ask<{ items: unknown[] }>("GET", "/api/v1/users/170/risks");
+    return items.length >= 2;
+  });
+  const page = await open("/users/170?tab=risks");
+  await expect(page.getByText("Claimed 5.00 MiB of upload within", { exact: false })).toBeVisible();
+  await expect(page.getByText("Used 15 peer ids on this torrent within an hour.")).toBeVisible();
+  await page.getByLabel("Kind").selectOption("Many peer ids");
+  await expect(page.getByText("Claimed 5.00 MiB of upload within", { exact: false })).toBeHidden();
+  await expect(page.getByText("Used 15 peer ids on this torrent within an hour.")).toBeVisible();
+  await page.getByLabel("Language").selectOption("中文");
+  await expect(page.getByText("一小时内在该种子上使用了 15 个 peer id。")).toBeVisible();
+});
+
 test("why: what a client moved while the tracker had forgotten it is explained, to the byte", async ({ open, server }) => {
   const podcast = "A podcast that goes on";
   await server.addUser(150);

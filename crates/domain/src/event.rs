@@ -154,6 +154,8 @@ pub struct TrafficEvent {
     pub cause: Cause,
     /// The client's key, by which other nodes know it under a changed peer id.
     pub key: ClientKey,
+    /// Bytes claimed as uploaded that must not be credited, although the totals contain them (`nu`).
+    pub uncredited_upload: u64,
 }
 
 impl TrafficEvent {

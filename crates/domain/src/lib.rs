@@ -9,6 +9,7 @@
 //! - [`clock`]: the one module that reads the clock
 //! - [`wheel`]: deadlines that heartbeats push back
 //! - [`counter`], [`histogram`]: how many there were, and how long they took
+//! - [`log_throttle`]: log lines that others can cause as often as they like
 //!
 //! Nothing here does I/O. Nothing but [`clock`] knows what time it is.
 
@@ -18,6 +19,7 @@ pub mod event;
 mod hex;
 pub mod histogram;
 pub mod ids;
+pub mod log_throttle;
 pub mod rate;
 pub mod risk;
 pub mod time;
@@ -29,6 +31,7 @@ pub use histogram::Histogram;
 pub use ids::{
     ClientId, ClientKey, IdError, InfoHash, NodeId, Passkey, PeerId, RunId, SessionId, TorrentId, UserId,
 };
+pub use log_throttle::LogThrottle;
 pub use rate::RateCeiling;
 pub use risk::{RiskEvent, RiskKind};
 pub use time::{Seconds, UnixTime};

@@ -53,6 +53,11 @@ impl RiskKind {
             RiskKind::ManyPeerIds => "many_peer_ids",
         }
     }
+
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<RiskKind> {
+        RiskKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
 }
 
 /// One reported risk, with the figures it is based on.

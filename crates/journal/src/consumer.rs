@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use domain::clock::Clock;
-use domain::{Histogram, Seconds};
+use domain::{Histogram, LogThrottle, Seconds};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -122,6 +122,15 @@ struct Shared {
     /// Held by whoever makes groups again.
     regrouping: tokio::sync::Mutex<()>,
     counters: Arc<ConsumerCounters>,
+    log: LogThrottles,
+}
+
+/// Lines of the log that bad entries cause. The counters have every entry.
+#[derive(Default)]
+struct LogThrottles {
+    cannot_be_taken: LogThrottle,
+    taken_after_all: LogThrottle,
+    failed_for_good: LogThrottle,
 }
 
 /// One of our tasks at work on entries.
@@ -161,6 +170,7 @@ impl Consumer {
                 busy: AtomicUsize::new(0),
                 regrouping: tokio::sync::Mutex::default(),
                 counters: Arc::default(),
+                log: LogThrottles::default(),
             }),
         }
     }

@@ -72,6 +72,9 @@ pub struct TrafficEntry {
     pub cause: Cause,
     /// The client's key, where our tracker wrote the entry and the client sent one.
     pub key: Option<ClientKey>,
+    /// Bytes claimed as uploaded that must not be credited, although the totals contain them (`nu`); zero where the
+    /// field is missing.
+    pub uncredited_upload: u64,
 }
 
 /// Why fields are no entry: the field, and what is wrong with it.
@@ -137,6 +140,9 @@ impl TrafficEntry {
         if event.key.is_some() {
             fields.push_text("key", event.key);
         }
+        if event.uncredited_upload > 0 {
+            fields.push_text("nu", event.uncredited_upload);
+        }
         fields
     }
 
@@ -172,6 +178,7 @@ impl TrafficEntry {
             totals: read.totals()?,
             cause: read.optional(slot::CAUSE, "announce, timeout or removal")?.unwrap_or_default(),
             key: read.optional(slot::KEY, "8 hexadecimal digits")?.filter(|key: &ClientKey| key.is_some()),
+            uncredited_upload: read.optional(slot::NU, UNSIGNED)?.unwrap_or_default(),
         })
     }
 
@@ -193,7 +200,7 @@ const SECONDS: &str = "a number of seconds";
 
 /// The known fields by number: one pass over an entry finds them all.
 mod slot {
-    pub(super) const NAMES: [&str; 22] = [
+    pub(super) const NAMES: [&str; 23] = [
         "passkey",
         "infohash",
         "peer_id",
@@ -216,6 +223,7 @@ mod slot {
         "user",
         "torrent",
         "key",
+        "nu",
     ];
     pub(super) const PASSKEY: usize = 0;
     pub(super) const INFOHASH: usize = 1;
@@ -239,6 +247,7 @@ mod slot {
     pub(super) const USER: usize = 19;
     pub(super) const TORRENT: usize = 20;
     pub(super) const KEY: usize = 21;
+    pub(super) const NU: usize = 22;
 }
 
 struct Reader<'a> {

@@ -33,6 +33,11 @@ pub fn fields_of(risk: &RiskEvent) -> Fields {
     fields
 }
 
+/// The kind of a stored risk event. Older versions knew one kind only, and did not write it.
+pub fn kind_of(fields: &Fields) -> &[u8] {
+    fields.get("kind").unwrap_or(RiskKind::ClientRate.name().as_bytes())
+}
+
 /// A user is reported at most this often for each kind of risk.
 const REPORT_EVERY: Seconds = Seconds(60);
 

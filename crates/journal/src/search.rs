@@ -1,28 +1,31 @@
-//! Looking for the entries of one user.
+//! Looking for the entries of one user, or for risks of one kind.
 //!
 //! Nothing is indexed: entries come by the thousand each second and are looked for once in a while. So a search reads
 //! backwards from where it is told to, for as long as it may, and says where to go on.
 
-use domain::{InfoHash, Passkey, TorrentId, UserId};
+use domain::{InfoHash, Passkey, RiskKind, TorrentId, UserId};
 
 use crate::fields::Fields;
 use crate::id::EntryId;
 use crate::port::Stored;
+use crate::risk;
 
 /// Entries that are asked for first: enough that the question's own cost does not matter.
 pub(crate) const SCAN_PAGE_MIN: usize = 50;
 /// Entries that are asked for at a time: few enough that the store is not held up.
 pub(crate) const SCAN_PAGE_MAX: usize = 1000;
 
-/// Whose entries are looked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Which entries are looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sought {
-    /// The user.
-    pub user: UserId,
+    /// Only of this user.
+    pub user: Option<UserId>,
     /// Their passkey, for entries that name nobody else: other producers know no numbers.
     pub passkey: Option<Passkey>,
     /// Only on this torrent.
     pub torrent: Option<SoughtTorrent>,
+    /// Only risks of this kind.
+    pub kind: Option<RiskKind>,
 }
 
 /// A torrent, by whatever entries call it.
@@ -57,13 +60,15 @@ pub struct Found {
 impl Sought {
     /// Whether an entry is one of them.
     pub fn is(&self, fields: &Fields) -> bool {
-        self.is_by_user(fields) && self.torrent.as_ref().is_none_or(|torrent| torrent.is(fields))
+        self.user.is_none_or(|user| self.is_by_user(user, fields))
+            && self.torrent.as_ref().is_none_or(|torrent| torrent.is(fields))
+            && self.kind.is_none_or(|kind| risk::kind_of(fields) == kind.name().as_bytes())
     }
 
     /// A number says who it was; passkeys change hands.
-    fn is_by_user(&self, fields: &Fields) -> bool {
+    fn is_by_user(&self, user: UserId, fields: &Fields) -> bool {
         match fields.get("user") {
-            Some(user) => is_number(user, self.user.get()),
+            Some(written) => is_number(written, user.get()),
             None => self.passkey.is_some_and(|passkey| {
                 let written = fields.get("passkey").unwrap_or_default();
                 Passkey::from_ascii(written).is_ok_and(|written| written == passkey)
@@ -131,7 +136,7 @@ mod tests {
     #[test]
     fn an_entry_is_somebodys_by_their_number_or_else_by_their_passkey() {
         let passkey: Passkey = "0123456789abcdef".parse().unwrap();
-        let sought = Sought { user: UserId::new(7).unwrap(), passkey: Some(passkey), torrent: None };
+        let sought = Sought { user: UserId::new(7), passkey: Some(passkey), ..Sought::default() };
         assert!(sought.is(&fields(&[("user", "7")])));
         assert!(sought.is(&fields(&[("passkey", "0123456789ABCDEF")])));
         assert!(!sought.is(&fields(&[("passkey", "0123456789abcdef"), ("user", "8")])), "it was theirs then");
@@ -145,12 +150,23 @@ mod tests {
     fn a_torrent_is_known_by_its_number_or_else_by_its_names() {
         let torrent =
             SoughtTorrent { id: TorrentId::new(3).unwrap(), info_hashes: vec![InfoHash([0xab; 20])] };
-        let sought = Sought { user: UserId::new(7).unwrap(), passkey: None, torrent: Some(torrent) };
+        let sought = Sought { user: UserId::new(7), torrent: Some(torrent), ..Sought::default() };
         let hash = "AB".repeat(20);
         assert!(sought.is(&fields(&[("user", "7"), ("torrent", "3")])));
         assert!(sought.is(&fields(&[("user", "7"), ("infohash", &hash)])));
         assert!(!sought.is(&fields(&[("user", "7"), ("infohash", &hash), ("torrent", "4")])));
         assert!(!sought.is(&fields(&[("user", "7"), ("infohash", "ab")])));
         assert!(!sought.is(&fields(&[("user", "8"), ("torrent", "3")])));
+    }
+
+    #[test]
+    fn a_risk_is_found_by_its_kind_and_one_without_is_about_a_rate() {
+        let of_kind = |kind| Sought { kind: Some(kind), ..Sought::default() };
+        let shared = fields(&[("kind", "shared_address"), ("user", "7")]);
+        assert!(of_kind(RiskKind::SharedAddress).is(&shared));
+        assert!(!of_kind(RiskKind::ClientRate).is(&shared));
+        assert!(of_kind(RiskKind::ClientRate).is(&fields(&[("user", "7")])), "as older versions wrote it");
+        let of_user = Sought { user: UserId::new(8), ..of_kind(RiskKind::SharedAddress) };
+        assert!(!of_user.is(&shared));
     }
 }

@@ -99,6 +99,7 @@ fn event() -> TrafficEvent {
         downloaded_total: 6,
         cause: Cause::Announce,
         key: ClientKey(0x0bad_cafe),
+        uncredited_upload: 0,
     }
 }
 
@@ -186,6 +187,7 @@ fn j3_the_fourteen_fields_are_enough() {
         totals: None,
         cause: Cause::Announce,
         key: None,
+        uncredited_upload: 0,
     };
     assert_eq!(entry, expected);
 }
@@ -450,6 +452,7 @@ prop_compose! {
             AnnounceEvent::Stopped,
         ]),
         (at, interval, min_interval, key) in any::<(u32, u32, u32, u32)>(),
+        uncredited_upload in prop_oneof![Just(0), any::<u64>()],
         run in prop_oneof![Just(RunId::NONE), any::<u32>().prop_map(RunId)],
         since_last in 0..=366_u32 * 24 * 60 * 60,
         (node, client) in any::<(u64, u64)>(),
@@ -477,6 +480,7 @@ prop_compose! {
             downloaded_total,
             cause,
             key: ClientKey(key),
+            uncredited_upload,
         }
     }
 }
@@ -509,6 +513,7 @@ proptest! {
             }),
             cause: event.cause,
             key: event.key.is_some().then_some(event.key),
+            uncredited_upload: event.uncredited_upload,
         };
         prop_assert_eq!(entry, expected);
     }

@@ -35,6 +35,7 @@ fn event(number: u64) -> TrafficEvent {
         downloaded_total: 0,
         cause: Cause::Announce,
         key: domain::ClientKey::NONE,
+        uncredited_upload: 0,
     }
 }
 

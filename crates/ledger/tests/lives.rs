@@ -29,8 +29,14 @@ use swarm::{Announce, Families, Heard, HeardTotals, PeerLists, Rules, SlotLimits
 const TORRENT: InfoHash = InfoHash([7; 20]);
 const BEGIN_MS: u64 = 1_794_000_000_000;
 const CEILING: RateCeiling = RateCeiling { bytes_per_s: 1_250_000_000_000 };
-const RULES: Rules =
-    Rules { silence_max: Seconds(660), min_interval: Seconds(0), clients_per_user_max: 16, ceiling: CEILING };
+const RULES: Rules = Rules {
+    silence_max: Seconds(660),
+    min_interval: Seconds(0),
+    clients_per_user_max: 16,
+    ceiling: CEILING,
+    peer_ids_per_hour_max: 0,
+    credit_upload_without_leechers: true,
+};
 
 /// Between two things that a client does by itself.
 const BETWEEN_STEPS_MS: u64 = 400;

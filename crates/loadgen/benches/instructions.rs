@@ -21,6 +21,8 @@ const RULES: Rules = Rules {
     min_interval: Seconds(0),
     clients_per_user_max: 5,
     ceiling: RateCeiling::DEFAULT,
+    peer_ids_per_hour_max: 30,
+    credit_upload_without_leechers: true,
 };
 
 /// One swarm that every peer has joined, and the next heartbeat of one of them.

@@ -30,6 +30,8 @@ pub(crate) const RULES: Rules = Rules {
     min_interval: Seconds(0),
     clients_per_user_max: 5,
     ceiling: RateCeiling::DEFAULT,
+    peer_ids_per_hour_max: 30,
+    credit_upload_without_leechers: true,
 };
 
 /// What the swarms cost with a given number of peers.

@@ -107,6 +107,7 @@ impl Traffic {
             downloaded_total: 0,
             cause: Cause::Announce,
             key: peer.key,
+            uncredited_upload: 0,
         }
     }
 

@@ -4,7 +4,9 @@ use std::thread;
 use std::time::Duration;
 
 use domain::{RateCeiling, Seconds};
-use tracker::settings::{LimitSettings, LiveSettings, ProxySettings, Settings, TlsFiles};
+use tracker::settings::{
+    LimitSettings, LiveSettings, PEER_IDS_PER_HOUR_MAX, ProxySettings, Settings, TlsFiles,
+};
 
 use crate::config::{Config, HeaderName, Mirror};
 
@@ -42,6 +44,8 @@ impl Config {
             leeches_per_user_max: unless_zero(self.limits.leeches_per_user_max),
             leeches_per_torrent_max: unless_zero(self.limits.leeches_per_torrent_max),
             ceiling: self.ceiling(),
+            peer_ids_per_hour_max: PEER_IDS_PER_HOUR_MAX,
+            credit_upload_without_leechers: self.limits.credit_upload_without_leechers,
             acknowledge: self.journal.ack,
             acknowledge_timeout: Duration::from_millis(self.journal.ack_timeout_ms.into()),
             proxies: ProxySettings {
@@ -73,6 +77,8 @@ impl Config {
             idle_timeout: seconds(limits.idle_timeout_s),
             requests_per_address_per_s: limits.requests_per_address_per_s,
             request_burst_per_address: limits.request_burst_per_address,
+            announces_per_user_per_s: limits.announces_per_user_per_s,
+            announce_burst_per_user: limits.announce_burst_per_user,
         }
     }
 

@@ -74,6 +74,10 @@ pub struct Rules {
     pub clients_per_user_max: u8,
     /// The highest rate at which counters are believed to grow (J8).
     pub ceiling: RateCeiling,
+    /// How many peer ids a user may use on one torrent within an hour; zero means any number.
+    pub peer_ids_per_hour_max: u8,
+    /// Whether upload is credited that was claimed while no other user leeched.
+    pub credit_upload_without_leechers: bool,
 }
 
 /// What a client's counters claim it moved since its last announce.
@@ -106,6 +110,39 @@ pub struct Outcome {
     pub completed: bool,
     /// What the counters claimed, where that is more than was credited (J8).
     pub implausible: Option<Claim>,
+    /// Upload that was claimed although no other user leeched since the last announce; zero if there is nothing to
+    /// remark.
+    pub upload_without_leechers: u64,
+    /// How much of that is not credited.
+    pub uncredited_upload: u64,
+    /// How many peer ids the user has used on this torrent within the hour, where this announce brought a new one.
+    pub peer_ids: u8,
+    /// Whether the user has used up the peer lists for new peers; the announce got none.
+    pub list_withheld: bool,
+    /// Whether it is a `stopped` of a peer that was not in the swarm.
+    pub unknown_stop: bool,
+}
+
+impl Outcome {
+    /// Of an announce that moved nothing.
+    pub(crate) fn of(counts: SwarmCounts, session: SessionId, key: ClientKey) -> Self {
+        Outcome {
+            counts,
+            uploaded_delta: 0,
+            downloaded_delta: 0,
+            since_last: Seconds(0),
+            session,
+            key,
+            too_soon: false,
+            completed: false,
+            implausible: None,
+            upload_without_leechers: 0,
+            uncredited_upload: 0,
+            peer_ids: 0,
+            list_withheld: false,
+            unknown_stop: false,
+        }
+    }
 }
 
 /// Why an announce cannot be taken, though the user and the torrent are fine.
@@ -128,6 +165,12 @@ pub enum AnnounceError {
     TorrentFull {
         /// How many are allowed.
         limit: u32,
+    },
+    /// The user has used too many peer ids on this torrent within an hour.
+    #[error("you used {count} peer ids on this torrent within an hour, more than the limit; try again later")]
+    TooManyPeerIds {
+        /// How many.
+        count: u8,
     },
     /// There is no place for another peer or torrent.
     #[error("the tracker has no room for more peers; try again later")]

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use domain::UnixTime;
+
 use crate::announce::{Families, NO_ADDRESS, PeerLists};
 
 /// Ports below are not handed out: no client listens there, and handing them out would make swarms a weapon.
@@ -109,6 +111,8 @@ pub(crate) struct Moved {
 pub(crate) struct Members {
     all: Vec<Member>,
     seeders: u32,
+    /// When a leecher last left or became a seeder; zero for never.
+    pub(crate) leecher_ended: UnixTime,
 }
 
 impl Members {

@@ -41,12 +41,39 @@ pub(crate) struct Credit {
     pub(crate) since_last: Seconds,
     /// What the counters claimed, where that is more than can be believed (J8).
     pub(crate) implausible: Option<Claim>,
+    /// Upload claimed although no other user leeched.
+    pub(crate) upload_without_leechers: u64,
+    /// How much of that is not credited.
+    pub(crate) uncredited_upload: u64,
+}
+
+/// Whether an announce of a known peer is given peers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListDue {
+    /// The client kept to min interval.
+    Due,
+    /// It did not, but has a reason, which is granted a few times only: it is new here, announces over its other
+    /// address family for the first time, has completed, or comes from another node.
+    Budgeted,
+    /// It came back sooner than it may.
+    TooSoon,
 }
 
 impl Credit {
     /// Of a first announce: its counters are the baseline, whatever they say.
-    pub(crate) const NOTHING: Credit =
-        Credit { uploaded: 0, downloaded: 0, since_last: Seconds(0), implausible: None };
+    pub(crate) const NOTHING: Credit = Credit {
+        uploaded: 0,
+        downloaded: 0,
+        since_last: Seconds(0),
+        implausible: None,
+        upload_without_leechers: 0,
+        uncredited_upload: 0,
+    };
+
+    /// What the counters claim to have uploaded.
+    pub(crate) fn upload_claimed(&self) -> u64 {
+        self.implausible.map_or(self.uploaded, |claim| claim.uploaded)
+    }
 }
 
 impl Peer {
@@ -125,16 +152,17 @@ impl Peer {
         SessionId { client, run: self.run }
     }
 
-    /// Whether the client comes back sooner than it may, over the same address family.
-    pub(crate) fn is_too_soon(&self, announce: &Announce, min_interval: Seconds) -> bool {
-        if self.place.was_heard_elsewhere() {
-            // Perhaps that node died before it could answer, and the client tries its luck here.
-            return false;
+    /// Whether the client is given peers: min interval is counted for each address family.
+    pub(crate) fn list_due(&self, announce: &Announce, min_interval: Seconds) -> ListDue {
+        let Some(last) = self.last_over(announce.ip.is_ipv6()) else {
+            return ListDue::Budgeted;
+        };
+        if announce.now.since(last) >= min_interval {
+            return ListDue::Due;
         }
-        match self.last_over(announce.ip.is_ipv6()) {
-            Some(last) => announce.now.since(last) < min_interval,
-            None => false,
-        }
+        let completes = announce.event == AnnounceEvent::Completed && !self.has_completed();
+        // Perhaps another node that heard it died before it could answer, and the client tries its luck here.
+        if completes || self.place.was_heard_elsewhere() { ListDue::Budgeted } else { ListDue::TooSoon }
     }
 
     /// Takes an announce into the accounts and says what it added. `new_run` is asked for a number where the totals
@@ -281,6 +309,7 @@ impl Peer {
             downloaded: claim.downloaded.min(allowance),
             since_last,
             implausible: is_implausible.then_some(claim),
+            ..Credit::NOTHING
         }
     }
 

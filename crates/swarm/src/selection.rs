@@ -10,11 +10,14 @@ use crate::members::Member;
 
 /// Up to this many times the wanted number, a crowd is small enough to be shuffled.
 const SHUFFLE_FACTOR: usize = 4;
+/// A repeatable choice draws from a multiple of this many places, so that a few peers more or less change little.
+const SPAN_STEP: usize = 16;
 /// Places the shuffle can hold.
 const SHUFFLE_MAX: usize = SHUFFLE_FACTOR * (WANTED_MAX + CLIENTS_PER_USER_MAX);
 /// Buckets of the table of places already drawn; never more than half full.
 const DRAWN_BUCKETS: usize = 1024;
 
+const _: () = assert!(SHUFFLE_MAX >= (SHUFFLE_FACTOR * WANTED_MAX).next_multiple_of(SPAN_STEP));
 const _: () = assert!(DRAWN_BUCKETS >= 2 * draws_max(WANTED_MAX));
 
 /// Places drawn in a large crowd. Enough if most peers have an address that the asker can use.
@@ -31,11 +34,40 @@ pub(crate) struct Asker<'a> {
     pub(crate) families: Families,
     /// Slots of the asker's own peers, which it is never given.
     pub(crate) own: &'a [u32],
+    /// Where the same random numbers should lead to the same peers, also when the crowd has changed a little: the
+    /// position of its first member in the swarm.
+    pub(crate) repeatable_from: Option<usize>,
 }
 
 impl Asker<'_> {
     fn give(&self, member: &Member, lists: &mut PeerLists) -> bool {
         !self.own.contains(&member.slot) && member.hand_out(self.families, lists)
+    }
+
+    fn span<const REPEATABLE: bool>(&self, crowd: &[Member]) -> Span {
+        if !REPEATABLE {
+            return Span { places: crowd.len(), shift: 0 };
+        }
+        let places = crowd.len().next_multiple_of(SPAN_STEP);
+        Span { places, shift: places - self.repeatable_from.unwrap_or_default() % places }
+    }
+}
+
+/// The places to draw from, and where among them the crowd begins.
+#[derive(Clone, Copy)]
+struct Span {
+    places: usize,
+    shift: usize,
+}
+
+impl Span {
+    /// Who is at a place; a place beyond the crowd is empty.
+    fn member<const REPEATABLE: bool>(self, crowd: &[Member], place: usize) -> Option<&Member> {
+        if !REPEATABLE {
+            return crowd.get(place);
+        }
+        let shifted = place + self.shift;
+        crowd.get(if shifted >= self.places { shifted - self.places } else { shifted })
     }
 }
 
@@ -49,14 +81,29 @@ pub(crate) fn choose(crowd: &[Member], asker: &Asker<'_>, random: &mut Rng, list
         for member in crowd {
             asker.give(member, lists);
         }
-    } else if crowd.len() <= SHUFFLE_FACTOR * wanted {
-        choose_by_shuffle(crowd, wanted, asker, random, lists);
+    } else if asker.repeatable_from.is_some() {
+        choose_some::<true>(crowd, wanted, asker, random, lists);
     } else {
-        choose_by_drawing(crowd, wanted, asker, random, lists);
+        choose_some::<false>(crowd, wanted, asker, random, lists);
     }
 }
 
-fn choose_by_shuffle(
+/// `REPEATABLE` is known to the compiler: most choices are not, and should not pay for it.
+fn choose_some<const REPEATABLE: bool>(
+    crowd: &[Member],
+    wanted: usize,
+    asker: &Asker<'_>,
+    random: &mut Rng,
+    lists: &mut PeerLists,
+) {
+    if crowd.len() <= SHUFFLE_FACTOR * wanted {
+        choose_by_shuffle::<REPEATABLE>(crowd, wanted, asker, random, lists);
+    } else {
+        choose_by_drawing::<REPEATABLE>(crowd, wanted, asker, random, lists);
+    }
+}
+
+fn choose_by_shuffle<const REPEATABLE: bool>(
     crowd: &[Member],
     wanted: usize,
     asker: &Asker<'_>,
@@ -64,22 +111,24 @@ fn choose_by_shuffle(
     lists: &mut PeerLists,
 ) {
     let mut places = [0_u16; SHUFFLE_MAX];
-    let places = &mut places[..crowd.len()];
+    let span = asker.span::<REPEATABLE>(crowd);
+    let places = &mut places[..span.places];
     for (place, index) in places.iter_mut().zip(0..) {
         *place = index;
     }
     let mut given = 0;
-    for turn in 0..crowd.len() {
-        let drawn = turn + random.u32(..(crowd.len() - turn) as u32) as usize;
+    for turn in 0..span.places {
+        let drawn = turn + random.u32(..(span.places - turn) as u32) as usize;
         places.swap(turn, drawn);
-        given += usize::from(asker.give(&crowd[places[turn] as usize], lists));
+        let Some(member) = span.member::<REPEATABLE>(crowd, places[turn] as usize) else { continue };
+        given += usize::from(asker.give(member, lists));
         if given == wanted {
             return;
         }
     }
 }
 
-fn choose_by_drawing(
+fn choose_by_drawing<const REPEATABLE: bool>(
     crowd: &[Member],
     wanted: usize,
     asker: &Asker<'_>,
@@ -88,20 +137,22 @@ fn choose_by_drawing(
 ) {
     let mut drawn = DrawnPlaces([0; DRAWN_BUCKETS]);
     let mut given = 0;
+    let span = asker.span::<REPEATABLE>(crowd);
     for _ in 0..draws_max(wanted) {
-        let place = random.u32(..crowd.len() as u32);
+        let place = random.u32(..span.places as u32);
+        let Some(member) = span.member::<REPEATABLE>(crowd, place as usize) else { continue };
         if drawn.insert(place) {
-            given += usize::from(asker.give(&crowd[place as usize], lists));
+            given += usize::from(asker.give(member, lists));
             if given == wanted {
                 return;
             }
         }
     }
-    walk_on(crowd, wanted - given, &drawn, asker, random, lists);
+    walk_on::<REPEATABLE>(crowd, wanted - given, &drawn, asker, random, lists);
 }
 
 /// Looks for the missing peers in a row, from a random place on.
-fn walk_on(
+fn walk_on<const REPEATABLE: bool>(
     crowd: &[Member],
     mut missing: usize,
     drawn: &DrawnPlaces,
@@ -109,11 +160,13 @@ fn walk_on(
     random: &mut Rng,
     lists: &mut PeerLists,
 ) {
-    let start = random.usize(..crowd.len());
-    for step in 0..crowd.len().min(WALK_FACTOR * asker.wanted) {
-        let place = (start + step) % crowd.len();
+    let span = asker.span::<REPEATABLE>(crowd);
+    let start = random.usize(..span.places);
+    for step in 0..span.places.min(WALK_FACTOR * asker.wanted) {
+        let place = (start + step) % span.places;
+        let Some(member) = span.member::<REPEATABLE>(crowd, place) else { continue };
         if !drawn.contains(place as u32) {
-            missing -= usize::from(asker.give(&crowd[place], lists));
+            missing -= usize::from(asker.give(member, lists));
             if missing == 0 {
                 return;
             }

@@ -4,9 +4,7 @@
 //! key, the limit on clients and the rule that nobody is given their own peers.
 
 use domain::wheel::{TimingWheel, Verdict};
-use domain::{
-    AnnounceEvent, ClientId, ClientKey, InfoHash, PeerId, RunId, Seconds, SessionId, UnixTime, UserId,
-};
+use domain::{AnnounceEvent, ClientId, ClientKey, InfoHash, PeerId, Seconds, SessionId, UnixTime, UserId};
 use fastrand::Rng;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -18,21 +16,27 @@ use crate::announce::{
 };
 use crate::leeching::Leeching;
 use crate::members::{Member, Members, Moved};
-use crate::peer::{Credit, Peer};
+use crate::peer::{Credit, ListDue, Peer};
 use crate::place;
 use crate::runs::Runs;
-use crate::selection::{self, Asker};
 use crate::slab::Slab;
 
 mod copying;
 mod farewells;
+mod join_budget;
+mod last_leechers;
 mod learn;
+mod limits;
+mod lists;
 mod removal;
 mod sighting;
 mod slots;
 
 use farewells::Farewells;
+use join_budget::JoinBudgets;
+use last_leechers::OwnLeechers;
 pub(crate) use learn::Lesson;
+use lists::ListChoice;
 
 /// How far ahead the wheel sees without a second look: longer than the default interval + grace.
 const WHEEL_HORIZON_S: u32 = 4096;
@@ -50,6 +54,8 @@ struct Swarm {
     snatches: u32,
 }
 
+const _: () = assert!(size_of::<Swarm>() == 56);
+
 impl Swarm {
     fn counts(&self) -> SwarmCounts {
         SwarmCounts {
@@ -62,13 +68,19 @@ impl Swarm {
 
 /// The slots of one user's peers in one swarm.
 struct OwnPeers {
-    slots: [u32; CLIENTS_PER_USER_MAX],
+    /// One more than may be there: the one that joins.
+    slots: [u32; CLIENTS_PER_USER_MAX + 1],
     count: usize,
 }
 
 impl OwnPeers {
     fn slots(&self) -> &[u32] {
         &self.slots[..self.count]
+    }
+
+    fn add(&mut self, slot: u32) {
+        self.slots[self.count] = slot;
+        self.count += 1;
     }
 }
 
@@ -86,6 +98,13 @@ pub(crate) struct Shard {
     seeders: usize,
     /// Who said goodbye lately.
     farewells: Farewells,
+    /// What users have used up who bring new peers to a torrent.
+    join_budgets: JoinBudgets,
+    own_leechers: OwnLeechers,
+    /// Since when it knows of every leecher: since its start, or since other nodes can be heard again.
+    knows_since: UnixTime,
+    /// The latest moment it was told.
+    now: UnixTime,
     /// Who leeches how many torrents, in all shards together.
     leeching: Arc<Leeching>,
     /// Whether this shard tells it.
@@ -113,6 +132,10 @@ impl Shard {
             hasher,
             seeders: 0,
             farewells: Farewells::default(),
+            join_budgets: JoinBudgets::default(),
+            own_leechers: OwnLeechers::default(),
+            knows_since: now,
+            now,
         }
     }
 
@@ -139,6 +162,7 @@ impl Shard {
         rules: &Rules,
         lists: &mut PeerLists,
     ) -> Result<Outcome, AnnounceError> {
+        self.now = self.now.max(announce.now);
         if announce.event == AnnounceEvent::Stopped {
             self.farewells.note(
                 self.hash_of_client(&announce.info_hash, announce.user, &announce.peer_id),
@@ -147,26 +171,36 @@ impl Shard {
         }
         let opens = announce.event != AnnounceEvent::Stopped;
         let Some(swarm) = self.find_or_open_swarm(hash_of_torrent, &announce.info_hash, opens)? else {
-            return Ok(outcome_of_unknown_stop(announce, SwarmCounts::default(), self.runs.next()));
+            return Ok(self.stop_unknown(hash_of_torrent, announce, SwarmCounts::default()));
         };
-        let own = self.own_peers(swarm, announce.user);
+        let mut own = self.own_peers(swarm, announce.user);
         let known = self.find_client(&own, &announce.peer_id, key_of(announce.event, announce.key));
         if announce.event == AnnounceEvent::Stopped {
-            return Ok(self.stop(swarm, known, announce, rules));
+            return Ok(match known {
+                Some(slot) => self.stop(slot, &own, announce, rules),
+                None => self.stop_unknown(hash_of_torrent, announce, self.swarms[swarm].counts()),
+            });
         }
         if known.is_none() {
             self.check_room(swarm, &own, rules)?;
         }
-        let has_slot = match self.claim_slot(swarm, &own, announce) {
-            Ok(has_slot) => has_slot,
+        let admitted = self
+            .count_peer_id(hash_of_torrent, known, announce, rules)
+            .and_then(|peer_ids| Ok((peer_ids, self.claim_slot(swarm, &own, announce)?)));
+        let (peer_ids, has_slot) = match admitted {
+            Ok(admitted) => admitted,
             Err(error) => {
                 self.close_unused_swarm(hash_of_torrent, swarm);
                 return Err(error);
             }
         };
-        let (slot, credit, too_soon) = match known {
-            Some(slot) => self.heartbeat(slot, announce, rules),
-            None => (self.join(swarm, announce, rules), Credit::NOTHING, false),
+        let (slot, credit, due) = match known {
+            Some(slot) => self.heartbeat(slot, &own, announce, rules),
+            None => {
+                let slot = self.join(swarm, announce, rules);
+                own.add(slot);
+                (slot, Credit::NOTHING, ListDue::Budgeted)
+            }
         };
         if has_slot && announce.is_seeder() {
             self.settle_slot(has_slot, swarm, announce.user);
@@ -175,20 +209,28 @@ impl Shard {
         if completed {
             self.swarms[swarm].snatches = self.swarms[swarm].snatches.saturating_add(1);
         }
-        if !too_soon {
-            self.choose_peers(swarm, slot, &own, announce, lists);
-        }
+        let choice = self.list_choice(hash_of_torrent, due, announce, rules);
+        self.choose_peers(swarm, &own, announce, choice, lists);
         Ok(Outcome {
-            counts: self.swarms[swarm].counts(),
+            too_soon: due == ListDue::TooSoon,
+            completed,
+            peer_ids,
+            list_withheld: choice == ListChoice::Withheld,
+            ..self.outcome(slot, &credit, &announce.info_hash)
+        })
+    }
+
+    fn outcome(&self, slot: u32, credit: &Credit, info_hash: &InfoHash) -> Outcome {
+        let peer = &self.peers[slot];
+        Outcome {
             uploaded_delta: credit.uploaded,
             downloaded_delta: credit.downloaded,
             since_last: credit.since_last,
-            session: self.peers[slot].session(&announce.info_hash),
-            key: self.peers[slot].key(),
-            too_soon,
-            completed,
             implausible: credit.implausible,
-        })
+            upload_without_leechers: credit.upload_without_leechers,
+            uncredited_upload: credit.uncredited_upload,
+            ..Outcome::of(self.swarms[peer.swarm()].counts(), peer.session(info_hash), peer.key())
+        }
     }
 
     pub(crate) fn scrape(&self, hash_of_torrent: u64, info_hash: &InfoHash) -> SwarmCounts {
@@ -206,6 +248,7 @@ impl Shard {
         holds_elsewhere: bool,
         mut departed: impl FnMut(Departure),
     ) {
+        self.now = self.now.max(now);
         // The wheel is lent out, so that its judge may change the shard.
         let mut wheel = std::mem::replace(&mut self.wheel, TimingWheel::new(now, 1));
         wheel.advance(now, |slot| {
@@ -269,7 +312,7 @@ impl Shard {
     }
 
     fn own_peers(&self, swarm: u32, user: UserId) -> OwnPeers {
-        let mut own = OwnPeers { slots: [0; CLIENTS_PER_USER_MAX], count: 0 };
+        let mut own = OwnPeers { slots: [0; CLIENTS_PER_USER_MAX + 1], count: 0 };
         for slot in self.peer_by_user.iter_hash(hash_of_user(&self.hasher, swarm, user)) {
             let peer = &self.peers[*slot];
             if peer.user == user && peer.swarm() == swarm && own.count < CLIENTS_PER_USER_MAX {
@@ -328,12 +371,17 @@ impl Shard {
         slot
     }
 
-    /// An announce of a known peer that stays: what it moved, and whether it came too soon.
-    fn heartbeat(&mut self, slot: u32, announce: &Announce, rules: &Rules) -> (u32, Credit, bool) {
-        let peer = &mut self.peers[slot];
-        let completes = announce.event == AnnounceEvent::Completed && !peer.has_completed();
-        let too_soon = !completes && peer.is_too_soon(announce, rules.min_interval);
-        let credit = peer.credit(announce, rules.ceiling, || self.runs.next());
+    /// An announce of a known peer that stays: what it moved, and whether it is given peers.
+    fn heartbeat(
+        &mut self,
+        slot: u32,
+        own: &OwnPeers,
+        announce: &Announce,
+        rules: &Rules,
+    ) -> (u32, Credit, ListDue) {
+        let due = self.peers[slot].list_due(announce, rules.min_interval);
+        let credit = self.credit(slot, own, announce, rules);
+        let peer = &self.peers[slot];
         let (swarm, position) = (peer.swarm(), peer.position());
         let left_other_family = peer.other_family_is_stale(rules.silence_max);
         let member = self.swarms[swarm].members.member_mut(position);
@@ -342,34 +390,33 @@ impl Shard {
             // A laptop that moved to a network with one family only is no longer reachable over the other.
             member.forget_address(!announce.ip.is_ipv6());
         }
+        if announce.is_seeder() {
+            self.note_leecher_ends(slot);
+        }
         self.set_seeder(slot, announce.is_seeder());
-        (slot, credit, too_soon)
+        (slot, credit, due)
     }
 
-    /// A `stopped`: always a success, also of a peer that nobody knows, or it would be repeated for ever.
-    fn stop(&mut self, swarm: u32, known: Option<u32>, announce: &Announce, rules: &Rules) -> Outcome {
-        let Some(slot) = known else {
-            return outcome_of_unknown_stop(announce, self.swarms[swarm].counts(), self.runs.next());
-        };
-        let credit = self.peers[slot].credit(announce, rules.ceiling, || self.runs.next());
-        let (session, key) = (self.peers[slot].session(&announce.info_hash), self.peers[slot].key());
+    fn stop(&mut self, slot: u32, own: &OwnPeers, announce: &Announce, rules: &Rules) -> Outcome {
+        let credit = self.credit(slot, own, announce, rules);
+        let outcome = self.outcome(slot, &credit, &announce.info_hash);
+        let swarm = self.peers[slot].swarm();
         self.leave(slot);
-        Outcome {
-            counts: self.swarms[swarm].counts(),
-            uploaded_delta: credit.uploaded,
-            downloaded_delta: credit.downloaded,
-            since_last: credit.since_last,
-            session,
-            key,
-            too_soon: false,
-            completed: false,
-            implausible: credit.implausible,
-        }
+        Outcome { counts: self.swarms[swarm].counts(), ..outcome }
+    }
+
+    /// A `stopped` of a peer that is not known is a success, or it would be repeated for ever.
+    fn stop_unknown(&mut self, hash_of_torrent: u64, announce: &Announce, counts: SwarmCounts) -> Outcome {
+        let client = ClientId::derive(announce.user, &announce.info_hash, announce.key, &announce.peer_id);
+        let session = SessionId { client, run: self.runs.next() };
+        let peer_ids = self.count_new_peer_id(hash_of_torrent, announce);
+        Outcome { peer_ids, unknown_stop: true, ..Outcome::of(counts, session, announce.key) }
     }
 
     /// Takes a peer out of its swarm. The wheel keeps the slot until it comes by, or the slot's next tenant gets it.
     fn leave(&mut self, slot: u32) {
         let leeched = self.is_leeching(slot);
+        self.note_leecher_ends(slot);
         self.set_seeder(slot, false);
         let (swarm, user, position) = {
             let peer = &mut self.peers[slot];
@@ -403,27 +450,6 @@ impl Shard {
         }
     }
 
-    fn choose_peers(
-        &mut self,
-        swarm: u32,
-        asking: u32,
-        own: &OwnPeers,
-        announce: &Announce,
-        lists: &mut PeerLists,
-    ) {
-        let mut own_and_asking = [asking; CLIENTS_PER_USER_MAX + 1];
-        own_and_asking[..own.count].copy_from_slice(own.slots());
-        let members = &self.swarms[swarm].members;
-        // A seeder has no use for other seeders.
-        let crowd = if announce.is_seeder() { members.leechers() } else { members.all() };
-        let asker = Asker {
-            wanted: announce.wanted,
-            families: announce.families,
-            own: &own_and_asking[..own.count + 1],
-        };
-        selection::choose(crowd, &asker, &mut self.random, lists);
-    }
-
     fn departure(&self, slot: u32) -> Departure {
         let peer = &self.peers[slot];
         let swarm = &self.swarms[peer.swarm()];
@@ -452,19 +478,4 @@ fn key_of(event: AnnounceEvent, key: ClientKey) -> ClientKey {
 
 fn hash_of_user(hasher: &FixedState, swarm: u32, user: UserId) -> u64 {
     hasher.hash_one((swarm, user))
-}
-
-fn outcome_of_unknown_stop(announce: &Announce, counts: SwarmCounts, run: RunId) -> Outcome {
-    let client = ClientId::derive(announce.user, &announce.info_hash, announce.key, &announce.peer_id);
-    Outcome {
-        counts,
-        uploaded_delta: 0,
-        downloaded_delta: 0,
-        since_last: domain::Seconds(0),
-        session: SessionId { client, run },
-        key: announce.key,
-        too_soon: false,
-        completed: false,
-        implausible: None,
-    }
 }

@@ -80,6 +80,11 @@ impl Swarms {
         self.shard_of(hash).lock().announce(hash, announce, rules, lists)
     }
 
+    /// How many users with new peers were forgotten for want of room: they may be given peer lists anew.
+    pub fn join_budgets_displaced(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().join_budgets_displaced()).sum()
+    }
+
     /// Takes in what another node heard, or this one in a former life. Harmless in any order, and twice.
     pub fn learn(&self, heard: &Heard, now: UnixTime, rules: &Rules) -> Learnt {
         let hash = self.hasher.hash_one(heard.info_hash);
@@ -168,7 +173,9 @@ impl Swarms {
 
     /// While nothing is heard from other nodes, nobody whom they heard last is taken for silent.
     pub fn hold_elsewhere(&self, holds: bool) {
-        self.holds_elsewhere.store(holds, Ordering::Relaxed);
+        if self.holds_elsewhere.swap(holds, Ordering::Relaxed) != holds {
+            self.shards.iter().for_each(|shard| shard.lock().set_hears_others(!holds));
+        }
     }
 
     /// Takes out every peer that has been silent for `rules.silence_max` (T3). Costs what is due.

@@ -259,3 +259,87 @@ fn j8_a_completion_counts_once_however_often_it_is_told() {
     assert!(!again.completed);
     assert_eq!(again.counts.snatches, 1);
 }
+
+const MIB: u64 = 1 << 20;
+
+fn seeder_of(number: u64, at: u32, uploaded: u64) -> Announce {
+    Announce { left: Some(0), uploaded, ..announce_of(number, START + Seconds(at)) }
+}
+
+fn leecher_of(number: u64, at: u32) -> Announce {
+    announce_of(number, START + Seconds(at))
+}
+
+#[test]
+fn upload_without_a_leecher_of_another_user_is_remarked_and_credited() {
+    let swarms = swarms();
+    take(&swarms, &seeder_of(1, 0, 0));
+    let claimed = take(&swarms, &seeder_of(1, 1800, 5 * MIB));
+    assert_eq!((claimed.upload_without_leechers, claimed.uploaded_delta), (5 * MIB, 5 * MIB));
+    assert_eq!(claimed.uncredited_upload, 0);
+    // A leecher of the same user proves nothing, whether it stays or leaves.
+    let own = Announce { user: user(1), ..leecher_of(2, 1900) };
+    take(&swarms, &own);
+    assert_eq!(take(&swarms, &seeder_of(1, 3600, 6 * MIB)).upload_without_leechers, MIB);
+    take(&swarms, &Announce { event: AnnounceEvent::Stopped, ..own });
+    assert_eq!(take(&swarms, &seeder_of(1, 5400, 7 * MIB)).upload_without_leechers, MIB);
+    assert_eq!(take(&swarms, &seeder_of(1, 7200, 7 * MIB)).upload_without_leechers, 0, "nothing was claimed");
+}
+
+#[test]
+fn upload_with_a_leecher_of_another_user_at_any_moment_since_is_fine() {
+    let swarms = swarms();
+    take(&swarms, &seeder_of(1, 0, 0));
+    take(&swarms, &leecher_of(2, 10));
+    assert_eq!(take(&swarms, &seeder_of(1, 1800, MIB)).upload_without_leechers, 0, "it is there");
+    take(&swarms, &Announce { event: AnnounceEvent::Stopped, ..leecher_of(2, 1810) });
+    assert_eq!(take(&swarms, &seeder_of(1, 3600, 2 * MIB)).upload_without_leechers, 0, "it left since");
+    take(&swarms, &leecher_of(3, 3700));
+    take(&swarms, &Announce { event: AnnounceEvent::Completed, left: Some(0), ..leecher_of(3, 3710) });
+    assert_eq!(take(&swarms, &seeder_of(1, 5400, 3 * MIB)).upload_without_leechers, 0, "it completed since");
+    assert_eq!(take(&swarms, &seeder_of(1, 7200, 4 * MIB)).upload_without_leechers, MIB);
+    // A partial seeder wants no more, but has not everything: it counts as a leecher.
+    take(&swarms, &Announce { left: Some(1), ..leecher_of(4, 7300) });
+    assert_eq!(take(&swarms, &seeder_of(1, 9000, 5 * MIB)).upload_without_leechers, 0);
+    expire(&swarms, START + Seconds(9000 + 700));
+    assert_eq!(swarms.scrape(&TORRENT).leechers, 0);
+    assert_eq!(take(&swarms, &seeder_of(1, 9900, 6 * MIB)).upload_without_leechers, 0, "it expired since");
+}
+
+/// What was before this process, or while other nodes could not be heard, is not known here.
+#[test]
+fn upload_since_a_moment_that_is_not_known_is_not_remarked() {
+    let swarms = swarms();
+    take(&swarms, &seeder_of(1, 0, 0));
+    swarms.hold_elsewhere(true);
+    assert_eq!(take(&swarms, &seeder_of(1, 1800, MIB)).upload_without_leechers, 0);
+    swarms.hold_elsewhere(false);
+    take(&swarms, &seeder_of(2, 1900, 0));
+    assert_eq!(take(&swarms, &seeder_of(1, 3600, 2 * MIB)).upload_without_leechers, MIB);
+    let restarted = swarm::Swarms::new(START + Seconds(3700), 1, domain::RunId(9));
+    swarms.copy(|bytes| restarted.restore(bytes, &RULES, |_, _| {}).map(|_| ())).unwrap();
+    assert_eq!(take(&restarted, &seeder_of(1, 5400, 3 * MIB)).upload_without_leechers, 0);
+    assert_eq!(take(&restarted, &seeder_of(1, 7200, 4 * MIB)).upload_without_leechers, MIB);
+}
+
+#[test]
+fn upload_without_leechers_can_be_left_uncredited_and_then_begins_a_new_run() {
+    let swarms = swarms();
+    let rules = Rules { credit_upload_without_leechers: false, ..RULES };
+    let take = |announce: &Announce| {
+        swarms.announce(announce, &rules, &mut swarm::PeerLists::default()).expect("the announce is fine")
+    };
+    let first = take(&seeder_of(1, 0, 0));
+    let claimed = take(&Announce { downloaded: 10, ..seeder_of(1, 1800, 5 * MIB) });
+    assert_eq!((claimed.uploaded_delta, claimed.downloaded_delta), (0, 10));
+    assert_eq!((claimed.upload_without_leechers, claimed.uncredited_upload), (5 * MIB, 5 * MIB));
+    assert_ne!(claimed.session.run, first.session.run);
+    take(&leecher_of(2, 1900));
+    take(&Announce { event: AnnounceEvent::Stopped, ..leecher_of(2, 3500) });
+    let fine = take(&Announce { downloaded: 10, ..seeder_of(1, 3600, 6 * MIB) });
+    assert_eq!((fine.uploaded_delta, fine.uncredited_upload), (MIB, 0));
+    assert_eq!(fine.session, claimed.session);
+    let stopped =
+        take(&Announce { downloaded: 10, event: AnnounceEvent::Stopped, ..seeder_of(1, 7200, 8 * MIB) });
+    assert_eq!((stopped.uploaded_delta, stopped.uncredited_upload), (0, 2 * MIB));
+}

@@ -282,3 +282,133 @@ proptest! {
         prop_assert_eq!(totals.leechers() + totals.seeders, totals.peers);
     }
 }
+
+/// One user with as many peer ids as they like, on a swarm that no single list names whole.
+fn harvest(swarms: &Swarms, announces: u64, each: impl Fn(Announce) -> Vec<Announce>) -> (usize, u64) {
+    let (mut seen, mut withheld) = (std::collections::BTreeSet::new(), 0);
+    let rules = swarm::Rules { peer_ids_per_hour_max: 0, ..RULES };
+    for turn in 0..announces {
+        let base = Announce {
+            user: user(1000),
+            peer_id: peer_id(5000 + turn),
+            ..announce_of(1000, START + Seconds(1))
+        };
+        for announce in each(base) {
+            let mut lists = PeerLists::default();
+            let outcome = swarms.announce(&announce, &rules, &mut lists).expect("it is taken");
+            withheld += u64::from(outcome.list_withheld);
+            seen.extend(numbers_of(&lists));
+        }
+    }
+    (seen.len(), withheld)
+}
+
+fn joined(announce: Announce) -> Announce {
+    Announce { event: AnnounceEvent::Started, ..announce }
+}
+
+fn left(announce: Announce) -> Announce {
+    Announce { event: AnnounceEvent::Stopped, ..announce }
+}
+
+/// A new peer id for each announce revealed a swarm of 95 peers in 45 announces.
+#[test]
+fn inventing_peer_ids_reveals_hardly_more_than_one_list() {
+    let swarms = swarms();
+    fill(&swarms, 30, 65);
+    let (seen, withheld) = harvest(&swarms, 45, |announce| vec![joined(announce), left(announce)]);
+    assert!(seen <= 55, "a list names 50 peers, all lists together {seen}");
+    assert_eq!(withheld, 45 - 3 * 5, "three lists for each client that the user may run");
+}
+
+/// Neither the second address family nor `completed`, which are answered with peers early, gets around the budget.
+#[test]
+fn the_exemptions_from_min_interval_reveal_hardly_more_than_one_list() {
+    let swarms = swarms();
+    fill(&swarms, 0, 95);
+    let (seen, withheld) = harvest(&swarms, 45, |announce| {
+        let over_v6 = Announce { ip: "2001:db8::1".parse().unwrap(), event: AnnounceEvent::None, ..announce };
+        let completed = Announce { event: AnnounceEvent::Completed, ..announce };
+        vec![joined(announce), over_v6, completed, left(announce)]
+    });
+    assert!(seen <= 55, "a list names 50 peers, all lists together {seen}");
+    assert_eq!(withheld, 3 * 45 - 15);
+}
+
+#[test]
+fn every_client_of_a_user_that_starts_is_given_peers_over_both_families_and_when_it_completes() {
+    let swarms = swarms();
+    fill(&swarms, 10, 40);
+    for client in 0..5 {
+        let over_v4 = Announce {
+            event: AnnounceEvent::Started,
+            user: user(1000),
+            peer_id: peer_id(2000 + client),
+            ..announce_of(1000, START)
+        };
+        let ip = std::net::Ipv6Addr::from(u128::from(client)).into();
+        let over_v6 = Announce { ip, ..over_v4 };
+        let completed =
+            Announce { event: AnnounceEvent::Completed, left: Some(0), now: START + Seconds(60), ..over_v4 };
+        for (announce, peers) in [(over_v4, 50), (over_v6, 50), (completed, 40)] {
+            assert_eq!(numbers_of(&take_with_peers(&swarms, &announce).1).len(), peers, "client {client}");
+        }
+    }
+}
+
+#[test]
+fn lists_come_back_with_min_interval_and_to_a_client_that_keeps_to_it_they_never_end() {
+    let swarms = swarms();
+    fill(&swarms, 0, 60);
+    let (_, withheld) = harvest(&swarms, 20, |announce| vec![joined(announce), left(announce)]);
+    assert_eq!(withheld, 5);
+    let patient = |at| Announce { now: START + Seconds(at), ..announce_of(1000, START) };
+    assert_eq!(numbers_of(&take_with_peers(&swarms, &patient(100)).1).len(), 0, "the budget is the user's");
+    for turn in 1..20 {
+        assert_eq!(numbers_of(&take_with_peers(&swarms, &patient(100 + 900 * turn)).1).len(), 50);
+    }
+}
+
+#[test]
+fn a_user_may_use_only_so_many_peer_ids_on_a_torrent_within_an_hour() {
+    let swarms = swarms();
+    let client = |number, at| Announce {
+        user: user(1),
+        peer_id: peer_id(number),
+        event: AnnounceEvent::Started,
+        ..announce_of(1, START + Seconds(at))
+    };
+    let mut lists = PeerLists::default();
+    for number in 1..=30 {
+        assert_eq!(u64::from(take(&swarms, &client(number, 0)).peer_ids), number);
+        // The same client over its other family, or paused and started again, is no further peer id.
+        take(&swarms, &left(client(number, 1)));
+        take(&swarms, &client(number, 2));
+        take(&swarms, &left(client(number, 3)));
+    }
+    let refused = swarms.announce(&client(31, 10), &RULES, &mut lists);
+    assert_eq!(refused, Err(AnnounceError::TooManyPeerIds { count: 31 }));
+    let stop = take(&swarms, &left(client(32, 10)));
+    assert_eq!((stop.unknown_stop, stop.peer_ids), (true, 32), "a stop is a success, and counted");
+    let elsewhere = Announce { info_hash: InfoHash([9; 20]), ..client(33, 10) };
+    assert_eq!(take(&swarms, &elsewhere).peer_ids, 1);
+    assert_eq!(take(&swarms, &client(34, 3600)).peer_ids, 1);
+}
+
+/// A client that is known by its key may change its peer id, but not for every announce.
+#[test]
+fn a_key_does_not_hide_that_a_client_uses_many_peer_ids() {
+    let swarms = swarms();
+    let client = |number| Announce {
+        user: user(1),
+        peer_id: peer_id(number),
+        key: domain::ClientKey(7),
+        ..announce_of(1, START)
+    };
+    for number in 1..=30 {
+        take(&swarms, &client(number));
+    }
+    let refused = swarms.announce(&client(31), &RULES, &mut PeerLists::default());
+    assert_eq!(refused, Err(AnnounceError::TooManyPeerIds { count: 31 }));
+    assert_eq!(swarms.totals().peers, 1);
+}

@@ -21,6 +21,12 @@ pub struct Counters {
     pub scrapes: Counter,
     /// Announces that came sooner than they may.
     pub too_soon: Counter,
+    /// Announces that got no peers because their user had used up the lists for new peers.
+    pub lists_withheld: Counter,
+    /// Announces that claimed upload although no other user leeched.
+    pub upload_without_leechers: Counter,
+    /// A `stopped` of an unknown peer, of a user over a limit: answered, but not written to the journal.
+    pub stops_unwritten: Counter,
     /// Announces that claimed more than can be believed.
     pub implausible: Counter,
     /// Peers that fell silent.

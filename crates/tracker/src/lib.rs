@@ -13,7 +13,8 @@
 //! - [`http`]: one single-threaded runtime per core; own request loop, TLS, proxies
 //! - [`udp`]: batches of packets, connection ids without state
 //! - [`eviction`]: who has to leave because the site no longer lets them in
-//! - [`limits`]: floods from one address, connections, addresses seen lately
+//! - [`limits`]: floods from one address or by one user, connections, addresses seen lately, addresses shared by users
+//! - [`risks`]: what is reported as suspicious
 //! - [`replication`]: what other nodes heard, read from the journal into the swarms
 //! - [`snapshot`]: the swarms in a file, for the next start
 //! - [`housekeeping`]: a few times a second: expiry, evictions, certificates, a line in the log
@@ -40,6 +41,8 @@ pub mod pipeline;
 pub mod ports;
 pub mod rejection;
 pub mod replication;
+mod request;
+pub mod risks;
 pub mod secrets;
 pub mod server;
 mod set_aside;

@@ -1,10 +1,13 @@
-//! Bounds on what strangers can take: requests and connections from one address.
+//! Bounds on what strangers can take: requests and connections from one address; and what one member can: announces.
 //!
 //! Tables here are bounded: an attacker with many addresses can make them forget, never make them grow.
 
+mod buckets;
 pub mod connections;
 pub mod flood;
 pub mod recent;
+pub mod shared;
+pub mod users;
 
 use std::hash::Hasher;
 use std::net::{IpAddr, Ipv6Addr};
@@ -14,9 +17,15 @@ use siphasher::sip::SipHasher13;
 pub use connections::{ConnectionPermit, Connections};
 pub use flood::{FloodLimiter, Sender};
 pub use recent::RecentAddresses;
+pub use shared::SharedAddresses;
+pub use users::UserLimiter;
 
 /// Cells that one address may use, so that two busy addresses seldom push each other out.
 const WAYS: usize = 4;
+
+/// A hash of an address under a secret; see [`AddressHasher`].
+#[derive(Clone, Copy, Debug)]
+pub struct AddressHash(u64);
 
 /// Hashes addresses with a secret, so that nobody can aim at another's cell.
 #[derive(Clone, Copy, Debug)]

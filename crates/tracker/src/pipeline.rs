@@ -9,19 +9,22 @@ use access::{Admission, Denied, Gate, Refusal};
 use arc_swap::ArcSwap;
 use domain::clock::Clock;
 use domain::{
-    AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, Passkey, PeerId, RiskEvent, RiskKind, RunId, Seconds,
-    TrafficEvent, UnixTime, UserId,
+    AnnounceEvent, Cause, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, TrafficEvent, UnixTime, UserId,
 };
 use journal::risk::RiskThrottle;
 use parking_lot::Mutex;
-use swarm::{Announce, Claim, Departure, Families, Outcome, PeerLists, Rules, SwarmCounts, Swarms};
+use swarm::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts, Swarms};
 use wire::ScrapeEntry;
 
 use crate::counters::Counters;
 use crate::eviction::{Eviction, Evictions};
 use crate::halt::Halt;
-use crate::limits::{Connections, FloodLimiter, RecentAddresses, Sender};
+use crate::limits::{
+    Connections, FloodLimiter, RecentAddresses, Sender, SharedAddresses, UserLimiter, shared,
+};
 use crate::rejection::Rejection;
+pub use crate::request::{Accepted, Answer, Request};
+use crate::risks::Risks;
 use crate::secrets::Secrets;
 use crate::set_aside::SetAside;
 use crate::settings::{Acknowledge, LiveSettings};
@@ -34,56 +37,6 @@ const TOO_SOON: &str = "you announce more often than min interval allows; no pee
 /// Announces of one client within this time were sent at once.
 const AT_ONCE: Seconds = Seconds(5);
 
-/// An announce as a listener heard it, before anyone has judged it.
-#[derive(Clone, Copy, Debug)]
-pub struct Request {
-    /// Who says so.
-    pub passkey: Passkey,
-    /// The torrent.
-    pub info_hash: InfoHash,
-    /// The client.
-    pub peer_id: PeerId,
-    /// Its key.
-    pub key: ClientKey,
-    /// Where it is: behind proxies, what these say.
-    pub ip: IpAddr,
-    /// Where it listens.
-    pub port: u16,
-    /// Its running total.
-    pub uploaded: u64,
-    /// Its running total.
-    pub downloaded: u64,
-    /// What it still wants.
-    pub left: Option<u64>,
-    /// Why it announces.
-    pub event: AnnounceEvent,
-    /// How many peers it asks for.
-    pub numwant: Option<u32>,
-    /// Which addresses the reply has room for.
-    pub families: Families,
-}
-
-/// What an accepted announce is told, besides the peers.
-#[derive(Clone, Copy, Debug)]
-pub struct Answer {
-    /// The swarm.
-    pub counts: SwarmCounts,
-    /// When to come back.
-    pub interval: Seconds,
-    /// When to come back at the soonest.
-    pub min_interval: Seconds,
-    /// A word of warning.
-    pub warning: Option<&'static str>,
-}
-
-/// An accepted announce.
-pub struct Accepted<'t> {
-    /// What the client is told.
-    pub answer: Answer,
-    /// What has to be written down; none for a goodbye that changed nothing.
-    pub unwritten: Option<Unwritten<'t>>,
-}
-
 /// What the tracker is made of. Shared by all its threads.
 pub struct Tracker {
     gate: Arc<Gate>,
@@ -92,12 +45,13 @@ pub struct Tracker {
     live: ArcSwap<LiveSettings>,
     sink: Arc<dyn TrafficSink>,
     flood: FloodLimiter,
+    user_limiter: UserLimiter,
     announced_lately: RecentAddresses,
     connections: Arc<Connections>,
     evictions: Evictions,
     promised: Mutex<PromisedSilence>,
     counters: Counters,
-    risk_throttle: RiskThrottle,
+    risks: Risks,
     packets_aside: SetAside,
     node: NodeId,
 }
@@ -137,12 +91,13 @@ impl Tracker {
             live: ArcSwap::from_pointee(live),
             sink,
             flood: FloodLimiter::new(secrets.pair(1)),
+            user_limiter: UserLimiter::new(secrets.pair(4)),
             announced_lately: RecentAddresses::new(secrets.pair(2)),
             connections: Arc::default(),
             evictions: Evictions::default(),
             promised: Mutex::default(),
             counters: Counters::default(),
-            risk_throttle: RiskThrottle::default(),
+            risks: Risks::default(),
             packets_aside: SetAside::default(),
             // A place that nobody else knows, unless it is told another.
             node: NodeId::starting(now, &node.to_string(), node),
@@ -175,9 +130,19 @@ impl Tracker {
         &self.announced_lately
     }
 
-    /// Who was reported for claims that nobody can believe.
+    /// The table of busy users.
+    pub fn user_limiter(&self) -> &UserLimiter {
+        &self.user_limiter
+    }
+
+    /// The table of addresses and how many users announce from them.
+    pub fn shared_addresses(&self) -> &SharedAddresses {
+        &self.risks.addresses
+    }
+
+    /// Which users were reported as risks within the last minute.
     pub fn risk_throttle(&self) -> &RiskThrottle {
-        &self.risk_throttle
+        &self.risks.throttle
     }
 
     /// Orders to evict that have yet to be carried out.
@@ -261,6 +226,11 @@ impl Tracker {
         if request.event != AnnounceEvent::Stopped && !self.gate.allows_port(request.port) {
             return Err(Refusal::PortBanned.into());
         }
+        let is_over_limit = self.is_over_limit(admission.user, now, &live);
+        // A `stopped` that is refused is repeated for ever by some clients.
+        if is_over_limit && request.event != AnnounceEvent::Stopped {
+            return Err(Rejection::TooManyAnnounces.into());
+        }
         let terms = Terms::of(&admission, &live, now);
         let place = Place::reserve(&*self.sink).ok_or(Rejection::JournalFull)?;
         let announce = Announce {
@@ -279,13 +249,27 @@ impl Tracker {
             slots: terms.slots,
             now,
         };
-        let outcome = self.swarms.announce(&announce, &terms.rules(&live), lists)?;
-        self.announced_lately.note(request.ip, now, live.rules().silence_max);
+        let outcome = match self.swarms.announce(&announce, &terms.rules(&live), lists) {
+            Err(AnnounceError::TooManyPeerIds { count }) => {
+                self.risks.refused_peer_id(&announce, admission.torrent, count, now, &*self.sink);
+                return Err(AnnounceError::TooManyPeerIds { count }.into());
+            }
+            outcome => outcome?,
+        };
+        if outcome.unknown_stop && (is_over_limit || live.is_over_peer_ids(outcome.peer_ids)) {
+            self.counters.stops_unwritten.increment();
+            return Ok(Accepted { answer: answer(outcome.counts, &terms, None), unwritten: None });
+        }
+        let address = self.announced_lately.note(request.ip, now, live.rules().silence_max);
         let mut event = self.count(request, &admission, &outcome, now, &live);
         (event.interval, event.min_interval) = (terms.interval, terms.min_interval);
+        let is_countable = shared::is_worth_counting(request.ip);
+        let address_users =
+            is_countable.then(|| self.risks.addresses.note(address, admission.user, now)).flatten();
+        self.risks.judge(&event, &outcome, address_users, &*self.sink);
         // Twice at once is not impatience: a hybrid torrent is announced under both its hashes, and a torrent may
         // list this tracker twice.
-        let impatient = outcome.too_soon && outcome.since_last > AT_ONCE;
+        let impatient = outcome.list_withheld || outcome.too_soon && outcome.since_last > AT_ONCE;
         let is_awaited = live.acknowledge.waits_for(request.event) || outcome.implausible.is_some();
         Ok(Accepted {
             answer: answer(outcome.counts, &terms, impatient.then_some(TOO_SOON)),
@@ -295,6 +279,12 @@ impl Tracker {
                 is_awaited && live.acknowledge != Acknowledge::None,
             )),
         })
+    }
+
+    /// Counts one announce of a user and says whether it is one too many.
+    fn is_over_limit(&self, user: UserId, now: UnixTime, live: &LiveSettings) -> bool {
+        let limits = &live.limits;
+        !self.user_limiter.allows(user, now, limits.announces_per_user_per_s, limits.announce_burst_per_user)
     }
 
     /// Notes that an accepted announce came from this address.
@@ -403,9 +393,18 @@ impl Tracker {
         if outcome.too_soon {
             self.counters.too_soon.increment();
         }
+        if outcome.list_withheld {
+            self.counters.lists_withheld.increment();
+        }
+        if outcome.upload_without_leechers > 0 {
+            self.counters.upload_without_leechers.increment();
+        }
+        if outcome.implausible.is_some() {
+            self.counters.implausible.increment();
+        }
         self.counters.uploaded_bytes.add(outcome.uploaded_delta);
         self.counters.downloaded_bytes.add(outcome.downloaded_delta);
-        let event = TrafficEvent {
+        TrafficEvent {
             passkey: Some(request.passkey),
             user: admission.user,
             torrent: Some(admission.torrent),
@@ -427,35 +426,8 @@ impl Tracker {
             downloaded_total: request.downloaded,
             cause: Cause::Announce,
             key: outcome.key,
-        };
-        if let Some(claim) = outcome.implausible {
-            self.counters.implausible.increment();
-            self.report(&event, claim, live);
+            uncredited_upload: outcome.uncredited_upload,
         }
-        event
-    }
-
-    fn report(&self, event: &TrafficEvent, claim: Claim, live: &LiveSettings) {
-        let Some(unreported) = self.risk_throttle.admit(event.user, RiskKind::ClientRate, event.at) else {
-            return;
-        };
-        self.sink.report(&RiskEvent {
-            kind: RiskKind::ClientRate,
-            user: event.user,
-            torrent: event.torrent,
-            info_hash: event.info_hash,
-            peer_id: event.peer_id,
-            ip: event.ip,
-            at: event.at,
-            elapsed: event.since_last,
-            uploaded_claimed: claim.uploaded,
-            downloaded_claimed: claim.downloaded,
-            uploaded_credited: event.uploaded_delta,
-            downloaded_credited: event.downloaded_delta,
-            ceiling: live.ceiling,
-            count: 0,
-            unreported,
-        });
     }
 
     /// A peer that left without a word is an event too: `stopped`, with nothing moved.
@@ -489,6 +461,7 @@ impl Tracker {
                 downloaded_total: departure.downloaded,
                 cause,
                 key: departure.key,
+                uncredited_upload: 0,
             };
             traffic::log(&event);
             self.sink.record_patiently(&event);

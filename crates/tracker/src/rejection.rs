@@ -37,6 +37,9 @@ pub enum Rejection {
     /// The announce was taken, but is not stored yet. What it said is not lost; sent again, it counts once.
     #[error("the tracker could not store your announce in time; your client will try again")]
     NotStoredInTime,
+    /// The user announces too often, from wherever.
+    #[error("too many announces of your account; your client will try again")]
+    TooManyAnnounces,
     /// The address asks too often.
     #[error("too many requests from your address; slow down")]
     Flood,
@@ -53,10 +56,12 @@ impl Rejection {
             Rejection::Swarm(AnnounceError::TooManyClients { .. }) => "too_many_clients",
             Rejection::Swarm(AnnounceError::TooManyLeeches { .. }) => "too_many_leeches",
             Rejection::Swarm(AnnounceError::TorrentFull { .. }) => "torrent_full",
+            Rejection::Swarm(AnnounceError::TooManyPeerIds { .. }) => "too_many_peer_ids",
             Rejection::Swarm(AnnounceError::NoRoom) => "no_room",
             Rejection::JournalFull => "journal_full",
             Rejection::NotStoredInTime => "not_stored_in_time",
             Rejection::ScrapeBeforeAnnounce => "scrape_before_announce",
+            Rejection::TooManyAnnounces => "too_many_announces",
             Rejection::Flood => "flood",
         }
     }
@@ -72,8 +77,10 @@ impl Rejection {
             Rejection::Access(Refusal::PortBanned) => Some(RetryIn::Minutes(5)),
             Rejection::Access(Refusal::UnknownTorrent) => Some(RetryIn::Minutes(5)),
             Rejection::Access(_) => Some(RetryIn::Minutes(30)),
+            Rejection::Swarm(AnnounceError::TooManyPeerIds { .. }) => Some(RetryIn::Minutes(60)),
             Rejection::Swarm(_) => Some(RetryIn::Minutes(10)),
             Rejection::ScrapeBeforeAnnounce
+            | Rejection::TooManyAnnounces
             | Rejection::Flood
             | Rejection::JournalFull
             | Rejection::NotStoredInTime => Some(RetryIn::Minutes(1)),

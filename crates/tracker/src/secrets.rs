@@ -5,13 +5,13 @@ use crate::udp::ConnectionIds;
 /// Secrets of a process, drawn at its start.
 #[derive(Clone, Copy)]
 pub struct Secrets {
-    words: [u64; 8],
+    words: [u64; 10],
 }
 
 impl Secrets {
     /// Draws new ones.
     pub fn draw() -> Result<Self, getrandom::Error> {
-        let mut words = [0; 8];
+        let mut words = [0; 10];
         for word in &mut words {
             *word = getrandom::u64()?;
         }

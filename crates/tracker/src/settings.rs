@@ -8,6 +8,9 @@ use domain::{AnnounceEvent, RateCeiling, Seconds};
 use ipnet::IpNet;
 use swarm::Rules;
 
+/// A user who starts five clients once in ten minutes needs no more.
+pub const PEER_IDS_PER_HOUR_MAX: u8 = 30;
+
 /// What is settled at the start.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -62,6 +65,10 @@ pub struct LiveSettings {
     pub leeches_per_torrent_max: Option<u32>,
     /// The highest rate at which counters are believed to grow (J8).
     pub ceiling: RateCeiling,
+    /// How many peer ids a user may use on one torrent within an hour; zero means any number.
+    pub peer_ids_per_hour_max: u8,
+    /// Whether upload is credited that was claimed while no other user leeched.
+    pub credit_upload_without_leechers: bool,
     /// Which announces are answered only once they are stored.
     pub acknowledge: Acknowledge,
     /// How long such an announce may wait.
@@ -123,6 +130,10 @@ pub struct LimitSettings {
     pub requests_per_address_per_s: u32,
     /// Requests at once from one address; zero means no limit.
     pub request_burst_per_address: u32,
+    /// Announces a second of one user once their burst is used up; zero means no limit.
+    pub announces_per_user_per_s: u32,
+    /// Announces of one user at once; zero means no limit.
+    pub announce_burst_per_user: u32,
 }
 
 impl LiveSettings {
@@ -133,7 +144,14 @@ impl LiveSettings {
             min_interval: self.min_announce_interval,
             clients_per_user_max: self.clients_per_user_max,
             ceiling: self.ceiling,
+            peer_ids_per_hour_max: self.peer_ids_per_hour_max,
+            credit_upload_without_leechers: self.credit_upload_without_leechers,
         }
+    }
+
+    /// Whether a user has used too many peer ids on a torrent within an hour.
+    pub(crate) fn is_over_peer_ids(&self, peer_ids: u8) -> bool {
+        self.peer_ids_per_hour_max > 0 && peer_ids > self.peer_ids_per_hour_max
     }
 
     /// How many peers someone gets who asks for `numwant`.
@@ -156,6 +174,8 @@ impl Default for LiveSettings {
             leeches_per_user_max: None,
             leeches_per_torrent_max: None,
             ceiling: RateCeiling::DEFAULT,
+            peer_ids_per_hour_max: PEER_IDS_PER_HOUR_MAX,
+            credit_upload_without_leechers: true,
             acknowledge: Acknowledge::Events,
             acknowledge_timeout: Duration::from_secs(5),
             proxies: ProxySettings::default(),
@@ -174,6 +194,8 @@ impl Default for LimitSettings {
             idle_timeout: Duration::from_secs(60),
             requests_per_address_per_s: 200,
             request_burst_per_address: 2000,
+            announces_per_user_per_s: 20,
+            announce_burst_per_user: 10_000,
         }
     }
 }

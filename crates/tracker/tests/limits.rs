@@ -1,6 +1,8 @@
 //! What strangers can take, and what they are told who take more: floods, connections, slow and bad requests.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "limits/members.rs"]
+mod members;
 mod support;
 
 use std::io::Write;

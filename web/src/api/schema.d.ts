@@ -1454,7 +1454,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Announces that claimed more than can be believed */
+        /**
+         * The risk events of all users
+         * @description Newest first. With `kind`, each request looks at a bounded number of risk events, so a page may be short, or empty,
+         *     and still not be the last.
+         */
         get: {
             parameters: {
                 query?: {
@@ -1462,6 +1466,8 @@ export interface paths {
                     limit?: number;
                     /** @description `next_cursor` of the page before; left out for the first page. */
                     cursor?: string;
+                    /** @description Only those of this kind. */
+                    kind?: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
                 };
                 header?: never;
                 path?: never;
@@ -2769,7 +2775,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Announces of a user that claimed more than can be believed
+         * The risk events of a user
          * @description Newest first. Each request looks at a bounded number of risks, so a page may be short, or empty, and still not be the
          *     last.
          */
@@ -2780,6 +2786,8 @@ export interface paths {
                     limit?: number;
                     /** @description `next_cursor` of the page before; left out for the first page. */
                     cursor?: string;
+                    /** @description Only those of this kind. */
+                    kind?: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
                 };
                 header?: never;
                 path: {
@@ -4392,7 +4400,7 @@ export interface components {
             failed: number;
             /**
              * Format: int64
-             * @description Reports of implausible announces.
+             * @description Risk events.
              */
             risks: number;
             /** @description Whether that is more than `journal.length_alarm`. */
@@ -4426,7 +4434,7 @@ export interface components {
             groups: components["schemas"]["JournalGroup"][];
             /**
              * Format: int64
-             * @description Reports of implausible announces.
+             * @description Risk events.
              */
             risks: number;
             /** @description Whether that is more than `journal.length_alarm`. */
@@ -5125,8 +5133,14 @@ export interface components {
                  * @description When.
                  */
                 at?: number | null;
-                /** @description The rate above which nobody is believed, in bytes a second. */
+                /** @description The limit in force, in bytes a second; 0 for kinds that are not about a rate. */
                 ceiling_bytes_per_s: string;
+                /**
+                 * Format: int64
+                 * @description How many users share the address (`shared_address`, at least), or how many peer ids the user had on the torrent
+                 *     within an hour (`many_peer_ids`); 0 for other kinds.
+                 */
+                count: number;
                 /** @description Bytes that were claimed to be downloaded. */
                 downloaded_claimed: string;
                 /** @description Bytes that were credited instead. */
@@ -5136,12 +5150,14 @@ export interface components {
                  * @description Seconds since the announce before.
                  */
                 elapsed_s?: number | null;
-                /** @description Its place among its like. */
+                /** @description Its place among the risk events. */
                 id: string;
                 /** @description Its infohash. */
                 infohash: string;
                 /** @description From where; only for keys with `admin`. */
                 ip?: string | null;
+                /** @enum {string} */
+                kind: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
                 /** @description The client's id, in hexadecimal digits. */
                 peer_id: string;
                 /**
@@ -5151,7 +5167,7 @@ export interface components {
                 torrent?: number | null;
                 /**
                  * Format: int64
-                 * @description How many more of this user went unreported before this one.
+                 * @description How many more of this user and kind went unreported before this one.
                  */
                 unreported?: number | null;
                 /** @description Bytes that were claimed to be uploaded. */
@@ -5550,15 +5566,21 @@ export interface components {
             /** @description Whether all of it is well. */
             ready: boolean;
         };
-        /** @description An announce that claimed more than can be believed. */
+        /** @description An announce, or a series of them, that looks like cheating. Which figures belong to it depends on its kind. */
         Risk: {
             /**
              * Format: int32
              * @description When.
              */
             at?: number | null;
-            /** @description The rate above which nobody is believed, in bytes a second. */
+            /** @description The limit in force, in bytes a second; 0 for kinds that are not about a rate. */
             ceiling_bytes_per_s: string;
+            /**
+             * Format: int64
+             * @description How many users share the address (`shared_address`, at least), or how many peer ids the user had on the torrent
+             *     within an hour (`many_peer_ids`); 0 for other kinds.
+             */
+            count: number;
             /** @description Bytes that were claimed to be downloaded. */
             downloaded_claimed: string;
             /** @description Bytes that were credited instead. */
@@ -5568,12 +5590,14 @@ export interface components {
              * @description Seconds since the announce before.
              */
             elapsed_s?: number | null;
-            /** @description Its place among its like. */
+            /** @description Its place among the risk events. */
             id: string;
             /** @description Its infohash. */
             infohash: string;
             /** @description From where; only for keys with `admin`. */
             ip?: string | null;
+            /** @enum {string} */
+            kind: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
             /** @description The client's id, in hexadecimal digits. */
             peer_id: string;
             /**
@@ -5583,7 +5607,7 @@ export interface components {
             torrent?: number | null;
             /**
              * Format: int64
-             * @description How many more of this user went unreported before this one.
+             * @description How many more of this user and kind went unreported before this one.
              */
             unreported?: number | null;
             /** @description Bytes that were claimed to be uploaded. */

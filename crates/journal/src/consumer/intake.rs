@@ -268,12 +268,15 @@ impl Intake {
             })
             .collect();
         let first_reason = reasons.values().next().map(String::as_str).unwrap_or_default();
-        warn!(
-            view = self.shared.view.name(),
-            count = letters.len(),
-            reason = first_reason,
-            "entries cannot be taken"
-        );
+        if let Some(left_out) = self.shared.log.cannot_be_taken.admit(now) {
+            warn!(
+                view = self.shared.view.name(),
+                count = letters.len(),
+                reason = first_reason,
+                lines_left_out = left_out,
+                "entries cannot be taken"
+            );
+        }
         let ended = self.insist(Request::Move { to: Lane::Dead, letters: &letters }).await;
         if ended == Ended::Done {
             self.shared.counters.buried.fetch_add(letters.len() as u64, Ordering::Relaxed);

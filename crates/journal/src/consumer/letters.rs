@@ -223,7 +223,10 @@ impl Desk {
         let ended = self.intake.insist(Request::Delete(id)).await;
         if ended == Ended::Done {
             self.intake.shared.counters.revived.fetch_add(1, Ordering::Relaxed);
-            info!(view = self.intake.shared.view.name(), %id, "a dead letter was taken after all");
+            let shared = &self.intake.shared;
+            if let Some(left_out) = shared.log.taken_after_all.admit(shared.clock.now()) {
+                info!(view = shared.view.name(), %id, lines_left_out = left_out, "a dead letter was taken after all");
+            }
         }
         ended
     }
@@ -242,8 +245,9 @@ impl Desk {
             true => (Lane::Failed, &shared.counters.failed),
             false => (Lane::Dead, &shared.counters.retried),
         };
-        if is_over {
-            warn!(view = shared.view.name(), origin = %letter.origin, reason, "an entry has failed for good");
+        if is_over && let Some(left_out) = shared.log.failed_for_good.admit(now) {
+            let view = shared.view.name();
+            warn!(view, origin = %letter.origin, reason, lines_left_out = left_out, "an entry has failed for good");
         }
         let due_at = now + delay_of(retry, retry_delay);
         let group = shared.group();

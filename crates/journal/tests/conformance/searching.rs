@@ -8,7 +8,7 @@ use super::*;
 const NO_BOUNDS: SearchBounds = SearchBounds { found_max: ALL, scanned_max: ALL };
 
 fn sought(user: u64) -> Sought {
-    Sought { user: UserId::new(user).unwrap(), passkey: None, torrent: None }
+    Sought { user: UserId::new(user), ..Sought::default() }
 }
 
 /// Entries 1 to `count`; every tenth is user 7's, the others are those of user 1.

@@ -25,7 +25,7 @@ pub enum JournalCommand {
         #[arg(value_name = "VIEW")]
         view: ViewName,
     },
-    /// List announces that claimed more than can be believed, newest first
+    /// List risk events, which look like cheating, newest first
     Risks {
         /// At most this many
         #[arg(long, value_name = "N", default_value_t = 100)]

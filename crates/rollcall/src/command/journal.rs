@@ -217,14 +217,16 @@ async fn risks(desk: &Desk, journal: &dyn Journal, limit: u32) -> anyhow::Result
         "credited",
         "down claimed",
         "credited",
+        "count",
         "ip",
     ]);
     let mut entries = Vec::new();
     for risk in &stored {
         let text =
             |name: &str| String::from_utf8_lossy(risk.fields.get(name).unwrap_or_default()).into_owned();
-        let columns = ["kind", "user", "dt", "du_claimed", "du_credited", "dd_claimed", "dd_credited", "ip"];
-        table.add(std::iter::once(risk.id.to_string()).chain(columns.map(text)).collect());
+        let kind = String::from_utf8_lossy(journal::risk::kind_of(&risk.fields)).into_owned();
+        let columns = ["user", "dt", "du_claimed", "du_credited", "dd_claimed", "dd_credited", "count", "ip"];
+        table.add([risk.id.to_string(), kind].into_iter().chain(columns.map(text)).collect());
         let fields = risk.fields.iter().map(|(name, value)| {
             let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
             (text(name), Json::from(text(value)))

@@ -129,7 +129,7 @@ config_section! {
         keep_s: u32 [0..=52 * WEEK_S] = DAY_S,
         /// With more entries than this, the log and "journal status" raise an alarm. Nothing is removed for it.
         length_alarm: u32 [1..=4_000_000_000] = 10_000_000,
-        /// Reports of implausible announces are kept for this long.
+        /// Risk events are kept for this long.
         risk_keep_days: u32 [1..=3650] = 30,
         /// The name of this process among the readers. "" means one that is made up once and kept in the data folder.
         node_name: Option<Name> = None,
@@ -429,11 +429,20 @@ config_section! {
         requests_per_address_per_s: u32 [0..=10_000_000] = 200,
         /// Requests one address may send at once. At least requests_per_address_per_s. 0 means no limit.
         request_burst_per_address: u32 [0..=10_000_000] = 2000,
+        /// Announces a second of one user, from any address, once their burst is used up. 0 means no limit. A client
+        /// announces each torrent once in tracker.announce_interval_s.
+        announces_per_user_per_s: u32 [0..=10_000_000] = 20,
+        /// Announces one user may send at once, such as for all torrents of a client that starts. At least
+        /// announces_per_user_per_s. 0 means no limit.
+        announce_burst_per_user: u32 [0..=10_000_000] = 10_000,
         /// What one client claims to move faster than this, measured over the time since it was first heard, is reported
         /// as a risk and not credited.
         peer_rate_max_mbit_per_s: u32 [1..=10_000_000] = 10_000,
         /// Likewise for all clients of one user together, on all torrents.
         user_rate_max_mbit_per_s: u32 [1..=10_000_000] = 20_000,
+        /// Whether upload is credited that a client claims although no other user leeched the torrent since its last
+        /// announce. It is reported as a risk either way.
+        credit_upload_without_leechers: bool = true,
         /// How many torrents a user may leech at once, unless the user has a number of their own ("rollcall user set").
         /// 0 means no limit. Who leeches more already goes on.
         leeches_per_user_max: u32 [0..=access::LeechSlots::MAX] = 0,

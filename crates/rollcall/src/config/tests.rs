@@ -208,6 +208,7 @@ fn values_that_do_not_fit_together_are_refused() {
         ),
         ("limits.connections_max = 10", "limits.connections_per_address_max = 200 is more than"),
         ("limits.request_burst_per_address = 10", "limits.requests_per_address_per_s = 200 is more than"),
+        ("limits.announce_burst_per_user = 10", "limits.announces_per_user_per_s = 20 is more than"),
         ("tracker.https_addr = \"127.0.0.1:443\"", "tracker.https_addr needs tracker.tls_cert_file"),
         ("tracker.tls_key_file = \"key.pem\"", "tracker.tls_cert_file and tracker.tls_key_file go together"),
         ("tracker.proxy_protocol = true", "tracker.proxy_protocol = true needs tracker.trusted_proxies"),
@@ -235,6 +236,7 @@ fn nothing_secret_crosses_the_network_in_plain_text_unless_told_so() {
 #[test]
 fn zero_means_no_limit_for_the_burst_and_any_port_for_addresses() {
     load_file("limits.request_burst_per_address = 0");
+    load_file("limits.announce_burst_per_user = 0");
     load_file("limits.requests_per_address_per_s = 0");
     load_file("tracker.http_addr = \"127.0.0.1:0,127.0.0.1:0\"");
 }

@@ -39,6 +39,7 @@ pub fn find_misfit(config: &Config) -> Option<Misfit> {
         )
     })
     .or_else(|| burst_covers_rate(config))
+    .or_else(|| user_burst_covers_rate(config))
     .or_else(|| something_listens(config))
     .or_else(|| addresses_are_distinct(config))
     .or_else(|| https_has_its_files(config))
@@ -230,6 +231,17 @@ fn burst_covers_rate(config: &Config) -> Option<Misfit> {
     at_most(
         ("limits.requests_per_address_per_s", limits.requests_per_address_per_s),
         ("limits.request_burst_per_address", limits.request_burst_per_address),
+    )
+}
+
+fn user_burst_covers_rate(config: &Config) -> Option<Misfit> {
+    let limits = &config.limits;
+    if limits.announce_burst_per_user == 0 {
+        return None;
+    }
+    at_most(
+        ("limits.announces_per_user_per_s", limits.announces_per_user_per_s),
+        ("limits.announce_burst_per_user", limits.announce_burst_per_user),
     )
 }
 

@@ -178,3 +178,19 @@ fn j8_a_foreign_claim_beyond_the_ceiling_is_credited_up_to_it_and_reported() {
     assert_eq!(risks[0]["du_claimed"], u64::MAX.to_string(), "{risks:#}");
     assert_eq!(risks[0]["du_credited"], allowed.to_string(), "{risks:#}");
 }
+
+/// Whoever can write bad entries must not be able to fill the log with them.
+#[test]
+fn bad_entries_are_logged_once_a_minute_and_counted_all() {
+    let (site, _population) = site(3600, DatabaseKind::Sqlite);
+    for round in 1..=5 {
+        let bad = Entry::new(1, 1, 1).with("du", "none");
+        write(&site, [&bad]);
+        testkit::eventually("a dead letter of each view", crate::site::PATIENCE, || {
+            (site.server.cli(&["journal", "status"])["dlq"].as_u64()? >= round).then_some(())
+        });
+    }
+    let log = site.server.log();
+    let lines = log.lines().filter(|line| line.contains("entries cannot be taken")).count();
+    assert!((1..=4).contains(&lines), "one for each view in a minute, not {lines}:\n{log}");
+}

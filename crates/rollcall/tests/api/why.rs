@@ -230,6 +230,44 @@ fn j8_risks_are_listed_by_user() {
 }
 
 #[test]
+fn j8_risks_have_a_kind_with_its_figures_and_are_filtered_by_it() {
+    let server = builder().start();
+    let admin = server.api(&["admin"]);
+    let passkeys: Vec<_> = (1..=2).map(|id| server.add_user(id)).collect();
+    let hash = add_torrent(&server, &admin, &passkeys[0], 1);
+    // Nobody else leeches: upload is claimed that nobody can have received. Then more than a line carries.
+    let seeder = Announce::seeder(hash, 1);
+    announce(&server, &passkeys[0], &seeder);
+    announce(&server, &passkeys[0], &seeder.with_totals(5000, 0, 0));
+    announce(&server, &passkeys[0], &seeder.with_totals(u64::MAX / 4, 0, 0));
+    for number in 0..20_u32 {
+        let mut client = Announce::leecher(hash, 2);
+        client.peer_id.0[16..].copy_from_slice(&number.to_be_bytes());
+        announce(&server, &passkeys[1], &client);
+        announce(&server, &passkeys[1], &client.with_event(AnnounceEvent::Stopped));
+    }
+    let of_kind = |path: &str, kind: &str| entries(&admin, &format!("{path}?kind={kind}"), 1);
+    let kinds = [
+        ("/api/v1/users/1/risks", "upload_without_leechers"),
+        ("/api/v1/users/1/risks", "client_rate"),
+        ("/api/v1/users/2/risks", "many_peer_ids"),
+    ];
+    for (path, kind) in kinds {
+        eventually(kind, PATIENCE, || (!of_kind(path, kind).is_empty()).then_some(()));
+        assert!(of_kind(path, kind).iter().all(|risk| risk["kind"] == kind));
+        assert_eq!(of_kind(path, kind).last(), of_kind("/api/v1/risks", kind).last(), "of all users");
+    }
+    let upload = &of_kind("/api/v1/risks", "upload_without_leechers")[0];
+    assert_eq!((&upload["uploaded_claimed"], &upload["uploaded_credited"]), (&"5000".into(), &"5000".into()));
+    assert_eq!((&upload["count"], &upload["ceiling_bytes_per_s"]), (&0.into(), &"0".into()));
+    assert_eq!(of_kind("/api/v1/risks", "many_peer_ids")[0]["count"], 15);
+    assert!(of_kind("/api/v1/users/2/risks", "client_rate").is_empty());
+    for path in ["/api/v1/risks?kind=x", "/api/v1/users/1/risks?kind="] {
+        assert_eq!(problem(&admin.get(path), 400), "bad_request");
+    }
+}
+
+#[test]
 fn users_are_looked_for_by_number_or_by_whole_passkey() {
     let server = builder().start();
     let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));

@@ -39,7 +39,7 @@ struct JournalStatus {
     dlq: u64,
     /// Entries that were given up.
     failed: u64,
-    /// Reports of implausible announces.
+    /// Risk events.
     risks: u64,
     /// Whoever reads it, by group.
     groups: Vec<GroupShown>,

@@ -1,30 +1,37 @@
-//! Risk events (J8): announces that claim more than can be believed.
+//! Risk events (J8): announces, or series of them, that look like cheating.
 
 use std::sync::Arc;
 
 use access::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
-use journal::{EntryId, Lane, Stored};
-use serde::Serialize;
-use utoipa::ToSchema;
+use domain::RiskKind;
+use journal::{EntryId, Lane, SearchBounds, Sought, Stored};
+use serde::{Deserialize, Serialize};
+use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::openapi::{Object, ObjectBuilder, Type};
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
-use super::Page;
+use super::{Page, SCANNED_MAX};
 use crate::app::Routes;
-use crate::extract::{Asked, PageAsked};
+use crate::extract::{Asked, PageAsked, query_parameter};
 use crate::problem::{Problem, ProblemBody};
+use crate::scans::Scan;
 use crate::site::Site;
 
 pub(super) fn readable() -> Routes {
     Routes::new().routes(routes!(list))
 }
 
-/// An announce that claimed more than can be believed.
+/// An announce, or a series of them, that looks like cheating. Which figures belong to it depends on its kind.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Risk {
-    /// Its place among its like.
+    /// Its place among the risk events.
     id: String,
+    /// Why it was reported.
+    #[schema(schema_with = kind_schema)]
+    kind: String,
     /// Who announced.
     user: Option<u64>,
     /// Which torrent.
@@ -48,9 +55,12 @@ pub(super) struct Risk {
     downloaded_claimed: String,
     /// Bytes that were credited instead.
     downloaded_credited: String,
-    /// The rate above which nobody is believed, in bytes a second.
+    /// The limit in force, in bytes a second; 0 for kinds that are not about a rate.
     ceiling_bytes_per_s: String,
-    /// How many more of this user went unreported before this one.
+    /// How many users share the address (`shared_address`, at least), or how many peer ids the user had on the torrent
+    /// within an hour (`many_peer_ids`); 0 for other kinds.
+    count: u64,
+    /// How many more of this user and kind went unreported before this one.
     unreported: Option<u64>,
 }
 
@@ -60,6 +70,7 @@ impl Risk {
             |name: &str| String::from_utf8_lossy(stored.fields.get(name).unwrap_or_default()).into_owned();
         Risk {
             id: stored.id.to_string(),
+            kind: String::from_utf8_lossy(journal::risk::kind_of(&stored.fields)).into_owned(),
             user: text("user").parse().ok(),
             torrent: text("torrent").parse().ok(),
             infohash: text("infohash"),
@@ -72,14 +83,71 @@ impl Risk {
             downloaded_claimed: text("dd_claimed"),
             downloaded_credited: text("dd_credited"),
             ceiling_bytes_per_s: text("ceiling_bytes_per_s"),
+            count: text("count").parse().unwrap_or_default(),
             unreported: text("unreported").parse().ok(),
         }
     }
 }
 
-/// Announces that claimed more than can be believed
+fn kind_schema() -> Object {
+    let names = RiskKind::ALL.map(RiskKind::name);
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).build()
+}
+
+/// Which risk events.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RisksAsked {
+    limit: Option<u32>,
+    cursor: Option<String>,
+    kind: Option<String>,
+}
+
+impl RisksAsked {
+    pub(super) fn read(self) -> Result<(Option<RiskKind>, PageAsked<EntryId>), Problem> {
+        let unknown = || {
+            let names = RiskKind::ALL.map(RiskKind::name).join(", ");
+            Problem::bad_request(format!("kind is one of {names}"))
+        };
+        let kind = self.kind.map(|name| RiskKind::from_name(&name).ok_or_else(unknown)).transpose()?;
+        Ok((kind, PageAsked::of(self.limit, self.cursor)))
+    }
+}
+
+impl IntoParams for RisksAsked {
+    fn into_params(within: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let names = RiskKind::ALL.map(RiskKind::name);
+        let kind = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names));
+        let mut parameters = PageAsked::<EntryId>::into_params(within);
+        parameters.push(query_parameter("kind", "Only those of this kind.", kind));
+        parameters
+    }
+}
+
+/// Searches a bounded number of risk events, so a page may be short, or empty, and still not be the last.
+pub(super) async fn search_risks(
+    site: &Site,
+    sought: Sought,
+    page: &PageAsked<EntryId>,
+    with_address: bool,
+) -> Result<Json<Page<Risk>>, Problem> {
+    let (limit, before) = (page.limit()? as usize, page.cursor()?.unwrap_or(EntryId::MAX));
+    let bounds = SearchBounds { found_max: limit, scanned_max: SCANNED_MAX };
+    let journal = Arc::clone(&site.parts.journal);
+    let searching = async move { journal.search(Lane::Risk, before, &sought, bounds).await };
+    let found = site.scans.run(Scan::Journal, &site.counters.scans_refused, searching).await??;
+    Ok(Json(Page {
+        items: found.entries.iter().map(|stored| Risk::of(stored, with_address)).collect(),
+        next_cursor: found.next.map(|next| next.to_string()),
+    }))
+}
+
+/// The risk events of all users
+///
+/// Newest first. With `kind`, each request looks at a bounded number of risk events, so a page may be short, or empty,
+/// and still not be the last.
 #[utoipa::path(
-    get, path = "/api/v1/risks", tag = "risks", params(PageAsked<EntryId>),
+    get, path = "/api/v1/risks", tag = "risks", params(RisksAsked),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, newest first", body = Page<Risk>),
@@ -89,12 +157,16 @@ impl Risk {
 async fn list(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<PageAsked<EntryId>>,
+    Asked(asked): Asked<RisksAsked>,
 ) -> Result<Json<Page<Risk>>, Problem> {
-    let limit = asked.limit()? as usize;
-    let before = asked.cursor()?.unwrap_or(EntryId::MAX);
-    let stored = site.parts.journal.list_newest(Lane::Risk, before, limit + 1).await?;
+    let (kind, page) = asked.read()?;
     let with_address = caller.scopes.allow(Scope::Admin);
+    if kind.is_some() {
+        return search_risks(&site, Sought { kind, ..Sought::default() }, &page, with_address).await;
+    }
+    let limit = page.limit()? as usize;
+    let before = page.cursor()?.unwrap_or(EntryId::MAX);
+    let stored = site.parts.journal.list_newest(Lane::Risk, before, limit + 1).await?;
     let show = |stored: &Stored| Risk::of(stored, with_address);
     Ok(Json(Page::of(stored, limit, |stored| stored.id.to_string(), show)))
 }

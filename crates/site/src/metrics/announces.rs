@@ -57,6 +57,21 @@ impl TrackerFigures {
                 &counters.too_soon,
             ),
             (
+                "rollcall_tracker_lists_withheld_total",
+                "Announces that were given no peers because their user had used up the lists for new peers on the torrent.",
+                &counters.lists_withheld,
+            ),
+            (
+                "rollcall_tracker_upload_without_leechers_total",
+                "Announces that claimed upload although no other user leeched the torrent since their last one.",
+                &counters.upload_without_leechers,
+            ),
+            (
+                "rollcall_tracker_stops_unwritten_total",
+                "Announces with stopped of unknown peers, of users over a limit: answered, but not written to the journal.",
+                &counters.stops_unwritten,
+            ),
+            (
                 "rollcall_tracker_implausible_total",
                 "Announces that claimed more bytes than the configured rate allows; the excess is not credited.",
                 &counters.implausible,
@@ -139,18 +154,32 @@ impl TrackerFigures {
 
     fn tables(&self, page: &mut Page) {
         let (flood, recent) = (self.0.flood_limiter(), self.0.recent_addresses());
+        let (shared, users) = (self.0.shared_addresses(), self.0.user_limiter());
         let family = page.gauge(
             "rollcall_tracker_table_addresses_max",
-            "Addresses that a table of fixed size has room for: of busy ones (flood), of those that announced lately (recent).",
+            "Addresses that a table of fixed size has room for: of busy ones (flood), of those that announced lately \
+             (recent), of those that several users announce from (shared).",
         );
-        family.with(&[("table", "flood")], flood.capacity()).with(&[("table", "recent")], recent.capacity());
+        family
+            .with(&[("table", "flood")], flood.capacity())
+            .with(&[("table", "recent")], recent.capacity())
+            .with(&[("table", "shared")], shared.capacity());
+        page.gauge(
+            "rollcall_tracker_table_users_max",
+            "Users that the table of busy users has room for (limits.announces_per_user_per_s).",
+        )
+        .is(users.capacity());
         let family = page.counter(
             "rollcall_tracker_table_displaced_total",
-            "Addresses that a table of fixed size forgot, while they still counted, to make room for others.",
+            "Addresses, users (users) or users with new peers on a torrent (joins) that a table of fixed size forgot, \
+             while they still counted, to make room for others.",
         );
         family
             .with(&[("table", "flood")], flood.displaced())
-            .with(&[("table", "recent")], recent.displaced());
+            .with(&[("table", "recent")], recent.displaced())
+            .with(&[("table", "shared")], shared.displaced())
+            .with(&[("table", "users")], users.displaced())
+            .with(&[("table", "joins")], self.0.swarms().join_budgets_displaced());
         let throttle = self.0.risk_throttle();
         page.gauge(
             "rollcall_risk_users_remembered",

@@ -112,7 +112,7 @@ pub struct JournalPulse {
     pub dlq: u64,
     /// Entries that were given up.
     pub failed: u64,
-    /// Reports of implausible announces.
+    /// Risk events.
     pub risks: u64,
     /// The views, each with how far it is.
     pub views: Vec<ViewPulse>,

@@ -147,6 +147,8 @@ mod crowd {
         min_interval: Seconds(0),
         clients_per_user_max: 5,
         ceiling: RateCeiling::DEFAULT,
+        peer_ids_per_hour_max: 30,
+        credit_upload_without_leechers: true,
     };
 
     fn info_hash(torrent: u64) -> InfoHash {

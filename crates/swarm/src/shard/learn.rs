@@ -36,6 +36,7 @@ impl Shard {
     /// Takes in what another node heard.
     pub(crate) fn learn(&mut self, hash_of_torrent: u64, lesson: Lesson<'_>) -> Learnt {
         let Lesson { heard, now, rules } = lesson;
+        self.now = self.now.max(now);
         if heard.at > now + AHEAD_MAX {
             return Learnt::Ahead;
         }
@@ -102,6 +103,7 @@ impl Shard {
         let is_seeder = heard.is_seeder() || is_same_second && was_seeder;
         if is_seeder != was_seeder {
             let had_slot = self.any_leeches(&self.own_peers(swarm, heard.user));
+            self.note_leecher_ends(slot);
             self.set_seeder(slot, is_seeder);
             self.settle_slot(had_slot, swarm, heard.user);
         }

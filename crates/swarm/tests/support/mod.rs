@@ -13,6 +13,8 @@ pub const RULES: Rules = Rules {
     min_interval: Seconds(900),
     clients_per_user_max: 5,
     ceiling: RateCeiling::DEFAULT,
+    peer_ids_per_hour_max: 30,
+    credit_upload_without_leechers: true,
 };
 
 pub fn user(number: u64) -> UserId {

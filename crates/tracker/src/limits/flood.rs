@@ -1,47 +1,11 @@
-//! Requests from one address: a leaky bucket for each, in a table of fixed size, without locks.
+//! Requests from one address: a leaky bucket for each.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::UnixTime;
 
-use super::{AddressHasher, WAYS};
-use crate::counters::Counter;
-
-/// Groups of cells: room for 65,536 busy addresses in half a mebibyte.
-const GROUPS: usize = 16_384;
-
-/// One address's bucket: who (16 bits of the hash), when (16 bits of the second), how full (32 bits).
-#[derive(Clone, Copy)]
-struct Bucket {
-    who: u16,
-    second: u16,
-    level: u32,
-}
-
-impl Bucket {
-    fn from_cell(cell: u64) -> Self {
-        Bucket { who: (cell >> 48) as u16, second: (cell >> 32) as u16, level: cell as u32 }
-    }
-
-    fn to_cell(self) -> u64 {
-        u64::from(self.who) << 48 | u64::from(self.second) << 32 | u64::from(self.level)
-    }
-
-    /// How long ago it was written. Zero if that lies ahead: another thread was quicker, or the clock stepped back.
-    fn age_at(self, second: u16) -> u16 {
-        let elapsed = second.wrapping_sub(self.second);
-        if elapsed > u16::MAX - STEP_BACK_MAX_S { 0 } else { elapsed }
-    }
-
-    /// The level once what leaked since has been taken off.
-    fn level_at(self, second: u16, leak_per_s: u32) -> u32 {
-        self.level.saturating_sub(u32::from(self.age_at(second)).saturating_mul(leak_per_s))
-    }
-}
-
-/// Clocks may step back by this much without emptying anybody's bucket.
-const STEP_BACK_MAX_S: u16 = 600;
+use super::AddressHasher;
+use super::buckets::{BucketLimit, Buckets};
 
 /// Whether the sender is known to be where it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,77 +19,32 @@ pub enum Sender {
 /// Decides whether one more request of an address is too many.
 #[derive(Debug)]
 pub struct FloodLimiter {
-    cells: Box<[[AtomicU64; WAYS]]>,
+    buckets: Buckets,
     hasher: AddressHasher,
-    displaced: Counter,
 }
 
 impl FloodLimiter {
     /// An empty table; the secret keeps strangers from aiming at another's cell.
     pub fn new(secret: [u64; 2]) -> Self {
-        let cells = (0..GROUPS).map(|_| Default::default()).collect();
-        FloodLimiter { cells, hasher: AddressHasher::new(secret), displaced: Counter::default() }
+        FloodLimiter { buckets: Buckets::default(), hasher: AddressHasher::new(secret) }
     }
 
     /// How many addresses it has room for.
     pub fn capacity(&self) -> usize {
-        GROUPS * WAYS
+        self.buckets.capacity()
     }
 
     /// How often a busy address was forgotten to make room for another: it may then send its burst once more.
     pub fn displaced(&self) -> u64 {
-        self.displaced.get()
+        self.buckets.displaced()
     }
 
     /// Counts one request; false if the address has used up its `burst` and more than `per_s` a second since. Zero
     /// for either means no limit.
     pub fn allows(&self, ip: IpAddr, sender: Sender, now: UnixTime, per_s: u32, burst: u32) -> bool {
-        if per_s == 0 || burst == 0 {
-            return true;
-        }
-        let hash = self.hasher.hash(ip, sender as u8);
-        let group = &self.cells[hash as usize % GROUPS];
-        // Zero marks a cell that was never used.
-        let who = ((hash >> 48) as u16).max(1);
-        let second = now.0 as u16;
-        loop {
-            let (cell, old) = find_cell(group, who, second, per_s);
-            let bucket = Bucket::from_cell(old);
-            let level = if bucket.who == who { bucket.level_at(second, per_s) } else { 0 };
-            if level >= burst {
-                return false;
-            }
-            let written_at =
-                if bucket.who == who && bucket.age_at(second) == 0 { bucket.second } else { second };
-            let new = Bucket { who, second: written_at, level: level + 1 }.to_cell();
-            if cell.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-                let is_others = bucket.who != 0 && bucket.who != who;
-                if is_others && bucket.level_at(second, per_s) > 0 {
-                    self.displaced.increment();
-                }
-                return true;
-            }
-        }
+        let limit = BucketLimit { per_s, burst };
+        limit.is_off() || self.buckets.allows(self.hasher.hash(ip, sender as u8), now, limit)
     }
-}
-
-/// The address's own cell, else the emptiest one: whoever is pushed out had asked for the least.
-fn find_cell(group: &[AtomicU64; WAYS], who: u16, second: u16, leak_per_s: u32) -> (&AtomicU64, u64) {
-    let mut emptiest = (&group[0], group[0].load(Ordering::Relaxed));
-    let mut emptiest_level = u32::MAX;
-    for cell in group {
-        let value = cell.load(Ordering::Relaxed);
-        let bucket = Bucket::from_cell(value);
-        if bucket.who == who {
-            return (cell, value);
-        }
-        let level = if bucket.who == 0 { 0 } else { bucket.level_at(second, leak_per_s) };
-        if level < emptiest_level {
-            emptiest_level = level;
-            emptiest = (cell, value);
-        }
-    }
-    emptiest
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::{Seconds, UnixTime};
 
-use super::{AddressHasher, WAYS};
+use super::{AddressHash, AddressHasher, WAYS};
 use crate::counters::Counter;
 
 /// Groups of cells: room for 262,144 addresses in two mebibytes.
@@ -40,10 +40,11 @@ impl RecentAddresses {
         self.displaced.get()
     }
 
-    /// Remembers an address, which counts for as long as `lately`. Of several at once in one cell, any may win: the
+    /// Remembers an address, which counts for as long as `lately`, and returns its hash. Of several at once in one cell, any may win: the
     /// other comes again.
-    pub fn note(&self, ip: IpAddr, now: UnixTime, lately: Seconds) {
-        let (group, who) = self.group(ip);
+    pub fn note(&self, ip: IpAddr, now: UnixTime, lately: Seconds) -> AddressHash {
+        let address = self.hasher.hash(ip, 0);
+        let (group, who) = self.group(address);
         let oldest_or_own = group.iter().min_by_key(|cell| {
             let value = cell.load(Ordering::Relaxed);
             if value >> 32 == who { 0 } else { 1 + (value & 0xffff_ffff) }
@@ -59,19 +60,19 @@ impl RecentAddresses {
                 }
             }
         }
+        AddressHash(address)
     }
 
     /// Whether the address was seen within `lately`.
     pub fn has_seen(&self, ip: IpAddr, now: UnixTime, lately: Seconds) -> bool {
-        let (group, who) = self.group(ip);
+        let (group, who) = self.group(self.hasher.hash(ip, 0));
         group
             .iter()
             .map(|cell| cell.load(Ordering::Relaxed))
             .any(|value| value >> 32 == who && now.since(UnixTime(value as u32)) <= lately)
     }
 
-    fn group(&self, ip: IpAddr) -> (&[AtomicU64; WAYS], u64) {
-        let hash = self.hasher.hash(ip, 0);
+    fn group(&self, hash: u64) -> (&[AtomicU64; WAYS], u64) {
         (&self.cells[hash as usize % GROUPS], hash >> 32)
     }
 }
@@ -94,10 +95,10 @@ mod tests {
     fn addresses_that_still_count_are_counted_when_they_have_to_go() {
         let recent = RecentAddresses::new([3, 4]);
         let all = || (0..2 * recent.capacity() as u32).map(|number| IpAddr::from(number.to_be_bytes()));
-        all().for_each(|ip| recent.note(ip, UnixTime(1000), Seconds(600)));
+        all().for_each(|ip| _ = recent.note(ip, UnixTime(1000), Seconds(600)));
         let displaced = recent.displaced();
         assert!(displaced >= recent.capacity() as u64, "twice as many as there is room for: {displaced}");
-        all().take(10).for_each(|ip| recent.note(ip, UnixTime(2000), Seconds(600)));
+        all().take(10).for_each(|ip| _ = recent.note(ip, UnixTime(2000), Seconds(600)));
         assert_eq!(recent.displaced(), displaced, "what no longer counts is no loss");
     }
 }

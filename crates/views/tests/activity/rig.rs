@@ -284,6 +284,7 @@ impl Announce {
             totals: Some(Totals { session, uploaded: 0, downloaded: 0 }),
             cause: Cause::Announce,
             key: None,
+            uncredited_upload: 0,
         }
     }
 }

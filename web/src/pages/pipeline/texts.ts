@@ -18,7 +18,7 @@ export const t = texts({
     failed: "Failed",
     failedHint: "were given up; they wait for you",
     risks: "Risk reports",
-    risksHint: "announces that claimed more than can be believed",
+    risksHint: "announces that look like cheating",
 
     views: "Views",
     view: "View",
@@ -97,7 +97,7 @@ export const t = texts({
     failed: "失败",
     failedHint: "已放弃，等你处理",
     risks: "风险报告",
-    risksHint: "汇报的流量超出可信范围",
+    risksHint: "看起来像作弊的汇报",
 
     views: "视图",
     view: "视图",

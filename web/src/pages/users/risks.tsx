@@ -1,21 +1,33 @@
-// Announces of a user that claimed more than can be believed.
+// The risk events of a user: announces that look like cheating, each with what happened.
+import { useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { Schema } from "../../api/types";
 import * as format from "../../format";
 import { usePaged } from "../../resource";
 import { can } from "../../session";
-import { Bytes, Button, Card, ClientName, Duration, Empty, Failure, Loading, MoreButton, Rate, Table, Time, words, type Column } from "../../ui";
+import { Button, Card, ClientName, Empty, Failure, Loading, MoreButton, Select, Table, Time, words, type Column } from "../../ui";
+import { RISK_KINDS, riskKind, riskSentence } from "./risk-words";
 import { t } from "./texts";
 import { TorrentName } from "./torrent-name";
 
 type Risk = Schema<"Risk">;
+type Kind = Risk["kind"] | "";
 
 /** The risk events of a user, newest first. */
 export function Risks(props: { user: number }) {
   const { user } = props;
-  const list = usePaged<Risk>(String(user), (cursor, signal) => api.get("/api/v1/users/{id}/risks", { path: { id: user }, query: { limit: 50, cursor }, signal }));
+  const [kind, setKind] = useState<Kind>("");
+  const list = usePaged<Risk>(`${user} ${kind}`, (cursor, signal) =>
+    api.get("/api/v1/users/{id}/risks", { path: { id: user }, query: { limit: 50, cursor, kind: kind || undefined }, signal }));
+  const options = [{ value: "" as Kind, label: t.allKinds }, ...RISK_KINDS.map((value) => ({ value: value as Kind, label: riskKind(value) }))];
+  const actions = (
+    <>
+      <Select bare label={t.kind} value={kind} options={options} onChange={(next: Kind) => setKind(next)} />
+      <Button small onClick={list.refresh} busy={list.busy}>{t.refresh}</Button>
+    </>
+  );
   return (
-    <Card flush title={t.tabRisks} actions={<Button small onClick={list.refresh} busy={list.busy}>{t.refresh}</Button>}>
+    <Card flush title={t.tabRisks} actions={actions}>
       {list.error && <Failure problem={list.error} retry={list.refresh} />}
       {list.loading && <Loading rows={3} />}
       {!list.loading && (list.items.length > 0 || !list.error) && (
@@ -35,31 +47,31 @@ export function Risks(props: { user: number }) {
 }
 
 function columns(): Column<Risk>[] {
-  const all: Column<Risk>[] = [
-    { key: "at", title: t.when, phone: "title", render: (row) => <Time at={row.at} /> },
-    { key: "torrent", title: t.torrent, wide: true, render: (row) => <TorrentName torrent={row.torrent ?? null} infohash={row.infohash} /> },
-    { key: "uploaded", title: t.uploaded, align: "end", render: (row) => <Claim claimed={row.uploaded_claimed} credited={row.uploaded_credited} /> },
-    { key: "downloaded", title: t.downloaded, align: "end", render: (row) => <Claim claimed={row.downloaded_claimed} credited={row.downloaded_credited} /> },
-    { key: "elapsed", title: t.elapsed, align: "end", render: (row) => <Duration s={row.elapsed_s} /> },
-    { key: "ceiling", title: t.ceiling, align: "end", render: (row) => <Rate bytes value={format.number(row.ceiling_bytes_per_s)} /> },
-    { key: "client", title: t.client, render: (row) => <ClientName peerId={row.peer_id} /> },
+  return [
+    { key: "at", title: t.when, render: (row) => <Time at={row.at} /> },
+    { key: "what", title: t.what, wide: true, phone: "title", render: (row) => <What risk={row} /> },
+    { key: "torrent", title: t.torrent, render: (row) => <TorrentName torrent={row.torrent ?? null} infohash={row.infohash} /> },
+    { key: "client", title: t.client, render: (row) => <From risk={row} /> },
   ];
-  if (can("admin")) all.push({ key: "ip", title: t.address, render: (row) => <code class="hash">{row.ip ?? ""}</code> });
-  all.push({ key: "more", title: t.unreportedColumn, align: "end", render: (row) => (row.unreported ? t.unreported(format.countExact(row.unreported)) : format.NOTHING) });
-  return all;
 }
 
-/** What was claimed, and what was credited of it. */
-function Claim(props: { claimed: string; credited: string }) {
-  if (props.claimed === props.credited) return <Bytes value={props.credited} />;
+function What(props: { risk: Risk }) {
+  const { risk } = props;
   return (
-    <span class="claim">
-      <s title={`${t.claimed}: ${format.bytesExact(props.claimed)}`}>
-        <span class="visually-hidden">{t.claimed} </span>
-        {format.bytes(props.claimed)}
-      </s>{" "}
-      <span class="visually-hidden">{t.creditedInstead} </span>
-      <Bytes value={props.credited} />
-    </span>
+    <div class="risk">
+      <strong>{riskKind(risk.kind)}</strong>
+      <span>{riskSentence(risk)}</span>
+      {risk.unreported ? <span class="risk-more">{t.unreported(format.countExact(risk.unreported))}</span> : null}
+    </div>
+  );
+}
+
+/** The client, and from where: addresses are for admins. */
+function From(props: { risk: Risk }) {
+  return (
+    <div class="risk risk-from">
+      <ClientName peerId={props.risk.peer_id} />
+      {can("admin") && <code class="hash risk-address">{props.risk.ip ?? ""}</code>}
+    </div>
   );
 }

@@ -82,6 +82,8 @@ pub(super) fn rules() -> swarm::Rules {
         min_interval: Seconds(0),
         clients_per_user_max: 16,
         ceiling: RateCeiling::default(),
+        peer_ids_per_hour_max: 0,
+        credit_upload_without_leechers: true,
     }
 }
 

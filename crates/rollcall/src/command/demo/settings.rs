@@ -27,6 +27,7 @@ pub(super) fn of(args: &DemoArgs, ports: &Ports) -> Vec<String> {
         // All clients of IPv6 come from one address.
         ("limits.requests_per_address_per_s", "0".to_owned()),
         ("limits.request_burst_per_address", "0".to_owned()),
+        ("limits.announce_burst_per_user", "0".to_owned()),
         // More than the line of any client here, less than a cheat claims.
         ("limits.peer_rate_max_mbit_per_s", "400".to_owned()),
         ("ledger.hit_and_run_seeding_s", "1800".to_owned()),

@@ -20,7 +20,7 @@ use utoipa_axum::routes;
 use super::clients::number_of;
 use super::find;
 use crate::api::names::{self, Torrents};
-use crate::api::risks::Risk;
+use crate::api::risks::{Risk, RisksAsked, search_risks};
 use crate::api::torrents::torrent_id;
 use crate::api::{Page, SCANNED_MAX};
 use crate::app::Routes;
@@ -143,12 +143,13 @@ async fn entries(
     let (limit, before) = (page.limit()? as usize, page.cursor()?.unwrap_or(EntryId::MAX));
     let user = find(&site, id).await?;
     let sought = Sought {
-        user: user.id,
+        user: Some(user.id),
         passkey: Some(user.passkey),
         torrent: match torrent {
             Some(id) => Some(sought_torrent(&site, id).await?),
             None => None,
         },
+        kind: None,
     };
     let journal = Arc::clone(&site.parts.journal);
     let bounds = SearchBounds { found_max: limit, scanned_max: SCANNED_MAX };
@@ -221,13 +222,13 @@ impl Showing {
     }
 }
 
-/// Announces of a user that claimed more than can be believed
+/// The risk events of a user
 ///
 /// Newest first. Each request looks at a bounded number of risks, so a page may be short, or empty, and still not be the
 /// last.
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/risks", tag = "risks",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked<EntryId>),
+    params(("id" = u64, Path, description = "The user's number", minimum = 1), RisksAsked),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, newest first", body = Page<Risk>),
@@ -238,18 +239,10 @@ async fn risks(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
     Named(id): Named<u64>,
-    Asked(asked): Asked<PageAsked<EntryId>>,
+    Asked(asked): Asked<RisksAsked>,
 ) -> Result<Json<Page<Risk>>, Problem> {
-    let (limit, before) = (asked.limit()? as usize, asked.cursor()?.unwrap_or(EntryId::MAX));
+    let (kind, page) = asked.read()?;
     let user = find(&site, id).await?;
-    let sought = Sought { user: user.id, passkey: None, torrent: None };
-    let bounds = SearchBounds { found_max: limit, scanned_max: SCANNED_MAX };
-    let journal = Arc::clone(&site.parts.journal);
-    let searching = async move { journal.search(Lane::Risk, before, &sought, bounds).await };
-    let found = site.scans.run(Scan::Journal, &site.counters.scans_refused, searching).await??;
-    let with_address = caller.scopes.allow(Scope::Admin);
-    Ok(Json(Page {
-        items: found.entries.iter().map(|stored| Risk::of(stored, with_address)).collect(),
-        next_cursor: found.next.map(|next| next.to_string()),
-    }))
+    let sought = Sought { user: Some(user.id), kind, ..Sought::default() };
+    search_risks(&site, sought, &page, caller.scopes.allow(Scope::Admin)).await
 }
