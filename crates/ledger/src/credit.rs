@@ -109,6 +109,7 @@ pub(crate) fn parts_of(stretches: &[Stretch], ceiling: RateCeiling, bucket: Buck
             bucket = Bucket::full_at(stretch.first);
         }
         let (grown, reach) = generation.go_on_with(stretch);
+        let (grown, reach) = without(stretch.uncredited_upload(), grown, reach);
         // Also where nothing counts, time refills the bucket.
         let granted = bucket.grant(stretch.first, grown.unwrap_or_default(), &limit);
         let bridge = grown.map(|grown| Bridge { granted, withheld: grown.minus(granted) });
@@ -116,6 +117,13 @@ pub(crate) fn parts_of(stretches: &[Stretch], ceiling: RateCeiling, bucket: Buck
         parts.push(Part { moved, withheld: reach.minus(moved), bridge, bucket });
     }
     parts
+}
+
+/// Takes upload that is not to be credited off what the counters grew by, first off what they reach.
+fn without(upload: u64, grown: Option<Counters>, reach: Counters) -> (Option<Counters>, Counters) {
+    let less = |counters: Counters, upload: u64| counters.minus(Counters { uploaded: upload, downloaded: 0 });
+    let rest = upload.saturating_sub(reach.uploaded);
+    (grown.map(|grown| less(grown, rest)), less(reach, upload))
 }
 
 /// Stretches between which nothing shows that the counters began anew: whatever the nodes heard, and in which order, the
@@ -205,6 +213,15 @@ impl Stretch {
     /// Whether these counters are known by nothing but `stopped`, said to trackers that did not know the client.
     fn is_only_stops(&self) -> bool {
         self.runs.iter().all(Run::is_only_stop)
+    }
+
+    /// Bytes that the tracker wants not to be credited. Nodes that heard the same announce tell of the same bytes.
+    fn uncredited_upload(&self) -> u64 {
+        let of_node = |node: u64| {
+            let runs = self.runs.iter().filter(|run| run.key.node == node);
+            runs.fold(0, |sum: u64, run| sum.saturating_add(run.told.uncredited_upload))
+        };
+        self.runs.iter().map(|run| of_node(run.key.node)).max().unwrap_or_default()
     }
 
     /// Whether a run, which began no earlier, is these counters as well.

@@ -10,7 +10,7 @@ use domain::UnixTime;
 use journal::EntryId;
 
 /// How many numbers there are.
-const NUMBERS: usize = 23;
+const NUMBERS: usize = 24;
 /// Always in the mask where anything was told, so that a run that told no more than where its counters stood differs from
 /// one that told nothing.
 const MARK: u64 = 1;
@@ -34,7 +34,7 @@ pub(crate) fn pack(run: &Run) -> Vec<u8> {
         difference(run.last_id.ms, ms_of(run.last)),
         run.last_id.seq,
     ];
-    let numbers = [&first[..], &up, &down, &places, &stopped].concat();
+    let numbers = [&first[..], &up, &down, &places, &stopped, &[told.uncredited_upload]].concat();
     let present = numbers.iter().enumerate().filter(|(_, number)| **number != 0);
     let mask =
         present.clone().fold(if is_told { MARK } else { 0 }, |mask, (position, _)| mask | 2 << position);
@@ -56,7 +56,7 @@ pub(crate) fn unpack(mut bytes: &[u8], run: &mut Run) -> Option<()> {
             *number = take_number(&mut bytes)?;
         }
     }
-    unpack_places(&numbers[PLACES..], run)?;
+    unpack_places(&numbers[PLACES..NUMBERS - 1], run)?;
     if mask & MARK != 0 {
         let ends = Ends::of(run);
         let [_, _, up_rate, down_rate, _, _, completions, _, _, u0, u1, u2, u3, d0, d1, d2, d3, ..] = numbers;
@@ -64,6 +64,7 @@ pub(crate) fn unpack(mut bytes: &[u8], run: &mut Run) -> Option<()> {
             uploaded: claim_of([up_rate, u0, u1, u2, u3], ends.uploaded),
             downloaded: claim_of([down_rate, d0, d1, d2, d3], ends.downloaded),
             completions,
+            uncredited_upload: numbers[NUMBERS - 1],
         };
     }
     bytes.is_empty().then_some(())
@@ -182,9 +183,9 @@ mod tests {
     proptest! {
         #[test]
         fn what_a_run_told_survives_being_packed(
-            claims in [claim(), claim()], others in [claim(), claim()], completions: u64,
+            claims in [claim(), claim()], others in [claim(), claim()], completions: u64, uncredited_upload: u64,
         ) {
-            let told = |uploaded, downloaded| Told { uploaded, downloaded, completions };
+            let told = |uploaded, downloaded| Told { uploaded, downloaded, completions, uncredited_upload };
             let [first, second] = [told(claims[0], claims[1]), told(others[0], others[1])];
             prop_assert!(survives(first) && survives(first.with(second)));
         }
@@ -215,7 +216,7 @@ mod tests {
         let run = run(Told {
             uploaded: Claimed::up_to(9_000_000_000, 4_000_000_000, 0),
             downloaded: Claimed::up_to(0, 0, 0),
-            completions: 0,
+            ..Told::NOTHING
         });
         let former = [0b11, 0xa0, 0x8d, 0x06];
         let first_id = EntryId { ms: 1_794_000_000_000, seq: 0 };
@@ -227,7 +228,8 @@ mod tests {
     fn the_most_that_can_be_told_has_room_in_its_column() {
         let most =
             Claimed { bytes: 1 << 63, bonus_x100: i128::MAX >> 1, over: Reach { from: 1 << 40, to: 1 } };
-        let told = Told { uploaded: most, downloaded: most, completions: u64::MAX };
+        let told =
+            Told { uploaded: most, downloaded: most, completions: u64::MAX, uncredited_upload: u64::MAX };
         let far = EntryId { ms: u64::MAX >> 1, seq: u64::MAX };
         let run = Run { first_id: far, last_id: far, stopped: Some(far), ..run(told) };
         assert!(pack(&run).len() <= 255);

@@ -165,6 +165,7 @@ fn hear(client: &mut Client, admitted: &Admitted, gain: &EntryGain) {
                 gain.bonus_downloaded_x100,
             ),
             completions: u64::from(gain.is_completion),
+            uncredited_upload: entry.uncredited_upload,
         },
     };
     match client.runs.iter_mut().find(|run| run.key == key) {

@@ -78,11 +78,14 @@ pub struct Told {
     pub downloaded: Claimed,
     /// How often the torrent was completed.
     pub completions: u64,
+    /// Bytes uploaded that the tracker wants not to be credited (`nu`).
+    pub uncredited_upload: u64,
 }
 
 impl Told {
     /// Nothing.
-    pub const NOTHING: Told = Told { uploaded: Claimed::NONE, downloaded: Claimed::NONE, completions: 0 };
+    pub const NOTHING: Told =
+        Told { uploaded: Claimed::NONE, downloaded: Claimed::NONE, completions: 0, uncredited_upload: 0 };
 
     /// What both told.
     pub fn with(self, other: Told) -> Told {
@@ -90,6 +93,7 @@ impl Told {
             uploaded: self.uploaded.with(other.uploaded),
             downloaded: self.downloaded.with(other.downloaded),
             completions: self.completions.saturating_add(other.completions),
+            uncredited_upload: self.uncredited_upload.saturating_add(other.uncredited_upload),
         }
     }
 

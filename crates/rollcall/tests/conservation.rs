@@ -1,6 +1,7 @@
 //! Every byte counts once: a thousand simulated clients with known totals announce to the real server, and in the end
 //! every user's and every torrent's figures equal theirs to the byte (L2, L6, L7), the lists say who seeds and who
-//! leeches (A1–A3), and nothing lies among the failures.
+//! leeches (A1–A3), and nothing lies among the failures. Beside them a few members cheat: they gain no more than the rate
+//! limits allow, and are among the risks (J8).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod site;
@@ -8,6 +9,7 @@ mod site;
 use std::time::Duration;
 
 use serde_json::Value as Json;
+use site::cheats::Cheats;
 use site::{DatabaseKind, Site, builder, durable_redis};
 use testkit::{Moved, Plan, Population, RedisCluster, RedisServer, Truth};
 
@@ -44,6 +46,7 @@ fn conserve_on(seed: u64, mut site: Site, processes: Processes) {
     let mut population = Population::new(Plan { seed, ..PLAN });
     site.register(&population);
 
+    let cheats = Cheats::start(&site);
     population.live(site.destination(), STEPS);
     let quiet = site.settle();
     site.assert_nothing_failed(&quiet);
@@ -56,9 +59,10 @@ fn conserve_on(seed: u64, mut site: Site, processes: Processes) {
     let truth = population.truth();
     site.assert_nothing_failed(&end);
     site.assert_books_equal(&truth);
-    site::books::assert_same("completions of", &truth.completions, &site.books().completions);
+    site::books::assert_same("completions of", &truth.completions, &site.honest_books().completions);
     assert_lists(&site, &population);
     assert_commands_agree(&site, &truth);
+    cheats.assert_worthless(&site);
 }
 
 /// The lists equal who seeds and who leeches; who has stopped is in neither.

@@ -274,3 +274,16 @@ fn l6_stopping_at_two_nodes_and_going_on_counts_no_byte_twice() {
         assert!(credited <= u128::from(moved), "seed {seed}: {credited} for {moved}");
     }
 }
+
+/// The tracker wants upload without leechers not to be credited (`limits.credit_upload_without_leechers`).
+#[test]
+fn upload_that_the_tracker_marks_is_not_credited_though_the_counters_show_it() {
+    let mut books = Books::default();
+    let heard = |at, uploaded, uncredited_upload| TrafficEntry { uncredited_upload, ..ours(at, 1, uploaded) };
+    let entries = [heard(0, 0, 0), heard(100, 5 * GB, 5 * GB), heard(200, 7 * GB, 0)];
+    for (entry, seq) in entries.into_iter().zip(0..) {
+        post_all(&mut books, &[arrival(entry, seq)]);
+    }
+    assert_eq!(books.users[&user(1)].uploaded, u128::from(2 * GB));
+    assert_explained(&books);
+}
