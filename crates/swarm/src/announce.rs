@@ -206,7 +206,7 @@ pub struct SwarmCounts {
     pub seeders: u32,
     /// Peers that do not.
     pub leechers: u32,
-    /// How often the torrent was completed since the server started.
+    /// How many users completed the torrent.
     pub snatches: u32,
 }
 

@@ -21,6 +21,7 @@ use crate::place;
 use crate::runs::Runs;
 use crate::slab::Slab;
 
+mod completions;
 mod copying;
 mod farewells;
 mod join_budget;
@@ -32,6 +33,7 @@ mod removal;
 mod sighting;
 mod slots;
 
+use completions::Completions;
 use farewells::Farewells;
 use join_budget::JoinBudgets;
 use last_leechers::OwnLeechers;
@@ -100,6 +102,7 @@ pub(crate) struct Shard {
     farewells: Farewells,
     /// What users have used up who bring new peers to a torrent.
     join_budgets: JoinBudgets,
+    completions: Completions,
     own_leechers: OwnLeechers,
     /// Since when it knows of every leecher: since its start, or since other nodes can be heard again.
     knows_since: UnixTime,
@@ -133,6 +136,7 @@ impl Shard {
             seeders: 0,
             farewells: Farewells::default(),
             join_budgets: JoinBudgets::default(),
+            completions: Completions::default(),
             own_leechers: OwnLeechers::default(),
             knows_since: now,
             now,
@@ -207,7 +211,7 @@ impl Shard {
         }
         let completed = announce.event == AnnounceEvent::Completed && self.peers[slot].complete();
         if completed {
-            self.swarms[swarm].snatches = self.swarms[swarm].snatches.saturating_add(1);
+            self.count_snatch(slot);
         }
         let choice = self.list_choice(hash_of_torrent, due, announce, rules);
         self.choose_peers(swarm, &own, announce, choice, lists);
@@ -218,6 +222,15 @@ impl Shard {
             list_withheld: choice == ListChoice::Withheld,
             ..self.outcome(slot, &credit, &announce.info_hash)
         })
+    }
+
+    /// Counts a completion, once for each user.
+    fn count_snatch(&mut self, slot: u32) {
+        let Peer { user, .. } = self.peers[slot];
+        let swarm = &mut self.swarms[self.peers[slot].swarm()];
+        if self.completions.is_first(self.hasher.hash_one((user, swarm.info_hash))) {
+            swarm.snatches = swarm.snatches.saturating_add(1);
+        }
     }
 
     fn outcome(&self, slot: u32, credit: &Credit, info_hash: &InfoHash) -> Outcome {

@@ -122,8 +122,7 @@ impl Shard {
 
     fn learn_completion(&mut self, slot: u32, heard: &Heard) {
         if heard.event == AnnounceEvent::Completed && self.peers[slot].complete() {
-            let swarm = self.peers[slot].swarm();
-            self.swarms[swarm].snatches = self.swarms[swarm].snatches.saturating_add(1);
+            self.count_snatch(slot);
         }
     }
 
