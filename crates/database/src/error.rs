@@ -196,6 +196,8 @@ pub fn is_retryable(error: &sqlx::Error) -> bool {
         // a handshake that fails says nothing about the row either.
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => true,
+        // Of the connection, too: a transaction was not begun, so no row was looked at.
+        sqlx::Error::BeginFailed | sqlx::Error::InvalidSavePointStatement => true,
         sqlx::Error::Database(_) => {
             sqlite_code(error).is_some_and(is_retryable_sqlite)
                 || database_error::<PgDatabaseError>(error).is_some_and(|e| is_retryable_postgres(e.code()))
@@ -285,6 +287,8 @@ mod tests {
         }
         assert!(is_retryable(&sqlx::Error::PoolTimedOut));
         assert!(is_retryable(&sqlx::Error::Io(std::io::ErrorKind::ConnectionRefused.into())));
+        assert!(is_retryable(&sqlx::Error::InvalidSavePointStatement));
+        assert!(is_retryable(&sqlx::Error::BeginFailed));
         assert!(!is_retryable(&sqlx::Error::RowNotFound));
         assert!(!is_retryable(&sqlx::Error::PoolClosed));
     }

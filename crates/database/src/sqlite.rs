@@ -89,6 +89,7 @@ impl SqliteDatabase {
         let pool = SqlitePoolOptions::new()
             .max_connections(options.connections_max.max(1))
             .acquire_timeout(BUSY_TIMEOUT)
+            .after_release(|connection, _| Box::pin(is_reusable(connection)))
             .connect_lazy_with(connect);
         let database = SqliteDatabase { pool, path: path.into(), is_new };
         database.open_repeatedly().await?;
@@ -152,6 +153,19 @@ impl SqliteDatabase {
         sqlx::query("SELECT count(*) FROM sqlite_schema").execute(&mut connection).await.map_err(explain)?;
         connection.close().await.map_err(explain)
     }
+}
+
+/// Whether a connection that was returned to the pool may be used again.
+///
+/// When a statement fails because the disk is full, cannot be read or written, or memory is short, SQLite rolls the whole
+/// transaction back by itself. The driver's own ROLLBACK then fails ("no transaction is active"), its count of open
+/// transactions stays at one, and every later BEGIN on that connection is refused. Such a connection is closed.
+async fn is_reusable(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    if connection.is_in_transaction() {
+        // The rollback of a dropped transaction may be on its way: a ping returns after it.
+        connection.ping().await?;
+    }
+    Ok(!connection.is_in_transaction())
 }
 
 /// For how long to try again while others open, migrate or write.
