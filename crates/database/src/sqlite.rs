@@ -16,7 +16,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
     SqliteSynchronous,
 };
-use sqlx::{ConnectOptions, Connection, Sqlite, Transaction};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Sqlite, Transaction};
 use tokio::time::Instant;
 
 use crate::error::DatabaseError;
@@ -27,6 +27,10 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
 /// How long an opener waits for others that open or write.
 pub(crate) const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long [`SqliteDatabase::check_writable`] waits for another writer: less than the five seconds within which health
+/// checks want an answer, so that they are told the reason.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What a commit survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -124,6 +128,26 @@ impl SqliteDatabase {
     /// A connection of one's own, outside the shared ones.
     pub async fn connect(&self) -> Result<SqliteConnection, sqlx::Error> {
         self.pool.connect_options().connect().await
+    }
+
+    /// Writes a page of the file as it is, to find out whether writes succeed: for health checks. Over a connection of its
+    /// own, since the shared ones may all be waiting. Does not wait for the disk, so it can be called every few seconds.
+    pub async fn check_writable(&self) -> Result<(), DatabaseError> {
+        self.write_a_page().await.map_err(|error| self.explain(error))
+    }
+
+    async fn write_a_page(&self) -> Result<(), sqlx::Error> {
+        let options = self.pool.connect_options().as_ref().clone();
+        let options = options.synchronous(SqliteSynchronous::Normal).busy_timeout(CHECK_TIMEOUT);
+        let mut connection = options.connect().await?;
+        let version: i64 = sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut connection).await?;
+        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+        // SQLite writes the first page, though the value stays the same.
+        sqlx::raw_sql(AssertSqlSafe(format!("PRAGMA user_version = {version}")))
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        connection.close().await
     }
 
     /// Finishes what is under way and closes the file.

@@ -40,6 +40,7 @@ pub mod logging;
 pub mod mirror_side;
 pub mod node;
 pub mod output;
+pub mod readiness;
 pub mod redis_cli;
 pub mod replica_side;
 pub mod roles;

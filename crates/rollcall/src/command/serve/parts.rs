@@ -79,8 +79,8 @@ impl Opened {
         };
         let name = config.journal.node_name.as_ref().map(Name::as_str);
         let node = match &predecessor {
-            Some(_) => Node::succeed(data, name)?,
-            None => Node::take(data, name)?,
+            Some(_) => Node::succeed(data, name, roles)?,
+            None => Node::take(data, name, roles)?,
         };
         let store = Store::open(&config.database_url(data)).await?;
         let (gate, unopened) = vouching::gate(config)?;
