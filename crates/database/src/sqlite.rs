@@ -3,11 +3,11 @@
 //! # Guarantees
 //!
 //! - Write-ahead logging: readers never wait, a writer waits for another for up to five seconds.
-//! - A new file is readable by its owner only: it may hold everybody's passkeys. SQLite gives its side files the same
-//!   mode.
+//! - A new file is readable by its owner only, and so is a folder that is made for it: it may hold everybody's passkeys.
+//!   SQLite gives its side files the same mode.
 //! - What a commit survives is chosen by [`Durability`].
 
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -223,7 +223,10 @@ fn create_private(path: &Path) -> bool {
 
 fn create_folder_of(path: &Path) -> Result<(), DatabaseError> {
     match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => std::fs::create_dir_all(folder)
+        Some(folder) if !folder.as_os_str().is_empty() => std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
             .map_err(|source| DatabaseError::Folder { path: folder.to_owned(), source }),
         _ => Ok(()),
     }

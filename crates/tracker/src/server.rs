@@ -128,6 +128,7 @@ impl Prepared {
             phase,
             orders: Arc::clone(&orders),
             drain_timeout,
+            accept_failures: Arc::default(),
         };
         let listeners = ports.count();
         let mut threads = start_http(ports.http, ports.https, certificate.as_ref(), &http_server)?;
