@@ -91,7 +91,7 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     };
     let database = format!("sqlite:{}", scene.folder.path().join("sessions.db").display());
     let store = Store::open(&database).await.unwrap();
-    let more: [&dyn Source; 14] = [
+    let more: [&dyn Source; 15] = [
         &gateways,
         &mirror,
         &some_site_keys(),
