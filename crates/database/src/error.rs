@@ -70,10 +70,12 @@ pub enum DatabaseError {
         path: PathBuf,
     },
     /// The file was a SQLite database and is broken.
-    #[error("{} is damaged: restore a backup, or save what is left with: sqlite3 FILE .recover", path.display())]
+    #[error("{} is damaged ({reason}): restore a backup, or save what is left with: sqlite3 FILE .recover", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
+        /// What SQLite says.
+        reason: String,
     },
     /// The server does not answer.
     #[error(
@@ -112,6 +114,12 @@ pub enum DatabaseError {
     /// Others have been writing, or have had all connections, for longer than we wait.
     #[error("the database is busy: others are writing to it, or its disk is slow; try again")]
     Busy,
+    /// The disk of the file is full.
+    #[error("the disk of {} is full: free some space, and writes go on by themselves", path.display())]
+    DiskFull {
+        /// The file.
+        path: PathBuf,
+    },
     /// Anything else the database says.
     #[error("the database failed: {0}")]
     Sql(#[source] sqlx::Error),
@@ -122,8 +130,9 @@ impl DatabaseError {
     pub(crate) fn from_sqlite(path: PathBuf, error: sqlx::Error) -> Self {
         match sqlite_code(&error) {
             Some(code::BUSY | code::LOCKED) => DatabaseError::Busy,
+            Some(code::FULL) => DatabaseError::DiskFull { path },
             Some(code::READONLY) => DatabaseError::ReadOnly { path },
-            Some(code::CORRUPT) => DatabaseError::Damaged { path },
+            Some(code::CORRUPT) => DatabaseError::Damaged { path, reason: message(&error) },
             Some(code::NOT_A_DATABASE) => DatabaseError::NotADatabase { path },
             Some(code::CANNOT_OPEN) => DatabaseError::CannotOpen { path, reason: message(&error) },
             _ if matches!(error, sqlx::Error::PoolTimedOut) => DatabaseError::Busy,
@@ -150,7 +159,7 @@ impl DatabaseError {
     /// Whether the same call may well succeed a moment later, with nobody doing anything about it.
     pub fn is_retryable(&self) -> bool {
         match self {
-            DatabaseError::Busy | DatabaseError::Unreachable { .. } => true,
+            DatabaseError::Busy | DatabaseError::Unreachable { .. } | DatabaseError::DiskFull { .. } => true,
             DatabaseError::Sql(error) => is_retryable(error),
             _ => false,
         }
@@ -179,6 +188,11 @@ fn sqlite_code(error: &sqlx::Error) -> Option<i32> {
     Some(code & 0xff)
 }
 
+/// Whether SQLite was told to stop in the middle.
+pub(crate) fn is_interrupted(error: &sqlx::Error) -> bool {
+    sqlite_code(error) == Some(code::INTERRUPTED)
+}
+
 fn database_error<E: sqlx::error::DatabaseError>(error: &sqlx::Error) -> Option<&E> {
     error.as_database_error()?.try_downcast_ref()
 }
@@ -196,6 +210,8 @@ pub fn is_retryable(error: &sqlx::Error) -> bool {
         // a handshake that fails says nothing about the row either.
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => true,
+        // Of the connection, too: a transaction was not begun, so no row was looked at.
+        sqlx::Error::BeginFailed | sqlx::Error::InvalidSavePointStatement => true,
         sqlx::Error::Database(_) => {
             sqlite_code(error).is_some_and(is_retryable_sqlite)
                 || database_error::<PgDatabaseError>(error).is_some_and(|e| is_retryable_postgres(e.code()))
@@ -285,6 +301,8 @@ mod tests {
         }
         assert!(is_retryable(&sqlx::Error::PoolTimedOut));
         assert!(is_retryable(&sqlx::Error::Io(std::io::ErrorKind::ConnectionRefused.into())));
+        assert!(is_retryable(&sqlx::Error::InvalidSavePointStatement));
+        assert!(is_retryable(&sqlx::Error::BeginFailed));
         assert!(!is_retryable(&sqlx::Error::RowNotFound));
         assert!(!is_retryable(&sqlx::Error::PoolClosed));
     }

@@ -7,6 +7,7 @@
 //! - [`server`]: pools of connections to PostgreSQL and to MariaDB or MySQL, whose sessions are all alike
 //! - [`migration`]: brings a crate's tables up to date, also when several processes start at once
 //! - [`inspect`]: looks at a database and changes nothing
+//! - [`integrity`]: whether a SQLite file is whole, and the one that was used before
 //! - [`error`]: what can go wrong, what to do about it, and whether waiting may help
 //!
 //! # Deliberately absent
@@ -17,6 +18,7 @@
 pub mod address;
 pub mod error;
 pub mod inspect;
+pub mod integrity;
 pub mod migration;
 pub mod server;
 pub mod sqlite;
@@ -26,6 +28,7 @@ use sqlx::{MySqlPool, PgPool};
 pub use address::{Kind, redacted};
 pub use error::{DatabaseError, is_retryable};
 pub use inspect::{Inspection, Schema, inspect, inspect_sqlite};
+pub use integrity::{Soundness, check_sqlite};
 pub use migration::{Migrations, migrate, migrate_sqlite};
 pub use sqlite::{Durability, SqliteDatabase, SqliteOptions};
 

@@ -3,11 +3,11 @@
 //! # Guarantees
 //!
 //! - Write-ahead logging: readers never wait, a writer waits for another for up to five seconds.
-//! - A new file is readable by its owner only: it may hold everybody's passkeys. SQLite gives its side files the same
-//!   mode.
+//! - A new file is readable by its owner only, and so is a folder that is made for it: it may hold everybody's passkeys.
+//!   SQLite gives its side files the same mode.
 //! - What a commit survives is chosen by [`Durability`].
 
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
     SqliteSynchronous,
 };
-use sqlx::{ConnectOptions, Connection, Sqlite, Transaction};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Sqlite, Transaction};
 use tokio::time::Instant;
 
 use crate::error::DatabaseError;
@@ -27,6 +27,10 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
 /// How long an opener waits for others that open or write.
 pub(crate) const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long [`SqliteDatabase::check_writable`] waits for another writer: less than the five seconds within which health
+/// checks want an answer, so that they are told the reason.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What a commit survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -89,6 +93,7 @@ impl SqliteDatabase {
         let pool = SqlitePoolOptions::new()
             .max_connections(options.connections_max.max(1))
             .acquire_timeout(BUSY_TIMEOUT)
+            .after_release(|connection, _| Box::pin(is_reusable(connection)))
             .connect_lazy_with(connect);
         let database = SqliteDatabase { pool, path: path.into(), is_new };
         database.open_repeatedly().await?;
@@ -125,6 +130,26 @@ impl SqliteDatabase {
         self.pool.connect_options().connect().await
     }
 
+    /// Writes a page of the file as it is, to find out whether writes succeed: for health checks. Over a connection of its
+    /// own, since the shared ones may all be waiting. Does not wait for the disk, so it can be called every few seconds.
+    pub async fn check_writable(&self) -> Result<(), DatabaseError> {
+        self.write_a_page().await.map_err(|error| self.explain(error))
+    }
+
+    async fn write_a_page(&self) -> Result<(), sqlx::Error> {
+        let options = self.pool.connect_options().as_ref().clone();
+        let options = options.synchronous(SqliteSynchronous::Normal).busy_timeout(CHECK_TIMEOUT);
+        let mut connection = options.connect().await?;
+        let version: i64 = sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut connection).await?;
+        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+        // SQLite writes the first page, though the value stays the same.
+        sqlx::raw_sql(AssertSqlSafe(format!("PRAGMA user_version = {version}")))
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        connection.close().await
+    }
+
     /// Finishes what is under way and closes the file.
     pub async fn close(&self) {
         self.pool.close().await;
@@ -152,6 +177,19 @@ impl SqliteDatabase {
         sqlx::query("SELECT count(*) FROM sqlite_schema").execute(&mut connection).await.map_err(explain)?;
         connection.close().await.map_err(explain)
     }
+}
+
+/// Whether a connection that was returned to the pool may be used again.
+///
+/// When a statement fails because the disk is full, cannot be read or written, or memory is short, SQLite rolls the whole
+/// transaction back by itself. The driver's own ROLLBACK then fails ("no transaction is active"), its count of open
+/// transactions stays at one, and every later BEGIN on that connection is refused. Such a connection is closed.
+async fn is_reusable(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    if connection.is_in_transaction() {
+        // The rollback of a dropped transaction may be on its way: a ping returns after it.
+        connection.ping().await?;
+    }
+    Ok(!connection.is_in_transaction())
 }
 
 /// For how long to try again while others open, migrate or write.
@@ -185,7 +223,10 @@ fn create_private(path: &Path) -> bool {
 
 fn create_folder_of(path: &Path) -> Result<(), DatabaseError> {
     match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => std::fs::create_dir_all(folder)
+        Some(folder) if !folder.as_os_str().is_empty() => std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
             .map_err(|source| DatabaseError::Folder { path: folder.to_owned(), source }),
         _ => Ok(()),
     }

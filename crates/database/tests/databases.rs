@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "databases/damage.rs"]
+mod damage;
+#[path = "databases/full_disk.rs"]
+mod full_disk;
+
 use std::path::Path;
 
 use database::{

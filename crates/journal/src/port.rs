@@ -291,6 +291,12 @@ pub trait Journal: Send + Sync + 'static {
     /// How a lane and its groups are doing.
     async fn status(&self, lane: Lane) -> Result<LaneStatus, JournalError>;
 
+    /// Whether entries could be stored now, for health checks. An adapter whose store may refuse writes while it answers
+    /// reads tries a write.
+    async fn check_writable(&self) -> Result<(), JournalError> {
+        self.status(Lane::Traffic).await.map(drop)
+    }
+
     /// The oldest entry of traffic that a group was not given, or has not acknowledged; none if it has everything.
     async fn oldest_unfinished(&self, group: &GroupStatus) -> Result<Option<EntryId>, JournalError> {
         // What is pending was delivered, so it is older than all that was not.

@@ -291,6 +291,12 @@ impl Journal for SqliteJournal {
         self.lane_status(lane).await
     }
 
+    async fn check_writable(&self) -> Result<(), JournalError> {
+        let _turn = self.turn.lock().await;
+        let outcome = self.database.check_writable().await;
+        outcome.map_err(|error| JournalError::Unavailable { reason: error.to_string() })
+    }
+
     async fn set_paused(&self, view: &str, paused: bool) -> Result<(), JournalError> {
         self.write_paused(view, paused).await
     }

@@ -16,6 +16,7 @@ use people::{People, PeopleSettings};
 use views::{Activity, ActivitySettings};
 
 use crate::config::Config;
+use crate::data_files::ACTIVITY_FILE;
 
 const DAY_S: u32 = 24 * 60 * 60;
 
@@ -154,7 +155,7 @@ pub async fn open_activity(config: &Config, data: &Path) -> anyhow::Result<Opene
         let activity = Activity::on_redis(redis.clone(), names, settings, system_clock());
         return Ok(Opened { store: activity, redis: Some(redis) });
     }
-    let path = data.join("activity.db");
+    let path = data.join(ACTIVITY_FILE);
     // Lost with the power: made again from the journal, and by the next announces.
     let options = SqliteOptions { durability: Durability::ProcessCrash, ..SqliteOptions::default() };
     let database = SqliteDatabase::open(&path, options)

@@ -15,10 +15,11 @@ use ledger::Ledger;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::{error, info, warn};
-use views::Activity;
+use views::{Activity, Rebuild};
 
 use crate::backends::{self, Opened, system_clock};
 use crate::config::{Config, Name};
+use crate::data_files::{self, ACTIVITY_FILE};
 use crate::directory::{GateDirectory, QueuedRisks};
 use crate::mirror_side::MirrorSide;
 use crate::node::Node;
@@ -30,6 +31,8 @@ const PRUNE_EVERY: Duration = Duration::from_secs(5);
 const TIDY_EVERY: Duration = Duration::from_secs(60);
 /// How long others have the database to themselves between two steps of clearing one away.
 const TIDY_PAUSE: Duration = Duration::from_millis(50);
+/// How long to wait before the lists are made from a journal that failed.
+const REBUILD_PAUSE: Duration = Duration::from_secs(5);
 /// How often the log tells what happened, if something did.
 const SUMMARY_EVERY: Duration = Duration::from_secs(300);
 
@@ -223,7 +226,11 @@ impl Engine {
     }
 
     async fn open_activity(&mut self, parts: &Parts<'_>) -> anyhow::Result<()> {
+        let is_new = data_files::is_new(&parts.data.join(ACTIVITY_FILE));
         let Opened { store: activity, redis } = backends::open_activity(parts.config, parts.data).await?;
+        if is_new && redis.is_none() {
+            self.add(rebuild_activity(activity.clone(), Arc::clone(&parts.journal), parts.stopped.clone()));
+        }
         self.shown.redis.extend(redis.map(|redis| ("activity", redis)));
         let settings = self.activity_settings.subscribe();
         self.add_consumer(parts, Arc::new(activity.clone()), settings);
@@ -301,6 +308,33 @@ async fn tidy_now_and_then(whitelist: Arc<dyn Whitelist>, mut stopped: watch::Re
             warn!(%reason, "an old whitelist could not be cleared away");
             false
         });
+    }
+}
+
+/// Applies what the journal holds to lists that are new, or were set aside or deleted. Beside the view itself: entries
+/// may be applied in any order and more than once.
+async fn rebuild_activity(activity: Activity, journal: Arc<dyn Journal>, mut stopped: watch::Receiver<bool>) {
+    let mut rebuild = Rebuild::of(activity);
+    loop {
+        match rebuild.step(&*journal).await {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(reason) => {
+                warn!(%reason, "the lists of who seeds and who leeches wait to be made from the journal");
+                if sleep_or_stop(REBUILD_PAUSE, &mut stopped).await {
+                    return;
+                }
+            }
+        }
+        if *stopped.borrow() {
+            return;
+        }
+    }
+    if rebuild.entries() > 0 {
+        info!(
+            entries = rebuild.entries(),
+            "the lists of who seeds and who leeches were made from the journal"
+        );
     }
 }
 

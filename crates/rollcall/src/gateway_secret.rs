@@ -92,7 +92,7 @@ fn make(data: &Path) -> anyhow::Result<()> {
     let mut random = [0; 32];
     getrandom::fill(&mut random).context("the system gives no random numbers")?;
     let secret: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    fs::create_dir_all(data).with_context(|| format!("cannot make the folder {}", data.display()))?;
+    crate::node::create_private_folder(data)?;
     let (path, draft) = (path_in(data), data.join(format!("{SECRET_FILE}.{}", std::process::id())));
     let written = write_new(&draft, &secret).and_then(|()| fs::hard_link(&draft, &path));
     let _ = fs::remove_file(&draft);

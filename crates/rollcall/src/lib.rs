@@ -6,6 +6,7 @@
 //! - [`command`]: one file per command, each in the same steps: open, apply, print
 //! - [`config`]: what an operator can set
 //! - [`roles`]: what one process does of the whole
+//! - [`data_files`]: the SQLite files, looked at before they are used
 //! - [`node`]: this process among others
 //! - [`backends`]: where everything is kept
 //! - [`engine`], [`directory`]: what runs behind the tracker
@@ -14,6 +15,7 @@
 //! - [`logging`]: what the server says about itself
 //! - [`service_manager`]: tells systemd when the server is ready
 //! - [`output`]: what commands print
+//! - [`readiness`]: what `/readyz` asks
 //! - [`redis_cli`]: how an operator types `redis-cli`
 //! - [`announce_url`]: what a user puts into a client
 //! - [`vouching`]: who vouches for strangers
@@ -31,6 +33,7 @@ pub mod backends;
 pub mod cli;
 pub mod command;
 pub mod config;
+pub mod data_files;
 pub mod directory;
 pub mod engine;
 pub mod gateway_secret;
@@ -40,6 +43,7 @@ pub mod logging;
 pub mod mirror_side;
 pub mod node;
 pub mod output;
+pub mod readiness;
 pub mod redis_cli;
 pub mod replica_side;
 pub mod roles;

@@ -1,19 +1,33 @@
 //! This process among others: the data folder it holds, and its name.
+//!
+//! # Locks
+//!
+//! All of them are locks of the kernel on files in the data folder (`flock`), which end with the process, however it ends.
+//!
+//! - `lock` is held by one server: it has the node's name, and can be taken over from.
+//! - `locks/ROLE` is held by the server that has this role. Servers of different roles may share a data folder; two with
+//!   one role may not, since both would write the same snapshot, read the same entries and expire the same peers.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, TryLockError};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use domain::clock::{Clock, SystemClock};
 use journal::ProcessName;
 use tracing::warn;
 
+use crate::roles::{Role, Roles};
+
 /// Held by the server that uses the data folder.
 const LOCK_FILE: &str = "lock";
+/// The folder of the locks of each role.
+const ROLE_LOCKS: &str = "locks";
 /// The node's name, made up once.
 const NAME_FILE: &str = "node";
+/// Far longer than a process id.
+const HOLDER_BYTES_MAX: u64 = 32;
 
 /// A server's hold on its data folder.
 #[derive(Debug)]
@@ -21,43 +35,60 @@ pub struct Node {
     process: ProcessName,
     /// Given back when the process ends, however it ends.
     lock: Option<File>,
+    roles: Roles,
+    /// Those of all roles, or none.
+    role_locks: Vec<File>,
 }
 
 impl Node {
-    /// Takes the data folder. Where another server holds it, this one goes by a name of its own, and leaves the
-    /// other's unfinished work alone until that has been silent for long.
-    pub fn take(data: &Path, configured_name: Option<&str>) -> anyhow::Result<Node> {
-        fs::create_dir_all(data).with_context(|| format!("cannot make the folder {}", data.display()))?;
-        let lock = try_lock(data)?;
+    /// Takes the data folder. Where a server of other roles holds it, this one goes by a name of its own, and leaves the
+    /// other's unfinished work alone until that has been silent for long. Fails where a server has one of these roles.
+    pub fn take(data: &Path, configured_name: Option<&str>, roles: &Roles) -> anyhow::Result<Node> {
+        create_private_folder(data)?;
+        let role_locks = match lock_roles(data, roles)? {
+            RoleLocks::Ours(files) => files,
+            RoleLocks::Held { role, holder } => bail!(
+                "another server{holder} uses the data folder {} with the role {}: stop it first, or take its place with \
+                 rollcall serve --take-over; or give this one another folder with --data",
+                data.display(),
+                role.name()
+            ),
+        };
+        let lock = try_lock(&data.join(LOCK_FILE))?.ok();
         let name = name_of(data, configured_name)?;
         let name = if lock.is_some() {
             name
         } else {
-            warn!(data = %data.display(), "another server uses the same data folder");
+            warn!(data = %data.display(), "another server, of other roles, uses the same data folder");
             format!("{name}-{}", std::process::id())
         };
         let process = ProcessName::new(&name, SystemClock.now_ms());
-        Ok(Node { process, lock })
+        Ok(Node { process, lock, roles: roles.clone(), role_locks })
     }
 
     /// The next process of a node that still runs. It has the node's name from the beginning, and takes the data
     /// folder once the other has ended ([`Node::take_folder`]).
-    pub fn succeed(data: &Path, configured_name: Option<&str>) -> anyhow::Result<Node> {
+    pub fn succeed(data: &Path, configured_name: Option<&str>, roles: &Roles) -> anyhow::Result<Node> {
         let process = ProcessName::new(&name_of(data, configured_name)?, SystemClock.now_ms());
-        Ok(Node { process, lock: None })
+        Ok(Node { process, lock: None, roles: roles.clone(), role_locks: Vec::new() })
     }
 
-    /// Takes the data folder, if nobody else has it; says whether it is ours.
+    /// Takes the data folder, if no other server has it; says whether it is ours.
     pub fn take_folder(&mut self, data: &Path) -> anyhow::Result<bool> {
-        if self.lock.is_none() {
-            self.lock = try_lock(data)?;
+        if self.role_locks.is_empty()
+            && let RoleLocks::Ours(files) = lock_roles(data, &self.roles)?
+        {
+            self.role_locks = files;
         }
-        Ok(self.lock.is_some())
+        if self.lock.is_none() {
+            self.lock = try_lock(&data.join(LOCK_FILE))?.ok();
+        }
+        Ok(self.has_folder())
     }
 
     /// Whether the data folder is ours.
     pub fn has_folder(&self) -> bool {
-        self.lock.is_some()
+        self.lock.is_some() && !self.role_locks.is_empty()
     }
 
     /// How consumers of this process are named.
@@ -72,10 +103,70 @@ pub fn is_taken(data: &Path) -> bool {
     File::open(data.join(LOCK_FILE)).is_ok_and(|file| file.try_lock_shared().is_err())
 }
 
-fn try_lock(data: &Path) -> anyhow::Result<Option<File>> {
-    let path = data.join(LOCK_FILE);
-    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(file.try_lock().is_ok().then_some(file))
+/// Makes the folder where it is missing, for its owner alone: it holds every passkey. One that is there stays as it is.
+pub fn create_private_folder(folder: &Path) -> anyhow::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))
+}
+
+enum RoleLocks {
+    Ours(Vec<File>),
+    Held {
+        role: Role,
+        /// Its process, as far as it is known: for a text.
+        holder: String,
+    },
+}
+
+/// The locks of all roles, or which one another process has.
+fn lock_roles(data: &Path, roles: &Roles) -> anyhow::Result<RoleLocks> {
+    let folder = data.join(ROLE_LOCKS);
+    create_private_folder(&folder)?;
+    let mut ours = Vec::new();
+    for role in roles.iter() {
+        match try_lock(&folder.join(role.name()))? {
+            Ok(file) => ours.push(file),
+            Err(holder) => return Ok(RoleLocks::Held { role, holder }),
+        }
+    }
+    Ok(RoleLocks::Ours(ours))
+}
+
+/// The lock, or a word about the process that has it.
+fn try_lock(path: &Path) -> anyhow::Result<Result<File, String>> {
+    let explain = || format!("cannot write {}", path.display());
+    // Not truncated: it may hold the process id of another.
+    let mut file = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .with_context(explain)?;
+    match file.try_lock() {
+        Ok(()) => {
+            // For people only, so a full disk is no reason not to start.
+            let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+            Ok(Ok(file))
+        }
+        Err(TryLockError::WouldBlock) => Ok(Err(holder_in(&mut file))),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+        }
+    }
+}
+
+fn holder_in(file: &mut File) -> String {
+    let mut text = String::new();
+    let _ = file.take(HOLDER_BYTES_MAX).read_to_string(&mut text);
+    match text.trim().parse::<u32>() {
+        Ok(pid) => format!(" (process {pid})"),
+        Err(_) => String::new(),
+    }
 }
 
 fn name_of(data: &Path, configured: Option<&str>) -> anyhow::Result<String> {
@@ -115,24 +206,41 @@ mod tests {
     #[test]
     fn a_node_keeps_its_name_and_two_at_once_have_different_ones() {
         let data = tempfile::tempdir().unwrap();
-        let first = Node::take(data.path(), None).unwrap();
+        let (tracker, ledger): (Roles, Roles) = ("tracker".parse().unwrap(), "ledger".parse().unwrap());
+        let first = Node::take(data.path(), None, &tracker).unwrap();
         assert!(is_taken(data.path()));
-        let second = Node::take(data.path(), None).unwrap();
+        let second = Node::take(data.path(), None, &ledger).unwrap();
         let name = |node: &Node| node.process().to_string().split('.').next().unwrap().to_owned();
         let first_name = name(&first);
         assert_ne!(first_name, name(&second));
         drop((first, second));
         assert!(!is_taken(data.path()));
-        assert_eq!(name(&Node::take(data.path(), None).unwrap()), first_name);
-        let named = Node::take(data.path(), Some("tracker-1")).unwrap();
+        assert_eq!(name(&Node::take(data.path(), None, &tracker).unwrap()), first_name);
+        let named = Node::take(data.path(), Some("tracker-1"), &tracker).unwrap();
         assert!(name(&named).starts_with("tracker-1"));
         drop(named);
 
-        let before = Node::take(data.path(), None).unwrap();
-        let mut next = Node::succeed(data.path(), None).unwrap();
+        let before = Node::take(data.path(), None, &tracker).unwrap();
+        let mut next = Node::succeed(data.path(), None, &tracker).unwrap();
         assert_eq!(name(&before), name(&next));
         assert!(!next.take_folder(data.path()).unwrap());
         drop(before);
         assert!(next.take_folder(data.path()).unwrap() && next.has_folder() && is_taken(data.path()));
+    }
+
+    #[test]
+    fn a_role_is_had_once_and_what_was_locked_before_the_conflict_is_given_back() {
+        let data = tempfile::tempdir().unwrap();
+        let all = Node::take(data.path(), None, &Roles::default()).unwrap();
+        let error = Node::take(data.path(), None, &"site".parse().unwrap()).unwrap_err().to_string();
+        for part in ["--take-over", "role site", &format!("process {}", std::process::id())] {
+            assert!(error.contains(part), "{part} in {error}");
+        }
+        drop(all);
+        let site = Node::take(data.path(), None, &"site".parse().unwrap()).unwrap();
+        assert!(Node::take(data.path(), None, &Roles::default()).is_err());
+        assert!(Node::take(data.path(), None, &"tracker,ledger".parse().unwrap()).is_ok());
+        drop(site);
+        assert!(Node::take(data.path(), None, &Roles::default()).unwrap().has_folder());
     }
 }

@@ -25,7 +25,19 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roles(Vec<Role>);
 
+impl Role {
+    /// As it is written on the command line.
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
 impl Roles {
+    /// Each of them once.
+    pub fn iter(&self) -> impl Iterator<Item = Role> {
+        Role::value_variants().iter().copied().filter(|role| self.include(*role))
+    }
+
     /// Whether this is one of them.
     pub fn include(&self, role: Role) -> bool {
         self.0.contains(&role)

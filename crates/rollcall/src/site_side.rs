@@ -8,7 +8,6 @@ use access::audit::{Audit, Record, Subject};
 use access::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing, NewKey};
 use access::{FollowCounters, Gate, Passkeys, Sessions, Store};
 use anyhow::Context;
-use domain::Passkey;
 use gateway::Gateway;
 use journal::ProcessName;
 use keyspace::Redis;
@@ -32,6 +31,7 @@ use crate::config::Config;
 use crate::directory::GateDirectory;
 use crate::engine::Engine;
 use crate::gateway_side::{self, Traffic};
+use crate::readiness;
 
 /// What the rest of the process lends to the site.
 pub struct Lent<'a> {
@@ -100,7 +100,15 @@ impl OpenSite {
         };
         let whitelist = backends::open_whitelist(lent.config, lent.store)?;
         let passkeys = Passkeys::new(whitelist.store, lent.store.clone());
-        let mut needed = dependencies(&lent, engine, &passkeys, &activity);
+        let mut needed = readiness::dependencies(readiness::Needs {
+            store: lent.store,
+            journal: engine.journal(),
+            queue: engine.queue(),
+            views: &engine.shown().views,
+            passkeys: &passkeys,
+            activity: &activity,
+            audit: &audit,
+        });
         let lease_s = lent.config.presence.lease_s;
         needed.extend(gateway.iter().filter_map(|gateway| register_dependency(gateway, lease_s)));
         let health = Arc::new(Health::new(needed, clock.now()));
@@ -110,6 +118,7 @@ impl OpenSite {
         let redis = whitelist.redis.map(|redis| ("whitelist", redis));
         let mut metrics = metrics_of(&lent, engine, redis);
         metrics.add(audit.clone());
+        metrics.add(Arc::clone(&health));
         metrics.add(Arc::clone(&sessions));
         let of_tracker = lent.certificate.iter().map(|shown| ("tracker", Arc::clone(shown)));
         let of_site = unbound.certificate().map(|shown| ("site", Arc::clone(shown)));
@@ -341,54 +350,6 @@ fn view_groups(config: &Config) -> Vec<ViewGroup> {
         groups.push(("mirror", &config.mirror.group));
     }
     groups.into_iter().map(|(view, group)| ViewGroup { view, group: group.as_str().to_owned() }).collect()
-}
-
-/// A passkey that is nobody's: the question is whether there is an answer.
-fn nobody() -> Passkey {
-    Passkey::from_random_bytes([0; 16])
-}
-
-/// What the server cannot do without, each with a question that it must answer.
-fn dependencies(
-    lent: &Lent<'_>,
-    engine: &Engine,
-    passkeys: &Passkeys,
-    activity: &Activity,
-) -> Vec<Dependency> {
-    let store = lent.store.clone();
-    let database = Dependency::new("database", move || {
-        let store = store.clone();
-        async move { store.count_users().await.map(|_| ()).map_err(|error| error.to_string()) }
-    });
-    let journal = Arc::clone(engine.journal());
-    let journal = Dependency::new("journal", move || {
-        let journal = Arc::clone(&journal);
-        async move {
-            let status = journal.status(journal::Lane::Traffic).await;
-            status.map(|_| ()).map_err(|error| error.to_string())
-        }
-    });
-    let passkeys = passkeys.clone();
-    let whitelist = Dependency::new("whitelist", move || {
-        let passkeys = passkeys.clone();
-        async move { passkeys.contains(&[nobody()]).await.map(|_| ()).map_err(|error| error.to_string()) }
-    });
-    let activity = activity.clone();
-    let lists = Dependency::new("activity", move || {
-        let activity = activity.clone();
-        async move { activity.counts(&nobody()).await.map(|_| ()).map_err(|error| error.to_string()) }
-    });
-    let queue = Arc::clone(engine.queue());
-    let queue = Dependency::new("journal_queue", move || {
-        let (occupied, capacity) = (queue.occupied(), queue.capacity());
-        async move {
-            match occupied < capacity {
-                true => Ok(()),
-                false => Err(format!("{occupied} announces wait for the journal, which is all that may")),
-            }
-        }
-    });
-    vec![database, journal, whitelist, lists, queue]
 }
 
 fn metrics_of(lent: &Lent<'_>, engine: &Engine, redis: Option<(&'static str, Redis)>) -> Metrics {

@@ -1,5 +1,5 @@
 //! Every byte counts once, though the tracker, the consumers, Redis and the database are killed (SIGKILL) and started
-//! again at random moments: nothing lost where `journal.ack` promised (L6), nothing doubled, and nothing among the
+//! again at random moments, and the disk of an embedded server is full now and then: nothing lost where `journal.ack` promised (L6), nothing doubled, and nothing among the
 //! failures because a store was down (J5, J6 as corrected).
 //!
 //! `CHAOS_SEED` repeats a run as far as chance allows: who is struck, in which order, after which pauses. `CHAOS_KILLS`
@@ -16,7 +16,7 @@ use domain::clock::{Clock, SystemClock};
 use fastrand::Rng;
 use site::{DatabaseKind, Site, builder, durable_redis};
 use testkit::population::{info_hash_of, passkey_of};
-use testkit::{Moved, Plan, Population, ServerBuilder, Truth};
+use testkit::{Moved, Plan, Population, ServerBuilder, SmallDisk, Truth};
 
 /// Kills over all tests, unless `CHAOS_KILLS` says otherwise.
 const KILLS_DEFAULT: u32 = 24;
@@ -42,6 +42,8 @@ enum Victim {
     Consumers,
     Redis,
     Database,
+    /// The disk of the data folder, which is full instead of dead.
+    Disk,
 }
 
 impl Victim {
@@ -51,6 +53,7 @@ impl Victim {
             Victim::Consumers => site.companion.as_mut().unwrap().kill(),
             Victim::Redis => site.redis_mut().kill(),
             Victim::Database => site.database.kill(),
+            Victim::Disk => site.server.disk().fill(),
         }
     }
 
@@ -60,6 +63,7 @@ impl Victim {
             Victim::Consumers => site.companion.as_mut().unwrap().start_again(),
             Victim::Redis => site.redis_mut().restart(),
             Victim::Database => site.database.restart(),
+            Victim::Disk => site.server.disk().free(),
         }
     }
 }
@@ -75,6 +79,12 @@ const STRIKES: &[&[Victim]] = &[
     &[Victim::Redis, Victim::Tracker],
     &[Victim::Database, Victim::Consumers],
 ];
+
+/// Embedded, there are a process and its disk. A process that starts on a full disk would not: room comes first.
+const EMBEDDED_STRIKES: &[&[Victim]] =
+    &[&[Victim::Tracker], &[Victim::Disk], &[Victim::Disk, Victim::Tracker]];
+/// Room for all that the kills of a long run leave behind.
+const DISK_MIB: u32 = 128;
 
 /// Says that it is over, also when a test fails: whoever lives in another thread would go on for ever.
 struct UntilDropped<'a>(&'a AtomicBool);
@@ -220,6 +230,13 @@ fn l6_kills_neither_lose_nor_double_a_byte_on_redis_and_mariadb() {
 #[test]
 fn l6_kills_neither_lose_nor_double_a_byte_embedded() {
     let builder = rate_unlimited().set("journal.ack", site::quoted("all"));
+    let (builder, strikes): (_, &[&[Victim]]) = match SmallDisk::obstacle() {
+        None => (builder.disk_mib(DISK_MIB), EMBEDDED_STRIKES),
+        Some(obstacle) => {
+            eprintln!("the disk is never full: this machine does not let tests mount a tmpfs: {obstacle}");
+            (builder, &[&[Victim::Tracker]])
+        }
+    };
     let site = Site::start(builder, None, DatabaseKind::Sqlite);
-    survive("embedded", site, &[&[Victim::Tracker]], Promise::All);
+    survive("embedded", site, strikes, Promise::All);
 }

@@ -15,6 +15,8 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 use utoipa::ToSchema;
 
+use crate::metrics::{Page, Source};
+
 /// How often dependencies are asked.
 const ASK_EVERY: Duration = Duration::from_secs(2);
 /// How long one may take to answer.
@@ -136,6 +138,18 @@ impl Health {
     pub fn is_ready(&self) -> bool {
         let standings = self.standings.lock();
         standings.iter().all(|standing| standing.as_ref().is_some_and(|standing| standing.trouble.is_none()))
+    }
+}
+
+impl Source for Health {
+    fn encode(&self, page: &mut Page) {
+        let mut ready = page.gauge(
+            "rollcall_dependency_ready",
+            "Whether what the server depends on works, writes included: what /readyz says.",
+        );
+        for dependency in self.report(false) {
+            ready = ready.with(&[("dependency", &dependency.name)], u64::from(dependency.state == "ok"));
+        }
     }
 }
 

@@ -33,6 +33,7 @@ use tracker::http::proxy;
 use tracker::http::tls::{Certificate, TlsError};
 use tracker::limits::Connections;
 use tracker::limits::connections::ConnectionPermit;
+use tracker::log_throttle::LogThrottle;
 use tracker::sockets;
 
 use crate::counters::SiteCounters;
@@ -94,6 +95,7 @@ struct Shared {
     connections: Arc<Connections>,
     settings: Arc<SiteSettings>,
     stop: watch::Receiver<bool>,
+    accept_failures: Arc<LogThrottle>,
 }
 
 /// Takes the addresses: those of `handed` that are configured, and new ones for the rest. All or none.
@@ -152,6 +154,7 @@ impl UnboundSite {
             connections: Arc::default(),
             settings: Arc::new(settings),
             stop: stopped.clone(),
+            accept_failures: Arc::default(),
         };
         let mut accepting = JoinSet::new();
         for listener in listeners {
@@ -220,7 +223,9 @@ async fn accept(listener: StdListener, shared: Shared) {
             Err(reason) if reason.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(reason) => {
                 shared.counters.connections_refused.count("accept_failed");
-                warn!(%reason, "a connection to the site could not be accepted");
+                if let Some(failures) = shared.accept_failures.count() {
+                    warn!(%reason, failures, "connections to the site could not be accepted; told once a minute");
+                }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }

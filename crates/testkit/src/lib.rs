@@ -5,6 +5,7 @@
 //! - [`server`]: the real binary in a folder of its own, on ports of its own
 //! - [`companion`]: further processes of such a server, for other roles
 //! - [`servers`]: Redis (alone, cluster, sentinel), PostgreSQL and MariaDB, likewise
+//! - [`small_disk`]: a disk that can be filled
 //! - [`announce`] and [`reply`]: what a client asks and what it is told
 //! - [`http`] and [`udp`]: clients that send exactly the bytes they are given
 //! - [`population`]: simulated clients by the thousand, whose truth is known
@@ -19,7 +20,8 @@
 //! A failure here is a failed test, so most functions panic, with a message that says what was expected. Answers
 //! that a test may want to look at, such as an error packet, are values.
 //!
-//! Nothing here skips: a program that is missing fails the test and says how to install it.
+//! Nothing here skips: a program that is missing fails the test and says how to install it. What a machine may forbid
+//! says so ([`SmallDisk::obstacle`]), and the test decides.
 
 pub mod announce;
 pub mod api;
@@ -36,6 +38,7 @@ pub mod proxy;
 pub mod reply;
 pub mod server;
 pub mod servers;
+pub mod small_disk;
 pub mod torrent_file;
 pub mod udp;
 pub mod verify_endpoint;
@@ -54,6 +57,7 @@ pub use server::{Server, ServerBuilder};
 pub use servers::{
     Fsync, MariaDbServer, PostgresServer, RedisBuilder, RedisCluster, RedisSentinel, RedisServer,
 };
+pub use small_disk::SmallDisk;
 pub use torrent_file::TorrentFile;
 pub use udp::RawUdp;
 pub use verify_endpoint::{Behaviour, VerifyEndpoint};

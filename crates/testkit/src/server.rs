@@ -18,6 +18,7 @@ use crate::http::{self, RawHttp};
 use crate::ports::free_port;
 use crate::process::{Process, forget_settings};
 use crate::reply::{AnnounceReply, SwarmCounts};
+use crate::small_disk::SmallDisk;
 use crate::torrent_file::TorrentFile;
 use crate::udp::RawUdp;
 use crate::wait::eventually;
@@ -37,6 +38,7 @@ pub struct ServerBuilder {
     port: u16,
     site_port: u16,
     launch: Launch,
+    disk_mib: Option<u32>,
 }
 
 /// A running server. Dropping it kills it and removes its data.
@@ -48,6 +50,8 @@ pub struct Server {
     site_port: u16,
     /// Whether the site is part of its work.
     has_site: bool,
+    /// Unmounted after the process has ended, and before the folder is removed.
+    disk: Option<SmallDisk>,
     folder: TempDir,
 }
 
@@ -72,6 +76,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Gives its data folder a disk of its own, see [`Server::disk`]. Needs a machine that lets tests mount
+    /// ([`SmallDisk::obstacle`]).
+    pub fn disk_mib(mut self, mib: u32) -> Self {
+        self.disk_mib = Some(mib);
+        self
+    }
+
     /// The configuration as it will be written.
     pub fn config(&self) -> String {
         let mut text = String::new();
@@ -90,11 +101,12 @@ impl ServerBuilder {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("config.toml"), self.config())
             .expect("the folder can be written to");
+        let disk = self.disk_mib.map(|mib| SmallDisk::mount(&folder.path().join(&self.launch.data), mib));
         let process = self.launch.start(&self.binary, folder.path(), "server");
         let has_site = self.launch.roles.as_ref().is_none_or(|roles| roles.contains("site"))
             && self.settings["site"]["addr"].contains(&self.site_port.to_string());
         let ServerBuilder { binary, launch, port, site_port, .. } = self;
-        let mut server = Server { binary, launch, process, port, site_port, has_site, folder };
+        let mut server = Server { binary, launch, process, port, site_port, has_site, disk, folder };
         server.wait_ready();
         server
     }
@@ -107,7 +119,8 @@ impl Server {
         let (port, site_port) = (free_port(), free_port());
         let both = format!("\"127.0.0.1:{port},[::1]:{port}\"");
         let (settings, launch) = (BTreeMap::new(), Launch::default());
-        let builder = ServerBuilder { binary: binary.to_owned(), settings, port, site_port, launch };
+        let binary = binary.to_owned();
+        let builder = ServerBuilder { binary, settings, port, site_port, launch, disk_mib: None };
         let builder = builder.set("tracker.http_addr", &both).set("tracker.udp_addr", &both);
         builder.set("site.addr", format!("\"127.0.0.1:{site_port}\""))
     }
@@ -147,6 +160,12 @@ impl Server {
     /// Its data folder.
     pub fn data_folder(&self) -> PathBuf {
         self.folder.path().join(&self.launch.data)
+    }
+
+    /// The disk of its data folder.
+    #[track_caller]
+    pub fn disk(&self) -> &SmallDisk {
+        self.disk.as_ref().expect("it was given a disk of its own")
     }
 
     /// Its configuration file; change it and call [`Server::reload`].

@@ -32,6 +32,7 @@ use tracing::{error, warn};
 
 use crate::ending::{Ending, Orders, Phase};
 use crate::limits::{ConnectionPermit, Connections};
+use crate::log_throttle::LogThrottle;
 use crate::pipeline::Tracker;
 
 /// How long to wait before accepting again when the system has no more file descriptors.
@@ -49,6 +50,8 @@ pub(crate) struct HttpServer {
     /// The same, for whoever looks at every request.
     pub(crate) orders: Arc<Orders>,
     pub(crate) drain_timeout: Duration,
+    /// Of connections that could not be accepted: at the limit of open files, each attempt fails.
+    pub(crate) accept_failures: Arc<LogThrottle>,
 }
 
 /// A socket, and how to speak over it.
@@ -100,7 +103,9 @@ async fn accept(listener: Listener, server: HttpServer) {
             Err(reason) if reason.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(reason) => {
                 server.tracker.counters().refused.count("accept_failed");
-                warn!(%reason, "a connection could not be accepted");
+                if let Some(failures) = server.accept_failures.count() {
+                    warn!(%reason, failures, "connections could not be accepted; told once a minute");
+                }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }

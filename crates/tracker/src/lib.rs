@@ -37,6 +37,7 @@ pub mod halt;
 pub mod housekeeping;
 pub mod http;
 pub mod limits;
+pub mod log_throttle;
 pub mod pipeline;
 pub mod ports;
 pub mod rejection;

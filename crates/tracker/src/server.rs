@@ -49,7 +49,9 @@ pub enum StartError {
 pub fn explain_bind(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "the port is taken; stop whoever has it, or configure another one".to_owned()
+            "the port is taken; stop the program that has it, or configure another one; to replace a running server, \
+             start with --take-over on its data folder"
+                .to_owned()
         }
         io::ErrorKind::AddrNotAvailable => "this machine does not have that address".to_owned(),
         io::ErrorKind::PermissionDenied => "not permitted; ports below 1024 need privileges".to_owned(),
@@ -126,6 +128,7 @@ impl Prepared {
             phase,
             orders: Arc::clone(&orders),
             drain_timeout,
+            accept_failures: Arc::default(),
         };
         let listeners = ports.count();
         let mut threads = start_http(ports.http, ports.https, certificate.as_ref(), &http_server)?;

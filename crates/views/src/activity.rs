@@ -23,6 +23,7 @@
 
 pub mod counters;
 pub mod fold;
+mod rebuild;
 pub mod record;
 mod redis;
 pub mod settings;
@@ -48,6 +49,7 @@ use sqlite::SqliteActivity;
 use store::ActivityStore;
 
 pub use counters::ActivityCounters;
+pub use rebuild::Rebuild;
 pub use settings::ActivitySettings;
 pub use sqlite::schema;
 pub use store::{ActiveTorrent, Counts, Cursor, Listing, Page, Swept};

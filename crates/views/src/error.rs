@@ -19,6 +19,12 @@ pub enum ViewsError {
         /// The kind of key, such as `tracker:user:seed:<passkey>`.
         key: &'static str,
     },
+    /// The view did not take what the lists are made from.
+    #[error("{reason}")]
+    NotApplied {
+        /// What its store said.
+        reason: String,
+    },
     /// The database cannot be opened or brought up to date.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -34,6 +40,7 @@ impl ViewsError {
             ViewsError::Redis(trouble) => trouble.is_retryable(),
             ViewsError::Journal(error) => error.is_retryable(),
             ViewsError::WrongType { .. } => false,
+            ViewsError::NotApplied { .. } => true,
             ViewsError::Database(error) => error.is_retryable(),
             ViewsError::Sql(error) => database::is_retryable(error),
         }

@@ -11,7 +11,8 @@ pub mod error;
 pub mod mirror;
 
 pub use activity::{
-    ActiveTorrent, Activity, ActivityCounters, ActivitySettings, Counts, Cursor, Listing, Page, Swept,
+    ActiveTorrent, Activity, ActivityCounters, ActivitySettings, Counts, Cursor, Listing, Page, Rebuild,
+    Swept,
 };
 pub use error::ViewsError;
 pub use mirror::{Indexes, Mirror, MirrorCounters, MirrorParts, MirrorSettings};

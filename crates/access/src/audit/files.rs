@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ pub(super) fn open_to_append(path: &Path) -> Result<File, AuditError> {
 fn make_folder_of(path: &Path) -> Result<(), AuditError> {
     let Some(folder) = folder_of(path).filter(|folder| !folder.exists()) else { return Ok(()) };
     let explain = |source| AuditError::Folder { path: folder.to_owned(), source };
-    fs::create_dir_all(folder).map_err(explain)?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(explain)?;
     if let Ok(opened) = File::open(folder) {
         give_to_owner_of_folder(&opened, folder);
     }

@@ -51,6 +51,14 @@ fn files_that_others_can_read_are_found() {
     patient.run(&["user", "add", "--id", "1"]);
     patient.examine().is_well("data folder");
     let database = patient.data().join("rollcall.db");
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(
+        [mode(&patient.data()), mode(&patient.data().join("logs"))],
+        [0o700; 2],
+        "new folders are private"
+    );
+    std::fs::set_permissions(patient.data(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    patient.examine().has_warning("data folder", &["others", "may enter"], "chmod 700");
     std::fs::set_permissions(&database, std::fs::Permissions::from_mode(0o644)).unwrap();
     patient.examine().has_warning("data folder", &["others", "rollcall.db"], "chmod 600");
 }

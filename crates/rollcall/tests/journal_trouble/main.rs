@@ -6,6 +6,7 @@
 mod site;
 
 mod backlog;
+mod damage;
 mod disk;
 mod redis_away;
 mod redis_wrong;

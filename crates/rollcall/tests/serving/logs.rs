@@ -135,3 +135,46 @@ fn no_passkey_is_ever_written_in_full() {
         }
     }
 }
+
+/// How many more files a process may open, by the limit that is set.
+fn limit_files(server: &Server, files: usize) {
+    let limit = format!("--nofile={files}:");
+    let set =
+        std::process::Command::new("prlimit").args(["--pid", &server.pid().to_string(), &limit]).status();
+    assert!(set.expect("prlimit is installed, with util-linux").success());
+}
+
+/// Connections that wait to be accepted for a moment, in vain.
+fn knock(addresses: &[std::net::SocketAddr]) {
+    use std::io::Read;
+    for address in addresses {
+        let mut stream = std::net::TcpStream::connect(address).expect("the kernel takes it");
+        stream.set_read_timeout(Some(std::time::Duration::from_millis(300))).expect("a time limit");
+        let _ = stream.read(&mut [0]);
+    }
+}
+
+/// At the limit of open files each attempt to accept fails, twenty times a second and listener.
+#[test]
+fn connections_that_cannot_be_accepted_are_logged_once_a_minute() {
+    let server = builder().set("site.metrics_open", true).start();
+    let addresses = [server.addr(Family::V4), server.site_addr()];
+    let failures = |name: &str| -> u64 {
+        let page = testkit::http::get(server.site_addr(), "/metrics").body;
+        let page = String::from_utf8(page).expect("text");
+        let line = page.lines().find(|line| line.starts_with(name) && line.contains("accept_failed"));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).unwrap_or(0.0) as u64
+    };
+    eventually("many failures of both", PATIENCE, || {
+        limit_files(&server, 10);
+        knock(&addresses);
+        limit_files(&server, 1024);
+        let counted =
+            ["rollcall_tracker_refused_total", "rollcall_site_connections_refused_total"].map(failures);
+        (counted.iter().all(|count| *count >= 5)).then_some(())
+    });
+    let log = server.log();
+    for line in ["connections could not be accepted", "connections to the site could not be accepted"] {
+        assert_eq!(log.matches(line).count(), 1, "{log}");
+    }
+}

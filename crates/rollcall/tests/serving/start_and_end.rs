@@ -153,12 +153,43 @@ fn a_taken_port_is_named_on_one_line() {
             assert_eq!(output.status.code(), Some(1), "{stderr}");
             assert_eq!(output.stdout, b"", "nothing is up, so nothing is said to be");
             assert_eq!(stderr.lines().count(), 1, "one clear line: {stderr}");
-            for part in ["error: ", &taken.to_string(), protocol, "the port is taken"] {
+            for part in ["error: ", &taken.to_string(), protocol, "the port is taken", "--take-over"] {
                 assert!(stderr.contains(part), "{part} in {stderr}");
             }
         }
     }
     server.udp(Family::V4).connect();
+}
+
+/// Both would write the same snapshot, read the same entries and expire the same peers.
+#[test]
+fn a_second_server_on_a_data_folder_refuses_and_names_take_over() {
+    let mut server = builder().start();
+    let elsewhere =
+        ["tracker.http_addr=127.0.0.1:0", "tracker.udp_addr=127.0.0.1:0", "site.addr=127.0.0.1:0"];
+    let second = |server: &testkit::Server, args: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rollcall"));
+        command.arg("serve").args(args).arg("--data").arg(server.data_folder());
+        command.args(elsewhere.map(|setting| format!("--set={setting}")));
+        command.output().expect("the program starts")
+    };
+    for args in [&[][..], &["--roles", "tracker"], &["--roles", "activity,ledger"]] {
+        let output = second(&server, args);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "one clear line: {stderr}");
+        let holder = format!("process {}", server.pid());
+        for part in ["another server", &holder, "--take-over", &server.data_folder().display().to_string()] {
+            assert!(stderr.contains(part), "{part} in {stderr}");
+        }
+    }
+    let passkey = server.add_user(1);
+    assert!(server.take_over().success(), "commands and a take-over work as before");
+    assert_eq!(second(&server, &[]).status.code(), Some(1), "the next process holds the folder in its turn");
+    // The kernel gives the locks back, whatever became of the process.
+    server.kill();
+    server.start_again();
+    assert!(server.try_scrape(&passkey, &domain::InfoHash([0; 20])).is_ok_and(|counts| counts.is_none()));
 }
 
 #[test]

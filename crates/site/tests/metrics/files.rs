@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use access::{Audit, AuditSettings, AuditSync, Sessions, Store, Strangers};
 use domain::clock::SystemClock;
-use domain::{InfoHash, Passkey, TorrentId, UserId};
+use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
 use gateway::{GatewayCounters, OnlineCount};
 use journal::RedisJournal;
 use keyspace::listen::ListenCounters;
@@ -16,6 +16,7 @@ use serde_json::Value;
 use site::SiteCounters;
 use site::SiteLimits;
 use site::caller::Callers;
+use site::health::{Dependency, Health};
 use site::metrics::{
     Allocator, CertificateFigures, GatewaysFigures, MirrorFigures, PeopleFigures, SiteKeyFigures, Source,
 };
@@ -90,7 +91,7 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     };
     let database = format!("sqlite:{}", scene.folder.path().join("sessions.db").display());
     let store = Store::open(&database).await.unwrap();
-    let more: [&dyn Source; 14] = [
+    let more: [&dyn Source; 15] = [
         &gateways,
         &mirror,
         &some_site_keys(),
@@ -108,6 +109,7 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
         &Rankings::new(site::ranking::Source::of(Arc::default(), None, None)),
         &some_limits(),
         &Allocator,
+        &Health::new(vec![Dependency::new("database", || async { Ok(()) })], UnixTime(0)),
         &GatewayCounters::default(),
         &PeopleFigures { count, connections_max: 1, operators_max: 1 },
     ];

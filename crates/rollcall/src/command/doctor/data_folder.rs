@@ -113,6 +113,23 @@ fn file_system(findings: &mut Findings, data: &Path) {
     }
 }
 
+/// New folders are for their owner alone; those of older versions, or made by hand, may not be.
+fn private_folders(findings: &mut Findings, data: &Path) {
+    let is_open =
+        |folder: &PathBuf| fs::metadata(folder).is_ok_and(|found| found.permissions().mode() & 0o007 != 0);
+    let folders = [data.to_owned(), data.join("logs")];
+    // Where nobody else gets into the data folder, nobody gets further.
+    if is_open(&folders[0]) {
+        let open: Vec<String> = folders
+            .iter()
+            .filter(|folder| is_open(folder))
+            .map(|folder| folder.display().to_string())
+            .collect();
+        let open = open.join(" ");
+        findings.warning(format!("others than the owner may enter {open}"), format!("chmod 700 {open}"));
+    }
+}
+
 /// Files with passkeys in them belong to their owner alone.
 fn private(findings: &mut Findings, data: &Path) {
     let mut open_to_all: Vec<String> = Vec::new();
@@ -125,6 +142,7 @@ fn private(findings: &mut Findings, data: &Path) {
             open_to_all.push(path.display().to_string());
         }
     }
+    private_folders(findings, data);
     let folder_mode = fs::metadata(data).map_or(0o700, |folder| folder.permissions().mode());
     if !open_to_all.is_empty() && folder_mode & 0o007 != 0 {
         findings.warning(

@@ -18,6 +18,7 @@ use tracker::{Ending, Eviction, Running, Tracker};
 
 use crate::backends;
 use crate::config::{Config, Name};
+use crate::data_files::DataFiles;
 use crate::engine::Engine;
 use crate::mirror_side;
 use crate::node::Node;
@@ -79,9 +80,10 @@ impl Opened {
         };
         let name = config.journal.node_name.as_ref().map(Name::as_str);
         let node = match &predecessor {
-            Some(_) => Node::succeed(data, name)?,
-            None => Node::take(data, name)?,
+            Some(_) => Node::succeed(data, name, roles)?,
+            None => Node::take(data, name, roles)?,
         };
+        let files = DataFiles::check(config, data).await?;
         let store = Store::open(&config.database_url(data)).await?;
         let (gate, unopened) = vouching::gate(config)?;
         let gate = Arc::new(gate);
@@ -133,6 +135,7 @@ impl Opened {
             apply(change, tracker.as_deref());
         };
         let following = tokio::spawn(follower.run(on_change, stopped));
+        files.remember().await;
         engine.begin_storing();
         let front = Front { prepared, site, own_ports };
         let behind = Behind { store, engine, replica, office, following, stop_following };

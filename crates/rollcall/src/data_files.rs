@@ -1,0 +1,188 @@
+//! The SQLite files of a server, looked at before they are used.
+//!
+//! - A file that is damaged, or something else than a database, stops the start, with what to do about it. One that only
+//!   follows from the journal is set aside instead, and made anew.
+//! - A database that was emptied, removed or replaced since the last start stops the start, too: an empty one would
+//!   otherwise begin as a tracker without users. Each file has an identity (SQLite's `application_id`), and the data
+//!   folder remembers the identities in the file `databases`.
+//!
+//! Checks take at most [`CHECK_BUDGET`] for each file, so that a large one does not hold up the start.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use database::integrity::{self, Soundness};
+use database::{DatabaseError, Kind, SqliteDatabase, SqliteOptions, check_sqlite};
+use domain::clock::{Clock, SystemClock};
+use tracing::{debug, warn};
+
+use crate::config::Config;
+
+/// How long the check of one file may take.
+const CHECK_BUDGET: Duration = Duration::from_secs(2);
+/// Where the data folder remembers the identities of its files.
+const IDENTITIES_FILE: &str = "databases";
+/// The lists of who seeds and who leeches: they follow from the journal.
+pub const ACTIVITY_FILE: &str = "activity.db";
+
+/// The files that cannot be made again from others.
+#[derive(Debug)]
+pub struct DataFiles {
+    data: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl DataFiles {
+    /// Looks at all of them. To be called before any is opened.
+    pub async fn check(config: &Config, data: &Path) -> anyhow::Result<DataFiles> {
+        let is_embedded = config.redis_settings()?.is_none();
+        let database = sqlite_path(&config.database_url(data));
+        let journal = is_embedded.then(|| data.join("journal.db"));
+        let checked =
+            DataFiles { data: data.to_owned(), files: database.into_iter().chain(journal).collect() };
+        let known = checked.known_identities()?;
+        for path in &checked.files {
+            let soundness = check_sqlite(path, CHECK_BUDGET).await?;
+            if let Some(identity) = known.get(&checked.name_of(path)) {
+                checked.compare(path, soundness, *identity).await?;
+            }
+            debug!(path = %path.display(), ?soundness, "file checked");
+        }
+        if is_embedded {
+            set_aside_if_damaged(&data.join(ACTIVITY_FILE)).await?;
+        }
+        Ok(checked)
+    }
+
+    /// Remembers the files as they are now. To be called once all of them are open. What goes wrong is no reason not to
+    /// serve: the next start remembers them.
+    pub async fn remember(&self) {
+        if let Err(error) = self.try_remember().await {
+            let reason = crate::one_line(&error);
+            warn!(
+                reason,
+                "the identities of the databases could not be written; an emptied one would not be noticed"
+            );
+        }
+    }
+
+    async fn compare(&self, path: &Path, soundness: Soundness, expected: i32) -> anyhow::Result<()> {
+        let (shown, remembered) = (path.display(), self.data.join(IDENTITIES_FILE));
+        let remembered = remembered.display();
+        if soundness == Soundness::Empty {
+            bail!(
+                "{shown} is missing or empty, but this data folder was used with it: restore a backup; or, to begin with an \
+                 empty one, delete {remembered} and start again"
+            );
+        }
+        if integrity::identity(path).await? != expected {
+            bail!(
+                "{shown} is another database than the one that this data folder was used with: put the right one back; or, \
+                 if this is the one to use, delete {remembered} and start again"
+            );
+        }
+        Ok(())
+    }
+
+    async fn try_remember(&self) -> anyhow::Result<()> {
+        let mut identities = self.known_identities()?;
+        let before = identities.clone();
+        for path in &self.files {
+            let options = SqliteOptions { connections_max: 1, ..SqliteOptions::default() };
+            let database = SqliteDatabase::open(path, options).await?;
+            let identity = match integrity::identity(path).await? {
+                0 => integrity::ensure_identity(&database, fresh_identity()?).await?,
+                identity => identity,
+            };
+            database.close().await;
+            identities.insert(self.name_of(path), identity);
+        }
+        match identities == before {
+            true => Ok(()),
+            false => self.write_identities(&identities),
+        }
+    }
+
+    /// How a file is named among the identities: as it lies in the data folder, which may be moved.
+    fn name_of(&self, path: &Path) -> String {
+        path.strip_prefix(&self.data).unwrap_or(path).display().to_string()
+    }
+
+    fn known_identities(&self) -> anyhow::Result<BTreeMap<String, i32>> {
+        let path = self.data.join(IDENTITIES_FILE);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        let line = |line: &str| {
+            let (identity, name) = line.split_once(' ')?;
+            Some((name.to_owned(), u32::from_str_radix(identity, 16).ok()?.cast_signed()))
+        };
+        Ok(text.lines().filter_map(line).collect())
+    }
+
+    /// All of the file or nothing: it is written under another name first.
+    fn write_identities(&self, identities: &BTreeMap<String, i32>) -> anyhow::Result<()> {
+        let path = self.data.join(IDENTITIES_FILE);
+        let unfinished = self.data.join(format!("{IDENTITIES_FILE}.{}", std::process::id()));
+        let lines =
+            identities.iter().map(|(name, identity)| format!("{:08x} {name}\n", identity.cast_unsigned()));
+        let text: String = lines.collect();
+        let write = || {
+            let mut file = fs::File::options();
+            let mut file = file.write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&unfinished, &path)
+        };
+        write().with_context(|| {
+            let _ = fs::remove_file(&unfinished);
+            format!("cannot write {}", path.display())
+        })
+    }
+}
+
+/// Whether a file holds nothing yet.
+pub fn is_new(path: &Path) -> bool {
+    fs::metadata(path).map_or(true, |file| file.len() == 0)
+}
+
+fn sqlite_path(url: &str) -> Option<PathBuf> {
+    (Kind::of(url) == Some(Kind::Sqlite)).then(|| {
+        let rest = url.strip_prefix("sqlite:").unwrap_or(url);
+        PathBuf::from(rest.strip_prefix("//").unwrap_or(rest))
+    })
+}
+
+fn fresh_identity() -> anyhow::Result<i32> {
+    let random = getrandom::u32().context("the system gives no random numbers")?;
+    // Zero is a file that was given none.
+    Ok(random.max(1).cast_signed())
+}
+
+/// Gives a file that follows from the journal another name if it is damaged.
+async fn set_aside_if_damaged(path: &Path) -> anyhow::Result<()> {
+    let reason = match check_sqlite(path, CHECK_BUDGET).await {
+        Err(error @ (DatabaseError::NotADatabase { .. } | DatabaseError::Damaged { .. })) => error,
+        // A file that cannot be opened is told when it is.
+        Ok(_) | Err(_) => return Ok(()),
+    };
+    let aside = format!("{}.damaged-{}", path.display(), SystemClock.now().0);
+    for suffix in ["", "-wal", "-shm"] {
+        let from = format!("{}{suffix}", path.display());
+        match fs::rename(&from, format!("{aside}{suffix}")) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("cannot set {from} aside, which is damaged"));
+            }
+            _ => {}
+        }
+    }
+    warn!(%reason, aside, "set aside; it is made again from the journal");
+    Ok(())
+}
