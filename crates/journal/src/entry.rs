@@ -20,6 +20,9 @@ const LEFT_UNKNOWN: u64 = i64::MAX as u64;
 /// Nobody is away for longer and goes on with the same session.
 const SINCE_LAST_MAX_S: u32 = 366 * 24 * 60 * 60;
 
+/// `steady` is written where it differs from `ts` by more than this: both are rounded down, each by itself.
+const STEADY_DIFFERENCE_S: u32 = 1;
+
 /// What a client's counters showed (`up`, `down`) and in which run (`sid`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
@@ -52,8 +55,10 @@ pub struct TrafficEntry {
     pub left: Option<u64>,
     /// Why it announced.
     pub event: AnnounceEvent,
-    /// When (`ts`).
+    /// When, by the wall clock of the node (`ts`).
     pub at: UnixTime,
+    /// When, by the steady time of the node, where that differs from `at`; see [`TrafficEntry::steady_at`].
+    pub steady: Option<UnixTime>,
     /// Time since its last announce, zero where there was none (`dt`); none if the field is missing (L4).
     pub since_last: Option<Seconds>,
     /// The interval it was told.
@@ -137,6 +142,9 @@ impl TrafficEntry {
         if event.key.is_some() {
             fields.push_text("key", event.key);
         }
+        if event.steady.0.abs_diff(event.at.0) > STEADY_DIFFERENCE_S {
+            fields.push_text("steady", event.steady);
+        }
         fields
     }
 
@@ -172,7 +180,14 @@ impl TrafficEntry {
             totals: read.totals()?,
             cause: read.optional(slot::CAUSE, "announce, timeout or removal")?.unwrap_or_default(),
             key: read.optional(slot::KEY, "8 hexadecimal digits")?.filter(|key: &ClientKey| key.is_some()),
+            steady: read.optional(slot::STEADY, "seconds since 1970")?.map(UnixTime),
         })
+    }
+
+    /// When, by the steady time of the node that wrote the entry. Between two entries of one node, and of its earlier
+    /// processes, this says how much time has passed and which was first, however the wall clock was set meanwhile.
+    pub fn steady_at(&self) -> UnixTime {
+        self.steady.unwrap_or(self.at)
     }
 
     /// Who wrote an entry, if it was one of our trackers, without reading the rest.
@@ -193,7 +208,7 @@ const SECONDS: &str = "a number of seconds";
 
 /// The known fields by number: one pass over an entry finds them all.
 mod slot {
-    pub(super) const NAMES: [&str; 22] = [
+    pub(super) const NAMES: [&str; 23] = [
         "passkey",
         "infohash",
         "peer_id",
@@ -216,6 +231,7 @@ mod slot {
         "user",
         "torrent",
         "key",
+        "steady",
     ];
     pub(super) const PASSKEY: usize = 0;
     pub(super) const INFOHASH: usize = 1;
@@ -239,6 +255,7 @@ mod slot {
     pub(super) const USER: usize = 19;
     pub(super) const TORRENT: usize = 20;
     pub(super) const KEY: usize = 21;
+    pub(super) const STEADY: usize = 22;
 }
 
 struct Reader<'a> {

@@ -28,7 +28,7 @@ const FOURTEEN: [&str; 14] = [
     "min_interval",
 ];
 /// What our tracker writes behind them.
-const OURS: [&str; 8] = ["node", "sid", "up", "down", "cause", "user", "torrent", "key"];
+const OURS: [&str; 9] = ["node", "sid", "up", "down", "cause", "user", "torrent", "key", "steady"];
 
 const PASSKEY: &str = "0123456789abcdef0123456789abcdef";
 
@@ -54,7 +54,17 @@ fn foreign() -> Vec<(String, Vec<u8>)> {
 }
 
 fn ours() -> Vec<(String, Vec<u8>)> {
-    let values = ["00000000000000ff", "150b89c31afd823e-0000002a", "5", "6", "timeout", "7", "8", "0badcafe"];
+    let values = [
+        "00000000000000ff",
+        "150b89c31afd823e-0000002a",
+        "5",
+        "6",
+        "timeout",
+        "7",
+        "8",
+        "0badcafe",
+        "1750007200",
+    ];
     let own = OURS.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value.into()));
     foreign().into_iter().chain(own).collect()
 }
@@ -90,6 +100,7 @@ fn event() -> TrafficEvent {
         left: Some(0),
         event: AnnounceEvent::Completed,
         at: UnixTime(1_750_000_000),
+        steady: UnixTime(1_750_007_200),
         since_last: Seconds(0),
         interval: Seconds(1_860),
         min_interval: Seconds(900),
@@ -137,8 +148,26 @@ fn j2_values_are_written_as_the_site_expects_them() {
         "7",
         "8",
         "0badcafe",
+        "1750007200",
     ];
     assert_eq!(values, expected);
+}
+
+#[test]
+fn steady_time_is_written_where_it_differs_from_the_wall_clock_by_more_than_rounding() {
+    let at = event().at;
+    for (steady, is_written) in [
+        (at, false),
+        (at + Seconds(1), false),
+        (at - Seconds(1), false),
+        (at + Seconds(2), true),
+        (at - Seconds(2), true),
+    ] {
+        let fields = TrafficEntry::fields_of(&TrafficEvent { steady, ..event() });
+        let entry = TrafficEntry::parse(&fields).unwrap();
+        assert_eq!(fields.get("steady").is_some(), is_written);
+        assert_eq!(entry.steady_at(), if is_written { steady } else { at });
+    }
 }
 
 #[test]
@@ -186,6 +215,7 @@ fn j3_the_fourteen_fields_are_enough() {
         totals: None,
         cause: Cause::Announce,
         key: None,
+        steady: None,
     };
     assert_eq!(entry, expected);
 }
@@ -240,6 +270,7 @@ fn j3_each_of_our_own_fields_may_be_missing() {
             "cause" => entry.cause == Cause::Announce,
             "user" => entry.user.is_none(),
             "key" => entry.key.is_none(),
+            "steady" => entry.steady.is_none() && entry.steady_at() == entry.at,
             _ => entry.torrent.is_none(),
         };
         assert!(is_without, "{field}");
@@ -259,7 +290,8 @@ fn assert_malformed(field: &str, value: &[u8]) {
 
 #[test]
 fn j5_numbers_that_are_none_are_refused() {
-    let numbers = ["port", "du", "dd", "left", "ts", "dt", "interval", "min_interval", "up", "down", "user"];
+    let numbers =
+        ["port", "du", "dd", "left", "ts", "dt", "interval", "min_interval", "up", "down", "user", "steady"];
     let strange: [&[u8]; 14] = [
         b"",
         b" ",
@@ -449,7 +481,7 @@ prop_compose! {
             AnnounceEvent::Completed,
             AnnounceEvent::Stopped,
         ]),
-        (at, interval, min_interval, key) in any::<(u32, u32, u32, u32)>(),
+        (at, steady, interval, min_interval, key) in any::<(u32, u32, u32, u32, u32)>(),
         run in prop_oneof![Just(RunId::NONE), any::<u32>().prop_map(RunId)],
         since_last in 0..=366_u32 * 24 * 60 * 60,
         (node, client) in any::<(u64, u64)>(),
@@ -468,6 +500,7 @@ prop_compose! {
             left,
             event,
             at: UnixTime(at),
+            steady: UnixTime(steady),
             since_last: Seconds(since_last),
             interval: Seconds(interval),
             min_interval: Seconds(min_interval),
@@ -509,6 +542,7 @@ proptest! {
             }),
             cause: event.cause,
             key: event.key.is_some().then_some(event.key),
+            steady: (event.steady.0.abs_diff(event.at.0) > 1).then_some(event.steady),
         };
         prop_assert_eq!(entry, expected);
     }

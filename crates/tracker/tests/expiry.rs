@@ -44,6 +44,7 @@ fn assert_departed(event: &TrafficEvent, last: &TrafficEvent, cause: Cause) {
         left: last.left.filter(|left| *left == 0),
         event: AnnounceEvent::Stopped,
         at: event.at,
+        steady: event.steady,
         since_last: event.at.since(last.at),
         cause,
         ..*last

@@ -406,5 +406,6 @@ pub fn entry(
         totals: None,
         cause: Cause::Announce,
         key: None,
+        steady: None,
     }
 }
