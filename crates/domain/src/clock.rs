@@ -1,13 +1,14 @@
 //! The one module that reads the clock.
 //!
 //! Everything else takes the time as an argument; `clippy.toml` bans reading it anywhere else. Programs hold a
-//! [`SystemClock`], trackers a [`NodeClock`], tests a [`ManualClock`].
+//! [`SystemClock`], tests a [`ManualClock`].
 //!
 //! A clock shows two times. **Wall time** is the date, and steps whenever the machine's clock is set. **Steady time**
-//! counts the same seconds and never steps: it begins at the wall time of the start and grows by the monotonic clock.
+//! counts the same seconds and never steps: it begins at the wall time of the start and grows by the monotonic clock. A
+//! server that is started again goes on with the steady time of the process before ([`continue_steady_time`]).
 //! Dates are wall time; everything that is subtracted from something else is steady time.
 
-mod node;
+mod record;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::time::{Seconds, UnixTime};
 
-pub use node::{NodeClock, SteadyRecord};
+pub use record::SteadyRecord;
 
 /// Something that knows what time it is.
 pub trait Clock: Send + Sync {
@@ -76,9 +77,18 @@ impl Clock for SystemClock {
     }
 
     fn steady_ms(&self) -> u64 {
-        static OF_PROCESS: OnceLock<Steady> = OnceLock::new();
-        OF_PROCESS.get_or_init(|| Steady::starting_at(self.now_ms())).now_ms()
+        STEADY_OF_PROCESS.get_or_init(|| Steady::starting_at(self.now_ms())).now_ms()
     }
+}
+
+static STEADY_OF_PROCESS: OnceLock<Steady> = OnceLock::new();
+
+/// Lets the steady time of this process go on where another one recorded it. `uptime_ms` is how long the machine has
+/// been running, in the run `boot`. To be called before steady time is asked for; later it changes nothing.
+pub fn continue_steady_time(recorded: &SteadyRecord, uptime_ms: u64, boot: &str) {
+    STEADY_OF_PROCESS.get_or_init(|| {
+        Steady::starting_at(record::start_of(recorded, (uptime_ms, boot), SystemClock.now_ms()))
+    });
 }
 
 /// A clock that stands still until it is moved. Clones share the same hands.
