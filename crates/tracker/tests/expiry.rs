@@ -1,6 +1,8 @@
 //! Peers that leave without a word: silent ones (T3), and those of users and torrents that are taken away.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "expiry/clock_steps.rs"]
+mod clock_steps;
 mod support;
 
 use std::net::IpAddr;
