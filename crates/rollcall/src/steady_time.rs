@@ -10,32 +10,43 @@ use domain::clock::{SteadyRecord, continue_steady_time};
 use tokio::sync::watch;
 use tracing::warn;
 
+use crate::engine::Engine;
+use crate::roles::{Role, Roles};
+
 /// The name of the file: steady time in milliseconds, the machine's uptime in milliseconds, and which boot that was.
 const FILE: &str = "steady-time";
 /// How often it is written. Until the machine is started again, any record will do.
 const RECORD_EVERY: Duration = Duration::from_secs(10);
 
 /// Goes on with the steady time that is recorded in the data folder. To be called before anything asks for it.
-pub fn resume(data: &Path) {
-    let Some(recorded) = fs::read_to_string(data.join(FILE)).ok().and_then(|text| parse(&text)) else {
-        return;
-    };
-    continue_steady_time(&recorded, uptime_ms(), &boot());
-}
-
-/// Records steady time for the next process.
-pub fn record(data: &Path) {
-    if let Err(reason) = try_record(data) {
-        warn!(%reason, "steady time cannot be recorded; the next start takes it from the wall clock");
+///
+/// Only a tracker does: a process that no other one continues takes the date as it is at its start.
+pub fn resume(data: &Path, roles: &Roles) {
+    let recorded = fs::read_to_string(data.join(FILE)).ok().and_then(|text| parse(&text));
+    if let Some(recorded) = recorded.filter(|_| roles.include(Role::Tracker)) {
+        continue_steady_time(&recorded, uptime_ms(), &boot());
     }
 }
 
-/// Records it now and then, and once more when told to stop.
-pub async fn keep_recorded(data: PathBuf, mut stopped: watch::Receiver<bool>) {
+/// Records steady time for the next process: at once, now and then, and in the end.
+pub fn keep_recorded(data: &Path, roles: &Roles, engine: &mut Engine) {
+    if roles.include(Role::Tracker) {
+        record(data);
+        engine.add_until_stopped(|stopped| record_now_and_then(data.to_owned(), stopped));
+    }
+}
+
+async fn record_now_and_then(data: PathBuf, mut stopped: watch::Receiver<bool>) {
     while tokio::time::timeout(RECORD_EVERY, stopped.wait_for(|stopped| *stopped)).await.is_err() {
         record(&data);
     }
     record(&data);
+}
+
+fn record(data: &Path) {
+    if let Err(reason) = try_record(data) {
+        warn!(%reason, "steady time cannot be recorded; the next start takes it from the wall clock");
+    }
 }
 
 fn try_record(data: &Path) -> io::Result<()> {

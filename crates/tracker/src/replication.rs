@@ -2,7 +2,7 @@
 //!
 //! The journal is the replication log: every node reads it behind the others and learns their entries, so that any node
 //! answers any announce from memory. A node that starts reads the last interval + grace seconds first, since every live
-//! peer has announced within them; a snapshot makes that shorter.
+//! peer has announced within them; a snapshot makes that shorter. After ten seconds it serves, and reads on.
 //!
 //! # Guarantees
 //!

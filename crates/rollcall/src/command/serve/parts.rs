@@ -74,7 +74,7 @@ impl Opened {
         roles: &Roles,
         take_over: bool,
     ) -> anyhow::Result<Opened> {
-        steady_time::resume(data);
+        steady_time::resume(data, roles);
         let predecessor = match take_over {
             true => Predecessor::find(data).await?,
             false => None,
@@ -84,14 +84,12 @@ impl Opened {
             Some(_) => Node::succeed(data, name)?,
             None => Node::take(data, name)?,
         };
-        steady_time::record(data);
         let store = Store::open(&config.database_url(data)).await?;
         let (gate, unopened) = vouching::gate(config)?;
         let gate = Arc::new(gate);
         let follower = Following::load(config, &store, &gate).await?;
         let mut engine = Engine::open(config, data, &node, roles, &gate).await?;
-        let folder = data.to_owned();
-        engine.add_until_stopped(|stopped| steady_time::keep_recorded(folder, stopped));
+        steady_time::keep_recorded(data, roles, &mut engine);
         engine.keep_tidy(backends::open_whitelist(config, &store)?.store);
         let notes = site_keys_side::keep_copies(config, roles, &store, &gate, &mut engine)?;
         let prepared = match roles.include(Role::Tracker) {
