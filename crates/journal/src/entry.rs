@@ -20,9 +20,6 @@ const LEFT_UNKNOWN: u64 = i64::MAX as u64;
 /// Nobody is away for longer and goes on with the same session.
 const SINCE_LAST_MAX_S: u32 = 366 * 24 * 60 * 60;
 
-/// `steady` is written where it differs from `ts` by more than this: both are rounded down, each by itself.
-const STEADY_DIFFERENCE_S: u32 = 1;
-
 /// What a client's counters showed (`up`, `down`) and in which run (`sid`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
@@ -142,7 +139,7 @@ impl TrafficEntry {
         if event.key.is_some() {
             fields.push_text("key", event.key);
         }
-        if event.steady.0.abs_diff(event.at.0) > STEADY_DIFFERENCE_S {
+        if event.steady != event.at {
             fields.push_text("steady", event.steady);
         }
         fields

@@ -210,9 +210,13 @@ impl Tracker {
         self.clock.steady_ms()
     }
 
-    /// The date of a moment of steady time, as the wall clock counts now.
+    /// The date of a moment of steady time, as the wall clock counts now: the same, unless that was set.
     pub(crate) fn date_of(&self, steady: UnixTime) -> UnixTime {
         let (wall, now) = (self.clock.now(), self.clock.steady());
+        // Both are rounded down, each by itself.
+        if wall.0.abs_diff(now.0) <= 1 {
+            return steady;
+        }
         UnixTime(wall.0.saturating_sub(now.0.saturating_sub(steady.0)))
     }
 
@@ -428,7 +432,7 @@ impl Tracker {
             downloaded_delta: outcome.downloaded_delta,
             left: request.left,
             event: event_of_weight(request.event, outcome),
-            at: self.clock.now(),
+            at: self.date_of(now),
             steady: now,
             since_last: outcome.since_last,
             interval: live.announce_interval,
