@@ -36,6 +36,8 @@ pub(super) fn start_of(recorded: &SteadyRecord, (uptime_ms, boot): (u64, &str), 
         Some(passed_ms) => recorded.steady_ms.saturating_add(passed_ms + UPTIME_PRECISION_MS),
         None => wall_ms.max(recorded.steady_ms),
     };
+    // Not in the second of the record: nodes and runs tell two processes apart by the second in which each started.
+    let start_ms = start_ms.max((recorded.steady_ms / 1_000 + 1).saturating_mul(1_000));
     if start_ms.abs_diff(wall_ms) > APART_MAX_MS { wall_ms } else { start_ms }
 }
 
@@ -63,7 +65,15 @@ mod tests {
         let recorded = record(WALL_MS, 50_000, "a");
         for present in [(60_000, "b"), (10, "a"), (60_000, "")] {
             assert_eq!(start_of(&recorded, present, WALL_MS + HOUR_MS), WALL_MS + HOUR_MS);
-            assert_eq!(start_of(&recorded, present, WALL_MS - HOUR_MS), WALL_MS);
+            assert_eq!(start_of(&recorded, present, WALL_MS - HOUR_MS), WALL_MS + 1_000);
+        }
+    }
+
+    #[test]
+    fn two_processes_never_start_in_the_same_second() {
+        for (recorded_ms, start_ms) in [(WALL_MS, 1_000), (WALL_MS + 400, 1_000), (WALL_MS + 950, 1_160)] {
+            let started = start_of(&record(recorded_ms, 50_000, "a"), (50_200, "a"), WALL_MS);
+            assert_eq!(started, WALL_MS + start_ms);
         }
     }
 

@@ -89,7 +89,6 @@ impl Opened {
         let gate = Arc::new(gate);
         let follower = Following::load(config, &store, &gate).await?;
         let mut engine = Engine::open(config, data, &node, roles, &gate).await?;
-        steady_time::keep_recorded(data, roles, &mut engine);
         engine.keep_tidy(backends::open_whitelist(config, &store)?.store);
         let notes = site_keys_side::keep_copies(config, roles, &store, &gate, &mut engine)?;
         let prepared = match roles.include(Role::Tracker) {
@@ -97,6 +96,8 @@ impl Opened {
             false => None,
         };
         let tracker = prepared.as_ref().map(|(prepared, _)| Arc::clone(prepared.tracker()));
+        // Behind the tracker, which is named after the second of its start: the next one starts in a later second.
+        steady_time::keep_recorded(data, roles, &mut engine);
         mirror_side::count_requests(config, tracker.as_ref(), &mut engine)?;
         // Ports of its own are taken before anything else happens, so that one which is taken leaves nothing half done.
         // Those of a predecessor are taken when everything is ready to serve.
