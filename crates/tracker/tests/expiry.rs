@@ -3,6 +3,8 @@
 
 #[path = "expiry/clock_steps.rs"]
 mod clock_steps;
+#[path = "expiry/clock_steps_accounts.rs"]
+mod clock_steps_accounts;
 mod support;
 
 use std::net::IpAddr;

@@ -1,10 +1,11 @@
 //! What a start finds and how much it reads: while the wall clock was set, and when the process is killed again and again.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use domain::AnnounceEvent;
 use testkit::population::{info_hash_of, passkey_of};
-use testkit::{SwarmCounts, eventually};
+use testkit::{Plan, Population, SwarmCounts, eventually};
 
 use crate::site::{DatabaseKind, PATIENCE, Site, builder, durable_redis};
 use crate::warm::{counts, register, say};
@@ -43,6 +44,47 @@ fn t3_swarms_survive_restarts_while_the_wall_clock_is_set_embedded() {
 #[test]
 fn t3_swarms_survive_restarts_while_the_wall_clock_is_set_on_redis() {
     restart_while_the_clock_is_set(Some(durable_redis()));
+}
+
+/// Twenty accounts whose clients stop and begin anew, while the clock steps two hours forward and back and the server is
+/// killed: every byte counts once, and nothing is refused.
+fn count_while_the_clock_is_set(redis: Option<testkit::RedisServer>) {
+    let mut site = Site::start(builder().own_wall_clock(), redis, DatabaseKind::Sqlite);
+    let mut population = Population::new(Plan {
+        seed: 9,
+        users: 20,
+        torrents: 4,
+        clients: 40,
+        at_once: 8,
+        crashes: false,
+        pause: Duration::ZERO,
+    });
+    site.register(&population);
+    for (turn, ahead_s) in [2 * HOUR_S, 0, -2 * HOUR_S, 0, 8 * HOUR_S, -8 * HOUR_S, 0].into_iter().enumerate()
+    {
+        population.live(site.destination(), 2);
+        site.server.set_wall_clock(ahead_s);
+        population.live(site.destination(), 1);
+        if turn % 2 == 1 {
+            site.server.kill();
+            site.server.start_again();
+        }
+    }
+    population.live(site.destination(), 2);
+    population.stop(site.destination());
+    let end = site.settle();
+    site.assert_nothing_failed(&end);
+    site.assert_books_equal(&population.truth());
+}
+
+#[test]
+fn l6_every_byte_counts_once_while_the_wall_clock_is_set_embedded() {
+    count_while_the_clock_is_set(None);
+}
+
+#[test]
+fn l6_every_byte_counts_once_while_the_wall_clock_is_set_on_redis() {
+    count_while_the_clock_is_set(Some(durable_redis()));
 }
 
 /// How many entries each start read.
