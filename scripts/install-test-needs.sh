@@ -2,7 +2,8 @@
 # Installs what `make test` needs and the machine lacks: real BitTorrent clients, Redis, PostgreSQL, MariaDB, SQLite's
 # shell, promtool (in Debian's package of Prometheus), a C compiler, curl, Python with what Schemathesis is installed with
 # (the test that needs it does that), Node and Chromium for the client libraries (their packages are installed by the tests
-# that need them), network namespaces to lose packets in, and what builds and checks the files in deploy/.
+# that need them), network namespaces to lose packets in, a wall clock that tests
+# can set (faketime), and what builds and checks the files in deploy/.
 # Does nothing, and needs no rights, where all of it is there already.
 #
 # With --to-build only what building needs: the rest can be installed while that goes on.
@@ -12,7 +13,7 @@ set -euo pipefail
 PACKAGES=(
   transmission-cli transmission-daemon aria2 python3 python3-venv python3-libtorrent
   redis-server redis-sentinel redis-tools postgresql mariadb-server sqlite3 prometheus build-essential
-  curl openssl fakeroot systemd python3-yaml chromium iproute2 iptables
+  curl openssl fakeroot systemd python3-yaml chromium iproute2 iptables faketime
 )
 case "${1:-}" in
   "") ;;

@@ -179,7 +179,7 @@ impl Follower {
                 }
                 News::Batch(batch) => {
                     self.known = Some(batch.up_to.clone());
-                    Applier::new(&self.gate, on_change, self.clock.now()).take_in(batch);
+                    Applier::new(&self.gate, on_change, self.clock.steady()).take_in(batch);
                 }
                 News::Lost => {
                     tracing::info!(
@@ -214,7 +214,7 @@ impl Follower {
     async fn reload(&mut self, on_change: &mut impl FnMut(Change)) -> Result<(), AccessError> {
         let mut log = self.take_log().await?;
         let known = log.begin_view().await.map_err(|error| self.store.explain(error))?;
-        let mut applier = Applier::new(&self.gate, on_change, self.clock.now());
+        let mut applier = Applier::new(&self.gate, on_change, self.clock.steady());
         let outcome = apply::read_all(log.tables(), &mut applier).await;
         // Even a reload that broke off has changed what it had read by then.
         applier.finish();

@@ -134,8 +134,10 @@ pub struct TrafficEvent {
     pub left: Option<u64>,
     /// Why the client announced.
     pub event: AnnounceEvent,
-    /// When (`ts`).
+    /// When, by the wall clock (`ts`).
     pub at: UnixTime,
+    /// When, by the steady time of the node ([`crate::clock`]), which no step of the wall clock changes.
+    pub steady: UnixTime,
     /// Time since the last announce, zero where there was none (`dt`).
     pub since_last: Seconds,
     /// The interval the client was told.

@@ -52,8 +52,10 @@ pub struct TrafficEntry {
     pub left: Option<u64>,
     /// Why it announced.
     pub event: AnnounceEvent,
-    /// When (`ts`).
+    /// When, by the wall clock of the node (`ts`).
     pub at: UnixTime,
+    /// When, by the steady time of the node, where that differs from `at`; see [`TrafficEntry::steady_at`].
+    pub steady: Option<UnixTime>,
     /// Time since its last announce, zero where there was none (`dt`); none if the field is missing (L4).
     pub since_last: Option<Seconds>,
     /// The interval it was told.
@@ -143,6 +145,9 @@ impl TrafficEntry {
         if event.uncredited_upload > 0 {
             fields.push_text("nu", event.uncredited_upload);
         }
+        if event.steady != event.at {
+            fields.push_text("steady", event.steady);
+        }
         fields
     }
 
@@ -179,7 +184,14 @@ impl TrafficEntry {
             cause: read.optional(slot::CAUSE, "announce, timeout or removal")?.unwrap_or_default(),
             key: read.optional(slot::KEY, "8 hexadecimal digits")?.filter(|key: &ClientKey| key.is_some()),
             uncredited_upload: read.optional(slot::NU, UNSIGNED)?.unwrap_or_default(),
+            steady: read.optional(slot::STEADY, "seconds since 1970")?.map(UnixTime),
         })
+    }
+
+    /// When, by the steady time of the node that wrote the entry. Between two entries of one node, and of its earlier
+    /// processes, this says how much time has passed and which was first, however the wall clock was set meanwhile.
+    pub fn steady_at(&self) -> UnixTime {
+        self.steady.unwrap_or(self.at)
     }
 
     /// Who wrote an entry, if it was one of our trackers, without reading the rest.
@@ -200,7 +212,7 @@ const SECONDS: &str = "a number of seconds";
 
 /// The known fields by number: one pass over an entry finds them all.
 mod slot {
-    pub(super) const NAMES: [&str; 23] = [
+    pub(super) const NAMES: [&str; 24] = [
         "passkey",
         "infohash",
         "peer_id",
@@ -224,6 +236,7 @@ mod slot {
         "torrent",
         "key",
         "nu",
+        "steady",
     ];
     pub(super) const PASSKEY: usize = 0;
     pub(super) const INFOHASH: usize = 1;
@@ -248,6 +261,7 @@ mod slot {
     pub(super) const TORRENT: usize = 20;
     pub(super) const KEY: usize = 21;
     pub(super) const NU: usize = 22;
+    pub(super) const STEADY: usize = 23;
 }
 
 struct Reader<'a> {

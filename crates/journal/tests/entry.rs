@@ -28,7 +28,7 @@ const FOURTEEN: [&str; 14] = [
     "min_interval",
 ];
 /// What our tracker writes behind them.
-const OURS: [&str; 8] = ["node", "sid", "up", "down", "cause", "user", "torrent", "key"];
+const OURS: [&str; 9] = ["node", "sid", "up", "down", "cause", "user", "torrent", "key", "steady"];
 
 const PASSKEY: &str = "0123456789abcdef0123456789abcdef";
 
@@ -54,7 +54,17 @@ fn foreign() -> Vec<(String, Vec<u8>)> {
 }
 
 fn ours() -> Vec<(String, Vec<u8>)> {
-    let values = ["00000000000000ff", "150b89c31afd823e-0000002a", "5", "6", "timeout", "7", "8", "0badcafe"];
+    let values = [
+        "00000000000000ff",
+        "150b89c31afd823e-0000002a",
+        "5",
+        "6",
+        "timeout",
+        "7",
+        "8",
+        "0badcafe",
+        "1750007200",
+    ];
     let own = OURS.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value.into()));
     foreign().into_iter().chain(own).collect()
 }
@@ -90,6 +100,7 @@ fn event() -> TrafficEvent {
         left: Some(0),
         event: AnnounceEvent::Completed,
         at: UnixTime(1_750_000_000),
+        steady: UnixTime(1_750_007_200),
         since_last: Seconds(0),
         interval: Seconds(1_860),
         min_interval: Seconds(900),
@@ -138,8 +149,19 @@ fn j2_values_are_written_as_the_site_expects_them() {
         "7",
         "8",
         "0badcafe",
+        "1750007200",
     ];
     assert_eq!(values, expected);
+}
+
+#[test]
+fn steady_time_is_written_where_it_differs_from_the_wall_clock() {
+    let at = event().at;
+    for (steady, is_written) in [(at, false), (at + Seconds(1), true), (at - Seconds(7200), true)] {
+        let fields = TrafficEntry::fields_of(&TrafficEvent { steady, ..event() });
+        assert_eq!(fields.get("steady").is_some(), is_written);
+        assert_eq!(TrafficEntry::parse(&fields).unwrap().steady_at(), steady);
+    }
 }
 
 #[test]
@@ -188,6 +210,7 @@ fn j3_the_fourteen_fields_are_enough() {
         cause: Cause::Announce,
         key: None,
         uncredited_upload: 0,
+        steady: None,
     };
     assert_eq!(entry, expected);
 }
@@ -242,6 +265,7 @@ fn j3_each_of_our_own_fields_may_be_missing() {
             "cause" => entry.cause == Cause::Announce,
             "user" => entry.user.is_none(),
             "key" => entry.key.is_none(),
+            "steady" => entry.steady.is_none() && entry.steady_at() == entry.at,
             _ => entry.torrent.is_none(),
         };
         assert!(is_without, "{field}");
@@ -261,7 +285,8 @@ fn assert_malformed(field: &str, value: &[u8]) {
 
 #[test]
 fn j5_numbers_that_are_none_are_refused() {
-    let numbers = ["port", "du", "dd", "left", "ts", "dt", "interval", "min_interval", "up", "down", "user"];
+    let numbers =
+        ["port", "du", "dd", "left", "ts", "dt", "interval", "min_interval", "up", "down", "user", "steady"];
     let strange: [&[u8]; 14] = [
         b"",
         b" ",
@@ -451,7 +476,7 @@ prop_compose! {
             AnnounceEvent::Completed,
             AnnounceEvent::Stopped,
         ]),
-        (at, interval, min_interval, key) in any::<(u32, u32, u32, u32)>(),
+        (at, steady, interval, min_interval, key) in any::<(u32, u32, u32, u32, u32)>(),
         uncredited_upload in prop_oneof![Just(0), any::<u64>()],
         run in prop_oneof![Just(RunId::NONE), any::<u32>().prop_map(RunId)],
         since_last in 0..=366_u32 * 24 * 60 * 60,
@@ -471,6 +496,7 @@ prop_compose! {
             left,
             event,
             at: UnixTime(at),
+            steady: UnixTime(steady),
             since_last: Seconds(since_last),
             interval: Seconds(interval),
             min_interval: Seconds(min_interval),
@@ -514,6 +540,7 @@ proptest! {
             cause: event.cause,
             key: event.key.is_some().then_some(event.key),
             uncredited_upload: event.uncredited_upload,
+            steady: (event.steady != event.at).then_some(event.steady),
         };
         prop_assert_eq!(entry, expected);
     }

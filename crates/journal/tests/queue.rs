@@ -26,6 +26,7 @@ fn event(number: u64) -> TrafficEvent {
         left: Some(0),
         event: AnnounceEvent::None,
         at: UnixTime(1_800_000_000),
+        steady: UnixTime(1_800_000_000),
         since_last: Seconds(0),
         interval: Seconds(1_800),
         min_interval: Seconds(900),

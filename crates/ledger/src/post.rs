@@ -133,11 +133,11 @@ fn age_of(books: &Books, entry: &Admitted, rules: &Rules<'_>) -> Age {
     if client.is_some_and(|client| at <= client.settled_until) { Age::Late } else { Age::Fresh }
 }
 
-/// When the client itself showed these counters: a peer that vanished is reported later than that.
+/// When the client itself showed these counters, by a clock that no one sets: a peer that vanished is reported later.
 fn heard_at(entry: &TrafficEntry) -> UnixTime {
     match entry.cause {
-        Cause::Announce => entry.at,
-        Cause::Timeout | Cause::Removal => entry.at - entry.since_last.unwrap_or_default(),
+        Cause::Announce => entry.steady_at(),
+        Cause::Timeout | Cause::Removal => entry.steady_at() - entry.since_last.unwrap_or_default(),
     }
 }
 
@@ -177,7 +177,7 @@ fn hear(client: &mut Client, admitted: &Admitted, gain: &EntryGain) {
 /// The later entry wins: for the client what it does, for the account what is left and who said so.
 fn note_latest(account: &mut Account, client: &mut Client, entry: &Admitted) {
     let said = &entry.arrival.entry;
-    let stamp = Stamp { at: said.at, origin: entry.arrival.origin };
+    let stamp = Stamp { at: said.steady_at(), origin: entry.arrival.origin };
     if stamp >= client.latest {
         let presence = presence_after(said);
         account.move_client(client.presence, presence);

@@ -95,6 +95,7 @@ impl Traffic {
             left: Some(left),
             event,
             at: START + Seconds(lap as u32),
+            steady: START + Seconds(lap as u32),
             since_last: Seconds(1_800),
             interval: Seconds(1_800),
             min_interval: Seconds(900),

@@ -51,6 +51,7 @@ pub mod service_manager;
 pub mod site_keys_side;
 pub mod site_settings;
 pub mod site_side;
+mod steady_time;
 pub mod take_over;
 pub mod tracker_settings;
 pub mod vouching;

@@ -62,14 +62,14 @@ impl Node {
             warn!(data = %data.display(), "another server, of other roles, uses the same data folder");
             format!("{name}-{}", std::process::id())
         };
-        let process = ProcessName::new(&name, SystemClock.now_ms());
+        let process = ProcessName::new(&name, SystemClock.steady_ms());
         Ok(Node { process, lock, roles: roles.clone(), role_locks })
     }
 
     /// The next process of a node that still runs. It has the node's name from the beginning, and takes the data
     /// folder once the other has ended ([`Node::take_folder`]).
     pub fn succeed(data: &Path, configured_name: Option<&str>, roles: &Roles) -> anyhow::Result<Node> {
-        let process = ProcessName::new(&name_of(data, configured_name)?, SystemClock.now_ms());
+        let process = ProcessName::new(&name_of(data, configured_name)?, SystemClock.steady_ms());
         Ok(Node { process, lock: None, roles: roles.clone(), role_locks: Vec::new() })
     }
 

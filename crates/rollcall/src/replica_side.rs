@@ -18,6 +18,10 @@ use tracker::{Replication, Tracker};
 use crate::config::Config;
 use crate::tracker_settings::seconds;
 
+/// A start that had to read this many entries writes a snapshot at once: a process that is killed again and again would
+/// read all of them each time.
+const SNAPSHOT_AT_ONCE: u64 = 5_000;
+
 /// The tasks that keep this node's swarms like those of the others.
 pub struct Replica {
     tracker: Arc<Tracker>,
@@ -57,8 +61,16 @@ impl Replica {
         let (stop, stopped) = watch::channel(false);
         let reading = tokio::spawn(replication.run(stopped.clone()));
         let every = seconds(config.tracker.snapshot_interval_s);
-        let writing = (!every.is_zero())
-            .then(|| tokio::spawn(write_now_and_then(file.clone(), Arc::clone(tracker), every, stopped)));
+        let at_once = caught_up.entries >= SNAPSHOT_AT_ONCE;
+        let writing = (!every.is_zero()).then(|| {
+            let (file, tracker) = (file.clone(), Arc::clone(tracker));
+            tokio::spawn(async move {
+                if at_once {
+                    write_snapshot(&file, &tracker).await;
+                }
+                write_now_and_then(file, tracker, every, stopped).await;
+            })
+        });
         Replica { tracker: Arc::clone(tracker), file, stop, reading, writing }
     }
 
@@ -147,7 +159,7 @@ fn tell(tracker: &Tracker, found: Option<Found>, caught_up: CaughtUp, elapsed: D
             from_snapshot,
             entries,
             seconds,
-            "the journal is away: serving the swarms as far as they are known; the rest follows once it is back"
+            "the journal is away, or long: serving the swarms as far as they are known; the rest follows"
         );
     }
 }

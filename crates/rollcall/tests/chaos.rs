@@ -2,6 +2,8 @@
 //! again at random moments, and the disk of an embedded server is full now and then: nothing lost where `journal.ack` promised (L6), nothing doubled, and nothing among the
 //! failures because a store was down (J5, J6 as corrected).
 //!
+//! Meanwhile the wall clock of the tracker's process is set forward and back by up to eight hours, again and again.
+//!
 //! `CHAOS_SEED` repeats a run as far as chance allows: who is struck, in which order, after which pauses. `CHAOS_KILLS`
 //! says how many kills there are, over all tests of this file.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -32,6 +34,23 @@ const PLAN: Plan = Plan {
     crashes: false,
     pause: Duration::from_millis(12),
 };
+
+/// How far the tracker's wall clock may be off.
+const CLOCK_OFF_MAX_S: i64 = 8 * 60 * 60;
+
+/// Sets the wall clock of the tracker's process now and then. Has random numbers of its own: what is struck, and when, stays
+/// as it is.
+struct WallClock(Rng);
+
+impl WallClock {
+    fn step_perhaps(&mut self, site: &Site) {
+        if self.0.u8(..3) == 0 {
+            let ahead_s = self.0.i64(-CLOCK_OFF_MAX_S..=CLOCK_OFF_MAX_S);
+            eprintln!("wall clock: {ahead_s:+} s");
+            site.server.set_wall_clock(ahead_s);
+        }
+    }
+}
 
 /// What can be killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +140,7 @@ fn survive(name: &str, mut site: Site, strikes: &[&[Victim]], promise: Promise) 
     let destination = site.destination();
 
     let mut foreign = Foreign::default();
+    let mut wall_clock = WallClock(Rng::with_seed(!seed));
     let is_on = AtomicBool::new(true);
     std::thread::scope(|scope| {
         let over = UntilDropped(&is_on);
@@ -128,6 +148,7 @@ fn survive(name: &str, mut site: Site, strikes: &[&[Victim]], promise: Promise) 
         let mut killed = 0;
         while killed < kills && !living.is_finished() {
             killed += strike(&mut site, strikes, &mut random);
+            wall_clock.step_perhaps(&site);
             if site.redis.is_some() {
                 foreign.write(&site, &mut random);
             }
@@ -207,7 +228,7 @@ fn pause(random: &mut Rng) -> Duration {
 /// What clients moved while nobody could store it, they claim to have moved in no time.
 fn rate_unlimited() -> ServerBuilder {
     // Small batches: the more of them, the more often a kill comes between two steps of one.
-    builder().set("ledger.batch_max", 50)
+    builder().set("ledger.batch_max", 50).own_wall_clock()
 }
 
 /// The tracker in one process, accounts and lists in another.

@@ -4,6 +4,10 @@ use std::net::IpAddr;
 
 use domain::{AnnounceEvent, Cause, ClientKey, InfoHash, PeerId, RunId, Seconds, UnixTime, UserId};
 
+/// How far what another node heard may lie ahead of this node's time. What claims to be later still is not believed, or
+/// one wrong clock would keep a peer for ever.
+pub const AHEAD_MAX: Seconds = Seconds(600);
+
 /// What a client's counters showed, and in which of its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeardTotals {

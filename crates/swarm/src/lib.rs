@@ -48,7 +48,7 @@ pub use announce::{
     SwarmCounts, WANTED_MAX,
 };
 pub use copy::{BadCopy, Restored};
-pub use heard::{Heard, HeardTotals, Learnt};
+pub use heard::{AHEAD_MAX, Heard, HeardTotals, Learnt};
 pub use leeching::SlotLimits;
 pub use sight::PeerSight;
 pub use swarms::{SwarmTotals, Swarms};

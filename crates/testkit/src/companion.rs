@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::process::Process;
 use crate::wait::eventually;
+use crate::wall_clock;
 
 /// How long a start may take on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -25,11 +26,19 @@ pub(crate) struct Launch {
     pub(crate) data: String,
     /// Whether it takes the place of the process that runs on that folder.
     pub(crate) take_over: bool,
+    /// Whether the test sets its wall clock.
+    pub(crate) has_own_clock: bool,
 }
 
 impl Default for Launch {
     fn default() -> Self {
-        Launch { roles: None, file_kib_max: None, data: "data".to_owned(), take_over: false }
+        Launch {
+            roles: None,
+            file_kib_max: None,
+            data: "data".to_owned(),
+            take_over: false,
+            has_own_clock: false,
+        }
     }
 }
 
@@ -46,6 +55,10 @@ impl Launch {
             args.push("--take-over".to_owned());
         }
         let log_path = log_path(folder, name);
+        if self.has_own_clock {
+            args.splice(0..0, wall_clock::environment(folder).into_iter().chain([binary.to_owned()]));
+            return Process::start("env", args, &log_path);
+        }
         let Some(kib) = self.file_kib_max else {
             return Process::start(binary, args, &log_path);
         };

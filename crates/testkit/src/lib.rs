@@ -43,6 +43,7 @@ pub mod torrent_file;
 pub mod udp;
 pub mod verify_endpoint;
 pub mod wait;
+mod wall_clock;
 
 pub use announce::Announce;
 pub use api::{Api, ApiReply};

@@ -22,6 +22,7 @@ use crate::small_disk::SmallDisk;
 use crate::torrent_file::TorrentFile;
 use crate::udp::RawUdp;
 use crate::wait::eventually;
+use crate::wall_clock;
 
 /// How long a start may take. Generous: the first one on a busy machine reads the binary from disk.
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -83,6 +84,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Gives it a wall clock of its own, for [`Server::set_wall_clock`].
+    pub fn own_wall_clock(mut self) -> Self {
+        self.launch.has_own_clock = true;
+        self
+    }
+
     /// The configuration as it will be written.
     pub fn config(&self) -> String {
         let mut text = String::new();
@@ -102,6 +109,7 @@ impl ServerBuilder {
         std::fs::write(folder.path().join("config.toml"), self.config())
             .expect("the folder can be written to");
         let disk = self.disk_mib.map(|mib| SmallDisk::mount(&folder.path().join(&self.launch.data), mib));
+        wall_clock::set(folder.path(), 0);
         let process = self.launch.start(&self.binary, folder.path(), "server");
         let has_site = self.launch.roles.as_ref().is_none_or(|roles| roles.contains("site"))
             && self.settings["site"]["addr"].contains(&self.site_port.to_string());
@@ -330,6 +338,12 @@ impl Server {
         command.arg("serve").arg("--take-over").args(args).arg("--data").arg(self.data_folder());
         command.arg("--config").arg(self.config_path());
         command.output().unwrap_or_else(|error| panic!("{} does not start: {error}", self.binary))
+    }
+
+    /// Sets its wall clock this many seconds ahead of the machine's, or behind it. It has to have one of its own.
+    pub fn set_wall_clock(&self, ahead_s: i64) {
+        assert!(self.launch.has_own_clock, "the server goes by the machine's clock");
+        wall_clock::set(self.folder.path(), ahead_s);
     }
 
     /// Its process id.

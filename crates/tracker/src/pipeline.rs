@@ -79,7 +79,7 @@ impl Tracker {
         secrets: &Secrets,
     ) -> Self {
         let [swarm_seed, node] = secrets.pair(3);
-        let now = clock.now();
+        let now = clock.steady();
         let swarms = Swarms::new(now, swarm_seed, first_run(&*clock));
         if live.leeches_per_user_max.is_some() {
             swarms.count_leeching();
@@ -106,7 +106,7 @@ impl Tracker {
 
     /// Where this tracker lives: a name that outlasts the process, by which it is known to be the next life of another.
     pub fn living_at(mut self, place: &str) -> Self {
-        self.node = NodeId::starting(self.clock.now(), place, self.node.0);
+        self.node = NodeId::starting(self.clock.steady(), place, self.node.0);
         self
     }
 
@@ -165,9 +165,24 @@ impl Tracker {
         self.node
     }
 
-    /// The present moment in milliseconds, as journals count them.
-    pub(crate) fn now_ms(&self) -> u64 {
+    /// The wall clock in milliseconds, as journals count them.
+    pub(crate) fn wall_ms(&self) -> u64 {
         self.clock.now_ms()
+    }
+
+    /// Steady time in milliseconds.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clock.steady_ms()
+    }
+
+    /// The date of a moment of steady time, as the wall clock counts now: the same, unless that was set.
+    pub(crate) fn date_of(&self, steady: UnixTime) -> UnixTime {
+        let (wall, now) = (self.clock.now(), self.clock.steady());
+        // Both are rounded down, each by itself.
+        if wall.0.abs_diff(now.0) <= 1 {
+            return steady;
+        }
+        UnixTime(wall.0.saturating_sub(now.0.saturating_sub(steady.0)))
     }
 
     /// The settings in force.
@@ -190,9 +205,9 @@ impl Tracker {
         }
     }
 
-    /// The present moment.
+    /// The present moment of steady time ([`domain::clock`]): a tracker goes by durations. Only entries have a date.
     pub fn now(&self) -> UnixTime {
-        self.clock.now()
+        self.clock.steady()
     }
 
     /// Counts one request of an address and says whether it is one too many.
@@ -416,7 +431,8 @@ impl Tracker {
             downloaded_delta: outcome.downloaded_delta,
             left: request.left,
             event: event_of_weight(request.event, outcome),
-            at: now,
+            at: self.date_of(now),
+            steady: now,
             since_last: outcome.since_last,
             interval: live.announce_interval,
             min_interval: live.min_announce_interval,
@@ -435,7 +451,7 @@ impl Tracker {
         let (live, now) = (self.live.load(), self.now());
         for departure in departed {
             // A timeout happened when the silence became too long. A later announce is later in the journal, too.
-            let at = match cause {
+            let steady = match cause {
                 Cause::Timeout => now.min(departure.last_announce + self.expiry_rules(now).silence_max),
                 Cause::Announce | Cause::Removal => now,
             };
@@ -451,8 +467,9 @@ impl Tracker {
                 downloaded_delta: 0,
                 left: departure.seeder.then_some(0),
                 event: AnnounceEvent::Stopped,
-                at,
-                since_last: at.since(departure.last_announce),
+                at: self.date_of(steady),
+                steady,
+                since_last: steady.since(departure.last_announce),
                 interval: live.announce_interval,
                 min_interval: live.min_announce_interval,
                 node: self.node,
@@ -481,9 +498,9 @@ fn event_of_weight(event: AnnounceEvent, outcome: &Outcome) -> AnnounceEvent {
     }
 }
 
-/// Runs are numbered from the present millisecond on, so that a restarted tracker does not repeat numbers.
+/// Runs are numbered from the present millisecond of steady time on, so that a restarted tracker does not repeat numbers.
 fn first_run(clock: &dyn Clock) -> RunId {
-    RunId(clock.now_ms() as u32)
+    RunId(clock.steady_ms() as u32)
 }
 
 /// A known user's `stopped` is not refused for its torrent or its client, which may have been removed or forbidden

@@ -2,7 +2,7 @@
 //!
 //! The journal is the replication log: every node reads it behind the others and learns their entries, so that any node
 //! answers any announce from memory. A node that starts reads the last interval + grace seconds first, since every live
-//! peer has announced within them; a snapshot makes that shorter.
+//! peer has announced within them; a snapshot makes that shorter. After ten seconds it serves, and reads on.
 //!
 //! # Guarantees
 //!
@@ -23,6 +23,7 @@ mod learn;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::clock::Stopwatch;
 use journal::backoff::Backoff;
 use journal::{EntryId, Journal, JournalError, Lane, Stored, Tail, TrafficEntry};
 use tokio::sync::watch;
@@ -38,6 +39,9 @@ const BATCH: usize = 1_000;
 const POLL: Duration = Duration::from_millis(25);
 /// How long a start waits for a journal that does not answer. Then it serves what it knows, and catches up.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a start reads before it serves. Then it serves what it knows, and the rest follows: a journal that has grown
+/// for long must not make a start slow.
+const CATCH_UP_MAX: Duration = Duration::from_secs(10);
 /// Entries between two lines of progress.
 const PROGRESS_EVERY: u64 = 500_000;
 
@@ -47,10 +51,14 @@ pub struct Replication {
     journal: Arc<dyn Journal>,
     /// Everything up to here is in the swarms.
     cursor: EntryId,
+    /// Whether the swarms were brought back up to the first cursor.
+    has_snapshot: bool,
     /// Whether an entry stands at the cursor, so that what is missing behind it can be told.
     is_anchored: bool,
     /// What lies before this is read again, own entries included.
     replay_until: EntryId,
+    /// Whether it serves without having read everything: then peers that other nodes heard last do not expire.
+    is_behind: bool,
 }
 
 /// What the start of a node found.
@@ -58,7 +66,7 @@ pub struct Replication {
 pub struct CaughtUp {
     /// How many entries were read.
     pub entries: u64,
-    /// Whether that was all there was; if not, the journal was away.
+    /// Whether that was all there was; if not, the journal was away, or there was too much of it.
     pub is_all: bool,
 }
 
@@ -72,24 +80,38 @@ enum Step {
 }
 
 impl Replication {
-    /// A reader that begins behind `cursor`, if everything up to there is in the swarms already; in any case not earlier
-    /// than peers can be alive.
+    /// A reader that begins behind `cursor`, if everything up to there is in the swarms already; otherwise as early as
+    /// peers can be alive.
     pub fn new(tracker: Arc<Tracker>, journal: Arc<dyn Journal>, cursor: Option<EntryId>) -> Self {
-        let window = window_of(&tracker);
+        let window = window_of(&tracker, tracker.wall_ms());
+        // An older one may have been trimmed, which would not mean that entries are missing.
         let is_anchored = cursor.is_some_and(|cursor| cursor > window);
-        let cursor = cursor.map_or(window, |cursor| cursor.max(window));
+        let (has_snapshot, cursor) = (cursor.is_some(), cursor.unwrap_or(window));
         tracker.counters().replication.set_cursor(cursor);
-        Replication { tracker, journal, cursor, is_anchored, replay_until: EntryId::ZERO }
+        let replay_until = EntryId::ZERO;
+        Replication { tracker, journal, cursor, is_anchored, has_snapshot, replay_until, is_behind: false }
     }
 
-    /// Reads what is there now, before anybody is served.
+    /// Reads what is there now, before anything is served; at most for [`CATCH_UP_MAX`].
     pub async fn catch_up(&mut self) -> CaughtUp {
+        let caught_up = self.try_to_catch_up().await;
+        self.is_behind = !caught_up.is_all;
+        self.tracker.swarms().hold_elsewhere(self.is_behind);
+        caught_up
+    }
+
+    async fn try_to_catch_up(&mut self) -> CaughtUp {
+        let reading = Stopwatch::start();
         let mut caught_up = CaughtUp::default();
         let Some(newest) = patiently(|| self.newest()).await else {
             return caught_up;
         };
         self.replay_until = newest.unwrap_or_default();
+        self.begin_by_the_clock_of(newest);
         while self.cursor < self.replay_until {
+            if reading.elapsed() > CATCH_UP_MAX {
+                return caught_up;
+            }
             let read = match self.step_patiently().await {
                 Some(Step::Read(0)) => break,
                 Some(Step::Read(read)) => read as u64,
@@ -105,10 +127,19 @@ impl Replication {
         CaughtUp { is_all: true, ..caught_up }
     }
 
+    /// Without a snapshot the reader begins as early as peers can be alive. Entries are numbered by the clock of whoever
+    /// keeps the journal, so that is counted back from the newest one: this node's wall clock may have been set since.
+    fn begin_by_the_clock_of(&mut self, newest: Option<EntryId>) {
+        if let Some(newest) = newest.filter(|_| !self.has_snapshot) {
+            self.cursor = window_of(&self.tracker, newest.ms);
+            self.counters().set_cursor(self.cursor);
+        }
+    }
+
     /// Reads until told to stop.
     pub async fn run(mut self, mut stopped: watch::Receiver<bool>) {
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
-        let (mut is_away, mut was_away) = (false, false);
+        let (mut is_away, mut was_away) = (false, self.is_behind);
         loop {
             let pause = match self.step().await {
                 Ok(step) => {
@@ -172,9 +203,10 @@ impl Replication {
 
     /// Entries are missing: what peers alive now have said is read again.
     async fn begin_again(&mut self) -> Result<(), JournalError> {
-        self.replay_until = self.newest().await?.unwrap_or_default();
+        let newest = self.newest().await?;
+        self.replay_until = newest.unwrap_or_default();
         let missing_behind = self.cursor;
-        self.cursor = window_of(&self.tracker);
+        self.cursor = window_of(&self.tracker, newest.map_or(self.tracker.wall_ms(), |newest| newest.ms));
         self.is_anchored = false;
         self.counters().set_cursor(self.cursor);
         self.counters().resyncs.increment();
@@ -199,7 +231,7 @@ impl Replication {
             None => counters.skipped.increment(),
         }
         if !is_replay {
-            let delay_ms = self.tracker.now_ms().saturating_sub(stored.id.ms);
+            let delay_ms = self.tracker.wall_ms().saturating_sub(stored.id.ms);
             counters.delays.record(Duration::from_millis(delay_ms));
         }
     }
@@ -246,8 +278,8 @@ where
     tokio::time::timeout(PATIENCE, asking).await.ok()
 }
 
-/// The moment before which nobody who is alive now can have announced last.
-fn window_of(tracker: &Tracker) -> EntryId {
+/// The moment before which no peer that is alive at `now_ms` can have announced last.
+fn window_of(tracker: &Tracker, now_ms: u64) -> EntryId {
     let silence_max = tracker.expiry_rules(tracker.now()).silence_max;
-    EntryId::at_ms(tracker.now_ms().saturating_sub(u64::from(silence_max.0) * 1_000))
+    EntryId::at_ms(now_ms.saturating_sub(u64::from(silence_max.0) * 1_000))
 }

@@ -1,7 +1,7 @@
 //! The swarms in a file, so that the next start has them at once and reads less of the journal.
 //!
 //! The file begins with a head: what it is (8 bytes), the version of its form (4), when it was written in milliseconds
-//! (8), and the journal's entry up to which everything is in it (8 and 8). Then the shards, each with its length before
+//! of steady time (8), and the journal's entry up to which everything is in it (8 and 8). Then the shards, each with its length before
 //! it (4 bytes), and a length of `0xffffffff` behind the last. At the end stands SipHash-1-3 over all before it (8
 //! bytes). All numbers are little-endian. What a shard is: [`swarm::copy`].
 //!
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use journal::EntryId;
-use swarm::Restored;
+use swarm::{AHEAD_MAX, Restored};
 use tracing::warn;
 
 use crate::eviction::Eviction;
@@ -51,6 +51,12 @@ pub enum SnapshotError {
     /// Another program, or another version of this one, wrote the file.
     #[error("the file is of another form")]
     Foreign,
+    /// The file was written later than now, by the steady time of this node: the record of that time was lost.
+    #[error("the file is {seconds} seconds ahead of this node's time")]
+    Ahead {
+        /// How far.
+        seconds: u64,
+    },
     /// Whoever is in it has been silent for too long.
     #[error("the file is {seconds} seconds old, and nobody may be silent for so long")]
     TooOld {
@@ -102,7 +108,7 @@ fn write_to(path: &Path, tracker: &Tracker) -> io::Result<Written> {
 
 /// Brings the swarms back that the file holds; none if there is no file, or none that can be used. That one is put aside.
 pub fn read(path: &Path, tracker: &Tracker) -> Option<Found> {
-    clear_unfinished(path, tracker.now_ms());
+    clear_unfinished(path, tracker.wall_ms());
     let reason = match try_read(path, tracker) {
         Ok(found) => return Some(found),
         Err(SnapshotError::Io { reason, .. }) if reason.kind() == io::ErrorKind::NotFound => return None,
@@ -124,6 +130,10 @@ fn try_read(path: &Path, tracker: &Tracker) -> Result<Found, SnapshotError> {
     // Nothing of a file is believed before all of it has been read once.
     let head = file::verify(path).map_err(explain)??;
     let rules = tracker.expiry_rules(tracker.now());
+    let ahead_s = head.saved_ms.saturating_sub(tracker.now_ms()) / 1_000;
+    if ahead_s > u64::from(AHEAD_MAX.0) {
+        return Err(SnapshotError::Ahead { seconds: ahead_s });
+    }
     let age_s = tracker.now_ms().saturating_sub(head.saved_ms) / 1_000;
     if age_s >= u64::from(rules.silence_max.0) {
         return Err(SnapshotError::TooOld { seconds: age_s });

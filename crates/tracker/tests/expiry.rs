@@ -1,6 +1,10 @@
 //! Peers that leave without a word: silent ones (T3), and those of users and torrents that are taken away.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "expiry/clock_steps.rs"]
+mod clock_steps;
+#[path = "expiry/clock_steps_accounts.rs"]
+mod clock_steps_accounts;
 mod support;
 
 use std::net::IpAddr;
@@ -44,6 +48,7 @@ fn assert_departed(event: &TrafficEvent, last: &TrafficEvent, cause: Cause) {
         left: last.left.filter(|left| *left == 0),
         event: AnnounceEvent::Stopped,
         at: event.at,
+        steady: event.steady,
         since_last: event.at.since(last.at),
         cause,
         ..*last

@@ -133,7 +133,7 @@ impl Activity {
     }
 
     fn window(&self) -> Window {
-        Window { now: self.clock.now(), threshold: self.settings.threshold }
+        Window { now: self.clock.steady(), threshold: self.settings.threshold }
     }
 }
 

@@ -144,7 +144,7 @@ impl View for Mirror {
 
     /// Applies a batch. What was applied before an error stays applied, and is skipped when the batch comes again.
     async fn apply(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ViewError> {
-        let (directory, now) = (&*self.parts.directory, self.parts.clock.now());
+        let (directory, now) = (&*self.parts.directory, self.parts.clock.steady());
         let folded = fold::fold(batch.arrivals, directory, &self.settings, now);
         let _alone = self.alone.lock().await;
         let news = self.apply_to_torrents(&folded.torrents).await.map_err(transient)?;

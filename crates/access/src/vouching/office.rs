@@ -192,8 +192,9 @@ impl Vouching {
         self.strangers.counters()
     }
 
+    /// Steady time: how long an answer holds is a duration.
     fn now(&self) -> UnixTime {
-        self.clock.now()
+        self.clock.steady()
     }
 
     /// What has passed since the start. Unlike the time of day it never goes back.
@@ -225,7 +226,7 @@ impl Vouching {
         for passkey in self.inquiries.begun_before(now.saturating_sub(lost_after)) {
             self.finish(&passkey);
         }
-        self.book.forget_old(self.clock.now());
+        self.book.forget_old(self.now());
         self.read_feed(now);
         self.go_on_rechecking();
     }

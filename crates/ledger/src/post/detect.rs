@@ -26,7 +26,7 @@ pub(super) fn left_without_download(
 ) {
     let said = &entry.arrival.entry;
     let is_next = account.peer_id == Some(said.peer_id)
-        && account.latest < Stamp { at: said.at, origin: entry.arrival.origin }
+        && account.latest < Stamp { at: said.steady_at(), origin: entry.arrival.origin }
         && said.event != AnnounceEvent::Started;
     let (Some(was), Some(is), true) = (account.left, said.left, is_next) else {
         return;

@@ -407,5 +407,6 @@ pub fn entry(
         cause: Cause::Announce,
         key: None,
         uncredited_upload: 0,
+        steady: None,
     }
 }

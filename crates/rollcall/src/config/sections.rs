@@ -87,7 +87,8 @@ config_section! {
         /// How long a stopping server may take to answer what is in flight.
         drain_timeout_s: u32 [0..=3600] = 10,
         /// How often the swarms are written to the file swarms.snapshot in the data folder, so that a start after a
-        /// crash reads less of the journal. 0 means only when the server ends.
+        /// crash reads less of the journal; also right after a start that had to read much. 0 means only when the server
+        /// ends.
         snapshot_interval_s: u32 [0..=DAY_S] = 300,
     }
 }

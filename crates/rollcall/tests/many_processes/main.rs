@@ -9,6 +9,7 @@ mod failover;
 mod gateways;
 mod nodes;
 mod restless;
+mod starts;
 mod take_over;
 mod three_nodes;
 mod warm;

@@ -11,18 +11,14 @@
 //!
 //! Limits: another node has let the client in. Only what has no room here stays out.
 
-use domain::{AnnounceEvent, Cause, Seconds, UnixTime};
+use domain::{AnnounceEvent, Cause, UnixTime};
 
 use super::{Shard, key_of};
 use crate::announce::{CLIENTS_PER_USER_MAX, Rules};
-use crate::heard::{Heard, Learnt};
+use crate::heard::{AHEAD_MAX, Heard, Learnt};
 use crate::members::Member;
 use crate::peer::Peer;
 use crate::place;
-
-/// How far the clock of another node may be ahead of ours. What claims to be later still is not believed, or one wrong
-/// clock would keep a peer for ever.
-const AHEAD_MAX: Seconds = Seconds(600);
 
 /// Something heard, and the moment it is learnt.
 #[derive(Clone, Copy)]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use domain::{AnnounceEvent, ClientKey, InfoHash, TorrentId, UserId};
+use domain::{AnnounceEvent, ClientKey, InfoHash, TorrentId, UnixTime, UserId};
 use journal::TrafficEntry;
-use swarm::{Heard, HeardTotals, Learnt};
+use swarm::{AHEAD_MAX, Heard, HeardTotals, Learnt};
 
 use crate::pipeline::Tracker;
 
@@ -12,11 +12,11 @@ impl Tracker {
     /// Takes in an entry that another node wrote, or this one in a former life, or another producer; none if it is
     /// about somebody or something that is not let in here.
     pub fn learn(&self, entry: &TrafficEntry) -> Option<Learnt> {
-        let heard = self.heard(entry)?;
         let now = self.now();
-        if !is_end(entry) && entry.at <= now {
+        let heard = self.heard(entry, now)?;
+        if !is_end(entry) && heard.at <= now {
             // A client that announced elsewhere may scrape here.
-            self.note_address(entry.ip, entry.at);
+            self.note_address(entry.ip, heard.at);
         }
         Some(self.swarms().learn(&heard, now, &self.expiry_rules(now)))
     }
@@ -33,7 +33,7 @@ impl Tracker {
         }
     }
 
-    fn heard(&self, entry: &TrafficEntry) -> Option<Heard> {
+    fn heard(&self, entry: &TrafficEntry, now: UnixTime) -> Option<Heard> {
         Some(Heard {
             info_hash: self.admit_heard_torrent(entry)?,
             user: self.admit_heard_user(entry)?,
@@ -44,7 +44,7 @@ impl Tracker {
             left: entry.left,
             event: entry.event,
             cause: entry.cause,
-            at: entry.at,
+            at: self.steady_time_of(entry, now),
             since_last: entry.since_last,
             totals: entry.totals.map(|totals| HeardTotals {
                 run: totals.session.run,
@@ -52,6 +52,25 @@ impl Tracker {
                 downloaded: totals.downloaded,
             }),
         })
+    }
+
+    /// When an entry was written, by the steady time of this node.
+    ///
+    /// This node's earlier processes had the same steady time. That of another node began at its wall clock, as ours did
+    /// at ours, so the two agree unless one of these clocks was wrong then; and the wall clocks agree unless one of them is
+    /// wrong now. Of both, the later moment that can be right: what is taken for too old makes a live peer vanish.
+    fn steady_time_of(&self, entry: &TrafficEntry, now: UnixTime) -> UnixTime {
+        let node = self.node();
+        let is_own = entry.node.is_some_and(|writer| writer == node || node.is_next_life_of(writer));
+        if is_own {
+            return entry.steady_at().min(now);
+        }
+        let ahead_of_wall_clock = i64::from(now.0) - i64::from(self.date_of(now).0);
+        let by_wall_clock = i64::from(entry.at.0) + ahead_of_wall_clock;
+        let by_wall_clock = UnixTime(u32::try_from(by_wall_clock.max(0)).unwrap_or(u32::MAX));
+        let both = [entry.steady_at(), by_wall_clock];
+        let plausible = both.into_iter().filter(|at| *at <= now + AHEAD_MAX).max();
+        plausible.map_or(both[0].min(both[1]), |at| at.min(now))
     }
 
     /// A torrent or user that this gate does not know is believed where another tracker of ours has let it in: the gate

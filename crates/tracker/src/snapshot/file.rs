@@ -25,7 +25,7 @@ const BUFFER: usize = 1 << 18;
 /// What stands before the shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    /// When the file was written.
+    /// When the file was written, in steady time, as all times in it.
     pub(super) saved_ms: u64,
     /// Everything up to this entry is in it.
     pub(super) cursor: EntryId,

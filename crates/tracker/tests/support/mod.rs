@@ -40,7 +40,7 @@ pub fn passkey(user: u64) -> Passkey {
 /// Keeps what is written down. Stores at once, unless told to hold.
 #[derive(Default)]
 pub struct Recorder {
-    events: Mutex<Vec<TrafficEvent>>,
+    pub events: Mutex<Vec<TrafficEvent>>,
     risks: Mutex<Vec<RiskEvent>>,
     /// Whoever waits for an event to be stored, while storing is held.
     held: Mutex<Option<Vec<OnStored>>>,

@@ -9,7 +9,7 @@
 
 use std::hash::Hasher;
 
-use domain::{AnnounceEvent, ClientId, InfoHash, Passkey};
+use domain::{AnnounceEvent, ClientId, InfoHash, Passkey, UnixTime};
 use journal::{Arrival, Rejected, TrafficEntry};
 use siphasher::sip::SipHasher13;
 
@@ -56,13 +56,14 @@ pub fn fold(arrivals: &[Arrival], window: &Window) -> Folded {
     let mut folded = Folded::default();
     let mut news = Vec::with_capacity(arrivals.len());
     for (index, arrival) in arrivals.iter().enumerate() {
+        let at = time_of(&arrival.entry, window);
         match arrival.entry.passkey {
             None => folded.without_passkey += 1,
-            Some(_) if window.is_past(arrival.entry.at) => folded.too_old += 1,
-            Some(_) if window.is_ahead(arrival.entry.at) => {
+            Some(_) if window.is_past(at) => folded.too_old += 1,
+            Some(_) if window.is_ahead(at) => {
                 folded.rejected.push(Rejected { index, reason: ahead(arrival, window) });
             }
-            Some(passkey) => news.push((passkey, change_of(arrival), index)),
+            Some(passkey) => news.push((passkey, change_of(arrival, at), index)),
         }
     }
     news.sort_unstable_by_key(|(passkey, change, _)| {
@@ -98,13 +99,20 @@ impl UserChanges {
     }
 }
 
-fn change_of(arrival: &Arrival) -> Change {
+/// When an entry was written: by steady time, which puts the entries of a node in order however its wall clock was set;
+/// by the wall clock, where steady time does not fit, since that clock was wrong when the node started.
+fn time_of(entry: &TrafficEntry, window: &Window) -> UnixTime {
+    let steady = entry.steady_at();
+    if window.is_past(steady) || window.is_ahead(steady) { entry.at } else { steady }
+}
+
+fn change_of(arrival: &Arrival, at: UnixTime) -> Change {
     let entry = &arrival.entry;
     let standing = standing_of(entry);
     let is_first_of_second = entry.since_last.is_some_and(|since_last| since_last.0 > 0);
     let stamp = match entry.event {
-        AnnounceEvent::None if is_first_of_second => Stamp::of_heartbeat(entry.at, standing),
-        _ => Stamp::of_entry(entry.at, arrival.origin),
+        AnnounceEvent::None if is_first_of_second => Stamp::of_heartbeat(at, standing),
+        _ => Stamp::of_entry(at, arrival.origin),
     };
     let report = Report { client: client_of(entry), standing, stamp };
     Change { info_hash: entry.info_hash, report }

@@ -55,7 +55,7 @@ impl Standing {
 /// then a mere raising of times, which is what most entries are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
-    /// The entry's `ts`.
+    /// The entry's `ts`, or its steady time where the node's wall clock was set.
     pub at: UnixTime,
     /// The entry's place in the traffic lane; of the first heartbeat of a second only whether it seeds, so that a
     /// producer that claims two of them still has one order.

@@ -23,7 +23,7 @@ impl Default for ActivitySettings {
 /// What counts at a moment: what is neither too old nor too far ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The present moment.
+    /// The present moment of steady time.
     pub now: UnixTime,
     /// See [`ActivitySettings::threshold`].
     pub threshold: Seconds,

@@ -130,7 +130,8 @@ pub fn fold(
             folded.unknown_user += 1;
             continue;
         };
-        if entry.at > now + AHEAD_MAX {
+        let at = time_of(entry, now);
+        if at > now + AHEAD_MAX {
             folded.ahead += 1;
             continue;
         }
@@ -142,7 +143,7 @@ pub fn fold(
         if target.is_confirmed && !work.target.is_confirmed {
             work.target = target;
         }
-        work.steps.push(step_of(arrival, user, settings));
+        work.steps.push(step_of(arrival, (user, at), settings));
     }
     folded
 }
@@ -159,12 +160,19 @@ fn target_of(entry: &TrafficEntry, directory: &dyn Directory) -> Option<Target> 
     }
 }
 
-fn step_of(arrival: &Arrival, user: UserId, settings: &MirrorSettings) -> Step {
+/// When an entry was written: by steady time, so that a silence is neither found nor dated by a wall clock that was set
+/// meanwhile. By the wall clock where steady time lies ahead: that clock was wrong when the node started.
+fn time_of(entry: &TrafficEntry, now: UnixTime) -> UnixTime {
+    let steady = entry.steady_at();
+    if steady > now + AHEAD_MAX { entry.at } else { steady }
+}
+
+fn step_of(arrival: &Arrival, (user, at): (UserId, UnixTime), settings: &MirrorSettings) -> Step {
     let entry = &arrival.entry;
     let kind = Kind::of(entry);
     let since = match kind {
-        Kind::Timeout => entry.at - entry.since_last.unwrap_or_default(),
-        _ => entry.at,
+        Kind::Timeout => at - entry.since_last.unwrap_or_default(),
+        _ => at,
     };
     let record = match kind {
         Kind::Announce | Kind::Completed => Record::of(entry).to_text(),
@@ -176,7 +184,7 @@ fn step_of(arrival: &Arrival, user: UserId, settings: &MirrorSettings) -> Step {
         user,
         kind,
         is_complete: completeness(entry, kind),
-        at: entry.at,
+        at,
         since,
         reap_after: settings.reap_after_of(entry.interval),
         speed_up: speed(entry.uploaded_delta, entry.since_last),

@@ -138,7 +138,7 @@ impl Mirror {
             pipeline.cmd("HMGET").arg(self.names().own(*torrent)).arg("h").arg(format!("p{peer}"));
         }
         let replies = self.redis().pipeline(&pipeline).await;
-        let now = self.parts.clock.now();
+        let now = self.parts.clock.steady();
         let mut frontier = None;
         let mut overdue = Overdue::default();
         for ((torrent, peer), reply) in peers.iter().zip(replies) {

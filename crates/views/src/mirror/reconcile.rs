@@ -80,7 +80,7 @@ impl Mirror {
     async fn finish_round(&self, step: &mut Step) -> Result<(), ViewsError> {
         step.mended += self.check_sums().await?;
         step.is_round_over = true;
-        let now = self.parts.clock.now();
+        let now = self.parts.clock.steady();
         self.counting.finished_round(now);
         tracing::debug!(torrents = step.torrents, "every torrent of the mirror has been looked at");
         Ok(())

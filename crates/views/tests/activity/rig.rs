@@ -275,6 +275,7 @@ impl Announce {
             left: self.left,
             event: self.event,
             at: self.time(),
+            steady: None,
             since_last: Some(Seconds(self.since_last_s)),
             interval: Seconds(1800),
             min_interval: Seconds(900),

@@ -149,7 +149,7 @@ impl Vouching {
         vouched.sort_by_key(|vouched| vouched.passkey);
         let adoptions: Vec<Adoption> =
             vouched.iter().map(|one| Adoption { passkey: one.passkey, wanted: one.wanted }).collect();
-        let terms = AdoptionTerms { id_min: self.settings.adopted_id_min, now: self.now() };
+        let terms = AdoptionTerms { id_min: self.settings.adopted_id_min, now: self.clock.now() };
         let store = self.store.clone();
         self.work.spawn(async move {
             let outcome = within(ADOPTION_TIMEOUT, store.adopt(&adoptions, terms)).await;

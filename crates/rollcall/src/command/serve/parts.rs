@@ -26,6 +26,7 @@ use crate::replica_side::Replica;
 use crate::roles::{Role, Roles};
 use crate::site_keys_side::{self, Following};
 use crate::site_side::{Lent, OpenSite, ServingSite};
+use crate::steady_time;
 use crate::take_over::{AllPorts, Goods, Predecessor};
 use crate::vouching::{self, Office};
 
@@ -74,6 +75,7 @@ impl Opened {
         roles: &Roles,
         take_over: bool,
     ) -> anyhow::Result<Opened> {
+        steady_time::resume(data, roles);
         let predecessor = match take_over {
             true => Predecessor::find(data).await?,
             false => None,
@@ -96,6 +98,8 @@ impl Opened {
             false => None,
         };
         let tracker = prepared.as_ref().map(|(prepared, _)| Arc::clone(prepared.tracker()));
+        // Behind the tracker, which is named after the second of its start: the next one starts in a later second.
+        steady_time::keep_recorded(data, roles, &mut engine);
         mirror_side::count_requests(config, tracker.as_ref(), &mut engine)?;
         // Ports of its own are taken before anything else happens, so that one which is taken leaves nothing half done.
         // Those of a predecessor are taken when everything is ready to serve.

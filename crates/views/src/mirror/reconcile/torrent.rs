@@ -66,7 +66,7 @@ impl Mirror {
     }
 
     fn overdue_in(&self, torrent: TorrentId, own: &Own) -> Vec<(TorrentId, PeerId)> {
-        let now = self.parts.clock.now();
+        let now = self.parts.clock.steady();
         let overdue = own.active().filter(|(_, presence)| presence.deadline() < now);
         let peers: HashSet<PeerId> = overdue.map(|(peer, _)| *peer).collect();
         peers.into_iter().map(|peer| (torrent, peer)).collect()

@@ -1,0 +1,98 @@
+//! Steady time across restarts ([`domain::clock`]): a file in the data folder, by which a process goes on with the steady
+//! time of the one before, however the wall clock was set meanwhile.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use domain::clock::{SteadyRecord, continue_steady_time};
+use tokio::sync::watch;
+use tracing::warn;
+
+use crate::engine::Engine;
+use crate::roles::{Role, Roles};
+
+/// The name of the file: steady time in milliseconds, the machine's uptime in milliseconds, and which boot that was.
+const FILE: &str = "steady-time";
+/// How often it is written. Until the machine is started again, any record will do.
+const RECORD_EVERY: Duration = Duration::from_secs(10);
+
+/// Goes on with the steady time that is recorded in the data folder. To be called before anything asks for it.
+///
+/// Only a tracker does: a process that no other one continues takes the date as it is at its start.
+pub fn resume(data: &Path, roles: &Roles) {
+    let recorded = fs::read_to_string(data.join(FILE)).ok().and_then(|text| parse(&text));
+    if let Some(recorded) = recorded.filter(|_| roles.include(Role::Tracker)) {
+        continue_steady_time(&recorded, uptime_ms(), &boot());
+    }
+}
+
+/// Records steady time for the next process: at once, now and then, and in the end.
+pub fn keep_recorded(data: &Path, roles: &Roles, engine: &mut Engine) {
+    if roles.include(Role::Tracker) {
+        record(data);
+        engine.add_until_stopped(|stopped| record_now_and_then(data.to_owned(), stopped));
+    }
+}
+
+async fn record_now_and_then(data: PathBuf, mut stopped: watch::Receiver<bool>) {
+    while tokio::time::timeout(RECORD_EVERY, stopped.wait_for(|stopped| *stopped)).await.is_err() {
+        record(&data);
+    }
+    record(&data);
+}
+
+fn record(data: &Path) {
+    if let Err(reason) = try_record(data) {
+        warn!(%reason, "steady time cannot be recorded; the next start takes it from the wall clock");
+    }
+}
+
+fn try_record(data: &Path) -> io::Result<()> {
+    let SteadyRecord { steady_ms, uptime_ms, boot } = SteadyRecord::now(uptime_ms(), boot());
+    // Under another name first: a process that is killed meanwhile leaves the last record.
+    let unfinished = data.join(format!("{FILE}.{}", std::process::id()));
+    fs::write(&unfinished, format!("{steady_ms} {uptime_ms} {boot}\n"))?;
+    fs::rename(&unfinished, data.join(FILE)).inspect_err(|_| drop(fs::remove_file(&unfinished)))
+}
+
+fn parse(text: &str) -> Option<SteadyRecord> {
+    let mut words = text.strip_suffix('\n')?.split(' ');
+    Some(SteadyRecord {
+        steady_ms: words.next()?.parse().ok()?,
+        uptime_ms: words.next()?.parse().ok()?,
+        boot: words.next()?.to_owned(),
+    })
+}
+
+/// Unlike the monotonic clock of the standard library, this one can be compared with that of another process. Zero where
+/// the system does not say.
+fn uptime_ms() -> u64 {
+    let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
+    let seconds = uptime.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0_f64);
+    (seconds * 1_000.0) as u64
+}
+
+/// Empty where the system does not say.
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_recorded_is_read_again() {
+        let data = tempfile::tempdir().unwrap();
+        try_record(data.path()).unwrap();
+        let text = fs::read_to_string(data.path().join(FILE)).unwrap();
+        let recorded = parse(&text).unwrap();
+        assert!(recorded.steady_ms > 0 && recorded.uptime_ms <= uptime_ms() && recorded.boot == boot());
+        assert_eq!(fs::read_dir(data.path()).unwrap().count(), 1);
+        for damaged in ["", "12", "12 13 ", &text[..text.len() - 1], "12 x boot\n"] {
+            assert_eq!(parse(damaged), None, "{damaged:?}");
+        }
+    }
+}
