@@ -163,6 +163,11 @@ impl OpenSite {
         Ok(OpenSite { unbound, site })
     }
 
+    /// The gateway of this process, if it has one.
+    pub fn gateway(&self) -> Option<Arc<Gateway>> {
+        self.site.parts.gateway.clone()
+    }
+
     /// Brings back those who were here, as far as it is written. To be called shortly before it serves.
     pub async fn restore(&self) -> anyhow::Result<()> {
         if let Some(gateway) = &self.site.parts.gateway {

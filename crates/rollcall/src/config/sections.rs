@@ -364,6 +364,8 @@ config_section! {
         token_audience: Word = Word::default(),
         /// What tokens must say in "iss". "" takes any.
         token_issuer: Word = Word::default(),
+        /// Whether tokens without "exp" are accepted. One that leaks is good until the key is changed.
+        allow_tokens_without_expiry: bool = false,
         /// Pages that may connect, by their origin: ["https://pt.example.com"]. Programs that are not browsers send none
         /// and may. Pages of the site itself may always.
         allowed_origins: Vec<WebOrigin> = Vec::new(),
