@@ -20,7 +20,7 @@ use wire::ScrapeEntry;
 use crate::counters::Counters;
 use crate::eviction::{Eviction, Evictions};
 use crate::halt::Halt;
-use crate::limits::{Connections, FloodLimiter, RecentAddresses, Sender};
+use crate::limits::{Connections, FloodLimiter, RecentAddresses, Sender, network_of};
 use crate::rejection::Rejection;
 use crate::secrets::Secrets;
 use crate::set_aside::SetAside;
@@ -307,9 +307,10 @@ impl Tracker {
         self.gate.admit_user(passkey, self.now()).map_err(|denied| Halt::of(denied, passkey))
     }
 
-    /// Asks about somebody whom nobody here knows; see [`Halt::Ask`].
-    pub fn ask(&self, passkey: Passkey, on_answer: OnAnswer) -> Asked {
-        self.gate.strangers().map_or(Asked::Dropped, |strangers| strangers.ask(passkey, on_answer))
+    /// Asks about an unknown passkey on behalf of the client at this address; see [`Halt::Ask`].
+    pub fn ask(&self, passkey: Passkey, from: IpAddr, on_answer: OnAnswer) -> Asked {
+        let strangers = self.gate.strangers();
+        strangers.map_or(Asked::Dropped, |strangers| strangers.ask(passkey, network_of(from), on_answer))
     }
 
     /// How long an answer may take.

@@ -221,7 +221,8 @@ config_section! {
         verify_ca_file: Option<PathBuf> = None,
         /// How long the endpoint may take to answer.
         verify_timeout_ms: u32 [50..=60_000] = 2000,
-        /// Calls a second, at the most; more strangers than that are told to come back.
+        /// Calls a second, at the most, and a tenth of them for clients of one address (IPv6: one /64); clients beyond
+        /// that are told to come back in a minute.
         verify_calls_per_s: u32 [1..=100_000] = 100,
         /// Calls at the same time, at the most.
         verify_calls_at_once_max: u32 [1..=1000] = 32,
