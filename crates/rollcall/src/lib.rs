@@ -33,6 +33,7 @@ pub mod command;
 pub mod config;
 pub mod directory;
 pub mod engine;
+pub mod first_key;
 pub mod gateway_secret;
 pub mod gateway_settings;
 pub mod gateway_side;
