@@ -11,8 +11,8 @@
 //!
 //! # Deliberately absent
 //!
-//! Fetching keys over the network, and taking tokens back before they expire: the site disconnects whom it no longer
-//! wants. The token for a room is checked on entry only: who is inside when it expires stays until they leave, or until
+//! Fetching keys over the network, and taking tokens back before they expire: the site disconnects a user, or disables
+//! them ([`crate::accounts`]). The token for a room is checked on entry only: who is inside when it expires stays until they leave, or until
 //! the connection ends, for which the token to connect counts.
 
 use std::path::{Path, PathBuf};
