@@ -7,6 +7,7 @@
 //! - [`trail`]: [`Audit`], which appends
 //! - [`read`]: newest first, for people and for the API
 //! - [`verify`]: whether the chain holds
+//! - `anchor`: the last record's number and hash, in a file of its own
 //!
 //! # The chain
 //!
@@ -25,13 +26,16 @@
 //!   the length and the SHA-256 of what was found there.
 //! - **The chain goes across files.** A full file becomes `audit.log.1`, `audit.log.2` and so on; the first line of the
 //!   next goes on where it ended.
+//! - **An end that was cut off shows**: [`verify`] compares it with the anchor beside the file, and the next record stands
+//!   behind the one that the anchor names, after a record `audit.truncated`.
 //! - Nobody but the owner of the data folder can read the files.
 //!
 //! # Deliberately absent
 //!
-//! Protection from whoever can write the file *and* counts hashes: they can write another chain, or cut off the end.
-//! Both show only against a hash that was remembered elsewhere ([`verify::Expectations::hash`]).
+//! Protection from a writer of the file who also counts hashes and changes the anchor: they can write another chain, or
+//! cut off the end. Both show only against a hash that was remembered elsewhere ([`verify::Expectations::hash`]).
 
+mod anchor;
 mod error;
 mod files;
 mod line;

@@ -8,7 +8,8 @@
 //! - `inquiries`: who waits for which answer: one inquiry for all who ask about the same passkey
 //! - `verdicts`: answers that are remembered, good and bad, each for its time
 //! - [`endpoint`]: the call to the site
-//! - `calls`: how fast and how many at once, and when the endpoint is left alone (`breaker`, `pace`)
+//! - `calls`: how fast, for all and for one address (`pace`, `shares`), how many at once, and when the endpoint is left
+//!   alone (`breaker`)
 //! - `recheck`: remembered answers compared with a whitelist that was replaced
 //! - `write_backs`: what the whitelist is told of answers, and what of that is taken back
 //! - [`counters`]: what is counted
@@ -39,6 +40,7 @@ mod inquiries;
 mod office;
 mod pace;
 mod recheck;
+mod shares;
 pub mod strangers;
 mod verdicts;
 mod write_backs;
@@ -69,7 +71,7 @@ pub struct VouchingSettings {
     pub entries_max: usize,
     /// How long the endpoint may take to answer.
     pub call_timeout: Duration,
-    /// Calls a second, at the most.
+    /// Calls a second, at the most; a tenth of them for one address.
     pub calls_per_s: u32,
     /// Calls at the same time, at the most.
     pub calls_at_once_max: usize,

@@ -75,6 +75,10 @@ impl Scene {
         (fault.line, fault.reason)
     }
 
+    fn remove_anchor(&self) {
+        fs::remove_file(self.folder.path().join("logs/audit.log.anchor")).unwrap();
+    }
+
     fn aside(&self, number: u64) -> PathBuf {
         self.folder.path().join(format!("logs/audit.log.{number}"))
     }
@@ -155,9 +159,11 @@ fn figures_count_what_was_done() {
     assert_eq!(figures.bytes, bytes);
 }
 
+/// The files with records.
 fn access_files(scene: &Scene) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> =
         fs::read_dir(scene.path().parent().unwrap()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_none_or(|extension| extension != "anchor"));
     files.sort();
     files
 }
@@ -234,21 +240,69 @@ fn w7_a_line_from_another_chain_is_found() {
 }
 
 #[test]
-fn w7_an_end_that_was_cut_off_shows_against_a_remembered_hash() {
+fn w7_an_end_that_was_cut_off_shows_against_the_anchor_and_a_remembered_hash() {
     let scene = Scene::new();
     scene.write(5);
     let remembered = scene.verify().last.unwrap().hash;
     let lines = scene.lines();
     scene.put_lines(&lines[..3]);
-    // Nothing else can show it: these three are what was written.
+    assert_eq!(
+        scene.fault(),
+        (0, "the end was cut off: the anchor names record 5, and the last one is 3".to_owned())
+    );
+    scene.remove_anchor();
+    assert!(scene.fault().1.starts_with("its anchor is missing"), "{:?}", scene.fault());
+    // Nothing else can show it to who takes both: these three are what was written.
+    scene.open();
     assert_eq!(scene.verify().fault, None);
     let fault = scene.expect(remembered).fault.unwrap();
     assert!(fault.reason.starts_with(&format!("no record has the hash {remembered}")), "{fault}");
     scene.put_lines(&lines);
     assert_eq!(scene.expect(remembered).fault, None);
+    assert_eq!(scene.verify().anchored, Some(3), "an anchor may lag, and the verdict says so");
     // Still there when others came behind it.
     scene.write(2);
     assert_eq!(scene.expect(remembered).fault, None);
+}
+
+#[test]
+fn w7_an_emptied_or_deleted_trail_is_found_also_after_further_records() {
+    for sync in [AuditSync::Always, AuditSync::EverySecond, AuditSync::Never] {
+        for files_max in [0, 3] {
+            let mut scene = Scene::new();
+            scene.settings.sync = sync;
+            scene.settings.files_max = files_max;
+            let expectations = Expectations { from_the_first: files_max == 0, hash: None };
+            let verify = || verify_trail(scene.path(), expectations).unwrap();
+            scene.write(4);
+            assert_eq!((verify().fault, verify().anchored), (None, Some(4)), "{sync:?}");
+            fs::write(scene.path(), "").unwrap();
+            let fault = verify().fault.unwrap();
+            assert!(fault.reason.starts_with("the end was cut off: the anchor names record 4"), "{fault}");
+            scene.write(2);
+            assert!(verify().fault.is_some(), "{sync:?}: the next records do not hide it");
+            assert_eq!(all(&scene, 10, Some("audit.truncated")).len(), 1, "it is told of once");
+            let seqs: Vec<u64> = all(&scene, 10, None).iter().map(|entry| entry.seq).collect();
+            assert_eq!(seqs, [7, 6, 5], "behind those that are missing");
+            fs::remove_file(scene.path()).unwrap();
+            assert!(verify().fault.is_some());
+        }
+    }
+}
+
+#[test]
+fn w7_a_last_record_that_was_replaced_is_found() {
+    let scene = Scene::new();
+    scene.write(3);
+    let other = Scene::new();
+    let audit = other.open();
+    for number in 10..13 {
+        audit.record_blocking(&record(number)).unwrap();
+    }
+    scene.put_lines(&other.lines());
+    assert!(scene.fault().1.starts_with("record 3 is not the one that the anchor names"));
+    scene.write(1);
+    assert_eq!(scene.fault().0, 4);
 }
 
 #[test]
@@ -484,7 +538,7 @@ fn an_empty_trail_is_whole_and_has_no_pages() {
     assert_eq!(scene.verify(), Verdict::default());
     assert_eq!(newest(&scene, AuditQuery { before: None, limit: 5, action: None }).entries, []);
     scene.open();
-    assert_eq!(scene.verify(), Verdict::default());
+    assert_eq!(scene.verify(), Verdict { anchored: Some(0), ..Verdict::default() });
 }
 
 #[tokio::test]

@@ -242,7 +242,7 @@ async fn w4_calls_are_limited_and_whoever_is_too_many_comes_back() {
     let settings = VouchingSettings { calls_per_s: 1, ..settings() };
     let rig = Rig::new(Wishes { settings, ..Wishes::with(&endpoint) }).await;
     for number in 1..=20 {
-        let _ = rig.judge(passkey(number)).await;
+        let _ = rig.judge_from(passkey(number), [127, 0, 0, number as u8].into()).await;
     }
     assert!(rig.counters().calls_over_pace.get() > 0);
     assert!(endpoint.calls() < 20, "{} calls", endpoint.calls());

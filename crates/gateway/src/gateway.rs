@@ -13,6 +13,7 @@ use register::Register;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::accounts::IsDisabled;
 use crate::counters::GatewayCounters;
 use crate::door::{Behind, Door};
 use crate::hub::{Hub, HubError, HubParts, HubSettings};
@@ -41,6 +42,8 @@ pub struct GatewayParts {
     pub clock: Arc<dyn Clock>,
     /// Who knows what people's torrent clients do.
     pub traffic: Arc<dyn TrafficCounts>,
+    /// Which users the tracker has disabled.
+    pub is_disabled: IsDisabled,
     /// When silence means away, and when gone.
     pub policy: Policy,
     /// Everything else that can be set.
@@ -128,7 +131,8 @@ impl Gateway {
     /// Opens what it needs. Nobody is told, moved or written down by it before it begins: another process may still have
     /// all the people.
     pub async fn open(parts: GatewayParts) -> Result<Arc<Gateway>, GatewayError> {
-        let GatewayParts { people, clock, traffic, policy, settings, operators, seed, shared } = parts;
+        let GatewayParts { people, clock, traffic, is_disabled, policy, settings, operators, seed, shared } =
+            parts;
         let counters = Arc::new(GatewayCounters::default());
         let tokens = Arc::new(Tokens::load(settings.tokens.clone(), Arc::clone(&clock))?);
         let webhooks = match &settings.webhook {
@@ -161,6 +165,7 @@ impl Gateway {
             settings: hub_settings,
             counters: Arc::clone(&counters),
             traffic,
+            is_disabled,
             seed,
             pruning,
             register: shared.as_ref().map(|shared| Arc::clone(&shared.register)),

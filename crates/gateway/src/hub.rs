@@ -49,6 +49,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
+use crate::accounts::IsDisabled;
 use crate::outbox::Outbox;
 use crate::protocol::ClientInfo;
 use crate::rooms::{self, Entrant, RoomName, Rooms};
@@ -139,6 +140,9 @@ pub enum Refusal {
     /// The server stops: disconnect 3001.
     #[error("shutdown")]
     Stopping,
+    /// The tracker has disabled them: disconnect 3507.
+    #[error("user disabled")]
+    Disabled,
 }
 
 /// Why a command was not done: the errors of the Centrifuge protocol. The texts are told to the client.
@@ -204,6 +208,7 @@ pub struct Hub {
     /// Where gateways meet; none for who is alone.
     redis: Option<Redis>,
     traffic: Arc<dyn TrafficCounts>,
+    pub(crate) is_disabled: IsDisabled,
     requests: mpsc::Sender<Request>,
     /// What the tasks need that have not begun.
     unbegun: Mutex<Option<(mpsc::Receiver<Request>, Follower)>>,
@@ -227,6 +232,9 @@ impl Hub {
     ) -> Result<Welcome, Refusal> {
         if self.is_stopping() {
             return Err(Refusal::Stopping);
+        }
+        if self.is_disabled(identity.user) {
+            return Err(Refusal::Disabled);
         }
         let (reply, answer) = oneshot::channel();
         let connect = Box::new(Connect { identity, hello, outbox, reply });

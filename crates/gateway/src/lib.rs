@@ -22,6 +22,7 @@
 //! - [`counters`]: what is counted
 //! - [`settings`]: what can be set
 
+pub mod accounts;
 mod between;
 mod commands;
 pub mod counters;
@@ -46,6 +47,7 @@ mod typing;
 mod watch;
 pub mod webhooks;
 
+pub use accounts::IsDisabled;
 pub use counters::GatewayCounters;
 pub use door::Door;
 pub use gateway::{Gateway, GatewayParts};

@@ -64,6 +64,8 @@ pub struct TokenSettings {
     pub audience: Option<String>,
     /// What tokens must say in `iss`.
     pub issuer: Option<String>,
+    /// Whether tokens without `exp` are accepted. One that leaked would be good for ever.
+    pub allow_without_expiry: bool,
 }
 
 /// Bounds of connections.

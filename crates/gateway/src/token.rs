@@ -4,18 +4,20 @@
 //!
 //! - The algorithm follows from the key that is configured, never from the token: a secret takes HS256 alone, an RSA
 //!   key RS256 alone, a key on P-256 ES256 alone. `none`, and a public key used as a secret, are refused.
+//! - A token without `exp` is refused, unless the settings allow it.
 //! - A token for a room lets nobody connect, and a token to connect opens no room.
 //! - Files with keys are read again when they change. One that cannot be used leaves the old keys in place.
 //! - Neither tokens nor keys are in any error or log line.
 //!
 //! # Deliberately absent
 //!
-//! Fetching keys over the network, and taking tokens back before they expire: the site disconnects whom it no longer
-//! wants. The token for a room is checked on entry only: who is inside when it expires stays until they leave, or until
+//! Fetching keys over the network, and taking tokens back before they expire: the site disconnects a user, or disables
+//! them ([`crate::accounts`]). The token for a room is checked on entry only: who is inside when it expires stays until they leave, or until
 //! the connection ends, for which the token to connect counts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -23,7 +25,7 @@ use domain::clock::Clock;
 use domain::{Seconds, UnixTime, UserId};
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use crate::hub::Identity;
 use crate::settings::TokenSettings;
@@ -83,6 +85,7 @@ pub struct Tokens {
     keys: ArcSwap<Keys>,
     /// What the files were like when they were last read.
     seen: Mutex<Vec<Option<FileState>>>,
+    has_warned: AtomicBool,
 }
 
 impl Tokens {
@@ -90,7 +93,9 @@ impl Tokens {
     pub fn load(settings: TokenSettings, clock: Arc<dyn Clock>) -> Result<Tokens, TokenError> {
         let seen = look_at(&settings);
         let keys = Keys::read(&settings)?;
-        Ok(Tokens { settings, clock, keys: ArcSwap::from_pointee(keys), seen: Mutex::new(seen) })
+        let (keys, seen, has_warned) =
+            (ArcSwap::from_pointee(keys), Mutex::new(seen), AtomicBool::new(false));
+        Ok(Tokens { settings, clock, keys, seen, has_warned })
     }
 
     /// Who brings this token, to connect or to stay connected.
@@ -122,10 +127,23 @@ impl Tokens {
         if claims.not_before()?.is_some_and(|moment| now + LEEWAY < moment) {
             return Err(Rejected::Invalid);
         }
-        if claims.expires_at()?.is_some_and(|moment| moment + LEEWAY <= now) {
-            return Err(Rejected::Expired);
+        match claims.expires_at()? {
+            Some(moment) if moment + LEEWAY <= now => Err(Rejected::Expired),
+            None if !self.settings.allow_without_expiry => {
+                self.warn_of_missing_expiry();
+                Err(Rejected::Invalid)
+            }
+            _ => Ok(claims),
         }
-        Ok(claims)
+    }
+
+    /// Once per process: the token is signed, so the mistake is the site's, and clients are not told the reason.
+    fn warn_of_missing_expiry(&self) {
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            warn!(
+                "a token without \"exp\" was refused: let the site set one, or set gateway.allow_tokens_without_expiry"
+            );
+        }
     }
 
     /// Looks at the files now and then, until `stop` says true.

@@ -52,6 +52,7 @@ impl Config {
                 jwks_file: gateway.token_jwks_file.clone(),
                 audience: gateway.token_audience.as_str().map(str::to_owned),
                 issuer: gateway.token_issuer.as_str().map(str::to_owned),
+                allow_without_expiry: gateway.allow_tokens_without_expiry,
             },
             connections: self.connection_settings(),
             people: self.people_settings(),

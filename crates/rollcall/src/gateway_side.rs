@@ -58,10 +58,12 @@ pub async fn open(
     keys: Arc<KeyRing>,
 ) -> anyhow::Result<Arc<Gateway>> {
     let secret = gateway_secret::for_server(config, data)?;
+    let gate = Arc::clone(&traffic.gate);
     let gateway = Gateway::open(GatewayParts {
         people,
         clock: system_clock(),
         traffic: Arc::new(traffic),
+        is_disabled: Arc::new(move |user| gate.is_barred(user)),
         policy: config.presence_policy(),
         settings: config.gateway_settings(secret),
         operators: standings(keys),

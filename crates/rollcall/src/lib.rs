@@ -36,6 +36,7 @@ pub mod config;
 pub mod data_files;
 pub mod directory;
 pub mod engine;
+pub mod first_key;
 pub mod gateway_secret;
 pub mod gateway_settings;
 pub mod gateway_side;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use access::audit::{Audit, Record, Subject};
-use access::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing, NewKey};
+use access::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing};
 use access::{FollowCounters, Gate, Passkeys, Sessions, Store};
 use anyhow::Context;
 use gateway::Gateway;
@@ -30,6 +30,7 @@ use crate::backends::{self, system_clock};
 use crate::config::Config;
 use crate::directory::GateDirectory;
 use crate::engine::Engine;
+use crate::first_key::FirstKey;
 use crate::gateway_side::{self, Traffic};
 use crate::readiness;
 
@@ -67,7 +68,7 @@ pub struct OpenSite {
 pub struct ServingSite {
     running: RunningSite,
     site: Arc<Site>,
-    first_key: Option<NewKey>,
+    first_key: Option<FirstKey>,
 }
 
 impl OpenSite {
@@ -172,6 +173,11 @@ impl OpenSite {
         Ok(OpenSite { unbound, site })
     }
 
+    /// The gateway of this process, if it has one.
+    pub fn gateway(&self) -> Option<Arc<Gateway>> {
+        self.site.parts.gateway.clone()
+    }
+
     /// Brings back those who were here, as far as it is written. To be called shortly before it serves.
     pub async fn restore(&self) -> anyhow::Result<()> {
         if let Some(gateway) = &self.site.parts.gateway {
@@ -225,8 +231,8 @@ impl ServingSite {
     }
 
     /// Makes a key with all rights if there has never been any. To be called when nothing else can fail before the
-    /// key is shown: it is made once, and shown once.
-    pub async fn make_first_key(&mut self) -> anyhow::Result<()> {
+    /// key is shown: it is made once, and shown or written to the data folder once.
+    pub async fn make_first_key(&mut self, data: &Path) -> anyhow::Result<()> {
         let parts = &self.site.parts;
         let Some(key) = ApiKeys::on(&parts.store).first_key(parts.clock.now()).await? else {
             return Ok(());
@@ -238,13 +244,13 @@ impl ServingSite {
         if let Err(error) = parts.keys.reload().await {
             warn!(%error, "the first key works a moment later");
         }
-        self.first_key = Some(key);
+        self.first_key = Some(FirstKey::deliver(&key.text, data)?);
         Ok(())
     }
 
     /// The key that this start has made, if it is the first ever.
-    pub fn first_key(&self) -> Option<&str> {
-        self.first_key.as_ref().map(|key| key.text.as_str())
+    pub fn first_key(&self) -> Option<&FirstKey> {
+        self.first_key.as_ref()
     }
 
     /// No other process on this data folder serves people any more; whether one did until now.

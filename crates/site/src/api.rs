@@ -252,6 +252,7 @@ impl From<gateway::hub::HubError> for Problem {
             gateway::hub::HubError::Refused(refused) => {
                 Problem::conflict("too_many_devices", refused.to_string())
             }
+            gateway::hub::HubError::Disabled => Problem::user_disabled(),
             _ => Problem::unavailable("presence", &error),
         }
     }

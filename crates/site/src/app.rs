@@ -18,8 +18,8 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use domain::clock::Stopwatch;
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-    X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::{HeaderValue, StatusCode};
 use http_body_util::LengthLimitError;
@@ -40,6 +40,9 @@ pub(crate) type Routes = OpenApiRouter<Arc<Site>>;
 
 /// What is said of requests that no route took, so that strangers cannot make the table of counters grow.
 const NO_ROUTE: &str = "(none)";
+
+/// For a year, and this name alone: what else runs under names below it is not known here.
+const HTTPS_ONLY: &str = "max-age=31536000";
 
 /// Everything the site answers.
 pub fn router(site: &Arc<Site>) -> Router {
@@ -129,13 +132,25 @@ async fn front(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
         Some(path) => path.as_str().to_owned(),
         None => NO_ROUTE.to_owned(),
     };
+    let over_https = is_over_https(&site, &request);
     let mut response = match admit(&site, request) {
         Ok(request) => next.run(request).await,
         Err(problem) => problem.into_response(),
     };
     add_headers(&mut response);
+    if over_https {
+        // Browsers ignore it over plain HTTP, where anybody on the way could have put it.
+        let value = HeaderValue::from_static(HTTPS_ONLY);
+        response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, value);
+    }
     site.counters.requests.count(&route, response.status().as_u16(), watch.elapsed());
     response
+}
+
+/// Also for requests that are refused.
+fn is_over_https(site: &Site, request: &Request) -> bool {
+    let from = request.extensions().get::<RemoteAddress>();
+    from.is_some_and(|from| Arrival::of(request.headers(), from.0.ip(), &site.settings).over_https)
 }
 
 fn admit(site: &Site, mut request: Request) -> Result<Request, Problem> {

@@ -27,6 +27,10 @@ pub async fn require(
     let gateway = crate::api::gateway_of(&site)?;
     let person = gateway.tokens.identify(token).map_err(|_| refused())?;
     site.callers.check_person(person.user, site.parts.clock.now_ms())?;
+    if gateway.hub.is_disabled(person.user) {
+        site.counters.forbidden.increment();
+        return Err(Problem::user_disabled());
+    }
     request.extensions_mut().insert(person);
     Ok(next.run(request).await)
 }

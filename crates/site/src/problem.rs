@@ -78,6 +78,12 @@ impl Problem {
         Problem::new(StatusCode::FORBIDDEN, "forbidden", detail)
     }
 
+    /// A person whom the tracker has disabled.
+    pub fn user_disabled() -> Problem {
+        let detail = "this user is disabled: ask the site's staff; rollcall user enable undoes it";
+        Problem::new(StatusCode::FORBIDDEN, "user_disabled", detail)
+    }
+
     /// A browser sent what none of our pages did.
     pub fn csrf() -> Problem {
         let detail = "who is signed in must send the csrf of GET /session as X-CSRF-Token with every change: load the page \

@@ -20,7 +20,7 @@ use crate::counters::Counters;
 use crate::eviction::{Eviction, Evictions};
 use crate::halt::Halt;
 use crate::limits::{
-    Connections, FloodLimiter, RecentAddresses, Sender, SharedAddresses, UserLimiter, shared,
+    Connections, FloodLimiter, RecentAddresses, Sender, SharedAddresses, UserLimiter, network_of, shared,
 };
 use crate::rejection::Rejection;
 pub use crate::request::{Accepted, Answer, Request};
@@ -266,7 +266,8 @@ impl Tracker {
         };
         let outcome = match self.swarms.announce(&announce, &terms.rules(&live), lists) {
             Err(AnnounceError::TooManyPeerIds { count }) => {
-                self.risks.refused_peer_id(&announce, admission.torrent, count, now, &*self.sink);
+                let at = self.date_of(now);
+                self.risks.refused_peer_id(&announce, admission.torrent, count, at, &*self.sink);
                 return Err(AnnounceError::TooManyPeerIds { count }.into());
             }
             outcome => outcome?,
@@ -312,9 +313,10 @@ impl Tracker {
         self.gate.admit_user(passkey, self.now()).map_err(|denied| Halt::of(denied, passkey))
     }
 
-    /// Asks about somebody whom nobody here knows; see [`Halt::Ask`].
-    pub fn ask(&self, passkey: Passkey, on_answer: OnAnswer) -> Asked {
-        self.gate.strangers().map_or(Asked::Dropped, |strangers| strangers.ask(passkey, on_answer))
+    /// Asks about an unknown passkey on behalf of the client at this address; see [`Halt::Ask`].
+    pub fn ask(&self, passkey: Passkey, from: IpAddr, on_answer: OnAnswer) -> Asked {
+        let strangers = self.gate.strangers();
+        strangers.map_or(Asked::Dropped, |strangers| strangers.ask(passkey, network_of(from), on_answer))
     }
 
     /// How long an answer may take.

@@ -1147,7 +1147,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How many are here, over all gateways */
+        /**
+         * How many are here, over all gateways
+         * @description How many hide, and figures that include them, are for keys with `admin` only.
+         */
         get: {
             parameters: {
                 query?: never;
@@ -3878,6 +3881,12 @@ export interface components {
         AuditVerdict: {
             /**
              * Format: int64
+             * @description The number of the record that the anchor beside the trail names: none up to it is missing if the chain holds.
+             *     Those after it were written within the last moments, or the anchor could not be written; null without an anchor.
+             */
+            anchored?: number | null;
+            /**
+             * Format: int64
              * @description The number of the first record that should stand where something else does; null if the chain holds.
              */
             broken_at?: number | null;
@@ -3888,7 +3897,7 @@ export interface components {
              * @description The number of the last record that fits; null if there is none.
              */
             last?: number | null;
-            /** @description Its hash: what to write down elsewhere, so that a trail that was cut off shows. */
+            /** @description Its hash: what to write down elsewhere, so that a trail that was cut off together with its anchor shows. */
             last_hash?: string | null;
             /** @description What is wrong there; null if the chain holds. */
             reason?: string | null;
@@ -5356,8 +5365,7 @@ export interface components {
             busy: number;
             /**
              * Format: int32
-             * @description Hidden: to others they are offline. Null in the overview to keys without `admin`: beside who comes and goes it would
-             *     tell who hides.
+             * @description Hidden: to others they are offline. Null to keys without `admin`: beside who comes and goes it would tell who hides.
              */
             invisible?: number | null;
             /** Format: int32 */
@@ -5429,9 +5437,10 @@ export interface components {
         PresenceCount: {
             /**
              * Format: int32
-             * @description Sessions with a connection.
+             * @description Sessions with a connection, also of people who hide. Null to keys without `admin`, as are the next two: compared
+             *     with the devices of those who are seen, they would tell how many hide.
              */
-            connections: number;
+            connections?: number | null;
             /**
              * Format: int32
              * @description People who are here and can be seen.
@@ -5439,13 +5448,12 @@ export interface components {
             online: number;
             /** @description People by status, as others see them. */
             people: components["schemas"]["PeopleByStatus"];
-            /** @description Connections by platform. */
-            platforms: components["schemas"]["ConnectionsByPlatform"];
+            platforms?: components["schemas"]["ConnectionsByPlatform"] | null;
             /**
              * Format: int32
              * @description Sessions that live by heartbeats over HTTP.
              */
-            without_connection: number;
+            without_connection?: number | null;
         };
         /** @description Something that happened to a person. */
         PresenceEvent: {

@@ -99,7 +99,7 @@ fn make_folder_of(path: &Path) -> Result<(), AuditError> {
 
 /// What root makes in the folder of another account would be closed to that account: the server's own trail, after one
 /// command with sudo. Nobody but root can give files away, so elsewhere this fails, and nothing is lost.
-fn give_to_owner_of_folder(file: &File, path: &Path) {
+pub(super) fn give_to_owner_of_folder(file: &File, path: &Path) {
     if let Some(Ok(owner)) = folder_of(path).map(fs::metadata) {
         let _ = fchown(file, Some(owner.uid()), Some(owner.gid()));
     }

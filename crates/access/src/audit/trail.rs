@@ -17,6 +17,7 @@ use domain::clock::Clock;
 use parking_lot::Mutex;
 use tokio::time::MissedTickBehavior;
 
+use super::anchor::{self, Anchor};
 use super::error::AuditError;
 use super::files::{self, Locked};
 use super::line::{self, LineHash, Link};
@@ -37,6 +38,9 @@ const SELF: &str = "rollcall";
 pub(super) const TORN: &str = "audit.torn";
 /// Lines that are no records stood before this one.
 pub(super) const DAMAGED: &str = "audit.damaged";
+
+/// Records were missing before this one: the trail ended before the record that its anchor names.
+pub(super) const TRUNCATED: &str = "audit.truncated";
 
 /// How a trail is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,12 +234,10 @@ impl Inner {
     }
 
     fn sync_if_dirty(&self) -> Result<(), AuditError> {
-        let held = self.file.lock();
-        let Some(file) = held.as_ref() else { return Ok(()) };
         if !self.is_dirty.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
-        let outcome = file.sync_data().map_err(|source| self.write_error(source));
+        let outcome = self.with_file(|end| end.sync());
         self.count_failure(&outcome);
         outcome
     }
@@ -313,6 +315,7 @@ struct OpenEnd<'a> {
     remains: Option<Remains>,
     /// The last line has no end.
     is_open: bool,
+    anchor: Anchor,
 }
 
 impl<'a> OpenEnd<'a> {
@@ -325,7 +328,8 @@ impl<'a> OpenEnd<'a> {
             Some(last) => last,
             None => end_of_file_before(path)?,
         };
-        Ok(OpenEnd { trail, file, length, last, remains: tail.remains, is_open: tail.is_open })
+        let anchor = anchor::read(&anchor::path_of(path))?;
+        Ok(OpenEnd { trail, file, length, last, remains: tail.remains, is_open: tail.is_open, anchor })
     }
 
     /// A file that ends in something else than a record gets a record first, which tells of it.
@@ -337,13 +341,41 @@ impl<'a> OpenEnd<'a> {
     /// the blanks.
     fn check(&self) -> Result<(), AuditError> {
         self.write(&[b' '; CHECK_BYTES])?;
-        self.file.set_len(self.length).map_err(|source| self.trail.write_error(source))
+        self.file.set_len(self.length).map_err(|source| self.trail.write_error(source))?;
+        match self.anchor {
+            Anchor::At(_) => Ok(()),
+            // Also of an empty trail, so that one whose anchor is missing has lost it.
+            Anchor::Missing | Anchor::Unreadable => self.write_anchor(self.last),
+        }
+    }
+
+    /// The record that the anchor names, if the trail ends before it or in another one.
+    fn missing(&self) -> Option<Link> {
+        let Anchor::At(anchored) = self.anchor else { return None };
+        let is_missing =
+            anchored.seq > self.last.seq || (anchored.seq == self.last.seq && anchored != self.last);
+        is_missing.then_some(anchored)
+    }
+
+    fn write_anchor(&self, last: Link) -> Result<(), AuditError> {
+        let settings = &self.trail.settings;
+        anchor::write(&settings.file, last, settings.sync != AuditSync::Never)
+    }
+
+    /// Brings what was written to the disk, and anchors it then.
+    fn sync(&self) -> Result<(), AuditError> {
+        self.file.sync_data().map_err(|source| self.trail.write_error(source))?;
+        match self.missing() {
+            None => self.write_anchor(self.last),
+            Some(_) => Ok(()),
+        }
     }
 
     fn append(&self, record: &Record) -> Result<(Recorded, u64), AuditError> {
         let at = rfc3339(self.trail.clock.now_ms());
         let mut text = Vec::new();
-        let mut last = self.last;
+        // Behind the records that are missing, so that the chain shows them for ever.
+        let mut last = self.missing().unwrap_or(self.last);
         if self.is_open {
             text.push(b'\n');
         }
@@ -352,11 +384,17 @@ impl<'a> OpenEnd<'a> {
             text.extend_from_slice(&line);
             last = link;
         }
+        if let Some(missing) = self.missing() {
+            let (line, link) = line::encode(&self.account_of_missing(missing), &at, last);
+            text.extend_from_slice(&line);
+            last = link;
+        }
         let (line, link) = line::encode(record, &at, last);
         text.extend_from_slice(&line);
         self.write(&text)?;
         self.bring_to_disk()?;
-        if self.remains.is_some() {
+        self.anchor_now(link);
+        if self.remains.is_some() || self.missing().is_some() {
             self.trail.counters.repairs.fetch_add(1, Ordering::Relaxed);
         }
         Ok((Recorded { seq: link.seq, hash: link.hash }, text.len() as u64))
@@ -369,6 +407,28 @@ impl<'a> OpenEnd<'a> {
         Record::ok(action, SELF, Subject::new("audit", name))
             .with("bytes", remains.bytes)
             .with("sha256", remains.hash.to_string())
+    }
+
+    fn account_of_missing(&self, missing: Link) -> Record {
+        let path = self.trail.settings.file.display();
+        tracing::error!(%path, last = self.last.seq, anchored = missing.seq, "the audit trail was truncated or replaced");
+        let name = self.trail.settings.file.file_name().unwrap_or_default().to_string_lossy();
+        Record::ok(TRUNCATED, SELF, Subject::new("audit", name))
+            .with("last", self.last.seq)
+            .with("anchored", missing.seq)
+    }
+
+    /// With `EverySecond` it is anchored when it is brought to the disk. The record is there: an anchor that cannot be
+    /// written stays behind, which is no reason to call the change unrecorded.
+    fn anchor_now(&self, last: Link) {
+        if self.trail.settings.sync == AuditSync::EverySecond {
+            return;
+        }
+        let outcome = self.write_anchor(last);
+        self.trail.count_failure(&outcome);
+        if let Err(error) = outcome {
+            tracing::warn!(%error, "the anchor of the audit trail stays behind");
+        }
     }
 
     /// All of it or nothing, as far as the system lets us.

@@ -1,8 +1,8 @@
 //! Whether the chain of a trail holds, line by line, in bounded memory.
 //!
-//! What it finds: a line that was changed, taken out, put in or moved; files that are missing between others. What it
-//! cannot find by itself: an end that was cut off, and a chain that somebody counted anew from some line on. Both show
-//! against a hash that was remembered elsewhere.
+//! What it finds: a line that was changed, taken out, put in or moved; files that are missing between others; an end
+//! that was cut off, against the anchor beside the file. What it cannot find by itself: a chain that was counted anew
+//! from some line on, together with its anchor. That shows against a hash that was remembered elsewhere.
 
 use std::fmt;
 use std::fs::File;
@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::LINE_BYTES_MAX;
+use super::anchor::{self, Anchor};
 use super::error::AuditError;
 use super::files;
 use super::line::{Entry, LineHash, Link, Misfit, decode};
-use super::trail::{DAMAGED, TORN};
+use super::trail::{DAMAGED, TORN, TRUNCATED};
 
 /// What must hold besides the chain itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,15 +70,19 @@ pub struct Verdict {
     pub first: Option<Place>,
     /// The last record that fits.
     pub last: Option<Place>,
+    /// The number of the record that the anchor names; none where there is no anchor to be compared with.
+    pub anchored: Option<u64>,
     /// The first thing that does not fit. None: the chain holds.
     pub fault: Option<Fault>,
 }
 
 /// Verifies the trail in this file and those put aside from it. What is appended meanwhile is left for the next time.
 pub fn verify_trail(path: &Path, expectations: Expectations) -> Result<Verdict, AuditError> {
+    // Before the files: records are written before their anchor, so all that it names is there.
+    let anchor = anchor::read(&anchor::path_of(path))?;
     // Opened first: should it be put aside meanwhile, it is met again under its number, and what has a higher one is newer.
     let current = Source::open(path)?;
-    let mut check = Check::new(expectations);
+    let mut check = Check::new(expectations, anchor);
     for aside in files::list_aside(path)? {
         if current.as_ref().is_some_and(|current| files::is_named(&current.file, &aside.path)) {
             break;
@@ -89,18 +94,28 @@ pub fn verify_trail(path: &Path, expectations: Expectations) -> Result<Verdict, 
     if let Some(current) = current {
         check.take_file(current)?;
     }
+    if anchor == Anchor::Missing && check.verdict.records > 0 {
+        let reason = "its anchor is missing: it was deleted, or an earlier version wrote the trail; the next record makes another";
+        check.fail(&anchor::path_of(path), reason.to_owned());
+    }
     Ok(check.finish(path))
 }
 
-/// Verifies these files as one chain, in the order of their first records, however they are given.
+/// Verifies these files as one chain, in the order of their first records, however they are given. If the anchor is
+/// among them, its record must be there.
 pub fn verify_files(paths: &[PathBuf], expectations: Expectations) -> Result<Verdict, AuditError> {
     let mut sources = Vec::new();
+    let mut anchor = Anchor::Missing;
     for path in paths {
+        if anchor::is_anchor(path) {
+            anchor = anchor::read(path)?;
+            continue;
+        }
         let source = Source::open(path)?.ok_or_else(|| cannot_read(path, io::ErrorKind::NotFound.into()))?;
         sources.push((source.first_seq()?, source));
     }
     sources.sort_by_key(|(first_seq, _)| *first_seq);
-    let mut check = Check::new(expectations);
+    let mut check = Check::new(expectations, anchor);
     let mut last = PathBuf::new();
     for (_, source) in sources {
         last.clone_from(&source.path);
@@ -256,11 +271,23 @@ struct Check {
     last: Option<Link>,
     /// The hash that is expected was met.
     is_met: bool,
+    anchor: Anchor,
+    /// The record of the anchor's number was met, with its hash or with another.
+    anchored: Option<bool>,
 }
 
 impl Check {
-    fn new(expectations: Expectations) -> Self {
-        Check { expectations, verdict: Verdict::default(), last: None, is_met: false }
+    fn new(expectations: Expectations, anchor: Anchor) -> Self {
+        let mut verdict = Verdict::default();
+        if let Anchor::At(link) = anchor {
+            verdict.anchored = Some(link.seq);
+        }
+        Check { expectations, verdict, last: None, is_met: false, anchor, anchored: None }
+    }
+
+    /// Takes note of what is wrong with a file as a whole, unless something else is already.
+    fn fail(&mut self, file: &Path, reason: String) {
+        self.verdict.fault.get_or_insert_with(|| Fault { file: file.to_owned(), line: 0, reason });
     }
 
     /// Takes in a file. After a fault nothing more is looked at.
@@ -306,6 +333,14 @@ impl Check {
             None => {}
         }
         self.check_place(&entry).map_err(Refusal::Here)?;
+        if entry.action == TRUNCATED {
+            return Err(Refusal::Here("records were missing before it when it was written".to_owned()));
+        }
+        if let Anchor::At(link) = self.anchor
+            && link.seq == entry.seq
+        {
+            self.anchored = Some(link.hash == entry.hash);
+        }
         self.last = Some(Link { seq: entry.seq, hash: entry.hash });
         self.is_met |= self.expectations.hash == Some(entry.hash);
         self.verdict.records += 1;
@@ -345,13 +380,39 @@ impl Check {
     }
 
     fn finish(mut self, path: &Path) -> Verdict {
-        if let (Some(hash), false, None) = (self.expectations.hash, self.is_met, &self.verdict.fault) {
+        if let (Some(hash), false) = (self.expectations.hash, self.is_met) {
             let reason = format!(
                 "no record has the hash {hash}: the end was cut off, or the records were written anew"
             );
-            self.verdict.fault = Some(Fault { file: path.to_owned(), line: 0, reason });
+            self.fail(path, reason);
+        }
+        if let Some(reason) = self.anchor_misfit() {
+            self.fail(path, reason);
         }
         self.verdict
+    }
+
+    /// Why the anchor does not fit the records.
+    fn anchor_misfit(&self) -> Option<String> {
+        let link = match self.anchor {
+            Anchor::Missing => return None,
+            Anchor::Unreadable => return Some("its anchor cannot be read: it was changed".to_owned()),
+            Anchor::At(link) => link,
+        };
+        let last = self.last.map_or(0, |last| last.seq);
+        match self.anchored {
+            Some(true) => None,
+            Some(false) => Some(format!(
+                "record {} is not the one that the anchor names: records were written anew",
+                link.seq
+            )),
+            None if link.seq > last => Some(format!(
+                "the end was cut off: the anchor names record {}, and the last one is {last}",
+                link.seq
+            )),
+            // Nothing was recorded when it was written, or the file of its record is no longer kept.
+            None => None,
+        }
     }
 }
 

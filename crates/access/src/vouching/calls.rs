@@ -1,6 +1,7 @@
 //! Which calls are made to the endpoint, and when: so many a second, so many at once, and none while it fails.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use domain::Passkey;
@@ -8,6 +9,7 @@ use domain::Passkey;
 use super::VouchingSettings;
 use super::breaker::Breaker;
 use super::pace::Pace;
+use super::shares::{AddressShares, Share};
 
 /// What is to be done about a call that somebody wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub(super) enum Permit {
     HeldBack,
     /// There were too many in this second.
     OverPace,
+    /// The address caused too many in this second.
+    OverShare,
 }
 
 /// The calls. Time is what has passed since some start.
@@ -27,6 +31,9 @@ pub(super) enum Permit {
 pub(super) struct Calls {
     pub(super) breaker: Breaker,
     pace: Pace,
+    shares: AddressShares,
+    /// Calls of addresses that were not tracked.
+    pub(super) untracked: u64,
     running: usize,
     running_max: usize,
     waiting: VecDeque<(Passkey, Duration)>,
@@ -38,6 +45,8 @@ impl Calls {
         Calls {
             breaker: Breaker::new(settings.failures_max, settings.pause),
             pace: Pace::new(settings.calls_per_s),
+            shares: AddressShares::new(settings.calls_per_s),
+            untracked: 0,
             running: 0,
             running_max: settings.calls_at_once_max.max(1),
             waiting: VecDeque::new(),
@@ -45,10 +54,15 @@ impl Calls {
         }
     }
 
-    /// Asks for a call.
-    pub(super) fn request(&mut self, passkey: Passkey, now: Duration) -> Permit {
+    /// Asks for a call, which counts as caused by this address.
+    pub(super) fn request(&mut self, passkey: Passkey, from: IpAddr, now: Duration) -> Permit {
         if !self.breaker.lets_call() {
             return Permit::HeldBack;
+        }
+        match self.shares.take(from, now) {
+            Share::Taken => {}
+            Share::UsedUp => return Permit::OverShare,
+            Share::Untracked => self.untracked += 1,
         }
         if !self.pace.take(now) {
             return Permit::OverPace;

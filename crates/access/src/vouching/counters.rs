@@ -72,6 +72,10 @@ pub struct VouchingCounters {
     pub whitelist_failures: Counter,
     /// Calls to the endpoint, by how they ended.
     pub calls: CallCounters,
+    /// Calls that were not made because one address caused too many in this second.
+    pub calls_over_share: Counter,
+    /// Calls of addresses that were not tracked, because too many were.
+    pub calls_untracked: Counter,
     /// Calls that were not made because there were too many in this second.
     pub calls_over_pace: Counter,
     /// Calls that were not made because the endpoint is left alone.

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use domain::Passkey;
 
-use super::strangers::OnAnswer;
+use super::strangers::{OnAnswer, Question};
 
 /// Passkeys that may be asked about at the same time.
 const OPEN_MAX: usize = 20_000;
@@ -27,6 +28,8 @@ pub(super) enum Joined {
 /// One passkey that is being asked about.
 pub(super) struct Inquiry {
     waiting: Vec<OnAnswer>,
+    /// The first address that asked.
+    pub(super) from: IpAddr,
     since: Duration,
     /// The whitelist changed since it was asked: the answer will not be believed.
     outdated: bool,
@@ -49,7 +52,8 @@ impl fmt::Debug for Inquiries {
 
 impl Inquiries {
     /// Lets somebody wait for the answer about a passkey.
-    pub(super) fn join(&mut self, passkey: Passkey, on_answer: OnAnswer, now: Duration) -> Joined {
+    pub(super) fn join(&mut self, question: Question, now: Duration) -> Joined {
+        let Question { passkey, from, on_answer } = question;
         if self.waiting >= WAITING_MAX {
             return Joined::Full;
         }
@@ -62,7 +66,7 @@ impl Inquiries {
             return Joined::Full;
         }
         let inquiry =
-            Inquiry { waiting: vec![on_answer], since: now, outdated: false, whitelist_failed: false };
+            Inquiry { waiting: vec![on_answer], from, since: now, outdated: false, whitelist_failed: false };
         self.open.insert(passkey, inquiry);
         self.waiting += 1;
         Joined::First

@@ -231,12 +231,13 @@ impl Vouching {
         self.go_on_rechecking();
     }
 
-    fn consider(&mut self, Question { passkey, on_answer }: Question) {
+    fn consider(&mut self, question: Question) {
+        let passkey = question.passkey;
         let is_known = self.book.get(&passkey).is_some_and(|verdict| verdict.is_fresh(self.now()));
         if is_known || self.gate.holder(&passkey).is_some_and(|holder| !holder.vouched) {
-            return on_answer();
+            return (question.on_answer)();
         }
-        match self.inquiries.join(passkey, on_answer, self.elapsed()) {
+        match self.inquiries.join(question, self.elapsed()) {
             Joined::First => self.lookups.push_back(passkey),
             Joined::Another => self.counters().joined.increment(),
             Joined::Full => self.counters().asks_dropped.increment(),
@@ -290,17 +291,25 @@ impl Vouching {
 
     /// The whitelist does not vouch for somebody, or could not be asked.
     fn ask_further(&mut self, passkey: Passkey, whitelist_failed: bool) {
-        if let Some(inquiry) = self.inquiries.get_mut(&passkey) {
-            inquiry.whitelist_failed = whitelist_failed;
-        }
+        // Given up as lost by now: there is nobody to answer.
+        let Some(inquiry) = self.inquiries.get_mut(&passkey) else { return };
+        inquiry.whitelist_failed = whitelist_failed;
+        let from = inquiry.from;
         if self.endpoint.is_none() {
             return if whitelist_failed { self.not_checkable(passkey) } else { self.unknown(passkey) };
         }
-        match self.calls.request(passkey, self.elapsed()) {
+        let permit = self.calls.request(passkey, from, self.elapsed());
+        let untracked = std::mem::take(&mut self.calls.untracked);
+        self.counters().calls_untracked.add(untracked);
+        match permit {
             Permit::Call => self.call(passkey, false),
             Permit::Wait => {}
             Permit::HeldBack => {
                 self.counters().calls_held_back.increment();
+                self.not_checkable(passkey);
+            }
+            Permit::OverShare => {
+                self.counters().calls_over_share.increment();
                 self.not_checkable(passkey);
             }
             Permit::OverPace => {

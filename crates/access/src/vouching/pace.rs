@@ -15,8 +15,18 @@ const CALL: u64 = 1_000_000_000;
 
 impl Pace {
     pub(super) fn new(per_s: u32) -> Self {
+        Pace::full(per_s, Duration::ZERO)
+    }
+
+    /// One that is full at this moment.
+    pub(super) fn full(per_s: u32, as_of: Duration) -> Self {
         let per_s = per_s.max(1);
-        Pace { per_s, saved: u64::from(per_s) * CALL, as_of: Duration::ZERO }
+        Pace { per_s, saved: u64::from(per_s) * CALL, as_of }
+    }
+
+    /// Whether it has filled up since it was last used: one that is made anew is no different.
+    pub(super) fn is_full(&self, now: Duration) -> bool {
+        now.saturating_sub(self.as_of) >= Duration::from_secs(1)
     }
 
     /// Takes one call; false if there is none left.

@@ -1,6 +1,7 @@
 //! What the gate and the listeners ask about strangers. Nothing here waits.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,6 +22,7 @@ pub type OnAnswer = Box<dyn FnOnce() + Send>;
 /// A question about a passkey.
 pub(super) struct Question {
     pub(super) passkey: Passkey,
+    pub(super) from: IpAddr,
     pub(super) on_answer: OnAnswer,
 }
 
@@ -86,9 +88,10 @@ impl Strangers {
         (Arc::new(strangers), Questions(receiver))
     }
 
-    /// Asks about a passkey.
-    pub fn ask(&self, passkey: Passkey, on_answer: OnAnswer) -> Asked {
-        match self.questions.try_send(Question { passkey, on_answer }) {
+    /// Asks about a passkey on behalf of an address, whose share of the endpoint's calls it may use. An IPv6 network is
+    /// given as one address.
+    pub fn ask(&self, passkey: Passkey, from: IpAddr, on_answer: OnAnswer) -> Asked {
+        match self.questions.try_send(Question { passkey, from, on_answer }) {
             Ok(()) => Asked::Taken,
             Err(_) => {
                 self.counters.asks_dropped.increment();

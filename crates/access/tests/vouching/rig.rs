@@ -1,5 +1,6 @@
 //! A gate with an office behind it, a whitelist in SQL or Redis, and an endpoint.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -124,11 +125,16 @@ impl Rig {
 
     /// Judges a passkey as a listener does: asks once if it has to be asked about.
     pub async fn judge(&self, passkey: Passkey) -> Result<UserId, Refusal> {
+        self.judge_from(passkey, Ipv4Addr::LOCALHOST.into()).await
+    }
+
+    /// The same for a client at this address.
+    pub async fn judge_from(&self, passkey: Passkey, from: IpAddr) -> Result<UserId, Refusal> {
         for _ in 0..2 {
             match self.gate.admit_user(&passkey, self.clock.now()) {
                 Ok(user) => return Ok(user),
                 Err(Denied::Refused(refusal)) => return Err(refusal),
-                Err(Denied::Ask) => self.ask(passkey).await,
+                Err(Denied::Ask) => self.ask(passkey, from).await,
             }
         }
         match self.gate.admit_user(&passkey, self.clock.now()) {
@@ -138,10 +144,11 @@ impl Rig {
         }
     }
 
-    async fn ask(&self, passkey: Passkey) {
+    async fn ask(&self, passkey: Passkey, from: IpAddr) {
         let (answered, answer) = oneshot::channel();
         let asked = self.gate.strangers().unwrap().ask(
             passkey,
+            from,
             Box::new(move || {
                 let _ = answered.send(());
             }),

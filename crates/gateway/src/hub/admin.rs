@@ -2,7 +2,9 @@
 
 use domain::UserId;
 use people::{OccurrenceId, Recorded};
-use presence::{DeviceId, Hello, Input, PartDevice, Platform, Policy, SessionView, Status, Tally, View};
+use presence::{
+    ConnId, DeviceId, Hello, Input, PartDevice, Platform, Policy, SessionView, Status, Tally, View,
+};
 use register::{Message, Record, Trouble};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -161,12 +163,7 @@ impl Hub {
         if reconnect {
             sessions.retain(|session| session.conn.is_some());
             for conn in sessions.iter().filter_map(|session| session.conn) {
-                let table = self.outside.table.read();
-                if table.user(conn) == Some(user)
-                    && let Some(outbox) = table.outbox(conn)
-                {
-                    outbox.close(CloseCode::Normal);
-                }
+                self.close_connection(user, conn, CloseCode::Normal);
             }
             return sessions.len();
         }
@@ -180,6 +177,16 @@ impl Hub {
         count
     }
 
+    /// Closes a connection, if it is still this user's.
+    pub(crate) fn close_connection(&self, user: UserId, conn: ConnId, code: CloseCode) {
+        let table = self.outside.table.read();
+        if table.user(conn) == Some(user)
+            && let Some(outbox) = table.outbox(conn)
+        {
+            outbox.close(code);
+        }
+    }
+
     /// A heartbeat over HTTP, of a device that holds no connection.
     pub async fn http_heartbeat(&self, user: UserId, hello: Hello) -> Result<(), HubError> {
         if self.is_stopping() {
@@ -191,6 +198,9 @@ impl Hub {
             {
                 // In one step: who is forgotten in between would begin anew, with versions that were given already.
                 let mut shard = self.shard(user);
+                if self.is_disabled(user) {
+                    return Err(HubError::Disabled);
+                }
                 if shard.knows(user) {
                     let after = shard.input(now, user, Input::Heartbeat { hello }, &self.outside)?;
                     drop(shard);

@@ -20,6 +20,7 @@ use super::sampler::Sampler;
 use super::shard::{Outside, Shard};
 use super::table::ConnTable;
 use super::{Hub, HubSettings, SHARDS};
+use crate::accounts::IsDisabled;
 use crate::between::Relay;
 use crate::counters::GatewayCounters;
 use crate::keeper::Keeper;
@@ -66,6 +67,8 @@ pub struct HubParts {
     pub counters: Arc<GatewayCounters>,
     /// Who knows what people's torrent clients do.
     pub traffic: Arc<dyn TrafficCounts>,
+    /// Which users the tracker has disabled.
+    pub is_disabled: IsDisabled,
     /// Where gateways share who is here, if there are several.
     pub register: Option<Arc<Register>>,
     /// Spreads pings and samples.
@@ -85,6 +88,9 @@ pub enum HubError {
     /// The person has as many devices as they may.
     #[error(transparent)]
     Refused(#[from] presence::Refused),
+    /// The tracker has disabled the person.
+    #[error("this user is disabled")]
+    Disabled,
     /// The server stops, or the database cannot be asked in time.
     #[error("presence is not available right now: try again later")]
     Unavailable,
@@ -121,7 +127,18 @@ impl Hub {
     }
 
     fn new(parts: HubParts) -> (Arc<Hub>, mpsc::Receiver<Request>) {
-        let HubParts { people, clock, settings, counters, traffic, seed, pruning, register, redis } = parts;
+        let HubParts {
+            people,
+            clock,
+            settings,
+            counters,
+            traffic,
+            is_disabled,
+            seed,
+            pruning,
+            register,
+            redis,
+        } = parts;
         let now = Moment(clock.now_ms());
         let (requests, waiting) = mpsc::channel(watching::WAITING_MAX);
         let relay =
@@ -159,6 +176,7 @@ impl Hub {
             pruning,
             redis,
             traffic,
+            is_disabled,
             requests,
             unbegun: Mutex::default(),
             stopping: AtomicBool::new(false),

@@ -151,6 +151,7 @@ impl Desk {
                 counters.commands_refused.count(match code {
                     CloseCode::InvalidToken | CloseCode::Expired => CommandRefusal::Token,
                     CloseCode::TooManyRequests => CommandRefusal::TooMany,
+                    CloseCode::PermissionDenied => CommandRefusal::Denied,
                     _ => CommandRefusal::BadRequest,
                 });
                 Some(code)
@@ -224,6 +225,7 @@ impl Desk {
             Err(Refusal::Unavailable) => return Done::Error(ErrorReply::INTERNAL),
             Err(Refusal::TooManyDevices) => return Done::Close(CloseCode::ConnectionLimit),
             Err(Refusal::Stopping) => return Done::Close(CloseCode::Shutdown),
+            Err(Refusal::Disabled) => return Done::Close(CloseCode::PermissionDenied),
         };
         let reply = ConnectReply {
             client: &welcome.client,

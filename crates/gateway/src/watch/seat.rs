@@ -167,6 +167,10 @@ impl Hub {
         if self.is_stopping() {
             return Err(Refusal::Stopping);
         }
+        // Whoever disables a user closes what is in the shard afterwards.
+        if self.is_disabled(user) {
+            return Err(Refusal::Disabled);
+        }
         shard.recall(now, user, last, &self.outside);
         let input = Input::Connected { conn: conn.conn, hello };
         let Ok(after) = shard.input(now, user, input, &self.outside) else {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::Seconds;
+use domain::{Seconds, UserId};
 use futures_util::{SinkExt, StreamExt};
 use gateway::counters::Ending;
 use gateway::protocol::CloseCode;
@@ -48,6 +48,24 @@ async fn p5_signs_of_life_and_the_end_are_noticed_while_commands_wait_for_the_da
     scene.until("it has left", || scene.connections() == 0).await;
     assert_eq!(scene.gateway.counters.sessions.commands.get(), 1, "nothing but connect was done yet");
     drop(busy);
+}
+
+#[tokio::test]
+async fn a_user_who_is_disabled_while_connecting_gets_no_connection() {
+    let scene = Scene::start().await;
+    let user = UserId::new(1).unwrap();
+    let _other = scene.member(2).await;
+    let mut client = scene.open().await;
+    client.send(&json!({"id": 1, "connect": {"token": token(1)}})).await;
+    scene.disabled.lock().unwrap().insert(user);
+    // Whichever came first: it was refused, or it is there to be closed.
+    scene.gateway.hub.disconnect_disabled(user);
+    assert_eq!(client.closed().await, (3507, "permission denied".to_owned()));
+    let mut again = scene.open().await;
+    again.send(&json!({"id": 1, "connect": {"token": token(1)}})).await;
+    assert_eq!(again.closed().await, (3507, "permission denied".to_owned()));
+    scene.until("one connection", || scene.connections() == 1).await;
+    assert_eq!(scene.gateway.counters.sessions.ended.get(Ending::PermissionDenied), 2);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! A gateway behind a small HTTP server, and clients of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -40,6 +40,8 @@ pub struct Scene {
     pub gateway: Arc<Gateway>,
     /// API keys that work, each with whether it is for admins.
     pub keys: Arc<Mutex<BTreeMap<&'static str, bool>>>,
+    /// Users whom the tracker has disabled.
+    pub disabled: Arc<Mutex<BTreeSet<UserId>>>,
     pub address: SocketAddr,
 }
 
@@ -62,10 +64,13 @@ impl Scene {
         change(&mut settings);
         let keys = Arc::new(Mutex::new(BTreeMap::from([("key-1", true), ("key-2", true)])));
         let working = Arc::clone(&keys);
+        let disabled = Arc::new(Mutex::new(BTreeSet::new()));
+        let shut_out = Arc::clone(&disabled);
         let parts = GatewayParts {
             people,
             clock: Arc::new(SystemClock),
             traffic: Arc::new(NoTraffic),
+            is_disabled: Arc::new(move |user| shut_out.lock().unwrap().contains(&user)),
             policy,
             settings,
             operators: Arc::new(move |key| {
@@ -79,7 +84,7 @@ impl Scene {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(accept(listener, Arc::clone(&gateway)));
-        Scene { _folder: folder, database, gateway, keys, address }
+        Scene { _folder: folder, database, gateway, keys, disabled, address }
     }
 
     /// A WebSocket that has not said anything yet.

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::Seconds;
 use domain::clock::SystemClock;
+use domain::{Seconds, UserId};
 use gateway::Tokens;
 use gateway::settings::{Secret, TokenSettings};
 use gateway::token::{Rejected, TokenError};
@@ -28,6 +28,10 @@ fn tokens(settings: TokenSettings) -> Result<Tokens, TokenError> {
     Tokens::load(settings, Arc::new(SystemClock))
 }
 
+fn in_an_hour() -> u32 {
+    (now() + Seconds(3600)).0
+}
+
 fn with_secret() -> TokenSettings {
     TokenSettings { hmac_secret: Some(Secret::new(SECRET)), ..TokenSettings::default() }
 }
@@ -43,7 +47,7 @@ fn unsigned(claims: &Value) -> String {
 #[tokio::test]
 async fn forged_tokens_are_refused_for_good_and_expired_ones_are_to_be_renewed() {
     let scene = Scene::start().await;
-    let good = json!({"sub": "1"});
+    let good = json!({"sub": "1", "exp": in_an_hour()});
     let signed = by_secret(SECRET, &good);
     let (head, signature) = signed.rsplit_once('.').unwrap();
     let tampered = format!("{head}.{}", signature.chars().rev().collect::<String>());
@@ -54,16 +58,16 @@ async fn forged_tokens_are_refused_for_good_and_expired_ones_are_to_be_renewed()
         tampered,
         unsigned(&good),
         by_secret("another secret of more than enough letters", &good),
-        by_secret(SECRET, &json!({})),
-        by_secret(SECRET, &json!({"sub": 1})),
-        by_secret(SECRET, &json!({"sub": "0"})),
-        by_secret(SECRET, &json!({"sub": "01"})),
-        by_secret(SECRET, &json!({"sub": "-1"})),
-        by_secret(SECRET, &json!({"sub": "99999999999999999999"})),
-        by_secret(SECRET, &json!({"sub": "1", "nbf": now().0 + 60})),
+        by_secret(SECRET, &json!({"exp": in_an_hour()})),
+        by_secret(SECRET, &json!({"sub": 1, "exp": in_an_hour()})),
+        by_secret(SECRET, &json!({"sub": "0", "exp": in_an_hour()})),
+        by_secret(SECRET, &json!({"sub": "01", "exp": in_an_hour()})),
+        by_secret(SECRET, &json!({"sub": "-1", "exp": in_an_hour()})),
+        by_secret(SECRET, &json!({"sub": "99999999999999999999", "exp": in_an_hour()})),
+        by_secret(SECRET, &json!({"sub": "1", "exp": in_an_hour(), "nbf": now().0 + 60})),
         by_secret(SECRET, &json!({"sub": "1", "exp": "tomorrow"})),
         by_secret(SECRET, &json!({"sub": "1", "exp": -1})),
-        by_secret(SECRET, &json!({"sub": "1", "info": "x".repeat(2000)})),
+        by_secret(SECRET, &json!({"sub": "1", "exp": in_an_hour(), "info": "x".repeat(2000)})),
         token_until(1, now() + Seconds(60), Some("room:a")),
         signed_with_384(&good),
     ];
@@ -85,11 +89,25 @@ fn signed_with_384(claims: &Value) -> String {
 }
 
 #[test]
-fn tokens_without_an_end_and_with_a_fraction_of_a_second_are_taken() {
+fn tokens_without_an_expiry_are_accepted_only_where_the_settings_allow_it() {
+    let endless = by_secret(SECRET, &json!({"sub": "7"}));
+    let for_a_room = by_secret(SECRET, &json!({"sub": "7", "channel": "room:a"}));
+    let user = UserId::new(7).unwrap();
+    let strict = tokens(with_secret()).unwrap();
+    assert_eq!(strict.identify(&endless).unwrap_err(), Rejected::Invalid);
+    assert_eq!(strict.admits(&for_a_room, user, "room:a"), Err(Rejected::Invalid));
+    let lax = tokens(TokenSettings { allow_without_expiry: true, ..with_secret() }).unwrap();
+    let identity = lax.identify(&endless).unwrap();
+    assert_eq!((identity.user, identity.expires_at), (user, None));
+    assert_eq!(lax.admits(&for_a_room, user, "room:a"), Ok(()));
+}
+
+#[test]
+fn tokens_with_information_and_with_a_fraction_of_a_second_are_accepted() {
     let tokens = tokens(with_secret()).unwrap();
-    let endless = tokens.identify(&by_secret(SECRET, &json!({"sub": "7", "info": {"name": "x"}}))).unwrap();
-    assert_eq!((endless.user.get(), endless.expires_at), (7, None));
-    assert_eq!(endless.info.unwrap().get(), r#"{"name":"x"}"#);
+    let claims = json!({"sub": "7", "exp": in_an_hour(), "info": {"name": "x"}});
+    let informed = tokens.identify(&by_secret(SECRET, &claims)).unwrap();
+    assert_eq!(informed.info.unwrap().get(), r#"{"name":"x"}"#);
     let until = f64::from(now().0) + 60.5;
     let fraction = tokens.identify(&by_secret(SECRET, &json!({"sub": "7", "exp": until}))).unwrap();
     assert_eq!(fraction.expires_at, Some(now() + Seconds(60)));
@@ -106,8 +124,10 @@ fn where_an_audience_and_an_issuer_are_named_tokens_must_name_them() {
         ..with_secret()
     };
     let tokens = tokens(settings).unwrap();
-    let check =
-        |claims: Value| tokens.identify(&by_secret(SECRET, &claims)).map(|identity| identity.user.get());
+    let check = |mut claims: Value| {
+        claims["exp"] = in_an_hour().into();
+        tokens.identify(&by_secret(SECRET, &claims)).map(|identity| identity.user.get())
+    };
     assert_eq!(check(json!({"sub": "7", "aud": "presence", "iss": "site"})), Ok(7));
     assert_eq!(check(json!({"sub": "7", "aud": ["mail", "presence"], "iss": "site"})), Ok(7));
     for wrong in [
@@ -143,7 +163,7 @@ fn ec() -> Pair {
 fn a_public_key_takes_its_own_algorithm_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("key.pem");
-    let claims = json!({"sub": "7"});
+    let claims = json!({"sub": "7", "exp": in_an_hour()});
     let strangers = [rsa(), ec()];
     for pair in [rsa(), ec()] {
         fs::write(&path, &pair.public_pem).unwrap();
@@ -183,7 +203,7 @@ fn a_set_of_keys_is_told_apart_by_name_and_read_again_when_it_changes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keys.json");
     let (old, new) = (ec(), ec());
-    let claims = json!({"sub": "7"});
+    let claims = json!({"sub": "7", "exp": in_an_hour()});
     let secret = json!({"kty": "oct", "k": "c2VjcmV0", "kid": "secret"});
     let strange = json!({"kty": "LATTICE", "kid": "later"});
     write(&path, &[jwk(&old, "old"), secret.clone(), strange]);

@@ -83,6 +83,7 @@ fn json_of(verdict: &Verdict) -> Json {
         "torn": verdict.torn,
         "first": verdict.first.as_ref().map(place),
         "last": verdict.last.as_ref().map(place),
+        "anchored": verdict.anchored,
         "fault": fault,
     })
 }
@@ -98,6 +99,14 @@ fn text_of(verdict: &Verdict) -> String {
     }
     if let Some(last) = &verdict.last {
         fields = fields.with("last", format!("{} at {}", last.seq, last.at)).with("last hash", last.hash);
+    }
+    if let Some(anchored) = verdict.anchored {
+        let last = verdict.last.as_ref().map_or(0, |last| last.seq);
+        let after = match last.saturating_sub(anchored) {
+            0 => String::new(),
+            count => format!("; {count} after it, which nothing shows if they are cut off"),
+        };
+        fields = fields.with("anchored up to", format!("{anchored}{after}"));
     }
     let answer = match &verdict.fault {
         None => Fields::default().with("the chain holds", ""),

@@ -87,7 +87,7 @@ async fn serve(
     // From here on nothing but being told so ends it: nobody else serves.
     let Serving { running, mut site, mut goods } = serving;
     if let Some(site) = &mut site
-        && let Err(error) = site.make_first_key().await
+        && let Err(error) = site.make_first_key(&data).await
     {
         let reason = crate::one_line(&error);
         warn!(reason, "no first key was made; \"rollcall key create\" makes one");

@@ -222,7 +222,8 @@ config_section! {
         verify_ca_file: Option<PathBuf> = None,
         /// How long the endpoint may take to answer.
         verify_timeout_ms: u32 [50..=60_000] = 2000,
-        /// Calls a second, at the most; more strangers than that are told to come back.
+        /// Calls a second, at the most, and a tenth of them for clients of one address (IPv6: one /64); clients beyond
+        /// that are told to come back in a minute.
         verify_calls_per_s: u32 [1..=100_000] = 100,
         /// Calls at the same time, at the most.
         verify_calls_at_once_max: u32 [1..=1000] = 32,
@@ -365,6 +366,8 @@ config_section! {
         token_audience: Word = Word::default(),
         /// What tokens must say in "iss". "" takes any.
         token_issuer: Word = Word::default(),
+        /// Whether tokens without "exp" are accepted. One that leaks is good until the key is changed.
+        allow_tokens_without_expiry: bool = false,
         /// Pages that may connect, by their origin: ["https://pt.example.com"]. Programs that are not browsers send none
         /// and may. Pages of the site itself may always.
         allowed_origins: Vec<WebOrigin> = Vec::new(),

@@ -49,6 +49,33 @@ fn the_site_speaks_https_and_takes_a_new_certificate_while_it_runs() {
 }
 
 #[test]
+fn browsers_are_told_to_stay_with_https_over_https_only() {
+    let authority = Authority::new();
+    authority.install();
+    let header = |reply: &HttpReply| reply.header("strict-transport-security").map(str::to_owned);
+    let server = secure(&authority).start();
+    for target in ["/", "/healthz", "/api/v1/users", "/no/such/path"] {
+        assert_eq!(
+            header(&get(&authority, &server, target)).as_deref(),
+            Some("max-age=31536000"),
+            "{target}"
+        );
+    }
+    let plain = builder().set("site.trusted_proxies", "[\"127.0.0.1/32\"]").start();
+    let ask = |more: &str| {
+        let request = format!("GET /healthz HTTP/1.1\r\nhost: x\r\n{more}connection: close\r\n\r\n");
+        header(&crate::exchange(plain.site_addr(), request.as_bytes()))
+    };
+    assert_eq!(ask(""), None);
+    assert_eq!(ask("origin: https://x\r\n"), None, "a page's word is not enough");
+    assert_eq!(ask("x-forwarded-proto: https\r\n").as_deref(), Some("max-age=31536000"));
+    let untrusting = builder().start();
+    let request =
+        b"GET /healthz HTTP/1.1\r\nhost: x\r\nx-forwarded-proto: https\r\nconnection: close\r\n\r\n";
+    assert_eq!(header(&crate::exchange(untrusting.site_addr(), request)), None);
+}
+
+#[test]
 fn what_is_not_tls_or_too_slow_for_it_is_cut_off_and_counted() {
     let authority = Authority::new();
     authority.install();

@@ -8,6 +8,7 @@ mod attacks;
 mod audit;
 mod authorisation;
 mod bodies;
+mod disabled;
 mod friends;
 mod https;
 mod keys;

@@ -1,6 +1,7 @@
 //! The site as an operator meets it: the first key, refusals to start, limits, other origins, the end.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -50,15 +51,36 @@ fn end(mut process: Process) {
 }
 
 #[test]
-fn the_first_start_shows_a_key_with_all_rights_once() {
+fn the_first_start_on_a_terminal_shows_the_key_and_writes_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let quiet = "--set tracker.http_addr=127.0.0.1:0 --set tracker.udp_addr= --set site.addr=127.0.0.1:0";
+    let command = format!("exec {PROGRAM} serve --data {} {quiet}", data.display());
+    let log = data.with_extension("log");
+    let (mut process, _stdin, stdout) =
+        Process::start_dialogue("script", ["-qec", &command, "/dev/null"], &log);
+    let lines = BufReader::new(stdout).lines().map_while(Result::ok);
+    let text: Vec<String> = lines.take_while(|line| !line.contains("Ctrl-C")).collect();
+    assert!(text.iter().any(|line| key_in(line).is_some()), "{text:?}");
+    assert!(!data.join("first-admin-key").exists());
+    process.terminate();
+    process.wait_end(PATIENCE);
+}
+
+#[test]
+fn the_first_start_without_a_terminal_writes_a_key_with_all_rights_to_a_file_of_its_owner() {
     for as_json in [true, false] {
         let folder = tempfile::tempdir().unwrap();
         let (data, port) = (folder.path().join("data"), free_port());
         let (process, text) = greeting(&data, port, as_json);
-        let key = key_in(&text).unwrap_or_else(|| panic!("no key in {text}")).to_owned();
+        assert_eq!(key_in(&text), None, "what is printed here is kept by others: {text}");
+        let file = data.join("first-admin-key");
+        assert!(text.contains(&file.display().to_string()), "{text}");
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        let key = std::fs::read_to_string(&file).unwrap().trim().to_owned();
         if as_json {
             let json: Json = serde_json::from_str(&text).unwrap();
-            assert_eq!(json["first_key"], key);
+            assert_eq!((&json["first_key"], &json["first_key_file"]), (&Json::Null, &json!(file)));
             assert_eq!(json["site"][0], format!("http://127.0.0.1:{port}"));
         }
         let admin = Api::new(format!("127.0.0.1:{port}").parse().unwrap()).with_key(&key);
@@ -69,7 +91,7 @@ fn the_first_start_shows_a_key_with_all_rights_once() {
         assert!(!log.contains(&key), "the log is kept, and so must not have it");
         end(process);
         let (process, text) = greeting(&data, port, as_json);
-        assert_eq!(key_in(&text), None, "{text}");
+        assert!(!text.contains("first-admin-key"), "{text}");
         assert_eq!(admin.get("/api/v1/users/1").status(), 200, "it goes on to work");
         end(process);
     }

@@ -43,7 +43,7 @@ fn p8_heartbeats_over_http_follow_the_rules_of_the_apps_state() {
         shown["devices"],
         json!([{ "id": "phone-1", "platform": "phone", "state": "foreground", "status": "online" }])
     );
-    let count = read.get("/api/v1/presence/count").ok();
+    let count = admin.get("/api/v1/presence/count").ok();
     assert_eq!((count["online"].as_u64(), count["people"]["online"].as_u64()), (Some(1), Some(1)));
     assert_eq!((count["without_connection"].as_u64(), count["connections"].as_u64()), (Some(1), Some(0)));
     assert_eq!(metric(&read, "rollcall_presence_people{status=\"online\"}"), 1.0);
@@ -110,7 +110,21 @@ fn p1_who_hides_looks_offline_to_all_but_admins() {
     person.says(&json!({ "device": "d", "status": "invisible" })).ok();
     let shown = read.get("/api/v1/presence/7").ok();
     assert_eq!((shown["status"].as_str(), &shown["devices"]), (Some("offline"), &json!([])));
-    assert_eq!(read.get("/api/v1/presence/count").ok()["online"], 0);
+    let count = |api: &Api| api.get("/api/v1/presence/count").ok();
+    assert_eq!(count(&read)["online"], 0);
+    // Neither how many hide, nor what includes them.
+    let shown = count(&read);
+    for figure in ["/people/invisible", "/connections", "/platforms", "/without_connection"] {
+        assert_eq!(shown.pointer(figure), Some(&Json::Null), "{figure}");
+        let overview = read.get("/api/v1/overview").ok();
+        assert_eq!(overview["people"].pointer(figure), Some(&Json::Null), "{figure} of the overview");
+    }
+    assert_eq!(
+        (&count(&admin)["people"]["invisible"], &count(&admin)["without_connection"]),
+        (&json!(1), &json!(1))
+    );
+    let page = String::from_utf8(read.get("/metrics").reply.body).unwrap();
+    assert!(page.contains("rollcall_presence_people") && !page.contains("status=\"invisible\""), "{page}");
     for target in ["/api/v1/users/7/devices", "/api/v1/users/7/presence/history"] {
         assert_eq!(problem(&read.get(target), 403), "forbidden");
     }

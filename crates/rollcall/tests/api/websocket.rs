@@ -9,11 +9,11 @@ use testkit::{Authority, RawHttp, Server, eventually};
 
 use crate::{PATIENCE, builder, metric, quoted};
 
-const HANDSHAKE: &str = "GET /connection/websocket HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\n\
+pub const HANDSHAKE: &str = "GET /connection/websocket HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\n\
                          upgrade: websocket\r\nsec-websocket-version: 13\r\n\
                          sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
-fn token(server: &Server, user: u64) -> String {
+pub fn token(server: &Server, user: u64) -> String {
     server.cli(&["token", &user.to_string()])["token"].as_str().unwrap().to_owned()
 }
 
@@ -30,7 +30,7 @@ fn frame(text: &str) -> Vec<u8> {
     bytes
 }
 
-fn connect(server: &Server, user: u64) -> Vec<u8> {
+pub fn connect(server: &Server, user: u64) -> Vec<u8> {
     frame(&json!({"id": 1, "connect": {"token": token(server, user), "data": {"device": "d"}}}).to_string())
 }
 
@@ -42,7 +42,7 @@ fn answer(server: &Server, headers: &str) -> String {
 }
 
 /// Reads until this has come.
-fn read_until(stream: &mut TcpStream, wanted: &str) -> String {
+pub fn read_until(stream: &mut TcpStream, wanted: &str) -> String {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut heard = Vec::new();
     let mut buffer = [0; 4096];

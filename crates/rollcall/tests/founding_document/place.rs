@@ -240,14 +240,14 @@ impl Launch {
     }
 }
 
-/// The key that a first start prints, once.
+/// The key of a first start, from the file that it names.
 #[track_caller]
 fn admin_key(process: &Process) -> String {
-    eventually("a first key to be printed", PATIENCE, || {
+    let file = eventually("the file of the first key to be named", PATIENCE, || {
         let log = process.log();
-        let key = log.lines().map(str::trim).find(|line| line.starts_with("rck_"))?;
-        Some(key.to_owned())
-    })
+        log.lines().map(str::trim).find(|line| line.ends_with("/first-admin-key")).map(str::to_owned)
+    });
+    std::fs::read_to_string(file).unwrap().trim().to_owned()
 }
 
 /// An authority, and a certificate for 127.0.0.1 that it signed.

@@ -1,8 +1,16 @@
 //! Strangers whom a site's verify endpoint vouches for, fails to, or lies about.
 
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::time::Duration;
 
-use testkit::{Behaviour, Family, RedisServer, RetryIn, ServerBuilder, VerifyEndpoint, eventually};
+use domain::Passkey;
+use socket2::{Domain, Socket, Type};
+use testkit::{
+    AnnounceReply, Behaviour, Family, RawHttp, RedisServer, RetryIn, Server, ServerBuilder, VerifyEndpoint,
+    eventually,
+};
 
 use crate::{
     PATIENCE, announce, builder, cannot_be_checked, is_unknown, leecher, on, refusal, start, stranger,
@@ -64,6 +72,58 @@ fn w4_a_hundred_announces_of_one_stranger_at_once_cause_one_call() {
         }
     });
     assert_eq!(endpoint.calls_about(&stranger(1)), 1);
+}
+
+/// An announce from another address of this machine.
+fn announce_from(source: u8, server: &Server, passkey: &Passkey) -> AnnounceReply {
+    let address = server.addr(Family::V4);
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from(([127, 0, 0, source], 0)).into()).unwrap();
+    socket.connect(&address.into()).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut connection = RawHttp::over(stream, address);
+    let target = leecher(source.into()).target(passkey);
+    connection
+        .send(format!("GET {target} HTTP/1.1\r\nHost: tracker\r\nConnection: close\r\n\r\n").as_bytes());
+    AnnounceReply::decode(&connection.read_reply().body)
+}
+
+#[test]
+fn w4_a_flood_of_random_passkeys_from_one_address_leaves_calls_to_newcomers_at_others() {
+    let endpoint = VerifyEndpoint::plain(KEY);
+    let builder = asking(&endpoint, builder()).set("limits.requests_per_address_per_s", 0);
+    let (server, _) = start(builder.set("access.verify_calls_per_s", 20));
+    let newcomers = 3..=7;
+    newcomers.clone().for_each(|number| endpoint.vouch_for(stranger(number.into())));
+    let is_over = AtomicBool::new(false);
+    let (withheld, told) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for lane in 1..=4 {
+            let (server, is_over, withheld) = (&server, &is_over, withheld.clone());
+            scope.spawn(move || {
+                for number in
+                    (lane * 100_000..(lane + 1) * 100_000).take_while(|_| !is_over.load(Ordering::Relaxed))
+                {
+                    let reply = announce_from(2, server, &stranger(number));
+                    if reply.failure_reason.is_some_and(|reason| reason.contains("cannot be checked")) {
+                        let _ = withheld.send(reply.retry_in);
+                    }
+                }
+            });
+        }
+        let retry_in = told.recv_timeout(PATIENCE);
+        let refused =
+            newcomers.map(|number| announce_from(number, &server, &stranger(number.into())).failure_reason);
+        let refused: Vec<_> = refused.collect();
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(retry_in, Ok(Some(RetryIn::Minutes(1))), "the flood is told to come back");
+        assert_eq!(refused, vec![None; 5]);
+    });
+    let page = server.api(&["read"]).get("/metrics").reply.body;
+    let page = String::from_utf8(page).unwrap();
+    let over_share = "rollcall_access_verify_withheld_total{reason=\"over_share\"}";
+    assert!(page.lines().any(|line| line.starts_with(over_share) && !line.ends_with(" 0")), "{page}");
 }
 
 #[test]

@@ -136,8 +136,11 @@ struct AuditVerdict {
     reason: Option<String>,
     /// The number of the last record that fits; null if there is none.
     last: Option<u64>,
-    /// Its hash: what to write down elsewhere, so that a trail that was cut off shows.
+    /// Its hash: what to write down elsewhere, so that a trail that was cut off together with its anchor shows.
     last_hash: Option<String>,
+    /// The number of the record that the anchor beside the trail names: none up to it is missing if the chain holds.
+    /// Those after it were written within the last moments, or the anchor could not be written; null without an anchor.
+    anchored: Option<u64>,
 }
 
 impl AuditVerdict {
@@ -154,6 +157,7 @@ impl AuditVerdict {
                 line => format!("line {line} of {}: {}", file_name_of(&fault.file), fault.reason),
             }),
             last: last.map(|last| last.seq),
+            anchored: verdict.anchored,
             last_hash: last.map(|last| last.hash.to_string()),
         }
     }

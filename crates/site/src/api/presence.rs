@@ -17,7 +17,7 @@ pub(super) mod shown;
 use std::sync::Arc;
 
 use access::audit::Subject;
-use access::keys::Authenticated;
+use access::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::UserId;
@@ -162,6 +162,8 @@ async fn query(
 }
 
 /// How many are here, over all gateways
+///
+/// How many hide, and figures that include them, are for keys with `admin` only.
 #[utoipa::path(
     get, path = "/api/v1/presence/count", tag = "presence",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
@@ -170,8 +172,12 @@ async fn query(
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-async fn count(State(site): State<Arc<Site>>) -> Result<Json<CountShown>, Problem> {
-    Ok(Json(CountShown::of(&gateway_of(&site)?.hub.online_count_everywhere().await)))
+async fn count(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+) -> Result<Json<CountShown>, Problem> {
+    let count = CountShown::of(&gateway_of(&site)?.hub.online_count_everywhere().await);
+    Ok(Json(if caller.scopes.allow(Scope::Admin) { count } else { count.without_hidden() }))
 }
 
 /// When a person came, went and changed

@@ -30,9 +30,11 @@ impl Source for PeopleFigures {
         page.gauge("rollcall_operators_max", "Operators who may look on at a time.").is(self.operators_max);
         let people = page.gauge(
             "rollcall_presence_people",
-            "People by their status, as they see it themselves. Of those who are offline only the ones that somebody watches.",
+            "People by their status. People who are invisible are left out; of those who are offline only the ones that are watched \
+             count.",
         );
-        for status in Status::ALL {
+        // A key for `read` may read this page, and must not learn how many hide.
+        for status in Status::ALL.into_iter().filter(|status| *status != Status::Invisible) {
             people.with(&[("status", status.name())], tally.of(status));
         }
         page.gauge(

@@ -115,11 +115,18 @@ fn calls(strangers: &Strangers, page: &mut Page) {
     .with(&[("outcome", "unreadable")], calls.unreadable.get());
     page.counter(
         "rollcall_access_verify_withheld_total",
-        "Calls to the verify endpoint that were not made, by reason: too many in a second, the endpoint is left alone, too late.",
+        "Calls to the verify endpoint that were not made, by reason: too many in a second, for one address or for all; the endpoint \
+         is left alone; too late.",
     )
     .with(&[("reason", "over_pace")], counters.calls_over_pace.get())
+    .with(&[("reason", "over_share")], counters.calls_over_share.get())
     .with(&[("reason", "breaker")], counters.calls_held_back.get())
     .with(&[("reason", "overdue")], counters.calls_overdue.get());
+    page.counter(
+        "rollcall_access_verify_untracked_total",
+        "Calls to the verify endpoint for addresses whose share was not counted, because too many addresses were busy.",
+    )
+    .is(counters.calls_untracked.get());
     // One call that finds out whether the endpoint answers again is no recovery yet.
     page.gauge(
         "rollcall_access_breaker_open",

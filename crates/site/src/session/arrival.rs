@@ -20,6 +20,8 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 pub struct Arrival {
     /// Whether it came over HTTPS, at least up to the proxy.
     pub secure: bool,
+    /// The same without the word of a page: this server's own TLS, or what a trusted proxy says.
+    pub over_https: bool,
     /// The name and port that the browser asked for.
     host: Option<String>,
 }
@@ -35,10 +37,10 @@ impl Arrival {
         let told = if is_proxy { proto_of(headers) } else { None };
         let forwarded = last_of(headers, &FORWARDED_HOST).filter(|_| is_proxy);
         let host = forwarded.or_else(|| last_of(headers, &HOST));
+        let over_https = is_tls || told.is_some_and(|proto| proto.eq_ignore_ascii_case("https"));
         Arrival {
-            secure: is_tls
-                || told.is_some_and(|proto| proto.eq_ignore_ascii_case("https"))
-                || is_https_page(headers),
+            secure: over_https || is_https_page(headers),
+            over_https,
             host: host.map(str::to_ascii_lowercase),
         }
     }

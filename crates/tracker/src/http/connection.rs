@@ -4,7 +4,7 @@
 //! busy since. So a request costs no timer.
 
 use std::cell::RefCell;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
@@ -221,12 +221,12 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
                         end = Some(End::Closed);
                     }
                 }
-                Progress::Ask(passkey) => {
+                Progress::Ask(passkey, client) => {
                     // Answers to what came before need not wait for this one.
                     if !out.is_empty() && self.write(&mut out).await.is_err() {
                         end = Some(End::Stuck);
                     }
-                    self.ask(passkey).await;
+                    self.ask(passkey, client).await;
                     attempt = Attempt::AfterAsking;
                 }
                 Progress::Incomplete => {
@@ -248,14 +248,14 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
     }
 
     /// Waits until somebody was asked about a passkey, or nobody can be, or it takes too long; the gate knows which.
-    async fn ask(&self, passkey: Passkey) {
+    async fn ask(&self, passkey: Passkey, client: IpAddr) {
         let tracker = &self.server.tracker;
         let (answered, answer) = oneshot::channel();
         // Nobody waits any more if the client is gone.
         let on_answer = Box::new(move || {
             let _ = answered.send(());
         });
-        if tracker.ask(passkey, on_answer) == Asked::Taken {
+        if tracker.ask(passkey, client, on_answer) == Asked::Taken {
             let _ = timeout(tracker.ask_patience(), answer).await;
         }
     }

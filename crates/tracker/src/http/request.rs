@@ -2,7 +2,7 @@
 //! for before it sends the answer.
 
 use std::cell::RefCell;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use domain::Passkey;
@@ -34,8 +34,9 @@ pub(super) type Receipt = oneshot::Receiver<bool>;
 pub(super) enum Progress {
     /// A request of this many bytes was answered.
     Answered { consumed: usize, after: After, receipt: Option<Receipt> },
-    /// Nothing was answered: somebody has to be asked about this passkey, and then the request is answered anew.
-    Ask(Passkey),
+    /// Nothing was answered: somebody has to be asked about this passkey of the client at this address, and then the
+    /// request is answered anew.
+    Ask(Passkey, IpAddr),
     /// More bytes are needed.
     Incomplete,
     /// The bytes, or those behind them, cannot be understood; the connection has been given its last words.
@@ -139,7 +140,7 @@ fn answer_parsed<'h>(
     SCRATCH.with_borrow_mut(|scratch| {
         let (status, after) = match answer(&head, setting, scratch) {
             Ok(()) => (Status::Ok, after),
-            Err(Stop::Ask(passkey)) => return Progress::Ask(passkey),
+            Err(Stop::Ask(passkey, client)) => return Progress::Ask(passkey, client),
             Err(Stop::Problem(problem)) => {
                 (problem.status(), if problem.ends_connection() { After::Close } else { after })
             }
@@ -233,7 +234,7 @@ enum Problem {
 /// Why a request is not answered with what it asked for, or not yet.
 enum Stop {
     Problem(Problem),
-    Ask(Passkey),
+    Ask(Passkey, IpAddr),
 }
 
 impl<P: Into<Problem>> From<P> for Stop {
@@ -243,9 +244,9 @@ impl<P: Into<Problem>> From<P> for Stop {
 }
 
 impl Stop {
-    fn of(halt: Halt, attempt: Attempt) -> Self {
+    fn of(halt: Halt, attempt: Attempt, client: proxy::Client) -> Self {
         match (halt, attempt) {
-            (Halt::Ask(passkey), Attempt::First) => Stop::Ask(passkey),
+            (Halt::Ask(passkey), Attempt::First) => Stop::Ask(passkey, client.ip),
             (halt, _) => halt.into_rejection().into(),
         }
     }
@@ -309,7 +310,7 @@ fn answer_request(head: &Head<'_>, setting: Setting<'_>, scratch: &mut Scratch) 
     let target = parse_target(head.line.target)?;
     match target.route {
         Route::Announce => announce(&target, client, setting, scratch),
-        Route::Scrape => scrape(&target, setting, scratch),
+        Route::Scrape => scrape(&target, client, setting, scratch),
     }
 }
 
@@ -338,7 +339,7 @@ fn announce(
         families: Families::Both,
     };
     let accepted = tracker.announce(&request, &mut scratch.lists);
-    let Accepted { answer, unwritten } = accepted.map_err(|halt| Stop::of(halt, attempt))?;
+    let Accepted { answer, unwritten } = accepted.map_err(|halt| Stop::of(halt, attempt, client))?;
     tracker.counters().announces_http.count(request.event);
     if let Some(unwritten) = unwritten {
         scratch.receipt = write_down(unwritten, tracker);
@@ -376,11 +377,15 @@ fn write_down(unwritten: Unwritten<'_>, tracker: &Tracker) -> Option<Receipt> {
     Some(receipt)
 }
 
-fn scrape(target: &Target<'_>, setting: Setting<'_>, scratch: &mut Scratch) -> Result<(), Stop> {
-    let Setting { tracker, attempt, .. } = setting;
+fn scrape(
+    target: &Target<'_>,
+    client: proxy::Client,
+    Setting { tracker, attempt, .. }: Setting<'_>,
+    scratch: &mut Scratch,
+) -> Result<(), Stop> {
     let query = ScrapeQuery::parse(target.query)?;
     let passkey = target.path_passkey()?.or(query.passkey).ok_or(Rejection::NoPasskey)?;
-    tracker.admit_scrape(&passkey).map_err(|halt| Stop::of(halt, attempt))?;
+    tracker.admit_scrape(&passkey).map_err(|halt| Stop::of(halt, attempt, client))?;
     scratch.scraped.clear();
     scratch.scraped.extend(query.info_hashes.iter().filter_map(|info_hash| tracker.scrape(*info_hash)));
     let min_interval = tracker.live().min_announce_interval;

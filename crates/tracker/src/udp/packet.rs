@@ -213,7 +213,7 @@ impl<'t> Answerer<'t> {
                 tracker.counters().replies_unsent.increment();
             }
         });
-        match self.tracker.ask(passkey, on_answer) {
+        match self.tracker.ask(passkey, from.ip().to_canonical(), on_answer) {
             Asked::Taken => counters.packets_set_aside.increment(),
             Asked::Dropped => counters.packets_not_set_aside.increment(),
         }

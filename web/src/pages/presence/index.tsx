@@ -55,7 +55,7 @@ function Figures(props: { now: Overview }) {
   return (
     <Stats>
       <Stat label={t.here} value={<Count value={people?.online} />} note={t.hereHint} />
-      <Stat label={t.connections} value={<Count value={people?.connections} />} note={people && <ByPlatform platforms={people.platforms} />} />
+      <Stat label={t.connections} value={<Count value={people?.connections} />} note={people?.platforms && <ByPlatform platforms={people.platforms} />} />
       <Stat label={t.withoutConnection} value={<Count value={people?.without_connection} />} note={t.withoutConnectionHint} />
       <Stat label={t.comings} value={<Rate value={gateway?.connects_per_s} />} />
       <Stat label={t.goings} value={<Rate value={gateway?.disconnects_per_s} />} />

@@ -64,6 +64,7 @@ impl Rig {
             settings,
             counters: counters.clone(),
             traffic,
+            is_disabled: Arc::new(|_| false),
             seed: 7,
             pruning: Turn::alone(),
             register: None,

@@ -51,6 +51,7 @@ impl Town {
             settings,
             counters: Arc::new(GatewayCounters::default()),
             traffic: Arc::new(NoTraffic),
+            is_disabled: Arc::new(|_| false),
             seed: 7,
             pruning: Turn::alone(),
             register: Some(register),

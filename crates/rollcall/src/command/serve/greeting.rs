@@ -9,6 +9,7 @@ use serde_json::json;
 use tracker::Addresses;
 
 use crate::config::Config;
+use crate::first_key::FirstKey;
 use crate::output::Output;
 use crate::site_side::ServingSite;
 
@@ -34,6 +35,11 @@ impl Scene<'_> {
     /// Says where everything is, and what to do next.
     pub(super) fn greet(&self, output: Output) -> anyhow::Result<()> {
         let texts = |list: &[SocketAddr]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (first_key, first_key_file) = match self.site.and_then(ServingSite::first_key) {
+            None => (None, None),
+            Some(FirstKey::Shown(key)) => (Some(key), None),
+            Some(FirstKey::InFile(path)) => (None, Some(path.display().to_string())),
+        };
         let json = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "http": texts(&self.addresses.http),
@@ -42,7 +48,8 @@ impl Scene<'_> {
             "site": self.site.map(ServingSite::urls).unwrap_or_default(),
             "people": self.site.map(ServingSite::people_urls).unwrap_or_default(),
             "gateways": self.site.and_then(ServingSite::gateways),
-            "first_key": self.site.and_then(ServingSite::first_key),
+            "first_key": first_key,
+            "first_key_file": first_key_file,
             "database": self.store.shown(),
             "journal": self.journal(),
             "users": self.gate.user_count(),
@@ -88,12 +95,21 @@ impl Scene<'_> {
         let _ = writeln!(text, "  journal   {}", self.journal());
         let _ =
             writeln!(text, "  database  {}  (users: {users}, torrents: {torrents})\n", self.store.shown());
-        if let Some(key) = self.site.and_then(ServingSite::first_key) {
-            let _ = writeln!(
-                text,
-                "A key with all rights, shown only this once (rollcall key create makes others):"
-            );
-            let _ = writeln!(text, "  {key}\n");
+        match self.site.and_then(ServingSite::first_key) {
+            None => {}
+            Some(FirstKey::Shown(key)) => {
+                let _ = writeln!(
+                    text,
+                    "A key with all rights, shown only this once (rollcall key create makes others):\n  {key}\n"
+                );
+            }
+            Some(FirstKey::InFile(path)) => {
+                let _ = writeln!(
+                    text,
+                    "A key with all rights is in this file; note it and delete the file (rollcall key create makes others):\n  {}\n",
+                    path.display()
+                );
+            }
         }
         if users == 0 || torrents == 0 {
             text.push_str(&self.next_steps());

@@ -7,6 +7,7 @@ use std::time::Duration;
 use access::{Change, Gate, Store};
 use anyhow::Context;
 use domain::clock::SystemClock;
+use gateway::Gateway;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tracing::{error, warn};
@@ -134,9 +135,10 @@ impl Opened {
             None => None,
         };
         let (stop_following, stopped) = oneshot::channel::<()>();
+        let gateway = site.as_ref().and_then(OpenSite::gateway);
         let on_change = move |change| {
             notes.iter().for_each(|notes| notes.note(change));
-            apply(change, tracker.as_deref());
+            apply(change, tracker.as_deref(), gateway.as_deref());
         };
         let following = tokio::spawn(follower.run(on_change, stopped));
         files.remember().await;
@@ -210,8 +212,12 @@ fn prepare_tracker(
     Ok((Prepared::new(&settings, tracker)?, secrets.connection_ids()))
 }
 
-/// Whoever is no longer allowed leaves the swarms at once, not when they would have expired.
-fn apply(change: Change, tracker: Option<&Tracker>) {
+/// A user or torrent that is no longer allowed leaves the swarms at once, not when its peers would have expired; a
+/// user is disconnected from the gateway as well.
+fn apply(change: Change, tracker: Option<&Tracker>, gateway: Option<&Gateway>) {
+    if let (Change::UserRemoved(user), Some(gateway)) = (change, gateway) {
+        gateway.hub.disconnect_disabled(user);
+    }
     let Some(tracker) = tracker else { return };
     match change {
         Change::UserRemoved(user) => tracker.order_eviction(Eviction::User(user)),

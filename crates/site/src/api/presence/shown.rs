@@ -161,12 +161,13 @@ pub(crate) struct CountShown {
     pub(crate) online: u32,
     /// People by status, as others see them.
     people: PeopleByStatus,
-    /// Sessions with a connection.
-    connections: u32,
+    /// Sessions with a connection, also of people who hide. Null to keys without `admin`, as are the next two: compared
+    /// with the devices of those who are seen, they would tell how many hide.
+    connections: Option<u32>,
     /// Connections by platform.
-    platforms: ConnectionsByPlatform,
+    platforms: Option<ConnectionsByPlatform>,
     /// Sessions that live by heartbeats over HTTP.
-    without_connection: u32,
+    without_connection: Option<u32>,
 }
 
 /// People by status.
@@ -175,8 +176,7 @@ struct PeopleByStatus {
     online: u32,
     away: u32,
     busy: u32,
-    /// Hidden: to others they are offline. Null in the overview to keys without `admin`: beside who comes and goes it would
-    /// tell who hides.
+    /// Hidden: to others they are offline. Null to keys without `admin`: beside who comes and goes it would tell who hides.
     invisible: Option<u32>,
     /// Were here before a restart, and have a while to come back.
     pending: u32,
@@ -203,19 +203,20 @@ impl CountShown {
                 invisible: Some(tally.of(Status::Invisible)),
                 pending: tally.of(Status::Pending),
             },
-            connections: tally.connections,
-            platforms: ConnectionsByPlatform {
+            connections: Some(tally.connections),
+            platforms: Some(ConnectionsByPlatform {
                 phone: on(Platform::Phone),
                 computer: on(Platform::Computer),
                 web: on(Platform::Web),
-            },
-            without_connection: tally.without_connection,
+            }),
+            without_connection: Some(tally.without_connection),
         }
     }
 
     /// The same, for those who must not know who hides.
     pub(crate) fn without_hidden(mut self) -> CountShown {
         self.people.invisible = None;
+        (self.connections, self.platforms, self.without_connection) = (None, None, None);
         self
     }
 }

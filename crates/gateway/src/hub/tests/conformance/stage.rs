@@ -95,6 +95,7 @@ impl Stage {
             },
             counters: counters.clone(),
             traffic: Arc::new(NoTraffic),
+            is_disabled: Arc::new(|_| false),
             register: self.join().await,
             seed: self.made as u64,
             pruning: crate::turn::Turn::alone(),
