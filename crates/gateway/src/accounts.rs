@@ -1,10 +1,10 @@
-//! Users whom the tracker has disabled may not be present.
+//! Users that the tracker has disabled may not be present.
 //!
 //! # Guarantees
 //!
 //! - A disabled user gets no connection and sends no heartbeat. The check is repeated under the shard's lock, so a
 //!   connection that was being made while its user was disabled is refused, or is there to be closed.
-//! - A user whom the tracker does not know is not disabled: presence also serves people without a tracker account.
+//! - A user that the tracker does not know is not disabled: presence also serves people without a tracker account.
 
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{TorrentId, UnixTime, UserId};
 
-use crate::bucket::Bucket;
+use crate::bucket::UserBucket;
 use crate::figures::{Account, AccountKey, Figures, Stamp};
 use crate::run::{ClientRef, Run, RunKey};
 use crate::sums::Sums;
@@ -42,7 +42,7 @@ pub struct Books {
     /// The users.
     pub users: BTreeMap<UserId, Figures>,
     /// What all clients of each user together may still be credited.
-    pub user_buckets: BTreeMap<UserId, Bucket>,
+    pub user_buckets: BTreeMap<UserId, UserBucket>,
     /// The torrents.
     pub torrents: BTreeMap<TorrentId, Figures>,
     /// The users on torrents.

@@ -2,7 +2,8 @@
 //!
 //! A bucket refills with time at its rate, up to its capacity. What a client claims for a span of time is granted as far
 //! as the tokens reach that were there before, and those that the span itself brings. Time is cumulative: announcing
-//! often earns no more than announcing once.
+//! often earns no more than announcing once. A span that is granted at once, such as a whole session, may use all that it
+//! brought; only what is left of it then is capped.
 
 use domain::{RateCeiling, Seconds, UnixTime};
 
@@ -35,6 +36,14 @@ impl BucketLimit {
     fn bytes(&self, span: Seconds) -> u128 {
         u128::from(self.rate.bytes_per_s) * u128::from(span.0)
     }
+}
+
+/// The bucket of all clients of a user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserBucket {
+    pub tokens: Bucket,
+    /// The earliest moment that it was refilled for.
+    pub since: UnixTime,
 }
 
 /// A bucket. Full while nothing is spent.
@@ -74,20 +83,20 @@ impl Bucket {
         }
     }
 
-    /// Lets time pass.
-    pub fn refill(&mut self, until: UnixTime, limit: &BucketLimit) {
-        self.grant(until, Counters::default(), limit);
-    }
-
-    /// Adds tokens for time that lies before what has been refilled: an entry that came late.
-    pub fn refill_late(&mut self, span: Seconds, limit: &BucketLimit) {
-        let refill = limit.bytes(span);
-        self.spent_up = self.spent_up.saturating_sub(refill);
-        self.spent_down = self.spent_down.saturating_sub(refill);
+    /// Grants what it can of bytes that were moved in a span which lies before what has been refilled: an entry that came
+    /// late.
+    pub fn grant_late(&mut self, span: Seconds, wanted: Counters, limit: &BucketLimit) -> Counters {
+        let until = self.at;
+        self.at = until - span;
+        let granted = self.grant(until, wanted, limit);
+        self.at = until;
+        granted
     }
 }
 
 fn grant_one(spent: &mut u128, wanted: u64, refill: u128, capacity: u128) -> u64 {
+    // More may have been spent under a higher limit.
+    *spent = (*spent).min(capacity);
     let room = (capacity + refill).saturating_sub(*spent);
     let granted = u128::from(wanted).min(room);
     *spent = (*spent + granted).saturating_sub(refill);
@@ -131,8 +140,13 @@ mod tests {
         assert_eq!(bucket.grant(UnixTime(1000), up(5000), &limit).uploaded, 1000);
         assert_eq!(bucket.grant(UnixTime(101_000), up(0), &limit).uploaded, 0);
         assert_eq!(bucket.grant(UnixTime(101_000), up(u64::MAX), &limit).uploaded, 8_640_000, "a day");
-        bucket.refill_late(Seconds(60), &limit);
-        assert_eq!(bucket.grant(UnixTime(4000), up(u64::MAX), &limit).uploaded, 6000);
+        assert_eq!(bucket.grant_late(Seconds(60), up(u64::MAX), &limit).uploaded, 6000);
+        let lower = BucketLimit::of_user(RateCeiling { bytes_per_s: 10 });
+        assert_eq!(
+            bucket.grant(UnixTime(101_060), up(u64::MAX), &lower).uploaded,
+            600,
+            "under a lower limit"
+        );
     }
 
     #[test]

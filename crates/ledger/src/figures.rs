@@ -84,7 +84,7 @@ pub(crate) struct Gain {
 /// Which of two entries is the later one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
-    /// The entry's `ts`.
+    /// When it was written, by a clock that is never set.
     pub at: UnixTime,
     /// Its place in the traffic lane.
     pub origin: EntryId,

@@ -210,6 +210,7 @@ impl Ledger {
             peer_grace: self.settings.peer_grace,
             multipliers,
             now,
+            steady_now: self.clock.steady(),
         };
         let mut posted = post(&mut books, &admitted, &rules);
         let applied = admitted.len() - posted.rejected.len();

@@ -60,7 +60,7 @@ mod varint;
 
 pub use admit::{Directory, client_id_of};
 pub use books::{Client, Presence};
-pub use bucket::{Bucket, BucketLimit};
+pub use bucket::{Bucket, BucketLimit, UserBucket};
 pub use completions::{COMPLETIONS_PAGE, completions};
 pub use credit::{Bridge, Credit, credit};
 pub use error::LedgerError;

@@ -4,8 +4,8 @@
 //! ([`mod@crate::credit`]), so that it may come twice. Time is a union of spans ([`crate::spans`]). Everything else adds
 //! up, and counts on each entry being posted once (L6), which is the store's part; what several nodes told of the same
 //! announce is taken back by what the runs say (`excess`). So the books are a function of the set of entries: no order
-//! and no batches leave a trace, except where the limit over all clients of a user is exceeded: what is withheld then
-//! depends on what came first.
+//! and no batches leave a trace, except where a limit is exceeded: what is withheld of a user, or of entries without
+//! totals, depends on what came first, and so does what is no longer kept of a client or an account with very many breaks.
 
 mod detect;
 mod gain;
@@ -31,6 +31,9 @@ pub(crate) use gain::believed;
 use gain::{EntryGain, gain_of};
 use user_limit::Pending;
 
+/// Clocks of two nodes differ by less.
+const AHEAD_MAX: Seconds = Seconds(60);
+
 /// What holds for a batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules<'a> {
@@ -43,6 +46,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) peer_grace: Seconds,
     pub(crate) multipliers: &'a Multipliers,
     pub(crate) now: UnixTime,
+    /// The same moment by a clock that is never set.
+    pub(crate) steady_now: UnixTime,
 }
 
 /// What posting did, besides to the books.
@@ -66,7 +71,7 @@ struct Before {
 /// Posts entries.
 pub(crate) fn post(books: &mut Books, entries: &[Admitted], rules: &Rules<'_>) -> Posted {
     let mut posted = Posted::default();
-    let known_since = user_limit::known_since(books, entries);
+    let known_users = user_limit::known_users(books);
     let mut before: BTreeMap<ClientRef, Before> = BTreeMap::new();
     for entry in entries {
         let age = age_of(books, entry, rules);
@@ -84,12 +89,12 @@ pub(crate) fn post(books: &mut Books, entries: &[Admitted], rules: &Rules<'_>) -
         let gain = gain_of(entry, client, rules, &mut posted.risks);
         match age {
             Age::Late => posted.late += 1,
-            _ => hear(client, entry, &gain),
+            _ => hear(client, entry, &gain, rules),
         }
         known.pending.add_entry(entry, &gain, rules);
         let account = books.accounts.entry(entry.account()).or_default();
         detect::left_without_download(account, entry, rules, &mut posted.risks);
-        note_latest(account, client, entry);
+        note_latest(account, client, entry, rules);
         note_changes(&mut posted.changes, entry);
         let earned = earn(account, &gain);
         add(books, entry.account(), &earned);
@@ -99,8 +104,7 @@ pub(crate) fn post(books: &mut Books, entries: &[Admitted], rules: &Rules<'_>) -
         pending.insert(client, post_runs(books, client, before, rules, &mut posted));
     }
     let uploads = detect::Uploads::before(books, &pending);
-    user_limit::refill(books, &pending, &known_since, rules);
-    user_limit::apply(books, pending, rules, &mut posted);
+    user_limit::apply(books, pending, &known_users, rules, &mut posted);
     uploads.ahead_of_download(books, rules, &mut posted.risks);
     detect::completed_without_download(books, entries, rules, &mut posted.risks);
     posted
@@ -125,7 +129,7 @@ fn age_of(books: &Books, entry: &Admitted, rules: &Rules<'_>) -> Age {
     if client.is_some_and(|client| client.runs.iter().any(|run| run.key == key)) {
         return Age::Fresh;
     }
-    let at = heard_at(&entry.arrival.entry);
+    let at = heard_at(&entry.arrival.entry, rules);
     if at < rules.now - rules.session_retention {
         let days = rules.session_retention.0 / (24 * 60 * 60);
         return Age::TooOld(format!("ts: {at} is older than sessions are kept ({days} days)"));
@@ -133,16 +137,25 @@ fn age_of(books: &Books, entry: &Admitted, rules: &Rules<'_>) -> Age {
     if client.is_some_and(|client| at <= client.settled_until) { Age::Late } else { Age::Fresh }
 }
 
-/// When the client itself showed these counters, by a clock that no one sets: a peer that vanished is reported later.
-fn heard_at(entry: &TrafficEntry) -> UnixTime {
+/// When an entry was written, by a clock that is never set; by the wall clock where that one was wrong when the node
+/// started. Of both, the later moment that does not lie ahead.
+fn written_at(entry: &TrafficEntry, rules: &Rules<'_>) -> UnixTime {
+    let (steady, wall) = (entry.steady_at(), entry.at);
+    let plausible = [steady, wall].into_iter().filter(|at| *at <= rules.steady_now + AHEAD_MAX).max();
+    plausible.unwrap_or(steady.min(wall))
+}
+
+/// When the client itself showed these counters: a peer that vanished is reported later than that.
+fn heard_at(entry: &TrafficEntry, rules: &Rules<'_>) -> UnixTime {
+    let written_at = written_at(entry, rules);
     match entry.cause {
-        Cause::Announce => entry.steady_at(),
-        Cause::Timeout | Cause::Removal => entry.steady_at() - entry.since_last.unwrap_or_default(),
+        Cause::Announce => written_at,
+        Cause::Timeout | Cause::Removal => written_at - entry.since_last.unwrap_or_default(),
     }
 }
 
 /// Takes the counters into the client's runs, and what else the entry tells; without counters, what it brings.
-fn hear(client: &mut Client, admitted: &Admitted, gain: &EntryGain) {
+fn hear(client: &mut Client, admitted: &Admitted, gain: &EntryGain, rules: &Rules<'_>) {
     let entry = &admitted.arrival.entry;
     let Some(totals) = entry.totals else {
         let brought = Moved { uploaded: gain.raw.uploaded.into(), downloaded: gain.raw.downloaded.into() };
@@ -153,7 +166,7 @@ fn hear(client: &mut Client, admitted: &Admitted, gain: &EntryGain) {
     let counters = Counters { uploaded: totals.uploaded, downloaded: totals.downloaded };
     let report = Report {
         counters,
-        at: heard_at(entry),
+        at: heard_at(entry, rules),
         id: admitted.arrival.origin,
         is_stop: entry.event == AnnounceEvent::Stopped && entry.cause == Cause::Announce,
         // What an entry adds by itself, and what that reaches over: what another node adds of the same is too much.
@@ -175,9 +188,9 @@ fn hear(client: &mut Client, admitted: &Admitted, gain: &EntryGain) {
 }
 
 /// The later entry wins: for the client what it does, for the account what is left and who said so.
-fn note_latest(account: &mut Account, client: &mut Client, entry: &Admitted) {
+fn note_latest(account: &mut Account, client: &mut Client, entry: &Admitted, rules: &Rules<'_>) {
     let said = &entry.arrival.entry;
-    let stamp = Stamp { at: said.steady_at(), origin: entry.arrival.origin };
+    let stamp = Stamp { at: written_at(said, rules), origin: entry.arrival.origin };
     if stamp >= client.latest {
         let presence = presence_after(said);
         account.move_client(client.presence, presence);

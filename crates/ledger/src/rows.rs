@@ -7,7 +7,7 @@ use domain::{ClientId, PeerId, RunId, TorrentId, UnixTime, UserId};
 use journal::EntryId;
 
 use crate::books::{Client, Presence};
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, UserBucket};
 use crate::error::LedgerError;
 use crate::figures::{Account, AccountKey, Figures, Stamp};
 use crate::multiplier::{Multiplier, NewMultiplier, Percent, Scope};
@@ -46,6 +46,7 @@ pub(crate) struct FiguresRow {
 pub(crate) struct UserRow {
     #[sqlx(flatten)]
     pub(crate) figures: FiguresRow,
+    bucket_since: i64,
     bucket_ts: i64,
     bucket_up: i64,
     bucket_down: i64,
@@ -203,11 +204,13 @@ pub(crate) fn torrent_cells(id: TorrentId, figures: &Figures) -> [Cell; 11] {
 }
 
 /// A user, as its table lists it.
-pub(crate) fn user_cells(id: UserId, figures: &Figures, bucket: &Bucket) -> [Cell; 14] {
+pub(crate) fn user_cells(id: UserId, figures: &Figures, bucket: &UserBucket) -> [Cell; 15] {
     let [a, b, c, d, e, f, g, h, i, j] = sums_cells(figures);
     let spent = |bytes: u128| Cell::Number(i64::try_from(bytes).unwrap_or(i64::MAX));
-    let at = i64::from(bucket.at.0).into();
-    [user_cell(id), a, b, c, d, e, f, g, h, i, j, at, spent(bucket.spent_up), spent(bucket.spent_down)]
+    let UserBucket { tokens, since } = *bucket;
+    let (since, at) = (i64::from(since.0).into(), i64::from(tokens.at.0).into());
+    let (up, down) = (spent(tokens.spent_up), spent(tokens.spent_down));
+    [user_cell(id), a, b, c, d, e, f, g, h, i, j, since, at, up, down]
 }
 
 /// An account's key.
@@ -359,12 +362,13 @@ impl FiguresRow {
 }
 
 impl UserRow {
-    pub(crate) fn bucket(&self) -> Result<Bucket, LedgerError> {
-        Ok(Bucket {
+    pub(crate) fn bucket(&self) -> Result<UserBucket, LedgerError> {
+        let tokens = Bucket {
             at: time_of(self.bucket_ts)?,
             spent_up: count_of("bucket_up", self.bucket_up)?.into(),
             spent_down: count_of("bucket_down", self.bucket_down)?.into(),
-        })
+        };
+        Ok(UserBucket { tokens, since: time_of(self.bucket_since)? })
     }
 }
 

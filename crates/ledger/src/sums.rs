@@ -49,8 +49,10 @@ pub struct Sums {
     pub foreign: Moved,
     /// What was not credited because of the limit over all clients of the user.
     pub withheld: Moved,
-    /// The client's bucket before the oldest run that is kept, or after the last entry without totals.
+    /// The client's bucket before the oldest run that is kept.
     pub bucket: Bucket,
+    /// The client's bucket for entries without totals.
+    pub foreign_bucket: Bucket,
 }
 
 impl Sums {
@@ -61,11 +63,11 @@ impl Sums {
 }
 
 /// How many numbers there are.
-const NUMBERS: usize = 9;
+const NUMBERS: usize = 12;
 
 /// Writes sums, in few bytes: a mask says which numbers follow. No bytes mean that all are zero.
 pub(crate) fn pack(sums: &Sums) -> Vec<u8> {
-    let Sums { settled, foreign, withheld, bucket } = sums;
+    let Sums { settled, foreign, withheld, bucket, foreign_bucket } = sums;
     let spent = |bytes: u128| i128::try_from(bytes).unwrap_or(i128::MAX);
     let numbers = [
         settled.uploaded,
@@ -77,6 +79,9 @@ pub(crate) fn pack(sums: &Sums) -> Vec<u8> {
         bucket.at.0.into(),
         spent(bucket.spent_up),
         spent(bucket.spent_down),
+        foreign_bucket.at.0.into(),
+        spent(foreign_bucket.spent_up),
+        spent(foreign_bucket.spent_down),
     ];
     let mut bytes = Vec::new();
     if numbers == [0; NUMBERS] {
@@ -114,17 +119,31 @@ pub(crate) fn unpack(mut bytes: &[u8]) -> Option<Sums> {
         return None;
     }
     let moved = |uploaded, downloaded| Moved { uploaded, downloaded };
-    let [settled_up, settled_down, foreign_up, foreign_down, withheld_up, withheld_down, at, up, down] =
-        numbers;
+    let bucket = |at: i128, up: i128, down: i128| {
+        Some(Bucket {
+            at: UnixTime(u32::try_from(at).ok()?),
+            spent_up: u128::try_from(up).ok()?,
+            spent_down: u128::try_from(down).ok()?,
+        })
+    };
+    let [
+        settled_up,
+        settled_down,
+        foreign_up,
+        foreign_down,
+        withheld_up,
+        withheld_down,
+        own @ ..,
+        at,
+        up,
+        down,
+    ] = numbers;
     Some(Sums {
         settled: moved(settled_up, settled_down),
         foreign: moved(foreign_up, foreign_down),
         withheld: moved(withheld_up, withheld_down),
-        bucket: Bucket {
-            at: UnixTime(u32::try_from(at).ok()?),
-            spent_up: u128::try_from(up).ok()?,
-            spent_down: u128::try_from(down).ok()?,
-        },
+        bucket: bucket(own[0], own[1], own[2])?,
+        foreign_bucket: bucket(at, up, down)?,
     })
 }
 
@@ -133,7 +152,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sums([a, b, c, d, e, f, at, up, down]: [i128; NUMBERS]) -> Sums {
+    fn sums([a, b, c, d, e, f, at, up, down, other_at, other_up, other_down]: [i128; NUMBERS]) -> Sums {
         let moved = |uploaded, downloaded| Moved { uploaded, downloaded };
         let spent = |bytes: i128| bytes.unsigned_abs() >> 1;
         Sums {
@@ -141,6 +160,11 @@ mod tests {
             foreign: moved(c, d),
             withheld: moved(e, f),
             bucket: Bucket { at: UnixTime(at as u32), spent_up: spent(up), spent_down: spent(down) },
+            foreign_bucket: Bucket {
+                at: UnixTime(other_at as u32),
+                spent_up: spent(other_up),
+                spent_down: spent(other_down),
+            },
         }
     }
 

@@ -155,9 +155,9 @@ async fn an_explanation_tells_what_was_bridged_withheld_and_brought_by_others(pl
     assert_eq!(ledger.explain(key(1, 1), 100).await.unwrap(), None);
     apply(&ledger, "a", &arrivals_of(story())).await;
     let all = explanation(&ledger, 1, 1).await;
-    assert_eq!((all.rest, all.account.figures.uploaded), (NOTHING, 50 + 250 + 200 + 30 + 3000 + 700));
+    assert_eq!((all.rest, all.account.figures.uploaded), (NOTHING, 50 + 250 + 200 + 30 + 3000 + 10_100));
     let [other, first, anew] = all.clients.as_slice() else { panic!("{all:#?}") };
-    assert_eq!((other.sums.foreign, other.stretches.len()), (moved(3700), 0));
+    assert_eq!((other.sums.foreign, other.stretches.len()), (moved(13_100), 0));
     assert_eq!((first.client, first.presence, first.brought()), (ClientId(7), Presence::Seeding, moved(500)));
     let spans: Vec<_> = first.stretches.iter().map(|one| (one.first.0 - BEGIN, one.last.0 - BEGIN)).collect();
     assert_eq!(spans, [(0, 10), (110, 110), (120, 120)]);
@@ -191,7 +191,7 @@ async fn what_forgotten_clients_brought_is_the_rest(place: Place) {
     apply(&ledger, "a", &arrivals_of(vec![ours(7, (1, 3), 29 * 24 * 60 * 60, 1040)])).await;
     assert_eq!(ledger.prune(days(31)).await.unwrap().clients, 2);
     let left = explanation(&ledger, 1, 1).await;
-    assert_eq!((left.clients.len(), left.is_cut, left.rest), (1, false, moved(3730)));
+    assert_eq!((left.clients.len(), left.is_cut, left.rest), (1, false, moved(13_130)));
     assert_eq!(brought(&left).with(left.rest), in_account(&left));
 }
 

@@ -14,6 +14,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use clap::ValueEnum;
 use domain::clock::{Clock, SystemClock};
 use journal::ProcessName;
 use tracing::warn;
@@ -66,9 +67,18 @@ impl Node {
         Ok(Node { process, lock, roles: roles.clone(), role_locks })
     }
 
-    /// The next process of a node that still runs. It has the node's name from the beginning, and takes the data
-    /// folder once the other has ended ([`Node::take_folder`]).
-    pub fn succeed(data: &Path, configured_name: Option<&str>, roles: &Roles) -> anyhow::Result<Node> {
+    /// The next process of a node that still runs as the process `running`. It has the node's name from the beginning, and
+    /// takes the data folder once the other has ended ([`Node::take_folder`]). Fails where the other has roles that this one
+    /// lacks, which would end with it, and where a third server has one of ours.
+    pub fn succeed(
+        data: &Path,
+        configured_name: Option<&str>,
+        roles: &Roles,
+        running: Option<u32>,
+    ) -> anyhow::Result<Node> {
+        if let Some(running) = running {
+            check_roles_of(running, data, roles)?;
+        }
         let process = ProcessName::new(&name_of(data, configured_name)?, SystemClock.steady_ms());
         Ok(Node { process, lock: None, roles: roles.clone(), role_locks: Vec::new() })
     }
@@ -135,6 +145,34 @@ fn lock_roles(data: &Path, roles: &Roles) -> anyhow::Result<RoleLocks> {
     Ok(RoleLocks::Ours(ours))
 }
 
+fn check_roles_of(running: u32, data: &Path, roles: &Roles) -> anyhow::Result<()> {
+    for role in Role::value_variants() {
+        let Some(holder) = holder_of(&data.join(ROLE_LOCKS).join(role.name())) else { continue };
+        if holder == running && !roles.include(*role) {
+            bail!(
+                "the running server (process {running}) also has the role {}: take over with the same --roles as it has",
+                role.name()
+            );
+        }
+        if holder != running && roles.include(*role) {
+            bail!(
+                "another server (process {holder}) uses the data folder {} with the role {}, and cannot be taken over from: \
+                 stop it first",
+                data.display(),
+                role.name()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The process that holds a lock; none if the lock is free, or its holder is not known.
+fn holder_of(path: &Path) -> Option<u32> {
+    let mut file = File::open(path).ok()?;
+    file.try_lock_shared().err()?;
+    pid_in(&mut file)
+}
+
 /// The lock, or a word about the process that has it.
 fn try_lock(path: &Path) -> anyhow::Result<Result<File, String>> {
     let explain = || format!("cannot write {}", path.display());
@@ -161,12 +199,13 @@ fn try_lock(path: &Path) -> anyhow::Result<Result<File, String>> {
 }
 
 fn holder_in(file: &mut File) -> String {
+    pid_in(file).map_or_else(String::new, |pid| format!(" (process {pid})"))
+}
+
+fn pid_in(file: &mut File) -> Option<u32> {
     let mut text = String::new();
-    let _ = file.take(HOLDER_BYTES_MAX).read_to_string(&mut text);
-    match text.trim().parse::<u32>() {
-        Ok(pid) => format!(" (process {pid})"),
-        Err(_) => String::new(),
-    }
+    file.take(HOLDER_BYTES_MAX).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
 }
 
 fn name_of(data: &Path, configured: Option<&str>) -> anyhow::Result<String> {
@@ -221,7 +260,14 @@ mod tests {
         drop(named);
 
         let before = Node::take(data.path(), None, &tracker).unwrap();
-        let mut next = Node::succeed(data.path(), None, &tracker).unwrap();
+        let both = "tracker,ledger".parse().unwrap();
+        let own_pid = Some(std::process::id());
+        let mut next = Node::succeed(data.path(), None, &tracker, own_pid).unwrap();
+        assert!(Node::succeed(data.path(), None, &both, own_pid).is_ok(), "a role may be added");
+        let lacking = Node::succeed(data.path(), None, &ledger, own_pid).unwrap_err().to_string();
+        assert!(lacking.contains("also has the role tracker"), "{lacking}");
+        let third = Node::succeed(data.path(), None, &tracker, Some(1)).unwrap_err().to_string();
+        assert!(third.contains("cannot be taken over from"), "{third}");
         assert_eq!(name(&before), name(&next));
         assert!(!next.take_folder(data.path()).unwrap());
         drop(before);

@@ -15,6 +15,8 @@ use crate::roles::{Role, Roles};
 
 /// The name of the file: steady time in milliseconds, the machine's uptime in milliseconds, and which boot that was.
 const FILE: &str = "steady-time";
+/// What it is called until it is complete. One process at a time has the tracker role.
+const UNFINISHED: &str = "steady-time.new";
 /// How often it is written. Until the machine is started again, any record will do.
 const RECORD_EVERY: Duration = Duration::from_secs(10);
 
@@ -52,9 +54,10 @@ fn record(data: &Path) {
 fn try_record(data: &Path) -> io::Result<()> {
     let SteadyRecord { steady_ms, uptime_ms, boot } = SteadyRecord::now(uptime_ms(), boot());
     // Under another name first: a process that is killed meanwhile leaves the last record.
-    let unfinished = data.join(format!("{FILE}.{}", std::process::id()));
-    fs::write(&unfinished, format!("{steady_ms} {uptime_ms} {boot}\n"))?;
-    fs::rename(&unfinished, data.join(FILE)).inspect_err(|_| drop(fs::remove_file(&unfinished)))
+    let unfinished = data.join(UNFINISHED);
+    let written = fs::write(&unfinished, format!("{steady_ms} {uptime_ms} {boot}\n"));
+    let renamed = written.and_then(|()| fs::rename(&unfinished, data.join(FILE)));
+    renamed.inspect_err(|_| drop(fs::remove_file(&unfinished)))
 }
 
 fn parse(text: &str) -> Option<SteadyRecord> {

@@ -139,7 +139,7 @@ async fn front(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
     };
     add_headers(&mut response);
     if over_https {
-        // Browsers ignore it over plain HTTP, where anybody on the way could have put it.
+        // Browsers ignore it over plain HTTP, where any hop could have added it.
         let value = HeaderValue::from_static(HTTPS_ONLY);
         response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, value);
     }

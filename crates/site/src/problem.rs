@@ -78,7 +78,7 @@ impl Problem {
         Problem::new(StatusCode::FORBIDDEN, "forbidden", detail)
     }
 
-    /// A person whom the tracker has disabled.
+    /// A user that the tracker has disabled.
     pub fn user_disabled() -> Problem {
         let detail = "this user is disabled: ask the site's staff; rollcall user enable undoes it";
         Problem::new(StatusCode::FORBIDDEN, "user_disabled", detail)

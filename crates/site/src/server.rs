@@ -17,6 +17,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use domain::LogThrottle;
+use domain::clock::{Clock, SystemClock};
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -33,7 +35,6 @@ use tracker::http::proxy;
 use tracker::http::tls::{Certificate, TlsError};
 use tracker::limits::Connections;
 use tracker::limits::connections::ConnectionPermit;
-use tracker::log_throttle::LogThrottle;
 use tracker::sockets;
 
 use crate::counters::SiteCounters;
@@ -223,8 +224,8 @@ async fn accept(listener: StdListener, shared: Shared) {
             Err(reason) if reason.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(reason) => {
                 shared.counters.connections_refused.count("accept_failed");
-                if let Some(failures) = shared.accept_failures.count() {
-                    warn!(%reason, failures, "connections to the site could not be accepted; told once a minute");
+                if let Some(left_out) = shared.accept_failures.admit(SystemClock.steady()) {
+                    warn!(%reason, failures = left_out + 1, "connections to the site could not be accepted; logged once a minute");
                 }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use domain::LogThrottle;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -32,7 +33,6 @@ use tracing::{error, warn};
 
 use crate::ending::{Ending, Orders, Phase};
 use crate::limits::{ConnectionPermit, Connections};
-use crate::log_throttle::LogThrottle;
 use crate::pipeline::Tracker;
 
 /// How long to wait before accepting again when the system has no more file descriptors.
@@ -103,8 +103,8 @@ async fn accept(listener: Listener, server: HttpServer) {
             Err(reason) if reason.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(reason) => {
                 server.tracker.counters().refused.count("accept_failed");
-                if let Some(failures) = server.accept_failures.count() {
-                    warn!(%reason, failures, "connections could not be accepted; told once a minute");
+                if let Some(left_out) = server.accept_failures.admit(server.tracker.now()) {
+                    warn!(%reason, failures = left_out + 1, "connections could not be accepted; logged once a minute");
                 }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }

@@ -37,7 +37,6 @@ pub mod halt;
 pub mod housekeeping;
 pub mod http;
 pub mod limits;
-pub mod log_throttle;
 pub mod pipeline;
 pub mod ports;
 pub mod rejection;

@@ -241,9 +241,9 @@ impl Tracker {
         if request.event != AnnounceEvent::Stopped && !self.gate.allows_port(request.port) {
             return Err(Refusal::PortBanned.into());
         }
-        let is_over_limit = self.is_over_limit(admission.user, now, &live);
-        // A `stopped` that is refused is repeated for ever by some clients.
-        if is_over_limit && request.event != AnnounceEvent::Stopped {
+        // A `stopped` that is refused is repeated for ever by some clients; that of a known peer costs its user nothing, so
+        // that a client with many torrents can be restarted.
+        if request.event != AnnounceEvent::Stopped && self.is_over_limit(admission.user, now, &live) {
             return Err(Rejection::TooManyAnnounces.into());
         }
         let terms = Terms::of(&admission, &live, now);
@@ -272,7 +272,9 @@ impl Tracker {
             }
             outcome => outcome?,
         };
-        if outcome.unknown_stop && (is_over_limit || live.is_over_peer_ids(outcome.peer_ids)) {
+        let is_over_limit =
+            || self.is_over_limit(admission.user, now, &live) || live.is_over_peer_ids(outcome.peer_ids);
+        if outcome.unknown_stop && is_over_limit() {
             self.counters.stops_unwritten.increment();
             return Ok(Accepted { answer: answer(outcome.counts, &terms, None), unwritten: None });
         }

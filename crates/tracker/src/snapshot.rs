@@ -58,7 +58,7 @@ pub enum SnapshotError {
         seconds: u64,
     },
     /// Whoever is in it has been silent for too long.
-    #[error("the file is {seconds} seconds old, and nobody may be silent for so long")]
+    #[error("the file is {seconds} seconds old, longer than a peer may be silent")]
     TooOld {
         /// How old it is.
         seconds: u64,

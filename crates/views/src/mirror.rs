@@ -51,6 +51,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use domain::UnixTime;
 use domain::clock::Clock;
 use journal::{Batch, Journal, Rejected, Turn, View, ViewError};
 use keyspace::{MirrorNames, Redis};
@@ -99,6 +100,13 @@ impl fmt::Debug for Mirror {
 }
 
 impl Mirror {
+    /// A moment of steady time by the wall clock.
+    pub(in crate::mirror) fn date_of(&self, steady: UnixTime) -> UnixTime {
+        let clock = &*self.parts.clock;
+        let date = i64::from(steady.0) + i64::from(clock.now().0) - i64::from(clock.steady().0);
+        UnixTime(u32::try_from(date.max(0)).unwrap_or(u32::MAX))
+    }
+
     /// A mirror. Nothing is asked of Redis yet. `producer` names this process, and no other that ever was, where it
     /// writes into the journal.
     pub fn new(parts: MirrorParts, settings: MirrorSettings, producer: String) -> Mirror {

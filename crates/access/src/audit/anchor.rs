@@ -62,6 +62,7 @@ pub(super) fn write(trail: &Path, link: Link, is_synced: bool) -> Result<(), Aud
     let text = format!("{:020} {}\n", link.seq, link.hash);
     let file = open(&path).map_err(explain)?;
     file.write_all_at(text.as_bytes(), 0).map_err(explain)?;
+    file.set_len(text.len() as u64).map_err(explain)?;
     if is_synced {
         file.sync_data().map_err(explain)?;
     }

@@ -148,6 +148,12 @@ impl Audit {
         self.blocking(|inner| inner.check()).await
     }
 
+    /// Whether there is room for records: for readiness, which asks often. The trail itself is not touched, so that programs
+    /// that follow it see no change.
+    pub async fn check_room(&self) -> Result<(), AuditError> {
+        self.blocking(|inner| inner.check_room()).await
+    }
+
     /// Records a change: to be done before the change is acknowledged. Goes on to its end even if nobody waits for it.
     pub async fn record(&self, record: Record) -> Result<Recorded, AuditError> {
         self.blocking(move |inner| inner.record(&record)).await
@@ -222,6 +228,13 @@ impl Inner {
         let outcome = self.with_file(|end| end.check());
         self.count_failure(&outcome);
         outcome
+    }
+
+    fn check_room(&self) -> Result<(), AuditError> {
+        let scratch = self.settings.file.with_extension("check");
+        let written = fs::write(&scratch, [b' '; CHECK_BYTES]);
+        let _ = fs::remove_file(&scratch);
+        written.map_err(|source| self.write_error(source))
     }
 
     fn record(&self, record: &Record) -> Result<Recorded, AuditError> {

@@ -291,7 +291,7 @@ impl Vouching {
 
     /// The whitelist does not vouch for somebody, or could not be asked.
     fn ask_further(&mut self, passkey: Passkey, whitelist_failed: bool) {
-        // Given up as lost by now: there is nobody to answer.
+        // Given up as lost by now: no request waits for the answer.
         let Some(inquiry) = self.inquiries.get_mut(&passkey) else { return };
         inquiry.whitelist_failed = whitelist_failed;
         let from = inquiry.from;

@@ -167,7 +167,7 @@ impl Hub {
         if self.is_stopping() {
             return Err(Refusal::Stopping);
         }
-        // Whoever disables a user closes what is in the shard afterwards.
+        // Disabling a user closes what is in the shard afterwards.
         if self.is_disabled(user) {
             return Err(Refusal::Disabled);
         }

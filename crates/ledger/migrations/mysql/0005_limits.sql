@@ -1,8 +1,8 @@
 -- Cheating earns nothing: time is wall clock, a torrent is completed once, and what all clients of a user claim
 -- together is bounded.
 -- repeated_count: completions after a user's first of a torrent. time_spent: when the clients of a user seeded and
--- leeched a torrent, as packed spans; empty in rows from before. bucket_*: when the token bucket of a user was last
--- refilled (zero: never used), and the bytes spent of it.
+-- leeched a torrent, as packed spans; empty in rows from before. bucket_*: since when and until
+-- when the token bucket of a user was refilled (zero: never used), and the bytes spent of it.
 --
 -- Every statement can be repeated, since one that changes a table commits at once; and MySQL has no ADD COLUMN IF NOT
 -- EXISTS.
@@ -34,6 +34,14 @@ SET @add_column = (
     SELECT IF(count(*) = 0, 'ALTER TABLE ledger_accounts ADD COLUMN time_spent VARBINARY(1024) NOT NULL DEFAULT ''''', 'DO 0')
     FROM information_schema.columns
     WHERE table_schema = database() AND table_name = 'ledger_accounts' AND column_name = 'time_spent'
+);
+PREPARE add_column FROM @add_column;
+EXECUTE add_column;
+DEALLOCATE PREPARE add_column;
+SET @add_column = (
+    SELECT IF(count(*) = 0, 'ALTER TABLE ledger_users ADD COLUMN bucket_since BIGINT NOT NULL DEFAULT 0', 'DO 0')
+    FROM information_schema.columns
+    WHERE table_schema = database() AND table_name = 'ledger_users' AND column_name = 'bucket_since'
 );
 PREPARE add_column FROM @add_column;
 EXECUTE add_column;

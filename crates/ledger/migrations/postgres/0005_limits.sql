@@ -1,12 +1,13 @@
 -- Cheating earns nothing: time is wall clock, a torrent is completed once, and what all clients of a user claim
 -- together is bounded.
 -- repeated_count: completions after a user's first of a torrent. time_spent: when the clients of a user seeded and
--- leeched a torrent, as packed spans; empty in rows from before. bucket_*: when the token bucket of a user was last
--- refilled (zero: never used), and the bytes spent of it.
+-- leeched a torrent, as packed spans; empty in rows from before. bucket_*: since when and until
+-- when the token bucket of a user was refilled (zero: never used), and the bytes spent of it.
 ALTER TABLE ledger_users ADD COLUMN repeated_count BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE ledger_torrents ADD COLUMN repeated_count BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE ledger_accounts ADD COLUMN repeated_count BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE ledger_accounts ADD COLUMN time_spent BYTEA NOT NULL DEFAULT '';
+ALTER TABLE ledger_users ADD COLUMN bucket_since BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE ledger_users ADD COLUMN bucket_ts BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE ledger_users ADD COLUMN bucket_up BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE ledger_users ADD COLUMN bucket_down BIGINT NOT NULL DEFAULT 0;

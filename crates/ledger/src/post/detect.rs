@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use domain::{AnnounceEvent, RiskEvent, RiskKind, TorrentId};
 
 use super::user_limit::Pending;
-use super::{Rules, bytes, risk_of};
+use super::{Rules, bytes, risk_of, written_at};
 use crate::admit::Admitted;
 use crate::books::Books;
 use crate::figures::{Account, Figures, Stamp};
@@ -25,8 +25,10 @@ pub(super) fn left_without_download(
     risks: &mut Vec<RiskEvent>,
 ) {
     let said = &entry.arrival.entry;
+    // An announce to a tracker that does not know the client has no difference to tell.
     let is_next = account.peer_id == Some(said.peer_id)
-        && account.latest < Stamp { at: said.steady_at(), origin: entry.arrival.origin }
+        && said.since_last.is_none_or(|elapsed| elapsed.0 > 0)
+        && account.latest < Stamp { at: written_at(said, rules), origin: entry.arrival.origin }
         && said.event != AnnounceEvent::Started;
     let (Some(was), Some(is), true) = (account.left, said.left, is_next) else {
         return;

@@ -35,11 +35,11 @@ pub(super) fn gain_of(
     let said = &entry.arrival.entry;
     let moved = match said.totals {
         Some(_) => Counters { uploaded: said.uploaded_delta, downloaded: said.downloaded_delta },
-        None => granted(entry, &mut client.sums.bucket, rules, risks),
+        None => granted(entry, &mut client.sums.foreign_bucket, rules, risks),
     };
     // What multipliers add belongs to the moment, also where bytes follow from runs.
     let in_force = rules.multipliers.in_force(entry.user, entry.torrent, said.at);
-    let span = span_before(said, rules.peer_grace);
+    let span = span_before(said, rules);
     let was_seeding = said.left == Some(0) && said.event != AnnounceEvent::Completed;
     EntryGain {
         at: said.at,
@@ -55,13 +55,13 @@ pub(super) fn gain_of(
 /// The time before an entry in which its client did what it says (L4): none for a client that fell silent, for one
 /// that has just begun, and for one that was away for longer than a peer is kept, which is a new session. Until it was
 /// completed, a torrent was leeched.
-fn span_before(entry: &TrafficEntry, peer_grace: Seconds) -> Option<Span> {
+fn span_before(entry: &TrafficEntry, rules: &Rules<'_>) -> Option<Span> {
     if entry.cause != Cause::Announce || entry.event == AnnounceEvent::Started {
         return None;
     }
     let elapsed = entry.since_last.unwrap_or(entry.interval);
-    let to = heard_at(entry);
-    (elapsed <= entry.interval + peer_grace).then_some((to - elapsed, to))
+    let to = heard_at(entry, rules);
+    (elapsed <= entry.interval + rules.peer_grace).then_some((to - elapsed, to))
 }
 
 /// A client on port 0 is handed out to no one and seeds to no one. Some clients send it with `stopped`.
@@ -69,9 +69,12 @@ fn is_reachable(entry: &TrafficEntry) -> bool {
     entry.port != 0 || entry.event == AnnounceEvent::Stopped
 }
 
-/// The time that an entry reports on: no more than a session can be silent. Other producers that give none mean the
-/// interval.
+/// The time that an entry reports on: no more than a session can be silent, and none for a peer that vanished. Other
+/// producers that give none mean the interval.
 pub(super) fn reported_time(entry: &TrafficEntry, peer_grace: Seconds) -> Seconds {
+    if entry.cause != Cause::Announce {
+        return Seconds(0);
+    }
     let is_given = |elapsed: &Seconds| elapsed.0 > 0 || entry.totals.is_some();
     let elapsed = entry.since_last.filter(is_given).unwrap_or(entry.interval);
     elapsed.min(entry.interval + peer_grace)
@@ -95,16 +98,19 @@ fn granted(entry: &Admitted, bucket: &mut Bucket, rules: &Rules<'_>, risks: &mut
     let said = &entry.arrival.entry;
     let limit = BucketLimit::of_client(rules.ceiling);
     let claimed = Counters { uploaded: said.uploaded_delta, downloaded: said.downloaded_delta };
-    let (to, time) = (heard_at(said), reported_time(said, rules.peer_grace));
-    if bucket.is_unused() {
+    let (to, time) = (heard_at(said, rules), reported_time(said, rules.peer_grace));
+    let is_told_time = said.since_last.is_some_and(|elapsed| elapsed.0 > 0);
+    let granted = if bucket.is_unused() {
         *bucket = Bucket::full_at(to - time);
-    } else if to < bucket.at {
-        bucket.refill_late(time, &limit);
+        bucket.grant(to, claimed, &limit)
+    } else if is_told_time || to < bucket.at {
+        // The producer measured the time, whatever came in between.
+        let granted = bucket.grant_late(time, claimed, &limit);
+        bucket.at = bucket.at.max(to);
+        granted
     } else {
-        // Time before the session does not count for it.
-        bucket.grant(to - time, Counters::default(), &limit);
-    }
-    let granted = bucket.grant(to, claimed, &limit);
+        bucket.grant(to, claimed, &limit)
+    };
     if granted != claimed {
         risks.push(RiskEvent {
             uploaded_claimed: claimed.uploaded,

@@ -44,6 +44,7 @@ fn post_under(multipliers: &Multipliers, books: &mut Books, arrivals: &[Arrival]
         session_retention: Seconds(30 * 24 * 60 * 60),
         multipliers,
         now: UnixTime(BEGIN + SPAN_MAX),
+        steady_now: UnixTime(BEGIN + SPAN_MAX),
     };
     let (admitted, rejected) = admit(arrivals, &BTreeSet::new(), &Nobody, rules.now);
     assert_eq!(rejected, []);
@@ -63,6 +64,7 @@ fn tidied(mut books: Books) -> Books {
         client.runs.sort_by_key(|run| run.key);
         // What may still be credited depends on the order, what was credited does not.
         client.sums.bucket = Bucket::default();
+        client.sums.foreign_bucket = Bucket::default();
     }
     books.user_buckets.clear();
     books

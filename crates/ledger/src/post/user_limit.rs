@@ -1,6 +1,6 @@
 //! The limit over all clients of a user: a second token bucket that their bytes go through (J8).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{RiskEvent, RiskKind, UnixTime, UserId};
 
@@ -8,7 +8,7 @@ use super::gain::{EntryGain, reported_time};
 use super::{Posted, Rules, add, bytes, heard_at, risk_of};
 use crate::admit::Admitted;
 use crate::books::Books;
-use crate::bucket::{Bucket, BucketLimit};
+use crate::bucket::{Bucket, BucketLimit, UserBucket};
 use crate::excess::{Excess, share};
 use crate::figures::{AccountKey, Gain};
 use crate::run::{ClientRef, Counters};
@@ -31,7 +31,7 @@ pub(super) struct Pending {
 impl Pending {
     pub(super) fn add_entry(&mut self, entry: &Admitted, gain: &EntryGain, rules: &Rules<'_>) {
         let said = &entry.arrival.entry;
-        let to = heard_at(said);
+        let to = heard_at(said, rules);
         let from = to - reported_time(said, rules.peer_grace);
         self.sample = Some(*entry);
         self.from = Some(self.from.map_or(from, |known| known.min(from)));
@@ -88,71 +88,52 @@ impl Pending {
     }
 }
 
-/// Since when the users of a batch were known before it.
-pub(super) type KnownSince = BTreeMap<UserId, UnixTime>;
+/// Users of which entries were posted before the batch.
+pub(super) type KnownUsers = BTreeSet<UserId>;
 
-pub(super) fn known_since(books: &Books, entries: &[Admitted]) -> KnownSince {
-    let users = entries.iter().map(|entry| entry.user);
-    users.filter_map(|user| Some((user, books.users.get(&user)?.first_seen?))).collect()
+pub(super) fn known_users(books: &Books) -> KnownUsers {
+    books.users.iter().filter(|(_, figures)| figures.first_seen.is_some()).map(|(user, _)| *user).collect()
 }
 
-/// Refills the buckets of all users in the batch up to the time of their last entry in it.
-pub(super) fn refill(
-    books: &mut Books,
-    pending: &BTreeMap<ClientRef, Pending>,
-    known_since: &KnownSince,
-    rules: &Rules<'_>,
-) {
-    let limit = BucketLimit::of_user(rules.user_ceiling);
-    let mut times: BTreeMap<UserId, (UnixTime, UnixTime)> = BTreeMap::new();
-    for (client, pending) in pending {
-        let Some(from) = pending.from else { continue };
-        let known = times.entry(client.user).or_insert((from, pending.to));
-        *known = (known.0.min(from), known.1.max(pending.to));
-    }
-    for (user, (from, to)) in times {
-        let bucket = books.user_buckets.entry(user).or_default();
-        let since = known_since.get(&user);
-        match since {
-            None => *bucket = Bucket::of_new_user(from, &limit),
-            // From before buckets were kept.
-            Some(_) if bucket.is_unused() => *bucket = Bucket::full_at(from),
-            // An entry that comes late shows that the user was there before.
-            Some(since) => bucket.refill_late(since.since(from), &limit),
-        }
-        bucket.refill(to, &limit);
-    }
+/// What a batch brings to all clients of a user.
+#[derive(Clone, Copy, Default)]
+struct UserBatch {
+    from: UnixTime,
+    to: UnixTime,
+    up: u128,
+    down: u128,
 }
 
 /// Adds what the batch brings, as far as the buckets of its users reach.
 pub(super) fn apply(
     books: &mut Books,
     pending: BTreeMap<ClientRef, Pending>,
+    known_users: &KnownUsers,
     rules: &Rules<'_>,
     posted: &mut Posted,
 ) {
-    let limit = BucketLimit::of_user(rules.user_ceiling);
+    let mut left = grant(books, &pending, known_users, rules);
     for (client, pending) in pending {
         let wanted = pending.wanted();
-        let granted = match books.user_buckets.get_mut(&client.user) {
-            Some(bucket) => bucket.grant(bucket.at, wanted, &limit),
-            None => wanted,
-        };
+        let left = left.entry(client.user).or_default();
+        let granted = wanted.min(*left);
+        *left = left.minus(granted);
         let withheld = wanted.minus(granted);
-        let gain = pending.gain(withheld);
+        let mut gain = pending.gain(withheld);
+        let sums = &mut books.clients.entry(client).or_default().sums;
+        release(&mut sums.withheld.uploaded, &mut gain.uploaded);
+        release(&mut sums.withheld.downloaded, &mut gain.downloaded);
+        sums.withheld = sums
+            .withheld
+            .with(Moved { uploaded: withheld.uploaded.into(), downloaded: withheld.downloaded.into() });
         let key = AccountKey { user: client.user, torrent: client.torrent };
         let account = books.accounts.entry(key).or_default();
         let (completed_count, repeated_count) =
             account.count_completions(pending.taken_back.completions.saturating_neg());
         add(books, key, &Gain { completed_count, repeated_count, ..gain });
-        if withheld == Counters::default() {
-            continue;
-        }
-        let sums = &mut books.clients.entry(client).or_default().sums;
-        sums.withheld = sums
-            .withheld
-            .with(Moved { uploaded: withheld.uploaded.into(), downloaded: withheld.downloaded.into() });
-        if let Some(sample) = pending.sample() {
+        if withheld != Counters::default()
+            && let Some(sample) = pending.sample()
+        {
             posted.risks.push(RiskEvent {
                 uploaded_claimed: wanted.uploaded,
                 uploaded_credited: granted.uploaded,
@@ -161,5 +142,62 @@ pub(super) fn apply(
                 ..risk_of(RiskKind::UserRate, sample, rules.user_ceiling)
             });
         }
+    }
+}
+
+/// What is taken back is first taken off what was never credited.
+fn release(withheld: &mut i128, gain: &mut i128) {
+    let released = (*withheld).min(gain.saturating_neg()).max(0);
+    *withheld -= released;
+    *gain += released;
+}
+
+/// What each user of the batch is granted, for all clients together.
+fn grant(
+    books: &mut Books,
+    pending: &BTreeMap<ClientRef, Pending>,
+    known_users: &KnownUsers,
+    rules: &Rules<'_>,
+) -> BTreeMap<UserId, Counters> {
+    let limit = BucketLimit::of_user(rules.user_ceiling);
+    let mut batches: BTreeMap<UserId, UserBatch> = BTreeMap::new();
+    for (client, pending) in pending {
+        let Some(from) = pending.from else { continue };
+        let wanted = pending.wanted();
+        let batch = batches.entry(client.user).or_insert(UserBatch { from, ..UserBatch::default() });
+        batch.from = batch.from.min(from);
+        batch.to = batch.to.max(pending.to);
+        batch.up += u128::from(wanted.uploaded);
+        batch.down += u128::from(wanted.downloaded);
+    }
+    let amount = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
+    let grant_to = |(user, batch): (UserId, UserBatch)| {
+        let wanted = Counters { uploaded: amount(batch.up), downloaded: amount(batch.down) };
+        let bucket = books.user_buckets.entry(user).or_default();
+        (user, bucket.grant(&batch, wanted, known_users.contains(&user), &limit))
+    };
+    batches.into_iter().map(grant_to).collect()
+}
+
+impl UserBucket {
+    fn grant(
+        &mut self,
+        batch: &UserBatch,
+        wanted: Counters,
+        is_known: bool,
+        limit: &BucketLimit,
+    ) -> Counters {
+        let UserBatch { from, to, .. } = *batch;
+        if self.tokens.is_unused() {
+            // A known user is from before buckets were kept.
+            let tokens = if is_known { Bucket::full_at(from) } else { Bucket::of_new_user(from, limit) };
+            *self = UserBucket { tokens, since: from };
+        }
+        if from < self.since {
+            // An entry that comes late shows that the user was there before.
+            self.tokens.grant_late(self.since.since(from), Counters::default(), limit);
+            self.since = from;
+        }
+        self.tokens.grant(to, wanted, limit)
     }
 }

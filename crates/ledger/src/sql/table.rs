@@ -42,7 +42,12 @@ const USERS: Table = Table {
     keys: &["id"],
     others: &[
         SUMS,
-        &[("bucket_ts", Kind::Number), ("bucket_up", Kind::Number), ("bucket_down", Kind::Number)],
+        &[
+            ("bucket_since", Kind::Number),
+            ("bucket_ts", Kind::Number),
+            ("bucket_up", Kind::Number),
+            ("bucket_down", Kind::Number),
+        ],
     ],
 };
 

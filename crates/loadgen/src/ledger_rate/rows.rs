@@ -146,7 +146,7 @@ fn number(number: u64) -> Value {
     Value::Number(number.cast_signed())
 }
 
-fn sums(entry: &TrafficEntry) -> [Value; 9] {
+fn sums(entry: &TrafficEntry) -> [Value; 10] {
     let uploaded = entry.totals.map_or(0, |totals| totals.uploaded);
     let amount = |amount: u64| Value::Text(amount.to_string());
     let at = u64::from(entry.at.0);
@@ -156,6 +156,7 @@ fn sums(entry: &TrafficEntry) -> [Value; 9] {
         amount(0),
         amount(0),
         number(at),
+        number(0),
         number(0),
         number(0),
         number(at),
@@ -184,6 +185,8 @@ fn account((user, torrent): (UserId, TorrentId), arrival: &Arrival) -> Vec<Value
     ]);
     row.extend(stamp(arrival));
     row.extend([Value::Text(entry.peer_id.to_string()), Value::Text("Transmission 4.0.5".to_owned())]);
+    // One span of seeding.
+    row.push(Value::Text("time spent".to_owned()));
     row
 }
 

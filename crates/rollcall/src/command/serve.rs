@@ -90,7 +90,7 @@ async fn serve(
         && let Err(error) = site.make_first_key(&data).await
     {
         let reason = crate::one_line(&error);
-        warn!(reason, "no first key was made; \"rollcall key create\" makes one");
+        warn!(reason, "the first key was not delivered; \"rollcall key create\" makes another");
     }
     let addresses = running.as_ref().map(|running| running.addresses().clone()).unwrap_or_default();
     let store = &behind.store;

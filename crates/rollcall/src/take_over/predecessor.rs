@@ -28,6 +28,7 @@ const END_PATIENCE_MAX: Duration = Duration::from_secs(3600);
 pub struct Predecessor {
     data: PathBuf,
     channel: Channel,
+    pid: Option<u32>,
     ends_within: Duration,
     /// When it should have ended; none as long as it serves.
     ends_before: Option<Instant>,
@@ -37,7 +38,7 @@ impl Predecessor {
     /// Finds the running server of a data folder; none if there is none.
     pub async fn find(data: &Path) -> anyhow::Result<Option<Predecessor>> {
         let Some(stream) = connect(data).await? else {
-            info!("nobody serves on this data folder: there is nothing to take over");
+            info!("no server runs on this data folder: there is nothing to take over");
             return Ok(None);
         };
         let mut channel = Channel::new(stream);
@@ -63,7 +64,13 @@ impl Predecessor {
         );
         let ends_within = Duration::from_secs(welcome.text["ends_within_s"].as_u64().unwrap_or(0));
         let ends_within = ends_within.min(END_PATIENCE_MAX);
-        Ok(Some(Predecessor { data: data.to_owned(), channel, ends_within, ends_before: None }))
+        let pid = welcome.text["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+        Ok(Some(Predecessor { data: data.to_owned(), channel, pid, ends_within, ends_before: None }))
+    }
+
+    /// Its process id, as it says itself.
+    pub fn pid(&self) -> Option<u32> {
+        self.pid
     }
 
     /// Asks for everything it serves; none if it has ended meanwhile. It goes on serving.

@@ -126,6 +126,8 @@ pub struct Outcome {
     pub accounts: BTreeMap<(u64, u64), Account>,
     /// Each client's latest word: the time, its place among the entries, and what it does.
     latest: BTreeMap<(u64, u64, String), (u64, usize, &'static str)>,
+    /// The seconds in which each user seeded and leeched each torrent.
+    seconds: BTreeMap<(u64, u64, bool), BTreeSet<u64>>,
 }
 
 /// What an account must say.
@@ -157,11 +159,15 @@ impl Outcome {
         let (event, left) = (entry.get("event"), entry.number("left"));
         account.completed += u64::from(event == "completed");
         let seconds = if entry.0.contains_key("dt") { entry.number("dt") } else { INTERVAL_S };
-        match event {
-            "started" => {}
-            "completed" => account.leeching_s += seconds,
-            _ if left == 0 => account.seeding_s += seconds,
-            _ => account.leeching_s += seconds,
+        // Wall clock: what several clients report counts once.
+        if event != "started" {
+            let (to, is_seeding) = (entry.number("ts"), event != "completed" && left == 0);
+            let spent = self.seconds.entry((user, torrent, is_seeding)).or_default();
+            spent.extend(to - seconds..to);
+            match is_seeding {
+                true => account.seeding_s = spent.len() as u64,
+                false => account.leeching_s = spent.len() as u64,
+            }
         }
         let standing = match event {
             "stopped" => "gone",

@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 
 use serde_json::json;
 use testkit::{ApiReply, Server, ServerBuilder, eventually};
@@ -89,12 +88,7 @@ fn a_connected_user_who_is_disabled_or_removed_is_disconnected_at_every_gateway(
     let database = format!("sqlite://{}", file.display());
     let other = with_secret().set("database.url", quoted(&database)).roles("tracker,gateway,site").start();
     let admin = one.api(&["admin"]);
-    let sql = || {
-        let update = "UPDATE users SET enabled = 0 WHERE id = 3";
-        let done =
-            Command::new("sqlite3").args(["-bail", "-cmd", ".timeout 10000"]).arg(&file).arg(update).status();
-        assert!(done.expect("sqlite3 is installed").success());
-    };
+    let sql = || crate::sqlite(&one, "UPDATE users SET enabled = 0 WHERE id = 3");
     let command = |args: &[&str]| drop(one.cli(args));
     let ways: [(u64, &dyn Fn()); 4] = [
         (1, &|| command(&["user", "disable", "1"])),

@@ -142,3 +142,14 @@ fn walk(api: &Api, target: &str, limit: u32) -> Vec<Json> {
         }
     }
 }
+
+/// Runs a statement on a server's own database, as a site's own SQL would.
+fn sqlite(server: &Server, statement: &str) {
+    let file = server.data_folder().join("rollcall.db");
+    let done = std::process::Command::new("sqlite3")
+        .args(["-bail", "-cmd", ".timeout 10000"])
+        .arg(&file)
+        .arg(statement)
+        .status();
+    assert!(done.expect("sqlite3 is installed").success());
+}

@@ -18,7 +18,7 @@ fn a_new_user_gets_the_passkey_given_in_lower_case() {
     let of_nobody_yet = json!({
         "id": 7, "passkey": PASSKEY, "enabled": true, "adopted": false, "leech_slots": null,
         "uploaded": "0", "downloaded": "0", "credited_uploaded": "0", "credited_downloaded": "0",
-        "seeding_s": 0, "leeching_s": 0, "completed": 0, "first_seen": null, "last_seen": null,
+        "seeding_s": 0, "leeching_s": 0, "completed": 0, "completed_again": 0, "first_seen": null, "last_seen": null,
         "seeding": 0, "leeching": 0,
     });
     assert_eq!(shown, of_nobody_yet);

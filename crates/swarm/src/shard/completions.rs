@@ -1,7 +1,7 @@
 //! Which users have completed which torrents lately, so that a user counts once in a torrent's completions, however many
 //! peer ids they invent.
 //!
-//! Fixed in size: a user who was pushed out, or whom a restarted tracker no longer knows, may count once more. The ledger
+//! Fixed in size: a user who was pushed out, or that a restarted tracker no longer knows, may count once more. The ledger
 //! is exact.
 
 /// Entries that share a set.

@@ -34,7 +34,7 @@ pub(super) type Receipt = oneshot::Receiver<bool>;
 pub(super) enum Progress {
     /// A request of this many bytes was answered.
     Answered { consumed: usize, after: After, receipt: Option<Receipt> },
-    /// Nothing was answered: somebody has to be asked about this passkey of the client at this address, and then the
+    /// Nothing was answered: verification has to be asked about this passkey of the client at this address, and then the
     /// request is answered anew.
     Ask(Passkey, IpAddr),
     /// More bytes are needed.

@@ -41,7 +41,7 @@ impl Bucket {
     }
 }
 
-/// Clocks may step back by this much without emptying anybody's bucket.
+/// Clocks may step back by this much without emptying a bucket.
 const STEP_BACK_MAX_S: u16 = 600;
 
 /// How much a key may ask for; zero for either means no limit.

@@ -22,7 +22,10 @@ pub struct Rebuild {
 impl Rebuild {
     /// Begins with the oldest entry that still counts.
     pub fn of(activity: Activity) -> Rebuild {
-        let after = EntryId::at_ms(u64::from(activity.window().cutoff().0) * 1_000);
+        // Places in the journal go by the wall clock, which may have been set back or forward. Too many entries do no harm.
+        let wall_cutoff = activity.clock.now() - activity.window().threshold;
+        let cutoff = activity.window().cutoff().min(wall_cutoff);
+        let after = EntryId::at_ms(u64::from(cutoff.0) * 1_000);
         Rebuild { activity, after, entries: 0 }
     }
 

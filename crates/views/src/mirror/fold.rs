@@ -161,10 +161,12 @@ fn target_of(entry: &TrafficEntry, directory: &dyn Directory) -> Option<Target> 
 }
 
 /// When an entry was written: by steady time, so that a silence is neither found nor dated by a wall clock that was set
-/// meanwhile. By the wall clock where steady time lies ahead: that clock was wrong when the node started.
+/// meanwhile; by the wall clock where steady time does not fit, since that clock was wrong when the node started. Of both,
+/// the later moment that does not lie ahead: what is taken for too old makes a live peer vanish.
 fn time_of(entry: &TrafficEntry, now: UnixTime) -> UnixTime {
-    let steady = entry.steady_at();
-    if steady > now + AHEAD_MAX { entry.at } else { steady }
+    let (steady, wall) = (entry.steady_at(), entry.at);
+    let plausible = [steady, wall].into_iter().filter(|at| *at <= now + AHEAD_MAX).max();
+    plausible.unwrap_or(steady.min(wall))
 }
 
 fn step_of(arrival: &Arrival, (user, at): (UserId, UnixTime), settings: &MirrorSettings) -> Step {

@@ -165,7 +165,8 @@ impl Mirror {
                 // It happened when the silence became too long. A later announce is later in the journal, too.
                 let at = now.min(deadline).max(presence.last);
                 let (torrent, user, since) = (*torrent, presence.user, presence.last);
-                let silence = Silence { torrent, info_hash: &info_hash, peer, user, since, at };
+                let date = self.date_of(at);
+                let silence = Silence { torrent, info_hash: &info_hash, peer, user, since, at, date };
                 overdue.entries.push(record.timeout_entry(&silence));
                 overdue.whose.push(whose);
             }

@@ -38,8 +38,10 @@ pub(super) struct Silence<'a> {
     pub(super) user: UserId,
     /// Its last announce.
     pub(super) since: UnixTime,
-    /// When the silence became too long.
+    /// When the silence became too long, by steady time.
     pub(super) at: UnixTime,
+    /// The same by the wall clock.
+    pub(super) date: UnixTime,
 }
 
 fn word(value: Option<impl ToString>) -> String {
@@ -122,7 +124,7 @@ impl Record {
         fields.push("dd", "0");
         fields.push_text("left", self.left.unwrap_or(i64::MAX as u64));
         fields.push("event", AnnounceEvent::Stopped.name());
-        fields.push_text("ts", silence.at);
+        fields.push_text("ts", silence.date);
         fields.push_text("dt", silence.at.since(silence.since).0);
         fields.push_text("interval", self.interval_s);
         fields.push_text("min_interval", self.min_interval_s);
@@ -139,6 +141,9 @@ impl Record {
         fields.push_text("torrent", silence.torrent);
         if let Some(key) = self.key {
             fields.push_text("key", key);
+        }
+        if silence.at != silence.date {
+            fields.push_text("steady", silence.at);
         }
         fields
     }
@@ -165,7 +170,11 @@ mod tests {
                 user: UserId::new(7).unwrap(),
                 since: UnixTime(1_750_000_000),
                 at: UnixTime(1_750_002_500),
+                date: UnixTime(1_750_002_500),
             };
+            let set_back = Silence { date: UnixTime(1_750_000_000), ..silence };
+            let entry = TrafficEntry::parse(&record.timeout_entry(&set_back)).unwrap();
+            assert_eq!((entry.at, entry.steady_at()), (set_back.date, set_back.at));
             let entry = TrafficEntry::parse(&record.timeout_entry(&silence)).unwrap();
             assert_eq!((entry.event, entry.cause), (AnnounceEvent::Stopped, Cause::Timeout));
             assert_eq!((entry.at.0, entry.since_last.unwrap().0), (1_750_002_500, 2500));

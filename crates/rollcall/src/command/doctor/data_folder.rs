@@ -118,7 +118,7 @@ fn private_folders(findings: &mut Findings, data: &Path) {
     let is_open =
         |folder: &PathBuf| fs::metadata(folder).is_ok_and(|found| found.permissions().mode() & 0o007 != 0);
     let folders = [data.to_owned(), data.join("logs")];
-    // Where nobody else gets into the data folder, nobody gets further.
+    // Where the data folder is closed to others, so is everything in it.
     if is_open(&folders[0]) {
         let open: Vec<String> = folders
             .iter()

@@ -83,7 +83,7 @@ impl Opened {
         };
         let name = config.journal.node_name.as_ref().map(Name::as_str);
         let node = match &predecessor {
-            Some(_) => Node::succeed(data, name, roles)?,
+            Some(running) => Node::succeed(data, name, roles, running.pid())?,
             None => Node::take(data, name, roles)?,
         };
         let files = DataFiles::check(config, data).await?;

@@ -21,7 +21,8 @@ impl Mirror {
         then: UnixTime,
         frontier: &mut Option<u64>,
     ) -> Result<bool, ViewsError> {
-        let then_ms = u64::from(then.0) * 1000;
+        // Places in the journal go by the wall clock.
+        let then_ms = u64::from(self.date_of(then).0) * 1000;
         if self.reaping.applied_ms.load(Ordering::Relaxed) > then_ms {
             return Ok(true);
         }
