@@ -137,12 +137,11 @@ fn age_of(books: &Books, entry: &Admitted, rules: &Rules<'_>) -> Age {
     if client.is_some_and(|client| at <= client.settled_until) { Age::Late } else { Age::Fresh }
 }
 
-/// When an entry was written, by a clock that is never set; by the wall clock where that one was wrong when the node
-/// started. Of both, the later moment that does not lie ahead.
+/// When an entry was written, by a clock that is never set; by the wall clock where that one lies ahead, having been wrong
+/// when the node started.
 fn written_at(entry: &TrafficEntry, rules: &Rules<'_>) -> UnixTime {
     let (steady, wall) = (entry.steady_at(), entry.at);
-    let plausible = [steady, wall].into_iter().filter(|at| *at <= rules.steady_now + AHEAD_MAX).max();
-    plausible.unwrap_or(steady.min(wall))
+    if steady > rules.steady_now + AHEAD_MAX { steady.min(wall) } else { steady }
 }
 
 /// When the client itself showed these counters: a peer that vanished is reported later than that.

@@ -306,7 +306,7 @@ fn j8_timeouts_do_not_fill_the_bucket_of_a_user() {
             event: AnnounceEvent::Stopped,
             cause: Cause::Timeout,
             since_last: Some(Seconds(2400)),
-            ..ours(10, 1, 0)
+            ..ours(2410, 1, 0)
         };
         post_all(&mut books, &[arrival(silent, n)]);
     }
@@ -314,7 +314,8 @@ fn j8_timeouts_do_not_fill_the_bucket_of_a_user() {
         crate::BucketLimit::of_user(RateCeiling { bytes_per_s: 2 * RateCeiling::DEFAULT.bytes_per_s });
     let all = Counters { uploaded: u64::MAX, downloaded: 0 };
     let mut tokens = books.user_buckets[&user(1)].tokens;
-    assert_eq!(u128::from(tokens.grant(UnixTime(BEGIN), all, &limit).uploaded), USER_SLACK);
+    // The slack, and the ten seconds in which its peers were heard.
+    assert_eq!(u128::from(tokens.grant(UnixTime(BEGIN), all, &limit).uploaded), 2 * USER_SLACK);
 }
 
 /// The tracker wants upload without leechers not to be credited (`limits.credit_upload_without_leechers`).
