@@ -238,7 +238,7 @@ fn j8_risks_have_a_kind_with_its_figures_and_are_filtered_by_it() {
     let admin = server.api(&["admin"]);
     let passkeys: Vec<_> = (1..=2).map(|id| server.add_user(id)).collect();
     let hash = add_torrent(&server, &admin, &passkeys[0], 1);
-    // Nobody else leeches: upload is claimed that nobody can have received. Then more than a line carries.
+    // No other user leeches, so the upload went to no one. Then more than a line carries.
     let seeder = Announce::seeder(hash, 1);
     announce(&server, &passkeys[0], &seeder);
     announce(&server, &passkeys[0], &seeder.with_totals(5000, 0, 0));
@@ -268,6 +268,24 @@ fn j8_risks_have_a_kind_with_its_figures_and_are_filtered_by_it() {
     for path in ["/api/v1/risks?kind=x", "/api/v1/users/1/risks?kind="] {
         assert_eq!(problem(&admin.get(path), 400), "bad_request");
     }
+}
+
+#[test]
+fn j8_upload_without_leechers_is_not_credited_where_the_site_says_so() {
+    let server = builder().set("limits.credit_upload_without_leechers", false).start();
+    let admin = server.api(&["admin"]);
+    let passkeys: Vec<_> = (1..=2).map(|id| server.add_user(id)).collect();
+    let hash = add_torrent(&server, &admin, &passkeys[0], 1);
+    let seeder = Announce::seeder(hash, 1);
+    announce(&server, &passkeys[0], &seeder);
+    announce(&server, &passkeys[0], &seeder.with_totals(5000, 0, 0));
+    announce(&server, &passkeys[1], &Announce::leecher(hash, 2));
+    announce(&server, &passkeys[0], &seeder.with_totals(5700, 0, 0));
+    let figures = || admin.get("/api/v1/users/1").ok()["figures"].clone();
+    eventually("what the leecher received", PATIENCE, || (figures()["uploaded"] == "700").then_some(()));
+    let risks = entries(&admin, "/api/v1/users/1/risks?kind=upload_without_leechers", 10);
+    let [risk] = risks.as_slice() else { panic!("{risks:?}") };
+    assert_eq!((&risk["uploaded_claimed"], &risk["uploaded_credited"]), (&"5000".into(), &"0".into()));
 }
 
 #[test]
