@@ -80,13 +80,7 @@ impl DataFiles {
                  empty one, delete {remembered} and start again"
             );
         }
-        let identity = integrity::identity(path).await?;
-        if identity == 0 {
-            // A copy made before identities were kept, or by a program that copies rows only.
-            warn!(path = %shown, "this database has no identity, so it is taken for the one that was used before");
-            return Ok(());
-        }
-        if identity != expected {
+        if integrity::identity(path).await? != expected {
             bail!(
                 "{shown} is another database than the one that this data folder was used with: put the right one back; or, \
                  if this is the one to use, delete {remembered} and start again"

@@ -4,9 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use domain::{RateCeiling, Seconds};
-use tracker::settings::{
-    LimitSettings, LiveSettings, PEER_IDS_PER_HOUR_MAX, ProxySettings, Settings, TlsFiles,
-};
+use tracker::settings::{LimitSettings, LiveSettings, ProxySettings, Settings, TlsFiles};
 
 use crate::config::{Config, HeaderName, Mirror};
 
@@ -44,7 +42,8 @@ impl Config {
             leeches_per_user_max: unless_zero(self.limits.leeches_per_user_max),
             leeches_per_torrent_max: unless_zero(self.limits.leeches_per_torrent_max),
             ceiling: self.ceiling(),
-            peer_ids_per_hour_max: PEER_IDS_PER_HOUR_MAX,
+            peer_ids_per_hour_max: u8::try_from(self.limits.peer_ids_per_user_and_torrent_per_hour)
+                .unwrap_or(u8::MAX),
             credit_upload_without_leechers: self.limits.credit_upload_without_leechers,
             acknowledge: self.journal.ack,
             acknowledge_timeout: Duration::from_millis(self.journal.ack_timeout_ms.into()),

@@ -439,6 +439,9 @@ config_section! {
         /// Announces one user may send at once, such as for all torrents of a client that starts. At least
         /// announces_per_user_per_s. 0 means no limit.
         announce_burst_per_user: u32 [0..=10_000_000] = 10_000,
+        /// Peer ids that one user may announce a torrent under within an hour, such as by restarting a client. Beyond it the
+        /// client is told to come back. 0 means no limit.
+        peer_ids_per_user_and_torrent_per_hour: u32 [0..=250] = 30,
         /// What one client claims to move faster than this, measured over the time since it was first heard, is reported
         /// as a risk and not credited.
         peer_rate_max_mbit_per_s: u32 [1..=10_000_000] = 10_000,

@@ -126,7 +126,7 @@ fn l6_the_clients_of_an_account_explain_it_to_the_byte() {
     let told = entries(&read, "/api/v1/users/1/entries?torrent=1", 100);
     let own: Vec<&Json> = told.iter().filter(|entry| entry["client_id"] == client["id"]).collect();
     let deltas: Vec<&Json> = own.iter().map(|entry| &entry["downloaded_delta"]).collect();
-    assert_eq!(deltas, ["1", "0", "2000", "0"]);
+    assert_eq!(deltas, ["1", "0", "0", "2000", "0"]);
 
     assert_eq!(problem(&read.get("/api/v1/users/9/torrents/1/clients"), 404), "unknown_user");
     assert_eq!(read.get("/api/v1/users/1/torrents/77/clients").ok()["account"], Json::Null);

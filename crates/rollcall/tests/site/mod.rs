@@ -88,6 +88,8 @@ pub fn builder() -> ServerBuilder {
         // Simulated clients move much at once, and announce late when the machine is busy.
         .set("limits.peer_rate_max_mbit_per_s", 10_000_000)
         .set("limits.user_rate_max_mbit_per_s", 10_000_000)
+        // Nor do real ones start anew every few seconds.
+        .set("limits.peer_ids_per_user_and_torrent_per_hour", 0)
         .set("tracker.min_announce_interval_s", 0)
         .set("tracker.announce_interval_s", 60)
         .set("tracker.peer_grace_s", 600)
