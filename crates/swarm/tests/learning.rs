@@ -308,6 +308,9 @@ fn life_of(number: u64, random: &mut Rng) -> Vec<Heard> {
             at += Seconds(random.u32(1..100));
         } else if random.bool() {
             break;
+        } else {
+            // Lower counters within half a minute are an announce that was overtaken, not a client that began anew.
+            at += Seconds(31);
         }
     }
     life
