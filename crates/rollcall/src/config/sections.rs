@@ -434,7 +434,7 @@ config_section! {
         /// Requests one address may send at once. At least requests_per_address_per_s. 0 means no limit.
         request_burst_per_address: u32 [0..=10_000_000] = 2000,
         /// Announces a second of one user, from any address, once their burst is used up. 0 means no limit. A client
-        /// announces each torrent once in tracker.announce_interval_s.
+        /// announces each torrent once in tracker.announce_interval_s, over each address family. A "stopped" is free.
         announces_per_user_per_s: u32 [0..=10_000_000] = 20,
         /// Announces one user may send at once, such as for all torrents of a client that starts. At least
         /// announces_per_user_per_s. 0 means no limit.
