@@ -1,26 +1,26 @@
-# Everything there is to type. `make` alone lists it.
+# `make` alone lists the targets.
 
-# Where `make run` keeps its database, and what else to pass to the server: make run ARGS="--config rollcall.toml".
+# The data folder of `make run`, and further arguments of the server: make run ARGS="--config rollcall.toml".
 DATA ?= ./data
 ARGS ?=
-# How often servers are killed under `make chaos`.
+# Number of kills under `make chaos`.
 CHAOS_KILLS ?= 300
-# How many tests of one file run at the same time: most of them wait for servers, so more than there are cores.
+# Tests of one program that run at the same time. More than cores, because most of them wait for servers.
 TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
-# How many test programs run at the same time, with so many tests each.
+# Test programs that run at the same time.
 TEST_JOBS ?= $(shell nproc)
-# How many people there are under `make load`. Each is an open file, of the server and of the test.
+# Sessions under `make load`. Each is an open file, of the server and of the test.
 LOAD_SESSIONS ?= 15000
-# How many people there are under `make gateways`, and for how long things break.
+# Users under `make gateways`, and for how many seconds failures are injected.
 GATEWAYS_PEOPLE ?= 3000
 GATEWAYS_S ?= 300
-# How long each fuzz target runs under `make fuzz`.
+# Seconds per fuzz target under `make fuzz`.
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo web test chaos load gateways promises lint bench fuzz deb screenshots scale toolchain compiler
+.PHONY: help run demo web test docs chaos load gateways promises lint bench fuzz deb screenshots scale toolchain compiler
 
-help: ## list what can be made
+help: ## list the targets
 	@echo "make TARGET"
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
 
@@ -29,7 +29,7 @@ run: compiler ## build for speed and start the server (DATA=./data, ARGS="--conf
 	cargo build --release --package rollcall
 	./target/release/rollcall serve --data "$(DATA)" $(ARGS)
 
-demo: compiler ## build for speed and start a server with a living world in it (ARGS="--people 200 --pace 2")
+demo: compiler ## build for speed and start a server with simulated peers and users (ARGS="--people 200 --pace 2")
 	./scripts/web.sh --optional
 	cargo build --release --package rollcall
 	./target/release/rollcall demo $(ARGS)
@@ -37,27 +37,32 @@ demo: compiler ## build for speed and start a server with a living world in it (
 web: ## build the dashboard into web/dist, if its sources have changed (needs Node)
 	./scripts/web.sh
 
-test: toolchain ## install what the tests need, then check format and lints and run every test
+test: toolchain ## install what the tests need, then check documents, format and lints, and run every test
 	./scripts/install-test-needs.sh --to-build
+	./scripts/check-docs.py
 	./scripts/web.sh
 	cargo fmt --all --check
 	RUST_TEST_THREADS=$(TEST_THREADS) TEST_JOBS=$(TEST_JOBS) ./scripts/run-tests.py --lint \
 	  --meanwhile "./scripts/install-test-needs.sh && npm --prefix web run --silent check"
 
+docs: compiler ## write docs/commands.md and docs/configuration.md from the program
+	ROLLCALL_WRITE_DOCS=1 cargo test --package rollcall --test commands reference
+
 chaos: compiler ## kill servers at random while clients announce, and check every byte (CHAOS_KILLS=300, CHAOS_SEED=N)
 	CHAOS_KILLS=$(CHAOS_KILLS) cargo test --package rollcall --test chaos -- --nocapture
 
-load: compiler ## many people at once: reconnect storm, churn, kill and restart (LOAD_SESSIONS=15000)
+load: compiler ## many sessions at once: reconnect storm, churn, kill and restart (LOAD_SESSIONS=15000)
 	LOAD_SESSIONS=$(LOAD_SESSIONS) cargo test --release --package rollcall --test crowd -- --nocapture --test-threads=1
 
-gateways: compiler ## three gateways, thousands of people, everything breaking: is what is shown true? (GATEWAYS_S=300, ROLLCALL_SEED=N)
+gateways: compiler ## three gateways, thousands of users, injected failures: check every status shown (GATEWAYS_S=300, ROLLCALL_SEED=N)
 	LOAD_SESSIONS=$(GATEWAYS_PEOPLE) GATEWAYS_S=$(GATEWAYS_S) cargo test --release --package rollcall --test many_gateways -- --nocapture --test-threads=1 random_history
 
-promises: toolchain ## what is promised within a second, asked for to the second: for a machine that does nothing else
+promises: toolchain ## check what is promised within a second, to the second, on an idle machine
 	ROLLCALL_PROMISES=1 cargo test --package access --test follow -- --test-threads=1
 	ROLLCALL_PROMISES=1 cargo test --package rollcall --test presence_clients -- --test-threads=1
 
-lint: compiler ## check format and lints
+lint: compiler ## check format, lints, words and links of the documents
+	./scripts/check-docs.py
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
@@ -77,12 +82,12 @@ screenshots: compiler ## take the pictures of the README from a demo (LIFE_S=150
 	cargo build --release --package rollcall
 	./scripts/screenshots.sh target/release/rollcall
 
-scale: compiler ## the dashboard with 100,000 torrents and 50,000 people: is every page still quick?
+scale: compiler ## time every page of the dashboard with 100,000 torrents and 50,000 users
 	./scripts/web.sh
 	cargo build --release --package rollcall
 	cd web && node scripts/scale.mjs ../target/release/rollcall
 
-# `test` does without the second: it installs the compiler.
+# `test` needs only the first: it installs the compiler.
 toolchain:
 	@command -v cargo >/dev/null || { \
 	  echo "error: cargo is not installed: install Rust (https://www.rust-lang.org/tools/install), open a new shell, try again" >&2; \

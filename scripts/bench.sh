@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Measures this tree: announces per second, bytes per peer, cost and instructions of an announce; entries per second
 # into the journal, the ledger and activity, on real servers of its own; memory, latency, heartbeats and deliveries of
-# the gateway with thousands of people on WebSockets.
-# Arguments go to `loadgen bench`: --quick, --json FILE, --peers-10m, --seconds N; `--help` lists all.
+# the gateway with thousands of WebSocket clients.
+# Arguments go to `rollcall-bench bench`: --quick, --json FILE, --peers-10m, --seconds N; `--help` lists all.
 #
 # Instruction counts need valgrind and the runner of gungraun; both are installed if missing. Where that is not
 # possible, or with ROLLCALL_BENCH_INSTRUCTIONS=no, the rest is measured without them.
@@ -40,7 +40,7 @@ install_gungraun_runner() {
 
 count_instructions() {
   say "counting instructions"
-  cargo bench --quiet --package loadgen --bench instructions -- --output-format=json >"$counts"
+  cargo bench --quiet --package bench --bench instructions -- --output-format=json >"$counts"
 }
 
 wants_instructions() {
@@ -59,7 +59,7 @@ done
 ./scripts/install-test-needs.sh || say "not everything could be installed"
 
 say "building for speed"
-cargo build --quiet --release --package rollcall --package loadgen
+cargo build --quiet --release --package rollcall --package bench
 mkdir -p target
 
 instructions=()
@@ -70,4 +70,4 @@ if wants_instructions "$@"; then
     say "no instruction counts this time; the rest follows"
   fi
 fi
-exec ./target/release/loadgen bench "${instructions[@]}" "$@"
+exec ./target/release/rollcall-bench bench "${instructions[@]}" "$@"

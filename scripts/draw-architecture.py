@@ -28,18 +28,18 @@ STYLE = """
 # kind, x, y, width, height, then name and a line below it, in English and in Chinese.
 BOXES = [
     ("outside", 20, 70, 190, 56, ("BitTorrent clients", "HTTP, HTTPS, UDP"), ("BT 客户端", "HTTP、HTTPS、UDP")),
-    ("outside", 20, 300, 190, 56, ("People's devices", "WebSocket, Centrifuge SDKs"), ("成员的设备", "WebSocket、Centrifuge SDK")),
+    ("outside", 20, 300, 190, 56, ("Members' devices", "WebSocket, Centrifuge SDKs"), ("成员的设备", "WebSocket、Centrifuge SDK")),
     ("outside", 20, 430, 190, 56, ("Operators, your site", "browser, HTTP API"), ("运营者与站点", "浏览器、HTTP API")),
-    ("part", 270, 70, 170, 56, ("tracker", "who may, who is here"), ("tracker", "谁可以、谁在这里")),
+    ("part", 270, 70, 170, 56, ("tracker", "gate, limits, replies"), ("tracker", "准入、限制、回复")),
     ("part", 270, 170, 170, 56, ("swarms", "in memory, 64 shards"), ("swarm", "内存中，64 个分片")),
     ("heart", 520, 60, 190, 176, ("journal", "every accepted announce"), ("journal", "每一次被接受的 announce")),
     ("part", 780, 50, 160, 52, ("ledger", "accounts to the byte"), ("ledger", "精确到字节的账目")),
-    ("part", 780, 122, 160, 52, ("activity", "who seeds, who leeches"), ("activity", "谁在做种、谁在下载")),
+    ("part", 780, 122, 160, 52, ("activity", "seeding, leeching now"), ("activity", "此刻做种、下载")),
     ("part", 780, 194, 160, 52, ("mirror", "the keys t:*"), ("mirror", "t:* 键")),
     ("part", 270, 300, 170, 56, ("gateway", "feeds, rooms, typing"), ("gateway", "订阅、房间、输入状态")),
     ("part", 520, 300, 190, 56, ("presence", "the state machine"), ("presence", "在线状态机")),
-    ("part", 780, 300, 160, 56, ("register", "the other gateways"), ("register", "其他网关")),
-    ("part", 270, 430, 170, 56, ("site", "API, dashboard, metrics"), ("site", "API、控制台、指标")),
+    ("part", 780, 300, 160, 56, ("cluster", "other gateways"), ("cluster", "其他网关")),
+    ("part", 270, 430, 170, 56, ("site", "API, dashboard, metrics"), ("site", "API、管理面板、指标")),
     ("part", 520, 430, 190, 56, ("access, audit", "users, torrents, keys"), ("access 与审计", "用户、种子、密钥")),
     ("store", 1010, 50, 170, 124, ("SQLite", "or PostgreSQL, MariaDB"), ("SQLite", "或 PostgreSQL、MariaDB")),
     ("store", 1010, 206, 170, 150, ("Redis", "single, Sentinel, Cluster"), ("Redis", "单机、哨兵、集群")),
@@ -52,12 +52,12 @@ ARROWS = [
 ]
 
 NOTES = [
-    (615, 158, "the one log: everything", "唯一的日志："),
-    (615, 176, "to the right is a view of it", "右边都是它的视图"),
-    (480, 172, "what other", "其他节点"),
-    (480, 188, "nodes heard", "听到的"),
-    (1095, 318, "only when one machine", "一台机器不够用时"),
-    (1095, 336, "is not enough", "才需要"),
+    (615, 158, "the log; ledger, activity", "日志；右边三个"),
+    (615, 176, "and mirror are its views", "是它的视图"),
+    (480, 172, "entries of", "其他节点"),
+    (480, 188, "other nodes", "的记录"),
+    (1095, 318, "optional: for several", "可选："),
+    (1095, 336, "machines and programs", "多台机器、其他程序"),
 ]
 
 

@@ -11,7 +11,7 @@ set -euo pipefail
 
 # python3-libtorrent belongs to Debian's own Python: tests run it with /usr/bin/python3, never another one on the PATH.
 PACKAGES=(
-  transmission-cli transmission-daemon aria2 python3 python3-venv python3-libtorrent
+  transmission-cli transmission-daemon aria2 rtorrent qbittorrent-nox python3 python3-venv python3-libtorrent
   redis-server redis-sentinel redis-tools postgresql mariadb-server sqlite3 prometheus build-essential
   curl openssl fakeroot systemd python3-yaml chromium iproute2 iptables faketime
 )

@@ -2,7 +2,8 @@
 # Takes the pictures in docs/pictures from a demo: `make screenshots`. Everything in them is made up, by the demo's seed.
 #
 # usage: screenshots.sh PROGRAM      the rollcall program, with the dashboard in it
-# environment: LIFE_S seconds of life before the pictures (default 150: the plots want some points), CHROMIUM the browser
+# environment: LIFE_S seconds of life before the pictures (default 150: the plots want some points), CHROMIUM the browser,
+#              EVERY_PAGE a folder for pictures of every page at three widths, to be looked at
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,6 +40,7 @@ done
 echo "the demo lives for $life_s s before the pictures are taken"
 sleep "$life_s"
 (cd web && node scripts/screenshots.mjs "$folder/greeting.json" "$folder")
+[ -z "${EVERY_PAGE:-}" ] || { every_page=$(realpath -m "$EVERY_PAGE"); (cd web && node scripts/every-page.mjs "$folder/greeting.json" "$every_page"); }
 end_demo
 # As few colours as a picture needs: nobody sees the difference.
 pngquant --force --ext .png 128 "$folder"/*.png

@@ -6,7 +6,8 @@ An example to copy from, and a program to try a server with:
 
 prints friends as they come, change and go. It keeps friends as a dictionary that is always up to date, says whether
 somebody looks, and comes back by itself after a lost connection: one second, then twice as long each time, up to twenty,
-with jitter (the SDK's), until the server says not to.
+with jitter (the SDK's), until the server says not to. After ten tries in vain the program is told ("stuck"), so that it can
+tell its user; it goes on trying.
 
 What it deliberately does not do: sign tokens (that is the site's own back end), keep messages, or ping: the server pings,
 and the SDK answers.
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import secrets
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
@@ -33,11 +35,14 @@ from centrifuge import (
 )
 
 User = dict[str, Any]
-#: What changed, and who: "connected", "disconnected", "snapshot", "changed", "removed", "me", "typing", "joined", "left".
+#: What changed, and who: "connected", "connecting", "stuck", "disconnected", "snapshot", "changed", "removed", "me", "typing",
+#: "joined", "left".
 Listener = Callable[[str, Any], None]
 
 RECONNECT_S_MIN = 1.0
 RECONNECT_S_MAX = 20.0
+#: Tries in vain after which the user should be told.
+TRIES_UNTIL_STUCK = 10
 #: How many users are tracked with one command: it has to fit the server's bound on messages.
 TRACKED_AT_ONCE = 500
 #: After how long something that the server refused for now is said again.
@@ -77,6 +82,8 @@ class Rollcall:
         self.tracked: dict[str, User] = {}
         self.me: User | None = None
         self.typists: set[tuple[str, str | None]] = set()
+        #: Tries in vain since there was a connection, or since `connect`.
+        self.tries = 0
         self._self_id: str | None = None
         self._wanted: set[str] = set()
         # Those of them who are no longer wanted, while the server may still tell of them.
@@ -106,8 +113,13 @@ class Rollcall:
         """Connects, and stays connected until `close`, or until the server says not to come back."""
         await self.client.connect()
 
+    @property
+    def is_stuck(self) -> bool:
+        """Ten tries to connect were in vain: worth telling the user. It goes on trying."""
+        return self.tries >= TRIES_UNTIL_STUCK
+
     async def close(self) -> None:
-        """Says goodbye: friends see at once that this device has gone."""
+        """Says goodbye: a close frame goes out first, so friends see at once that this device has gone."""
         await self.client.disconnect()
 
     async def set_status(self, status: str, text: str | None = None, until: int | None = None) -> None:
@@ -268,13 +280,23 @@ class Rollcall:
 
     def on_connected(self) -> None:
         """Says all that the connection does not know yet."""
+        self.tries = 0
         self.tell("connected")
         again = self._track_again(list(self._wanted), self._connections)
         for task in (self._tell_app_state(), self._tell_wish(), again):
             self._spawn(task)
 
+    def on_failed(self, error: Exception) -> None:
+        """Counts a try in vain, and tells the program once there were ten."""
+        if self.client.state is not ClientState.CONNECTING:
+            return
+        self.tries += 1
+        if self.tries == TRIES_UNTIL_STUCK:
+            self.tell("stuck", {"tries": self.tries, "reason": str(error) or type(error).__name__})
+
     def on_lost(self, kind: str, code: int, reason: str) -> None:
         """Forgets what only a connection can tell the end of."""
+        self.tries = 0
         # The next connection says what is in the connect data.
         self._told_app_state = self._connect_data["app_state"]
         self.typists.clear()
@@ -434,6 +456,9 @@ class _Events(ClientEventHandler):
     async def on_disconnected(self, ctx: Any) -> None:
         self._rollcall.on_lost("disconnected", ctx.code, ctx.reason)
 
+    async def on_error(self, ctx: Any) -> None:
+        self._rollcall.on_failed(ctx.error)
+
     async def on_publication(self, ctx: Any) -> None:
         if ctx.channel.startswith("feed:#"):
             self._rollcall.take_feed(ctx.pub.data)
@@ -483,6 +508,8 @@ async def _watch(url: str, token_command: str) -> None:
                 print(f"{friend['id']}: {friend['status']}")
         elif what in ("changed", "me"):
             print(f"{about['id']}: {about['status']} {about.get('text') or ''}".rstrip())
+        elif what == "stuck":
+            print(f"no connection after {about['tries']} tries, still trying: {about['reason']}")
         elif what == "disconnected":
             print(f"disconnected: {about['reason']}")
             ended.set()
@@ -490,6 +517,8 @@ async def _watch(url: str, token_command: str) -> None:
             print(what, about or "")
         sys.stdout.flush()
 
+    # Whoever ends the program has it say goodbye first.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     rollcall = Rollcall(url, get_token, listener=show)
     await rollcall.connect()
     try:

@@ -84,7 +84,7 @@ test("a change in Access lands in the audit trail, whose chain holds", async ({ 
   await expect(record).toHaveCount(1);
   await expect(record, "who did it").toContainText("key");
   await expect(page.getByText("The chain holds")).toBeVisible();
-  const counted = async () => Number(/All ([\d,]+) records fit/.exec((await page.getByText(/records fit/).textContent()) ?? "")?.[1]?.replace(",", ""));
+  const counted = async () => Number(/Checked: ([\d,]+) record/.exec((await page.getByText(/Checked: /).textContent()) ?? "")?.[1]?.replace(",", ""));
   const before = await counted();
   await server.addUser(121);
   // A verdict is good for a few seconds, for everybody who asks.
@@ -92,6 +92,28 @@ test("a change in Access lands in the audit trail, whose chain holds", async ({ 
     await page.getByRole("button", { name: "Check again" }).click();
     return (await counted()) > before;
   });
+});
+
+test("a multiplier that was ended still explains what it did", async ({ open, server }) => {
+  for (const user of [167, 168]) await server.addUser(user);
+  await server.addTorrent(167, "A torrent that counted double");
+  await server.ask("POST", "/api/v1/multipliers", { scope: "user", subject: 167, upload_percent: 200, download_percent: 100 });
+  await server.announce(168, 167, { left: 9000 });
+  await server.announce(167, 167);
+  await server.announce(167, 167, { uploaded: 4000, event: "" });
+  await eventually("the upload to count double", 40_000, async () => {
+    const { figures } = await server.ask<{ figures?: { credited_uploaded: string } | null }>("GET", "/api/v1/users/167");
+    return figures?.credited_uploaded === "8000";
+  });
+  const page = await open("/access/multipliers");
+  const multiplier = row(page, "User 167");
+  await multiplier.getByRole("button", { name: "End" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "End" }).click();
+  await expect(multiplier).toContainText("over");
+  await expect(multiplier.getByRole("button"), "it is kept").toHaveCount(0);
+  await page.goto(`${server.url}/#/users/167?tab=why&torrent=167`);
+  const entry = page.getByRole("table", { name: "Entries" }).getByRole("row").filter({ has: page.getByTitle("4,000 B") });
+  await expect(entry.getByTitle("8,000 B"), "what it was credited").toBeVisible();
 });
 
 test("a key that may only read is offered no change, and no audit trail", async ({ open, server, watch }) => {

@@ -23,6 +23,8 @@ test("torrent names and status texts are text, whatever is in them", async ({ op
     await server.command("torrent", "add", "--id", String(id), "--infohash", infohashOf(id), "--name", name);
     await server.announce(140, id, { left: 1000 });
   }
+  await server.ask("PATCH", "/api/v1/users/140", { name: MARKUP.slice(0, 100) });
+  await server.ask("PATCH", `/api/v1/torrents/${NAMES[0]![0]}`, { approved: false });
   const person = await Person.connect(server, 140);
   await person.declare("online", MARKUP.slice(0, 100));
   const friend = await Person.connect(server, 141);
@@ -35,7 +37,7 @@ test("torrent names and status texts are text, whatever is in them", async ({ op
   await open("/swarms?search=hostile");
   await expect(page.getByRole("row")).toHaveCount(NAMES.length + 1);
   await expect(page.getByText("<script>window.hurt=1</script>").first(), "the markup is there to be read").toBeVisible();
-  const places = [...NAMES.map(([id]) => `/swarms/${id}`), "/users/140", "/users/140?tab=torrents", "/users/140?tab=why", "/presence", "/access/torrents", "/audit"];
+  const places = [...NAMES.map(([id]) => `/swarms/${id}`), "/users/140", "/users/140?tab=torrents", "/users/140?tab=why", "/users?search=140", "/staff", "/presence", "/access/torrents", "/audit"];
   for (const path of ["/swarms?search=hostile", ...places]) {
     await goTo(page, server, path);
     await isHarmless(page, path);

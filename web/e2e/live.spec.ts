@@ -45,6 +45,19 @@ test("a new peer announces: the torrent's page and the overview count it without
   await expect(figure(page, "Snatches")).toHaveText("1");
 });
 
+test("the server is away: the overview does not call that well, and says how old its figures are", async ({ open, ownServer, watch }) => {
+  watch.allow(/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|WebSocket connection to|status of 503/);
+  const server = await ownServer();
+  const page = await open("/", server);
+  await expect(page.getByText("All is well.")).toBeVisible();
+  await server.halt();
+  await expect(page.getByText(/The server cannot be reached\. The figures are from \d\d:\d\d:\d\d, \d+ s ago/)).toBeVisible();
+  await expect(page.getByText(/Whether all is well is not known: these figures are \d+ s old/)).toBeVisible();
+  await expect(page.getByText("All is well.")).toHaveCount(0);
+  await server.launch();
+  await expect(page.getByText("All is well.")).toBeVisible();
+});
+
 test("the server is restarted while the page is open: it says so, and recovers without signing in", async ({ open, ownServer, watch }) => {
   watch.allow(/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|WebSocket connection to|status of 503/);
   const server = await ownServer();
@@ -52,7 +65,7 @@ test("the server is restarted while the page is open: it says so, and recovers w
   await expect(page.getByText("Live", { exact: true })).toBeVisible();
   await page.evaluate(() => Object.assign(window, { isSameLoad: true }));
   await server.halt();
-  await expect(page.getByText(/The server has not answered since/)).toBeVisible();
+  await expect(page.getByText(/The server cannot be reached/)).toBeVisible();
   await server.launch();
   await expect(page.getByText("The server is back.")).toBeVisible();
   await expect(page.getByText("Live", { exact: true })).toBeVisible();

@@ -2,7 +2,7 @@
 import axe from "axe-core";
 import type { Page } from "@playwright/test";
 import { FILM } from "./fill";
-import { expect, goTo, test } from "./fixtures";
+import { expect, figure, goTo, test } from "./fixtures";
 import type { Server } from "./server";
 
 /** Every page, and the heading by which one knows that it is there. */
@@ -16,6 +16,7 @@ const PLACES: [path: string, heading: string | RegExp][] = [
   ["/users/1?tab=why", "User 1"],
   [`/users/1?tab=why&torrent=${FILM.id}`, "User 1"],
   ["/users/1?tab=presence", "User 1"],
+  ["/staff", "Staff"],
   ["/presence", "Presence"],
   ["/pipeline", "Pipeline"],
   ["/access/users", "Access"],
@@ -38,6 +39,36 @@ function sidewaysPx(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }
 
+/** What reaches beyond the right edge of the window, outside of frames that scroll. */
+function tooWide(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const scrolls = (element: Element | null): boolean =>
+      element !== null && (["auto", "scroll", "hidden"].includes(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
+    const isOut = (element: Element) => element.checkVisibility() && element.getBoundingClientRect().right > window.innerWidth + 1;
+    const found = [...document.querySelectorAll("main *, header *")].filter((element) => isOut(element) && !scrolls(element.parentElement));
+    return found.map((element) => `${element.tagName} ${element.className}: ${(element.textContent ?? "").slice(0, 40)}`);
+  });
+}
+
+/** Words of a table's cells that are broken over several lines, though none is longer than a line. */
+function brokenWords(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const broken: string[] = [];
+    const range = document.createRange();
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+      const parent = node.parentElement;
+      if (!parent?.checkVisibility() || parent.closest("code, bdi, pre, .hash, .visually-hidden")) continue;
+      for (const word of (node.textContent ?? "").matchAll(/[A-Za-z]{3,}/g)) {
+        range.setStart(node, word.index);
+        range.setEnd(node, word.index + word[0].length);
+        if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) broken.push(word[0]);
+      }
+    }
+    return broken;
+  });
+}
+
 test("the language is switched, kept, and used for everything", async ({ open, server }) => {
   const page = await open("/");
   await page.getByLabel("Language").selectOption("中文");
@@ -45,7 +76,7 @@ test("the language is switched, kept, and used for everything", async ({ open, s
   await page.reload();
   await expect(page.getByRole("heading", { name: "总览", level: 1 })).toBeVisible();
   await expect(page.locator("html")).toHaveAttribute("lang", "zh-CN");
-  for (const [path, heading] of [["/swarms", "种子群"], ["/users", "用户"], ["/presence", "在线状态"], ["/pipeline", "流水线"], ["/access/users", "访问控制"], ["/audit", "审计记录"]]) {
+  for (const [path, heading] of [["/swarms", "种子群"], ["/users", "用户"], ["/staff", "管理"], ["/presence", "在线状态"], ["/pipeline", "流水线"], ["/access/users", "访问控制"], ["/audit", "审计记录"]]) {
     await page.goto(`${server.url}/#${path}`);
     await expect(page.getByRole("heading", { name: heading!, level: 1 })).toBeVisible();
   }
@@ -88,13 +119,31 @@ test.describe("on a phone", () => {
     for (const place of PLACES) {
       await show(page, server, place);
       expect.soft(await sidewaysPx(page), place[0]).toBe(0);
+      expect.soft(await tooWide(page), place[0]).toEqual([]);
+      expect.soft(await brokenWords(page), place[0]).toEqual([]);
     }
+  });
+
+  test("a torrent with many peers shows the first ten, and the rest when asked", async ({ open, ownServer }) => {
+    const server = await ownServer();
+    await server.addTorrent(113, "A torrent with many peers");
+    for (let user = 120; user < 132; user += 1) {
+      await server.addUser(user);
+      await server.announce(user, 113, { left: 1_000 });
+    }
+    const page = await open("/swarms/113", server);
+    const peers = page.getByRole("table", { name: "Peers" });
+    await expect(figure(page, "Leechers")).toHaveText("12");
+    // One row is the heading.
+    await expect(peers.getByRole("row")).toHaveCount(11);
+    await page.getByRole("button", { name: "Show 2 more" }).first().click();
+    await expect(peers.getByRole("row")).toHaveCount(13);
   });
 
   test("the menu leads to every page", async ({ open }) => {
     const page = await open("/");
     await expect(page.getByRole("link", { name: "Swarms" })).toBeHidden();
-    for (const name of ["Swarms", "Users", "Presence", "Pipeline", "Access"]) {
+    for (const name of ["Swarms", "Users", "Staff", "Presence", "Pipeline", "Access"]) {
       await page.getByRole("button", { name: "Menu" }).click();
       await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name }).click();
       await expect(page.getByRole("heading", { name, level: 1 })).toBeVisible();
@@ -109,6 +158,36 @@ test.describe("on a phone", () => {
     await expect(page.getByRole("heading", { name: "My friends" })).toBeVisible();
     expect(await sidewaysPx(page)).toBe(0);
   });
+});
+
+test.describe("in a window of 1024 px", () => {
+  test.use({ viewport: { width: 1024, height: 800 } });
+
+  test("no word is broken, and names have room", async ({ open, server }) => {
+    const page = await open("/");
+    for (const place of PLACES) {
+      await show(page, server, place);
+      expect.soft(await tooWide(page), place[0]).toEqual([]);
+      expect.soft(await brokenWords(page), place[0]).toEqual([]);
+      const scrolls = (frames: Element[]) => frames.filter((frame) => frame.scrollWidth > frame.clientWidth).map((frame) => frame.textContent?.slice(0, 80));
+      expect.soft(await page.locator(".table-frame").evaluateAll(scrolls), `${place[0]}: tables that are wider than their frame`).toEqual([]);
+    }
+    await goTo(page, server, "/access/torrents");
+    const name = await page.getByRole("link", { name: FILM.name }).boundingBox();
+    expect(name?.width).toBeGreaterThan(60);
+  });
+});
+
+test("the marks of a chart are told apart, and what is counted is whole", async ({ open }) => {
+  const page = await open("/");
+  const charts = page.locator(".chart-frame[data-ticks]");
+  await expect(charts).toHaveCount(6);
+  for (const ticks of await charts.evaluateAll((frames) => frames.map((frame) => (frame as HTMLElement).dataset["ticks"] ?? ""))) {
+    const labels = ticks.split("|");
+    expect(new Set(labels).size, ticks).toBe(labels.length);
+  }
+  const people = page.getByRole("img", { name: "People online" });
+  await expect(people).toHaveAttribute("data-ticks", /^\d[\d,]*(\|\d[\d,]*)+$/);
 });
 
 test("the keyboard alone: sign in, swarms, a torrent, sign out", async ({ page, server }) => {

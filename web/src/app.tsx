@@ -13,6 +13,7 @@ import OverviewPage from "./pages/overview";
 import PipelinePage from "./pages/pipeline";
 import PresencePage from "./pages/presence";
 import SignInPage from "./pages/sign-in";
+import StaffPage from "./pages/staff";
 import SwarmsPage from "./pages/swarms";
 import TorrentPage from "./pages/swarms/torrent";
 import UsersPage from "./pages/users";
@@ -44,6 +45,7 @@ const PAGES: [pattern: string, page: ComponentType<PageProps>][] = [
   ["/swarms/:id", TorrentPage],
   ["/users", UsersPage],
   ["/users/:id", UserPage],
+  ["/staff", StaffPage],
   ["/presence", PresencePage],
   ["/pipeline", PipelinePage],
   ["/access", AccessPage],

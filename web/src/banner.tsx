@@ -1,16 +1,18 @@
 // What is wrong with the connection, above everything else. Says so when the server comes back.
 import { useSignal, useSignalEffect } from "@preact/signals";
-import { clockTime } from "./format";
+import { clockTime, duration } from "./format";
 import { texts } from "./i18n";
-import { awaySinceMs, connection, returns } from "./live";
+import { connection, dataAgeS, dataAtMs, returns } from "./live";
 
 const t = texts({
   en: {
-    away: (since: string) => `The server has not answered since ${since}. What you see is from before. Trying again…`,
+    away: (since: string) => `The server cannot be reached. The figures are from ${since}`,
+    age: (age: string) => `, ${age} ago. Trying again…`,
     back: "The server is back.",
   },
   zh: {
-    away: (since) => `服务器自 ${since} 起没有响应。当前显示的是之前的数据。正在重试…`,
+    away: (since) => `无法连接服务器。当前显示的是 ${since} 的数据`,
+    age: (age) => `，${age}之前。正在重试…`,
     back: "服务器已恢复。",
   },
 });
@@ -31,7 +33,13 @@ export function Banner() {
   const isAway = connection.value === "away";
   return (
     <div role="status" aria-live="polite">
-      {isAway && <p class="banner tone-bad">{t.away(clockTime(awaySinceMs.value ?? Date.now()))}</p>}
+      {isAway && (
+        <p class="banner tone-bad">
+          {t.away(clockTime(dataAtMs.value))}
+          {/* Each second another text: not to be read aloud. */}
+          <span aria-hidden="true">{t.age(duration(dataAgeS()))}</span>
+        </p>
+      )}
       {!isAway && isBack.value && <p class="banner tone-ok">{t.back}</p>}
     </div>
   );

@@ -73,8 +73,17 @@ export function countExact(value: Whole | null | undefined): string {
 /** `0.4/s`, `87/s`, `1,204/s`. */
 export function rate(perSecond: number | null | undefined): string {
   if (perSecond === null || perSecond === undefined || !Number.isFinite(perSecond)) return NOTHING;
-  const digits = perSecond !== 0 && Math.abs(perSecond) < 10 ? 1 : 0;
+  return rateWith(perSecond, perSecond !== 0 && Math.abs(perSecond) < 10 ? 1 : 0);
+}
+
+/** A rate with this many digits behind the point. */
+export function rateWith(perSecond: number, digits: number): string {
   return `${decimal(perSecond, digits)}/s`;
+}
+
+/** `1 torrent`, `1,204 torrents`: for English. Chinese has no plural. */
+export function counted(value: Whole, one: string, many = `${one}s`): string {
+  return `${count(value)} ${number(value) === 1 ? one : many}`;
 }
 
 /** `2.41`; a ratio of what was given to what was taken. */

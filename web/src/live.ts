@@ -7,6 +7,7 @@ import { Centrifuge, type PublicationContext } from "centrifuge";
 import { api, Problem, request } from "./api/client";
 import type { Overview, PresenceOccurrence } from "./api/types";
 import { backoffMs } from "./backoff";
+import { nowS } from "./clock";
 import { merged } from "./events";
 
 /** How data comes to us: by feed, by asking, or not at all. */
@@ -24,8 +25,13 @@ export const peopleLeftOut = signal(0);
 /** How data comes to us. */
 export const connection = signal<Connection>("polling");
 
-/** Since when the server has been away, in milliseconds since 1970. */
-export const awaySinceMs = signal<number | null>(null);
+/** When data last came, in milliseconds since 1970. */
+export const dataAtMs = signal(Date.now());
+
+/** How old the data is, in seconds. */
+export function dataAgeS(): number {
+  return Math.max(0, nowS.value - Math.floor(dataAtMs.value / 1000));
+}
 
 /** Counts the times that the server came back: whoever holds data of its own may want to ask again. */
 export const returns = signal(0);
@@ -53,7 +59,7 @@ let polling = false;
 let failures = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** Begins, for whoever is signed in. */
+/** Begins, for the operator who is signed in. */
 export function startLive(): void {
   stopLive();
   failures = 0;
@@ -78,7 +84,7 @@ export function stopLive(): void {
   peopleEvents.value = [];
   peopleLeftOut.value = 0;
   connection.value = "polling";
-  awaySinceMs.value = null;
+  dataAtMs.value = Date.now();
 }
 
 function tick(): void {
@@ -110,7 +116,7 @@ async function poll(): Promise<void> {
     failures += 1;
     pollAtMs = Date.now() + backoffMs(failures, Math.random(), { firstMs: 700, lastMs: 5000 });
     // One lost answer is no news. A server that answers with a refusal is not away.
-    if (failures >= 2 && thrown instanceof Problem && (thrown.isAway || thrown.status === 503)) isAway();
+    if (failures >= 2 && thrown instanceof Problem && (thrown.isAway || thrown.status === 503)) connection.value = "away";
   } finally {
     polling = false;
   }
@@ -124,13 +130,7 @@ function isHere(how: Connection): void {
     hasNoFeed = false;
   }
   connection.value = how;
-  awaySinceMs.value = null;
-}
-
-function isAway(): void {
-  if (connection.value === "away") return;
-  connection.value = "away";
-  awaySinceMs.value = Date.now();
+  dataAtMs.value = Date.now();
 }
 
 async function openFeed(): Promise<void> {

@@ -1,6 +1,7 @@
 // The navigation: the pages, how data comes, who is signed in, language and theme. On a phone it hides behind a button.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { counted } from "./format";
 import { language, setLanguage, texts, type Language } from "./i18n";
 import { connection, overview } from "./live";
 import { place } from "./router";
@@ -16,6 +17,8 @@ const t = texts({
     overview: "Overview",
     swarms: "Swarms",
     users: "Users",
+    staff: "Staff",
+    docs: "API documentation",
     presence: "Presence",
     pipeline: "Pipeline",
     access: "Access",
@@ -34,7 +37,7 @@ const t = texts({
     signOut: "Sign out",
     signedInAs: "Signed in with the key",
     readOnly: "read only",
-    alerts: (n: number) => `${n} ${n === 1 ? "alert" : "alerts"}`,
+    alerts: (n: number) => counted(n, "alert"),
   },
   zh: {
     pages: "页面",
@@ -42,6 +45,8 @@ const t = texts({
     overview: "总览",
     swarms: "种子群",
     users: "用户",
+    staff: "管理",
+    docs: "API 文档",
     presence: "在线状态",
     pipeline: "流水线",
     access: "访问控制",
@@ -64,12 +69,13 @@ const t = texts({
   },
 });
 
-type PageName = "overview" | "swarms" | "users" | "presence" | "pipeline" | "access" | "audit";
+type PageName = "overview" | "swarms" | "users" | "staff" | "presence" | "pipeline" | "access" | "audit";
 
 const PAGES: { name: PageName; href: string; icon: IconName; scope: "read" | "admin" }[] = [
   { name: "overview", href: "/", icon: "overview", scope: "read" },
   { name: "swarms", href: "/swarms", icon: "swarms", scope: "read" },
   { name: "users", href: "/users", icon: "users", scope: "read" },
+  { name: "staff", href: "/staff", icon: "staff", scope: "read" },
   { name: "presence", href: "/presence", icon: "presence", scope: "read" },
   { name: "pipeline", href: "/pipeline", icon: "pipeline", scope: "read" },
   { name: "access", href: "/access/users", icon: "access", scope: "read" },
@@ -115,6 +121,9 @@ export function Nav() {
           </ul>
         </nav>
         <div class="nav-foot">
+          <a class="nav-docs" href="/docs" target="_blank" rel="noopener">
+            {t.docs}
+          </a>
           <Choices />
           <WhoIsIn />
         </div>

@@ -5,11 +5,11 @@ import type { SessionShown } from "./api/types";
 import { link, navigate, place } from "./router";
 import { forget, keep, kept } from "./storage";
 
-// Whether somebody signed in with this browser. The cookie cannot be seen from here, and asking for a session that cannot
-// be there ends in an error that worries whoever reads the console.
+// Whether this browser signed in before. The cookie is HttpOnly, and asking for a session that does not exist logs an error
+// in the console.
 const KEY = "rollcall.signed-in";
 
-/** Who is signed in: null for nobody, undefined while we do not know. */
+/** The operator who is signed in: null if there is none, undefined while it is not known. */
 export const session = signal<SessionShown | null | undefined>(undefined);
 
 /** Why we do not know, if the server could not be asked. */
@@ -41,7 +41,7 @@ export async function findSession(): Promise<void> {
   }
 }
 
-/** Signs in with an API key. Whoever was signed in before stays so when the key is refused. */
+/** Signs in with an API key. A refused key leaves the present session as it is. */
 export async function signIn(key: string): Promise<void> {
   session.value = (await request("POST", "/session", { body: { key }, isAboutBody: true })) as SessionShown;
   keep(KEY, "yes");

@@ -71,5 +71,6 @@ describe("a multiplier", () => {
     expect(standing({ starts_at: 10, ends_at: 20 }, 10)).toBe("now");
     expect(standing({ starts_at: 10, ends_at: 20 }, 20)).toBe("over");
     expect(standing({ starts_at: 10, ends_at: null }, 9_999_999_999)).toBe("now");
+    expect(standing({ starts_at: 10, ends_at: 10 }, 5), "ended before it began").toBe("over");
   });
 });

@@ -131,7 +131,7 @@ export class Rollcall {
     if (this.centrifuge.state === "disconnected") this.centrifuge.connect();
   }
 
-  /** Says goodbye: friends see at once that this device has gone. */
+  /** Says goodbye: a close frame goes out first, so friends see at once that this device has gone. */
   close(): void {
     this.#isFrozen = false;
     this.#watch?.stop();

@@ -32,6 +32,8 @@ export interface User {
   readonly status: Status;
   /** Grows with each change. 0 of somebody who may not be seen. */
   readonly version: number;
+  /** When this change happened, in unix milliseconds; absent in a snapshot. */
+  readonly at_ms?: number;
   /** Unix seconds; absent where it may not be seen. */
   readonly last_seen?: number | null;
   readonly devices?: readonly Device[] | null;
@@ -67,8 +69,16 @@ export type FeedMessage =
       readonly users: readonly User[];
       readonly removed?: readonly string[];
       readonly more?: boolean;
+      /** When the latest of these changes happened, in unix milliseconds. */
+      readonly at_ms?: number;
     }
-  | { readonly type: "typing"; readonly from: string; readonly on: boolean; readonly room?: string | null };
+  | {
+      readonly type: "typing";
+      readonly from: string;
+      readonly on: boolean;
+      readonly room?: string | null;
+      readonly at_ms?: number;
+    };
 
 /** Whether somebody is here. `pending` counts: the server has just restarted, and they had no time to come back. */
 export function isHere(user: User | null | undefined): boolean {

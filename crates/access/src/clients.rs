@@ -146,20 +146,36 @@ impl ClientRules {
     }
 
     /// Whether a client that calls itself `peer_id` may announce.
+    pub fn allows(&self, peer_id: &PeerId) -> bool {
+        self.rule_for(peer_id).map_or(!self.any_allowed, |rule| rule.allowed)
+    }
+
+    /// Whether a client may announce by these rules and others together: the longest prefix decides, ours where both
+    /// have it.
+    pub fn allows_with(&self, others: &ClientRules, peer_id: &PeerId) -> bool {
+        let (own, other) = (self.rule_for(peer_id), others.rule_for(peer_id));
+        let rule = match (own, other) {
+            (Some(own), Some(other)) if other.prefix.length > own.prefix.length => Some(other),
+            (own, other) => own.or(other),
+        };
+        rule.map_or(!self.any_allowed && !others.any_allowed, |rule| rule.allowed)
+    }
+
+    /// The longest prefix that fits.
     ///
     /// Every rule that fits sorts before the peer id, and all between the longest of them and the peer id begin with
     /// it. So the walk starts at the last rule before the peer id and shortens it until it fits.
-    pub fn allows(&self, peer_id: &PeerId) -> bool {
+    fn rule_for(&self, peer_id: &PeerId) -> Option<&Sorted> {
         let behind = self.sorted.partition_point(|rule| rule.prefix.as_bytes() <= peer_id.0.as_slice());
         let mut candidate = behind.checked_sub(1);
         while let Some(index) = candidate {
             let rule = &self.sorted[index];
             if peer_id.0.starts_with(rule.prefix.as_bytes()) {
-                return rule.allowed;
+                return Some(rule);
             }
             candidate = rule.shorter.map(|shorter| shorter as usize);
         }
-        !self.any_allowed
+        None
     }
 
     /// How many prefixes there are.

@@ -17,6 +17,9 @@ const SQLITE_CONSTRAINT: i32 = 19;
 /// Why the database did not do what was asked. For operators: clients are told a [`crate::Refusal`].
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
+    /// The set of the whitelist does not exist in Redis, and did a while ago.
+    #[error("the whitelist is missing in redis: it is being replaced, or was lost; load it again")]
+    WhitelistMissing,
     /// The database cannot be opened, reached or used.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -178,7 +181,7 @@ impl AccessError {
     pub fn is_retryable(&self) -> bool {
         match self {
             AccessError::Database(error) => error.is_retryable(),
-            AccessError::AdoptionContended => true,
+            AccessError::AdoptionContended | AccessError::WhitelistMissing => true,
             AccessError::Redis(trouble) => trouble.is_retryable(),
             AccessError::Untold(error) => error.is_retryable(),
             _ => false,

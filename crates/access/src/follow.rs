@@ -60,6 +60,8 @@ pub enum Change {
     PasskeyChanged(Passkey),
     /// An infohash of either kind means something else than before, likewise.
     NameChanged(InfoHash),
+    /// The site published this passkey: what was found out about it must be asked again.
+    PasskeyPublished(Passkey),
 }
 
 /// What is counted.

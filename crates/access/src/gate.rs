@@ -9,6 +9,8 @@
 //!   changes arrive.
 //! - A stranger, or somebody whom others vouch for, is let in only by a verdict that is fresh
 //!   ([`crate::vouching`]); where there is none, whoever asked is told to ask.
+//! - The database and the site's keys in Redis both count: what either has is known. Where both have it, the database
+//!   decides, so a disabled user or torrent stays refused.
 //! - The last passkey of a removed user and the number of a removed torrent are known for a while longer: the goodbye
 //!   of their peers is written under these.
 //!
@@ -17,6 +19,7 @@
 //! Where the data comes from ([`crate::follow`]) and what a refused client did wrong before (limits are the
 //! tracker's).
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -35,6 +38,10 @@ pub use terms::{Approval, TorrentGrant, TorrentTerms, UserTerms};
 use terms::{TorrentRecord, UserGrant};
 
 type Map<K, V> = papaya::HashMap<K, V, foldhash::fast::RandomState>;
+
+/// Added to the id of a torrent in the site's keys where the database has another torrent under that id, so that the two
+/// have accounts of their own.
+const TAKEN_ID_OFFSET: u64 = 1_000_000_000_000;
 
 /// Who announces what, once let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +86,9 @@ pub enum Refusal {
     /// Nobody here has this passkey, and whoever may vouch for it cannot be asked.
     #[error("this passkey cannot be checked right now: try again later")]
     CannotCheck,
+    /// The database does not have the torrent, and the site's keys were not read yet.
+    #[error("this torrent cannot be checked right now: try again later")]
+    CannotCheckTorrent,
 }
 
 /// Why nobody is let in yet.
@@ -98,7 +108,7 @@ impl From<Refusal> for Denied {
 
 impl Refusal {
     /// Every refusal, for tables of counters.
-    pub const ALL: [Refusal; 7] = [
+    pub const ALL: [Refusal; 8] = [
         Refusal::UnknownPasskey,
         Refusal::UserDisabled,
         Refusal::UnknownTorrent,
@@ -106,6 +116,7 @@ impl Refusal {
         Refusal::ClientNotAllowed,
         Refusal::PortBanned,
         Refusal::CannotCheck,
+        Refusal::CannotCheckTorrent,
     ];
 
     /// Its name in counters and logs.
@@ -118,6 +129,7 @@ impl Refusal {
             Refusal::ClientNotAllowed => "client_not_allowed",
             Refusal::PortBanned => "port_banned",
             Refusal::CannotCheck => "cannot_check",
+            Refusal::CannotCheckTorrent => "cannot_check_torrent",
         }
     }
 }
@@ -135,6 +147,10 @@ pub struct Gate {
     removed_names: Removed<InfoHash, TorrentId>,
     /// None where strangers are simply unknown.
     strangers: Option<Arc<Strangers>>,
+    /// What the site's keys in Redis say, as a gate of its own. None without Redis.
+    site: Option<Arc<Gate>>,
+    /// Set once everything was read for the first time.
+    is_loaded: AtomicBool,
     /// Held by writers only: each changes two maps, which must not interleave.
     writing: Mutex<()>,
 }
@@ -143,6 +159,12 @@ impl Gate {
     /// An empty gate that lets strangers in whom somebody vouches for.
     pub fn with_strangers(strangers: Arc<Strangers>) -> Self {
         Gate { strangers: Some(strangers), ..Gate::default() }
+    }
+
+    /// Consults `site` for what the database does not have. [`crate::site_keys::SiteFollower`] fills it.
+    pub fn with_site(mut self, site: Arc<Gate>) -> Self {
+        self.site = Some(site);
+        self
     }
 
     /// Where to ask about strangers, if there is such a place.
@@ -164,8 +186,8 @@ impl Gate {
         now: UnixTime,
     ) -> Result<Admission, Denied> {
         let holder = self.holder(passkey);
-        let user = self.judge(holder, |strangers| strangers.standing(passkey, now))?;
-        let torrent = self.torrent(info_hash).ok_or(Refusal::UnknownTorrent)?;
+        let user = self.judge(passkey, holder, |strangers| strangers.standing(passkey, now))?;
+        let torrent = self.torrent(info_hash).ok_or_else(|| self.refusal_of_torrent())?;
         if !torrent.enabled {
             return Err(Refusal::TorrentDisabled.into());
         }
@@ -184,12 +206,13 @@ impl Gate {
 
     /// Whose passkey this is; enough for a scrape.
     pub fn admit_user(&self, passkey: &Passkey, now: UnixTime) -> Result<UserId, Denied> {
-        self.judge(self.holder(passkey), |strangers| strangers.standing(passkey, now))
+        self.judge(passkey, self.holder(passkey), |strangers| strangers.standing(passkey, now))
     }
 
-    /// Whoever is ours is judged by the grant alone, everybody else by their standing as well.
+    /// Whoever is ours is judged by the grant alone, everybody else by the site's key or their standing as well.
     fn judge(
         &self,
+        passkey: &Passkey,
         grant: Option<UserGrant>,
         standing: impl Fn(&Arc<Strangers>) -> Standing,
     ) -> Result<UserId, Denied> {
@@ -198,9 +221,15 @@ impl Gate {
             Some(grant) if !grant.vouched => return Ok(grant.id),
             _ => {}
         }
+        let has_site_key = self.site_user_of(passkey).is_some();
+        if let Some(grant) = grant.filter(|_| has_site_key) {
+            return Ok(grant.id);
+        }
         match self.strangers.as_ref().map(standing) {
             // Where both are known the row counts: it may have been changed since.
             Some(Standing::Vouched(user)) => Ok(grant.map_or(user, |grant| grant.id)),
+            // Known, but without a row: the row is made when it is asked about.
+            Some(_) if has_site_key => Err(Denied::Ask),
             Some(Standing::Unknown) | None => Err(Refusal::UnknownPasskey.into()),
             Some(Standing::NotAsked) => Err(Denied::Ask),
             Some(Standing::NotAsking) => Err(Refusal::CannotCheck.into()),
@@ -212,14 +241,46 @@ impl Gate {
         self.by_passkey.pin().get(passkey).copied()
     }
 
+    /// The user id in the site's key of this passkey, if there is one. Rows may have another id for the user.
+    pub fn site_user_of(&self, passkey: &Passkey) -> Option<UserId> {
+        self.site.as_ref()?.holder(passkey).map(|grant| grant.id)
+    }
+
+    /// Whether the site's keys exist and were not read yet, so that what is unknown may be known to them.
+    pub fn is_site_unread(&self) -> bool {
+        self.site.as_ref().is_some_and(|site| !site.is_loaded.load(Ordering::Acquire))
+    }
+
+    fn refusal_of_torrent(&self) -> Refusal {
+        if self.is_site_unread() { Refusal::CannotCheckTorrent } else { Refusal::UnknownTorrent }
+    }
+
     /// Whose passkey this is, enabled or not; for entries that were written a while ago.
     pub fn user_of(&self, passkey: &Passkey) -> Option<UserId> {
-        self.by_passkey.pin().get(passkey).map(|grant| grant.id)
+        let row = self.by_passkey.pin().get(passkey).map(|grant| grant.id);
+        // A row that was made a moment ago is not in the gate yet.
+        row.or_else(|| self.strangers.as_ref()?.account_of(passkey))
     }
 
     /// What this infohash stands for, enabled or not.
     pub fn torrent(&self, info_hash: &InfoHash) -> Option<TorrentGrant> {
+        self.own_torrent(info_hash).or_else(|| {
+            let key = self.site.as_ref()?.torrent(info_hash)?;
+            Some(TorrentGrant { id: self.id_of_site_torrent(key.id), ..key })
+        })
+    }
+
+    /// What this infohash stands for in the database, enabled or not.
+    pub(crate) fn own_torrent(&self, info_hash: &InfoHash) -> Option<TorrentGrant> {
         self.by_info_hash.pin().get(info_hash).copied()
+    }
+
+    /// The id under which a torrent of the site's keys has its accounts.
+    fn id_of_site_torrent(&self, id: TorrentId) -> TorrentId {
+        match self.torrents.pin().contains_key(&id) {
+            true => TorrentId::new(id.get().saturating_add(TAKEN_ID_OFFSET)).unwrap_or(id),
+            false => id,
+        }
     }
 
     /// The number of the torrent with this infohash, enabled or not.
@@ -230,20 +291,31 @@ impl Gate {
     /// The number of the torrent with this infohash, or of the one that had it until lately; for events of peers that
     /// expired or were turned out.
     pub fn torrent_of_departed(&self, info_hash: &InfoHash) -> Option<TorrentId> {
-        self.torrent_of(info_hash).or_else(|| self.removed_names.get(info_hash))
+        self.torrent_of(info_hash).or_else(|| self.removed_torrent_of(info_hash))
+    }
+
+    /// The id of the torrent that had this infohash until lately.
+    fn removed_torrent_of(&self, info_hash: &InfoHash) -> Option<TorrentId> {
+        let of_site =
+            || self.site.as_ref()?.removed_names.get(info_hash).map(|id| self.id_of_site_torrent(id));
+        self.removed_names.get(info_hash).or_else(of_site)
     }
 
     /// Whether a torrent of this name is known to have been removed: nobody has this number any longer, and the name
     /// was given up lately or is another torrent's. False where nobody remembers.
     pub fn is_torrent_removed(&self, torrent: TorrentId, info_hash: &InfoHash) -> bool {
         let holder = self.torrent_of(info_hash);
-        let was_its = || self.removed_names.get(info_hash) == Some(torrent);
+        let was_its = || self.removed_torrent_of(info_hash) == Some(torrent);
         self.info_hash_of(torrent).is_none() && holder.map_or_else(was_its, |holder| holder != torrent)
     }
 
     /// Whether a client that calls itself `peer_id` may announce.
     pub fn allows_client(&self, peer_id: &PeerId) -> bool {
-        self.clients.load().allows(peer_id)
+        let own = self.clients.load();
+        match &self.site {
+            Some(site) => own.allows_with(&site.clients.load(), peer_id),
+            None => own.allows(peer_id),
+        }
     }
 
     /// Whether a client may listen on this port.
@@ -254,8 +326,12 @@ impl Gate {
     /// The present passkey of a user, enabled or not, or the last one of a user who was removed lately; for events of
     /// peers that expired or were turned out.
     pub fn passkey_of(&self, user: UserId) -> Option<Passkey> {
-        let present = self.users.pin().get(&user).map(|record| record.passkey);
-        present.or_else(|| self.removed_users.get(&user))
+        self.present_passkey_of(user).or_else(|| self.removed_users.get(&user))
+    }
+
+    /// The present passkey of a user, enabled or not.
+    pub(crate) fn present_passkey_of(&self, user: UserId) -> Option<Passkey> {
+        self.users.pin().get(&user).map(|record| record.passkey)
     }
 
     /// How many removed users and torrents were forgotten to make room for others that were removed later.
@@ -268,7 +344,7 @@ impl Gate {
         let passkey = self.users.pin().get(&user).map(|record| record.passkey);
         passkey.is_some_and(|passkey| {
             let standing = |strangers: &Arc<Strangers>| strangers.look(&passkey, now);
-            self.judge(self.holder(&passkey), standing) == Ok(user)
+            self.judge(&passkey, self.holder(&passkey), standing) == Ok(user)
         })
     }
 
@@ -279,22 +355,36 @@ impl Gate {
 
     /// The one name of a torrent, enabled or not.
     pub fn info_hash_of(&self, torrent: TorrentId) -> Option<InfoHash> {
-        self.torrents.pin().get(&torrent).map(|record| record.terms.info_hash)
+        let of_site = || {
+            let site = self.site.as_ref()?;
+            let moved = || site.names_of(TorrentId::new(torrent.get().checked_sub(TAKEN_ID_OFFSET)?)?);
+            let (info_hash, _) = site.names_of(torrent).or_else(moved)?;
+            (self.torrent_of(&info_hash) == Some(torrent)).then_some(info_hash)
+        };
+        self.names_of(torrent).map(|(info_hash, _)| info_hash).or_else(of_site)
     }
 
     /// Tells of every torrent, enabled or not, in no order. Those that come or go meanwhile are told of or not.
     pub fn each_torrent(&self, mut each: impl FnMut(TorrentId, &InfoHash)) {
-        self.torrents.pin().iter().for_each(|(torrent, record)| each(*torrent, &record.terms.info_hash));
+        let own = self.torrents.pin();
+        own.iter().for_each(|(torrent, record)| each(*torrent, &record.terms.info_hash));
+        let Some(site) = &self.site else { return };
+        site.torrents.pin().iter().for_each(|(torrent, record)| {
+            let info_hash = &record.terms.info_hash;
+            if !self.by_info_hash.pin().contains_key(info_hash) {
+                each(self.id_of_site_torrent(*torrent), info_hash);
+            }
+        });
     }
 
-    /// How many users are known, enabled or not.
+    /// How many users have a row, enabled or not.
     pub fn user_count(&self) -> usize {
         self.users.len()
     }
 
     /// How many torrents are known, enabled or not.
     pub fn torrent_count(&self) -> usize {
-        self.torrents.len()
+        self.torrents.len() + self.site.as_ref().map_or(0, |site| site.torrents.len())
     }
 
     /// How many ports are banned.
@@ -304,7 +394,7 @@ impl Gate {
 
     /// How many client prefixes are known, allowed or forbidden.
     pub fn client_count(&self) -> usize {
-        self.clients.load().len()
+        self.clients.load().len() + self.site.as_ref().map_or(0, |site| site.clients.load().len())
     }
 }
 
@@ -417,16 +507,33 @@ impl Gate {
         self.banned_ports.replace(ranges)
     }
 
-    /// The names of a torrent, enabled or not: the one it is known by first.
+    /// Notes that everything was read once.
+    pub(crate) fn set_loaded(&self) {
+        self.is_loaded.store(true, Ordering::Release);
+    }
+
+    /// Lets what was found out about a passkey be asked again.
+    pub fn expire_verdict(&self, passkey: &Passkey, now: UnixTime) {
+        if let Some(strangers) = &self.strangers {
+            strangers.expire(passkey, now);
+        }
+    }
+
+    /// The names of a torrent that has a row, enabled or not: the one it is known by first.
     pub(crate) fn names_of(&self, torrent: TorrentId) -> Option<(InfoHash, Option<InfoHash>)> {
         self.torrents.pin().get(&torrent).map(|record| (record.terms.info_hash, record.terms.info_hash_v2))
     }
 
-    /// The passkeys of all users of our own for whom `is_wanted` holds.
+    /// The passkeys of all users for whom `is_wanted` holds.
     pub(crate) fn passkeys_where(&self, mut is_wanted: impl FnMut(&Passkey) -> bool) -> Vec<Passkey> {
         let users = self.users.pin();
-        let own = users.values().filter(|record| !record.vouched).map(|record| record.passkey);
-        own.filter(|passkey| is_wanted(passkey)).collect()
+        users.values().map(|record| record.passkey).filter(|passkey| is_wanted(passkey)).collect()
+    }
+
+    /// Whether a verdict lets this passkey in now.
+    pub(crate) fn is_verified(&self, passkey: &Passkey, now: UnixTime) -> bool {
+        let standing = self.strangers.as_ref().map(|strangers| strangers.look(passkey, now));
+        matches!(standing, Some(Standing::Vouched(_)))
     }
 
     /// The names of all torrents, of both kinds, for which `is_wanted` holds.

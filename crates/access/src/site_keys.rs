@@ -3,17 +3,17 @@
 //! # Layout
 //!
 //! - `read`: what a key says; all keys, page by page
-//! - [`follow`]: keeps a gate equal to keys that the site writes (`access.source = "redis"`)
+//! - [`follow`]: keeps a gate equal to the keys that the site writes; it counts beside the database
 //! - `write`: makes keys say what they should, and tells others of it
-//! - [`copy`]: keeps keys equal to a gate that follows our database (`access.source = "database"`)
+//! - [`copy`]: writes a copy of our database into keys, for programs that read them
 //! - [`sync`]: the commands that load the keys from our database
 //!
 //! # Guarantees
 //!
-//! - One side writes the keys and the other believes them; which one is configured, never guessed.
+//! - A key is the site's own unless it is noted in Redis as a copy of our database (`t:m:copies:<kind>`). The site's own
+//!   keys are believed and never changed, unless an operator says so; copies are changed and never believed.
 //! - That a key is gone is believed only if Redis says so when asked for this very key: neither a scan that missed it
 //!   nor a failure takes anybody or anything out.
-//! - Keys that somebody else wrote are not removed, unless an operator says so.
 //!
 //! # Deliberately absent
 //!
@@ -32,19 +32,9 @@ use keyspace::{MirrorKey, MirrorNames, Redis, SiteChannels};
 
 use crate::clients::ClientPrefix;
 
-pub use copy::{Copier, CopyCounters, CopyNotes};
-pub use follow::SiteFollower;
+pub use copy::{Copier, CopyCounters, CopyNotes, CopyParts};
+pub use follow::{SiteFollower, SiteReader};
 pub use sync::{SyncOptions, SyncReport};
-
-/// Who says which users, torrents and clients there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AccessSource {
-    /// Our database; the keys are a copy of it.
-    #[default]
-    Database,
-    /// The site, which writes the keys.
-    Redis,
-}
 
 /// A kind of the site's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,7 +151,7 @@ pub struct SiteKeyCounters {
     pub rounds: AtomicU64,
     /// Such times that broke off.
     pub rounds_failed: AtomicU64,
-    /// Such times that found not a single key, and were not believed.
+    /// Such times that found so little that they were not believed.
     pub rounds_empty: AtomicU64,
     /// Messages of the site.
     pub messages: AtomicU64,

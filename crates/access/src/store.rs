@@ -14,6 +14,7 @@
 //! The clock: whoever adds something says when. Amounts of traffic: they are the ledger's. Tables of a site: a server's
 //! database must have none of our names in it, or it is left alone.
 
+use database::copy::Link;
 use database::{Database, Migrations};
 use domain::Passkey;
 use sqlx::migrate::Migrator;
@@ -24,6 +25,7 @@ pub(crate) mod adopted;
 pub(crate) mod catalogue;
 pub(crate) mod clients;
 pub(crate) mod mysql;
+mod numbering;
 mod occupied;
 mod ports;
 pub(crate) mod postgres;
@@ -36,7 +38,8 @@ pub(crate) mod users;
 
 pub use adopted::{Adopted, Adoption, AdoptionTerms};
 pub use catalogue::{CatalogueKey, CatalogueOrder, CataloguePage};
-pub use search::TorrentSearch;
+pub use numbering::SANDBOX_IDS;
+pub use search::NameSearch;
 pub use torrents::{NewTorrent, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange};
 pub use users::{NewUser, User, UserChange};
 
@@ -87,6 +90,14 @@ impl Store {
     /// Whether there was no SQLite file yet.
     pub fn is_new(&self) -> bool {
         self.database.is_new()
+    }
+
+    /// When the database was made, in milliseconds since 1970 (J11); zero if it is older than that is noted.
+    pub async fn created_ms(&self) -> Result<u64, AccessError> {
+        let mut link = Link::read(&self.database).await?;
+        let created_ms = link.number("SELECT created_ms FROM installation").await?;
+        link.roll_back().await?;
+        Ok(created_ms.unwrap_or(0).unsigned_abs())
     }
 
     /// Where the database is, without a password.

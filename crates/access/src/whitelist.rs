@@ -49,6 +49,15 @@ pub trait Whitelist: Send + Sync + 'static {
     /// Whether each of these is in it, in the order asked.
     async fn contains(&self, passkeys: &[Passkey]) -> Result<Vec<bool>, AccessError>;
 
+    /// Likewise, for whoever lets in or refuses by it: a set that is missing altogether, and was there within the last
+    /// hour, is [`AccessError::WhitelistMissing`]. It is about to be replaced, or was lost (W2).
+    async fn check(&self, passkeys: &[Passkey]) -> Result<Vec<bool>, AccessError> {
+        self.contains(passkeys).await
+    }
+
+    /// The set was changed through us: if it is missing now, that is because it is empty.
+    fn believe_missing(&self) {}
+
     /// How many passkeys there are.
     async fn count(&self) -> Result<u64, AccessError>;
 

@@ -4,8 +4,8 @@
 
 mod fixture;
 
-use access::{CatalogueKey, CatalogueOrder, NewTorrent, Store, TorrentSearch};
-use domain::UnixTime;
+use access::{CatalogueKey, CatalogueOrder, NameSearch, NewTorrent, NewUser, Store, TorrentChange};
+use domain::{UnixTime, UserId};
 use fixture::{Fixture, execute, info_hash, new_torrent, on_every_database, torrent_id};
 
 async fn named(store: &Store, names: &[&str]) {
@@ -15,7 +15,7 @@ async fn named(store: &Store, names: &[&str]) {
 }
 
 async fn found(store: &Store, text: &str) -> Vec<u64> {
-    let search = TorrentSearch::new(text).unwrap();
+    let search = NameSearch::new(text).unwrap();
     let found = store.find_torrents(&search, 1000).await.unwrap();
     assert_eq!(store.count_found(&search).await.unwrap(), found.len() as u64, "{text}");
     found.iter().map(|id| id.get()).collect()
@@ -96,7 +96,7 @@ async fn torrents_are_found_by_number_and_by_the_beginning_of_their_infohashes(f
     assert_eq!(found(&store, "BEEFCAFE00000000000000000000000000000001").await, [1]);
     assert_eq!(found(&store, "2").await, [2]);
     assert_eq!(found(&store, "9223372036854775808").await, [0_u64; 0]);
-    let limited = store.find_torrents(&TorrentSearch::new("beef").unwrap(), 2).await.unwrap();
+    let limited = store.find_torrents(&NameSearch::new("beef").unwrap(), 2).await.unwrap();
     assert_eq!(limited, [torrent_id(1), torrent_id(2)]);
 }
 
@@ -122,7 +122,7 @@ async fn pages_in_the_order_of_size_or_age_join_also_where_many_are_alike(fixtur
     });
     store.add_torrents(torrents).await.unwrap();
     let all = store.list_torrents(None, 100).await.unwrap();
-    let even = TorrentSearch::new("EVEN").unwrap();
+    let even = NameSearch::new("EVEN").unwrap();
     for by in [CatalogueKey::Size, CatalogueKey::Added] {
         let key = |torrent: &access::Torrent| match by {
             CatalogueKey::Size => (torrent.total_bytes as i64, torrent.id),
@@ -219,7 +219,66 @@ async fn ids_in_order(store: &Store, by: CatalogueKey, descending: bool, limit: 
     seen
 }
 
+async fn users_are_found_by_name_and_number(fixture: Fixture) {
+    let store = fixture.store().await;
+    let names = ["Ada Lovelace", "ВОЙНА", "100% Pure", "ada_b"];
+    for (id, name) in (11..).zip(names) {
+        let new = NewUser { id: UserId::new(id), passkey: None, created_at: UnixTime(5) };
+        store.add_named_user(new, name.parse().unwrap()).await.unwrap();
+    }
+    store.add_user(NewUser { id: UserId::new(15), passkey: None, created_at: UnixTime(5) }).await.unwrap();
+    for (text, expected) in [
+        ("ADA", vec![11, 14]),
+        ("война", vec![12]),
+        ("%", vec![13]),
+        ("_", vec![14]),
+        ("15", vec![15]),
+        ("x", vec![]),
+    ] {
+        let search = NameSearch::new(text).unwrap();
+        let ids: Vec<u64> = store.find_users(&search, 10).await.unwrap().iter().map(|id| id.get()).collect();
+        assert_eq!(ids, expected, "{text}");
+        let mut paged = Vec::new();
+        while let [user] = &store.search_users(&search, paged.last().copied(), 1).await.unwrap()[..] {
+            paged.push(user.id);
+        }
+        assert_eq!(paged.iter().map(|id| id.get()).collect::<Vec<_>>(), expected, "{text}");
+    }
+    let mut some = store.users_with(&[15, 99, 11].map(|id| UserId::new(id).unwrap())).await.unwrap();
+    some.sort_by_key(|user| user.id);
+    let names: Vec<Option<&str>> = some.iter().map(|user| user.name.as_deref()).collect();
+    assert_eq!(names, [Some("Ada Lovelace"), None]);
+}
+
+async fn torrents_that_await_approval_come_in_order_and_are_counted(fixture: Fixture) {
+    let store = fixture.store().await;
+    for id in 1..=6 {
+        let new = NewTorrent { created_at: UnixTime(100 + id as u32 / 2), ..new_torrent(id) };
+        match id {
+            3 => store.add_torrent(new).await.unwrap(),
+            _ => store.add_pending_torrent(new).await.unwrap(),
+        };
+    }
+    assert_eq!(store.count_pending_torrents().await.unwrap(), 5);
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let order = CatalogueOrder { by: CatalogueKey::Added, descending: true, after };
+        let page = store.pending_torrents(order, 2).await.unwrap();
+        seen.extend(page.torrents.iter().map(|torrent| torrent.id.get()));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, [6, 5, 4, 2, 1]);
+    let change = TorrentChange { approved: Some(true), ..TorrentChange::default() };
+    store.change_torrent(torrent_id(6), change).await.unwrap();
+    assert_eq!(store.count_pending_torrents().await.unwrap(), 4);
+}
+
 on_every_database!(
+    users_are_found_by_name_and_number,
+    torrents_that_await_approval_come_in_order_and_are_counted,
     what_is_typed_is_no_pattern_and_case_does_not_matter,
     torrents_are_found_by_number_and_by_the_beginning_of_their_infohashes,
     torrents_with_these_numbers_as_far_as_there_are_such,

@@ -38,8 +38,61 @@ fn t2_every_refusal_has_a_clear_text_and_a_label_of_its_own() {
     let texts: std::collections::HashSet<String> = Refusal::ALL.iter().map(ToString::to_string).collect();
     let labels: std::collections::HashSet<&str> =
         Refusal::ALL.iter().map(|refusal| refusal.label()).collect();
-    assert_eq!((texts.len(), labels.len()), (7, 7));
+    assert_eq!((texts.len(), labels.len()), (8, 8));
     assert!(texts.iter().all(|text| text.contains(": ") && text.len() < 120));
+}
+
+/// A gate beside which the site's keys count.
+fn with_site_keys() -> (Gate, Arc<Gate>) {
+    let site = Arc::new(Gate::default());
+    (gate_with_one_of_each().with_site(site.clone()), site)
+}
+
+#[test]
+fn m1_m3_the_database_decides_where_the_sites_keys_say_something_else() {
+    let (gate, site) = with_site_keys();
+    let client = peer_id("-TR3000-");
+    let torrent = |number| gate.admit(&passkey(7), &info_hash(number), &client, NOW).unwrap().torrent;
+    site.put_torrent(torrent_id(9), info_hash(9), None, true);
+    assert_eq!(torrent(9), torrent_id(9), "known by the key alone");
+    assert_eq!(gate.info_hash_of(torrent_id(9)), Some(info_hash(9)));
+    // The same infohash under another id.
+    site.put_torrent(torrent_id(30), info_hash(3), None, true);
+    assert_eq!(torrent(3), torrent_id(3));
+    // The same id for another torrent: both are known, and neither gets the other's traffic.
+    site.put_torrent(torrent_id(3), info_hash(8), None, true);
+    assert_eq!(torrent(8), torrent_id(1_000_000_000_003));
+    assert_eq!(gate.info_hash_of(torrent_id(1_000_000_000_003)), Some(info_hash(8)));
+    assert_eq!(gate.info_hash_of(torrent_id(3)), Some(info_hash(3)));
+    let mut listed = Vec::new();
+    gate.each_torrent(|id, hash| listed.push((id, *hash)));
+    listed.sort();
+    let expected = [(3, 3), (9, 9), (1_000_000_000_003, 8)];
+    assert_eq!(listed, expected.map(|(id, hash)| (torrent_id(id), info_hash(hash))));
+    // What is disabled stays refused, whatever key there is.
+    gate.put_torrent(torrent_id(9), info_hash(9), None, false);
+    assert_eq!(gate.admit(&passkey(7), &info_hash(9), &client, NOW), Err(Refusal::TorrentDisabled.into()));
+    site.put_user(user_id(7), passkey(7), true);
+    gate.put_user(user_id(7), passkey(7), false);
+    assert_eq!(gate.admit_user(&passkey(7), NOW), Err(Refusal::UserDisabled.into()));
+}
+
+#[test]
+fn m2_a_prefix_counts_wherever_it_is() {
+    let (gate, site) = with_site_keys();
+    let allows = |text| gate.allows_client(&peer_id(text));
+    site.set_clients(ClientRules::new([(prefix("-TR"), true), (prefix("-UT"), true)]));
+    assert!(allows("-TR3000-") && !allows("-qB4000-"), "other clients are refused once any prefix exists");
+    gate.set_clients(ClientRules::new([
+        (prefix("-qB"), true),
+        (prefix("-TR2"), false),
+        (prefix("-UT"), false),
+    ]));
+    assert!(allows("-TR3000-") && allows("-qB4000-"));
+    assert!(!allows("-TR2000-"), "the longer prefix decides");
+    assert!(!allows("-UT1000-"), "the database decides about the same prefix");
+    site.set_clients(ClientRules::default());
+    assert!(!allows("-TR3000-"));
 }
 
 #[test]

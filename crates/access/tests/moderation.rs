@@ -84,7 +84,7 @@ async fn what_a_change_does_not_name_stays(fixture: Fixture) {
     assert_eq!(store.torrent(torrent_id(3)).await.unwrap().unwrap(), changed);
     store.set_torrent_enabled(torrent_id(3), true).await.unwrap();
     assert_eq!(store.torrent(torrent_id(3)).await.unwrap().unwrap(), Torrent { enabled: true, ..changed });
-    let both = UserChange { enabled: Some(false), leech_slots: Some(slots("2")) };
+    let both = UserChange { enabled: Some(false), leech_slots: Some(slots("2")), name: None };
     store.change_user(user_id(7), both).await.unwrap();
     store.set_user_enabled(user_id(7), true).await.unwrap();
     let user = store.user(user_id(7)).await.unwrap().unwrap();
@@ -219,8 +219,12 @@ async fn an_older_database_is_brought_up_to_date() {
         for undo in [
             "DROP TABLE api_sessions",
             "DROP TABLE banned_ports",
+            "DROP TABLE installation",
+            "DROP INDEX torrents_by_approval",
             "DELETE FROM access_migrations WHERE version >= 5",
             "ALTER TABLE users DROP COLUMN leech_slots",
+            "ALTER TABLE users DROP COLUMN name",
+            "ALTER TABLE users DROP COLUMN sandbox",
             "ALTER TABLE torrents DROP COLUMN leech_slots",
             "ALTER TABLE torrents DROP COLUMN approved",
         ] {
@@ -228,6 +232,12 @@ async fn an_older_database_is_brought_up_to_date() {
             let rule = match undo {
                 "ALTER TABLE users DROP COLUMN leech_slots" => {
                     "ALTER TABLE users DROP CONSTRAINT user_leech_slots_are_a_number"
+                }
+                "ALTER TABLE users DROP COLUMN name" => {
+                    "ALTER TABLE users DROP CONSTRAINT user_name_is_1_to_100_characters"
+                }
+                "ALTER TABLE users DROP COLUMN sandbox" => {
+                    "ALTER TABLE users DROP CONSTRAINT user_sandbox_is_0_or_1"
                 }
                 "ALTER TABLE torrents DROP COLUMN leech_slots" => {
                     "ALTER TABLE torrents DROP CONSTRAINT torrent_leech_slots_are_a_number"
@@ -240,6 +250,12 @@ async fn an_older_database_is_brought_up_to_date() {
             if matches!(fixture, Fixture::MariaDb(_)) && !rule.is_empty() {
                 execute(&mut site, rule).await;
             }
+            let undo = match (undo, &fixture) {
+                ("DROP INDEX torrents_by_approval", Fixture::MariaDb(_)) => {
+                    "ALTER TABLE torrents DROP INDEX torrents_by_approval"
+                }
+                _ => undo,
+            };
             execute(&mut site, undo).await;
         }
         let store = fixture.store().await;

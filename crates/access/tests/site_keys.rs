@@ -1,4 +1,5 @@
-//! The site's own keys in Redis: believed where the site writes them, true where we do (M1 to M3, M11).
+//! The site's own keys in Redis: believed where the site writes them, and copies of the database beside them (M1 to M3,
+//! M11).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fixture;
@@ -8,12 +9,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use access::site_keys::sync::sync;
-use access::site_keys::{Copier, Kind, SyncOptions, SyncReport};
-use access::{Change, ClientPrefix, Gate, SiteFollower, SiteKeys, load};
+use access::site_keys::{Copier, CopyNotes, CopyParts, Kind, SyncOptions, SyncReport};
+use access::{
+    Change, ClientPrefix, Gate, Refusal, SiteFollower, SiteKeys, SqlWhitelist, Store, Whitelist, load,
+};
+use domain::clock::SystemClock;
 use fixture::{
     Fixture, NOW, info_hash, new_torrent, new_user, on_every_database, passkey, peer_id, torrent_id, user_id,
 };
-use keyspace::{MirrorNames, MirrorTemplates, Redis, RedisSettings, SiteChannels};
+use keyspace::{MirrorNames, Redis, RedisSettings, SiteChannels};
 use testkit::{RedisCluster, RedisServer};
 use tokio::sync::{mpsc, oneshot};
 
@@ -22,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 fn keys_at(url: &str) -> SiteKeys {
     let settings = RedisSettings::from_url(url).unwrap();
-    let names = MirrorNames::new(&MirrorTemplates::default(), settings.mode).unwrap();
+    let names = MirrorNames::new(settings.mode);
     SiteKeys::new(Redis::new(settings).unwrap(), names, SiteChannels::default())
 }
 
@@ -45,7 +49,7 @@ struct Following {
 impl Following {
     async fn start(url: &str, round_every: Duration) -> Following {
         let gate = Arc::new(Gate::default());
-        let follower = SiteFollower::load(keys_at(url), gate.clone()).await.unwrap().round_every(round_every);
+        let follower = SiteFollower::load(keys_at(url), gate.clone()).await.round_every(round_every);
         let (sender, changes) = mpsc::unbounded_channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let counters = follower.counters();
@@ -223,6 +227,36 @@ async fn m1_a_redis_that_lost_most_keys_is_not_believed_until_it_lasts_or_the_si
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn m1_the_last_key_that_the_site_deletes_without_a_word_is_believed() {
+    let server = RedisServer::start();
+    server.cli(&["SET", &torrent_key(1), "1"]);
+    let mut site = Following::start(&server.url(), OFTEN).await;
+    server.cli(&["DEL", &torrent_key(1)]);
+    site.hear(Change::TorrentRemoved(info_hash(1))).await;
+    assert_eq!(site.gate.torrent_of(&info_hash(1)), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn m1_a_redis_that_is_away_at_the_start_is_read_when_it_comes() {
+    let mut server = RedisServer::start();
+    server.kill();
+    let mut site = Following::start(&server.url(), NEVER).await;
+    let gate = Gate::default().with_site(site.gate.clone());
+    gate.put_user(user_id(7), passkey(7), true);
+    let admit = |number| gate.admit(&passkey(7), &info_hash(number), &peer_id("-TR3"), NOW);
+    assert_eq!(admit(1), Err(Refusal::CannotCheckTorrent.into()));
+    gate.put_torrent(torrent_id(2), info_hash(2), None, true);
+    assert!(admit(2).is_ok(), "the database knows it");
+    server.restart();
+    server.cli(&["SET", &torrent_key(1), "1"]);
+    server.cli(&["PUBLISH", "t:ch:torrent", &info_hash(1).to_string()]);
+    site.hear(Change::TorrentAdmitted(info_hash(1))).await;
+    assert!(admit(1).is_ok());
+    site.rounds(1).await;
+    assert_eq!(admit(3), Err(Refusal::UnknownTorrent.into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn m1_keys_on_every_master_of_a_cluster_are_found() {
     let cluster = RedisCluster::start();
     for number in 1..=12 {
@@ -234,6 +268,16 @@ async fn m1_keys_on_every_master_of_a_cluster_are_found() {
     cluster.cli(&["DEL", &torrent_key(3)]);
     cluster.node(2).cli(&["PUBLISH", "t:ch:torrent", &info_hash(3).to_string()]);
     site.hear(Change::TorrentRemoved(info_hash(3))).await;
+}
+
+fn new_copier(server: &RedisServer, gate: &Arc<Gate>, store: &Store) -> (Copier, CopyNotes) {
+    Copier::new(CopyParts {
+        keys: keys_at(&server.url()),
+        gate: Arc::clone(gate),
+        store: store.clone(),
+        whitelist: Arc::new(SqlWhitelist::new(store.clone())),
+        clock: Arc::new(SystemClock),
+    })
 }
 
 /// The keys of the site as they stand.
@@ -266,7 +310,7 @@ async fn m1_m3_keys_follow_the_database(fixture: Fixture) {
     store.forbid_client("-XX".parse().unwrap(), "").await.unwrap();
     let gate = Arc::new(Gate::default());
     let follower = load(store.clone(), gate.clone()).await.unwrap().poll_every(Duration::from_millis(20));
-    let (copier, notes) = Copier::new(keys_at(&server.url()), gate, store.clone());
+    let (copier, notes) = new_copier(&server, &gate, &store);
     let (_stop, stopped) = oneshot::channel::<()>();
     let (_end, ended) = oneshot::channel::<()>();
     tokio::spawn(copier.run(stopped));
@@ -289,12 +333,14 @@ async fn m1_m3_keys_follow_the_database(fixture: Fixture) {
     expected = vec![torrent_key(4), torrent_key(6), user_key(11)];
     await_keys(&server, expected.clone()).await;
 
-    // What was removed while nobody copied is removed at the next start: the keys are known to be ours.
-    assert_eq!(server.cli(&["HLEN", "t:m:copies"]), "3");
+    // A copy from before a removal that no process saw is removed at the next start; the site's own key stays.
     server.cli(&["SET", &torrent_key(77), "77"]);
+    server.cli(&["SADD", "t:m:copies:torrents", &info_hash(77).to_string()]);
+    server.cli(&["SET", &torrent_key(78), "78"]);
+    expected.push(torrent_key(78));
     let gate = Arc::new(Gate::default());
     load(store.clone(), gate.clone()).await.unwrap();
-    let (copier, _notes) = Copier::new(keys_at(&server.url()), gate, store.clone());
+    let (copier, _notes) = new_copier(&server, &gate, &store);
     let (_stop, stopped) = oneshot::channel::<()>();
     tokio::spawn(copier.run(stopped));
     await_keys(&server, expected).await;
@@ -344,17 +390,20 @@ async fn m1_m3_sync_loads_what_the_database_has(fixture: Fixture) {
 on_every_database!(m1_m3_keys_follow_the_database, m1_m3_sync_loads_what_the_database_has);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_that_somebody_else_wrote_are_left_alone_and_lost_ones_are_written_again() {
+async fn m1_m3_the_sites_own_keys_are_left_alone_and_lost_copies_are_written_again() {
     let (server, fixture) = (RedisServer::start(), Fixture::sqlite());
     let store = fixture.store().await;
-    store.add_torrent(new_torrent(1)).await.unwrap();
+    store.add_torrents([new_torrent(1), new_torrent(2)]).await.unwrap();
+    store.add_user(new_user(3)).await.unwrap();
+    // One that the database does not have, one that it has under another id, one of a user whom it has.
     server.cli(&["SET", &torrent_key(8), "8"]);
+    server.cli(&["SET", &torrent_key(2), "22"]);
+    server.cli(&["HSET", &user_key(3), "user_id", "3"]);
     let gate = Arc::new(Gate::default());
     load(store.clone(), gate.clone()).await.unwrap();
-    let (copier, notes) = Copier::new(keys_at(&server.url()), gate.clone(), store.clone());
-    let (stop, stopped) = oneshot::channel::<()>();
-    let running = tokio::spawn(copier.run(stopped));
-    await_keys(&server, vec![torrent_key(1), torrent_key(8)]).await;
+    let (copier, notes) = new_copier(&server, &gate, &store);
+    let (_stop, stopped) = oneshot::channel::<()>();
+    tokio::spawn(copier.run(stopped));
     let counters = notes.counters();
     let waiting = async {
         while counters.rounds.load(Ordering::Relaxed) == 0 {
@@ -363,21 +412,59 @@ async fn keys_that_somebody_else_wrote_are_left_alone_and_lost_ones_are_written_
     };
     tokio::time::timeout(PATIENCE, waiting).await.expect("a round ends");
     assert_eq!(counters.foreign.load(Ordering::Relaxed), 1);
-    drop(stop);
-    running.await.unwrap();
+    assert_eq!(server.cli(&["GET", &torrent_key(2)]), "22");
+    assert_eq!(server.cli(&["GET", &torrent_key(1)]), "1");
+    assert_eq!(server.cli(&["SMEMBERS", "t:m:copies:torrents"]), info_hash(1).to_string());
+    assert_eq!(server.cli(&["EXISTS", "t:m:copies:users"]), "0");
+    store.remove_user(user_id(3)).await.unwrap();
+    gate.remove_user(user_id(3));
+    notes.note(Change::PasskeyChanged(passkey(3)));
+    notes.note(Change::ClientsChanged);
+    server.cli(&["FLUSHALL"]);
+    await_keys(&server, vec![torrent_key(1), torrent_key(2)]).await;
+}
 
-    server.cli(&["DEL", &torrent_key(8)]);
-    let (copier, _notes) = Copier::new(keys_at(&server.url()), gate, store);
+#[tokio::test(flavor = "multi_thread")]
+async fn m3_copies_of_the_database_are_not_the_sites_word() {
+    let (server, fixture) = (RedisServer::start(), Fixture::sqlite());
+    let store = fixture.store().await;
+    store.add_user(new_user(3)).await.unwrap();
+    let site = Following::start(&server.url(), OFTEN).await;
+    let gate = Arc::new(Gate::default());
+    load(store.clone(), gate.clone()).await.unwrap();
+    let (copier, _notes) = new_copier(&server, &gate, &store);
+    let (stop, stopped) = oneshot::channel::<()>();
+    let copying = tokio::spawn(copier.run(stopped));
+    await_keys(&server, vec![user_key(3)]).await;
+    site.rounds(2).await;
+    assert_eq!(site.gate.user_of(&passkey(3)), None, "a user removed from the database would stay");
+    // Also where no process is left to remove the copy.
+    drop(stop);
+    copying.await.unwrap();
+    server.cli(&["PUBLISH", "t:ch:user", &passkey(3).to_string()]);
+    site.rounds(2).await;
+    assert_eq!(site.gate.user_of(&passkey(3)), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn m4_external_users_have_a_key_while_they_are_verified() {
+    let (server, fixture) = (RedisServer::start(), Fixture::sqlite());
+    let store = fixture.store().await;
+    let whitelist = SqlWhitelist::new(store.clone());
+    whitelist.add(&[passkey(1)]).await.unwrap();
+    let gate = Arc::new(Gate::default());
+    gate.put_vouched_user(user_id(1001), passkey(1), true);
+    gate.put_vouched_user(user_id(1002), passkey(2), true);
+    let (copier, notes) = new_copier(&server, &gate, &store);
     let (_stop, stopped) = oneshot::channel::<()>();
     tokio::spawn(copier.run(stopped));
-    let marked = async {
-        while server.cli(&["HLEN", "t:m:copies"]) != "3" {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, marked).await.expect("they are ours now");
-    server.cli(&["FLUSHALL"]);
-    await_keys(&server, vec![torrent_key(1)]).await;
+    await_keys(&server, vec![user_key(1)]).await;
+    assert_eq!(server.cli(&["HGET", &user_key(1), "user_id"]), "1001");
+    whitelist.add(&[passkey(2)]).await.unwrap();
+    whitelist.remove(&[passkey(1)]).await.unwrap();
+    notes.note(Change::PasskeyChanged(passkey(1)));
+    notes.note(Change::PasskeyChanged(passkey(2)));
+    await_keys(&server, vec![user_key(2)]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

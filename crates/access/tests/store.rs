@@ -261,6 +261,27 @@ async fn a_chosen_id_is_not_given_again(fixture: Fixture) {
     assert_eq!(store.add_torrent(without).await.unwrap().id, torrent_id(10));
 }
 
+/// Regression: a user added behind the sandbox got one of its ids.
+async fn automatic_ids_are_not_taken_from_behind_the_sandbox(fixture: Fixture) {
+    let store = fixture.store().await;
+    let anyone = NewUser { id: None, passkey: None, created_at: NOW };
+    let in_sandbox = store.add_sandbox_user(new_user(900_000_001)).await.unwrap();
+    assert!(in_sandbox.sandbox && store.user(in_sandbox.id).await.unwrap().unwrap().sandbox);
+    let first = store.add_user(anyone).await.unwrap();
+    assert_eq!((first.id, first.sandbox), (user_id(1), false));
+    store.add_users([new_user(900_000_005), anyone]).await.unwrap();
+    store.add_users([new_user(70)]).await.unwrap();
+    store.add_users([anyone]).await.unwrap();
+    let ids: Vec<u64> =
+        store.list_users(None, 10).await.unwrap().into_iter().map(|user| user.id.get()).collect();
+    assert_eq!(ids, [1, 2, 70, 71, 900_000_001, 900_000_005]);
+    store.add_user(new_user(900_000_000)).await.unwrap();
+    assert_eq!(store.add_user(anyone).await.unwrap().id, user_id(900_001_000));
+    store.add_torrents([new_torrent(900_000_009), new_torrent(3)]).await.unwrap();
+    let without = fixture::new_torrent_without_id(2);
+    assert_eq!(store.add_torrent(without).await.unwrap().id, torrent_id(4));
+}
+
 async fn every_text_is_kept_as_well_as_the_database_can(fixture: Fixture) {
     let store = fixture.store().await;
     let long = "é".repeat(40_000);
@@ -300,6 +321,7 @@ async fn a_migration_that_broke_off_on_mariadb_is_run_again() {
 
 on_every_database!(
     a_chosen_id_is_not_given_again,
+    automatic_ids_are_not_taken_from_behind_the_sandbox,
     every_text_is_kept_as_well_as_the_database_can,
     a_user_is_kept_across_reopening,
     an_id_and_passkey_left_out_are_chosen_and_ids_never_come_back,

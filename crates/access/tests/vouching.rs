@@ -40,7 +40,7 @@ async fn w4_who_is_ours_is_never_asked_about() {
     rig.clock.advance(Seconds(1000));
     assert_eq!(rig.judge(passkey(5)).await, Ok(user_id(5)));
     rig.store.set_user_enabled(user_id(5), false).await.unwrap();
-    endpoint.vouch_for(passkey(5));
+    endpoint.accept_passkey(passkey(5));
     until("the gate to shut the user out", async || {
         rig.judge(passkey(5)).await == Err(Refusal::UserDisabled)
     })
@@ -52,9 +52,9 @@ async fn w4_who_is_ours_is_never_asked_about() {
 async fn w4_the_endpoint_vouches_and_the_whitelist_learns_of_it() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::tls(KEY);
-    endpoint.vouch_for(passkey(1));
-    endpoint.vouch_for_user(passkey(2), 77);
-    endpoint.vouch_for_user(passkey(3), 7);
+    endpoint.accept_passkey(passkey(1));
+    endpoint.accept_passkey_of(passkey(2), 77);
+    endpoint.accept_passkey_of(passkey(3), 7);
     let rig = Rig::new(Wishes { redis: Some(&redis), ..Wishes::with(&endpoint) }).await;
     rig.store.add_user(new_user(7)).await.unwrap();
     assert_eq!(rig.judge(passkey(1)).await, Ok(user_id(1_000_000)));
@@ -73,7 +73,7 @@ async fn w4_the_endpoint_vouches_and_the_whitelist_learns_of_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn w4_concurrent_misses_for_one_passkey_cause_one_call() {
     let endpoint = VerifyEndpoint::plain(KEY);
-    endpoint.vouch_for(passkey(1));
+    endpoint.accept_passkey(passkey(1));
     endpoint.behave(Behaviour::Slow(Duration::from_millis(300)));
     let rig = Arc::new(Rig::new(Wishes::with(&endpoint)).await);
     let judged: Vec<_> = (0..50)
@@ -95,7 +95,7 @@ async fn w4_a_no_is_remembered_for_its_own_time() {
     let endpoint = VerifyEndpoint::plain(KEY);
     let rig = Rig::new(Wishes::with(&endpoint)).await;
     assert_eq!(rig.judge(passkey(1)).await, Err(Refusal::UnknownPasskey));
-    endpoint.vouch_for(passkey(1));
+    endpoint.accept_passkey(passkey(1));
     rig.clock.advance(Seconds(59));
     assert_eq!(rig.judge(passkey(1)).await, Err(Refusal::UnknownPasskey));
     assert_eq!(endpoint.calls(), 1);
@@ -104,9 +104,35 @@ async fn w4_a_no_is_remembered_for_its_own_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn w2_between_the_two_renames_of_a_refresh_no_member_is_refused() {
+    let redis = RedisServer::start();
+    let endpoint = VerifyEndpoint::plain(KEY);
+    let rig = Rig::new(Wishes { redis: Some(&redis), ..Wishes::with(&endpoint) }).await;
+    redis.cli(&["SADD", "pt:passkeys", &passkey(1).to_string(), &passkey(2).to_string()]);
+    redis.cli(&["SADD", "pt:passkeys:new", &passkey(1).to_string(), &passkey(2).to_string()]);
+    let user = rig.judge(passkey(1)).await.unwrap();
+    redis.cli(&["RENAME", "pt:passkeys", "pt:passkeys:old"]);
+    rig.clock.advance(Seconds(301));
+    assert_eq!(
+        rig.judge(passkey(1)).await,
+        Ok(user),
+        "known from before, and the endpoint's no is not theirs"
+    );
+    assert_eq!(rig.judge(passkey(2)).await, Err(Refusal::CannotCheck));
+    redis.cli(&["RENAME", "pt:passkeys:new", "pt:passkeys"]);
+    assert!(rig.judge(passkey(2)).await.is_ok(), "no refusal was remembered");
+    assert!(rig.shut_out().is_empty());
+    // A member that the new set leaves out is refused.
+    redis.cli(&["SREM", "pt:passkeys", &passkey(1).to_string()]);
+    rig.clock.advance(Seconds(301));
+    assert_eq!(rig.judge(passkey(1)).await, Err(Refusal::UnknownPasskey));
+    until("its peers to go", async || rig.shut_out() == [user]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn w5_no_failure_of_the_endpoint_is_an_answer() {
     let endpoint = VerifyEndpoint::plain(KEY);
-    endpoint.vouch_for(passkey(1));
+    endpoint.accept_passkey(passkey(1));
     let mut wishes = Wishes::with(&endpoint);
     wishes.settings.failures_max = 1000;
     wishes.endpoint.as_mut().unwrap().timeout = Duration::from_millis(300);
@@ -149,7 +175,7 @@ async fn w5_no_failure_of_the_endpoint_is_an_answer() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn w5_neither_a_wrong_certificate_nor_a_wrong_key_nor_silence_is_an_answer() {
     let endpoint = VerifyEndpoint::tls(KEY);
-    endpoint.vouch_for(passkey(1));
+    endpoint.accept_passkey(passkey(1));
     let other = VerifyEndpoint::tls(KEY);
     let mut wishes = Wishes::with(&endpoint);
     wishes.endpoint.as_mut().unwrap().ca_file = Some(other.ca_file());
@@ -184,7 +210,7 @@ async fn w5_an_endpoint_that_fails_is_left_alone_until_a_probe_is_answered() {
     assert_ne!(rig.counters().breaker_state(), BreakerState::Closed);
     assert_eq!(rig.counters().breaker_openings.get(), 1);
     assert!(rig.counters().calls_held_back.get() > 0);
-    endpoint.vouch_for(passkey(1));
+    endpoint.accept_passkey(passkey(1));
     endpoint.behave(Behaviour::Answers);
     until("a probe", async || rig.counters().breaker_state() == BreakerState::Closed).await;
     assert!(rig.judge(passkey(1)).await.is_ok());
@@ -195,7 +221,7 @@ async fn w5_known_only_lets_in_who_is_listed_or_was_vouched_for_by_whom_nobody_c
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::plain(KEY);
     let rig = Rig::new(Wishes { redis: Some(&redis), ..Wishes::with(&endpoint) }).await;
-    endpoint.vouch_for(passkey(1));
+    endpoint.accept_passkey(passkey(1));
     rig.whitelist.add(&[passkey(2), passkey(3)]).await.unwrap();
     let first = rig.judge(passkey(1)).await.unwrap();
     let second = rig.judge(passkey(2)).await.unwrap();
@@ -306,7 +332,7 @@ async fn a_refresh_shuts_out_who_is_gone_and_keeps_the_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_that_a_change_overtook_is_asked_for_again() {
     let endpoint = VerifyEndpoint::plain(KEY);
-    endpoint.vouch_for(passkey(1));
+    endpoint.accept_passkey(passkey(1));
     endpoint.behave(Behaviour::Slow(Duration::from_millis(500)));
     let rig = Arc::new(Rig::new(Wishes::with(&endpoint)).await);
     let judged = {
@@ -314,7 +340,7 @@ async fn an_answer_that_a_change_overtook_is_asked_for_again() {
         tokio::spawn(async move { rig.judge(passkey(1)).await })
     };
     until("the call", async || endpoint.calls() == 1).await;
-    endpoint.disown(&passkey(1));
+    endpoint.reject_passkey(&passkey(1));
     rig.passkeys.remove(&[passkey(1)]).await.unwrap();
     assert_eq!(judged.await.unwrap(), Err(Refusal::UnknownPasskey));
     assert_eq!((endpoint.calls(), rig.counters().asked_again.get()), (2, 1));
@@ -325,7 +351,7 @@ async fn an_answer_that_a_change_overtook_is_asked_for_again() {
 async fn a_direct_removal_shuts_out_when_the_answer_is_too_old() {
     let redis = RedisServer::start();
     let rig = Rig::new(Wishes { redis: Some(&redis), ..Wishes::default() }).await;
-    redis.cli(&["SADD", "pt:passkeys", &passkey(1).to_string()]);
+    redis.cli(&["SADD", "pt:passkeys", &passkey(1).to_string(), &passkey(2).to_string()]);
     let user = rig.judge(passkey(1)).await.unwrap();
     redis.cli(&["SREM", "pt:passkeys", &passkey(1).to_string()]);
     rig.clock.advance(Seconds(299));
@@ -351,7 +377,7 @@ async fn a_removed_account_is_made_anew_with_another_number() {
     let rig = Rig::new(Wishes::default()).await;
     rig.whitelist.add(&[passkey(1)]).await.unwrap();
     let user = rig.judge(passkey(1)).await.unwrap();
-    until("the gate to know the row", async || rig.gate.user_of(&passkey(1)).is_some()).await;
+    until("the gate to know the row", async || rig.gate.passkey_of(user).is_some()).await;
     rig.store.remove_user(user).await.unwrap();
     until("another account", async || rig.judge(passkey(1)).await == Ok(user_id(1_000_001))).await;
 }

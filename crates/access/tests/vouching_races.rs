@@ -24,11 +24,11 @@ fn overtaken(rig: &Rig) -> Passkeys {
 async fn w4_a_write_back_that_raced_with_a_removal_does_not_survive() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::plain(KEY);
-    endpoint.vouch_for(passkey(1));
+    endpoint.accept_passkey(passkey(1));
     let rig = Rig::new(Wishes { redis: Some(&redis), ..Wishes::with(&endpoint) }).await;
     let user = rig.judge(passkey(1)).await.unwrap();
     until("the write-back", async || rig.is_listed(passkey(1)).await).await;
-    endpoint.disown(&passkey(1));
+    endpoint.reject_passkey(&passkey(1));
     overtaken(&rig).remove(&[passkey(1)]).await.unwrap();
     until("it to be taken back", async || !rig.is_listed(passkey(1)).await).await;
     assert_eq!(rig.judge(passkey(1)).await, Err(Refusal::UnknownPasskey));
@@ -40,7 +40,7 @@ async fn w4_a_write_back_that_raced_with_a_removal_does_not_survive() {
 async fn w4_a_write_back_that_is_under_way_during_a_removal_does_not_survive() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::plain(KEY);
-    endpoint.vouch_for(passkey(1));
+    endpoint.accept_passkey(passkey(1));
     endpoint.behave(Behaviour::Slow(Duration::from_millis(500)));
     let rig = Arc::new(Rig::new(Wishes { redis: Some(&redis), ..Wishes::with(&endpoint) }).await);
     let judged = {
@@ -50,7 +50,7 @@ async fn w4_a_write_back_that_is_under_way_during_a_removal_does_not_survive() {
     until("the call", async || endpoint.calls() == 1).await;
     redis.freeze();
     let user = judged.await.unwrap().unwrap();
-    endpoint.disown(&passkey(1));
+    endpoint.reject_passkey(&passkey(1));
     overtaken(&rig).remove(&[passkey(1)]).await.unwrap();
     until("the removal to be heard of", async || rig.shut_out() == [user]).await;
     redis.thaw();
@@ -62,11 +62,11 @@ async fn w4_a_write_back_that_is_under_way_during_a_removal_does_not_survive() {
 async fn w4_a_write_back_that_raced_with_a_refresh_does_not_survive() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::plain(KEY);
-    endpoint.vouch_for(passkey(1));
+    endpoint.accept_passkey(passkey(1));
     let rig = Rig::new(Wishes { redis: Some(&redis), ..Wishes::with(&endpoint) }).await;
     let user = rig.judge(passkey(1)).await.unwrap();
     until("the write-back", async || rig.is_listed(passkey(1)).await).await;
-    endpoint.disown(&passkey(1));
+    endpoint.reject_passkey(&passkey(1));
     let upload = overtaken(&rig).upload().await.unwrap();
     upload.finish(true).await.unwrap();
     until("it to be taken back", async || !rig.is_listed(passkey(1)).await).await;
@@ -78,13 +78,13 @@ async fn w4_a_write_back_that_raced_with_a_refresh_does_not_survive() {
 async fn w5_a_no_of_the_endpoint_is_none_while_the_whitelist_cannot_be_asked() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::plain(KEY);
-    endpoint.vouch_for(passkey(2));
+    endpoint.accept_passkey(passkey(2));
     let rig = Rig::new(Wishes { redis: Some(&redis), ..Wishes::with(&endpoint) }).await;
     rig.whitelist.add(&[passkey(1), passkey(3)]).await.unwrap();
     let first = rig.judge(passkey(1)).await.unwrap();
     assert!(rig.judge(passkey(2)).await.is_ok());
     until("the write-back", async || rig.counters().write_backs.get() == 1).await;
-    endpoint.disown(&passkey(2));
+    endpoint.reject_passkey(&passkey(2));
     rig.clock.advance(Seconds(301));
     redis.freeze();
     assert_eq!(rig.judge(passkey(1)).await, Ok(first), "the whitelist vouched, and cannot be asked");
@@ -103,7 +103,7 @@ async fn w5_a_probe_decides_nothing_about_its_passkey() {
     let pause = Duration::from_millis(200);
     let settings = VouchingSettings { pause, failures_max: 1, ..settings() };
     let rig = Rig::new(Wishes { settings, ..Wishes::with(&endpoint) }).await;
-    endpoint.vouch_for(passkey(1));
+    endpoint.accept_passkey(passkey(1));
     endpoint.behave(Behaviour::Status(500));
     assert_eq!(rig.judge(passkey(1)).await, Err(Refusal::CannotCheck));
     endpoint.behave(Behaviour::Answers);
@@ -123,7 +123,7 @@ async fn w5_a_probe_decides_nothing_about_its_passkey() {
         rig.counters().breaker_openings.get() == 2
     })
     .await;
-    endpoint.disown(&passkey(1));
+    endpoint.reject_passkey(&passkey(1));
     rig.passkeys.add(&[passkey(1)]).await.unwrap();
     until("the addition", async || rig.judge(passkey(1)).await == Ok(user)).await;
     endpoint.behave(Behaviour::Answers);
@@ -141,7 +141,7 @@ async fn w4_after_a_refresh_a_no_of_the_endpoint_turns_peers_out() {
     for number in 1..=3 {
         users.push(rig.judge(passkey(number)).await.unwrap());
     }
-    endpoint.vouch_for(passkey(2));
+    endpoint.accept_passkey(passkey(2));
     let mut upload = rig.passkeys.upload().await.unwrap();
     upload.push(format!("{}\n", passkey(3)).as_bytes()).await.unwrap();
     upload.finish(false).await.unwrap();
@@ -156,8 +156,8 @@ async fn w4_after_a_refresh_a_no_of_the_endpoint_turns_peers_out() {
 async fn w4_a_ban_goes_on_when_the_site_gives_somebody_another_passkey() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::plain(KEY);
-    endpoint.vouch_for_user(passkey(1), 77);
-    endpoint.vouch_for_user(passkey(2), 78);
+    endpoint.accept_passkey_of(passkey(1), 77);
+    endpoint.accept_passkey_of(passkey(2), 78);
     let rig = Rig::new(Wishes { redis: Some(&redis), ..Wishes::with(&endpoint) }).await;
     assert_eq!(rig.judge(passkey(1)).await, Ok(user_id(77)));
     assert_eq!(rig.judge(passkey(2)).await, Ok(user_id(78)));
@@ -165,10 +165,10 @@ async fn w4_a_ban_goes_on_when_the_site_gives_somebody_another_passkey() {
     rig.store.set_user_enabled(user_id(77), false).await.unwrap();
     until("the ban", async || rig.judge(passkey(1)).await == Err(Refusal::UserDisabled)).await;
     for number in [1, 2] {
-        endpoint.disown(&passkey(number));
+        endpoint.reject_passkey(&passkey(number));
     }
-    endpoint.vouch_for_user(passkey(11), 77);
-    endpoint.vouch_for_user(passkey(12), 78);
+    endpoint.accept_passkey_of(passkey(11), 77);
+    endpoint.accept_passkey_of(passkey(12), 78);
     assert!(rig.judge(passkey(11)).await.is_err(), "the ban goes on");
     assert_eq!(rig.judge(passkey(12)).await, Ok(user_id(78)), "and so does the account");
     until("the ban to be known", async || rig.judge(passkey(11)).await == Err(Refusal::UserDisabled)).await;

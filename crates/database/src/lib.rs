@@ -4,18 +4,30 @@
 //!
 //! - [`address`]: `sqlite:`, `postgres:` and `mysql:` addresses, and how they are shown without a password
 //! - [`sqlite`]: one file, many processes, one writer at a time
-//! - [`server`]: pools of connections to PostgreSQL and to MariaDB or MySQL, whose sessions are all alike
+//! - [`server`]: pools of connections to PostgreSQL and to MariaDB or MySQL, with the same session settings
+//! - [`copy`]: copies rows between databases of any two kinds
 //! - [`migration`]: brings a crate's tables up to date, also when several processes start at once
-//! - [`inspect`]: looks at a database and changes nothing
-//! - [`integrity`]: whether a SQLite file is whole, and the one that was used before
-//! - [`error`]: what can go wrong, what to do about it, and whether waiting may help
+//! - [`inspect`]: read-only inspection of a database
+//! - [`integrity`]: whether a SQLite file is intact, and the one that was used before
+//! - [`error`]: errors with their remedy, and which are retryable
 //!
 //! # Deliberately absent
 //!
 //! A common query language: each crate writes its SQL for each kind, against the concrete pool. What one kind can do
-//! well (arrays in PostgreSQL, prepared single rows in SQLite) would be lost in the smallest common part.
+//! well (arrays in PostgreSQL, prepared single rows in SQLite) would be lost in a common subset.
+//!
+//! # Full disks
+//!
+//! SQLite rolls a transaction back by itself when it finds no room, after which the driver's count of open
+//! transactions is wrong: the pool closes such connections when they are returned.
+//!
+//! # Migrations
+//!
+//! Each crate has a folder of migrations per kind of database. Released ones are never changed. MariaDB commits at
+//! each DDL statement, so migrations for it must be repeatable.
 
 pub mod address;
+pub mod copy;
 pub mod error;
 pub mod inspect;
 pub mod integrity;
@@ -39,7 +51,7 @@ use address::Address;
 pub struct PoolUsage {
     /// Connections that are open.
     pub open: u32,
-    /// Of these, those that nobody uses.
+    /// Of these, those that are idle.
     pub idle: u32,
     /// Connections that may be open at the same time.
     pub max: u32,
@@ -110,7 +122,7 @@ impl Database {
         }
     }
 
-    /// Whether there was no SQLite file yet. Never true of a server, whose database somebody made before us.
+    /// Whether there was no SQLite file yet. Never true of PostgreSQL and MariaDB, whose databases must exist.
     pub fn is_new(&self) -> bool {
         matches!(self, Database::Sqlite(database) if database.is_new())
     }

@@ -20,7 +20,6 @@ pub use record::SteadyRecord;
 
 /// Something that knows what time it is.
 pub trait Clock: Send + Sync {
-    /// Wall time: for dates.
     fn now(&self) -> UnixTime;
 
     /// Wall time in milliseconds since 1970, as precisely as this clock knows it.
@@ -28,12 +27,11 @@ pub trait Clock: Send + Sync {
         u64::from(self.now().0) * 1_000
     }
 
-    /// Steady time: for durations, deadlines and order. Never decreases, however the machine's clock is set.
+    /// Monotonic time, for durations, deadlines and order. Never decreases, however the machine's clock is set.
     fn steady(&self) -> UnixTime {
         UnixTime(u32::try_from(self.steady_ms() / 1_000).unwrap_or(u32::MAX))
     }
 
-    /// Steady time in milliseconds.
     fn steady_ms(&self) -> u64;
 }
 
@@ -107,7 +105,6 @@ impl ManualClock {
         ManualClock(Arc::new(Hands { wall: AtomicU32::new(now.0), steady: AtomicU32::new(now.0) }))
     }
 
-    /// Lets time pass.
     pub fn advance(&self, length: Seconds) {
         self.0.wall.fetch_add(length.0, Ordering::SeqCst);
         self.0.steady.fetch_add(length.0, Ordering::SeqCst);
@@ -140,7 +137,6 @@ impl Clock for ManualClock {
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Starts measuring.
     #[expect(clippy::disallowed_methods, reason = "this is the module that reads the clock")]
     pub fn start() -> Self {
         Stopwatch(Instant::now())

@@ -7,12 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Counts one.
     pub fn increment(&self) {
         self.add(1);
     }
 
-    /// Counts many.
     pub fn add(&self, many: u64) {
         // Most heartbeats move nothing: leave the cache line to others.
         if many > 0 {
@@ -20,7 +18,6 @@ impl Counter {
         }
     }
 
-    /// The count so far.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -31,22 +28,19 @@ impl Counter {
 pub struct Level(AtomicU64);
 
 impl Level {
-    /// Sets it.
     pub fn set(&self, level: usize) {
         self.0.store(level as u64, Ordering::Relaxed);
     }
 
-    /// One more.
     pub fn rise(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One less. Whoever calls this has called [`Level::rise`] before.
+    /// Must follow a [`Level::rise`].
     pub fn fall(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Its present value.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The traffic event: the one thing a tracker says about an announce.
+//! The traffic event: what a tracker records of an announce.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,17 +7,13 @@ use std::str::FromStr;
 use crate::ids::{ClientKey, InfoHash, NodeId, Passkey, PeerId, SessionId, TorrentId, UserId};
 use crate::time::{Seconds, UnixTime};
 
-/// Why a client announces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AnnounceEvent {
-    /// A heartbeat.
     #[default]
     None,
-    /// The client began.
     Started,
     /// The client has just got the last piece.
     Completed,
-    /// The client leaves.
     Stopped,
 }
 
@@ -70,10 +66,10 @@ impl fmt::Display for AnnounceEvent {
 /// What made an event happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The client said so.
+    /// Announced by the client.
     #[default]
     Announce,
-    /// The client fell silent for longer than interval + grace.
+    /// No announce within interval + grace.
     Timeout,
     /// The site removed the torrent or the user.
     Removal,
@@ -114,15 +110,11 @@ impl FromStr for Cause {
 pub struct TrafficEvent {
     /// Whose announce it was. None for an expired peer whose user is no longer known.
     pub passkey: Option<Passkey>,
-    /// The user behind the passkey.
     pub user: UserId,
     /// The torrent's number. None for an expired peer whose torrent is no longer known.
     pub torrent: Option<TorrentId>,
-    /// The torrent.
     pub info_hash: InfoHash,
-    /// The client.
     pub peer_id: PeerId,
-    /// Where the client listens.
     pub port: u16,
     /// Where the client is; its family is the field `af`.
     pub ip: IpAddr,
@@ -132,7 +124,6 @@ pub struct TrafficEvent {
     pub downloaded_delta: u64,
     /// Bytes the client still wants; none if it did not say.
     pub left: Option<u64>,
-    /// Why the client announced.
     pub event: AnnounceEvent,
     /// When, by the wall clock (`ts`).
     pub at: UnixTime,
@@ -144,15 +135,13 @@ pub struct TrafficEvent {
     pub interval: Seconds,
     /// The least interval the client was told.
     pub min_interval: Seconds,
-    /// Who wrote this.
+    /// The node that wrote this.
     pub node: NodeId,
-    /// The session (`sid`).
     pub session: SessionId,
     /// The client's running total of bytes uploaded (`up`).
     pub uploaded_total: u64,
     /// The client's running total of bytes downloaded (`down`).
     pub downloaded_total: u64,
-    /// What made it happen.
     pub cause: Cause,
     /// The client's key, by which other nodes know it under a changed peer id.
     pub key: ClientKey,

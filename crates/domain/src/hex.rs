@@ -31,7 +31,6 @@ pub(crate) const fn digit(value: u8) -> u8 {
     b"0123456789abcdef"[(value & 0x0f) as usize]
 }
 
-/// Decodes exactly forty digits.
 pub(crate) fn decode_20(text: &[u8]) -> Option<[u8; 20]> {
     if text.len() != 40 {
         return None;

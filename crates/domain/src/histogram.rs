@@ -1,16 +1,15 @@
-//! How long things took: a histogram with fixed bounds that any thread may record into.
+//! Latency histogram with fixed bounds that any thread may record into.
 //!
 //! # Guarantees
 //!
-//! - Recording allocates nothing, takes no lock and waits for nobody: two additions to numbers that other threads
-//!   seldom touch. Threads are spread over a few sets of numbers, which a reader adds up.
-//! - A reader sees every measurement once; one that is being recorded right now may be in the count and not yet in the
-//!   sum.
+//! - Recording allocates nothing and takes no lock: two additions to counters that other threads seldom touch. Threads
+//!   are spread over a few sets of counters, which a reader adds up.
+//! - A reader sees every measurement once; one that is being recorded may be in the count and not yet in the sum.
 //!
 //! # Deliberately absent
 //!
-//! Bounds of one's own: one set serves everything from a hit in memory to a call that times out, and what has the same
-//! bounds can be compared.
+//! Configurable bounds: one set serves everything from a hit in memory to a call that times out, and equal bounds can
+//! be compared.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -24,7 +23,7 @@ pub const BOUNDS_US: [u64; 19] = [
 /// Buckets, with the one that has no upper bound.
 pub const BUCKETS: usize = BOUNDS_US.len() + 1;
 
-/// Sets of numbers: threads that announce are about as many as cores.
+/// Sets of counters: about as many threads announce as there are cores.
 const SHARDS: usize = 8;
 
 /// Measurements, by how long they took.
@@ -33,7 +32,7 @@ pub struct Histogram {
     shards: [Shard; SHARDS],
 }
 
-/// The numbers of some threads, on cache lines of their own.
+/// The counters of some threads, on their own cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Shard {
@@ -46,7 +45,6 @@ struct Shard {
 pub struct Snapshot {
     /// Measurements in each bucket, those of the buckets before not included.
     pub buckets: [u64; BUCKETS],
-    /// All measurements added up.
     pub sum: Duration,
 }
 
@@ -68,12 +66,11 @@ fn next_shard() -> usize {
 }
 
 impl Histogram {
-    /// Records one measurement.
     pub fn record(&self, length: Duration) {
-        // A thread that is ending has no number any more, and takes the first.
+        // A thread that is ending has no number any more, and uses the first shard.
         let shard = &self.shards[SHARD.try_with(|shard| *shard).unwrap_or(0)];
         let nanoseconds = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-        // A bound belongs to its own bucket: what took exactly that long is no longer than it.
+        // A bound belongs to its own bucket.
         let bucket = BOUNDS_US.partition_point(|bound| bound * 1_000 < nanoseconds);
         shard.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         shard.sum_ns.fetch_add(nanoseconds, Ordering::Relaxed);

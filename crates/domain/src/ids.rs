@@ -15,7 +15,6 @@ pub enum IdError {
     /// Infohashes and peer ids are written as forty hexadecimal digits.
     #[error("{what} must be 40 hexadecimal digits (these are {digits} characters)")]
     NotFortyHexDigits {
-        /// What was being read.
         what: &'static str,
         /// How long the text was.
         digits: usize,
@@ -25,10 +24,7 @@ pub enum IdError {
     NotAPasskey,
     /// User and torrent ids are positive decimal numbers.
     #[error("{what} must be a decimal number from 1 to 9223372036854775807")]
-    NotANumber {
-        /// What was being read.
-        what: &'static str,
-    },
+    NotANumber { what: &'static str },
     /// Sessions are written as the client's and the run's number.
     #[error("a session is 16 hexadecimal digits, a dash and 8 hexadecimal digits")]
     Session,
@@ -71,12 +67,12 @@ macro_rules! twenty_bytes {
 }
 
 twenty_bytes!(
-    /// A torrent's name on the wire: the SHA-1 of its info dictionary, or the first 20 bytes of a v2 hash (BEP 52).
+    /// The SHA-1 of the info dictionary, or the first 20 bytes of a v2 hash (BEP 52).
     InfoHash,
     "an infohash"
 );
 twenty_bytes!(
-    /// What a client calls itself; its first bytes tell the program and version.
+    /// Chosen by the client; its first bytes tell program and version.
     PeerId,
     "a peer id"
 );
@@ -93,7 +89,6 @@ macro_rules! positive_number {
                 if number == 0 || number > i64::MAX as u64 { None } else { Some($name(number)) }
             }
 
-            /// The number.
             pub const fn get(self) -> u64 {
                 self.0
             }
@@ -117,19 +112,19 @@ macro_rules! positive_number {
 }
 
 positive_number!(
-    /// A person, as the site's database numbers them.
+    /// As the site's database numbers users.
     UserId,
     "a user id"
 );
 positive_number!(
-    /// A torrent, as the site's database numbers it.
+    /// As the site's database numbers torrents.
     TorrentId,
     "a torrent id"
 );
 
 /// The secret in a user's announce URL: 8 to 64 hexadecimal digits, kept in lower case (W1).
 ///
-/// It is a secret: `Debug` shows only its first digits. Use `Display` where the whole is meant.
+/// `Debug` shows only its first digits. Use `Display` for the whole.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Passkey {
     /// Two digits a byte; zero behind the last.
@@ -138,9 +133,7 @@ pub struct Passkey {
 }
 
 impl Passkey {
-    /// Shorter ones are refused.
     pub const MIN_DIGITS: usize = 8;
-    /// Longer ones are refused.
     pub const MAX_DIGITS: usize = 64;
 
     /// Reads a passkey from ASCII; upper case is normalised, anything else refused.
@@ -215,8 +208,8 @@ impl fmt::Display for RedactedPasskey {
     }
 }
 
-/// The `key` of an announce: a number a client keeps to itself, which links its announces when its address or
-/// peer id changes. Zero means that the client sent none.
+/// The `key` of an announce: a number that links the announces of a client when its address or peer id changes. Zero
+/// means that the client sent none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ClientKey(pub u32);
 
@@ -263,10 +256,10 @@ impl FromStr for ClientKey {
     }
 }
 
-/// A client on one torrent for one user, under whatever peer id it calls itself.
+/// A client on one torrent for one user, under any peer id.
 ///
-/// It is derived, so that every node derives the same. A client that stops and begins anew is still the same client;
-/// its runs are told apart by [`RunId`].
+/// It is derived, so that every node derives the same value. A client that stops and starts again keeps its id; its
+/// runs are told apart by [`RunId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub u64);
 
@@ -286,12 +279,12 @@ impl ClientId {
     }
 }
 
-/// Tells the runs of one client apart: no node gives the same number twice within seven weeks.
+/// Tells the runs of one client apart: no node assigns the same number twice within seven weeks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub u32);
 
 impl RunId {
-    /// Of a client whose counters no tracker of ours has heard: another producer wrote of it.
+    /// Another producer wrote the entry, without our counters.
     pub const NONE: RunId = RunId(0);
 }
 
@@ -301,9 +294,7 @@ impl RunId {
 /// for the ledger to see, by the totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId {
-    /// Whose run.
     pub client: ClientId,
-    /// Which run.
     pub run: RunId,
 }
 
@@ -328,25 +319,25 @@ impl FromStr for SessionId {
     }
 }
 
-/// The process that wrote an event. New at each start; two nodes share one only if they start in the same second, and by a
-/// chance of one in four billion (of 65,536, if they were given the same name).
+/// The process that wrote an event. New at each start; two nodes share one only if they start in the same second, and
+/// by a chance of one in four billion (of 65,536, if they have the same name).
 ///
-/// It says of two processes whether one is the next life of the other: the upper half is the second in which it started,
-/// then come 16 bits for the place where it lives, which outlasts it, and 16 random ones.
+/// The upper half is the second of the start, then come 16 bits of a hash of the node's name, which outlasts restarts,
+/// and 16 random ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeId(pub u64);
 
 impl NodeId {
-    /// A process that starts now, in the place that goes by this name.
+    /// A process that starts now, on the node with this name.
     pub fn starting(now: UnixTime, place: &str, random: u64) -> NodeId {
-        // The definition of SipHash-1-3 with a zero key is fixed: later versions live in the same place.
+        // The definition of SipHash-1-3 with a zero key is fixed: later versions derive the same value.
         let mut hasher = SipHasher13::new();
         hasher.write(place.as_bytes());
         NodeId(u64::from(now.0) << 32 | (hasher.finish() & 0xffff) << 16 | random & 0xffff)
     }
 
-    /// Whether this process was started where another had lived before, as happens after a crash or with a new version.
-    pub fn is_next_life_of(self, other: NodeId) -> bool {
+    /// Whether this process is a restart of the other one's node.
+    pub fn is_restart_of(self, other: NodeId) -> bool {
         let (place, other_place) = (self.0 >> 16 & 0xffff, other.0 >> 16 & 0xffff);
         self != other && place == other_place && self.0 >> 32 >= other.0 >> 32
     }

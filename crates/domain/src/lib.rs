@@ -1,19 +1,20 @@
-//! What every other crate speaks of: ids, traffic events, time and the timing wheel.
+//! Shared types: ids, traffic events, time and the timing wheel.
 //!
 //! # Layout
 //!
-//! - [`ids`]: `InfoHash`, `PeerId`, `Passkey`, `UserId`…, strict to parse, plain to print
-//! - [`event`]: `TrafficEvent`, the one thing a tracker says about an announce
-//! - [`rate`], [`risk`]: how much a client can have moved, and who claims more
+//! - [`ids`]: `InfoHash`, `PeerId`, `Passkey`, `UserId`…, with strict parsing
+//! - [`event`]: `TrafficEvent`, what a tracker records of an announce
+//! - [`rate`], [`risk`]: rate ceiling, and risk events
 //! - [`time`]: seconds as a type
 //! - [`clock`]: the one module that reads the clock
-//! - [`wheel`]: deadlines that heartbeats push back
-//! - [`counter`], [`histogram`]: how many there were, and how long they took
-//! - [`log_throttle`]: log lines that others can cause as often as they like
+//! - [`wheel`]: timing wheel for deadlines that heartbeats extend
+//! - [`counter`], [`histogram`]: counters and latency histograms
+//! - [`log_throttle`]: limits log lines that clients can cause
 //!
-//! Nothing here does I/O. Nothing but [`clock`] knows what time it is.
+//! Nothing here does I/O. Only [`clock`] reads the time.
 
 pub mod clock;
+mod counted;
 pub mod counter;
 pub mod event;
 mod hex;
@@ -25,6 +26,7 @@ pub mod risk;
 pub mod time;
 pub mod wheel;
 
+pub use counted::counted;
 pub use counter::{Counter, Level};
 pub use event::{AnnounceEvent, Cause, TrafficEvent};
 pub use histogram::Histogram;
@@ -34,4 +36,4 @@ pub use ids::{
 pub use log_throttle::LogThrottle;
 pub use rate::RateCeiling;
 pub use risk::{RiskEvent, RiskKind};
-pub use time::{Seconds, UnixTime};
+pub use time::{AHEAD_MAX, Seconds, SilenceLimit, UnixTime};

@@ -1,4 +1,4 @@
-//! A log line that others can cause as often as they like is written at most once a minute, with how many were left out.
+//! Throttles a log line that clients can cause: at most once a minute, with the number of suppressed lines.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use crate::time::{Seconds, UnixTime};
 /// A line is written at most this often.
 const EVERY: Seconds = Seconds(60);
 
-/// Throttles one log line. What it is about must be counted elsewhere, in full.
+/// Throttles one log line. The event itself must be counted elsewhere.
 #[derive(Debug, Default)]
 pub struct LogThrottle {
     /// When the line was written last; zero for never.
@@ -16,10 +16,15 @@ pub struct LogThrottle {
 }
 
 impl LogThrottle {
+    /// A line that was never written; for a `static`.
+    pub const fn new() -> LogThrottle {
+        LogThrottle { written: AtomicU32::new(0), left_out: AtomicU64::new(0) }
+    }
+
     /// Whether the line is to be written now: then how many were left out since the last one.
     pub fn admit(&self, now: UnixTime) -> Option<u64> {
         let written = self.written.load(Ordering::Relaxed);
-        // A clock that stepped back silences nothing.
+        // After a step back of the clock, the line is written.
         let is_due = written == 0 || now < UnixTime(written) || now.since(UnixTime(written)) >= EVERY;
         let is_first = is_due
             && self.written.compare_exchange(written, now.0, Ordering::Relaxed, Ordering::Relaxed).is_ok();

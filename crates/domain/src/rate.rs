@@ -1,11 +1,11 @@
-//! How much a client can have moved (J8).
+//! The rate ceiling of a client (J8).
 
 use crate::time::Seconds;
 
-/// Announces are counted in whole seconds and clients hold figures back a little: this much time is always granted.
+/// Announces are counted in whole seconds, and clients report figures late: this much time is always granted.
 const SLACK: Seconds = Seconds(10);
 
-/// The highest rate at which a client is believed. Tracker and ledger judge by the same rule.
+/// The highest credible rate of a client. Tracker and ledger use the same rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateCeiling {
     /// Bytes a second, in each direction.
@@ -13,7 +13,7 @@ pub struct RateCeiling {
 }
 
 impl RateCeiling {
-    /// Ten gigabits a second: more than the line of any client there is, less than a made-up figure.
+    /// Ten gigabits a second: above any real client, below typical made-up figures.
     pub const DEFAULT: RateCeiling = RateCeiling { bytes_per_s: 1_250_000_000 };
 
     /// The most bytes that count for a span of time.

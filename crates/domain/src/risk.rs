@@ -15,11 +15,13 @@ pub enum RiskKind {
     UserRate,
     /// Upload claimed while the swarm had no leecher of another user since the client's last announce.
     UploadWithoutLeechers,
+    /// Upload claimed after a `stopped`, or by nothing but `stopped`. It is not credited.
+    UploadAfterStop,
     /// The upload credited on a torrent runs ahead of the download credited on it.
     UploadAheadOfDownload,
     /// `left` fell by more than `downloaded` grew.
     LeftWithoutDownload,
-    /// `completed` from a user who downloaded too little of the torrent.
+    /// `completed` from a user that downloaded too little of the torrent.
     CompletedWithoutDownload,
     /// One address announces for many users; `count` is how many.
     SharedAddress,
@@ -29,10 +31,11 @@ pub enum RiskKind {
 
 impl RiskKind {
     /// All kinds, for tables of names and documents.
-    pub const ALL: [RiskKind; 8] = [
+    pub const ALL: [RiskKind; 9] = [
         RiskKind::ClientRate,
         RiskKind::UserRate,
         RiskKind::UploadWithoutLeechers,
+        RiskKind::UploadAfterStop,
         RiskKind::UploadAheadOfDownload,
         RiskKind::LeftWithoutDownload,
         RiskKind::CompletedWithoutDownload,
@@ -46,6 +49,7 @@ impl RiskKind {
             RiskKind::ClientRate => "client_rate",
             RiskKind::UserRate => "user_rate",
             RiskKind::UploadWithoutLeechers => "upload_without_leechers",
+            RiskKind::UploadAfterStop => "upload_after_stop",
             RiskKind::UploadAheadOfDownload => "upload_ahead_of_download",
             RiskKind::LeftWithoutDownload => "left_without_download",
             RiskKind::CompletedWithoutDownload => "completed_without_download",

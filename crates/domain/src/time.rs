@@ -1,4 +1,4 @@
-//! Seconds as a type: a moment and a length are different things.
+//! Seconds as types: points in time and durations are different.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -7,11 +7,45 @@ use std::ops::{Add, AddAssign, Sub};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seconds(pub u32);
 
-/// A moment: whole seconds since 1970, up to the year 2106.
+/// Whole seconds since 1970, up to the year 2106.
 ///
 /// Thirty-two bits, because millions of records hold one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixTime(pub u32);
+
+/// A moment further ahead than this is not believed, by any view: clocks of servers differ by less.
+pub const AHEAD_MAX: Seconds = Seconds(60);
+
+/// The longest interval that a client is told; other producers may write anything.
+const INTERVAL_MAX: Seconds = Seconds(7 * 24 * 60 * 60);
+
+/// How long a peer may be silent before it is gone (A4): one rule for swarms, accounts, lists and the Redis layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SilenceLimit {
+    /// The announce interval that our own trackers tell.
+    pub interval: Seconds,
+    /// How much later than its interval a peer may announce.
+    pub grace: Seconds,
+}
+
+impl SilenceLimit {
+    /// For a peer that was told to come back after `told`. A shorter interval than usual, such as that of a torrent that
+    /// awaits approval, changes nothing.
+    pub fn of(&self, told: Seconds) -> Seconds {
+        self.interval.max(told.min(INTERVAL_MAX)) + self.grace
+    }
+
+    /// For a peer that was told the usual interval.
+    pub fn usual(&self) -> Seconds {
+        self.interval + self.grace
+    }
+}
+
+impl Default for SilenceLimit {
+    fn default() -> Self {
+        SilenceLimit { interval: Seconds(1800), grace: Seconds(600) }
+    }
+}
 
 impl UnixTime {
     /// How long ago `earlier` was; zero if it lies ahead (clocks step back).
@@ -56,5 +90,19 @@ impl fmt::Display for Seconds {
 impl fmt::Display for UnixTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a4_a_longer_interval_lengthens_the_silence_and_a_shorter_one_does_not() {
+        let limit = SilenceLimit::default();
+        assert_eq!(limit.usual(), Seconds(2400));
+        assert_eq!(limit.of(Seconds(60)), Seconds(2400));
+        assert_eq!(limit.of(Seconds(7200)), Seconds(7800));
+        assert_eq!(limit.of(Seconds(u32::MAX)), Seconds(7 * 24 * 60 * 60 + 600));
     }
 }

@@ -1,42 +1,40 @@
-//! Deadlines that heartbeats push back: a timing wheel over dense slots.
+//! A timing wheel over dense slots, for deadlines that heartbeats extend.
 //!
-//! Peers and people are alike here: something with a deadline, which a heartbeat moves into the future. Heartbeats
-//! are a million times more frequent than deaths, so a heartbeat costs the wheel *nothing*: the owner keeps the true
-//! deadline beside its record, and the wheel only remembers when to look. When it looks, the owner answers with a
-//! [`Verdict`]: it is over, or look again then.
+//! Peers and sessions have deadlines, which a heartbeat moves into the future. Heartbeats are a million times more
+//! frequent than expiries, so a heartbeat costs the wheel *nothing*: the owner keeps the true deadline in its record,
+//! and the wheel only stores when to check. At a check the owner answers with a [`Verdict`]: done, or the next check.
 //!
 //! # Guarantees
 //!
-//! - A slot armed for a later second is judged by the first [`TimingWheel::advance`] at or after that second, never
-//!   before it unless it lies beyond the wheel's horizon or the clock went far back (then the owner answers
-//!   `LookAgainAt`, once per turn or once).
+//! - A slot armed for a later second is checked by the first [`TimingWheel::advance`] at or after that second, never
+//!   before it unless it lies beyond the wheel's horizon or the clock went far back (then the owner answers `RearmAt`,
+//!   once per turn or once).
 //! - An advance costs what is due plus one step for each elapsed second, however many slots are armed.
-//! - Four bytes a slot, no allocation once the slots have been seen, no pointers.
+//! - Four bytes per slot, no allocation for slots seen before, no pointers.
 //!
 //! # Deliberately absent
 //!
 //! Cancelling: an owner that frees a slot leaves it armed, and answers `Done` (or the deadline of the slot's next
-//! tenant) when it comes up. Moving a deadline *forward*: a slot's deadlines only ever grow, also from one tenant to
-//! the next; an owner that needs an earlier look arms a second slot.
+//! occupant) at the check. Moving a deadline *forward*: a slot's deadlines only grow, also from one occupant to the
+//! next; an owner that needs an earlier check arms a second slot.
 
 use crate::time::{Seconds, UnixTime};
 
-/// What the owner of a slot says when the wheel looks at it.
+/// The owner's answer when the wheel checks a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing more to watch: the slot is no longer armed.
+    /// The slot is no longer armed.
     Done,
-    /// Still alive: look again then.
-    LookAgainAt(UnixTime),
+    /// Check again then.
+    RearmAt(UnixTime),
 }
 
-/// A clock may step back by this much and the wheel just waits for it. One that goes back further had been wrong: then
-/// everything is looked at once, so that nobody lives on until the wrong time comes true.
+/// The wheel waits for a clock that steps back by at most this much. After a larger step the previous time was wrong:
+/// then every slot is checked once, so that no deadline waits for the wrong time.
 const STEP_BACK_MAX: Seconds = Seconds(60);
 
-/// End of a bucket's list.
 const END: u32 = u32::MAX;
-/// Mark of a slot that is in no bucket.
+/// A slot that is in no bucket.
 const NOT_ARMED: u32 = u32::MAX - 1;
 
 /// The wheel: one bucket a second, each a singly linked list through `next`.
@@ -46,7 +44,7 @@ pub struct TimingWheel {
     first: Box<[u32]>,
     /// For each slot, the one behind it in its bucket.
     next: Vec<u32>,
-    /// Every second up to and including this one has been looked at.
+    /// Every second up to and including this one has been checked.
     looked_at: UnixTime,
     armed: usize,
 }
@@ -57,7 +55,7 @@ impl TimingWheel {
 
     /// A wheel that starts at `now` and sees at least `horizon_s` seconds ahead.
     ///
-    /// Deadlines beyond the horizon are right too, at the price of one look a turn.
+    /// Deadlines beyond the horizon work too, at the cost of one check per turn.
     pub fn new(now: UnixTime, horizon_s: u32) -> Self {
         let buckets = horizon_s.clamp(1, 1 << 20).next_power_of_two() as usize;
         TimingWheel { first: vec![END; buckets].into(), next: Vec::new(), looked_at: now, armed: 0 }
@@ -68,14 +66,13 @@ impl TimingWheel {
         self.armed
     }
 
-    /// Whether the wheel will look at this slot some day.
     pub fn is_armed(&self, slot: u32) -> bool {
         self.next.get(slot as usize).is_some_and(|next| *next != NOT_ARMED)
     }
 
-    /// Looks at `slot` at `deadline`, or a second from now if that has passed.
+    /// Checks `slot` at `deadline`, or a second from now if that has passed.
     ///
-    /// A slot that is armed already stays where it is: its owner knows the true deadline and says so when asked.
+    /// A slot that is armed already keeps its position: its owner knows the true deadline.
     pub fn arm(&mut self, slot: u32, deadline: UnixTime) {
         assert!((slot as usize) < Self::MAX_SLOTS, "a slot number that the wheel needs for itself");
         if self.is_armed(slot) {
@@ -91,9 +88,9 @@ impl TimingWheel {
         self.link(slot, deadline);
     }
 
-    /// Moves the wheel to `now` and asks `judge` about every slot that came up.
+    /// Advances to `now` and calls `judge` for every slot that is due.
     ///
-    /// A clock that stands still or steps back a little moves nothing.
+    /// A clock that stands still or steps back a little changes nothing.
     pub fn advance(&mut self, now: UnixTime, mut judge: impl FnMut(u32) -> Verdict) {
         let turn = self.first.len() as u32;
         let came_back = self.looked_at.since(now) > STEP_BACK_MAX;
@@ -117,7 +114,7 @@ impl TimingWheel {
                     self.next[slot as usize] = NOT_ARMED;
                     self.armed -= 1;
                 }
-                Verdict::LookAgainAt(deadline) => self.link(slot, deadline),
+                Verdict::RearmAt(deadline) => self.link(slot, deadline),
             }
         }
     }

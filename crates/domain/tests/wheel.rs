@@ -61,7 +61,7 @@ impl Watched {
                     expired.push(slot);
                     Verdict::Done
                 }
-                Some(deadline) => Verdict::LookAgainAt(deadline),
+                Some(deadline) => Verdict::RearmAt(deadline),
             }
         });
         expired.sort_unstable();
@@ -156,11 +156,7 @@ fn a_clock_that_leapt_ahead_and_came_back_keeps_nobody_alive() {
         let now = start + Seconds(second);
         wheel.advance(now, |_| {
             judged += 1;
-            if now >= start + Seconds(100) {
-                Verdict::Done
-            } else {
-                Verdict::LookAgainAt(start + Seconds(100))
-            }
+            if now >= start + Seconds(100) { Verdict::Done } else { Verdict::RearmAt(start + Seconds(100)) }
         });
     }
     assert_eq!((judged, wheel.armed()), (2, 0), "once when the clock came back, once when it was due");

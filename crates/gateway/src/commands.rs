@@ -1,52 +1,52 @@
-//! Commands by `rpc`: what people do over their connections.
+//! RPC commands of clients.
 //!
 //! # Guarantees
 //!
-//! - Arguments are read strictly: an unknown field, a wrong type or a wrong value is refused, and nothing was changed.
-//! - Lists are bounded before anything is done with them.
-//! - Nothing tells of a person what [`presence::Sight`] does not allow, and nobody can tell who is hidden from who is
-//!   offline.
+//! - Arguments are parsed strictly: an unknown field, a wrong type or a wrong value is refused, and nothing is
+//!   changed.
+//! - Lists are bounded before they are processed.
+//! - No reply reveals what [`presence::Sight`] does not allow; an invisible user cannot be distinguished from an
+//!   offline one.
 //!
 //! # Deliberately absent
 //!
-//! Rates: the session counts commands before it asks.
+//! Rate limits: the session applies them before.
 
 mod arguments;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cluster::GatewayMessage;
 use domain::UserId;
-use people::{People, PeopleChange, PeopleError};
+use friends::{FriendStore, FriendsChange, FriendsError};
 use presence::{Declaration, DeviceId, Input, Privacy};
-use register::Message;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use crate::between::Errand;
-use crate::feed::{self, IdText, PublicText};
-use crate::hub::{CHOOSING, CommandError, ConnRef, Hub, raw};
+use crate::feed::{self, EncodedUser, IdText};
+use crate::gateway_messages::OutgoingMessage;
+use crate::hub::{CommandError, ConnRef, Hub, PRIVACY_LOCKS, raw};
 use crate::outbox::FeedUser;
 use crate::rooms::{self, Recipient, RoomName};
-use crate::typing::{Admitted, Said, Target};
+use crate::typing::{Admission, Target, TypingStarted};
 use crate::watch::Request;
 use arguments::{
     AppStateArguments, DeviceArguments, PrivacyArguments, StatusArguments, TypingArguments, UsersArguments,
 };
 
-/// People asked about in one `status.get`.
+/// Users in one `status.get`.
 const STATUS_USERS_MAX: usize = 1_000;
 /// How long a command may wait for the database.
-const DATABASE_TIME: Duration = Duration::from_secs(4);
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Connections that are told of somebody who types in a room. In a larger room nobody is.
+/// Connections notified of typing in a room. In a larger room, none is.
 pub(crate) const TYPING_RECIPIENTS_MAX: usize = 500;
 
 type Answer = Result<Box<RawValue>, CommandError>;
 
 impl Hub {
-    /// Does a command.
     pub(crate) async fn command(&self, conn: ConnRef, method: &str, data: Option<&RawValue>) -> Answer {
         match method {
             "status.set" => self.set_status(conn, arguments::read(data)?),
@@ -65,7 +65,7 @@ impl Hub {
     }
 
     fn set_status(&self, conn: ConnRef, said: StatusArguments) -> Answer {
-        let text_bytes_max = self.settings.load().people.text_bytes_max as usize;
+        let text_bytes_max = self.settings.load().limits.text_bytes_max as usize;
         let declaration = said.declaration(text_bytes_max, self.now().seconds())?;
         self.declare(conn, Some(declaration))
     }
@@ -76,33 +76,33 @@ impl Hub {
     }
 
     fn declare(&self, conn: ConnRef, declaration: Option<Declaration>) -> Answer {
-        self.tell(conn.user, Input::Declare { conn: conn.conn, declaration });
+        self.apply_input(conn.user, Input::Declare { conn: conn.conn, declaration });
         done()
     }
 
     async fn get_status(&self, conn: ConnRef, asked: UsersArguments) -> Answer {
         let users = asked.users(STATUS_USERS_MAX)?;
-        let found = in_time(self.people.sights(conn.user, &users)).await?;
+        let found = in_time(self.people.view_users(conn.user, &users)).await?;
         let is_unknown = |user: &UserId| !self.shard(*user).is_current(*user);
         let unknown: Vec<UserId> = users.iter().copied().filter(is_unknown).collect();
-        let elsewhere = self.look_elsewhere(&unknown).await;
+        let elsewhere = self.lookup_remote(&unknown).await;
         let now = self.now();
         let mut seen = Vec::with_capacity(found.len());
-        for somebody in found {
-            let user = somebody.user;
+        for one in found {
+            let user = one.user;
             let mut shard = self.shard(user);
             seen.push(if user == conn.user {
-                shard.own(user)
-            } else if !somebody.sight.status || shard.is_current(user) {
-                shard.seen(now, user, somebody.sight)
+                shard.own_feed_user(user)
+            } else if !one.visibility.status || shard.is_current(user) {
+                shard.feed_user_for(now, user, one.visibility)
             } else if let Some(view) = elsewhere.get(&user) {
-                PublicText::of(view, now.seconds()).seen(view, somebody.sight)
+                EncodedUser::of(view, now.seconds()).seen(view, one.visibility)
             } else if shard.knows(user) {
-                shard.seen(now, user, somebody.sight)
+                shard.feed_user_for(now, user, one.visibility)
             } else {
-                let last = self.outside.keeper.newest(user, somebody.last);
-                let view = feed::absent(user, &last);
-                PublicText::of(&view, now.seconds()).seen(&view, somebody.sight)
+                let last = self.context.writer.newest(user, one.last);
+                let view = feed::offline_view(user, &last);
+                EncodedUser::of(&view, now.seconds()).seen(&view, one.visibility)
             });
         }
         users_object(&seen)
@@ -110,12 +110,12 @@ impl Hub {
 
     fn set_app_state(&self, conn: ConnRef, said: &AppStateArguments) -> Answer {
         let state = said.state()?;
-        self.tell(conn.user, Input::App { conn: conn.conn, state });
+        self.apply_input(conn.user, Input::App { conn: conn.conn, state });
         done()
     }
 
     async fn track(&self, conn: ConnRef, asked: UsersArguments) -> Answer {
-        let mut users = asked.users(self.settings.load().people.tracked_max as usize)?;
+        let mut users = asked.users(self.settings.load().limits.tracked_max as usize)?;
         users.retain(|user| *user != conn.user);
         if users.is_empty() {
             return users_object(&[]);
@@ -127,8 +127,8 @@ impl Hub {
     }
 
     async fn untrack(&self, conn: ConnRef, asked: UsersArguments) -> Answer {
-        // Whoever tracked fewer people can hardly name more.
-        let users = asked.users(self.settings.load().people.tracked_max as usize)?;
+        // A connection cannot track more.
+        let users = asked.users(self.settings.load().limits.tracked_max as usize)?;
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Untrack { conn, users, reply }).await?;
         answer.await.map_err(|_| CommandError::Internal)?;
@@ -158,8 +158,7 @@ impl Hub {
     }
 
     fn sign_out(&self, conn: ConnRef, asked: &DeviceArguments) -> Answer {
-        let device =
-            DeviceId::new(&asked.device).ok_or(CommandError::BadRequest("no such name of a device"))?;
+        let device = DeviceId::new(&asked.device).ok_or(CommandError::BadRequest("invalid device id"))?;
         let is_known = {
             let shard = self.shard(conn.user);
             let is_here = shard.roster.sessions(conn.user).any(|session| session.device == device);
@@ -169,9 +168,9 @@ impl Hub {
             return Err(CommandError::NotAvailable);
         }
         // The same device may be at several gateways.
-        let message = Message::SignOut { user: conn.user, device: device.clone() };
-        self.say(Errand::WhereverIs(conn.user, message));
-        self.tell(conn.user, Input::SignOut { device });
+        let message = GatewayMessage::SignOut { user: conn.user, device: device.clone() };
+        self.send_message(OutgoingMessage::ToUser(conn.user, message));
+        self.apply_input(conn.user, Input::SignOut { device });
         done()
     }
 
@@ -182,16 +181,16 @@ impl Hub {
     }
 
     async fn set_privacy(&self, conn: ConnRef, chosen: PrivacyArguments) -> Answer {
-        let chosen = chosen.check(conn.user, People::NEVER_MAX)?;
+        let chosen = chosen.check(conn.user, FriendStore::NEVER_MAX)?;
         let privacy = {
-            // One after the other: of two devices that choose at once, neither undoes what the other chose.
-            let _turn = self.choosing[conn.user.get() as usize % CHOOSING].lock().await;
+            // Serialised: of two devices that change privacy at once, neither undoes the other's change.
+            let _turn = self.privacy_locks[conn.user.get() as usize % PRIVACY_LOCKS].lock().await;
             let mut privacy = in_time(self.people.privacy(conn.user)).await?;
-            chosen.onto(&mut privacy);
+            chosen.apply_to(&mut privacy);
             in_time(self.people.set_privacy(conn.user, &privacy)).await?;
             privacy
         };
-        self.people_changed(vec![PeopleChange::Privacy(conn.user)]).await?;
+        self.people_changed(vec![FriendsChange::Privacy(conn.user)]).await?;
         privacy_object(&privacy)
     }
 
@@ -199,64 +198,64 @@ impl Hub {
         let (target, on) = (said.target()?, said.on);
         let may = self.may_type(conn, &target)?;
         if !on {
-            self.typing.end(conn.user, &target);
+            self.typing.end(conn.user, &target, self.now());
             return done();
         }
         if !may {
             return done();
         }
         let recipients = match &target {
-            Target::Person(other) => self.connections_of(*other),
+            Target::User(other) => self.connections_of(*other),
             Target::Room(name) => self
                 .rooms
-                .who_may_see(name, conn.user, TYPING_RECIPIENTS_MAX)
+                .recipients_for(name, conn.user, TYPING_RECIPIENTS_MAX)
                 .ok_or(CommandError::LimitExceeded)?,
         };
-        let (now, lasts) = (self.now(), self.settings.load().people.typing);
+        let (now, lasts) = (self.now(), self.settings.load().limits.typing);
         match self.typing.admit(conn.user, &target, now, lasts) {
-            Admitted::TooSoon => return done(),
-            Admitted::Full => return Err(CommandError::TooManyRequests),
-            Admitted::PassOn => {}
+            Admission::TooSoon => return done(),
+            Admission::Full => return Err(CommandError::TooManyRequests),
+            Admission::PassOn => {}
         }
         let nodes = match &target {
-            Target::Person(_) => Vec::new(),
+            Target::User(_) => Vec::new(),
             Target::Room(name) => self.rooms.nodes_of(name),
         };
-        let said = Said { from: conn.user, target: target.clone(), now, lasts, nodes: Some(nodes) };
+        let said = TypingStarted { from: conn.user, target: target.clone(), now, lasts, nodes: Some(nodes) };
         self.typing.begin(said, recipients);
-        // Whoever hid meanwhile was silenced before there was anything to silence.
+        // If the user became invisible meanwhile, the typing had not begun when it was ended.
         if !self.may_type(conn, &target).unwrap_or(false) {
-            self.typing.end(conn.user, &target);
+            self.typing.end(conn.user, &target, self.now());
         }
         done()
     }
 
-    /// Whether somebody is to be told. Who hides types to nobody, and is not told so.
+    /// Whether recipients are notified. The typing of an invisible user is dropped without an error.
     fn may_type(&self, conn: ConnRef, target: &Target) -> Result<bool, CommandError> {
         let shard = self.shard(conn.user);
-        let person = shard.people.get(&conn.user).ok_or(CommandError::NotAvailable)?;
-        let circle = person.circle.as_ref().ok_or(CommandError::NotAvailable)?;
-        let shown = &circle.shown;
+        let entry = shard.users.get(&conn.user).ok_or(CommandError::NotAvailable)?;
+        let circle = entry.connected.as_ref().ok_or(CommandError::NotAvailable)?;
+        let visibility = &circle.visibility;
         match target {
-            Target::Person(other) if person.is_friend(*other) => {
-                Ok(!shown.is_invisible && shown.privacy.sight(*other, true).status)
+            Target::User(other) if entry.is_friend(*other) => {
+                Ok(!visibility.is_invisible && visibility.privacy.visibility_for(*other, true).status)
             }
-            Target::Room(name) if person.connections.iter().any(|one| one.seat.rooms.contains(name)) => {
-                Ok(shown.in_rooms())
+            Target::Room(name) if entry.connections.iter().any(|one| one.details.rooms.contains(name)) => {
+                Ok(visibility.is_visible_in_rooms())
             }
-            Target::Person(_) | Target::Room(_) => Err(CommandError::PermissionDenied),
+            Target::User(_) | Target::Room(_) => Err(CommandError::PermissionDenied),
         }
     }
 
     pub(crate) fn connections_of(&self, user: UserId) -> Vec<Recipient> {
         let shard = self.shard(user);
         let connections =
-            shard.people.get(&user).map(|person| person.connections.as_slice()).unwrap_or_default();
+            shard.users.get(&user).map(|entry| entry.connections.as_slice()).unwrap_or_default();
         connections.iter().map(|connection| (user, Arc::clone(&connection.outbox))).collect()
     }
 
-    /// Applies changes of friendships or privacy that were just made, rather than when they are heard of.
-    pub async fn people_changed(&self, changes: Vec<PeopleChange>) -> Result<(), CommandError> {
+    /// Applies changes of friendships or privacy at once, without waiting for the change feed.
+    pub async fn people_changed(&self, changes: Vec<FriendsChange>) -> Result<(), CommandError> {
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Changed { changes, reply: Some(reply) }).await?;
         answer.await.map_err(|_| CommandError::Internal)?
@@ -270,17 +269,17 @@ impl Hub {
 impl TypingArguments {
     fn target(&self) -> Result<Target, CommandError> {
         match (&self.to, &self.room) {
-            (Some(to), None) => Ok(Target::Person(to.0)),
+            (Some(to), None) => Ok(Target::User(to.0)),
             (None, Some(name)) => {
                 let channel = format!("room:{name}");
                 let name: RoomName = channel.into();
                 if rooms::is_room(&name) {
                     Ok(Target::Room(name))
                 } else {
-                    Err(CommandError::BadRequest("no such room"))
+                    Err(CommandError::BadRequest("invalid room name"))
                 }
             }
-            _ => Err(CommandError::BadRequest("either \"to\" or \"room\"")),
+            _ => Err(CommandError::BadRequest("give either \"to\" or \"room\"")),
         }
     }
 }
@@ -302,21 +301,24 @@ fn privacy_object(privacy: &Privacy) -> Answer {
 }
 
 /// Waits for the database, but not for ever: commands of the same connection wait behind this one.
-async fn in_time<T>(work: impl Future<Output = Result<T, PeopleError>>) -> Result<T, CommandError> {
-    match tokio::time::timeout(DATABASE_TIME, work).await {
+async fn in_time<T>(work: impl Future<Output = Result<T, FriendsError>>) -> Result<T, CommandError> {
+    match tokio::time::timeout(DATABASE_TIMEOUT, work).await {
         Ok(outcome) => outcome.map_err(|error| internal(&error)),
         Err(_) => {
-            tracing::warn!(limit_s = DATABASE_TIME.as_secs(), "a command could not be done in time");
+            tracing::warn!(
+                limit_s = DATABASE_TIMEOUT.as_secs(),
+                "command timed out waiting for the database"
+            );
             Err(CommandError::Internal)
         }
     }
 }
 
-fn internal(error: &PeopleError) -> CommandError {
+fn internal(error: &FriendsError) -> CommandError {
     match error {
-        PeopleError::TooManyNever { .. } => CommandError::LimitExceeded,
+        FriendsError::TooManyNever { .. } => CommandError::LimitExceeded,
         _ => {
-            tracing::warn!(%error, "a command could not be done");
+            tracing::warn!(%error, "command failed");
             CommandError::Internal
         }
     }

@@ -1,30 +1,28 @@
-//! What the gateway counts: plain numbers beside what they measure, ready for a metrics page.
+//! Counters of the gateway, read by the metrics page.
 //!
 //! # Guarantees
 //!
-//! - Every bound of the gateway has a number that grows when it is met.
-//! - What is told apart comes from lists that are fixed here, all of them shown from the start, at zero.
+//! - Every bound of the gateway has a counter that grows when it is reached.
+//! - Label values come from lists fixed here, and are all exported from the start, at zero.
 //!
 //! # Deliberately absent
 //!
-//! Anything by person, device, room or address.
+//! Anything by user, device, room or address.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use domain::{Counter, Histogram, Level};
-use people::FollowCounters;
+use friends::ChangeFeedCounters;
 
 /// One of a few things that are counted apart.
 pub trait Kind: Copy + PartialEq + 'static {
-    /// All of them.
     const ALL: &'static [Self];
 
     /// Its name on a metrics page.
     fn name(self) -> &'static str;
 }
 
-/// Counts by kind.
 #[derive(Debug)]
 pub struct ByKind<K> {
     counts: Box<[Counter]>,
@@ -38,14 +36,12 @@ impl<K: Kind> Default for ByKind<K> {
 }
 
 impl<K: Kind> ByKind<K> {
-    /// Counts one.
     pub fn count(&self, kind: K) {
         if let Some(counter) = self.counter(kind) {
             counter.increment();
         }
     }
 
-    /// The count so far of one kind.
     pub fn get(&self, kind: K) -> u64 {
         self.counter(kind).map_or(0, Counter::get)
     }
@@ -55,7 +51,6 @@ impl<K: Kind> ByKind<K> {
         K::ALL.iter().copied().zip(self.counts.iter().map(Counter::get))
     }
 
-    /// All kinds together.
     pub fn total(&self) -> u64 {
         self.counts.iter().map(Counter::get).sum()
     }
@@ -85,11 +80,13 @@ macro_rules! kinds {
 
 kinds! {
     /// Why a request for a WebSocket got none.
-    DoorRefusal {
+    UpgradeRefusal {
         /// Not a WebSocket of version 13.
         NotAWebSocket = "not_a_websocket",
         /// A page that may not connect (gateway.allowed_origins).
         Origin = "origin",
+        /// No offered subprotocol is supported; includes SDKs in protobuf mode, which are closed with 3501.
+        Protocol = "protocol",
         /// As many connections as may be (gateway.connections_max).
         Full = "full",
         /// As many from this address as may be (gateway.connections_per_address_max).
@@ -100,15 +97,13 @@ kinds! {
 }
 
 kinds! {
-    /// How a connection ended.
     Ending {
-        /// The client said goodbye.
         Clean = "clean",
-        /// The connection broke or was closed without a word.
+        /// The connection broke, or ended without a close frame.
         Dropped = "dropped",
         /// It answered nothing any more: 3012.
         NoPong = "no_pong",
-        /// It did not read what was written to it: 3008.
+        /// The client did not read in time: 3008.
         Slow = "slow",
         /// The server stops: 3001.
         Shutdown = "shutdown",
@@ -118,9 +113,9 @@ kinds! {
         Expired = "expired",
         /// Its token is not good: 3500.
         InvalidToken = "invalid_token",
-        /// It sent what cannot be understood: 3501, or an error of the WebSocket protocol.
+        /// Malformed input: 3501, or an error of the WebSocket protocol.
         BadRequest = "bad_request",
-        /// It did not say in time who it is: 3502.
+        /// No `connect` in time: 3502.
         Stale = "stale",
         /// Signed out, or disconnected by the site: 3503, 3000.
         SignedOut = "signed_out",
@@ -151,7 +146,7 @@ impl Ending {
         }
     }
 
-    /// Whether nobody wanted it to end, so that many of them mean trouble (P17).
+    /// Endings that neither side intended; many of them indicate a problem (P17).
     pub fn is_abnormal(self) -> bool {
         matches!(self, Ending::Dropped | Ending::NoPong | Ending::Slow)
     }
@@ -162,29 +157,24 @@ kinds! {
     CommandRefusal {
         /// More commands than may come (gateway.commands_per_s).
         TooMany = "too_many",
-        /// It cannot be understood.
         BadRequest = "bad_request",
-        /// There is no such command.
         UnknownMethod = "unknown_method",
         /// It may not do this.
         Denied = "denied",
         /// A bound was met: devices, rooms, tracked users, the length of a text.
         Limit = "limit",
-        /// Nothing of the kind here.
         NotAvailable = "not_available",
         /// The token is not good, or has run out.
         Token = "token",
-        /// The database could not be asked; again later.
+        /// The database did not answer; temporary.
         Internal = "internal",
     }
 }
 
 kinds! {
-    /// What became of an attempt to deliver a webhook.
+    /// Outcome of an attempt to deliver a webhook.
     WebhookOutcome {
-        /// It was taken.
         Delivered = "delivered",
-        /// No answer in time.
         TimedOut = "timed_out",
         /// No connection, a connection that broke, or a certificate that is not trusted.
         Unreachable = "unreachable",
@@ -193,102 +183,86 @@ kinds! {
     }
 }
 
-/// Requests for a WebSocket.
 #[derive(Debug, Default)]
-pub struct DoorCounters {
-    /// Answered with one.
+pub struct AcceptCounters {
     pub opened: Counter,
-    /// Answered otherwise, by reason.
-    pub refused: ByKind<DoorRefusal>,
-    /// Connections that are open, whether or not they have said who they are.
+    pub refused: ByKind<UpgradeRefusal>,
+    /// Open connections, before and after `connect`.
     pub open: Level,
 }
 
-/// What goes over connections.
 #[derive(Debug, Default)]
 pub struct SessionCounters {
-    /// Connections that said who they are, and were believed.
+    /// Successful `connect` commands.
     pub connected: Counter,
-    /// How connections ended.
     pub ended: ByKind<Ending>,
-    /// Messages read.
     pub messages_read: Counter,
     /// Bytes read.
     pub bytes_read: Counter,
-    /// Frames written.
     pub frames_written: Counter,
     /// Bytes written.
     pub bytes_written: Counter,
-    /// Commands done.
     pub commands: Counter,
     /// Commands not done, by reason.
     pub commands_refused: ByKind<CommandRefusal>,
-    /// Pings written.
     pub pings: Counter,
     /// From a ping to its answer: the delay of heartbeats (P17).
     pub ping_answers: Histogram,
-    /// Probes written.
     pub probes: Counter,
-    /// Probes answered.
     pub probes_answered: Counter,
-    /// Statuses that were replaced by later ones before they were written.
+    /// Statuses replaced by later ones before they were written.
     pub changes_coalesced: Counter,
-    /// Statuses written.
     pub changes_written: Counter,
 }
 
-/// What the hub does with people.
 #[derive(Debug, Default)]
 pub struct HubCounters {
-    /// Changes of status, as one's own devices see them, by cause.
+    /// Changes of status, as the user's own devices see them, by cause.
     pub transitions: Named,
-    /// Statuses put into outboxes of those who watch.
+    /// Statuses put into outboxes of watchers.
     pub deliveries: Counter,
-    /// Batches in which friends and privacy were read for who connects.
+    /// Batches in which friends and privacy were read for connecting users.
     pub loads: Counter,
-    /// People read in these batches.
+    /// Users read in these batches.
     pub people_loaded: Counter,
-    /// Such batches that failed.
     pub load_failures: Counter,
     /// How long such batches took.
     pub load_seconds: Histogram,
-    /// What waits to be written to the database: remembered presence and history.
-    pub keeper_waiting: Level,
-    /// What was written.
-    pub keeper_written: Counter,
+    /// Presence and history rows that wait for the database.
+    pub writer_waiting: Level,
+    pub writer_written: Counter,
     /// Writes that failed, and are tried again.
-    pub keeper_failures: Counter,
+    pub writer_failures: Counter,
     /// Rows of history that were dropped because too many waited.
-    pub keeper_dropped: Counter,
-    /// People whose seeding and leeching were asked for.
+    pub writer_dropped: Counter,
+    /// Users whose seeding and leeching counts were read.
     pub traffic_asked: Counter,
-    /// Such questions that failed; the figures stay as they were.
+    /// Such reads that failed; the counts stay unchanged.
     pub traffic_failures: Counter,
-    /// Notices of such changes that were dropped because too many waited; the rotation makes up for them.
+    /// Change notices dropped because the queue was full; the periodic pass makes up for them.
     pub traffic_dropped: Counter,
-    /// How changes of friendships and privacy are followed, once they are.
-    pub following: OnceLock<Arc<FollowCounters>>,
-    /// What the database of people counts, once it is used.
-    pub people: OnceLock<Arc<people::Counters>>,
-    /// Heartbeats over HTTP.
+    /// Counters of the change feed of friendships and privacy, once it is open.
+    pub following: OnceLock<Arc<ChangeFeedCounters>>,
+    /// Counters of the friends database, once it is open.
+    pub people: OnceLock<Arc<friends::Counters>>,
     pub http_heartbeats: Counter,
     /// Messages about typing that were passed on.
     pub typing: Counter,
-    /// Messages about typing that came too soon after the one before.
+    /// Typing commands within the throttle interval.
     pub typing_throttled: Counter,
-    /// Rooms with somebody in them.
+    /// Rooms with at least one local connection.
     pub rooms: Level,
-    /// Sessions probed to find out whether they are there (P14).
+    /// Connections probed by the sampler (P14).
     pub sampled: Counter,
-    /// Those of them that did not answer.
+    /// Of these, without an answer.
     pub sampled_silent: Counter,
-    /// How many sessions are only seemingly there, by the last sample.
+    /// Estimated dead connections, by the last sample.
     pub falsely_online: Level,
 }
 
-/// What gateways tell each other beside records of people.
+/// Messages between gateways that are not records.
 #[derive(Debug, Default)]
-pub struct BetweenCounters {
+pub struct GatewayMessageCounters {
     /// Messages sent to other gateways.
     pub messages_sent: Counter,
     /// Messages that could not be sent.
@@ -297,11 +271,10 @@ pub struct BetweenCounters {
     pub messages_waiting: Level,
     /// Messages dropped because too many waited.
     pub messages_dropped: Counter,
-    /// Messages heard from other gateways.
-    pub messages_heard: Counter,
-    /// Parts of rooms that were written.
+    pub messages_received: Counter,
+    /// Entries of rooms that were written.
     pub rooms_written: Counter,
-    /// Parts of rooms of other gateways that were read.
+    /// Entries of rooms of other gateways that were read.
     pub rooms_read: Counter,
     /// Times that something about a room was missing.
     pub room_gaps: Counter,
@@ -309,102 +282,89 @@ pub struct BetweenCounters {
     pub room_failures: Counter,
 }
 
-/// What is told to other gateways, and by them.
+/// Publishing to the cluster, and reading from it.
 #[derive(Debug, Default)]
-pub struct SharingCounters {
-    /// People who changed and are not published yet.
-    pub marked: Level,
-    /// People about whom the register is asked.
-    pub known: Level,
-    /// Batches that were published.
+pub struct SyncCounters {
+    /// Users that changed and are not published yet.
+    pub dirty: Level,
+    /// Users whose records are watched.
+    pub watched: Level,
     pub flushes: Counter,
     /// Those that were not published as a whole; the rest is published again.
     pub flush_failures: Counter,
-    /// How long batches took.
     pub flush_seconds: Histogram,
-    /// Publications that told only of a new sign of life.
+    /// Updates with only a new sign of life.
     pub refreshes: Counter,
-    /// People about whom the register was asked again, in turn.
-    pub asked_again: Counter,
+    /// Users whose records were read again, periodically.
+    pub rechecked: Counter,
     /// Records that were taken in.
     pub applied: Counter,
-    /// Records that were not newer than what was known.
+    /// Records that were not newer than the known one.
     pub stale: Counter,
-    /// Records of people in whom nobody here is interested any more.
-    pub unwanted: Counter,
-    /// People of whom what was known from elsewhere became too old to be believed.
-    pub lost: Counter,
-    /// People who are here and whom the register did not have any more: they were published again.
-    pub mended: Counter,
-    /// Times that people were shown as they were known here, since the register did not answer in time.
-    pub unanswered: Counter,
-    /// Times that the register could not be reached any more.
+    /// Records of users that are not watched any more.
+    pub unwatched: Counter,
+    /// Users whose remote sessions expired without a renewal.
+    pub expired: Counter,
+    /// Users whose entry was missing in the store: they were published again.
+    pub repaired: Counter,
+    /// Reads that the store did not answer in time; the local state was shown.
+    pub timeouts: Counter,
+    /// Times that the store could not be reached any more.
     pub outages: Counter,
-    /// Times that this gateway was taken for dead and joined anew.
+    /// Times that this gateway was declared dead and rejoined.
     pub rejoins: Counter,
     /// Times that something may have been missed.
     pub gaps: Counter,
 }
 
-/// What webhooks do.
 #[derive(Debug, Default)]
 pub struct WebhookCounters {
-    /// Attempts, by what became of them.
+    /// Attempts, by outcome.
     pub attempts: ByKind<WebhookOutcome>,
-    /// How long attempts took.
     pub attempt_seconds: Histogram,
-    /// Messages given up (gateway.webhook_give_up_s).
+    /// Deliveries that failed for good (gateway.webhook_give_up_s).
     pub given_up: Counter,
     /// Messages in memory that are not delivered yet.
     pub waiting: Level,
-    /// The age of the oldest of them, in seconds.
+    /// Age of the oldest of them, in seconds.
     pub oldest_seconds: Level,
     /// Times that the history could not be read, or the place in it not be kept.
     pub store_failures: Counter,
 }
 
-/// Operators who look on.
 #[derive(Debug, Default)]
 pub struct OperatorCounters {
-    /// Those who look on now.
+    /// Open connections of operators.
     pub here: Level,
     /// Connections of operators that were let in.
     pub connected: Counter,
-    /// Those that were not, because as many look on as may (gateway.operators_max).
+    /// Refused because of gateway.operators_max.
     pub refused: Counter,
     /// Messages put into their outboxes.
     pub published: Counter,
-    /// Overviews that were replaced by newer ones before they were written: somebody reads slowly.
+    /// Overviews replaced by newer ones before they were written: a slow reader.
     pub overviews_replaced: Counter,
-    /// Occurrences that operators were not told of, as too many came at once or somebody reads slowly.
+    /// Events left out of the admin feed: too many at once, or a slow reader.
     pub left_out: Counter,
 }
 
-/// Everything the gateway counts.
 #[derive(Debug, Default)]
 pub struct GatewayCounters {
-    /// Requests for a WebSocket.
-    pub door: DoorCounters,
-    /// Connections.
+    pub accept: AcceptCounters,
     pub sessions: SessionCounters,
-    /// People.
     pub hub: HubCounters,
-    /// Other gateways.
-    pub sharing: SharingCounters,
-    /// Webhooks.
+    pub sync: SyncCounters,
     pub webhooks: WebhookCounters,
-    /// What gateways tell each other.
-    pub between: BetweenCounters,
-    /// Operators.
+    /// Messages between gateways.
+    pub messages: GatewayMessageCounters,
     pub operators: OperatorCounters,
 }
 
-/// Counts by a name out of a list that is fixed elsewhere, such as the causes of `presence`.
+/// Counts by a name from a fixed list, such as the causes of `presence`.
 #[derive(Debug, Default)]
 pub struct Named(parking_lot::RwLock<std::collections::BTreeMap<&'static str, Counter>>);
 
 impl Named {
-    /// Counts one.
     pub fn count(&self, name: &'static str) {
         if let Some(counter) = self.0.read().get(name) {
             counter.increment();
@@ -413,7 +373,6 @@ impl Named {
         self.0.write().entry(name).or_default().increment();
     }
 
-    /// Every name so far, with its count.
     pub fn all(&self) -> Vec<(&'static str, u64)> {
         self.0.read().iter().map(|(name, counter)| (*name, counter.get())).collect()
     }
@@ -435,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn p17_only_endings_that_nobody_wanted_are_abnormal() {
+    fn p17_only_unintended_endings_are_abnormal() {
         let abnormal: Vec<&str> =
             Ending::ALL.iter().filter(|ending| ending.is_abnormal()).map(|ending| ending.name()).collect();
         assert_eq!(abnormal, ["dropped", "no_pong", "slow"]);

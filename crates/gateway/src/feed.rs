@@ -1,10 +1,10 @@
-//! What a person looks like in a feed: the JSON of views.
+//! The JSON of a user in a feed.
 //!
 //! # Guarantees
 //!
 //! - What may not be seen is not in the text: without the right to see the status there is only "offline", version 0;
-//!   without the right to see when somebody was last here there is no `last_seen`.
-//! - One change is encoded once for each of the two kinds of watchers, however many they are.
+//!   without the right to see the last-seen time there is no `last_seen`.
+//! - One change is encoded once for each of the two kinds of watchers, however many there are.
 //!
 //! # Deliberately absent
 //!
@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use domain::{UnixTime, UserId};
-use presence::{DeviceView, LastKnown, Sight, Status, View};
+use presence::{DeviceView, LastKnown, Status, View, Visibility};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
@@ -29,7 +29,6 @@ impl Serialize for IdText {
     }
 }
 
-/// A person, as the feed has them.
 #[derive(Serialize)]
 struct UserObject<'a> {
     id: IdText,
@@ -83,26 +82,26 @@ fn encode(view: &View, is_self: bool, sees_last_seen: bool) -> Arc<str> {
         seeding: view.seeding,
         leeching: view.leeching,
     };
-    // Numbers, texts and lists of them: there is nothing in it that JSON could not say.
+    // Numbers, strings and lists of them: always valid JSON.
     serde_json::to_string(&object).unwrap_or_default().into()
 }
 
-/// A person, to their own devices.
+/// The user, for their own devices.
 pub fn own(view: &View) -> FeedUser {
     FeedUser { id: view.user, version: view.version, json: encode(view, true, true) }
 }
 
-/// A person of whom nothing may be seen.
+/// A user of whom nothing may be seen.
 pub fn hidden(user: UserId) -> FeedUser {
     let json = json!({"id": IdText(user), "status": Status::Offline.name(), "version": 0});
     FeedUser { id: user, version: 0, json: json.to_string().into() }
 }
 
-/// A person in public, encoded for who may see when they were last here and for who may not.
+/// The public view of a user, encoded with and without `last_seen`.
 ///
-/// It is kept beside a person who is watched: a thousand friends who connect at once are given the same text.
+/// Kept with a watched user: a thousand friends who connect at once share the same text.
 #[derive(Clone, Debug)]
-pub struct PublicText {
+pub struct EncodedUser {
     version: u64,
     at: UnixTime,
     is_here: bool,
@@ -110,13 +109,12 @@ pub struct PublicText {
     without: Option<Arc<str>>,
 }
 
-impl PublicText {
-    /// Of somebody who is here `last_seen` moves on without a change of version; a text may be this much behind.
+impl EncodedUser {
+    /// While a user is online, `last_seen` advances without a new version; the text may lag by this much.
     const LAST_SEEN_BEHIND_MAX_S: u32 = 30;
 
-    /// Encodes a view.
-    pub fn of(view: &View, now: UnixTime) -> PublicText {
-        PublicText {
+    pub fn of(view: &View, now: UnixTime) -> EncodedUser {
+        EncodedUser {
             version: view.version,
             at: now,
             is_here: !matches!(view.status, Status::Offline | Status::Pending),
@@ -125,12 +123,12 @@ impl PublicText {
         }
     }
 
-    /// What somebody with this sight is given.
-    pub fn seen(&mut self, view: &View, sight: Sight) -> FeedUser {
-        if !sight.status {
+    /// The user as a viewer with this sight sees them.
+    pub fn seen(&mut self, view: &View, visibility: Visibility) -> FeedUser {
+        if !visibility.status {
             return hidden(view.user);
         }
-        let json = if sight.last_seen {
+        let json = if visibility.last_seen {
             self.with_last_seen.clone()
         } else {
             self.without.get_or_insert_with(|| encode(view, false, false)).clone()
@@ -138,13 +136,13 @@ impl PublicText {
         FeedUser { id: view.user, version: self.version, json }
     }
 
-    /// The same later on, if it still says what there is to say. Whoever changes the view drops this text.
-    pub fn seen_again(&self, user: UserId, sight: Sight, now: UnixTime) -> Option<FeedUser> {
+    /// The cached text, unless it is outdated. Dropped when the view changes.
+    pub fn seen_again(&self, user: UserId, visibility: Visibility, now: UnixTime) -> Option<FeedUser> {
         if self.is_here && now.since(self.at).0 >= Self::LAST_SEEN_BEHIND_MAX_S {
             return None;
         }
-        let json = if sight.last_seen { Some(&self.with_last_seen) } else { self.without.as_ref() };
-        json.filter(|_| sight.status).map(|json| FeedUser {
+        let json = if visibility.last_seen { Some(&self.with_last_seen) } else { self.without.as_ref() };
+        json.filter(|_| visibility.status).map(|json| FeedUser {
             id: user,
             version: self.version,
             json: json.clone(),
@@ -152,12 +150,11 @@ impl PublicText {
     }
 }
 
-/// The channel of a person's feed.
 pub fn channel(user: UserId) -> String {
     format!("feed:#{user}")
 }
 
-/// What is shown of somebody who is not here.
-pub fn absent(user: UserId, last: &LastKnown) -> View {
+/// The view of an offline user.
+pub fn offline_view(user: UserId, last: &LastKnown) -> View {
     View { last_seen: last.last_seen, version: last.public_version, ..View::unknown(user) }
 }

@@ -1,76 +1,69 @@
-//! The gateway as a whole: what it is made of, how it starts, and how it ends.
+//! The gateway as a whole: its parts, start and shutdown.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cluster::ClusterStore;
 use domain::clock::Clock;
+use friends::FriendStore;
 use keyspace::Redis;
 use keyspace::keys::gateways;
 use parking_lot::Mutex;
-use people::People;
 use presence::Policy;
-use register::Register;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::accept::{Acceptor, AcceptorParts};
 use crate::accounts::IsDisabled;
+use crate::cluster_sync::SyncSettings;
 use crate::counters::GatewayCounters;
-use crate::door::{Behind, Door};
 use crate::hub::{Hub, HubError, HubParts, HubSettings};
+use crate::leader_lease::LeaderLease;
 use crate::operators::{Operators, Standings};
 use crate::settings::GatewaySettings;
-use crate::sharing::SharingSettings;
 use crate::token::{TokenError, Tokens};
 use crate::traffic::TrafficCounts;
-use crate::turn::Turn;
 use crate::webhooks::{WebhookError, Webhooks};
 
-/// How long the end may take once everybody was sent away: a database that does not answer does not hold it up for ever.
+/// Time limit of the shutdown after connections are closed, in case the database does not answer.
 const STOP_MAX: Duration = Duration::from_secs(20);
 
-/// How long to wait before the database is asked again.
+/// Delay between attempts to read the database.
 const CATCH_UP_PAUSE: Duration = Duration::from_secs(1);
 
-/// Longer than from one shortening of the history to the next, so that one gateway keeps at it.
-const PRUNING_TURN_LENGTH: Duration = Duration::from_secs(180);
+/// Longer than the pruning interval, so that one gateway keeps the lease.
+const PRUNING_LEASE: Duration = Duration::from_secs(180);
 
-/// What a gateway stands on.
 pub struct GatewayParts {
-    /// Friendships, privacy, history.
-    pub people: People,
-    /// What time it is.
+    pub people: FriendStore,
     pub clock: Arc<dyn Clock>,
-    /// Who knows what people's torrent clients do.
+    /// Seeding and leeching counts.
     pub traffic: Arc<dyn TrafficCounts>,
     /// Which users the tracker has disabled.
     pub is_disabled: IsDisabled,
-    /// When silence means away, and when gone.
+    /// Times after which a silent device is away, and offline.
     pub policy: Policy,
     /// Everything else that can be set.
     pub settings: GatewaySettings,
-    /// In the names of which API keys operators may look on.
+    /// API keys that may open the admin feed.
     pub operators: Standings,
-    /// Spreads pings and samples.
     pub seed: u64,
-    /// What makes it one of many; none if it is alone.
-    pub shared: Option<SharedParts>,
+    /// None for a gateway without a cluster.
+    pub cluster: Option<ClusterParts>,
 }
 
-/// What a gateway needs to be one of many.
-pub struct SharedParts {
-    /// The book that all gateways share.
-    pub register: Arc<Register>,
-    /// Where it is.
+pub struct ClusterParts {
+    pub store: Arc<ClusterStore>,
     pub redis: Redis,
     /// This process, by a name that no other ever has.
     pub process: String,
-    /// After this long without a word a gateway is taken for dead.
+    /// A gateway that does not renew for this long is declared dead.
     pub lease: Duration,
 }
 
-impl SharedParts {
-    fn turn(&self, key: &str, length: Duration) -> Turn {
-        Turn::among_many(self.redis.clone(), key, &self.process, length)
+impl ClusterParts {
+    fn leader_lease(&self, key: &str, length: Duration) -> LeaderLease {
+        LeaderLease::shared(self.redis.clone(), key, &self.process, length)
     }
 }
 
@@ -80,46 +73,40 @@ pub enum GatewayError {
     /// No token could be checked.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// The database of people cannot be used.
+    /// The friends database cannot be used.
     #[error(transparent)]
     Hub(#[from] HubError),
-    /// Nobody could be told.
     #[error(transparent)]
     Webhook(#[from] WebhookError),
 }
 
 /// A gateway that is open, and runs once it has begun.
 pub struct Gateway {
-    /// Everybody who is here.
     pub hub: Arc<Hub>,
-    /// Where connections come in.
-    pub door: Door,
-    /// Whose tokens are taken.
+    pub acceptor: Acceptor,
     pub tokens: Arc<Tokens>,
-    /// Operators who look on.
     pub operators: Arc<Operators>,
-    /// What is counted.
     pub counters: Arc<GatewayCounters>,
     /// How often operators are pinged.
     ping: Duration,
     stop: watch::Sender<bool>,
     tasks: Mutex<JoinSet<()>>,
-    /// Until it may tell: [`Gateway::begin_alone`].
-    later: Mutex<Option<Later>>,
-    is_shared: bool,
+    /// Until [`Gateway::begin_alone`].
+    deferred: Mutex<Option<DeferredWebhooks>>,
+    is_clustered: bool,
 }
 
-/// What must not run while another process has the people.
-struct Later {
-    people: People,
+/// Must not run while another process serves the same users.
+struct DeferredWebhooks {
+    people: FriendStore,
     webhooks: Option<Webhooks>,
-    /// Whose turn it is to tell; none where nobody else can.
-    turn: Option<Arc<Turn>>,
+    /// None without a cluster.
+    lease: Option<Arc<LeaderLease>>,
 }
 
 impl Gateway {
-    /// Opens, restores and begins, one after the other, where no other process has people of the same database. It
-    /// lives until [`Gateway::drain`].
+    /// Opens, restores and begins, where no other process serves users of the same database. Runs until
+    /// [`Gateway::drain`].
     pub async fn start(parts: GatewayParts) -> Result<Arc<Gateway>, GatewayError> {
         let gateway = Gateway::open(parts).await?;
         gateway.hub.restore().await?;
@@ -128,10 +115,10 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// Opens what it needs. Nobody is told, moved or written down by it before it begins: another process may still have
-    /// all the people.
+    /// Opens connections and files. It notifies and writes nothing before it begins: another process may still serve
+    /// the users.
     pub async fn open(parts: GatewayParts) -> Result<Arc<Gateway>, GatewayError> {
-        let GatewayParts { people, clock, traffic, is_disabled, policy, settings, operators, seed, shared } =
+        let GatewayParts { people, clock, traffic, is_disabled, policy, settings, operators, seed, cluster } =
             parts;
         let counters = Arc::new(GatewayCounters::default());
         let tokens = Arc::new(Tokens::load(settings.tokens.clone(), Arc::clone(&clock))?);
@@ -142,21 +129,23 @@ impl Gateway {
             }
             None => None,
         };
-        let turn = shared.as_ref().map(|shared| Arc::new(shared.turn(gateways::WEBHOOKS_TURN, shared.lease)));
-        let webhooks = match (webhooks, &turn) {
-            (Some(webhooks), Some(turn)) => Some(webhooks.in_turn(Arc::clone(turn))),
+        let lease = cluster
+            .as_ref()
+            .map(|cluster| Arc::new(cluster.leader_lease(gateways::WEBHOOKS_TURN, cluster.lease)));
+        let webhooks = match (webhooks, &lease) {
+            (Some(webhooks), Some(lease)) => Some(webhooks.with_lease(Arc::clone(lease))),
             (webhooks, _) => webhooks,
         };
-        let pruning = shared
-            .as_ref()
-            .map_or_else(Turn::alone, |shared| shared.turn(gateways::PRUNING_TURN, PRUNING_TURN_LENGTH));
+        let pruning = cluster.as_ref().map_or_else(LeaderLease::always_held, |cluster| {
+            cluster.leader_lease(gateways::PRUNING_TURN, PRUNING_LEASE)
+        });
         let hub_settings = HubSettings {
             policy,
-            people: settings.people,
+            limits: settings.limits,
             batch: settings.connections.batch,
-            sharing: SharingSettings {
-                renew: shared.as_ref().map_or(Duration::from_secs(2), |shared| shared.lease / 5),
-                ..SharingSettings::default()
+            sync: SyncSettings {
+                renew: cluster.as_ref().map_or(Duration::from_secs(2), |cluster| cluster.lease / 5),
+                ..SyncSettings::default()
             },
         };
         let hub = Hub::open(HubParts {
@@ -168,8 +157,8 @@ impl Gateway {
             is_disabled,
             seed,
             pruning,
-            register: shared.as_ref().map(|shared| Arc::clone(&shared.register)),
-            redis: shared.as_ref().map(|shared| shared.redis.clone()),
+            store: cluster.as_ref().map(|cluster| Arc::clone(&cluster.store)),
+            redis: cluster.as_ref().map(|cluster| cluster.redis.clone()),
         })
         .await?;
         let operators = Arc::new(Operators::new(
@@ -178,22 +167,33 @@ impl Gateway {
             Arc::clone(&clock),
             Arc::clone(&counters),
         ));
-        let behind = Behind {
+        let acceptor_parts = AcceptorParts {
             hub: Arc::clone(&hub),
             tokens: Arc::clone(&tokens),
             operators: Arc::clone(&operators),
             clock,
             counters: Arc::clone(&counters),
         };
-        let door = Door::new(&settings, behind);
+        let acceptor = Acceptor::new(&settings, acceptor_parts);
         let (stop, tasks) = (watch::Sender::new(false), Mutex::default());
-        let later = Mutex::new(Some(Later { people, webhooks, turn }));
-        let is_shared = shared.is_some();
+        let deferred = Mutex::new(Some(DeferredWebhooks { people, webhooks, lease }));
+        let is_clustered = cluster.is_some();
         let ping = settings.connections.ping;
-        Ok(Arc::new(Gateway { hub, door, tokens, operators, counters, ping, stop, tasks, later, is_shared }))
+        Ok(Arc::new(Gateway {
+            hub,
+            acceptor,
+            tokens,
+            operators,
+            counters,
+            ping,
+            stop,
+            tasks,
+            deferred,
+            is_clustered,
+        }))
     }
 
-    /// From now on people may come. Those who were here have been restored before ([`Hub::restore`]).
+    /// Accepts users from now on. Users that were online have been restored before ([`Hub::restore`]).
     pub fn begin(&self) {
         self.hub.begin();
         let (followed, stopped) = (Arc::clone(&self.tokens), self.stop.subscribe());
@@ -206,19 +206,19 @@ impl Gateway {
                 _ = stopped.wait_for(|stopped| *stopped) => {}
             }
         });
-        // Among many there is a turn for it, also between two processes of one node.
-        if self.is_shared() {
-            self.begin_telling();
+        // In a cluster the lease decides, also between two processes of one node.
+        if self.is_clustered() {
+            self.start_webhooks();
         }
     }
 
-    /// No other process has people of the same database any more. If one had (`after_another`), what it wrote last is
-    /// read; from now on, whoever is to be told is told by this one. One of many has learned of it all otherwise.
+    /// No other process serves users of the same database any more. If one did (`after_another`), its last writes are
+    /// read. Webhooks start. In a cluster nothing is to be done.
     pub fn begin_alone(&self, after_another: bool) {
-        if self.is_shared() {
+        if self.is_clustered() {
             return;
         }
-        self.begin_telling();
+        self.start_webhooks();
         if after_another {
             let (hub, mut stopped) = (Arc::clone(&self.hub), self.stop.subscribe());
             self.tasks.lock().spawn(async move {
@@ -231,57 +231,58 @@ impl Gateway {
     }
 
     /// Whether it is one of many.
-    pub fn is_shared(&self) -> bool {
-        self.is_shared
+    pub fn is_clustered(&self) -> bool {
+        self.is_clustered
     }
 
-    fn begin_telling(&self) {
-        let Some(Later { people, webhooks, turn }) = self.later.lock().take() else { return };
+    fn start_webhooks(&self) {
+        let Some(DeferredWebhooks { people, webhooks, lease }) = self.deferred.lock().take() else { return };
         let mut tasks = self.tasks.lock();
         match webhooks {
             Some(webhooks) => drop(tasks.spawn(webhooks.run(self.stop.subscribe()))),
-            None => drop(tasks.spawn(async move { forget_webhooks(&people, turn.as_deref()).await })),
+            None => drop(tasks.spawn(async move { forget_webhooks(&people, lease.as_deref()).await })),
         }
     }
 
-    /// Sends everybody away, a few at a time, and writes down what is not written yet. Those who were here are pending
-    /// after the next start.
+    /// Closes connections, a few at a time, and writes unsaved presence. Users that were online are pending after the
+    /// next start.
     pub async fn drain(&self) {
-        self.hub.begin_to_stop();
-        // Before they come to another process, which reads it.
-        self.hub.write_down().await;
-        self.door.drain().await;
+        self.hub.prepare_shutdown();
+        // Before clients reconnect to another process, which reads it.
+        self.hub.flush_presence().await;
+        self.acceptor.drain().await;
         if tokio::time::timeout(STOP_MAX, self.hub.stop()).await.is_err() {
             tracing::warn!(
                 limit_s = STOP_MAX.as_secs(),
-                "the last of presence could not be written down in time"
+                "presence not written within the shutdown time limit"
             );
         }
         self.stop.send_replace(true);
         let mut tasks = std::mem::take(&mut *self.tasks.lock());
-        // Those that do not end in time are dropped with the list of them.
+        // Tasks that do not end in time are dropped with the set.
         let _ = tokio::time::timeout(STOP_MAX, async { while tasks.join_next().await.is_some() {} }).await;
     }
 }
 
-/// Where webhooks are off, the history would be kept for whoever is no longer told. Unless another gateway tells.
-async fn forget_webhooks(people: &People, turn: Option<&Turn>) {
-    if let Some(turn) = turn
-        && !turn.take().await
+/// Without webhooks, the cursor is dropped, or the history would be kept for it. Unless another gateway holds the
+/// lease.
+async fn forget_webhooks(people: &FriendStore, lease: Option<&LeaderLease>) {
+    if let Some(lease) = lease
+        && !lease.take().await
     {
         return;
     }
     if let Err(error) = Webhooks::forget(people).await {
-        tracing::warn!(%error, "the history is kept for webhooks, which are off, until the next start");
+        tracing::warn!(%error, "cannot drop the webhook cursor although webhooks are off; history is kept until the next start");
     }
-    if let Some(turn) = turn {
-        turn.give_back().await;
+    if let Some(lease) = lease {
+        lease.release().await;
     }
 }
 
 async fn catch_up(hub: &Hub) {
     while let Err(error) = hub.catch_up().await {
-        tracing::warn!(%error, "who was here before cannot be read; it is tried again");
+        tracing::warn!(%error, "cannot read the users that were online before; retrying");
         tokio::time::sleep(CATCH_UP_PAUSE).await;
     }
 }

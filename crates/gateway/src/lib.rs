@@ -1,63 +1,81 @@
-//! Connections of people: WebSocket, feeds, rooms, webhooks.
+//! WebSocket gateway: sessions, commands, presence feeds, rooms, webhooks; presence across gateways on Redis.
 //!
 //! # Layout
 //!
-//! - [`gateway`]: the whole of it: start and end
-//! - [`door`]: where connections come in
-//! - [`session`]: one connection
-//! - [`token`], [`mint`]: who somebody is; tokens to try things out
-//! - [`protocol`]: the Centrifuge client protocol
-//! - [`operators`], [`occurrences`]: who looks on, and what they are told
-//! - [`outbox`]: what waits to be written to one connection
-//! - [`hub`]: everybody who is here, and everybody who watches them
-//! - [`sharing`]: many gateways, one register
-//! - `watch`: who watches whom: reads friends and privacy, applies changes of them
-//! - [`feed`]: what a person looks like in a feed
-//! - `rooms`, `typing`, `commands`: what people do over their connections
-//! - [`traffic`]: what people's torrent clients do
-//! - `keeper`: writes down what a restart must not forget
-//! - [`webhooks`]: tells the site who comes and goes
-//! - `between`: what gateways say to each other
-//! - [`turn`]: what one of many gateways does at a time
-//! - [`counters`]: what is counted
-//! - [`settings`]: what can be set
+//! - [`gateway`]: the whole: parts, start, drain
+//! - [`accept`]: WebSocket handshake, connection limits
+//! - [`session`]: one connection: reads frames, handles commands, writes the outbox
+//! - [`protocol`]: the Centrifuge client protocol: commands, replies, codes
+//! - `commands`: the RPC commands
+//! - [`token`], [`mint`]: verifies connect and room tokens; makes tokens for tests and operators
+//! - [`outbox`]: frames and statuses that wait to be written to one connection
+//! - [`hub`]: users in memory, in shards; their connections and watchers
+//! - `watch`: reads friends and privacy, and maintains the watchers
+//! - [`feed`]: the JSON of a user in a feed
+//! - `rooms`: members of rooms; `typing`: typing notifications
+//! - [`traffic`]: seeding and leeching counts beside the status
+//! - [`accounts`]: users that the tracker has disabled
+//! - [`cluster`]: records of users in Redis: publish, watch, inbox, lease, reap
+//! - [`cluster_sync`]: keeps the hub and the cluster in sync
+//! - `gateway_messages`: messages between gateways that are not records
+//! - [`leader_lease`]: work that one gateway does at a time
+//! - `presence_writer`: writes presence and history to SQL
+//! - [`webhooks`]: posts arrivals and departures to the site
+//! - [`recent_events`], [`operators`]: recent presence events; the admin feed
+//! - [`counters`], [`settings`]: figures for the metrics page; settings as plain values
+//!
+//! # The path of a presence change
+//!
+//! 1. `session/read.rs` decodes a frame (or notices that the connection ended) and calls [`Hub`].
+//! 2. `hub.rs` locks the user's shard; `hub/shard.rs` passes the input to the presence table and applies its effects:
+//!    it puts the new status into the outboxes of the user's devices and watchers.
+//! 3. `outbox.rs` merges it with what waits; `session/write.rs` writes it to each watcher's socket.
+//! 4. Without a cluster, `presence_writer.rs` saves the state and the history, and `webhooks.rs` posts from the
+//!    history.
+//! 5. With a cluster, `cluster_sync/dirty.rs` marks the user, `cluster_sync/publisher.rs` reads the entry and
+//!    `cluster/publish.rs` writes it to Redis by one script. If the record changed, `cluster/notify.rs` appends it to
+//!    the inbox of each gateway that watches the user, and `cluster_sync/record_change.rs` saves state and history.
+//! 6. At another gateway, `cluster/inbox.rs` reads the entry, and `cluster_sync/receive.rs` applies it to its
+//!    presence table: from there on it is step 2.
 
+pub mod accept;
 pub mod accounts;
-mod between;
+pub mod cluster;
+pub mod cluster_sync;
 mod commands;
 pub mod counters;
-pub mod door;
 pub mod feed;
 pub mod gateway;
+mod gateway_messages;
 pub mod hub;
-mod keeper;
+pub mod leader_lease;
 pub mod mint;
-pub mod occurrences;
 pub mod operators;
 pub mod outbox;
+mod presence_writer;
 pub mod protocol;
+pub mod recent_events;
 mod rooms;
 pub mod session;
 pub mod settings;
-pub mod sharing;
 pub mod token;
 pub mod traffic;
-pub mod turn;
 mod typing;
 mod watch;
 pub mod webhooks;
 
+pub use accept::Acceptor;
 pub use accounts::IsDisabled;
+pub use cluster_sync::SyncSettings;
 pub use counters::GatewayCounters;
-pub use door::Door;
 pub use gateway::{Gateway, GatewayParts};
 pub use hub::{
-    CommandError, ConnRef, Hub, HubError, HubParts, HubSettings, Identity, OnlineCount, Refusal, Welcome,
+    CommandError, ConnRef, ConnectAccepted, ConnectRefusal, Hub, HubError, HubParts, HubSettings, Identity,
+    OnlineCount,
 };
-pub use occurrences::Happening;
 pub use operators::{FeedToken, Operators};
 pub use outbox::{FeedUser, Outbox};
+pub use recent_events::RecentEvent;
 pub use settings::{GatewaySettings, RoomAccess};
-pub use sharing::SharingSettings;
 pub use token::Tokens;
 pub use traffic::{NoTraffic, TrafficCount, TrafficCounts, TrafficUnknown};

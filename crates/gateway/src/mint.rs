@@ -6,25 +6,21 @@ use domain::{UnixTime, UserId};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde::Serialize;
 
-/// What a token says.
 #[derive(Clone, Debug)]
 pub struct TokenClaims<'a> {
-    /// Whose it is.
     pub user: UserId,
-    /// When it was made.
     pub issued_at: UnixTime,
-    /// When it runs out.
     pub expires_at: UnixTime,
-    /// Whom it is for; empty for nobody in particular.
+    /// The claim `aud`; empty for none.
     pub audience: &'a str,
-    /// Who made it; empty for nobody in particular.
+    /// The claim `iss`; empty for none.
     pub issuer: &'a str,
     /// The channel that it lets its owner enter; none for a token to connect with.
     pub channel: Option<&'a str>,
 }
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct ClaimsJson<'a> {
     sub: String,
     iat: u32,
     exp: u32,
@@ -36,7 +32,6 @@ struct Written<'a> {
     channel: Option<&'a str>,
 }
 
-/// Why there is no token.
 #[derive(Debug, thiserror::Error)]
 pub enum MintError {
     /// It could not be signed.
@@ -47,9 +42,8 @@ pub enum MintError {
     NoKey,
 }
 
-/// Makes a token.
 pub fn mint(secret: &str, claims: &TokenClaims<'_>) -> Result<String, MintError> {
-    let written = Written {
+    let written = ClaimsJson {
         sub: claims.user.to_string(),
         iat: claims.issued_at.0,
         exp: claims.expires_at.0,

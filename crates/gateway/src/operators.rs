@@ -34,9 +34,9 @@ use tokio::time::MissedTickBehavior;
 use crate::counters::GatewayCounters;
 use crate::hub::Hub;
 use crate::mint::MintError;
-use crate::occurrences::{Fresh, Happening};
 use crate::outbox::Outbox;
 use crate::protocol::{CloseCode, Frame};
+use crate::recent_events::{Fresh, RecentEvent};
 use crate::settings::Secret;
 use crate::token::Rejected;
 use badge::Badges;
@@ -171,18 +171,18 @@ impl Operators {
     /// Tells what happened to people.
     fn tell(&self, fresh: &Fresh) {
         let watchers = self.watchers();
-        if watchers.is_empty() || (fresh.happenings.is_empty() && fresh.left_out == 0) {
+        if watchers.is_empty() || (fresh.recent_events.is_empty() && fresh.left_out == 0) {
             return;
         }
-        let whole = people_frame(&fresh.happenings, fresh.left_out);
-        let seen: Vec<Happening> = fresh.happenings.iter().filter_map(Happening::seen).collect();
-        let part = match seen == fresh.happenings {
+        let whole = people_frame(&fresh.recent_events, fresh.left_out);
+        let seen: Vec<RecentEvent> = fresh.recent_events.iter().filter_map(RecentEvent::public).collect();
+        let part = match seen == fresh.recent_events {
             true => whole.clone(),
             false => people_frame(&seen, fresh.left_out),
         };
         for watcher in watchers {
             let (frame, count) = match watcher.is_admin {
-                true => (&whole, fresh.happenings.len()),
+                true => (&whole, fresh.recent_events.len()),
                 false if seen.is_empty() && fresh.left_out == 0 => continue,
                 false => (&part, seen.len()),
             };
@@ -219,7 +219,7 @@ impl Operators {
             tokio::select! {
                 _ = telling.tick() => {
                     self.let_go();
-                    self.tell(&hub.fresh_happenings(TOLD_MAX));
+                    self.tell(&hub.fresh_events(TOLD_MAX));
                 }
                 _ = asking.tick() => self.watchers().iter().for_each(|watcher| watcher.outbox.ask_operator()),
             }
@@ -227,9 +227,9 @@ impl Operators {
     }
 }
 
-fn people_frame(happenings: &[Happening], left_out: u64) -> Frame {
+fn people_frame(recent_events: &[RecentEvent], left_out: u64) -> Frame {
     // They are plain numbers and names, so this cannot fail.
-    let events = serde_json::to_string(happenings).unwrap_or_else(|_| "[]".to_owned());
+    let events = serde_json::to_string(recent_events).unwrap_or_else(|_| "[]".to_owned());
     Frame::publication(CHANNEL, &format!(r#"{{"type":"people","events":{events},"left_out":{left_out}}}"#))
 }
 

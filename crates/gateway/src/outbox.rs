@@ -1,26 +1,27 @@
-//! What waits to be written to one connection.
+//! Frames and statuses that wait to be written to one connection.
 //!
-//! Anybody puts something in, from any thread, and never waits; the one session takes it out and writes it.
+//! Producers on any thread add without waiting; the session takes and writes.
 //!
 //! # Guarantees
 //!
-//! - Nothing goes out before the answer to `connect`, and no change before the snapshot.
-//! - Of the statuses of one person that wait, the one with the highest version is kept. So a slow client is behind by
-//!   a bounded amount, and what it reads in the end is the present state.
-//! - What waits is bounded ([`ConnectionSettings::outbox_bytes_max`]): a client that is behind by more is closed as
-//!   slow, and all of it is let go. The snapshot alone is as long as there are friends, which are bounded elsewhere.
-//! - When nothing waits, nothing is held.
+//! - Nothing is written before the reply to `connect`, and no change before the snapshot.
+//! - Of several waiting statuses of one user, the one with the highest version is kept. So a slow client lags by a
+//!   bounded amount, and in the end reads the current state.
+//! - Waiting bytes are bounded ([`ConnectionSettings::outbox_bytes_max`]): a client that exceeds them is closed as
+//!   slow, and its outbox freed. The snapshot is not counted: friends are bounded elsewhere.
+//! - An empty outbox holds no memory.
 //!
 //! # Deliberately absent
 //!
-//! The clock and the socket: when what may wait is written is for the session to say. Versions that were written
-//! before: whoever puts changes in does so in the order of their versions, one person at a time.
+//! The clock and the socket: the session decides when changes are written. Versions that were written before:
+//! producers add the changes of one user in the order of their versions.
 
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use domain::UserId;
 use parking_lot::Mutex;
+use presence::Moment;
 use wire::websocket::{write_close, write_ping, write_text};
 
 use crate::counters::GatewayCounters;
@@ -28,90 +29,83 @@ use crate::hub::ConnRef;
 use crate::protocol::{CloseCode, Frame};
 use crate::settings::ConnectionSettings;
 
+mod admin_feed;
 mod feed;
-mod operator;
 
+use admin_feed::Onlooking;
 use feed::Feed;
-use operator::Onlooking;
 
-/// A person in a feed.
+/// A user in a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedUser {
-    /// Who.
     pub id: UserId,
-    /// The version of what is shown. Zero is for who may not be seen, and takes the place of any other.
+    /// Zero means not visible to this viewer, and replaces any other version.
     pub version: u64,
-    /// The person as a JSON object, made once for each change and shared.
+    /// JSON object, encoded once per change and shared.
     pub json: Arc<str>,
 }
 
-/// What waits to be written to one connection.
 pub struct Outbox {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<Pending>,
     bytes_max: usize,
     counters: Arc<GatewayCounters>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Pending {
     waker: Option<Waker>,
-    /// The session is writing as fast as the client reads: only what changes that matters to it.
+    /// The client does not read: only urgent events wake the session.
     is_blocked: bool,
-    /// Whose connection it is, once it has its answer to `connect`.
+    /// Set by the reply to `connect`.
     conn: Option<ConnRef>,
-    /// Answers, in their order.
     replies: Vec<Frame>,
-    /// What is told without being asked, in its order.
+    /// Unsolicited frames, in order.
     pushes: Vec<Frame>,
     feed: Feed,
-    /// What is told to an operator, if it is one's, from the answer to `connect` on.
+    /// Admin feed, set by an operator's `connect`.
     onlooking: Option<Box<Onlooking>>,
-    /// Of replies and pushes.
     frame_bytes: usize,
-    /// Of these, the longest reply: nobody is slow because what they asked for is long.
+    /// The longest reply does not count: a client is not slow because it asked for much.
     free_bytes: usize,
     ping: bool,
     probe: bool,
-    /// Whether that probe is one on which somebody's presence depends.
+    /// A failure of this probe counts for presence.
     probe_matters: bool,
-    /// A probe was asked for while another had not been written yet.
+    /// A probe was requested while the previous one was not written yet.
     probe_failed: bool,
     close: Option<CloseCode>,
 }
 
-/// What there is to do for a session.
+/// What the session has to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Waits {
+pub(crate) struct OutboxState {
     /// Something is to be written now.
     pub now: bool,
     /// Changes wait, at least one of which is urgent.
     pub urgent: bool,
-    /// Changes wait.
     pub changes: bool,
-    /// A probe could not be written before the next one was asked for.
+    /// A probe was not written before the next one was requested.
     pub probe_failed: bool,
-    /// The connection is to be closed, once what is to be written now is written.
+    /// Close the connection after the current frames are written.
     pub close: Option<CloseCode>,
 }
 
-/// What was taken to be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
     /// A ping is among it.
     pub ping: bool,
     /// Changes, or the snapshot, are among it.
     pub feed: bool,
-    /// There is more to be written at once.
+    /// More can be written at once.
     pub more: bool,
 }
 
 impl Outbox {
-    /// An empty one.
     pub fn new(settings: &ConnectionSettings, counters: Arc<GatewayCounters>) -> Arc<Outbox> {
         Arc::new(Outbox { waiting: Mutex::default(), bytes_max: settings.outbox_bytes_max, counters })
     }
 
-    /// An answer to a command. Goes out at once.
+    /// Reply to a command. Written at once.
     pub fn reply(&self, frame: Frame) {
         self.add(|waiting| {
             waiting.free_bytes = waiting.free_bytes.max(frame.as_bytes().len());
@@ -121,7 +115,7 @@ impl Outbox {
         });
     }
 
-    /// Something that is told without being asked, in a room or about typing. Goes out at once.
+    /// Unsolicited frame of a room or about typing. Written at once.
     pub fn push(&self, frame: Frame) {
         self.add(|waiting| {
             waiting.frame_bytes += frame.as_bytes().len();
@@ -130,8 +124,8 @@ impl Outbox {
         });
     }
 
-    /// Everybody in the feed as they are now, the person themselves first. Changes that were put in before are held
-    /// back until now; those that are newer than the snapshot follow it.
+    /// The current state of all users in the feed, the user's own first. Changes added before are held back; those
+    /// newer than the snapshot follow it.
     pub fn snapshot(&self, users: impl Iterator<Item = FeedUser>) {
         let users: Vec<FeedUser> = users.collect();
         self.add(|waiting| {
@@ -140,28 +134,28 @@ impl Outbox {
         });
     }
 
-    /// A person as they are now. Replaces what waits of them, unless that is newer. An urgent change goes out at once,
-    /// unless the feed was written to within the last `batch_ms`; others wait for the end of such a time.
-    pub fn change(&self, user: FeedUser, urgent: bool) {
+    /// The user's state since `at` (P18). Replaces a waiting older one. Urgent changes are written at once; others
+    /// wait for up to `batch_ms`.
+    pub fn change(&self, user: FeedUser, urgent: bool, at: Moment) {
         self.add(|waiting| {
             let before = waiting.feed.urgency();
-            if !waiting.feed.change(user, urgent) {
+            if !waiting.feed.change(user, urgent, at) {
                 self.counters.sessions.changes_coalesced.increment();
             }
             waiting.is_open() && waiting.feed.urgency() > before
         });
     }
 
-    /// A person is no longer shown.
-    pub fn remove(&self, user: UserId) {
+    /// The user is no longer in the feed since `at`.
+    pub fn remove(&self, user: UserId, at: Moment) {
         self.add(|waiting| {
             let before = waiting.feed.urgency();
-            waiting.feed.remove(user);
+            waiting.feed.remove(user, at);
             waiting.is_open() && waiting.feed.urgency() > before
         });
     }
 
-    /// A person is shown again, in an answer: if their removal still waits, it does not take place.
+    /// The user is shown again, by a reply: a waiting removal is cancelled.
     pub(crate) fn show_again(&self, user: FeedUser) {
         self.add(|waiting| {
             waiting.feed.show_again(user);
@@ -169,7 +163,7 @@ impl Outbox {
         });
     }
 
-    /// The protocol's own ping. Goes out at once.
+    /// Ping of the Centrifuge protocol. Written at once.
     pub fn ping(&self) {
         self.add(|waiting| {
             waiting.ping = true;
@@ -177,12 +171,12 @@ impl Outbox {
         });
     }
 
-    /// A ping of the WebSocket, which is answered without the page's script. Goes out at once.
+    /// Ping frame of the WebSocket, which is answered without the page's script. Written at once.
     pub fn probe(&self) {
         let mut waiting = self.waiting.lock();
         waiting.probe_failed |= waiting.probe_matters;
         (waiting.probe, waiting.probe_matters) = (true, true);
-        // Also a session that cannot write wants to know that it is asked for the second time.
+        // A blocked session must learn of the second probe as well.
         wake(waiting);
     }
 
@@ -210,7 +204,7 @@ impl Outbox {
 
     /// Lets everything out, beginning with the answer to `connect`.
     pub(crate) fn open(&self, conn: ConnRef, reply: Frame) {
-        // Also of a connection that is closing already: it must be known whose it was.
+        // Also if the connection is closing: the session needs the user.
         self.waiting.lock().conn = Some(conn);
         self.add(|waiting| {
             waiting.frame_bytes += reply.as_bytes().len();
@@ -219,13 +213,13 @@ impl Outbox {
         });
     }
 
-    /// Whose connection it is, once it has its answer to `connect`.
+    /// Set by the reply to `connect`.
     pub(crate) fn conn(&self) -> Option<ConnRef> {
         self.waiting.lock().conn
     }
 
-    /// What there is to do. The task is woken when there is more; while it is blocked, only by what it must know then.
-    pub(crate) fn look(&self, context: &Context<'_>, is_blocked: bool) -> Waits {
+    /// What the session has to do. The task is woken when there is more; while it is blocked, only by urgent events.
+    pub(crate) fn look(&self, context: &Context<'_>, is_blocked: bool) -> OutboxState {
         let mut waiting = self.waiting.lock();
         waiting.is_blocked = is_blocked;
         let probe_failed = std::mem::take(&mut waiting.probe_failed);
@@ -234,7 +228,7 @@ impl Outbox {
             none => *none = Some(context.waker().clone()),
         }
         let is_open = waiting.is_open() && waiting.close.is_none();
-        Waits {
+        OutboxState {
             now: !waiting.replies.is_empty()
                 || waiting.ping
                 || waiting.probe
@@ -246,7 +240,7 @@ impl Outbox {
         }
     }
 
-    /// Takes what is to be written now, and changes as well if `with_changes`; at most one long message at a time.
+    /// Takes frames to write now, and changes if `with_changes`; at most one long message at a time.
     pub(crate) fn take(&self, out: &mut Vec<u8>, with_changes: bool) -> Taken {
         let mut waiting = self.waiting.lock();
         let waiting = &mut *waiting;
@@ -288,7 +282,7 @@ impl Outbox {
     }
 
     /// Puts something in and wakes the session if it should know.
-    fn add(&self, put: impl FnOnce(&mut Waiting) -> bool) {
+    fn add(&self, put: impl FnOnce(&mut Pending) -> bool) {
         let mut waiting = self.waiting.lock();
         if waiting.close.is_some() {
             return;
@@ -303,12 +297,12 @@ impl Outbox {
     }
 }
 
-impl Waiting {
+impl Pending {
     fn is_open(&self) -> bool {
         self.conn.is_some() || self.onlooking.is_some()
     }
 
-    /// Whether something waits that is told at once.
+    /// Whether something is to be written at once.
     fn has_news(&self) -> bool {
         let has_more = self.onlooking.as_ref().is_some_and(|onlooking| onlooking.has_any());
         !self.pushes.is_empty() || self.feed.has_snapshot() || has_more
@@ -331,7 +325,7 @@ impl Waiting {
 }
 
 /// Wakes the session after the lock was let go.
-fn wake(mut waiting: parking_lot::MutexGuard<'_, Waiting>) {
+fn wake(mut waiting: parking_lot::MutexGuard<'_, Pending>) {
     let waker = waiting.waker.take();
     drop(waiting);
     if let Some(waker) = waker {

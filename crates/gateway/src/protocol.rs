@@ -1,15 +1,15 @@
-//! The Centrifuge client protocol, version 2, as JSON: what clients say, and what they are told.
+//! The Centrifuge client protocol, version 2, as JSON: commands of clients, replies and pushes.
 //!
 //! # Layout
 //!
 //! - `command`: what clients say
-//! - `reply`: answers to commands, and what is told without being asked
+//! - `reply`: replies and pushes
 //! - `code`: errors and reasons to close, as numbers that every published SDK knows
 //!
 //! # Guarantees
 //!
 //! - Field names and numbers are those of the reference server, so that published SDKs work unchanged.
-//! - What cannot be read is an error that says nothing of what was in it.
+//! - Malformed input is an error that does not contain the input.
 //!
 //! # Deliberately absent
 //!

@@ -1,24 +1,25 @@
-//! Rooms: who is in them, and who is told when somebody comes or goes.
+//! Rooms: their members, and the join and leave messages.
 //!
 //! # Guarantees
 //!
-//! - A person is in a room as long as any of their connections is, under one name: that of the connection that came
-//!   first. An update of their status is nothing to a room.
-//! - What others are told is net: who leaves and comes back within the batch window neither left nor came. What
-//!   `presence` answers agrees with what was told before and what will be told after.
-//! - Others do not see who is invisible, who shows themselves to nobody, or who never wants to be seen by them. A change
-//!   of the latter acts at once.
+//! - As in Centrifuge, clients are connections and users are distinct: each connection of a user joins, leaves and is
+//!   listed separately. Changes of status are not sent to rooms.
+//! - Join and leave messages are net: a connection that leaves and re-enters within the batch window did neither, and
+//!   a user who reconnects within it joins with the new connection before the old one leaves. Replies to `presence`
+//!   agree with the messages sent before and after.
+//! - Users that are invisible, show their status to nobody, or list the viewer as `never` are not visible. A change
+//!   of `never` applies at once.
 //! - Empty rooms cost nothing.
-//! - Among many gateways a room is one: those whom others have in it are guests here ([`shared`]), told of and listed like
-//!   everybody else. A gateway knows guests of the rooms that somebody here is in, and of no others.
+//! - In a cluster a room spans all gateways: members at other gateways are remote members ([`sync`]), announced and
+//!   listed like local ones. A gateway knows the remote members only of rooms that have local members.
 //!
 //! # Deliberately absent
 //!
-//! Messages, history, and a list of all rooms. Whether somebody may enter: the session checks tokens.
+//! Messages, history, and a list of all rooms. Access control: the session checks tokens.
 
-pub(crate) mod guest;
+pub(crate) mod remote_member;
 mod room;
-pub(crate) mod shared;
+pub(crate) mod sync;
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use crate::counters::GatewayCounters;
-use crate::hub::person::Shown;
+use crate::hub::user::VisibilityState;
 use crate::outbox::Outbox;
 use crate::protocol::{ClientInfo, PresenceStats};
 use presence::ConnId;
@@ -42,7 +43,6 @@ pub(crate) type RoomName = Arc<str>;
 
 /// Rooms are spread over this many locks.
 const SHARDS: usize = 16;
-/// The longest name.
 const NAME_CHARACTERS_MAX: usize = 64;
 
 type RoomMap = HashMap<RoomName, Room, foldhash::fast::RandomState>;
@@ -52,19 +52,19 @@ pub(crate) struct Entrant {
     pub(crate) info: ClientInfo,
     pub(crate) conn: ConnId,
     pub(crate) outbox: Arc<Outbox>,
-    pub(crate) shown: Arc<Shown>,
+    pub(crate) visibility: Arc<VisibilityState>,
 }
 
-/// Every room with somebody in it.
+/// All rooms with local members.
 pub(crate) struct Rooms {
     shards: [Mutex<RoomMap>; SHARDS],
     hasher: foldhash::fast::RandomState,
-    /// Rooms in which something is to be told at the end of the window. May name a room twice.
+    /// Rooms to flush at the end of the window. May contain duplicates.
     due: Mutex<Vec<RoomName>>,
     some_due: Notify,
     counters: Arc<GatewayCounters>,
-    /// What other gateways are to be told; none for who is alone.
-    shared: Option<shared::Waiting>,
+    /// None without a cluster.
+    sync: Option<sync::RoomSyncQueue>,
 }
 
 /// Whether this is the channel of a room: `room:` and 1 to 64 visible characters.
@@ -83,11 +83,10 @@ impl Rooms {
             due: Mutex::default(),
             some_due: Notify::new(),
             counters,
-            shared: is_shared.then(shared::Waiting::default),
+            sync: is_shared.then(sync::RoomSyncQueue::default),
         }
     }
 
-    /// A connection comes in.
     pub(crate) fn enter(&self, name: &RoomName, entrant: Entrant) {
         let user = entrant.info.user;
         let is_due = {
@@ -98,25 +97,27 @@ impl Rooms {
             });
             room.enter(entrant)
         };
-        self.tell_later(name, is_due);
+        self.flush_later(name, is_due);
         self.share(name, user);
     }
 
-    /// A connection goes.
     pub(crate) fn leave(&self, name: &RoomName, user: UserId, conn: ConnId) {
         let is_due = self.shard(name).lock().get_mut(name).is_some_and(|room| room.leave(user, conn));
-        self.tell_later(name, is_due);
+        self.flush_later(name, is_due);
         self.share(name, user);
     }
 
-    /// Somebody shows themselves differently.
-    pub(crate) fn show(&self, name: &RoomName, user: UserId, shown: &Arc<Shown>) {
-        let is_due = self.shard(name).lock().get_mut(name).is_some_and(|room| room.show(user, shown));
-        self.tell_later(name, is_due);
+    pub(crate) fn update_visibility(&self, name: &RoomName, user: UserId, visibility: &Arc<VisibilityState>) {
+        let is_due = self
+            .shard(name)
+            .lock()
+            .get_mut(name)
+            .is_some_and(|room| room.update_visibility(user, visibility));
+        self.flush_later(name, is_due);
         self.share(name, user);
     }
 
-    /// Whom `viewer` sees in a room.
+    /// Connections that `viewer` sees.
     pub(crate) fn presence(&self, name: &RoomName, viewer: UserId) -> Vec<ClientInfo> {
         self.shard(name).lock().get_mut(name).map(|room| room.presence(viewer)).unwrap_or_default()
     }
@@ -126,13 +127,16 @@ impl Rooms {
         self.shard(name).lock().get(name).map(|room| room.stats(viewer)).unwrap_or_default()
     }
 
-    /// The connections in a room that may know of `user`, without their own; empty if they are not in it, or hidden.
-    /// None if they are more than `max`.
-    pub(crate) fn who_may_see(&self, name: &RoomName, user: UserId, max: usize) -> Option<Vec<Recipient>> {
-        self.shard(name).lock().get(name).map_or_else(|| Some(Vec::new()), |room| room.who_may_see(user, max))
+    /// The connections in a room that may see `user`, without the user's own; empty if the user is not in it, or not
+    /// visible. None if there are more than `max`.
+    pub(crate) fn recipients_for(&self, name: &RoomName, user: UserId, max: usize) -> Option<Vec<Recipient>> {
+        self.shard(name)
+            .lock()
+            .get(name)
+            .map_or_else(|| Some(Vec::new()), |room| room.recipients_for(user, max))
     }
 
-    /// Tells what is due at the end of each window, until it is told to stop.
+    /// Flushes rooms at the end of each window, until stopped.
     pub(crate) async fn run(&self, window: impl Fn() -> Duration, mut stop: watch::Receiver<bool>) {
         loop {
             tokio::select! {
@@ -140,20 +144,19 @@ impl Rooms {
                 _ = stop.wait_for(|stop| *stop) => return,
             }
             tokio::time::sleep(window()).await;
-            self.tell();
+            self.flush();
         }
     }
 
-    /// Tells what is due.
-    pub(crate) fn tell(&self) {
+    pub(crate) fn flush(&self) {
         let mut due = std::mem::take(&mut *self.due.lock());
         due.sort_unstable();
         due.dedup();
         for name in due {
             let mut shard = self.shard(&name).lock();
             if let Some(room) = shard.get_mut(&name) {
-                room.tell();
-                if room.is_deserted() {
+                room.flush();
+                if room.has_no_local_clients() {
                     shard.remove(&name);
                     self.counters.hub.rooms.fall();
                 }
@@ -162,12 +165,12 @@ impl Rooms {
     }
 
     fn share(&self, name: &RoomName, user: UserId) {
-        if let Some(shared) = &self.shared {
-            shared.changed(name, user);
+        if let Some(queue) = &self.sync {
+            queue.changed(name, user);
         }
     }
 
-    fn tell_later(&self, name: &RoomName, is_due: bool) {
+    fn flush_later(&self, name: &RoomName, is_due: bool) {
         if is_due {
             self.due.lock().push(name.clone());
             self.some_due.notify_one();

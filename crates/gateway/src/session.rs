@@ -1,18 +1,19 @@
-//! One connection: reads frames, has commands answered, writes what the outbox gives.
+//! One connection: reads frames, passes commands to the handler, writes the outbox.
 //!
 //! # Guarantees
 //!
-//! - One reader. An end of the connection is noticed at once (P5), also while a command is being answered.
-//! - A connection that has not said who it is in time, that does not read what is written to it, or whose token ran
-//!   out is closed, each with its own code.
-//! - Commands of a connection are answered one after the other. What a client sends meanwhile is read and waits here,
-//!   up to a message's worth; beyond that it waits with the system. Heartbeats, pings, pongs and goodbyes do not wait.
-//! - The hub hears of the end exactly once, however it comes, also when the task is dropped.
-//! - When nothing happens, nothing is held but the session itself: no buffer, and a timer only for the token's end.
+//! - One reader. The end of the connection is noticed at once (P5), also while a command is running.
+//! - A connection without `connect` in time, that does not read, or whose token expired is closed, each with its own
+//!   code.
+//! - Commands of a connection run one after the other. Messages received meanwhile wait here, up to the maximum
+//!   length of one message; beyond that they wait in the kernel. Heartbeats, pings, pongs and close frames do not
+//!   wait.
+//! - The hub is notified of the end exactly once, also when the task is dropped.
+//! - An idle session holds nothing but itself: no buffer, and a timer only for the expiry of the token.
 //!
 //! # Deliberately absent
 //!
-//! Any rule about who is there, how often to ping and when to give up: the hub says so through the outbox.
+//! Rules of presence, ping intervals and timeouts: the hub decides, through the outbox.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,13 +22,13 @@ use std::time::Duration;
 
 use domain::UnixTime;
 use domain::clock::{Clock, Stopwatch};
-use presence::Goodbye;
+use presence::CloseKind;
 use tokio::time::{Instant, Sleep, sleep};
 use tracing::debug;
 use wire::websocket::Decoder;
 
+use crate::accept::ConnectionPermit;
 use crate::counters::{Ending, GatewayCounters};
-use crate::door::Place;
 use crate::hub::{ConnRef, Hub};
 use crate::operators::Operators;
 use crate::outbox::Outbox;
@@ -35,23 +36,22 @@ use crate::protocol::CloseCode;
 use crate::settings::{ConnectionSettings, RoomAccess};
 use crate::token::Tokens;
 
-mod allowance;
-mod desk;
-mod hello;
-mod reading;
+mod command_handler;
+mod connect_data;
+mod rate_limit;
+mod read;
 mod socket;
-mod writing;
+mod write;
 
-use allowance::Allowance;
-use desk::{Desk, Member};
+use command_handler::{CommandHandler, ConnectedClient};
+use rate_limit::CommandRateLimit;
 pub use socket::Socket;
-use writing::Writing;
+use write::Writing;
 
-/// How long the last words of a connection may take.
-const LINGER: Duration = Duration::from_secs(2);
+/// Time limit of the closing handshake.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What all sessions share.
-pub(crate) struct Shared {
+pub(crate) struct SessionShared {
     pub(crate) hub: Arc<Hub>,
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) operators: Arc<Operators>,
@@ -59,43 +59,43 @@ pub(crate) struct Shared {
     pub(crate) room_access: RoomAccess,
     pub(crate) counters: Arc<GatewayCounters>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// For what is measured within the process.
+    /// Time base of the rate limit.
     pub(crate) started: Stopwatch,
 }
 
-type Serving = Pin<Box<dyn Future<Output = (Desk, Option<CloseCode>)> + Send>>;
+type Serving = Pin<Box<dyn Future<Output = (CommandHandler, Option<CloseCode>)> + Send>>;
 
 /// One connection. It is done when the connection has ended.
 pub(crate) struct Session {
     socket: Socket,
-    shared: Arc<Shared>,
+    shared: Arc<SessionShared>,
     outbox: Arc<Outbox>,
     decoder: Decoder,
-    /// Who it is, once they have said so, and until the hub knows that they have gone.
+    /// Set from the reply to `connect` until the hub was notified of the end.
     conn: Option<ConnRef>,
     expires_at: Option<UnixTime>,
-    /// The same, for who answers commands; taken while one is being answered.
-    member: Option<Box<Member>>,
-    /// Shared with who answers commands.
-    allowance: Arc<Allowance>,
+    /// State for the command handler; taken while a command runs.
+    client_state: Option<Box<ConnectedClient>>,
+    /// Shared with the command handler.
+    rate_limit: Arc<CommandRateLimit>,
     /// A message that is being answered.
     serving: Option<Serving>,
-    /// Messages that came meanwhile.
     unserved: String,
     writing: Option<Box<Writing>>,
     /// When changes that wait are written.
     flush: Option<Pin<Box<Sleep>>>,
-    /// When the first command, another token or the last word is due.
+    /// When `connect`, a new token or the peer's close frame is due.
     deadline: Option<Pin<Box<Sleep>>>,
-    /// When the feed was last written to.
-    fed_at: Option<Instant>,
+    /// When the present window of the feed began, and how often the feed was written to in it.
+    feed_window_start: Option<Instant>,
+    feed_writes: u8,
     /// When the first ping was written that is not answered yet.
     pinged_at: Option<Instant>,
     phase: Phase,
-    /// What it sends is no longer understood.
-    is_deaf: bool,
+    /// After a protocol violation input is discarded.
+    ignores_input: bool,
     /// Given back when the session ends.
-    place: Place,
+    permit: ConnectionPermit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,38 +104,37 @@ enum Phase {
     /// We end it: the goodbye is still to be written, or it was and the client's is awaited.
     Closing {
         code: CloseCode,
-        is_said: bool,
+        is_sent: bool,
     },
-    /// The client said goodbye: the answer is still to be written, or it was.
+    /// The client sent a close frame; ours is to be written, or was.
     Leaving {
         code: Option<u16>,
-        is_said: bool,
+        is_sent: bool,
     },
-    /// We ended it and hung up. What the client still sends is read and thrown away: to close over unread bytes would
-    /// take the goodbye back.
+    /// We closed and shut down the socket. Input is read and discarded: closing with unread bytes would reset the
+    /// connection and lose our close frame.
     Draining,
     Over,
 }
 
-/// How a step of the session went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Something was done: look again.
+    /// Progress was made: poll again.
     Again,
     /// Nothing to do until the task is woken.
     Idle,
 }
 
 impl Session {
-    /// A connection that has just become a WebSocket. What was read of it by then is taken as its beginning.
+    /// `beginning` holds bytes that the HTTP server has read already.
     pub(crate) fn new(
         (socket, mut beginning): (Socket, Vec<u8>),
         outbox: Arc<Outbox>,
-        shared: Arc<Shared>,
-        place: Place,
+        shared: Arc<SessionShared>,
+        permit: ConnectionPermit,
     ) -> Session {
         if let Err(reason) = socket.keep_alive() {
-            debug!(%reason, "keepalive cannot be set on a connection");
+            debug!(%reason, "cannot set TCP keepalive");
         }
         let deadline = Some(Box::pin(sleep(shared.settings.connect_timeout)));
         let mut session = Session {
@@ -145,20 +144,21 @@ impl Session {
             shared,
             conn: None,
             expires_at: None,
-            member: None,
-            allowance: Arc::default(),
+            client_state: None,
+            rate_limit: Arc::default(),
             serving: None,
             unserved: String::new(),
             writing: None,
             flush: None,
             deadline,
-            fed_at: None,
+            feed_window_start: None,
+            feed_writes: 0,
             pinged_at: None,
             phase: Phase::Open,
-            is_deaf: false,
-            place,
+            ignores_input: false,
+            permit,
         };
-        session.take_in(&mut beginning);
+        session.handle_bytes(&mut beginning);
         session
     }
 
@@ -184,14 +184,14 @@ impl Session {
         }
         self.deadline = None;
         match self.phase {
-            // Who has said who they are and still waits for an answer may come back; it was not their fault.
+            // `connect` is still running: the server's fault, so the client may reconnect.
             Phase::Open if !self.is_known() && self.serving.is_some() => self.close(CloseCode::ServerError),
             Phase::Open if !self.is_known() => self.close(CloseCode::Stale),
-            // The clock is asked again: it may have been set since.
+            // Checked again: the clock may have been set.
             Phase::Open if self.is_expired() => self.close(CloseCode::Expired),
             Phase::Open => self.await_expiry(),
             Phase::Closing { .. } | Phase::Leaving { .. } | Phase::Draining | Phase::Over => {
-                // Over TLS even the end is said, to whoever still listens.
+                // Sends TLS close_notify.
                 let _ = self.socket.poll_shutdown(context);
                 self.phase = Phase::Over;
             }
@@ -199,14 +199,14 @@ impl Session {
         Step::Again
     }
 
-    /// Who it is. A message may bring `connect` and more: then the outbox knows before all of it is answered.
-    fn who(&self) -> Option<ConnRef> {
+    /// A message may contain `connect` and more commands: then the outbox knows before all of them are done.
+    fn conn_ref(&self) -> Option<ConnRef> {
         self.conn.or_else(|| self.outbox.conn())
     }
 
-    /// Whether they have said who they are, a person or an operator.
+    /// Whether `connect` succeeded, for a user or an operator.
     fn is_known(&self) -> bool {
-        self.who().is_some() || self.outbox.is_operators()
+        self.conn_ref().is_some() || self.outbox.is_operators()
     }
 
     fn is_expired(&self) -> bool {
@@ -214,7 +214,7 @@ impl Session {
             .is_some_and(|moment| moment + self.shared.settings.expiry_grace <= self.shared.clock.now())
     }
 
-    /// Sets the deadline to when the connection ends unless there is a newer token.
+    /// Sets the deadline to the expiry of the token.
     fn await_expiry(&mut self) {
         self.deadline = self.expires_at.map(|moment| {
             let left = (moment + self.shared.settings.expiry_grace).since(self.shared.clock.now());
@@ -222,7 +222,7 @@ impl Session {
         });
     }
 
-    /// Goes on with the message that is being answered, or begins with the next.
+    /// Continues with the running message, or begins with the next.
     fn serve(&mut self, context: &mut Context<'_>) -> Step {
         if self.phase != Phase::Open {
             return Step::Idle;
@@ -232,20 +232,20 @@ impl Session {
                 return Step::Idle;
             }
             let text = std::mem::take(&mut self.unserved);
-            let desk = Desk {
+            let handler = CommandHandler {
                 shared: Arc::clone(&self.shared),
                 outbox: Arc::clone(&self.outbox),
-                member: self.member.take(),
-                allowance: Arc::clone(&self.allowance),
+                client_state: self.client_state.take(),
+                rate_limit: Arc::clone(&self.rate_limit),
             };
-            self.serving = Some(Box::pin(desk.serve(text)));
+            self.serving = Some(Box::pin(handler.serve(text)));
             return Step::Again;
         };
         match serving.as_mut().poll(context) {
             Poll::Pending => Step::Idle,
-            Poll::Ready((desk, ended)) => {
+            Poll::Ready((handler, ended)) => {
                 self.serving = None;
-                self.take_back(desk);
+                self.take_back(handler);
                 if let Some(code) = ended {
                     self.close(code);
                 }
@@ -254,17 +254,17 @@ impl Session {
         }
     }
 
-    /// Learns what changed while a message was answered.
-    fn take_back(&mut self, desk: Desk) {
-        self.member = desk.member;
-        let Some(member) = &self.member else { return };
+    /// Takes over the state after a message was handled.
+    fn take_back(&mut self, handler: CommandHandler) {
+        self.client_state = handler.client_state;
+        let Some(client_state) = &self.client_state else { return };
         let is_new = self.conn.is_none();
-        self.conn = member.person();
+        self.conn = client_state.user_conn();
         if self.conn.is_none() {
-            self.place.leave_to_people();
+            self.permit.release_user_permit();
         }
-        if (is_new && self.conn.is_some()) || self.expires_at != member.expires_at {
-            self.expires_at = member.expires_at;
+        if (is_new && self.conn.is_some()) || self.expires_at != client_state.expires_at {
+            self.expires_at = client_state.expires_at;
             self.await_expiry();
         }
     }
@@ -275,61 +275,59 @@ impl Session {
             return;
         }
         let how = match code {
-            CloseCode::Normal | CloseCode::ForceNoReconnect => Goodbye::Clean,
-            _ => Goodbye::Dropped,
+            CloseCode::Normal | CloseCode::ForceNoReconnect => CloseKind::Clean,
+            _ => CloseKind::Dropped,
         };
         self.outbox.close(code);
         self.end(code.ending(), how);
-        self.phase = Phase::Closing { code, is_said: false };
+        self.phase = Phase::Closing { code, is_sent: false };
     }
 
-    /// The client said goodbye.
     fn leave(&mut self, code: Option<u16>) {
         match self.phase {
             Phase::Open => {
                 self.outbox.close(CloseCode::Normal);
-                self.end(Ending::Clean, Goodbye::Clean);
-                self.phase = Phase::Leaving { code, is_said: false };
+                self.end(Ending::Clean, CloseKind::Clean);
+                self.phase = Phase::Leaving { code, is_sent: false };
             }
-            // Both at the same time: they are told why we would have.
-            Phase::Closing { code, is_said: false } => {
-                self.phase = Phase::Leaving { code: Some(code.code()), is_said: false };
+            // Both sides closed at once: our reason is sent.
+            Phase::Closing { code, is_sent: false } => {
+                self.phase = Phase::Leaving { code: Some(code.code()), is_sent: false };
             }
             // The answer to ours.
-            Phase::Closing { is_said: true, .. } | Phase::Leaving { .. } | Phase::Draining | Phase::Over => {
+            Phase::Closing { is_sent: true, .. } | Phase::Leaving { .. } | Phase::Draining | Phase::Over => {
                 self.phase = Phase::Over
             }
         }
     }
 
-    /// The connection broke.
-    fn lose(&mut self) {
+    fn connection_lost(&mut self) {
         if self.phase == Phase::Open {
             self.outbox.close(CloseCode::Normal);
-            self.end(Ending::Dropped, Goodbye::Dropped);
+            self.end(Ending::Dropped, CloseKind::Dropped);
         }
         self.phase = Phase::Over;
     }
 
-    /// Tells the hub, and lets go of everything that is no longer needed.
-    fn end(&mut self, ending: Ending, how: Goodbye) {
+    /// Notifies the hub, and frees what is no longer needed.
+    fn end(&mut self, ending: Ending, how: CloseKind) {
         self.count_end(ending);
-        self.deadline = Some(Box::pin(sleep(LINGER)));
+        self.deadline = Some(Box::pin(sleep(CLOSE_TIMEOUT)));
         self.flush = None;
         self.unserved = String::new();
         let serving = self.serving.take();
-        let Some(conn) = self.who() else { return };
+        let Some(conn) = self.conn_ref() else { return };
         self.conn = None;
         self.shared.hub.closed(conn, how);
         if let Some(serving) = serving {
-            // What was begun is done, whether or not somebody waits for the answer.
+            // A running command is finished, also without a client.
             tokio::spawn(serving);
         }
     }
 }
 
 impl Session {
-    /// Ends of operators' connections are nobody's going.
+    /// Connections of operators are not counted.
     fn count_end(&self, ending: Ending) {
         if !self.outbox.is_operators() {
             self.shared.counters.sessions.ended.count(ending);
@@ -350,8 +348,8 @@ impl Drop for Session {
         if self.phase == Phase::Open {
             self.outbox.close(CloseCode::Normal);
             self.count_end(Ending::Dropped);
-            if let Some(conn) = self.who() {
-                self.shared.hub.closed(conn, Goodbye::Dropped);
+            if let Some(conn) = self.conn_ref() {
+                self.shared.hub.closed(conn, CloseKind::Dropped);
             }
         }
     }
@@ -363,7 +361,7 @@ mod tests {
 
     #[test]
     fn an_idle_session_is_small() {
-        // With the outbox and the task's own words this is what a connection costs here; the budget is four KiB in all.
+        // With the outbox and the task header, this is the memory of a connection; the budget is four KiB.
         let (session, outbox) = (size_of::<Session>(), size_of::<Outbox>());
         assert!(session <= 512, "a session takes {session} bytes");
         assert!(outbox <= 256, "an outbox takes {outbox} bytes");

@@ -1,4 +1,4 @@
-//! What can be set, as plain values; the binary makes them from its configuration.
+//! Settings as plain values; the binary makes them from its configuration.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,27 +6,25 @@ use std::time::Duration;
 
 use domain::Seconds;
 
-/// Who may enter a room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RoomAccess {
-    /// Everyone who is signed in.
+    /// Every connected user.
     #[default]
     Everyone,
-    /// Who has a token for it.
+    /// Users with a token for the room.
     Token,
 }
 
-/// A word that is never shown.
+/// A secret that is never logged.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps a word.
     pub fn new(word: impl Into<String>) -> Self {
         Secret(word.into())
     }
 
-    /// The word, for the one who signs or checks with it.
+    /// For signing and verifying only.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -41,17 +39,14 @@ impl fmt::Debug for Secret {
 /// Everything that can be set.
 #[derive(Clone, Debug, Default)]
 pub struct GatewaySettings {
-    /// Whose tokens are taken.
     pub tokens: TokenSettings,
-    /// Bounds of connections.
     pub connections: ConnectionSettings,
-    /// Bounds of what people do over them.
-    pub people: PeopleSettings,
-    /// Who is told of arrivals and departures; none tells nobody.
+    pub limits: UserLimits,
+    /// None sends no webhooks.
     pub webhook: Option<WebhookSettings>,
 }
 
-/// Whose tokens are taken. At least one of the three keys is there.
+/// At least one of the three keys is set.
 #[derive(Clone, Debug, Default)]
 pub struct TokenSettings {
     /// The secret of tokens signed with HS256.
@@ -60,42 +55,40 @@ pub struct TokenSettings {
     pub public_key_file: Option<PathBuf>,
     /// Public keys (JWKS) of tokens signed with RS256 or ES256.
     pub jwks_file: Option<PathBuf>,
-    /// What tokens must say in `aud`.
+    /// Required claim `aud`.
     pub audience: Option<String>,
-    /// What tokens must say in `iss`.
+    /// Required claim `iss`.
     pub issuer: Option<String>,
     /// Whether tokens without `exp` are accepted. One that leaked would be good for ever.
     pub allow_without_expiry: bool,
 }
 
-/// Bounds of connections.
 #[derive(Clone, Debug)]
 pub struct ConnectionSettings {
-    /// Origins whose pages may connect, besides those of the site itself.
+    /// Origins that may connect, besides the site's own.
     pub allowed_origins: Vec<String>,
-    /// Open connections in total.
     pub connections_max: usize,
     /// Open connections from one address; zero means no limit.
     pub connections_per_address_max: u32,
-    /// Operators who may look on at a time; they have no places of people.
+    /// Connections of operators; they do not count against the users' limit.
     pub operators_max: usize,
-    /// How long a new connection may take to say who it is.
+    /// Time limit of `connect`.
     pub connect_timeout: Duration,
-    /// How long a client may take to read what is written to it.
+    /// Time limit of a write.
     pub write_timeout: Duration,
     /// The longest message of a client.
     pub message_bytes_max: usize,
-    /// Commands a second; five seconds' worth may come at once.
+    /// Commands a second; the burst is five seconds of it.
     pub commands_per_s: u32,
-    /// What may wait to be written to one connection.
+    /// Bytes that may wait for one connection.
     pub outbox_bytes_max: usize,
-    /// How often the server pings, which clients are told.
+    /// Ping interval, also sent to clients.
     pub ping: Duration,
     /// Changes that are not urgent are put together for this long.
     pub batch: Duration,
-    /// At the end, connections are told to go elsewhere over this long.
+    /// At shutdown, connections are closed over this long.
     pub goodbye: Duration,
-    /// How long after its token a connection lives, so that a client may bring another one.
+    /// How long a connection lives after its token expired, so that the client can refresh it.
     pub expiry_grace: Seconds,
 }
 
@@ -119,28 +112,26 @@ impl Default for ConnectionSettings {
     }
 }
 
-/// Bounds of what people do over their connections.
 #[derive(Clone, Copy, Debug)]
-pub struct PeopleSettings {
+pub struct UserLimits {
     /// Users that one connection may track besides its friends.
     pub tracked_max: u32,
     /// Rooms that one connection may be in.
     pub rooms_max: u32,
-    /// Who may enter a room.
     pub room_access: RoomAccess,
     /// The longest text beside a status.
     pub text_bytes_max: u32,
-    /// How long "is typing" is shown unless it is said again.
+    /// How long "is typing" is shown unless it is repeated.
     pub typing: Duration,
     /// How many days changes of status are kept; zero keeps none.
     pub history_days: u32,
-    /// Of so many connections one is probed each minute; zero probes none.
+    /// One in this many connections is probed each minute; zero probes none.
     pub sample_one_in: u32,
 }
 
-impl Default for PeopleSettings {
+impl Default for UserLimits {
     fn default() -> Self {
-        PeopleSettings {
+        UserLimits {
             tracked_max: 1000,
             rooms_max: 100,
             room_access: RoomAccess::Everyone,
@@ -152,15 +143,14 @@ impl Default for PeopleSettings {
     }
 }
 
-/// Who is told of arrivals and departures.
+/// Webhooks for arrivals and departures.
 #[derive(Clone, Debug)]
 pub struct WebhookSettings {
-    /// Where.
     pub url: String,
     /// Certificates that the receiver may be signed by, as PEM; none for those of the system.
     pub ca_file: Option<PathBuf>,
     /// The secret with which messages are signed; empty signs none.
     pub secret: Secret,
-    /// How long a message is tried again before it is given up.
+    /// How long a delivery is retried before it fails for good.
     pub give_up: Duration,
 }

@@ -1,19 +1,19 @@
-//! Who somebody is: tokens (JWT) that the site signs for its members.
+//! Connect and room tokens (JWT) that the site signs for its members.
 //!
 //! # Guarantees
 //!
-//! - The algorithm follows from the key that is configured, never from the token: a secret takes HS256 alone, an RSA
-//!   key RS256 alone, a key on P-256 ES256 alone. `none`, and a public key used as a secret, are refused.
+//! - The algorithm follows from the configured key, never from the token: a secret accepts HS256 only, an RSA key
+//!   RS256 only, a P-256 key ES256 only. `none`, and a public key used as a secret, are refused.
 //! - A token without `exp` is refused, unless the settings allow it.
-//! - A token for a room lets nobody connect, and a token to connect opens no room.
-//! - Files with keys are read again when they change. One that cannot be used leaves the old keys in place.
+//! - A room token cannot connect, and a connect token cannot enter a room.
+//! - Key files are read again when they change. An unusable file leaves the old keys in place.
 //! - Neither tokens nor keys are in any error or log line.
 //!
 //! # Deliberately absent
 //!
-//! Fetching keys over the network, and taking tokens back before they expire: the site disconnects a user, or disables
-//! them ([`crate::accounts`]). The token for a room is checked on entry only: who is inside when it expires stays until they leave, or until
-//! the connection ends, for which the token to connect counts.
+//! Fetching keys over the network, and revoking tokens before they expire: the site disconnects a user, or disables
+//! them ([`crate::accounts`]). A room token is checked on entry only: a member stays in the room after it expires,
+//! until the connection ends.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,35 +36,23 @@ mod keys;
 use claims::Claims;
 use keys::{FileState, Keys};
 
-/// How often files with keys are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Clocks differ a little.
+/// Interval of the check for changed key files.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 const LEEWAY: Seconds = Seconds(5);
 
 /// Why tokens cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// There is no key at all.
     #[error(
         "no key to check tokens with: set gateway.token_hmac_secret, gateway.token_public_key_file or gateway.token_jwks_file"
     )]
     NoKey,
     /// A file cannot be read.
-    #[error("{}: cannot read the keys of tokens: {reason}", .path.display())]
-    Unreadable {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        reason: std::io::Error,
-    },
+    #[error("{}: cannot read token keys: {reason}", .path.display())]
+    Unreadable { path: PathBuf, reason: std::io::Error },
     /// A file has nothing in it that could be used.
     #[error("{}: {reason}", .path.display())]
-    Unusable {
-        /// Which.
-        path: PathBuf,
-        /// What it should be.
-        reason: &'static str,
-    },
+    Unusable { path: PathBuf, reason: &'static str },
 }
 
 /// Why a token is refused.
@@ -78,27 +66,25 @@ pub enum Rejected {
     Invalid,
 }
 
-/// Checks tokens.
 pub struct Tokens {
     settings: TokenSettings,
     clock: Arc<dyn Clock>,
     keys: ArcSwap<Keys>,
-    /// What the files were like when they were last read.
+    /// State of the files when they were last read.
     seen: Mutex<Vec<Option<FileState>>>,
     has_warned: AtomicBool,
 }
 
 impl Tokens {
-    /// Reads the keys.
     pub fn load(settings: TokenSettings, clock: Arc<dyn Clock>) -> Result<Tokens, TokenError> {
-        let seen = look_at(&settings);
+        let seen = file_states(&settings);
         let keys = Keys::read(&settings)?;
         let (keys, seen, has_warned) =
             (ArcSwap::from_pointee(keys), Mutex::new(seen), AtomicBool::new(false));
         Ok(Tokens { settings, clock, keys, seen, has_warned })
     }
 
-    /// Who brings this token, to connect or to stay connected.
+    /// Verifies a connect token.
     pub fn identify(&self, token: &str) -> Result<Identity, Rejected> {
         let claims = self.check(token)?;
         if claims.channel.is_some() {
@@ -108,7 +94,7 @@ impl Tokens {
         Ok(Identity { user, expires_at: claims.expires_at()?, info: claims.info()? })
     }
 
-    /// Whether this token lets this person into this channel.
+    /// Verifies a room token.
     pub fn admits(&self, token: &str, user: UserId, channel: &str) -> Result<(), Rejected> {
         let claims = self.check(token)?;
         let is_theirs = claims.user()? == user && claims.channel.as_deref() == Some(channel);
@@ -120,7 +106,7 @@ impl Tokens {
         expires_at.since(self.clock.now()).0.max(1)
     }
 
-    /// What is signed by a key of ours, for us, and now.
+    /// Checks signature, audience, issuer and times.
     fn check(&self, token: &str) -> Result<Claims, Rejected> {
         let claims = self.keys.load().decode(token)?;
         let now = self.clock.now();
@@ -146,22 +132,22 @@ impl Tokens {
         }
     }
 
-    /// Looks at the files now and then, until `stop` says true.
+    /// Checks the files periodically, until stopped.
     pub async fn follow(&self, mut stop: watch::Receiver<bool>) {
         loop {
             tokio::select! {
                 _ = stop.wait_for(|stopped| *stopped) => return,
-                () = tokio::time::sleep(LOOK_EVERY) => {
+                () = tokio::time::sleep(RELOAD_INTERVAL) => {
                     self.reload_if_changed();
                 }
             }
         }
     }
 
-    /// Reads the files again if they changed. Says whether there are new keys.
+    /// Reads the files again if they changed. Returns whether there are new keys.
     pub fn reload_if_changed(&self) -> bool {
         let mut seen = self.seen.lock();
-        let state = look_at(&self.settings);
+        let state = file_states(&self.settings);
         if *seen == state {
             return false;
         }
@@ -169,18 +155,18 @@ impl Tokens {
         match Keys::read(&self.settings) {
             Ok(keys) => {
                 self.keys.store(Arc::new(keys));
-                info!("the keys of tokens were read again");
+                info!("token keys reloaded");
                 true
             }
             Err(reason) => {
-                error!(%reason, "the new keys of tokens cannot be used; the old ones stay");
+                error!(%reason, "cannot use the new token keys; keeping the old ones");
                 false
             }
         }
     }
 }
 
-fn look_at(settings: &TokenSettings) -> Vec<Option<FileState>> {
+fn file_states(settings: &TokenSettings) -> Vec<Option<FileState>> {
     let files = [&settings.public_key_file, &settings.jwks_file];
     files.into_iter().flatten().map(|path: &PathBuf| FileState::of(Path::new(path))).collect()
 }

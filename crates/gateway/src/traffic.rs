@@ -1,16 +1,16 @@
-//! What people's torrent clients do, beside their status: how much they seed and leech.
+//! Seeding and leeching counts beside the status.
 //!
 //! # Guarantees
 //!
-//! - Somebody who is here or watched is asked about soon after they came into memory, soon after
-//!   [`Traffic::changed`], and in a slow rotation in any case: what a notice missed is right after a turn of it.
-//! - Questions come in batches of a bounded size and at a bounded rate. Notices beyond the bound are dropped and
-//!   counted; the rotation makes up for them.
-//! - A question that fails leaves the figures as they were, and is counted.
+//! - A user in memory is read soon after they were loaded, soon after a notice of a change, and in a slow periodic
+//!   pass: what a notice missed is corrected by the pass.
+//! - Reads are batches of bounded size at a bounded rate. Notices beyond the bound are dropped and counted; the pass
+//!   makes up for them.
+//! - A failed read leaves the counts unchanged, and is counted.
 //!
 //! # Deliberately absent
 //!
-//! Where the figures come from: the binary knows ([`TrafficCounts`]).
+//! The source of the counts: the binary implements [`TrafficCounts`].
 
 use std::time::Duration;
 
@@ -20,14 +20,10 @@ use hashbrown::HashSet;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// How much one person seeds and leeches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrafficCount {
-    /// The person.
     pub user: UserId,
-    /// Torrents being seeded.
     pub seeding: u32,
-    /// Torrents being downloaded.
     pub leeching: u32,
 }
 
@@ -36,14 +32,14 @@ pub struct TrafficCount {
 #[error("seeding and leeching counts cannot be read: {0}")]
 pub struct TrafficUnknown(pub String);
 
-/// Knows what people's torrent clients do.
+/// Source of the counts.
 #[async_trait]
 pub trait TrafficCounts: Send + Sync + 'static {
-    /// The figures of these people. Who is left out keeps the figures they had.
+    /// Users missing in the result keep their counts.
     async fn counts(&self, users: &[UserId]) -> Result<Vec<TrafficCount>, TrafficUnknown>;
 }
 
-/// Nobody's torrents are known here.
+/// A source without counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTraffic;
 
@@ -54,24 +50,23 @@ impl TrafficCounts for NoTraffic {
     }
 }
 
-/// People asked about in one question.
+/// Users per read.
 pub(crate) const BATCH_USERS_MAX: usize = 256;
-/// A turn of the rotation over everybody in memory takes this long, or longer when they are very many.
+/// Duration of a pass over all users in memory, or longer with very many.
 pub(crate) const ROTATION: Duration = Duration::from_secs(30);
-/// After each question: with [`BATCH_USERS_MAX`], the bound of the rate.
+/// AfterUnlock each question: with [`BATCH_USERS_MAX`], the bound of the rate.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
-/// Notices that may wait.
 const WAITING_MAX: usize = 20_000;
 
-/// Whose figures are to be asked for soon.
+/// Users to read soon.
 #[derive(Default)]
-pub(crate) struct Waiting {
+pub(crate) struct TrafficQueue {
     users: Mutex<HashSet<UserId, foldhash::fast::RandomState>>,
     some: Notify,
 }
 
-impl Waiting {
-    /// Asks soon about these people; how many found no place any more.
+impl TrafficQueue {
+    /// Returns how many did not fit.
     pub(crate) fn add(&self, users: impl IntoIterator<Item = UserId>) -> u64 {
         let mut waiting = self.users.lock();
         let mut dropped = 0;
@@ -87,7 +82,6 @@ impl Waiting {
         dropped
     }
 
-    /// The next batch; empty if nobody waits.
     pub(crate) fn take(&self) -> Vec<UserId> {
         let mut waiting = self.users.lock();
         let batch: Vec<UserId> = waiting.iter().copied().take(BATCH_USERS_MAX).collect();
@@ -97,7 +91,7 @@ impl Waiting {
         batch
     }
 
-    /// Returns when somebody may be waiting.
+    /// Returns when the queue may not be empty.
     pub(crate) async fn some(&self) {
         self.some.notified().await;
     }
@@ -112,8 +106,8 @@ mod tests {
     }
 
     #[test]
-    fn notices_are_bounded_and_somebody_who_waits_already_takes_no_place() {
-        let waiting = Waiting::default();
+    fn notices_are_bounded_and_a_waiting_user_takes_no_further_place() {
+        let waiting = TrafficQueue::default();
         assert_eq!(waiting.add(users(1..=WAITING_MAX as u64)), 0);
         assert_eq!(waiting.add(users(1..=10)), 0);
         assert_eq!(waiting.add(users(100_001..=100_007)), 7);

@@ -1,182 +1,173 @@
-//! Who is typing, to whom.
+//! Typing notifications.
 //!
 //! # Guarantees
 //!
-//! - The same person typing to the same target is passed on once in half of `typing_s`, however often it is said.
-//! - It ends by itself after `typing_s`, when the person says so, leaves, hides, or changes who may see them. Exactly
-//!   those are told of the end who were told of the beginning.
-//! - What is kept is bounded; beyond that nothing is passed on, and the client is told to come later.
+//! - Typing of the same user to the same target is sent once in half of `typing_s`, however often it is repeated.
+//! - It ends after `typing_s`, or when the user ends it, disconnects, becomes invisible, or changes privacy. Exactly
+//!   the recipients of the start receive the end.
+//! - State is bounded; beyond that nothing is sent, and the client gets a temporary error.
 //!
 //! # Deliberately absent
 //!
-//! Who may know: the caller says who receives it.
+//! Visibility: the caller passes the recipients.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use crate::cluster::{GatewayMessage, NodeName};
 use domain::UserId;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use presence::Moment;
-use register::{Message, NodeName};
 
-use crate::between::{Errand, Relay};
 use crate::counters::GatewayCounters;
 use crate::feed;
+use crate::gateway_messages::{MessageSender, OutgoingMessage};
 use crate::outbox::Outbox;
 use crate::protocol::Frame;
-use crate::rooms::guest::Word;
+use crate::rooms::remote_member::RoomMessage;
 use crate::rooms::{Recipient, RoomName};
 
-/// What may be going on at once.
+/// Typing users at once.
 const ACTIVE_MAX: usize = 100_000;
 
-/// Where somebody types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    Person(UserId),
+    User(UserId),
     /// A room, by its channel.
     Room(RoomName),
 }
 
-/// Somebody types.
 struct Active {
     number: u64,
     target: Target,
     until: Moment,
     delivered: Moment,
-    told: Vec<(UserId, Weak<Outbox>)>,
-    /// The other gateways of a room that were told; none if it was another gateway that said it.
+    notified: Vec<(UserId, Weak<Outbox>)>,
+    /// Other gateways of the room that were notified; none if it was received from another gateway.
     nodes: Option<Vec<NodeName>>,
 }
 
 #[derive(Default)]
 struct State {
-    by_person: HashMap<UserId, Vec<Active>, foldhash::fast::RandomState>,
-    /// When each ends: its time and number, and whose it is.
+    by_user: HashMap<UserId, Vec<Active>, foldhash::fast::RandomState>,
+    /// By end time and number.
     deadlines: BTreeMap<(Moment, u64), UserId>,
     next_number: u64,
 }
 
-/// Everybody who types.
 pub(crate) struct Typing {
     state: Mutex<State>,
     counters: Arc<GatewayCounters>,
-    /// Other gateways; none if there are none.
-    relay: Option<Arc<Relay>>,
+    /// None without a cluster.
+    sender: Option<Arc<MessageSender>>,
 }
 
-/// Somebody says that they type.
-pub(crate) struct Said {
+pub(crate) struct TypingStarted {
     pub(crate) from: UserId,
     pub(crate) target: Target,
     pub(crate) now: Moment,
-    /// For how long, unless it is said again.
+    /// Duration unless repeated.
     pub(crate) lasts: Duration,
-    /// The other gateways with somebody in the room; none if it was another gateway that said it.
+    /// Other gateways with members in the room; none if it was received from another gateway.
     pub(crate) nodes: Option<Vec<NodeName>>,
 }
 
-/// What becomes of something said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Admitted {
+pub(crate) enum Admission {
     /// It is to be passed on.
     PassOn,
-    /// It was said a moment ago.
+    /// Within the throttle interval.
     TooSoon,
     /// Too much is going on.
     Full,
 }
 
 impl Typing {
-    pub(crate) fn new(counters: Arc<GatewayCounters>, relay: Option<Arc<Relay>>) -> Typing {
-        Typing { state: Mutex::default(), counters, relay }
+    pub(crate) fn new(counters: Arc<GatewayCounters>, sender: Option<Arc<MessageSender>>) -> Typing {
+        Typing { state: Mutex::default(), counters, sender }
     }
 
-    /// Somebody says that they type. Whether it is to be passed on, with [`Typing::begin`].
-    pub(crate) fn admit(&self, from: UserId, target: &Target, now: Moment, lasts: Duration) -> Admitted {
+    /// Whether to send it, with [`Typing::begin`].
+    pub(crate) fn admit(&self, from: UserId, target: &Target, now: Moment, lasts: Duration) -> Admission {
         let mut state = self.state.lock();
-        let State { by_person, deadlines, .. } = &mut *state;
-        let active =
-            by_person.get_mut(&from).and_then(|all| all.iter_mut().find(|one| one.target == *target));
+        let State { by_user, deadlines, .. } = &mut *state;
+        let active = by_user.get_mut(&from).and_then(|all| all.iter_mut().find(|one| one.target == *target));
         match active {
             Some(active) if now.0.saturating_sub(active.delivered.0) < millis(lasts) / 2 => {
                 deadlines.remove(&(active.until, active.number));
                 active.until = Moment(now.0 + millis(lasts));
                 deadlines.insert((active.until, active.number), from);
                 self.counters.hub.typing_throttled.increment();
-                Admitted::TooSoon
+                Admission::TooSoon
             }
-            None if deadlines.len() >= ACTIVE_MAX => Admitted::Full,
-            _ => Admitted::PassOn,
+            None if deadlines.len() >= ACTIVE_MAX => Admission::Full,
+            _ => Admission::PassOn,
         }
     }
 
-    /// Passes it on.
-    pub(crate) fn begin(&self, words: Said, recipients: Vec<Recipient>) {
-        let Said { from, target, now, lasts, nodes } = words;
-        if let (Some(relay), Some(nodes)) = (&self.relay, &nodes) {
-            relay.say(errand(from, &target, nodes, true));
+    pub(crate) fn begin(&self, started: TypingStarted, recipients: Vec<Recipient>) {
+        let TypingStarted { from, target, now, lasts, nodes } = started;
+        if let (Some(sender), Some(nodes)) = (&self.sender, &nodes) {
+            sender.send(typing_message(from, &target, nodes, true));
         }
         let mut state = self.state.lock();
         let until = Moment(now.0 + millis(lasts));
         let before = state.take(from, |one| one.target == target);
         for one in before {
-            let is_told_again = |told: &Weak<Outbox>| {
-                recipients.iter().any(|(_, outbox)| Arc::as_ptr(outbox) == told.as_ptr())
+            let is_told_again = |notified: &Weak<Outbox>| {
+                recipients.iter().any(|(_, outbox)| Arc::as_ptr(outbox) == notified.as_ptr())
             };
             self.push(
-                one.told.iter().filter(|(_, outbox)| !is_told_again(outbox)),
-                &said(from, &target, false),
+                one.notified.iter().filter(|(_, outbox)| !is_told_again(outbox)),
+                &typing_json(from, &target, false, now),
             );
         }
-        let told: Vec<(UserId, Weak<Outbox>)> =
+        let notified: Vec<(UserId, Weak<Outbox>)> =
             recipients.iter().map(|(viewer, outbox)| (*viewer, Arc::downgrade(outbox))).collect();
-        self.push(told.iter(), &said(from, &target, true));
+        self.push(notified.iter(), &typing_json(from, &target, true, now));
         let number = state.next_number;
         state.next_number += 1;
         state.deadlines.insert((until, number), from);
-        let active = Active { number, target, until, delivered: now, told, nodes };
-        state.by_person.entry(from).or_default().push(active);
+        let active = Active { number, target, until, delivered: now, notified, nodes };
+        state.by_user.entry(from).or_default().push(active);
     }
 
-    /// Somebody no longer types there.
-    pub(crate) fn end(&self, from: UserId, target: &Target) {
-        self.end_those(from, Moment(0), |one| one.target == *target);
+    pub(crate) fn end(&self, from: UserId, target: &Target, now: Moment) {
+        self.end_matching(from, now, |one| one.target == *target);
     }
 
-    /// Somebody no longer types anywhere.
-    pub(crate) fn silence(&self, from: UserId) {
-        self.end_those(from, Moment(0), |_| true);
+    /// Ends typing to all targets.
+    pub(crate) fn end_all(&self, from: UserId, now: Moment) {
+        self.end_matching(from, now, |_| true);
     }
 
-    /// Ends what has lasted long enough.
     pub(crate) fn expire(&self, now: Moment) {
         loop {
             let from = match self.state.lock().deadlines.first_entry() {
                 Some(first) if first.key().0 <= now => first.remove(),
                 _ => return,
             };
-            self.end_those(from, now, |one| one.until <= now);
+            self.end_matching(from, now, |one| one.until <= now);
         }
     }
 
-    fn end_those(&self, from: UserId, now: Moment, which: impl Fn(&Active) -> bool) {
+    fn end_matching(&self, from: UserId, now: Moment, which: impl Fn(&Active) -> bool) {
         let mut state = self.state.lock();
         for ended in state.take(from, which) {
-            self.push(ended.told.iter(), &said(from, &ended.target, false));
-            // What has lasted long enough ends by itself everywhere.
-            if let (Some(relay), Some(nodes)) = (&self.relay, &ended.nodes)
+            self.push(ended.notified.iter(), &typing_json(from, &ended.target, false, now));
+            // Expiry needs no message: other gateways expire it as well.
+            if let (Some(sender), Some(nodes)) = (&self.sender, &ended.nodes)
                 && ended.until > now
             {
-                relay.say(errand(from, &ended.target, nodes, false));
+                sender.send(typing_message(from, &ended.target, nodes, false));
             }
         }
     }
 
-    fn push<'a>(&self, told: impl Iterator<Item = &'a (UserId, Weak<Outbox>)>, data: &str) {
-        for (viewer, outbox) in told {
+    fn push<'a>(&self, notified: impl Iterator<Item = &'a (UserId, Weak<Outbox>)>, data: &str) {
+        for (viewer, outbox) in notified {
             let Some(outbox) = outbox.upgrade() else { continue };
             outbox.push(Frame::publication(&feed::channel(*viewer), data));
             self.counters.hub.typing.increment();
@@ -184,36 +175,38 @@ impl Typing {
     }
 }
 
-/// What other gateways are told: wherever the person is, or wherever somebody is in the room.
-fn errand(from: UserId, target: &Target, nodes: &[NodeName], on: bool) -> Errand {
+/// To the gateways of the user, or of the room.
+fn typing_message(from: UserId, target: &Target, nodes: &[NodeName], on: bool) -> OutgoingMessage {
     match target {
-        Target::Person(to) => Errand::WhereverIs(*to, Message::Typing { from, to: *to, on }),
+        Target::User(to) => OutgoingMessage::ToUser(*to, GatewayMessage::Typing { from, to: *to, on }),
         Target::Room(room) => {
-            let body = Word::Typing { from: from.get(), on }.to_text();
-            Errand::At(nodes.to_vec(), Message::Room { room: (&**room).into(), body: body.into() })
+            let body = RoomMessage::Typing { from: from.get(), on }.to_text();
+            OutgoingMessage::ToNodes(
+                nodes.to_vec(),
+                GatewayMessage::Room { room: (&**room).into(), body: body.into() },
+            )
         }
     }
 }
 
-/// What is told, made once for everybody.
-fn said(from: UserId, target: &Target, on: bool) -> String {
+/// Encoded once for all recipients.
+fn typing_json(from: UserId, target: &Target, on: bool, at: Moment) -> String {
     let room = match target {
-        Target::Person(_) => String::new(),
+        Target::User(_) => String::new(),
         Target::Room(channel) => {
             let name = channel.strip_prefix("room:").unwrap_or(channel);
             format!(r#","room":{}"#, serde_json::Value::from(name))
         }
     };
-    format!(r#"{{"type":"typing","from":"{from}","on":{on}{room}}}"#)
+    format!(r#"{{"type":"typing","from":"{from}","on":{on}{room},"at_ms":{}}}"#, at.0)
 }
 
 impl State {
-    /// Takes out what somebody does that fits.
     fn take(&mut self, from: UserId, which: impl Fn(&Active) -> bool) -> Vec<Active> {
-        let Some(all) = self.by_person.get_mut(&from) else { return Vec::new() };
+        let Some(all) = self.by_user.get_mut(&from) else { return Vec::new() };
         let taken: Vec<Active> = all.extract_if(.., |one| which(one)).collect();
         if all.is_empty() {
-            self.by_person.remove(&from);
+            self.by_user.remove(&from);
         }
         for one in &taken {
             self.deadlines.remove(&(one.until, one.number));

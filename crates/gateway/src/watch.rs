@@ -1,83 +1,92 @@
-//! Who watches whom: the one task that reads friends and privacy, and applies changes of them.
+//! Watchers: the one task that reads friends and privacy, and applies changes of them.
 //!
 //! # Guarantees
 //!
-//! - Those who connect at the same time are read together: a storm of reconnects costs a few queries, not one each.
-//!   Who has given up waiting is not read; if reading takes too long, fewer are read together.
-//! - Reading and applying happen one after the other. A change is announced after it was committed, so whatever is put
-//!   in place before a change is put right by it, and whatever is read after it knows it already.
-//! - A change that cannot be applied, since the database cannot be asked, is tried again until it is.
-//! - Who connects does not wait for a long list of changes: some are applied, some people are read, and so on.
-//! - A connection that ends while it is given its friends leaves no watch behind.
+//! - Users who connect at the same time are read together: a storm of reconnects costs a few queries, not one each.
+//!   Clients that gave up are not read; if reads are slow, batches become smaller.
+//! - Reads and changes are applied one after the other. A change is announced after its commit, so what was applied
+//!   before it is corrected by it, and what is read after it contains it.
+//! - A change that cannot be applied, because the database does not answer, is retried until it is.
+//! - Connecting clients do not wait for a long list of changes: batches alternate.
+//! - A connection that ends while it connects leaves no watch behind.
 //!
 //! # Layout
 //!
-//! - `seat`: somebody connects
-//! - `settle`: what one person may see of others, put in place
-//! - `apply`: from changes of friendships and privacy to what follows from them
+//! - `connect`: connects users
+//! - `visibility`: applies what one user may see of another
+//! - `apply`: applies changes of friendships and privacy
 //!
 //! # Deliberately absent
 //!
-//! A cache of the database: what is known of a friendship is the watch itself.
+//! A cache of the database: a known friendship is the watch itself.
 
 mod apply;
-mod seat;
-mod settle;
+mod connect;
+mod visibility;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::UserId;
-use people::{PeopleChange, PeopleError};
+use friends::{FriendsChange, FriendsError};
 use presence::Hello;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::hub::{CommandError, ConnRef, Hub, Identity, Refusal};
+use crate::hub::{CommandError, ConnRef, ConnectRefusal, Hub, Identity};
 use crate::outbox::{FeedUser, Outbox};
 use apply::Unapplied;
-pub(crate) use seat::Seat;
+pub(crate) use connect::PendingConnection;
 
 /// Requests taken together, while the database keeps up; after a failure fewer, but not fewer than the second.
 const BATCH_MAX: usize = 500;
 const BATCH_MIN: usize = 16;
 /// Requests that may wait; further ones wait for a place.
 pub(crate) const WAITING_MAX: usize = 4_096;
-/// Requests to track that are done in one go, each of which is a query: who connects comes first.
+/// `track` requests in one batch, each of which is a query: connects come first.
 const TRACKS_MAX: usize = 20;
-/// Requests to track that may wait; further ones are told to come later.
+/// Waiting `track` requests; further ones get a temporary error.
 const TRACKS_WAITING_MAX: usize = 4_096;
-/// How long the database may take: less than the 5 seconds after which published SDKs give up and ask again.
+/// Less than the 5 seconds after which published SDKs give up and retry.
 const READ_TIMEOUT: Duration = Duration::from_secs(4);
-/// What could not be applied is tried again after this.
+/// Delay after a failed change.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Those of whom something may be seen, of those who are tracked from now on.
+/// The newly tracked users that are visible.
 pub(crate) type Tracked = Result<Vec<FeedUser>, CommandError>;
 
-/// What the task is asked to do.
 pub(crate) enum Request {
-    /// Somebody connects.
     Connect(Box<Connect>),
-    /// A connection tracks these people, sorted, each once, without the person themselves.
-    Track { conn: ConnRef, users: Vec<UserId>, reply: oneshot::Sender<Tracked> },
-    /// A connection no longer tracks these people.
-    Untrack { conn: ConnRef, users: Vec<UserId>, reply: oneshot::Sender<()> },
-    /// What was last known of somebody is needed in memory.
-    Recall { user: UserId, reply: oneshot::Sender<Result<(), Refusal>> },
-    /// Something was changed.
-    Changed { changes: Vec<PeopleChange>, reply: Option<oneshot::Sender<Result<(), CommandError>>> },
+    /// `users` is sorted, without duplicates and without the user's own id.
+    Track {
+        conn: ConnRef,
+        users: Vec<UserId>,
+        reply: oneshot::Sender<Tracked>,
+    },
+    Untrack {
+        conn: ConnRef,
+        users: Vec<UserId>,
+        reply: oneshot::Sender<()>,
+    },
+    /// Loads the last known state of a user into memory.
+    Load {
+        user: UserId,
+        reply: oneshot::Sender<Result<(), ConnectRefusal>>,
+    },
+    Changed {
+        changes: Vec<FriendsChange>,
+        reply: Option<oneshot::Sender<Result<(), CommandError>>>,
+    },
 }
 
-/// Somebody who connects.
 pub(crate) struct Connect {
     pub(crate) identity: Identity,
     pub(crate) hello: Hello,
     pub(crate) outbox: Arc<Outbox>,
-    pub(crate) reply: oneshot::Sender<Result<Seat, Refusal>>,
+    pub(crate) reply: oneshot::Sender<Result<PendingConnection, ConnectRefusal>>,
 }
 
-/// The task. It may be dropped at any point where it waits: those whose requests it has are told that the server stops.
+/// May be dropped at any await: callers then get the error that the server stops.
 pub(crate) async fn run(hub: Arc<Hub>, mut requests: mpsc::Receiver<Request>) {
     let mut batch = Vec::new();
     let mut unapplied = Unapplied::default();
@@ -103,32 +112,32 @@ pub(crate) async fn run(hub: Arc<Hub>, mut requests: mpsc::Receiver<Request>) {
         let is_over =
             |one: &mut Waiting| has_failed || !one.changes.iter().any(|change| unapplied.holds(change));
         for one in waiting.extract_if(.., is_over) {
-            // Who asked may have gone.
+            // The caller may be gone.
             let _ = one.reply.send(applied);
         }
-        batch_max = match hub.seat_all(work.connects).await {
+        batch_max = match hub.connect_all(work.connects).await {
             Ok(()) => (batch_max * 2).min(BATCH_MAX),
             Err(_) => (batch_max / 2).max(BATCH_MIN),
         };
-        hub.recall_all(work.recalls).await;
+        hub.load_all(work.loads).await;
         tracking.extend(work.tracking);
         hub.track_some(&mut tracking).await;
     }
 }
 
-/// Whom a connection tracks from now on, or no longer. Done in the order in which it was asked for.
+/// In the order of the requests.
 enum Tracking {
     Begin { conn: ConnRef, users: Vec<UserId>, reply: oneshot::Sender<Tracked> },
     End { conn: ConnRef, users: Vec<UserId>, reply: oneshot::Sender<()> },
 }
 
 impl Hub {
-    /// Does some of what waits, and refuses what is too much.
+    /// Handles some requests, and refuses those beyond the bound.
     async fn track_some(&self, tracking: &mut VecDeque<Tracking>) {
         for one in tracking.drain(tracking.len().min(TRACKS_WAITING_MAX)..) {
             match one {
                 Tracking::Begin { reply, .. } => {
-                    self.outside.counters.hub.load_failures.increment();
+                    self.context.counters.hub.load_failures.increment();
                     let _ = reply.send(Err(CommandError::TooManyRequests));
                 }
                 Tracking::End { conn, users, reply } => {
@@ -155,18 +164,17 @@ impl Hub {
     }
 }
 
-/// A batch, by kind.
 #[derive(Default)]
 struct Work {
     connects: Vec<Connect>,
     tracking: Vec<Tracking>,
-    recalls: Vec<(UserId, oneshot::Sender<Result<(), Refusal>>)>,
+    loads: Vec<(UserId, oneshot::Sender<Result<(), ConnectRefusal>>)>,
     changed: Vec<Waiting>,
 }
 
-/// Somebody who waits until changes are applied.
+/// A caller that waits until changes are applied.
 struct Waiting {
-    changes: Vec<PeopleChange>,
+    changes: Vec<FriendsChange>,
     reply: oneshot::Sender<Result<(), CommandError>>,
 }
 
@@ -180,7 +188,7 @@ impl Work {
             Request::Untrack { conn, users, reply } => {
                 self.tracking.push(Tracking::End { conn, users, reply })
             }
-            Request::Recall { user, reply } => self.recalls.push((user, reply)),
+            Request::Load { user, reply } => self.loads.push((user, reply)),
             Request::Changed { changes, reply } => {
                 unapplied.add(&changes);
                 self.changed.extend(reply.map(|reply| Waiting { changes, reply }));
@@ -190,15 +198,15 @@ impl Work {
 }
 
 /// Waits for the database, but not for ever.
-async fn in_time<T>(read: impl Future<Output = Result<T, PeopleError>>) -> Option<T> {
+async fn in_time<T>(read: impl Future<Output = Result<T, FriendsError>>) -> Option<T> {
     match tokio::time::timeout(READ_TIMEOUT, read).await {
         Ok(Ok(value)) => Some(value),
         Ok(Err(error)) => {
-            tracing::warn!(%error, "friends and privacy cannot be read");
+            tracing::warn!(%error, "cannot read friends and privacy");
             None
         }
         Err(_) => {
-            tracing::warn!(limit_s = READ_TIMEOUT.as_secs(), "friends and privacy cannot be read in time");
+            tracing::warn!(limit_s = READ_TIMEOUT.as_secs(), "reading friends and privacy timed out");
             None
         }
     }

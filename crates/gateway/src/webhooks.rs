@@ -1,30 +1,31 @@
-//! Webhooks: tells the site when somebody comes (first device in) and goes (last device out).
+//! Webhooks: posts to the site when a user arrives (first device) and leaves (last device).
 //!
-//! A view of the history: what is to be told is read behind a cursor that stands in the same database.
+//! Reads the history after a cursor in the same database.
 //!
 //! # Layout
 //!
-//! - this file: reads, sends, keeps the cursor
-//! - `line`: whose turn it is, when to try again, when to give up
-//! - `letter`: a message as it is sent, and its signature
+//! - this file: reads, sends, saves the cursor
+//! - `delivery_queue`: order, retries, and when a delivery fails for good
+//! - `delivery`: the request and its signature
 //!
 //! # Guarantees
 //!
-//! - At least once: a crash repeats messages and loses none. A repetition has the same delivery id. What was delivered
-//!   behind a message that is still being tried is repeated by a restart as well.
-//! - Of many gateways on one database one tells, in its turn. Another goes on where that one ended; what was on its way
-//!   in the moment of a crash is repeated, with the same delivery id.
-//! - In order for each person: a later message waits for an earlier one. Others go on meanwhile.
-//! - Bounded: so many messages in memory, so many on their way. The rest waits in the database.
-//! - A message is given up, counted and logged when it is too old; until then it is tried again, ever more seldom.
-//! - Neither the secret nor the address is in any log line.
+//! - At least once: a crash repeats deliveries and loses none. A repetition has the same delivery id. Deliveries that
+//!   succeeded after one that is still being retried are repeated by a restart as well.
+//! - Of several gateways on one database, the holder of the leader lease sends. Another one continues after the last
+//!   cursor.
+//! - In order for each user: a later delivery waits for an earlier one. Other users do not wait.
+//! - Bounded: deliveries in memory and in flight. The rest waits in the database.
+//! - A delivery that is too old fails for good, and is counted and logged; until then it is retried with growing
+//!   delays.
+//! - Neither the secret nor the URL is in any log line.
 //!
 //! # Deliberately absent
 //!
-//! Redirects: what is signed for one receiver goes to no other. Changes of status: whoever wants them has the feed.
+//! Redirects: a request signed for one receiver goes to no other. Changes of status: those are in the feed.
 
-mod letter;
-mod line;
+mod delivery;
+mod delivery_queue;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,70 +33,68 @@ use std::time::Duration;
 use aws_lc_rs::hmac;
 use domain::UserId;
 use domain::clock::{Clock, Stopwatch};
+use friends::PresenceEventKind;
+use friends::{EventFilter, FriendStore, FriendsError, PresenceEventId, RecordedEvent};
 use http::Uri;
 use outbound::{CallFailure, Client, ClientError, ClientSettings, Reply};
-use people::history::OccurrenceKind;
-use people::{Kinds, OccurrenceId, People, PeopleError, Recorded};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use crate::counters::{GatewayCounters, WebhookOutcome};
+use crate::leader_lease::LeaderLease;
 use crate::settings::WebhookSettings;
-use crate::turn::Turn;
-use letter::{Event, Letter};
-use line::{Line, Message, Pace};
+use delivery::{Delivery, Event};
+use delivery_queue::{DeliveryQueue, Message, QueueLimits};
 
 /// The name of our place in the history.
 const CURSOR: &str = "webhooks";
-/// How often the history is looked at, and the place in it kept.
+/// Interval at which the history is read, and the cursor saved.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How long to wait before the database is asked again at the start.
+/// Delay between reads of the database at the start.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// How long the receiver may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// How long messages on their way are waited for at the end.
 const END_MAX: Duration = Duration::from_secs(2);
-/// The longest answer that is read; it is not used, but a connection whose answer was read serves again.
+/// The longest response that is read; it is not used, but a connection whose response was read can be reused.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// Messages on their way at once.
+/// Deliveries in flight.
 const AT_ONCE_MAX: usize = 16;
 /// Messages that wait in memory.
 const WAITING_MAX: usize = 10_000;
 /// How long a message is held where several gateways write: longer than a gateway lets a row wait, writes it, and it is
 /// found here.
-const HOLD: Duration = Duration::from_secs(2);
-/// Messages that are read at once.
+const REORDER_WINDOW: Duration = Duration::from_secs(2);
+/// Rows per read.
 const READ_MAX: usize = 1_000;
 
 /// Why webhooks cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
     /// The address is none.
-    #[error("gateway.webhook_url is not an address: https://HOST/PATH")]
+    #[error("gateway.webhook_url is not a URL: https://HOST/PATH")]
     Address,
     /// No calls can be made.
     #[error("gateway.webhook_url: {0}")]
     Client(#[from] ClientError),
     /// The place in the history cannot be found.
     #[error(transparent)]
-    People(#[from] PeopleError),
+    FriendStore(#[from] FriendsError),
 }
 
-/// Tells the site who comes and goes.
 pub struct Webhooks {
-    people: People,
+    people: FriendStore,
     counters: Arc<GatewayCounters>,
     clock: Arc<dyn Clock>,
     receiver: Arc<Receiver>,
-    pace: Pace,
-    line: Line<Letter>,
+    limits: QueueLimits,
+    queue: DeliveryQueue<Delivery>,
     kept: u64,
     sending: JoinSet<Sent>,
-    turn: Arc<Turn>,
+    lease: Arc<LeaderLease>,
 }
 
-/// How a message ended.
 struct Sent {
     user: UserId,
     outcome: Result<(), Failure>,
@@ -107,7 +106,6 @@ enum Failure {
     Status(http::StatusCode),
 }
 
-/// Where messages go.
 struct Receiver {
     client: Client,
     url: Uri,
@@ -115,9 +113,9 @@ struct Receiver {
 }
 
 impl Webhooks {
-    /// Finds the place in the history. Who turns webhooks on is told what happens from then on.
+    /// Reads the cursor. A new one starts at the end of the history.
     pub async fn open(
-        people: People,
+        people: FriendStore,
         settings: &WebhookSettings,
         counters: Arc<GatewayCounters>,
         clock: Arc<dyn Clock>,
@@ -126,98 +124,99 @@ impl Webhooks {
         let place = match people.cursor(CURSOR).await? {
             Some(place) => place,
             None => {
-                let place = people.newest_occurrence().await?;
+                let place = people.newest_event().await?;
                 people.set_cursor(CURSOR, place).await?;
                 place
             }
         };
-        let (give_up, hold) = (settings.give_up, Duration::ZERO);
-        let pace = Pace { at_once_max: AT_ONCE_MAX, waiting_max: WAITING_MAX, give_up, hold };
-        let line = Line::behind(place.0, pace, clock.now_ms());
-        let (sending, turn) = (JoinSet::new(), Arc::new(Turn::alone()));
-        Ok(Webhooks { people, counters, clock, receiver, pace, line, kept: place.0, sending, turn })
+        let (give_up, reorder_window) = (settings.give_up, Duration::ZERO);
+        let limits =
+            QueueLimits { at_once_max: AT_ONCE_MAX, waiting_max: WAITING_MAX, give_up, reorder_window };
+        let queue = DeliveryQueue::starting_after(place.0, limits, clock.now_ms());
+        let (sending, lease) = (JoinSet::new(), Arc::new(LeaderLease::always_held()));
+        Ok(Webhooks { people, counters, clock, receiver, limits, queue, kept: place.0, sending, lease })
     }
 
-    /// The same, as one of many on the same database: it tells in its turn.
-    pub fn in_turn(self, turn: Arc<Turn>) -> Webhooks {
-        let hold = if turn.is_alone() { Duration::ZERO } else { HOLD };
-        // The line is made anew with each turn.
-        Webhooks { turn, pace: Pace { hold, ..self.pace }, ..self }
+    /// For several gateways on the same database.
+    pub fn with_lease(self, lease: Arc<LeaderLease>) -> Webhooks {
+        let reorder_window = if lease.is_unshared() { Duration::ZERO } else { REORDER_WINDOW };
+        // The queue is created when the lease is acquired.
+        Webhooks { lease, limits: QueueLimits { reorder_window, ..self.limits }, ..self }
     }
 
-    /// Forgets the place in the history where webhooks are off, so that nothing is kept for them.
-    pub async fn forget(people: &People) -> Result<(), PeopleError> {
+    /// Drops the cursor where webhooks are off, so that no history is kept for it.
+    pub async fn forget(people: &FriendStore) -> Result<(), FriendsError> {
         people.drop_cursor(CURSOR).await
     }
 
-    /// Tells whenever it is its turn, until it is stopped.
+    /// Sends while it holds the lease, until stopped.
     pub async fn run(mut self, mut stopped: watch::Receiver<bool>) {
-        while self.turn.wait(&mut stopped).await {
+        while self.lease.wait(&mut stopped).await {
             let has_begun = tokio::select! {
-                // Whoever could stop it is gone: that stops it, too.
+                // Also if the sender was dropped.
                 _ = stopped.wait_for(|stopped| *stopped) => false,
-                () = self.begin_turn() => true,
+                () = self.begin_lease() => true,
             };
-            let is_end = !has_begun || self.tell(&mut stopped).await;
-            self.end_turn().await;
+            let is_end = !has_begun || self.deliver_until_stopped(&mut stopped).await;
+            self.end_lease().await;
             if is_end {
                 return;
             }
-            info!("another gateway tells of comings and goings from now on");
+            info!("leader lease lost; another gateway sends webhooks");
         }
     }
 
-    /// Tells until it is stopped (true) or the turn is over.
-    async fn tell(&mut self, stopped: &mut watch::Receiver<bool>) -> bool {
+    /// Sends until stopped (true) or the lease is lost.
+    async fn deliver_until_stopped(&mut self, stopped: &mut watch::Receiver<bool>) -> bool {
         let mut look = tokio::time::interval(LOOK_EVERY);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let turn = Arc::clone(&self.turn);
-        let mut renewed = std::pin::pin!(keep_turn(&turn));
+        let lease = Arc::clone(&self.lease);
+        let mut renewed = std::pin::pin!(keep_lease(&lease));
         let mut ended = std::pin::pin!(async {
             let _ = stopped.wait_for(|stopped| *stopped).await;
         });
         loop {
-            let due = due(self.line.next_at_ms(), self.clock.now_ms());
+            let due = due(self.queue.next_at_ms(), self.clock.now_ms());
             tokio::select! {
                 () = &mut ended => return true,
                 () = &mut renewed => return false,
                 Some(sent) = self.sending.join_next() => self.finish(sent),
                 () = due => {
-                    // Asked here as well: this task may have been held up for long.
-                    if !turn.is_ours() {
+                    // Checked here as well: this task may have been delayed.
+                    if !lease.is_held() {
                         return false;
                     }
                     self.send_due();
                 }
                 _ = look.tick() => {
-                    self.keep_place().await;
+                    self.save_cursor().await;
                     if self.read().await {
                         look.reset_immediately();
                     }
                 }
             }
-            self.show();
+            self.update_gauges();
         }
     }
 
-    /// Begins where whoever told until a moment ago has ended: another process.
-    async fn begin_turn(&mut self) {
+    /// Continues after the cursor that the previous holder saved.
+    async fn begin_lease(&mut self) {
         let place = loop {
             match self.people.cursor(CURSOR).await {
                 Ok(place) => break place.map_or(self.kept, |place| place.0),
                 Err(error) => {
                     self.counters.webhooks.store_failures.increment();
-                    warn!(%error, "the history cannot be read for webhooks; they wait");
+                    warn!(%error, "cannot read the presence history; webhooks wait");
                     tokio::time::sleep(STORE_PAUSE).await;
                 }
             }
         };
         self.kept = place.max(self.kept);
-        self.line = Line::behind(self.kept, self.pace, self.clock.now_ms());
+        self.queue = DeliveryQueue::starting_after(self.kept, self.limits, self.clock.now_ms());
     }
 
-    /// Lets what is on its way arrive, for a while, and lets another go on from there.
-    async fn end_turn(&mut self) {
+    /// Waits a while for deliveries in flight, saves the cursor, and releases the lease.
+    async fn end_lease(&mut self) {
         let mut sending = std::mem::take(&mut self.sending);
         let arriving = async {
             while let Some(sent) = sending.join_next().await {
@@ -225,101 +224,104 @@ impl Webhooks {
             }
         };
         let _ = tokio::time::timeout(END_MAX, arriving).await;
-        self.keep_place().await;
-        self.line = Line::behind(self.kept, self.pace, self.clock.now_ms());
-        self.show();
-        self.turn.give_back().await;
+        self.save_cursor().await;
+        self.queue = DeliveryQueue::starting_after(self.kept, self.limits, self.clock.now_ms());
+        self.update_gauges();
+        self.lease.release().await;
     }
 
     fn send_due(&mut self) {
-        while let Some((letter, attempts)) = self.line.take(self.clock.now_ms()) {
+        while let Some((delivery, attempts)) = self.queue.take(self.clock.now_ms()) {
             let (receiver, counters) = (Arc::clone(&self.receiver), Arc::clone(&self.counters));
             let now_s = self.clock.now_ms() / 1000;
             self.sending.spawn(async move {
                 let watch = Stopwatch::start();
-                let outcome = receiver.deliver(&letter, attempts + 1, now_s).await;
+                let outcome = receiver.deliver(&delivery, attempts + 1, now_s).await;
                 counters.webhooks.attempt_seconds.record(watch.elapsed());
-                Sent { user: letter.user(), outcome }
+                Sent { user: delivery.user(), outcome }
             });
         }
     }
 
     fn finish(&mut self, sent: Result<Sent, tokio::task::JoinError>) {
-        // Sending neither panics nor is it cut off while we are here.
+        // The task neither panics nor is it aborted.
         let Ok(sent) = sent else { return };
         let counters = &self.counters.webhooks;
         let now_ms = self.clock.now_ms();
         let failure = match sent.outcome {
             Ok(()) => {
                 counters.attempts.count(WebhookOutcome::Delivered);
-                if self.line.is_failing() {
-                    info!("webhooks are taken again");
+                if self.queue.is_failing() {
+                    info!("webhook endpoint accepts deliveries again");
                 }
-                return self.line.delivered(sent.user, now_ms);
+                return self.queue.delivered(sent.user, now_ms);
             }
             Err(failure) => failure,
         };
         counters.attempts.count(failure.outcome());
-        let was_failing = self.line.is_failing();
-        let given_up = self.line.failed(sent.user, now_ms);
-        if self.line.is_failing() && !was_failing {
-            warn!(reason = %failure, "webhooks are not taken; they are kept and tried again");
+        let was_failing = self.queue.is_failing();
+        let failed_deliveries = self.queue.failed(sent.user, now_ms);
+        if self.queue.is_failing() && !was_failing {
+            warn!(reason = %failure, "webhook endpoint fails; deliveries are kept and retried");
         }
-        for letter in given_up {
+        for delivery in failed_deliveries {
             counters.given_up.increment();
-            warn!(user = %letter.user, delivery = letter.delivery_id(), reason = %failure, "a webhook was given up");
+            warn!(user = %delivery.user, delivery = delivery.delivery_id(), reason = %failure, "webhook delivery failed for good: older than gateway.webhook_give_up_s");
         }
     }
 
-    /// Reads on in the history. Tells whether there may be more at once.
+    /// Reads the next rows of the history. Returns whether there may be more.
     async fn read(&mut self) -> bool {
-        let limit = self.line.room().min(READ_MAX);
+        let limit = self.queue.room().min(READ_MAX);
         if limit == 0 {
             return false;
         }
-        let after = OccurrenceId(self.line.read_through());
-        match self.people.occurrences_after(after, Kinds::ComingsAndGoings, limit as u32).await {
+        let after = PresenceEventId(self.queue.read_through());
+        match self.people.events_after(after, EventFilter::ArrivalsAndDepartures, limit as u32).await {
             Ok(found) => {
                 let is_more = found.len() == limit;
                 let now_ms = self.clock.now_ms();
-                found.into_iter().filter_map(letter_of).for_each(|letter| self.line.add(letter, now_ms));
+                found
+                    .into_iter()
+                    .filter_map(delivery_of)
+                    .for_each(|delivery| self.queue.add(delivery, now_ms));
                 is_more
             }
             Err(error) => {
                 self.counters.webhooks.store_failures.increment();
-                warn!(%error, "the history cannot be read for webhooks; they wait");
+                warn!(%error, "cannot read the presence history; webhooks wait");
                 false
             }
         }
     }
 
-    /// Keeps the place up to which all is told.
-    async fn keep_place(&mut self) {
-        let done = self.line.done_through();
+    /// Saves the cursor, up to which all deliveries are done.
+    async fn save_cursor(&mut self) {
+        let done = self.queue.done_through();
         if done == self.kept {
             return;
         }
-        match self.people.set_cursor(CURSOR, OccurrenceId(done)).await {
+        match self.people.set_cursor(CURSOR, PresenceEventId(done)).await {
             Ok(()) => self.kept = done,
             Err(error) => {
                 self.counters.webhooks.store_failures.increment();
-                warn!(%error, "the place of webhooks in the history cannot be kept; a crash now would repeat some");
+                warn!(%error, "cannot save the webhook cursor; a crash now would repeat deliveries");
             }
         }
     }
 
-    fn show(&self) {
+    fn update_gauges(&self) {
         let counters = &self.counters.webhooks;
-        counters.waiting.set(self.line.len());
-        counters.oldest_seconds.set((self.line.oldest_ms(self.clock.now_ms()) / 1000) as usize);
+        counters.waiting.set(self.queue.len());
+        counters.oldest_seconds.set((self.queue.oldest_ms(self.clock.now_ms()) / 1000) as usize);
     }
 }
 
-/// Keeps the turn for as long as it can be kept.
-async fn keep_turn(turn: &Turn) {
+/// Renews the lease until it is lost.
+async fn keep_lease(lease: &LeaderLease) {
     loop {
-        tokio::time::sleep(turn.renewal()).await;
-        if !turn.take().await {
+        tokio::time::sleep(lease.renewal()).await;
+        if !lease.take().await {
             return;
         }
     }
@@ -328,7 +330,7 @@ async fn keep_turn(turn: &Turn) {
 /// Waits until the next message may go; for ever if none may.
 async fn due(at_ms: Option<u64>, now_ms: u64) {
     match at_ms {
-        // A clock that was set may say anything: look again soon.
+        // The clock may have been set: check again soon.
         Some(at_ms) => {
             let wait = Duration::from_millis(at_ms.saturating_sub(now_ms));
             tokio::time::sleep(wait.min(Duration::from_secs(60))).await;
@@ -354,8 +356,8 @@ impl Receiver {
         Ok(Receiver { client, url, key })
     }
 
-    async fn deliver(&self, letter: &Letter, attempt: u32, now_s: u64) -> Result<(), Failure> {
-        let request = letter.request(&self.url, self.key.as_ref(), attempt, now_s);
+    async fn deliver(&self, delivery: &Delivery, attempt: u32, now_s: u64) -> Result<(), Failure> {
+        let request = delivery.request(&self.url, self.key.as_ref(), attempt, now_s);
         let request = request.map_err(|error| Failure::Call(CallFailure::Unreachable(error.to_string())))?;
         let Reply { status, .. } =
             self.client.call(request, ANSWER_BYTES_MAX).await.map_err(Failure::Call)?;
@@ -377,24 +379,24 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Failure::Call(failure) => failure.fmt(f),
-            Failure::Status(status) => write!(f, "the receiver answers {status}"),
+            Failure::Status(status) => write!(f, "the endpoint answers {status}"),
         }
     }
 }
 
-fn letter_of(recorded: Recorded) -> Option<Letter> {
-    let told = recorded.occurrence;
-    let event = match told.kind {
-        OccurrenceKind::Arrived => Event::Arrived,
-        OccurrenceKind::Left => Event::Left,
-        OccurrenceKind::Transition { .. } => return None,
+fn delivery_of(recorded: RecordedEvent) -> Option<Delivery> {
+    let event_row = recorded.event;
+    let event = match event_row.kind {
+        PresenceEventKind::Arrived => Event::Arrived,
+        PresenceEventKind::Left => Event::Left,
+        PresenceEventKind::Transition { .. } => return None,
     };
-    Some(Letter {
+    Some(Delivery {
         place: recorded.id.0,
-        user: told.user,
-        at_ms: told.at_ms,
+        user: event_row.user,
+        at_ms: event_row.at_ms,
         event,
-        cause: told.cause,
-        device: told.device,
+        cause: event_row.cause,
+        device: event_row.device,
     })
 }

@@ -7,18 +7,18 @@ use std::time::Duration;
 use database::{Database, SqliteDatabase, SqliteOptions};
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};
+use friends::PresenceEventKind;
+use friends::{FriendStore, FriendsSettings, PresenceEvent};
 use gateway::GatewayCounters;
 use gateway::counters::WebhookOutcome;
+use gateway::leader_lease::LeaderLease;
 use gateway::settings::{Secret, WebhookSettings};
-use gateway::turn::Turn;
 use gateway::webhooks::Webhooks;
 use keyspace::keys::gateways::WEBHOOKS_TURN;
 use keyspace::{Redis, RedisSettings};
-use people::history::OccurrenceKind;
-use people::{Occurrence, People, PeopleSettings};
 use presence::{Cause, DeviceId};
 use tempfile::TempDir;
-use testkit::{Hook, HookReceiver, Manner, RedisServer, eventually};
+use testkit::{Hook, HookReceiver, HookReply, RedisServer, eventually};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -29,7 +29,7 @@ const SECRET: &str = "a secret of the site's and ours";
 /// A database that outlives the servers on it.
 struct Scene {
     _folder: TempDir,
-    people: People,
+    people: FriendStore,
 }
 
 /// Webhooks that run.
@@ -44,41 +44,41 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("people.db");
         let database = SqliteDatabase::open(&path, SqliteOptions::default()).await.unwrap();
-        let people = People::on(Database::Sqlite(database), PeopleSettings::default()).await.unwrap();
+        let people = FriendStore::open(Database::Sqlite(database), FriendsSettings::default()).await.unwrap();
         Scene { _folder: folder, people }
     }
 
     async fn start(&self, receiver: &HookReceiver, give_up: Duration) -> Running {
-        self.start_in_turn(receiver, give_up, Turn::alone()).await
+        self.start_in_turn(receiver, give_up, LeaderLease::always_held()).await
     }
 
     /// As one of many.
-    async fn start_in_turn(&self, receiver: &HookReceiver, give_up: Duration, turn: Turn) -> Running {
+    async fn start_in_turn(&self, receiver: &HookReceiver, give_up: Duration, lease: LeaderLease) -> Running {
         let settings =
             WebhookSettings { url: receiver.url(), ca_file: None, secret: Secret::new(SECRET), give_up };
         let counters = Arc::new(GatewayCounters::default());
         let (stop, stopped) = watch::channel(false);
         let webhooks =
             Webhooks::open(self.people.clone(), &settings, Arc::clone(&counters), Arc::new(SystemClock));
-        let task = tokio::spawn(webhooks.await.unwrap().in_turn(Arc::new(turn)).run(stopped));
+        let task = tokio::spawn(webhooks.await.unwrap().with_lease(Arc::new(lease)).run(stopped));
         Running { counters, stop, task }
     }
 
     /// Everybody comes and goes, one after the other.
     async fn come_and_go(&self, users: std::ops::RangeInclusive<u64>) {
         let at_ms = SystemClock.now_ms();
-        let told = |user: u64, kind, cause| Occurrence {
+        let told = |user: u64, kind, cause| PresenceEvent {
             user: UserId::new(user).unwrap(),
             at_ms,
             kind,
             cause: Some(cause),
             device: DeviceId::new("phone-1"),
         };
-        let batch: Vec<Occurrence> = users
+        let batch: Vec<PresenceEvent> = users
             .flat_map(|user| {
                 [
-                    told(user, OccurrenceKind::Arrived, Cause::Connect),
-                    told(user, OccurrenceKind::Left, Cause::Close),
+                    told(user, PresenceEventKind::Arrived, Cause::Connect),
+                    told(user, PresenceEventKind::Left, Cause::Close),
                 ]
             })
             .collect();
@@ -132,7 +132,7 @@ fn is_signed(hook: &Hook) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_comes_and_goes_is_told_once_in_order_and_signed() {
+async fn arrivals_and_departures_are_sent_once_in_order_and_signed() {
     let (scene, receiver) = (Scene::new().await, HookReceiver::start());
     scene.come_and_go(1..=1).await;
     let running = scene.start(&receiver, Duration::from_secs(3600)).await;
@@ -163,7 +163,7 @@ async fn who_comes_and_goes_is_told_once_in_order_and_signed() {
 
 /// A process that takes another's place is open long before it is alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_another_process_has_told_meanwhile_is_not_told_again() {
+async fn what_another_process_has_sent_meanwhile_is_not_sent_again() {
     let (scene, receiver) = (Scene::new().await, HookReceiver::start());
     let running = scene.start(&receiver, Duration::from_secs(3600)).await;
     let settings = WebhookSettings {
@@ -190,9 +190,9 @@ async fn what_another_process_has_told_meanwhile_is_not_told_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_who_cannot_be_told_holds_up_nobody_else_and_no_later_message_overtakes() {
+async fn a_failing_delivery_holds_up_no_other_user_and_is_not_overtaken() {
     let (scene, receiver) = (Scene::new().await, HookReceiver::start());
-    receiver.behave(Manner::StatusFor(7, 500));
+    receiver.behave(HookReply::StatusFor(7, 500));
     let running = scene.start(&receiver, Duration::from_secs(3600)).await;
     scene.come_and_go(5..=9).await;
     let hooks = taken(&receiver, 8).await;
@@ -200,7 +200,7 @@ async fn one_who_cannot_be_told_holds_up_nobody_else_and_no_later_message_overta
     assert!(
         receiver.hooks().iter().filter(|hook| hook.user() == 7).all(|hook| hook.json()["event"] == "arrived")
     );
-    receiver.behave(Manner::Takes);
+    receiver.behave(HookReply::Accept);
     let hooks = taken(&receiver, 10).await;
     assert_eq!(events_of(&hooks, 7), ["arrived", "left"]);
     let tries: Vec<Hook> = receiver.hooks().into_iter().filter(|hook| hook.user() == 7).collect();
@@ -260,7 +260,7 @@ async fn a_receiver_that_is_away_gets_everything_when_it_is_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_too_old_is_given_up_and_counted() {
     let (scene, receiver) = (Scene::new().await, HookReceiver::start());
-    receiver.behave(Manner::Status(410));
+    receiver.behave(HookReply::Status(410));
     let running = scene.start(&receiver, Duration::from_millis(1)).await;
     scene.come_and_go(1..=3).await;
     let counters = Arc::clone(&running.counters);
@@ -272,11 +272,11 @@ async fn what_is_too_old_is_given_up_and_counted() {
     .await
     .unwrap();
     assert!(receiver.taken().is_empty());
-    receiver.behave(Manner::Takes);
+    receiver.behave(HookReply::Accept);
     scene.come_and_go(4..=4).await;
     assert_eq!(events_of(&taken(&receiver, 2).await, 4), ["arrived", "left"], "and others are told");
     running.stop().await;
-    assert_eq!(scene.people.cursor("webhooks").await.unwrap(), Some(people::OccurrenceId(8)));
+    assert_eq!(scene.people.cursor("webhooks").await.unwrap(), Some(friends::PresenceEventId(8)));
     Webhooks::forget(&scene.people).await.unwrap();
     assert_eq!(
         scene.people.cursor("webhooks").await.unwrap(),
@@ -288,7 +288,7 @@ async fn what_is_too_old_is_given_up_and_counted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_receiver_gets_only_so_many_at_once() {
     let (scene, receiver) = (Scene::new().await, HookReceiver::start());
-    receiver.behave(Manner::Slow(Duration::from_millis(100)));
+    receiver.behave(HookReply::Slow(Duration::from_millis(100)));
     let running = scene.start(&receiver, Duration::from_secs(3600)).await;
     scene.come_and_go(1..=30).await;
     let hooks = taken(&receiver, 60).await;
@@ -298,9 +298,9 @@ async fn a_slow_receiver_gets_only_so_many_at_once() {
 }
 
 /// The turn of one of several gateways on a Redis.
-fn turn(redis: &RedisServer, process: &str) -> Turn {
+fn lease(redis: &RedisServer, process: &str) -> LeaderLease {
     let handle = Redis::new(RedisSettings::from_url(&redis.url()).unwrap()).unwrap();
-    Turn::among_many(handle, WEBHOOKS_TURN, process, Duration::from_secs(2))
+    LeaderLease::shared(handle, WEBHOOKS_TURN, process, Duration::from_secs(2))
 }
 
 /// Each delivery id once, in the order in which it first came.
@@ -322,19 +322,19 @@ async fn told_of(receiver: &HookReceiver, count: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_two_gateways_on_one_database_one_tells_and_the_other_goes_on_when_it_ends() {
+async fn of_two_gateways_on_one_database_one_sends_and_the_other_continues_when_it_ends() {
     let (scene, receiver, redis) = (Scene::new().await, HookReceiver::start(), RedisServer::start());
     let long = Duration::from_secs(3600);
-    let first = scene.start_in_turn(&receiver, long, turn(&redis, "gw-a.1")).await;
-    let second = scene.start_in_turn(&receiver, long, turn(&redis, "gw-b.1")).await;
+    let first = scene.start_in_turn(&receiver, long, lease(&redis, "gw-a.1")).await;
+    let second = scene.start_in_turn(&receiver, long, lease(&redis, "gw-b.1")).await;
     scene.come_and_go(1..=20).await;
     taken(&receiver, 40).await;
-    // Whoever tells now gives its turn back; it may be either of them.
+    // Whoever tells now gives its lease back; it may be either of them.
     first.stop().await;
     scene.come_and_go(21..=30).await;
     let hooks = taken(&receiver, 60).await;
     assert_eq!((hooks.len(), ids_of(&hooks).len()), (60, 60), "nothing is told twice in good order");
-    let third = scene.start_in_turn(&receiver, long, turn(&redis, "gw-a.2")).await;
+    let third = scene.start_in_turn(&receiver, long, lease(&redis, "gw-a.2")).await;
     second.kill().await;
     scene.come_and_go(31..=40).await;
     // The turn of who was killed ends by itself.
@@ -347,15 +347,15 @@ async fn of_two_gateways_on_one_database_one_tells_and_the_other_goes_on_when_it
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_loses_its_turn_falls_silent_and_what_waited_is_told_by_the_other() {
+async fn a_gateway_that_loses_the_lease_stops_and_the_other_sends_the_rest() {
     let (scene, receiver, redis) = (Scene::new().await, HookReceiver::start(), RedisServer::start());
     let long = Duration::from_secs(3600);
-    let first = scene.start_in_turn(&receiver, long, turn(&redis, "gw-a.1")).await;
+    let first = scene.start_in_turn(&receiver, long, lease(&redis, "gw-a.1")).await;
     scene.come_and_go(1..=5).await;
     taken(&receiver, 10).await;
-    // As if this process had been held up for longer than its turn.
+    // As if this process had been held up for longer than its lease.
     redis.cli(&["SET", WEBHOOKS_TURN, "gw-b.1", "PX", "60000"]);
-    let second = scene.start_in_turn(&receiver, long, turn(&redis, "gw-b.1")).await;
+    let second = scene.start_in_turn(&receiver, long, lease(&redis, "gw-b.1")).await;
     let counters = Arc::clone(&first.counters);
     scene.come_and_go(6..=15).await;
     told_of(&receiver, 30).await;
@@ -368,5 +368,5 @@ async fn who_loses_its_turn_falls_silent_and_what_waited_is_told_by_the_other() 
     .unwrap();
     first.stop().await;
     second.stop().await;
-    assert_eq!(redis.cli(&["EXISTS", WEBHOOKS_TURN]).trim(), "0", "whoever ends gives its turn back");
+    assert_eq!(redis.cli(&["EXISTS", WEBHOOKS_TURN]).trim(), "0", "whoever ends gives its lease back");
 }

@@ -24,7 +24,7 @@ mod reader;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use domain::clock::Clock;
@@ -34,11 +34,14 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
+pub use caretaker::foreign_of;
 pub use letters::HELD_MAX as LETTERS_HELD_MAX;
 pub use name::ProcessName;
 
 use crate::backoff::Backoff;
 use crate::error::JournalError;
+use crate::pace::Pace;
+use crate::pause::PauseSwitch;
 use crate::port::{Journal, Lane, StartAt};
 use crate::view::View;
 
@@ -57,6 +60,11 @@ pub struct ConsumerSettings {
     pub consumers: usize,
     /// Entries in a batch at most.
     pub batch_max: usize,
+    /// Entries that this process takes a second, at most (J10); zero means no limit.
+    pub entries_per_s_max: u32,
+    /// Entries that were appended before this moment, in milliseconds since 1970, are skipped: they are older than the
+    /// installation (J11).
+    pub not_before_ms: u64,
     /// How long a read waits for entries.
     pub read_wait: Duration,
     /// A consumer that has been silent this long is taken for dead.
@@ -79,6 +87,10 @@ pub struct ConsumerCounters {
     pub buried: AtomicU64,
     /// Entries that cannot be understood, left to the view that answers for all.
     pub skipped: AtomicU64,
+    /// Entries that were skipped because they are older than the installation (J11).
+    pub skipped_old: AtomicU64,
+    /// Live consumers of the group that are no process of ours, and take a part of the entries.
+    pub foreign_consumers: AtomicU64,
     /// Letters that the view took in the end.
     pub revived: AtomicU64,
     /// Letters that failed once more.
@@ -106,6 +118,9 @@ pub struct ConsumerCounters {
 /// How many tries of a letter are told apart.
 pub const TRIES: usize = 8;
 
+/// Is called with a group's name.
+type OnGroupMade = Box<dyn Fn(&str) + Send + Sync>;
+
 /// What the tasks of one consumer share.
 struct Shared {
     journal: Arc<dyn Journal>,
@@ -114,7 +129,9 @@ struct Shared {
     process: ProcessName,
     settings: watch::Receiver<ConsumerSettings>,
     stop: watch::Receiver<bool>,
-    is_paused: AtomicBool,
+    pause: PauseSwitch,
+    pace: Pace,
+    on_group_made: OnGroupMade,
     /// Names that consumers of this process have given up.
     former_names: Mutex<HashSet<String>>,
     /// How many of our tasks read, or hold entries that they have yet to bring into the view.
@@ -125,9 +142,13 @@ struct Shared {
     log: LogThrottles,
 }
 
-/// Lines of the log that bad entries cause. The counters have every entry.
+/// Lines of the log that bad entries, or a store that is away, cause over and over. The counters have every case.
 #[derive(Default)]
 struct LogThrottles {
+    cannot_be_read: LogThrottle,
+    cannot_begin: LogThrottle,
+    cannot_be_fenced: LogThrottle,
+    waits: LogThrottle,
     cannot_be_taken: LogThrottle,
     taken_after_all: LogThrottle,
     failed_for_good: LogThrottle,
@@ -165,7 +186,9 @@ impl Consumer {
                 process,
                 settings,
                 stop,
-                is_paused: AtomicBool::new(false),
+                pause: PauseSwitch::default(),
+                pace: Pace::new(),
+                on_group_made: Box::new(|_| ()),
                 former_names: Mutex::default(),
                 busy: AtomicUsize::new(0),
                 regrouping: tokio::sync::Mutex::default(),
@@ -173,6 +196,14 @@ impl Consumer {
                 log: LogThrottles::default(),
             }),
         }
+    }
+
+    /// Calls `listener` with the group's name whenever the group was missing and has been made (J10). It must not wait.
+    pub fn on_group_made(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.on_group_made = Box::new(listener);
+        }
+        self
     }
 
     /// What is counted.
@@ -185,7 +216,7 @@ impl Consumer {
         let shared = self.shared;
         shared.prepare_groups().await;
         // A view that was paused before the start takes nothing at all.
-        caretaker::look_for_pause(&shared).await;
+        shared.know_pause().await;
         let mut tasks = JoinSet::new();
         tasks.spawn(caretaker::run(Arc::clone(&shared)));
         tasks.spawn(letters::run(Arc::clone(&shared)));
@@ -214,6 +245,7 @@ impl Consumer {
         // Whoever holds the settings is gone only when everything ends.
         let _ = shared.stop.clone().wait_for(|stopped| *stopped).await;
         while tasks.join_next().await.is_some() {}
+        shared.leave().await;
     }
 }
 
@@ -227,7 +259,18 @@ impl Shared {
     }
 
     fn is_paused(&self) -> bool {
-        self.is_paused.load(Ordering::Acquire)
+        self.pause.is_paused()
+    }
+
+    /// Finds out whether the view is paused, however long the journal is away.
+    async fn know_pause(&self) {
+        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
+        while let Err(reason) = self.pause.follow(&*self.journal, self.view.name(), &self.process).await {
+            warn!(view = self.view.name(), %reason, "the view cannot begin yet: whether it is paused is unknown");
+            if self.sleep(backoff.pause()).await {
+                return;
+            }
+        }
     }
 
     /// Sleeps, but not beyond the end. True if it is the end.
@@ -237,6 +280,17 @@ impl Shared {
             biased;
             _ = stop.wait_for(|stopped| *stopped) => true,
             () = tokio::time::sleep(length) => false,
+        }
+    }
+
+    /// Forgets the consumers of this process that have nothing pending, so that a pause does not wait for them.
+    async fn leave(&self) {
+        for lane in [Lane::Traffic, Lane::Dead] {
+            let Ok(consumers) = self.journal.consumers(lane, &self.group()).await else { return };
+            for consumer in consumers.iter().filter(|consumer| self.process.is_ours(&consumer.name)) {
+                // Whatever is left of them is forgotten after the next start.
+                let _ = self.journal.forget_consumer(lane, &self.group(), &consumer.name).await;
+            }
         }
     }
 
@@ -251,7 +305,14 @@ impl Shared {
         let _alone = self.regrouping.lock().await;
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         while let Err(reason) = self.ensure_groups().await {
-            warn!(view = self.view.name(), reason, "the view cannot begin yet");
+            if let Some(left_out) = self.log.cannot_begin.admit(self.clock.now()) {
+                warn!(
+                    view = self.view.name(),
+                    reason,
+                    lines_left_out = left_out,
+                    "the view cannot begin yet"
+                );
+            }
             if self.sleep(backoff.pause()).await {
                 return;
             }
@@ -275,6 +336,7 @@ impl Shared {
             let start = resume_after.map_or(StartAt::Beginning, StartAt::After);
             if self.journal.ensure_group(Lane::Traffic, &group, start).await.map_err(explain)? {
                 debug!(view = self.view.name(), group, ?start, "the view's group was made");
+                (self.on_group_made)(&group);
             }
         }
         self.journal.ensure_group(Lane::Dead, &group, StartAt::Beginning).await.map_err(explain)?;

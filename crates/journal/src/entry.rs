@@ -6,9 +6,10 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use domain::clock::Clock;
 use domain::{
-    AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SessionId, TorrentId,
-    TrafficEvent, UnixTime, UserId,
+    AHEAD_MAX, AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SessionId,
+    TorrentId, TrafficEvent, UnixTime, UserId,
 };
 
 use crate::fields::Fields;
@@ -104,6 +105,16 @@ pub enum BadEntry {
     /// Neither passkey nor user.
     #[error("passkey: empty, and no user is named")]
     Nobody,
+    /// Dated further ahead than clocks differ.
+    #[error(
+        "ts: {at} is more than {AHEAD_MAX} ahead of this machine's clock ({now}); check the producer's clock"
+    )]
+    Ahead {
+        /// Its date.
+        at: UnixTime,
+        /// This machine's.
+        now: UnixTime,
+    },
 }
 
 impl TrafficEntry {
@@ -186,6 +197,23 @@ impl TrafficEntry {
             uncredited_upload: read.optional(slot::NU, UNSIGNED)?.unwrap_or_default(),
             steady: read.optional(slot::STEADY, "seconds since 1970")?.map(UnixTime),
         })
+    }
+
+    /// Reads an entry as [`TrafficEntry::parse`] does. One that is dated ahead is malformed, for every view alike.
+    pub fn parse_dated(fields: &Fields, clock: &dyn Clock) -> Result<TrafficEntry, BadEntry> {
+        let entry = TrafficEntry::parse(fields)?;
+        let (at, now) = (entry.at, clock.now());
+        match entry.is_ahead(now, clock.steady()) {
+            true => Err(BadEntry::Ahead { at, now }),
+            false => Ok(entry),
+        }
+    }
+
+    /// Whether the entry is dated further ahead than clocks differ. Of an entry of our own trackers steady time decides
+    /// as well: the wall clock may have been set back since.
+    pub fn is_ahead(&self, now: UnixTime, steady_now: UnixTime) -> bool {
+        let is_by_steady_time = self.node.is_none() || self.steady_at() > steady_now + AHEAD_MAX;
+        self.at > now + AHEAD_MAX && is_by_steady_time
     }
 
     /// When, by the steady time of the node that wrote the entry. Between two entries of one node, and of its earlier

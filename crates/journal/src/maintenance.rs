@@ -11,12 +11,16 @@ use tracing::{info, warn};
 
 use crate::error::JournalError;
 use crate::id::EntryId;
-use crate::port::{Journal, Lane};
+use crate::notes::Skipped;
+use crate::port::{Journal, Lane, Trimmed};
 
 /// How often the journal is looked at.
 const ROUND: Duration = Duration::from_secs(10);
 /// How often an alarm is repeated in the log, in rounds.
 const ALARM_EVERY: u64 = 30;
+
+/// How long nothing is removed after entries were skipped.
+const KEEP_SKIPPED_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// What maintenance goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +70,12 @@ pub async fn run(
     }
 }
 
+/// Whether entries were skipped lately that an operator may still want to take (J11).
+async fn keeps_skipped(journal: &dyn Journal, now_ms: u64) -> Result<bool, JournalError> {
+    let skipped_ms = Skipped::latest_ms(&journal.notes().await?);
+    Ok(skipped_ms.is_some_and(|skipped_ms| now_ms.saturating_sub(skipped_ms) < KEEP_SKIPPED_MS))
+}
+
 async fn look_after(
     journal: &dyn Journal,
     now_ms: u64,
@@ -74,7 +84,10 @@ async fn look_after(
     round: u64,
 ) -> Result<(), JournalError> {
     let before = |keep: Seconds| EntryId::at_ms(now_ms.saturating_sub(u64::from(keep.0) * 1000));
-    let trimmed = journal.trim(Lane::Traffic, before(settings.keep)).await?;
+    let trimmed = match keeps_skipped(journal, now_ms).await? {
+        true => Trimmed::default(),
+        false => journal.trim(Lane::Traffic, before(settings.keep)).await?,
+    };
     journal.trim(Lane::Risk, before(settings.keep_risks)).await?;
     counters.trimmed.fetch_add(trimmed.removed, Ordering::Relaxed);
     let length = journal.status(Lane::Traffic).await?.length;

@@ -22,7 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::clock::Stopwatch;
+use domain::LogThrottle;
+use domain::clock::{Clock, Stopwatch};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -31,6 +32,8 @@ use crate::consumer::{ConsumerCounters, ConsumerSettings, ProcessName};
 use crate::entry::TrafficEntry;
 use crate::error::JournalError;
 use crate::id::EntryId;
+use crate::pace::Pace;
+use crate::pause::PauseSwitch;
 use crate::port::{ConsumerInfo, Journal, Lane, StartAt, Stored};
 use crate::view::{Arrival, Batch, View, ViewError};
 
@@ -84,13 +87,17 @@ pub struct OrderedConsumer {
     journal: Arc<dyn Journal>,
     view: Arc<dyn View>,
     turn: Arc<dyn Turn>,
+    clock: Arc<dyn Clock>,
     process: ProcessName,
     name: String,
     settings: watch::Receiver<ConsumerSettings>,
     stop: watch::Receiver<bool>,
-    is_paused: AtomicBool,
+    pause: PauseSwitch,
+    pace: Pace,
+    on_group_made: Box<dyn Fn(&str) + Send + Sync>,
     is_settled: Arc<AtomicBool>,
     counters: Arc<ConsumerCounters>,
+    waits_log: LogThrottle,
 }
 
 /// What an ordered consumer works with.
@@ -101,6 +108,8 @@ pub struct OrderedParts {
     pub view: Arc<dyn View>,
     /// Whose turn it is.
     pub turn: Arc<dyn Turn>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
     /// Who we are.
     pub process: ProcessName,
 }
@@ -127,21 +136,31 @@ impl OrderedConsumer {
         settings: watch::Receiver<ConsumerSettings>,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        let OrderedParts { journal, view, turn, process } = parts;
+        let OrderedParts { journal, view, turn, clock, process } = parts;
         let name = process.consumer("ordered", 0);
-        let (is_paused, is_settled, counters) = (AtomicBool::new(false), Arc::default(), Arc::default());
+        let (is_settled, counters) = (Arc::default(), Arc::default());
         OrderedConsumer {
             journal,
             view,
             turn,
+            clock,
             process,
             name,
             settings,
             stop,
-            is_paused,
+            pause: PauseSwitch::default(),
+            pace: Pace::new(),
+            on_group_made: Box::new(|_| ()),
             is_settled,
             counters,
+            waits_log: LogThrottle::new(),
         }
+    }
+
+    /// Calls `listener` with the group's name whenever the group was missing and has been made (J10). It must not wait.
+    pub fn on_group_made(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_group_made = Box::new(listener);
+        self
     }
 
     /// What is counted.
@@ -157,7 +176,13 @@ impl OrderedConsumer {
     /// Runs until told to stop; ends between batches, or in the middle of waiting.
     pub async fn run(self) {
         // A view that was paused before the start takes nothing at all.
-        self.look_for_pause().await;
+        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
+        while let Err(reason) = self.look_for_pause().await {
+            self.note_transient(1, &reason.to_string());
+            if self.sleep(backoff.pause()).await {
+                return;
+            }
+        }
         tokio::select! {
             () = self.work() => {}
             () = self.keep_turn() => {}
@@ -174,7 +199,7 @@ impl OrderedConsumer {
 
     /// Whether to go on: not the end, no pause, and our turn.
     fn may_work(&self) -> bool {
-        !*self.stop.borrow() && !self.is_paused.load(Ordering::Acquire) && self.turn.is_ours()
+        !*self.stop.borrow() && !self.pause.is_paused() && self.turn.is_ours()
     }
 
     /// Sleeps, but not beyond the end. True if it is the end.
@@ -190,17 +215,13 @@ impl OrderedConsumer {
     async fn keep_looking(&self) {
         loop {
             tokio::time::sleep(PAUSE_POLL).await;
-            self.look_for_pause().await;
+            // A journal that is away changes nothing: the view stays as it is.
+            let _ = self.look_for_pause().await;
         }
     }
 
-    async fn look_for_pause(&self) {
-        // A journal that is away changes nothing: the view stays as it is.
-        let Ok(paused) = self.journal.paused().await else { return };
-        let is_paused = paused.contains(self.view.name());
-        if self.is_paused.swap(is_paused, Ordering::AcqRel) != is_paused {
-            info!(view = self.view.name(), is_paused, "pause");
-        }
+    async fn look_for_pause(&self) -> Result<(), JournalError> {
+        self.pause.follow(&*self.journal, self.view.name(), &self.process).await
     }
 
     /// Takes the turn as soon as it is free, and keeps it.
@@ -210,11 +231,15 @@ impl OrderedConsumer {
             let taken = self.turn.take().await;
             if let (Err(reason), true) = (&taken, was_told) {
                 // Once an outage: whoever reads the journal tells the rest.
-                warn!(view = self.view.name(), %reason, "nobody can tell whose turn it is");
+                warn!(view = self.view.name(), %reason, "the lease of the view cannot be renewed");
             }
             was_told = taken.is_ok();
             let is_ours = taken.unwrap_or_else(|_| self.turn.is_ours());
             match (was_ours, is_ours) {
+                (true, false) if !was_told => {
+                    self.counters.fenced.fetch_add(1, Ordering::Relaxed);
+                    warn!(view = self.view.name(), "the lease of the view ran out and cannot be renewed");
+                }
                 (false, true) => info!(view = self.view.name(), "this process keeps the view"),
                 (true, false) => {
                     self.counters.fenced.fetch_add(1, Ordering::Relaxed);
@@ -267,9 +292,13 @@ impl OrderedConsumer {
     /// A group that is missing begins with the oldest entry there is: a view of this kind knows what it has.
     async fn prepare_group(&self) {
         let made = self.journal.ensure_group(Lane::Traffic, &self.group(), StartAt::Beginning).await;
-        if let Err(error) = made {
-            self.note_transient(1, &error.to_string());
-            self.sleep(REST).await;
+        match made {
+            Ok(true) => (self.on_group_made)(&self.group()),
+            Ok(false) => {}
+            Err(error) => {
+                self.note_transient(1, &error.to_string());
+                self.sleep(REST).await;
+            }
         }
     }
 
@@ -329,7 +358,8 @@ impl OrderedConsumer {
     async fn take_next(&self) -> Result<bool, Halt> {
         let (group, count, wait) = {
             let settings = self.settings.borrow();
-            (settings.group.clone(), settings.batch_max, settings.read_wait)
+            let count = Pace::batch_max(settings.batch_max, settings.entries_per_s_max);
+            (settings.group.clone(), count, settings.read_wait)
         };
         let mut stop = self.stop.clone();
         let read = tokio::select! {
@@ -353,8 +383,20 @@ impl OrderedConsumer {
 
     /// Applies entries and acknowledges them.
     async fn take_in(&self, entries: &[Stored]) -> Result<(), Halt> {
-        let arrivals: Vec<Arrival> = entries.iter().filter_map(understand).collect();
-        let skipped = (entries.len() - arrivals.len()) as u64;
+        let (per_s_max, not_before_ms) = {
+            let settings = self.settings.borrow();
+            (settings.entries_per_s_max, settings.not_before_ms)
+        };
+        // Entries come in order. What is older than the installation is acknowledged and nothing else (J11).
+        let old = entries.partition_point(|stored| stored.id.ms < not_before_ms);
+        self.counters.skipped_old.fetch_add(old as u64, Ordering::Relaxed);
+        let wait = self.pace.wait_for(entries.len() - old, per_s_max);
+        if !wait.is_zero() && self.sleep(wait).await {
+            return Err(Halt::Over);
+        }
+        let arrivals: Vec<Arrival> =
+            entries[old..].iter().filter_map(|stored| understand(stored, &*self.clock)).collect();
+        let skipped = (entries.len() - old - arrivals.len()) as u64;
         self.apply(&arrivals).await?;
         let ids: Vec<EntryId> = entries.iter().map(|stored| stored.id).collect();
         self.journal.acknowledge(Lane::Traffic, &self.group(), &ids).await?;
@@ -370,9 +412,9 @@ impl OrderedConsumer {
             if arrivals.is_empty() {
                 break;
             }
-            if !self.may_work() {
+            let Some(applying) = self.pause.enter().filter(|_| self.may_work()) else {
                 return Err(Halt::Over);
-            }
+            };
             let batch = Batch {
                 lane: Lane::Traffic,
                 consumer: &self.name,
@@ -380,9 +422,10 @@ impl OrderedConsumer {
                 is_retry: failures > 0,
                 arrivals,
             };
-            let applying = Stopwatch::start();
+            let stopwatch = Stopwatch::start();
             let applied = self.view.apply(&batch).await;
-            self.counters.applies.record(applying.elapsed());
+            drop(applying);
+            self.counters.applies.record(stopwatch.elapsed());
             match applied {
                 Ok(_) => break,
                 Err(ViewError::Fenced) => return Err(Halt::Over),
@@ -404,14 +447,20 @@ impl OrderedConsumer {
 
     fn note_transient(&self, failures: u32, reason: &str) {
         self.counters.transient_failures.fetch_add(1, Ordering::Relaxed);
-        if failures == 1 || failures.is_multiple_of(60) {
+        if let Some(left_out) = self.waits_log.admit(self.clock.now()) {
             let view = self.view.name();
-            warn!(view, failures, reason, "the view waits; nothing is lost, nothing is acknowledged");
+            warn!(
+                view,
+                failures,
+                reason,
+                lines_left_out = left_out,
+                "the view waits; nothing is lost, nothing is acknowledged"
+            );
         }
     }
 }
 
-fn understand(stored: &Stored) -> Option<Arrival> {
-    let entry = TrafficEntry::parse(&stored.fields).ok()?;
+fn understand(stored: &Stored, clock: &dyn Clock) -> Option<Arrival> {
+    let entry = TrafficEntry::parse_dated(&stored.fields, clock).ok()?;
     Some(Arrival { id: stored.id, origin: stored.id, entry })
 }

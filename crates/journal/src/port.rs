@@ -22,6 +22,7 @@ use async_trait::async_trait;
 use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
+use crate::notes::{Notes, PAUSED};
 use crate::search::{Found, SCAN_PAGE_MAX, SCAN_PAGE_MIN, SearchBounds, Sought};
 
 /// The streams a journal is made of.
@@ -307,11 +308,19 @@ pub trait Journal: Send + Sync + 'static {
         Ok(unread.first().map(|stored| stored.id))
     }
 
-    /// Pauses or resumes a view, for all processes on this journal, until told otherwise.
-    async fn set_paused(&self, view: &str, paused: bool) -> Result<(), JournalError>;
+    /// Writes a note for all processes on this journal, over the one of this name, or removes it. It survives all of
+    /// them.
+    async fn set_note(&self, name: &str, value: Option<&str>) -> Result<(), JournalError>;
 
-    /// The views that are paused.
-    async fn paused(&self) -> Result<BTreeSet<String>, JournalError>;
+    /// All notes.
+    async fn notes(&self) -> Result<Notes, JournalError>;
+
+    /// The views that are paused (J9): see [`crate::pause`].
+    async fn paused(&self) -> Result<BTreeSet<String>, JournalError> {
+        let notes = self.notes().await?.into_iter();
+        let is_pause = |(name, value): &(String, String)| !name.contains(' ') && value.starts_with(PAUSED);
+        Ok(notes.filter(is_pause).map(|(name, _)| name).collect())
+    }
 
     /// How often the adapter ran into its own bounds.
     fn bounds_hit(&self) -> BoundsHit {

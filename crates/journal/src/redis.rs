@@ -18,7 +18,6 @@
 //!
 //! A bound on the length of a stream: dropping entries that nobody has read would be silent loss.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -27,6 +26,7 @@ use keyspace::{KeyNames, Redis, Trouble, scripts};
 
 use crate::error::JournalError;
 use crate::id::EntryId;
+use crate::notes::Notes;
 use crate::port::{
     AppendToken, BoundsHit, ConsumerInfo, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed,
 };
@@ -299,17 +299,14 @@ impl Journal for RedisJournal {
         figures::status(&self.redis, self.key(lane)).await.map_err(self.explain(lane, ""))
     }
 
-    async fn set_paused(&self, view: &str, paused: bool) -> Result<(), JournalError> {
-        let mut command = redis::cmd(if paused { "HSET" } else { "HDEL" });
-        command.arg(self.keys.control()).arg(view);
-        if paused {
-            command.arg("paused");
-        }
+    async fn set_note(&self, name: &str, value: Option<&str>) -> Result<(), JournalError> {
+        let mut command = redis::cmd(if value.is_some() { "HSET" } else { "HDEL" });
+        command.arg(self.keys.control()).arg(name).arg(value);
         self.redis.query::<()>(&command).await.map_err(self.explain_control())
     }
 
-    async fn paused(&self) -> Result<BTreeSet<String>, JournalError> {
-        let mut command = redis::cmd("HKEYS");
+    async fn notes(&self) -> Result<Notes, JournalError> {
+        let mut command = redis::cmd("HGETALL");
         command.arg(self.keys.control());
         self.redis.query(&command).await.map_err(self.explain_control())
     }

@@ -18,7 +18,6 @@
 //! A bound on the length: what to trim, and when to sound the alarm, is decided by whoever runs the journal. The file
 //! does not shrink either; the room of what was trimmed is used again.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +32,7 @@ use tokio::sync::{Mutex, MutexGuard, Notify};
 use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
+use crate::notes::Notes;
 use crate::port::{AppendToken, ConsumerInfo, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed};
 
 mod append;
@@ -297,11 +297,11 @@ impl Journal for SqliteJournal {
         outcome.map_err(|error| JournalError::Unavailable { reason: error.to_string() })
     }
 
-    async fn set_paused(&self, view: &str, paused: bool) -> Result<(), JournalError> {
-        self.write_paused(view, paused).await
+    async fn set_note(&self, name: &str, value: Option<&str>) -> Result<(), JournalError> {
+        self.write_note(name, value).await
     }
 
-    async fn paused(&self) -> Result<BTreeSet<String>, JournalError> {
-        self.read_paused().await
+    async fn notes(&self) -> Result<Notes, JournalError> {
+        self.read_notes().await
     }
 }

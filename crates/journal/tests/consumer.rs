@@ -1,6 +1,8 @@
 //! The consumer loop, on a journal in a real file, with a view that tests can make fail.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "consumer/operator.rs"]
+mod operator;
 #[path = "consumer/rig.rs"]
 mod rig;
 
@@ -118,12 +120,12 @@ async fn j7_letters_that_wait_hold_up_nothing_else() {
     rig.wait_for("the letter that is due", async || rig.view.applied_uploads() == [3]).await;
 
     let dead = ProcessName::new("dead", 1).consumer("reader-0", 0);
-    rig.journal.set_paused(VIEW, true).await.unwrap();
+    rig.journal.set_note(VIEW, Some("paused")).await.unwrap();
     rig.wait_for("the pause", async || running.counters.is_paused_seen(&rig).await).await;
     rig.append(&[entry(4)]).await;
     rig.journal.read(Lane::Traffic, GROUP, &dead, 1, Duration::ZERO).await.unwrap();
     rig.clock.advance(Seconds(120));
-    rig.journal.set_paused(VIEW, false).await.unwrap();
+    rig.journal.set_note(VIEW, None).await.unwrap();
     rig.wait_for("the dead reader's entry", async || rig.view.applied_uploads() == [3, 4]).await;
     assert_eq!(rig.letters(Lane::Dead).await.len(), 2);
     running.stop().await;
@@ -234,13 +236,13 @@ async fn a_consumer_that_was_taken_for_dead_goes_on_under_another_name() {
 #[tokio::test(flavor = "multi_thread")]
 async fn j9_a_paused_view_takes_nothing_until_it_is_resumed() {
     let rig = Rig::new().await;
-    rig.journal.set_paused(VIEW, true).await.unwrap();
+    rig.journal.set_note(VIEW, Some("paused")).await.unwrap();
     let running = rig.start("a", |_| {});
     rig.wait_for("the pause", async || running.counters.is_paused_seen(&rig).await).await;
     rig.append(&(0..5).map(entry).collect::<Vec<_>>()).await;
     let status = rig.group_status().await;
     assert_eq!((status.unread, rig.view.applied_uploads().len()), (5, 0));
-    rig.journal.set_paused(VIEW, false).await.unwrap();
+    rig.journal.set_note(VIEW, None).await.unwrap();
     rig.wait_lag_0().await;
     running.stop().await;
 }

@@ -561,6 +561,7 @@ proptest! {
             Err(BadEntry::WrongFamily) => prop_assert!(["ip", "af"].contains(&field)),
             Err(BadEntry::Malformed { field: named, .. }) => prop_assert_eq!(named, field),
             Err(BadEntry::Missing { field: named }) => prop_assert!(false, "{} is there", named),
+            Err(BadEntry::Ahead { .. }) => prop_assert!(false, "no clock was asked"),
         }
     }
 

@@ -112,6 +112,8 @@ impl Rig {
             group: GROUP.to_owned(),
             consumers: 1,
             batch_max: 10,
+            entries_per_s_max: 0,
+            not_before_ms: 0,
             read_wait: Duration::from_millis(20),
             dead_after: Duration::from_secs(3600),
             retry_max: 3,
@@ -125,6 +127,7 @@ impl Rig {
             journal: Arc::clone(&self.journal) as Arc<dyn Journal>,
             view: Arc::clone(&self.view) as Arc<dyn View>,
             turn: Arc::clone(&turn) as Arc<dyn Turn>,
+            clock: Arc::new(domain::clock::SystemClock),
             process: ProcessName::new(node, 1),
         };
         let consumer = OrderedConsumer::new(parts, seen, stopped);
@@ -230,11 +233,11 @@ async fn one_process_works_at_a_time_and_a_pause_holds_for_all() {
     first.stop().await;
     rig.append(30..60).await;
     assert_eq!(rig.view.seen.lock().len(), 30, "nobody has the turn");
-    rig.journal.set_paused("mirror", true).await.unwrap();
+    rig.journal.set_note("mirror", Some("paused")).await.unwrap();
     let paused = rig.start("c", true);
     paused.stop().await;
     assert_eq!(rig.view.seen.lock().len(), 30, "paused");
-    rig.journal.set_paused("mirror", false).await.unwrap();
+    rig.journal.set_note("mirror", None).await.unwrap();
     second.turn.0.store(true, Ordering::SeqCst);
     rig.wait_until_acknowledged().await;
     assert_eq!(*rig.view.seen.lock(), (0..60).collect::<Vec<_>>());

@@ -399,6 +399,28 @@ async fn a_killed_redis_comes_back_with_every_batch_once() {
     assert_eq!(numbers(&journal).await, (0..6000).collect::<Vec<_>>());
 }
 
+/// Redis 7.0 does not write to its log of commands how many entries a group has read.
+#[tokio::test(flavor = "multi_thread")]
+async fn j7_what_is_unread_is_right_after_a_restart_of_redis() {
+    let mut server = RedisServer::builder().append_only(Fsync::Always).start();
+    let journal = open(&server.url());
+    journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
+    journal.append(Lane::Traffic, &batch(0..9000), &token(1)).await.unwrap();
+    let unread = async || journal.status(Lane::Traffic).await.unwrap().groups[0].unread;
+    for (count, expected) in [(1000, 8000..=8000), (3000, 2000..=9000), (4900, 100..=100)] {
+        assert_eq!(journal.read(Lane::Traffic, "g", "c", count, Duration::ZERO).await.unwrap().len(), count);
+        let found = unread().await;
+        assert!(expected.contains(&found), "{found} unread, not {expected:?}");
+        tokio::task::block_in_place(|| server.restart());
+        while journal.status(Lane::Traffic).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    assert_eq!(unread().await, 100);
+    assert_eq!(journal.read(Lane::Traffic, "g", "c", 200, Duration::ZERO).await.unwrap().len(), 100);
+    assert_eq!(unread().await, 0);
+}
+
 #[tokio::test]
 async fn tls_and_an_acl_user() {
     let server = RedisServer::builder().tls().user("rollcall", "s3cret", "~tracker:* &* +@all").start();

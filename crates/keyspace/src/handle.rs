@@ -49,8 +49,13 @@ impl Redis {
     /// A handle that has been used once, so that wrong settings come out.
     pub async fn connect(settings: RedisSettings) -> Result<Redis, Trouble> {
         let redis = Redis::new(settings)?;
-        redis.query::<String>(&redis::cmd("PING")).await?;
+        redis.ping().await?;
         Ok(redis)
+    }
+
+    /// Whether it answers.
+    pub async fn ping(&self) -> Result<(), Trouble> {
+        self.query::<String>(&redis::cmd("PING")).await.map(drop)
     }
 
     /// How this Redis is run.

@@ -103,7 +103,7 @@ impl KeyNames {
         &self.risk
     }
 
-    /// Hash: the views that are paused (J9).
+    /// Hash: the notes of the journal, such as which views are paused (J9).
     pub fn control(&self) -> &str {
         &self.control
     }

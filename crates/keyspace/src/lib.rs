@@ -1,18 +1,18 @@
-//! Redis: the one place that knows it.
+//! Redis: connections, key names, scripts. No other crate sends commands without it.
 //!
 //! # Layout
 //!
 //! - [`keys`]: every key name, with the requirement it serves
-//! - [`settings`]: where Redis is and how to get in
-//! - [`handle`]: the handle: commands, pipelines, transactions, connections of one's own
-//! - [`listen`]: expired keys and channels, heard from every master; [`notify`]: making Redis tell of expired keys
-//! - [`scan`]: every key of a pattern, from every master
-//! - `link`, `dial`: one server: connecting, reconnecting
+//! - [`settings`]: address, mode, TLS and login
+//! - [`handle`]: the handle: commands, pipelines, transactions, dedicated connections
+//! - [`listen`]: subscriptions to expired keys and channels on every master; [`notify`]: `notify-keyspace-events`
+//! - [`scan`]: `SCAN` by pattern on every master
+//! - `link`, `dial`, `outage`: one server: connecting, reconnecting, one log line for an outage
 //! - `cluster`: which server holds which slot; `sentinel`: which server is master
-//! - [`lease`]: one of many processes at a time
+//! - [`lease`]: a lease that one process at a time holds
 //! - [`slots`]: the slot of a key, the key of a command
 //! - [`scripts`]: the Lua files in `lua/`
-//! - [`error`]: what can go wrong, and whether waiting helps
+//! - [`error`]: errors, and which are retryable
 //!
 //! # Guarantees
 //!
@@ -25,6 +25,19 @@
 //! # Deliberately absent
 //!
 //! Reading from replicas: what they say may be old, and our accounts are exact.
+//!
+//! # Sending and routing
+//!
+//! A command that was sent and not answered is reported as unanswered. On a cluster, pipelines are grouped by slot,
+//! and `MOVED` and `ASK` are followed, because such a command was not executed. With sentinels the master is asked for
+//! every second, because an old master goes on accepting writes that will be lost. Scripts are called by hash; each
+//! Lua file lists its KEYS and ARGV at the top, and all keys of a call share a slot.
+//!
+//! # Subscriptions
+//!
+//! A cluster's master publishes only its own expired keys, so each master is subscribed to, and masters are looked for
+//! every second. Messages are not stored: a listener reports a gap when some may have been missed, and its user reads
+//! the keys again. `notify-keyspace-events` is checked on every connection; flags are added, none is removed.
 
 mod cluster;
 mod dial;
@@ -35,6 +48,7 @@ pub mod lease;
 mod link;
 pub mod listen;
 pub mod notify;
+mod outage;
 pub mod scan;
 pub mod scripts;
 mod sentinel;
@@ -44,7 +58,7 @@ pub mod slots;
 pub use dial::Counters;
 pub use error::Trouble;
 pub use handle::{Dedicated, Redis, Reply, read_reply};
-pub use keys::mirror::{MirrorKey, MirrorNames, MirrorTemplates};
+pub use keys::mirror::{MirrorKey, MirrorNames};
 pub use keys::presence::{PersonKeys, PresenceKeys};
 pub use keys::site::SiteChannels;
 pub use keys::{BaseNames, KeyNames};

@@ -14,6 +14,7 @@ use redis::{Cmd, Pipeline, RedisError, Value};
 
 use crate::dial::Dialer;
 use crate::error::Trouble;
+use crate::outage::Outage;
 use crate::sentinel::Follow;
 use crate::settings::Node;
 
@@ -67,6 +68,8 @@ impl Own {
 struct Failures {
     in_a_row: u32,
     last: Option<Trouble>,
+    /// From the first of them to the next connection.
+    outage: Option<Outage>,
 }
 
 impl Link {
@@ -165,20 +168,13 @@ impl Link {
         self.attempts.fetch_add(1, Ordering::AcqRel);
         match &result {
             Ok(_) => {
-                if failures.in_a_row > 0 {
-                    tracing::info!(
-                        server = self.name(),
-                        attempts = failures.in_a_row + 1,
-                        "connected to redis again"
-                    );
+                let Failures { in_a_row, outage, .. } = std::mem::take(failures);
+                if let Some(outage) = outage {
+                    outage.end(in_a_row + 1);
                 }
-                *failures = Failures::default();
             }
             Err(trouble) => {
-                // Once per outage: the callers tell the rest.
-                if failures.in_a_row == 0 {
-                    tracing::warn!(server = self.name(), %trouble, "no connection to redis, trying again");
-                }
+                failures.outage.get_or_insert_with(|| Outage::begin(self.name(), trouble));
                 failures.in_a_row = failures.in_a_row.saturating_add(1);
                 failures.last = Some(trouble.clone());
             }

@@ -2,25 +2,43 @@
 
 use std::collections::BTreeSet;
 
-use domain::{ClientId, ClientKey, InfoHash, Passkey, Seconds, TorrentId, UnixTime, UserId};
+use async_trait::async_trait;
+use domain::{ClientId, ClientKey, InfoHash, Passkey, TorrentId, UserId};
 use journal::{Arrival, EntryId, Rejected, TrafficEntry};
 
 use crate::figures::AccountKey;
 use crate::run::ClientRef;
 
-/// An entry from further ahead than this was not written by a clock anybody trusts. It would stay the latest one for
-/// as long as it lies ahead.
-const AHEAD_MAX: Seconds = Seconds(24 * 60 * 60);
-
 /// Knows users by their passkeys and torrents by their infohashes.
 ///
-/// Asked for entries that do not bring the numbers themselves. Must not wait.
+/// Asked for entries that do not bring the numbers themselves. Looking up must not wait.
+#[async_trait]
 pub trait Directory: Send + Sync {
     /// The user with this passkey.
     fn user_of(&self, passkey: &Passkey) -> Option<UserId>;
 
     /// The torrent with this infohash.
     fn torrent_of(&self, info_hash: &InfoHash) -> Option<TorrentId>;
+
+    /// Waits until it knows whatever was registered before an entry was written at `written_ms`, in bounded time. False
+    /// if that cannot be found out now.
+    async fn catch_up(&self, _written_ms: u64) -> bool {
+        true
+    }
+}
+
+/// Whether the entry names a user and a torrent that are known.
+pub(crate) fn is_known(entry: &TrafficEntry, directory: &dyn Directory) -> bool {
+    user_of(entry, directory).is_some() && torrent_of(entry, directory).is_some()
+}
+
+fn user_of(entry: &TrafficEntry, directory: &dyn Directory) -> Option<UserId> {
+    let by_passkey = || entry.passkey.as_ref().and_then(|passkey| directory.user_of(passkey));
+    entry.user.or_else(by_passkey)
+}
+
+fn torrent_of(entry: &TrafficEntry, directory: &dyn Directory) -> Option<TorrentId> {
+    entry.torrent.or_else(|| directory.torrent_of(&entry.info_hash))
 }
 
 /// An entry whose user and torrent are known.
@@ -58,7 +76,6 @@ pub(crate) fn admit(
     arrivals: &[Arrival],
     already: &BTreeSet<EntryId>,
     directory: &dyn Directory,
-    now: UnixTime,
 ) -> (Vec<Admitted>, Vec<Rejected>) {
     let mut admitted = Vec::with_capacity(arrivals.len());
     let mut rejected = Vec::new();
@@ -66,7 +83,7 @@ pub(crate) fn admit(
         if already.contains(&arrival.id) {
             continue;
         }
-        match admit_one(index, arrival, directory, now) {
+        match admit_one(index, arrival, directory) {
             Ok(entry) => admitted.push(entry),
             Err(reason) => rejected.push(Rejected { index, reason }),
         }
@@ -74,22 +91,10 @@ pub(crate) fn admit(
     (admitted, rejected)
 }
 
-fn admit_one(
-    index: usize,
-    arrival: &Arrival,
-    directory: &dyn Directory,
-    now: UnixTime,
-) -> Result<Admitted, String> {
+fn admit_one(index: usize, arrival: &Arrival, directory: &dyn Directory) -> Result<Admitted, String> {
     let entry = &arrival.entry;
-    if entry.at > now + AHEAD_MAX {
-        return Err(format!("ts: {} lies more than a day ahead of this machine's clock", entry.at));
-    }
-    let by_passkey = || entry.passkey.as_ref().and_then(|passkey| directory.user_of(passkey));
-    let user = entry.user.or_else(by_passkey).ok_or("no user has this passkey")?;
-    let by_info_hash = || directory.torrent_of(&entry.info_hash);
-    let torrent = entry
-        .torrent
-        .or_else(by_info_hash)
-        .ok_or_else(|| format!("no torrent has the infohash {}", entry.info_hash))?;
+    let user = user_of(entry, directory).ok_or("no user has this passkey")?;
+    let unknown = || format!("no torrent has the infohash {}", entry.info_hash);
+    let torrent = torrent_of(entry, directory).ok_or_else(unknown)?;
     Ok(Admitted { index, arrival: *arrival, user, torrent })
 }

@@ -39,6 +39,8 @@ pub struct Credit {
     pub withheld_uploaded: u128,
     /// Likewise downloaded.
     pub withheld_downloaded: u128,
+    /// Bytes uploaded according to the counters after a `stopped`, none of which are credited.
+    pub uploaded_after_stop: u128,
 }
 
 impl Credit {
@@ -52,6 +54,7 @@ impl Credit {
             self.withheld_uploaded += u128::from(withheld.uploaded);
             self.withheld_downloaded += u128::from(withheld.downloaded);
         }
+        self.uploaded_after_stop += u128::from(part.uploaded_after_stop);
         self
     }
 }
@@ -66,6 +69,8 @@ pub(crate) struct Part {
     /// What they had grown by since the stretch before; none where there is none, where they began anew, and after a
     /// `stopped`.
     pub(crate) bridge: Option<Bridge>,
+    /// Upload since a `stopped` of the stretch before.
+    pub(crate) uploaded_after_stop: u64,
     /// The bucket at the end of the stretch.
     pub(crate) bucket: Bucket,
 }
@@ -108,13 +113,13 @@ pub(crate) fn parts_of(stretches: &[Stretch], ceiling: RateCeiling, bucket: Buck
         if bucket.is_unused() {
             bucket = Bucket::full_at(stretch.first);
         }
-        let (grown, reach) = generation.go_on_with(stretch);
-        let (grown, reach) = without(stretch.uncredited_upload(), grown, reach);
+        let Growth { before, within, uploaded_after_stop } = generation.go_on_with(stretch);
+        let (grown, reach) = without(stretch.uncredited_upload(), before, within);
         // Also where nothing counts, time refills the bucket.
         let granted = bucket.grant(stretch.first, grown.unwrap_or_default(), &limit);
         let bridge = grown.map(|grown| Bridge { granted, withheld: grown.minus(granted) });
         let moved = bucket.grant(stretch.last, reach, &limit);
-        parts.push(Part { moved, withheld: reach.minus(moved), bridge, bucket });
+        parts.push(Part { moved, withheld: reach.minus(moved), bridge, uploaded_after_stop, bucket });
     }
     parts
 }
@@ -134,17 +139,28 @@ struct Generation<'a> {
     runs: Vec<&'a Run>,
 }
 
+/// What a stretch adds to the counters of its generation.
+#[derive(Default)]
+struct Growth {
+    /// By how much they had grown when it began; none where they began anew, and after a `stopped`.
+    before: Option<Counters>,
+    /// How much further they reach in it.
+    within: Counters,
+    /// By how much the upload had grown when it began, after a `stopped`.
+    uploaded_after_stop: u64,
+}
+
 impl<'a> Generation<'a> {
-    /// What the counters had grown by when a stretch began, and how much further they reach in it. Growth after a `stopped`
-    /// is none.
-    fn go_on_with(&mut self, stretch: &'a Stretch) -> (Option<Counters>, Counters) {
+    fn go_on_with(&mut self, stretch: &'a Stretch) -> Growth {
         if self.runs.is_empty() || stretch.began_anew_after(&self.runs) {
             *self = Generation { high: stretch.low, runs: stretch.runs.iter().collect() };
-            return (None, self.reach_of(stretch));
+            return Growth { within: self.reach_of(stretch), ..Growth::default() };
         }
-        let grown = stretch.low.since(self.high).filter(|_| !self.is_stopped());
+        let grown = stretch.low.since(self.high);
+        let (before, after_stop) = if self.is_stopped() { (None, grown) } else { (grown, None) };
         self.runs.extend(&stretch.runs);
-        (grown, self.reach_of(stretch))
+        let uploaded_after_stop = after_stop.unwrap_or_default().uploaded;
+        Growth { before, within: self.reach_of(stretch), uploaded_after_stop }
     }
 
     fn reach_of(&mut self, stretch: &Stretch) -> Counters {
@@ -284,7 +300,7 @@ impl Stretch {
     fn went_on_before(&self, run: &Run) -> bool {
         let node = NodeId(run.key.node);
         self.runs.iter().filter(|known| known.high != Counters::default()).any(|known| {
-            let is_former_life = node.is_next_life_of(NodeId(known.key.node));
+            let is_former_life = node.is_restart_of(NodeId(known.key.node));
             let was_above = known.last_id < run.first_id || known.low != Counters::default();
             is_former_life || (known.key.node == node.0 && was_above)
         })

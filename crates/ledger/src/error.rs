@@ -23,6 +23,11 @@ pub enum LedgerError {
     /// Somebody deletes rows of users or torrents while entries of theirs are applied. Not the entries' fault.
     #[error("rows of the ledger vanish as fast as they are made: is somebody deleting users or torrents?")]
     RowsVanish,
+    /// Entries name users or torrents that are not known, and whether they were registered since cannot be found out.
+    #[error(
+        "entries name unknown users or torrents, and the database does not say whether they were registered since"
+    )]
+    Unregistered,
     /// A multiplier that would never hold.
     #[error("a multiplier must end after it starts")]
     EndsBeforeItStarts,
@@ -50,7 +55,10 @@ impl LedgerError {
             LedgerError::Open(error) => error.is_retryable(),
             LedgerError::Sql(error) => database::is_retryable(error),
             // Nothing of this is the fault of an entry: all wait until an operator has seen to it.
-            LedgerError::RowsVanish | LedgerError::DamagedConsumer | LedgerError::ConsumerName { .. } => true,
+            LedgerError::RowsVanish
+            | LedgerError::Unregistered
+            | LedgerError::DamagedConsumer
+            | LedgerError::ConsumerName { .. } => true,
             _ => false,
         }
     }

@@ -44,6 +44,12 @@ impl Figures {
         with_bonus(self.downloaded, self.bonus_downloaded_x100)
     }
 
+    /// What is credited as uploaded by what is credited as downloaded; none where nothing was downloaded.
+    pub fn ratio(&self) -> Option<f64> {
+        let (uploaded, downloaded) = (self.credited_uploaded(), self.credited_downloaded());
+        (downloaded > 0).then(|| uploaded as f64 / downloaded as f64)
+    }
+
     /// Adds what one entry or one client brought.
     pub(crate) fn add(&mut self, gain: &Gain) {
         self.uploaded = self.uploaded.saturating_add_signed(gain.uploaded);
@@ -118,12 +124,28 @@ pub struct Account {
     pub peer_id: Option<PeerId>,
     /// When its clients seeded and leeched.
     pub time: TimeSpent,
+    /// When the last of its clients is gone unless it is heard of (A4), by a clock that is never set; none in accounts
+    /// from before this was kept.
+    pub present_until: Option<UnixTime>,
+    /// Whether any client ever announced before it had everything.
+    pub has_leeched: bool,
+    /// Whether the site has turned its last client out.
+    pub was_removed: bool,
 }
 
 impl Account {
     /// Whether any client of this user seeds it (L3).
     pub fn is_seeding(&self) -> bool {
         self.seeding_clients > 0
+    }
+
+    /// The account as it is at a moment: clients whose silence is too long by then are gone (A4), also where no entry
+    /// says so.
+    pub(crate) fn at(mut self, now: UnixTime) -> Account {
+        if self.present_until.is_some_and(|until| until <= now) {
+            (self.seeding_clients, self.leeching_clients) = (0, 0);
+        }
+        self
     }
 
     /// Whether any client of this user leeches it.

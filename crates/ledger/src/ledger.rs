@@ -18,11 +18,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use database::{Database, Migrations};
 use domain::clock::Clock;
-use domain::{RateCeiling, RiskEvent, Seconds, TorrentId, UserId};
+use domain::{RateCeiling, RiskEvent, Seconds, SilenceLimit, TorrentId, UserId};
 use journal::{Arrival, Batch, EntryId, Lane, Rejected, View, ViewError};
 use sqlx::migrate::Migrator;
 
-use crate::admit::{Admitted, Directory, admit};
+use crate::admit::{Admitted, Directory, admit, is_known};
 use crate::consumers::{self, Applied, ApplyError, ConsumerRef};
 use crate::error::LedgerError;
 use crate::letters;
@@ -55,8 +55,8 @@ pub struct LedgerSettings {
     pub ceiling: RateCeiling,
     /// The highest rate at which all clients of a user together are believed (J8).
     pub user_ceiling: RateCeiling,
-    /// How long after its interval a silent peer is gone.
-    pub peer_grace: Seconds,
+    /// How long a peer may be silent before it is gone.
+    pub silence: SilenceLimit,
     /// How long clients and their runs are kept after they were last heard of.
     pub session_retention: Seconds,
 }
@@ -66,7 +66,7 @@ impl Default for LedgerSettings {
         LedgerSettings {
             ceiling: RateCeiling::default(),
             user_ceiling: RateCeiling { bytes_per_s: 2 * RateCeiling::DEFAULT.bytes_per_s },
-            peer_grace: Seconds(600),
+            silence: SilenceLimit::default(),
             session_retention: Seconds(30 * 24 * 60 * 60),
         }
     }
@@ -168,6 +168,7 @@ impl Ledger {
 
     async fn apply_batch(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ApplyError> {
         let consumer = ConsumerRef { name: batch.consumer, lane: batch.lane };
+        self.know(batch).await?;
         let multipliers = self.terms.current(&self.database, self.clock.now()).await?;
         for _ in 0..ATTEMPTS_MAX {
             match self.attempt(batch, consumer, &multipliers).await? {
@@ -180,6 +181,15 @@ impl Ledger {
             }
         }
         Err(LedgerError::RowsVanish.into())
+    }
+
+    /// An entry is judged by a directory that is no older than the entry: what was registered just before it counts.
+    async fn know(&self, batch: &Batch<'_>) -> Result<(), LedgerError> {
+        let is_unknown = |arrival: &&Arrival| !is_known(&arrival.entry, self.directory.as_ref());
+        let Some(newest) = batch.arrivals.iter().filter(is_unknown).map(|arrival| arrival.id.ms).max() else {
+            return Ok(());
+        };
+        self.directory.catch_up(newest).await.then_some(()).ok_or(LedgerError::Unregistered)
     }
 
     /// One transaction.
@@ -195,7 +205,7 @@ impl Ledger {
             return Ok(Attempt::NoConsumer);
         };
         let already = already_applied(batch, consumer, &mut page, &before).await?;
-        let (mut admitted, rejected) = admit(batch.arrivals, &already, self.directory.as_ref(), now);
+        let (mut admitted, rejected) = admit(batch.arrivals, &already, self.directory.as_ref());
         let mut books = match load::books(&mut page, &admitted).await? {
             Loaded::Books(books) => books,
             Loaded::Missing { users, torrents } => return Ok(Attempt::RowsMissing { users, torrents }),
@@ -207,7 +217,7 @@ impl Ledger {
             ceiling: self.settings.ceiling,
             user_ceiling: self.settings.user_ceiling,
             session_retention: self.settings.session_retention,
-            peer_grace: self.settings.peer_grace,
+            silence: self.settings.silence,
             multipliers,
             now,
             steady_now: self.clock.steady(),

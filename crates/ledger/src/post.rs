@@ -13,7 +13,10 @@ mod user_limit;
 
 use std::collections::BTreeMap;
 
-use domain::{AnnounceEvent, Cause, RateCeiling, RiskEvent, RiskKind, Seconds, UnixTime};
+use domain::{
+    AHEAD_MAX, AnnounceEvent, Cause, RateCeiling, RiskEvent, RiskKind, Seconds, SilenceLimit, UnixTime,
+    counted,
+};
 use journal::{Rejected, TrafficEntry};
 
 use crate::admit::Admitted;
@@ -31,9 +34,6 @@ pub(crate) use gain::believed;
 use gain::{EntryGain, gain_of};
 use user_limit::Pending;
 
-/// Clocks of two nodes differ by less.
-const AHEAD_MAX: Seconds = Seconds(60);
-
 /// What holds for a batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules<'a> {
@@ -42,8 +42,8 @@ pub(crate) struct Rules<'a> {
     /// Of all clients of a user.
     pub(crate) user_ceiling: RateCeiling,
     pub(crate) session_retention: Seconds,
-    /// A client that was silent for longer than its interval and this has left.
-    pub(crate) peer_grace: Seconds,
+    /// How long a client may be silent before it has left.
+    pub(crate) silence: SilenceLimit,
     pub(crate) multipliers: &'a Multipliers,
     pub(crate) now: UnixTime,
     /// The same moment by a clock that is never set.
@@ -132,7 +132,7 @@ fn age_of(books: &Books, entry: &Admitted, rules: &Rules<'_>) -> Age {
     let at = heard_at(&entry.arrival.entry, rules);
     if at < rules.now - rules.session_retention {
         let days = rules.session_retention.0 / (24 * 60 * 60);
-        return Age::TooOld(format!("ts: {at} is older than sessions are kept ({days} days)"));
+        return Age::TooOld(format!("ts: {at} is older than sessions are kept ({})", counted(days, "day")));
     }
     if client.is_some_and(|client| at <= client.settled_until) { Age::Late } else { Age::Fresh }
 }
@@ -196,7 +196,13 @@ fn note_latest(account: &mut Account, client: &mut Client, entry: &Admitted, rul
         client.presence = presence;
         client.latest = stamp;
     }
+    if said.event != AnnounceEvent::Stopped {
+        let until = stamp.at + rules.silence.of(said.interval);
+        account.present_until = account.present_until.max(Some(until));
+    }
+    account.has_leeched |= is_leeching(said);
     if stamp >= account.latest {
+        account.was_removed = said.cause == Cause::Removal;
         account.latest = stamp;
         account.left = said.left;
         account.peer_id = Some(said.peer_id);
@@ -204,6 +210,12 @@ fn note_latest(account: &mut Account, client: &mut Client, entry: &Admitted, rul
     if said.event == AnnounceEvent::Completed {
         account.completed_at = Some(account.completed_at.map_or(said.at, |first| first.min(said.at)));
     }
+}
+
+/// Whether the client itself says that it has not got everything. A goodbye that does not say what is left says nothing.
+fn is_leeching(entry: &TrafficEntry) -> bool {
+    let is_silent = entry.event == AnnounceEvent::Stopped && entry.left.is_none();
+    entry.cause == Cause::Announce && !is_silent && !entry.is_complete()
 }
 
 /// What the client does from now on (L3).
@@ -281,6 +293,7 @@ fn post_runs(
             ..risk_of(RiskKind::ClientRate, &sample, rules.ceiling)
         });
     }
+    detect::upload_after_stop(&old, &new, &sample, rules, &mut posted.risks);
     if let Some(settled) = settle(&mut client.runs, rules.ceiling, start) {
         client.settled_until = client.settled_until.max(settled.until);
         client.sums.bucket = settled.bucket;

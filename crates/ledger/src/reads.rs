@@ -11,7 +11,8 @@ use crate::rows::{
     AccountRow, ClientRow, FiguresRow, RunRow, account_key_cells, client_key_cells, torrent_cell, user_cell,
 };
 use crate::sql::table::{
-    ACCOUNT, ACCOUNTS_OF, ACCOUNTS_ON, CLIENTS_OF, FIND_ACCOUNTS, FIND_RUNS, RUNS_OF, TORRENT, USER,
+    ACCOUNT, ACCOUNTS_OF, ACCOUNTS_ON, CLIENTS_OF, FIND_ACCOUNTS, FIND_RUNS, FIND_USERS, GONE_ACCOUNTS_AFTER,
+    RUNS_OF, TORRENT, USER, USERS_AFTER,
 };
 use crate::sql::{Cell, Page, Rows, read, read_many};
 use crate::standing::{HitAndRunPolicy, Standing, standing};
@@ -41,11 +42,42 @@ pub struct TorrentAccountPage {
     pub next: Option<(UnixTime, UserId)>,
 }
 
+/// A part of all hit-and-runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HitAndRunPage {
+    /// Which accounts, and since when the user is gone.
+    pub hit_and_runs: Vec<(AccountKey, UnixTime)>,
+    /// Where to go on; none if that was all.
+    pub next: Option<AccountKey>,
+}
+
 impl Ledger {
+    /// An account as it is now.
+    fn account_of(&self, row: &AccountRow) -> Result<(AccountKey, Account), LedgerError> {
+        let (key, account) = row.account()?;
+        Ok((key, account.at(self.clock.steady())))
+    }
+
     /// What a user moved; none if never heard of.
     pub async fn user(&self, user: UserId) -> Result<Option<Figures>, LedgerError> {
         let rows: Vec<FiguresRow> = read(&self.database, &USER, &[user_cell(user)]).await?;
         rows.first().map(FiguresRow::figures).transpose()
+    }
+
+    /// What these users moved, as far as they were ever heard of, in no order. No more than [`PAGE_ROWS_MAX`] are looked
+    /// for.
+    pub async fn users(&self, users: &[UserId]) -> Result<Vec<(UserId, Figures)>, LedgerError> {
+        let some = &users[..users.len().min(PAGE_ROWS_MAX as usize)];
+        let keys = Rows::new(some.iter().map(|user| [user_cell(*user)]));
+        let rows: Vec<FiguresRow> = read_many(&self.database, &FIND_USERS, &keys).await?;
+        rows.iter().map(FiguresRow::of_user).collect()
+    }
+
+    /// What all users moved, by their numbers: up to [`PAGE_ROWS_MAX`] of those behind `after`.
+    pub async fn users_after(&self, after: Option<UserId>) -> Result<Vec<(UserId, Figures)>, LedgerError> {
+        let cells = [after.map_or(Cell::Number(0), user_cell), Cell::Number(PAGE_ROWS_MAX.into())];
+        let rows: Vec<FiguresRow> = read(&self.database, &USERS_AFTER, &cells).await?;
+        rows.iter().map(FiguresRow::of_user).collect()
     }
 
     /// What was moved of a torrent; none if never heard of.
@@ -57,7 +89,7 @@ impl Ledger {
     /// A user on a torrent; none if never heard of.
     pub async fn account(&self, key: AccountKey) -> Result<Option<Account>, LedgerError> {
         let rows: Vec<AccountRow> = read(&self.database, &ACCOUNT, &account_key_cells(&key)).await?;
-        rows.first().map(|row| row.account().map(|(_, account)| account)).transpose()
+        rows.first().map(|row| self.account_of(row).map(|(_, account)| account)).transpose()
     }
 
     /// A user's accounts: up to `limit` of those with torrents behind `after`.
@@ -72,7 +104,7 @@ impl Ledger {
         // One more than asked for tells whether there is more.
         let cells = [user_cell(user), after, Cell::Number(i64::from(limit) + 1)];
         let rows: Vec<AccountRow> = read(&self.database, &ACCOUNTS_OF, &cells).await?;
-        let mut accounts = rows.iter().map(AccountRow::account).collect::<Result<Vec<_>, _>>()?;
+        let mut accounts = rows.iter().map(|row| self.account_of(row)).collect::<Result<Vec<_>, _>>()?;
         let is_more = accounts.len() > limit as usize;
         accounts.truncate(limit as usize);
         let next = accounts.last().map(|(key, _)| key.torrent).filter(|_| is_more);
@@ -93,7 +125,7 @@ impl Ledger {
         };
         let cells = [torrent_cell(torrent), at.clone(), at, user, Cell::Number(i64::from(limit) + 1)];
         let rows: Vec<AccountRow> = read(&self.database, &ACCOUNTS_ON, &cells).await?;
-        let mut accounts = rows.iter().map(AccountRow::account).collect::<Result<Vec<_>, _>>()?;
+        let mut accounts = rows.iter().map(|row| self.account_of(row)).collect::<Result<Vec<_>, _>>()?;
         let is_more = accounts.len() > limit as usize;
         accounts.truncate(limit as usize);
         let last = accounts.last().filter(|_| is_more);
@@ -106,7 +138,7 @@ impl Ledger {
         let some = &keys[..keys.len().min(PAGE_ROWS_MAX as usize)];
         let cells = Rows::new(some.iter().map(account_key_cells));
         let rows: Vec<AccountRow> = read_many(&self.database, &FIND_ACCOUNTS, &cells).await?;
-        rows.iter().map(AccountRow::account).collect()
+        rows.iter().map(|row| self.account_of(row)).collect()
     }
 
     /// Where a user owes seeding: every account whose standing is not clear, in the order of their torrents.
@@ -114,14 +146,13 @@ impl Ledger {
         &self,
         user: UserId,
         policy: &HitAndRunPolicy,
-        now: UnixTime,
     ) -> Result<Vec<(AccountKey, Account, Standing)>, LedgerError> {
         let mut owing = Vec::new();
         let mut after = None;
         loop {
             let page = self.accounts_of(user, after, PAGE_ROWS_MAX).await?;
             for (key, account) in page.accounts {
-                let standing = standing(&account, policy, now);
+                let standing = standing(&account, policy);
                 if standing != Standing::Clear {
                     owing.push((key, account, standing));
                 }
@@ -131,6 +162,31 @@ impl Ledger {
                 None => return Ok(owing),
             }
         }
+    }
+
+    /// Hit-and-runs of all users, by user and torrent: a part of those behind `after`. All accounts are looked through
+    /// for them, so callers keep what they find.
+    pub async fn hit_and_runs_after(
+        &self,
+        after: Option<AccountKey>,
+        policy: &HitAndRunPolicy,
+    ) -> Result<HitAndRunPage, LedgerError> {
+        let [user, torrent] = after.map_or([Cell::Number(0), Cell::Number(0)], |key| account_key_cells(&key));
+        let cells = [
+            user.clone(),
+            user,
+            torrent,
+            Cell::Number(policy.active_min.0.into()),
+            Cell::Number(PAGE_ROWS_MAX.into()),
+        ];
+        let rows: Vec<AccountRow> = read(&self.database, &GONE_ACCOUNTS_AFTER, &cells).await?;
+        let accounts = rows.iter().map(|row| self.account_of(row)).collect::<Result<Vec<_>, _>>()?;
+        let next = accounts.last().map(|(key, _)| *key).filter(|_| rows.len() >= PAGE_ROWS_MAX as usize);
+        let gone = accounts.iter().filter_map(|(key, account)| match standing(account, policy) {
+            Standing::HitAndRun { since } => Some((*key, since)),
+            Standing::Clear | Standing::Owing { .. } => None,
+        });
+        Ok(HitAndRunPage { hit_and_runs: gone.collect(), next })
     }
 
     /// The clients of a user on a torrent with their runs, those heard of last first.
@@ -161,7 +217,7 @@ impl Ledger {
         // Of one moment: otherwise an entry that is applied meanwhile would be in one part, and not in the other.
         let mut page = Page::begin_reading(&self.database).await?;
         let rows: Vec<AccountRow> = page.read(&ACCOUNT, &account_key_cells(&key)).await?;
-        let Some((_, account)) = rows.first().map(AccountRow::account).transpose()? else {
+        let Some((_, account)) = rows.first().map(|row| self.account_of(row)).transpose()? else {
             return Ok(None);
         };
         let [user, torrent] = account_key_cells(&key);

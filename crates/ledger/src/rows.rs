@@ -68,6 +68,8 @@ pub(crate) struct AccountRow {
     latest_seq: i64,
     peer_id: String,
     time_spent: Vec<u8>,
+    present_until: Option<i64>,
+    history: i64,
 }
 
 /// A client.
@@ -156,6 +158,10 @@ pub(crate) struct AppliedRow {
     pub(crate) place: PlaceRow,
 }
 
+/// The column `history` of an account.
+const HAS_LEECHED: i64 = 1;
+const WAS_REMOVED: i64 = 2;
+
 /// The signed number with the same bits.
 pub(crate) const fn to_bits(number: u64) -> i64 {
     number.cast_signed()
@@ -219,7 +225,7 @@ pub(crate) fn account_key_cells(key: &AccountKey) -> [Cell; 2] {
 }
 
 /// An account, as its table lists it.
-pub(crate) fn account_cells(key: &AccountKey, account: &Account) -> [Cell; 22] {
+pub(crate) fn account_cells(key: &AccountKey, account: &Account) -> [Cell; 24] {
     let [user, torrent] = account_key_cells(key);
     let [a, b, c, d, e, f, g, h, i, j] = sums_cells(&account.figures);
     let [ts, ms, seq] = stamp_cells(&account.latest);
@@ -247,6 +253,10 @@ pub(crate) fn account_cells(key: &AccountKey, account: &Account) -> [Cell; 22] {
         peer_id.into(),
         account.client().into(),
         Cell::Bytes(spans::pack(&account.time)),
+        moment(account.present_until),
+        Cell::Number(
+            i64::from(account.has_leeched) * HAS_LEECHED + i64::from(account.was_removed) * WAS_REMOVED,
+        ),
     ]
 }
 
@@ -359,6 +369,10 @@ impl FiguresRow {
     pub(crate) fn figures(&self) -> Result<Figures, LedgerError> {
         self.sums.figures()
     }
+
+    pub(crate) fn of_user(&self) -> Result<(UserId, Figures), LedgerError> {
+        Ok((user_of(self.id)?, self.figures()?))
+    }
 }
 
 impl UserRow {
@@ -385,6 +399,9 @@ impl AccountRow {
             peer_id,
             time: spans::unpack(&self.time_spent)
                 .ok_or_else(|| unreadable("the time spent on a torrent", hex(&self.time_spent)))?,
+            present_until: self.present_until.map(time_of).transpose()?,
+            has_leeched: self.history & HAS_LEECHED > 0,
+            was_removed: self.history & WAS_REMOVED > 0,
         };
         Ok((AccountKey { user: user_of(self.user_id)?, torrent: torrent_of(self.torrent_id)? }, account))
     }

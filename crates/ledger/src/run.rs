@@ -169,7 +169,7 @@ impl Run {
     /// of two nodes, which may write late, if a second lies between, if the client had stopped, or begins at zero.
     pub fn comes_after(&self, other: &Run) -> bool {
         let (node, other_node) = (NodeId(self.key.node), NodeId(other.key.node));
-        let is_one_tracker = node == other_node || node.is_next_life_of(other_node);
+        let is_one_tracker = node == other_node || node.is_restart_of(other_node);
         let is_apart = self.first > other.last + Seconds(1)
             || other.stopped == Some(other.last_id)
             || self.low == Counters::default();

@@ -23,6 +23,21 @@ const NOTE_CHARS_MAX: usize = 500;
 
 type Lazy = LazyLock<Statement>;
 
+/// Changes whenever a multiplier is added or gets another end.
+static STATE: Lazy = LazyLock::new(|| {
+    let portable = Statement::portable(
+        "SELECT multipliers_version + (SELECT COALESCE(SUM(ends_at), 0) FROM ledger_multipliers) AS number \
+         FROM ledger_state WHERE id = 1",
+    );
+    let sum = "COALESCE(SUM(ends_at), 0)";
+    Statement {
+        postgres: portable.postgres.replace(sum, "COALESCE(SUM(ends_at), 0)::BIGINT"),
+        mysql: portable.mysql.replace(sum, "CAST(COALESCE(SUM(ends_at), 0) AS SIGNED)"),
+        ..portable
+    }
+});
+
+/// How many multipliers were ever added, and removed from the table (by versions that removed them).
 static VERSION: Lazy = LazyLock::new(|| {
     Statement::portable("SELECT multipliers_version AS number FROM ledger_state WHERE id = 1")
 });
@@ -49,7 +64,12 @@ static ADD: Lazy = LazyLock::new(|| {
 
 static LAST: Lazy = LazyLock::new(|| Statement::portable("SELECT max(id) AS number FROM ledger_multipliers"));
 
-static REMOVE: Lazy = LazyLock::new(|| Statement::portable("DELETE FROM ledger_multipliers WHERE id = ?"));
+static END: Lazy = LazyLock::new(|| {
+    Statement::portable(
+        "UPDATE ledger_multipliers SET ends_at = CASE WHEN starts_at > ? THEN starts_at ELSE ? END \
+         WHERE id = ? AND (ends_at IS NULL OR (ends_at > ? AND ends_at > starts_at))",
+    )
+});
 
 /// Multipliers as they were when last looked at.
 #[derive(Debug, Default)]
@@ -75,7 +95,7 @@ impl TermsCache {
         {
             return Ok(Arc::clone(&known.multipliers));
         }
-        let rows: Vec<NumberRow> = read(database, &VERSION, &[]).await?;
+        let rows: Vec<NumberRow> = read(database, &STATE, &[]).await?;
         let version = rows.first().map_or(0, |row| row.number);
         let multipliers = match known {
             Some(known) if known.version == version => known.multipliers,
@@ -115,8 +135,8 @@ impl PastTerms {
         believed(entry, self.ceiling)
     }
 
-    /// What counted for an entry; none if that cannot be told, since a multiplier that may have been in force was
-    /// removed. One that was added later for a time that was over is taken to have been there.
+    /// What counted for an entry; none if that cannot be told, since an older version removed a multiplier that may have
+    /// been in force. One that was added later for a time that was over is taken to have been there.
     pub fn in_force(&self, key: AccountKey, at: UnixTime) -> Option<InForce> {
         (!self.was_any_removed).then(|| self.multipliers.in_force(key.user, key.torrent, at))
     }
@@ -159,18 +179,18 @@ impl Ledger {
         Ok(Multiplier { id, terms })
     }
 
-    /// Removes a multiplier; what it has added stays. False if there is none with this number.
-    pub async fn remove_multiplier(&self, id: u64) -> Result<bool, LedgerError> {
+    /// Ends a multiplier with this second; what it has added stays, and so does its row, by which [`PastTerms`] explains
+    /// it. False if there is none with this number, or if it has ended.
+    pub async fn end_multiplier(&self, id: u64) -> Result<bool, LedgerError> {
         let Ok(id) = i64::try_from(id) else {
             return Ok(false);
         };
         let mut page = Page::begin(&self.database).await?;
-        let removed = page.write(&REMOVE, &[Cell::Number(id)]).await?;
-        if removed > 0 {
-            page.write(&RAISE_VERSION, &[]).await?;
-        }
+        // Entries of this second may have been credited by it already.
+        let end = Cell::Number(i64::from(self.clock.now().0) + 1);
+        let ended = page.write(&END, &[end.clone(), end.clone(), Cell::Number(id), end]).await?;
         page.commit().await?;
         self.terms.clear();
-        Ok(removed > 0)
+        Ok(ended > 0)
     }
 }

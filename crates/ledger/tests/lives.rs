@@ -181,6 +181,7 @@ impl World {
             cause: Cause::Announce,
             at: now,
             since_last: Some(outcome.since_last),
+            silence_max: Seconds(0),
             totals: Some(HeardTotals { run: outcome.session.run, uploaded: totals.0, downloaded: totals.1 }),
         };
         let word = Word { node: life.node, session: outcome.session, heard };

@@ -5,12 +5,13 @@
 
 mod support;
 
-use domain::{AnnounceEvent, PeerId, UnixTime};
+use domain::clock::ManualClock;
+use domain::{AnnounceEvent, PeerId, Seconds, UnixTime};
 use journal::TrafficEntry;
-use ledger::{NewMultiplier, Percent, Scope};
+use ledger::{HitAndRunPolicy, NewMultiplier, Percent, Scope};
 
 use support::simulator::{BEGIN, arrivals_of, entry, torrent, user};
-use support::{Known, Place, Risks, account, apply, boundless, clock, key, open, open_with};
+use support::{Known, Place, Risks, account, apply, boundless, clock, key, open_with};
 
 const PEER: PeerId = PeerId(*b"-TR3000-abcdefghijkl");
 
@@ -58,8 +59,10 @@ async fn the_accounts_on_a_torrent_come_newest_first_page_by_page(place: Place) 
     assert_eq!(ledger.accounts(&[]).await.unwrap(), []);
 }
 
-async fn what_an_entry_was_credited_can_be_told_unless_a_multiplier_was_removed(place: Place) {
-    let ledger = open(&place).await;
+/// Regression: ending a multiplier removed its row, and no entry could be explained any more.
+async fn what_an_entry_was_credited_can_be_told_also_after_a_multiplier_was_ended(place: Place) {
+    let hands = ManualClock::at(UnixTime(BEGIN + 150));
+    let ledger = open_with(&place, boundless(), Known::default(), hands, Risks::default()).await;
     let told = async |at: u32| {
         let terms = ledger.past_terms().await.unwrap();
         let in_force = terms.in_force(key(1, 1), UnixTime(BEGIN + at));
@@ -77,13 +80,55 @@ async fn what_an_entry_was_credited_can_be_told_unless_a_multiplier_was_removed(
     let added = ledger.add_multiplier(feast).await.unwrap();
     assert_eq!(told(99).await, Some((1001, 1001, u64::MAX)));
     assert_eq!(told(100).await, Some((1501, 0, u64::MAX)));
-    assert!(!ledger.remove_multiplier(added.id + 1).await.unwrap());
+    assert!(!ledger.end_multiplier(added.id + 1).await.unwrap());
     assert_eq!(told(200).await, Some((1001, 1001, u64::MAX)), "nothing was removed");
-    assert!(ledger.remove_multiplier(added.id).await.unwrap());
-    assert_eq!(told(100).await, None);
+    assert!(ledger.end_multiplier(added.id).await.unwrap());
+    assert!(!ledger.end_multiplier(added.id).await.unwrap(), "it has ended");
+    assert_eq!(told(150).await, Some((1501, 0, u64::MAX)), "it was in force");
+    assert_eq!(told(151).await, Some((1001, 1001, u64::MAX)));
+    assert_eq!(ledger.multipliers().await.unwrap()[0].terms.ends_at, Some(UnixTime(BEGIN + 151)));
+}
+
+async fn all_users_come_by_number_and_all_hit_and_runs_are_those_of_each_user(place: Place) {
+    let now = UnixTime(BEGIN + 100_000);
+    let policy = HitAndRunPolicy { active_min: Seconds(10_000) };
+    let ledger =
+        open_with(&place, boundless(), Known::default(), ManualClock::at(now), Risks::default()).await;
+    let took = |owner: u64, on: u64, at: u32, downloaded: u64| TrafficEntry {
+        downloaded_delta: downloaded,
+        ..entry(owner, on, PEER, UnixTime(BEGIN + at), AnnounceEvent::None, 5)
+    };
+    // User 2 is still there; user 3 left two torrents.
+    let entries = vec![
+        took(1, 1, 50, 499),
+        took(2, 1, 99_500, 900),
+        took(3, 1, 70, 900),
+        took(3, 2, 60, 500),
+        took(4, 9, 80, 600),
+    ];
+    apply(&ledger, "a", &arrivals_of(entries)).await;
+
+    let all = ledger.users_after(None).await.unwrap();
+    assert_eq!(all.iter().map(|(user, _)| user.get()).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    assert_eq!(all[2].1, ledger.user(user(3)).await.unwrap().unwrap());
+    assert_eq!(ledger.users_after(Some(user(3))).await.unwrap(), all[3..]);
+    let mut some = ledger.users(&[user(4), user(77), user(1)]).await.unwrap();
+    some.sort_by_key(|(user, _)| *user);
+    assert_eq!(some, [all[0], all[3]]);
+
+    let page = ledger.hit_and_runs_after(None, &policy).await.unwrap();
+    assert_eq!(page.next, None);
+    let at = |at: u32| UnixTime(BEGIN + at);
+    let gone = [(key(1, 1), at(50)), (key(3, 1), at(70)), (key(3, 2), at(60)), (key(4, 9), at(80))];
+    assert_eq!(page.hit_and_runs, gone);
+    let behind = ledger.hit_and_runs_after(Some(key(3, 1)), &policy).await.unwrap();
+    assert_eq!(behind.hit_and_runs, gone[2..]);
+    let of_one = ledger.hit_and_runs(user(3), &policy).await.unwrap();
+    assert_eq!(of_one.iter().map(|(key, _, _)| *key).collect::<Vec<_>>(), [key(3, 1), key(3, 2)]);
 }
 
 on_every_database!(
+    all_users_come_by_number_and_all_hit_and_runs_are_those_of_each_user,
     the_accounts_on_a_torrent_come_newest_first_page_by_page,
-    what_an_entry_was_credited_can_be_told_unless_a_multiplier_was_removed,
+    what_an_entry_was_credited_can_be_told_also_after_a_multiplier_was_ended,
 );

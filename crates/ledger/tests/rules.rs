@@ -94,8 +94,14 @@ async fn l2_sums_are_exact_far_beyond_64_bits(place: Place) {
     assert_eq!(figures(&ledger, 1).await.uploaded, expected + u128::from(u64::MAX));
 }
 
+/// At a moment at which the clients of short tests are still there.
+async fn open_soon(place: &Place) -> ledger::Ledger {
+    let clock = ManualClock::at(UnixTime(BEGIN + 500));
+    open_with(place, LedgerSettings::default(), Known::default(), clock, Risks::default()).await
+}
+
 async fn l3_l4_l5_states_times_and_completion_survive_a_restart(place: Place) {
-    let ledger = open(&place).await;
+    let ledger = open_soon(&place).await;
     let arrivals = arrivals_of(vec![
         foreign(0, AnnounceEvent::Started, 50),
         foreign(100, AnnounceEvent::None, 20),
@@ -109,7 +115,7 @@ async fn l3_l4_l5_states_times_and_completion_survive_a_restart(place: Place) {
     apply(&ledger, "a", &arrivals[2..]).await;
     drop(ledger);
 
-    let ledger = open(&place).await;
+    let ledger = open_soon(&place).await;
     let seeding = account(&ledger, 1, 1).await;
     assert!(seeding.is_seeding() && !seeding.is_leeching() && seeding.is_completed());
     assert_eq!(seeding.completed_at, Some(UnixTime(BEGIN + 200)));
@@ -127,7 +133,7 @@ async fn l3_l4_l5_states_times_and_completion_survive_a_restart(place: Place) {
 }
 
 async fn a_client_without_a_known_left_leeches(place: Place) {
-    let ledger = open(&place).await;
+    let ledger = open_soon(&place).await;
     let arrivals = arrivals_of(vec![TrafficEntry { left: None, ..foreign(0, AnnounceEvent::None, 0) }]);
     apply(&ledger, "a", &arrivals).await;
     let account = account(&ledger, 1, 1).await;
@@ -186,9 +192,10 @@ async fn multipliers_count_apart_and_from_their_start_until_their_end(place: Pla
     assert_eq!(sums.bonus_uploaded_x100, (100 + 100 + 50) * 100);
     assert_eq!(sums.bonus_downloaded_x100, -(50 + 100 + 100) * 100);
     assert_eq!((sums.credited_uploaded(), sums.credited_downloaded()), (650, 150));
-    assert!(ledger.remove_multiplier(own.id).await.unwrap());
-    assert!(!ledger.remove_multiplier(own.id).await.unwrap());
-    apply(&ledger, "a", &arrivals_of(vec![moving(300, 100, 100)])).await;
+    assert!(ledger.end_multiplier(own.id).await.unwrap());
+    assert!(!ledger.end_multiplier(own.id).await.unwrap());
+    let after = support::simulator::SPAN_MAX + 1;
+    apply(&ledger, "a", &arrivals_of(vec![moving(after, 100, 100)])).await;
     assert_eq!(figures(&ledger, 1).await.credited_uploaded(), 750);
     let backwards = ledger.add_multiplier(terms(Scope::Site, 200, 50, (100, Some(100)))).await;
     assert!(matches!(backwards, Err(LedgerError::EndsBeforeItStarts)));
@@ -206,28 +213,49 @@ async fn a_multiplier_that_another_process_adds_holds_within_a_second(place: Pla
 }
 
 async fn hit_and_runs_are_listed_until_enough_was_seeded(place: Place) {
-    let ledger = open(&place).await;
-    let policy = HitAndRunPolicy { seeding_min: Seconds(250), ..HitAndRunPolicy::default() };
+    let clock = ManualClock::at(UnixTime(BEGIN + 200));
+    let ledger =
+        open_with(&place, LedgerSettings::default(), Known::default(), clock, Risks::default()).await;
+    let policy = HitAndRunPolicy { active_min: Seconds(300) };
     let done = arrivals_of(vec![
         foreign(0, AnnounceEvent::Completed, 0),
         foreign(100, AnnounceEvent::Stopped, 0),
-        TrafficEntry { torrent: Some(torrent(2)), ..foreign(0, AnnounceEvent::None, 5) },
+        // Never leeched, and there.
+        TrafficEntry { torrent: Some(torrent(2)), ..foreign(0, AnnounceEvent::None, 0) },
     ]);
     apply(&ledger, "a", &done).await;
-    let soon = UnixTime(BEGIN + 200);
-    let owing = ledger.hit_and_runs(user(1), &policy, soon).await.unwrap();
+    let owing = ledger.hit_and_runs(user(1), &policy).await.unwrap();
     assert_eq!(owing.len(), 1);
-    assert_eq!((owing[0].0.torrent, owing[0].2), (torrent(1), Standing::Owing { seeding_s_left: 150 }));
-    let later = UnixTime(BEGIN + 10 * 24 * 3600);
-    let owing = ledger.hit_and_runs(user(1), &policy, later).await.unwrap();
-    assert_eq!(owing[0].2, Standing::HitAndRun { since: UnixTime(BEGIN + 100) });
-    // Seeding on clears it.
-    let on =
-        arrivals_of(vec![foreign(1000, AnnounceEvent::Started, 0), foreign(1200, AnnounceEvent::None, 0)]);
+    assert_eq!(
+        (owing[0].0.torrent, owing[0].2),
+        (torrent(1), Standing::HitAndRun { since: UnixTime(BEGIN + 100) })
+    );
+    // Coming back makes it owed again, and being there for long enough clears it.
+    let on = arrivals_of(vec![foreign(110, AnnounceEvent::Started, 0), foreign(150, AnnounceEvent::None, 0)]);
     apply(&ledger, "a", &on).await;
-    assert_eq!(ledger.hit_and_runs(user(1), &policy, later).await.unwrap().len(), 1);
-    apply(&ledger, "a", &arrivals_of(vec![foreign(1300, AnnounceEvent::None, 0)])).await;
-    assert_eq!(ledger.hit_and_runs(user(1), &policy, later).await.unwrap(), []);
+    let owing = ledger.hit_and_runs(user(1), &policy).await.unwrap();
+    assert!(matches!(owing[0].2, Standing::Owing { seeding_s_left: 1..=150 }), "{owing:?}");
+    apply(&ledger, "a", &arrivals_of(vec![foreign(400, AnnounceEvent::None, 0)])).await;
+    assert_eq!(ledger.hit_and_runs(user(1), &policy).await.unwrap(), []);
+}
+
+async fn a4_a_client_is_gone_once_its_own_interval_and_the_grace_have_passed(place: Place) {
+    let clock = ManualClock::at(UnixTime(BEGIN));
+    let ledger =
+        open_with(&place, LedgerSettings::default(), Known::default(), clock.clone(), Risks::default()).await;
+    let seeds = |torrent_number, interval| TrafficEntry {
+        torrent: Some(torrent(torrent_number)),
+        interval: Seconds(interval),
+        ..foreign(0, AnnounceEvent::None, 0)
+    };
+    apply(&ledger, "a", &arrivals_of(vec![seeds(1, 1800), seeds(2, 7200), seeds(3, 60)])).await;
+    let one_left = [false, true, false];
+    for (passed, seeding) in [(2399, [true; 3]), (2400, one_left), (7799, one_left), (7800, [false; 3])] {
+        clock.advance(UnixTime(BEGIN + passed).since(clock.now()));
+        let page = ledger.accounts_of(user(1), None, 10).await.unwrap();
+        let found: Vec<bool> = page.accounts.iter().map(|(_, account)| account.is_seeding()).collect();
+        assert_eq!(found, seeding, "after {passed} s");
+    }
 }
 
 async fn accounts_come_in_pages_and_sessions_with_their_runs(place: Place) {
@@ -467,6 +495,7 @@ on_every_database!(
     multipliers_count_apart_and_from_their_start_until_their_end,
     a_multiplier_that_another_process_adds_holds_within_a_second,
     hit_and_runs_are_listed_until_enough_was_seeded,
+    a4_a_client_is_gone_once_its_own_interval_and_the_grace_have_passed,
     accounts_come_in_pages_and_sessions_with_their_runs,
     clients_that_are_long_gone_are_forgotten_and_their_bytes_stay,
     forgotten_consumers_are_dropped_after_the_same_time,

@@ -1,15 +1,15 @@
-//! Calls to other sites over HTTPS: a site's verify endpoint, webhooks.
+//! HTTPS client for other sites: a site's verify endpoint, webhooks.
 //!
 //! # Guarantees
 //!
-//! - A call ends within its time, connecting and reading included, and reads no longer body than it was told.
-//! - A certificate that is not trusted is a failure.
-//! - Errors name neither address nor headers, in which there may be secrets.
-//! - Connections are kept and used again.
+//! - A call ends within its timeout, connecting and reading included, and reads no more of the body than allowed.
+//! - An untrusted certificate is a failure.
+//! - Errors contain neither address nor headers, which may contain secrets.
+//! - Connections are pooled.
 //!
 //! # Deliberately absent
 //!
-//! Redirects: whatever secret is sent would go to wherever they lead. Trying again: callers know when that is wise.
+//! Redirects: they would disclose secrets to other hosts. Retries: callers decide.
 
 use std::error::Error;
 use std::io;
@@ -29,60 +29,53 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-/// How long a connection is kept that nobody uses.
+/// Idle time of a pooled connection.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 
-/// How to call.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
-    /// Certificates that others may be signed by, as PEM; none for those of the system.
+    /// Trusted authorities as PEM; none for those of the system.
     pub ca_file: Option<PathBuf>,
-    /// How long an answer may take, connecting included.
+    /// Of the whole call, connecting included.
     pub timeout: Duration,
-    /// Connections that are kept.
+    /// Pooled connections.
     pub connections_max: usize,
 }
 
-/// Why no calls can be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody's certificate could be trusted.
+    /// There are no trusted authorities.
     #[error("this system has no certificates of authorities: install the package ca-certificates")]
     NoAuthorities,
     /// The file of authorities cannot be used.
     #[error("{}: {reason}", .path.display())]
     CaFile {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
     },
-    /// The TLS library will not work like this.
+    /// The TLS library refuses the settings.
     #[error("{0}")]
     Tls(#[from] rustls::Error),
 }
 
-/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallFailure {
-    /// Nothing came in time.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
-    /// No connection, a connection that broke, or a certificate that is not trusted.
+    /// No connection, a broken connection, or an untrusted certificate.
     #[error("{0}")]
     Unreachable(String),
 }
 
-/// An answer.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// Its status.
     pub status: StatusCode,
-    /// Its body, if the status says success; none if it breaks off or is longer than it may be.
+    /// For a success status; none if it is incomplete or too long.
     pub body: Option<Bytes>,
 }
 
-/// Makes calls. Clones share connections.
+/// Clones share connections.
 #[derive(Clone, Debug)]
 pub struct Client {
     client: HyperClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
@@ -91,7 +84,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Prepares calls; makes none. Without authorities only plain HTTP works: see [`Client::can_trust`].
+    /// Makes no connection yet. Without authorities only plain HTTP works: see [`Client::can_trust`].
     pub fn new(settings: &ClientSettings) -> Result<Client, ClientError> {
         let roots = roots(settings)?;
         let has_authorities = !roots.is_empty();
@@ -117,12 +110,12 @@ impl Client {
         Ok(Client { client, timeout: settings.timeout, has_authorities })
     }
 
-    /// Whether anybody's certificate could be trusted; otherwise why not.
+    /// Fails if there are no trusted authorities.
     pub fn can_trust(&self) -> Result<(), ClientError> {
         self.has_authorities.then_some(()).ok_or(ClientError::NoAuthorities)
     }
 
-    /// Makes a call and reads up to so many bytes of what is answered.
+    /// Makes a call and reads up to so many bytes of the body.
     pub async fn call(
         &self,
         request: Request<Full<Bytes>>,
@@ -148,7 +141,7 @@ impl Client {
     }
 }
 
-/// An error with what caused it. None of these names the address, but for one, which is put into other words.
+/// An error with its causes. None of these contains the address, except for one, which is replaced.
 fn causes(error: &(dyn Error + 'static)) -> String {
     if is_for_another_name(error) {
         return "the certificate is for another name".to_owned();
@@ -165,8 +158,8 @@ fn causes(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Whether a certificate names somebody else, anywhere in what caused an error. What is inside an error of the system's
-/// is not among its sources.
+/// Whether the certificate is for another name, anywhere in the causes of an error. The content of an I/O error is not
+/// among its sources.
 fn is_for_another_name(error: &(dyn Error + 'static)) -> bool {
     use rustls::CertificateError::{NotValidForName, NotValidForNameContext};
     if let Some(rustls::Error::InvalidCertificate(reason)) = error.downcast_ref() {
@@ -209,7 +202,7 @@ mod tests {
         };
         let tls = io::Error::new(io::ErrorKind::InvalidData, rustls::Error::InvalidCertificate(reason));
         assert!(tls.to_string().contains("secret"), "otherwise there is nothing to hide");
-        // As the connector hands it on.
+        // As the connector returns it.
         assert_eq!(causes(&io::Error::other(tls)), "the certificate is for another name");
         let other = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
         assert!(causes(&io::Error::other(other)).contains("UnknownIssuer"));

@@ -1,22 +1,20 @@
-//! What a device says of itself (P2).
+//! Devices: id, platform and app state (P2, P8).
 
 use std::fmt;
 
-/// The name of a device, chosen by its client: 1 to 64 visible ASCII characters.
+/// Chosen by the client: 1 to 64 visible ASCII characters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeviceId(Box<str>);
 
 impl DeviceId {
-    /// The longest name.
     pub const BYTES_MAX: usize = 64;
 
-    /// A name; none if the text is empty, too long, or has anything but visible ASCII in it.
+    /// None if the text is empty, too long, or has other characters than visible ASCII.
     pub fn new(text: &str) -> Option<DeviceId> {
         let fits = (1..=Self::BYTES_MAX).contains(&text.len());
         (fits && text.bytes().all(|byte| byte.is_ascii_graphic())).then(|| DeviceId(text.into()))
     }
 
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -28,23 +26,21 @@ impl fmt::Display for DeviceId {
     }
 }
 
-/// What kind of device it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Platform {
-    /// A phone or tablet.
+    /// Phone or tablet.
     Phone,
-    /// A program on a computer.
+    /// A desktop program.
     Computer,
-    /// A page in a browser.
+    /// A browser page.
     #[default]
     Web,
 }
 
 impl Platform {
-    /// Every kind.
     pub const ALL: [Platform; 3] = [Platform::Phone, Platform::Computer, Platform::Web];
 
-    /// Its name, as the wire has it.
+    /// The name on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Platform::Phone => "phone",
@@ -53,29 +49,26 @@ impl Platform {
         }
     }
 
-    /// The kind of this name.
     pub fn from_name(name: &str) -> Option<Platform> {
         Platform::ALL.into_iter().find(|platform| platform.name() == name)
     }
 }
 
-/// Whether somebody looks at the app (P8).
+/// Whether the app is in use (P8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AppState {
-    /// In use.
     #[default]
     Foreground,
-    /// Open, but not looked at.
+    /// Open, but not visible.
     Background,
-    /// About to sleep, or nobody there.
+    /// About to be suspended, or idle.
     Inactive,
 }
 
 impl AppState {
-    /// Every state.
     pub const ALL: [AppState; 3] = [AppState::Foreground, AppState::Background, AppState::Inactive];
 
-    /// Its name, as the wire has it.
+    /// The name on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             AppState::Foreground => "foreground",
@@ -84,7 +77,6 @@ impl AppState {
         }
     }
 
-    /// The state of this name.
     pub fn from_name(name: &str) -> Option<AppState> {
         AppState::ALL.into_iter().find(|state| state.name() == name)
     }

@@ -1,46 +1,46 @@
-//! People and their devices: who is here, and what is shown of them.
+//! Presence of users: sessions and devices in, status out.
 //!
-//! Pure: time comes in as an argument, effects come out as values. One [`Roster`] holds the persons of a shard; its owner
-//! feeds it what happens, calls it about once a second, and does what it says.
+//! Pure: time is an argument, effects are return values. One [`PresenceTable`] holds the users of a shard; its owner
+//! passes inputs to it, calls it about once a second, and carries out the effects.
 //!
 //! # Layout
 //!
-//! - [`status`]: what can be said of a person, and what a person can say of themselves
-//! - [`device`]: what a device says of itself
-//! - [`privacy`]: who may see what
-//! - [`policy`]: how long things may take
-//! - [`machine`]: the document's state machine
-//! - [`elsewhere`]: the same person's sessions at other gateways
-//! - [`input`], [`view`]: what goes into a roster, what comes out, what can be read
-//! - [`roster`]: the persons of a shard; inside, `person` adds up `session`s, each with its `pulse`, kept in `slots`
-//! - [`moment`]: time by the clock, and time that never goes back
+//! - [`status`]: statuses, and what a user can declare
+//! - [`device`]: device ids, platforms, app states
+//! - [`privacy`]: privacy settings, and what a viewer may see
+//! - [`policy`]: timeouts and limits
+//! - [`state_machine`]: the state machine of a session, as the founding document defines it
+//! - [`remote`]: the same user's sessions at other gateways
+//! - [`input`], [`view`]: inputs, effects, and what can be read
+//! - [`table`]: the users of a shard; `user_presence` aggregates `session`s, each with its `heartbeat_state`, stored in
+//!   `slots`
+//! - [`moment`]: wall-clock time and monotonic time
 //!
 //! # Deliberately absent
 //!
-//! Friends, watchers and privacy: a roster says what changed and what is seen in general, not who is told. I/O, clocks,
-//! locks.
+//! Friends, watchers and privacy: a table reports what changed, not which users are notified. I/O, clocks, locks.
 
 pub mod device;
-pub mod elsewhere;
+mod heartbeat_state;
 pub mod input;
-pub mod machine;
 pub mod moment;
-mod person;
 pub mod policy;
 pub mod privacy;
-mod pulse;
-pub mod roster;
+pub mod remote;
 mod session;
 mod slots;
+pub mod state_machine;
 pub mod status;
+pub mod table;
+mod user_presence;
 pub mod view;
 
 pub use device::{AppState, DeviceId, Platform};
-pub use elsewhere::{Elsewhere, Part, PartDevice};
-pub use input::{Cause, CloseCause, ConnId, Effect, Goodbye, Hello, Input, Refused};
+pub use input::{Cause, CloseCause, CloseKind, ConnId, Effect, Hello, Input, Refused};
 pub use moment::Moment;
 pub use policy::Policy;
-pub use privacy::{Privacy, Sight, Visibility};
-pub use roster::Roster;
+pub use privacy::{Audience, Privacy, Visibility};
+pub use remote::{NodeDevice, NodeEntry, RemoteSessions};
 pub use status::{Declaration, Declared, Status};
-pub use view::{DeviceView, LastKnown, Load, Remembered, SessionView, Tally, View};
+pub use table::PresenceTable;
+pub use view::{DeviceView, LastKnown, SessionView, StoredPresence, TableSize, UserCounts, View};

@@ -1,38 +1,37 @@
-//! How long things may take. The settings of `[presence]`, as the core needs them.
+//! Timeouts and limits: the settings of `[presence]`.
 
 use domain::Seconds;
 
 use crate::device::AppState;
 
-/// The rules by which silence becomes absence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// A device in use is to be heard this often (P7).
+    /// Expected interval of heartbeats of an app in the foreground (P7).
     pub heartbeat: Seconds,
-    /// Each connection is pinged this often.
+    /// Interval of pings on each connection.
     pub ping: Seconds,
-    /// How long a probe may take, and how often a silent device is asked again.
+    /// How long to wait for the answer to a probe, and the interval of further probes.
     pub probe: Seconds,
-    /// How often a silent device is asked again at the most, before it is given up.
+    /// Probes without an answer after which a silent session ends.
     pub probes_max: u32,
-    /// Heartbeats that may be missing before a device is gone.
+    /// Missed heartbeats after which a session ends.
     pub missed_max: u32,
-    /// A device in the background is away when silent for this long (P8).
+    /// Silence after which a session in the background is away (P8).
     pub background_away: Seconds,
-    /// And gone when silent for this long.
+    /// Silence after which a session in the background ends.
     pub background_gone: Seconds,
-    /// How long those who were here before a restart have to come back (P11).
+    /// How long users that were online before a restart have to reconnect (P11).
     pub pending: Seconds,
-    /// How long somebody whose connection keeps breaking is still shown, at first. Zero turns this off.
+    /// Flap damping: how long a user whose connection keeps breaking stays shown, at first. Zero disables it.
     pub flap_grace: Seconds,
-    /// And at the most.
+    /// The longest grace period.
     pub flap_grace_max: Seconds,
-    /// A return within this time after a drop is flapping; staying for this long makes up for one.
+    /// A return within this time after a drop is a flap; staying this long removes one flap.
     pub flap_forget: Seconds,
-    /// Devices of one person.
+    /// Devices of one user.
     pub devices_max: u32,
-    /// How old the remembered "last seen" of somebody who is here may get. Zero: as old as it likes.
-    pub remember: Seconds,
+    /// The most that the stored `last_seen` of an online user may lag behind. Zero: unlimited.
+    pub store_interval: Seconds,
 }
 
 impl Default for Policy {
@@ -50,76 +49,69 @@ impl Default for Policy {
             flap_grace_max: Seconds(60),
             flap_forget: Seconds(120),
             devices_max: 20,
-            remember: Seconds(60),
+            store_interval: Seconds(60),
         }
     }
 }
 
-/// The rule for one session.
+/// How a session times out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// A connection in use: it is asked before it is given up.
-    Ladder,
-    /// Nobody to ask, or no use in asking: silence alone decides.
-    Silence {
-        /// Away after this long.
-        away: Seconds,
-        /// Gone after this long.
-        gone: Seconds,
-    },
+    /// A connection in the foreground: it is probed before it ends.
+    Probed,
+    /// Silence alone decides: there is no connection to probe, or the app is in the background.
+    Timeout { away: Seconds, gone: Seconds },
 }
 
 impl Policy {
-    /// Sessions of one person: enough for every tab of a busy browser. Each message of a person looks through their
-    /// sessions.
+    /// Sessions of one user: enough for every tab of a busy browser. Each message iterates over the user's sessions.
     pub const SESSIONS_MAX: u32 = 128;
 
-    /// A person who left is remembered here for at least this long, so that what became of them can be read.
+    /// The least time that an offline user stays in the table, so that the last change can be read.
     pub(crate) const KEEP_MIN: Seconds = Seconds(60);
 
-    /// Silence after which a device in use is gone.
-    pub(crate) fn gone(&self) -> Seconds {
+    /// Silence after which a session in the foreground ends.
+    pub fn gone(&self) -> Seconds {
         Seconds(self.heartbeat.0.saturating_mul(self.missed_max.max(1)))
     }
 
-    /// Silence after which a connection is asked again and again: late enough that the last answer is due when it would
-    /// be gone, but not before the first probe had its time.
+    /// Silence after which probes are repeated: late enough that the last answer is due at the timeout, but not before
+    /// the first probe had its time.
     pub(crate) fn probing(&self) -> Seconds {
         let asking = self.probe.0.saturating_mul(self.probes_max);
         Seconds(self.gone().0.saturating_sub(asking)).max(self.heartbeat + self.probe)
     }
 
-    /// The rule for a session with or without a connection, in this state.
     pub(crate) fn rule(&self, connected: bool, app: AppState) -> Rule {
         match app {
-            AppState::Foreground if connected => Rule::Ladder,
-            AppState::Foreground => Rule::Silence {
+            AppState::Foreground if connected => Rule::Probed,
+            AppState::Foreground => Rule::Timeout {
                 away: Seconds(self.heartbeat.0.saturating_mul(2)).min(self.gone()),
                 gone: self.gone(),
             },
-            AppState::Background | AppState::Inactive => Rule::Silence {
+            AppState::Background | AppState::Inactive => Rule::Timeout {
                 away: self.background_away.min(self.background_gone),
                 gone: self.background_gone,
             },
         }
     }
 
-    /// Silence after which a session of this rule is gone.
-    pub(crate) fn gone_by(&self, rule: Rule) -> Seconds {
+    /// Silence after which a session under this rule ends.
+    pub(crate) fn gone_after(&self, rule: Rule) -> Seconds {
         match rule {
-            Rule::Ladder => self.gone(),
-            Rule::Silence { gone, .. } => gone,
+            Rule::Probed => self.gone(),
+            Rule::Timeout { gone, .. } => gone,
         }
     }
 
-    /// Every session is looked at this often: never later than anything that can follow from a message, so that no
-    /// message has to bring a look forward.
-    pub(crate) fn look(&self) -> Seconds {
+    /// Interval of checks of each session: no longer than any timeout that a message can start, so that no message has
+    /// to move a check.
+    pub(crate) fn check_interval(&self) -> Seconds {
         let shortest = self.ping.min(self.heartbeat).min(self.background_away).min(self.background_gone);
         shortest.max(Seconds(1))
     }
 
-    /// How long somebody is still shown whose connection broke, at this level of flapping.
+    /// Grace period after a drop, by flap level.
     pub(crate) fn grace(&self, level: u8) -> Seconds {
         match level.checked_sub(2) {
             None => Seconds(0),
@@ -130,13 +122,13 @@ impl Policy {
         }
     }
 
-    /// The level above this one; levels end where the grace does not grow any more.
+    /// Levels end where the grace period no longer grows.
     pub(crate) fn flap_level_above(&self, level: u8) -> u8 {
         let ends = self.flap_grace.0 == 0 || (level >= 2 && self.grace(level) >= self.flap_grace_max);
         if ends { level } else { level.saturating_add(1) }
     }
 
-    /// How long a person who left is kept here.
+    /// How long an offline user stays in the table.
     pub(crate) fn keep_after_leaving(&self) -> Seconds {
         self.flap_forget.max(Policy::KEEP_MIN)
     }

@@ -1,73 +1,66 @@
-//! Who may see what of a person.
+//! Privacy settings, and what they let a viewer see.
 
 use domain::UserId;
 
-/// To whom something is shown.
+/// Which users may see something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Visibility {
-    /// To everyone.
+pub enum Audience {
     Everyone,
-    /// To friends.
     #[default]
     Friends,
-    /// To nobody.
     Nobody,
 }
 
-impl Visibility {
-    /// Every choice.
-    pub const ALL: [Visibility; 3] = [Visibility::Everyone, Visibility::Friends, Visibility::Nobody];
+impl Audience {
+    pub const ALL: [Audience; 3] = [Audience::Everyone, Audience::Friends, Audience::Nobody];
 
-    /// Its name, as the wire and the database have it.
+    /// The name on the wire and in the database.
     pub const fn name(self) -> &'static str {
         match self {
-            Visibility::Everyone => "everyone",
-            Visibility::Friends => "friends",
-            Visibility::Nobody => "nobody",
+            Audience::Everyone => "everyone",
+            Audience::Friends => "friends",
+            Audience::Nobody => "nobody",
         }
     }
 
-    /// The choice of this name.
-    pub fn from_name(name: &str) -> Option<Visibility> {
-        Visibility::ALL.into_iter().find(|choice| choice.name() == name)
+    pub fn from_name(name: &str) -> Option<Audience> {
+        Audience::ALL.into_iter().find(|choice| choice.name() == name)
     }
 
     fn covers(self, is_friend: bool) -> bool {
         match self {
-            Visibility::Everyone => true,
-            Visibility::Friends => is_friend,
-            Visibility::Nobody => false,
+            Audience::Everyone => true,
+            Audience::Friends => is_friend,
+            Audience::Nobody => false,
         }
     }
 }
 
-/// What a person has chosen.
+/// A user's privacy settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Privacy {
-    /// Who sees their status, text, devices and what they seed.
-    pub status: Visibility,
-    /// Who sees when they were last here; only of those who see the status.
-    pub last_seen: Visibility,
-    /// Who never sees anything, whatever else is chosen. Sorted, each once.
+    /// The audience of status, text, devices and torrent activity.
+    pub status: Audience,
+    /// The audience of the last activity; limited to users that may see the status.
+    pub last_seen: Audience,
+    /// Users that never see anything, whatever else is set. Sorted, without duplicates.
     pub never: Vec<UserId>,
 }
 
-/// What somebody may see of a person.
+/// What one viewer may see of one user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Sight {
-    /// Status, text, devices, what they seed.
+pub struct Visibility {
+    /// Status, text, devices and torrent activity.
     pub status: bool,
-    /// When they were last here.
     pub last_seen: bool,
 }
 
 impl Privacy {
-    /// What `viewer`, who is a friend or not, may see.
-    pub fn sight(&self, viewer: UserId, is_friend: bool) -> Sight {
+    pub fn visibility_for(&self, viewer: UserId, is_friend: bool) -> Visibility {
         if self.never.binary_search(&viewer).is_ok() {
-            return Sight::default();
+            return Visibility::default();
         }
         let status = self.status.covers(is_friend);
-        Sight { status, last_seen: status && self.last_seen.covers(is_friend) }
+        Visibility { status, last_seen: status && self.last_seen.covers(is_friend) }
     }
 }

@@ -1,11 +1,10 @@
-//! Numbered places that are used again.
+//! A slab: slots with four-byte numbers, which are reused.
 //!
-//! A place has a number of four bytes and stays where it is. Memory grows by chunks that are never moved, so growing costs
-//! no copy and leaves no slack. A chunk fills a size that the allocator gives out without rounding up.
+//! A value does not move. Memory grows by chunks that are never moved, so growing costs no copy and wastes no capacity.
+//! The chunk size is one that the allocator returns without rounding up.
 //!
-//! Deliberately absent: giving chunks back. What was needed once will be needed at the next storm.
+//! Deliberately absent: freeing chunks. The next reconnect storm needs them again.
 
-/// No place.
 pub(crate) const NONE: u32 = u32::MAX;
 
 const CHUNK_BYTES: usize = 48 * 1024;
@@ -16,7 +15,6 @@ enum Slot<T> {
     Used(T),
 }
 
-/// The places.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {
     chunks: Vec<Vec<Slot<T>>>,
@@ -35,7 +33,6 @@ impl<T> Slots<T> {
         self.used
     }
 
-    /// Finds a place.
     pub fn insert(&mut self, value: T) -> u32 {
         self.used += 1;
         if self.free != NONE {
@@ -56,7 +53,6 @@ impl<T> Slots<T> {
         u32::try_from(number).ok().filter(|number| *number < NONE - 1).expect("fewer than 4 billion sessions")
     }
 
-    /// Frees a place that is used.
     pub fn remove(&mut self, number: u32) -> T {
         let next = self.free;
         match std::mem::replace(self.slot_mut(number), Slot::Free { next }) {

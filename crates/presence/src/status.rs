@@ -1,31 +1,28 @@
-//! What can be said of a person (P1), and what a person can say of themselves.
+//! Statuses (P1), and what a user can declare.
 
 use domain::UnixTime;
 
-/// What is shown of a person.
+/// The status of a user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Not here, as far as the one who looks may know.
     #[default]
     Offline,
-    /// Was here before a restart, and has a while to come back.
+    /// Was online before a restart, and has time to reconnect.
     Pending,
-    /// Here, but not at the device.
+    /// Online, but no device is in use.
     Away,
-    /// Here.
     Online,
-    /// Here, and not to be disturbed.
+    /// Online, not to be disturbed.
     Busy,
-    /// Here and hidden. Only one's own devices see this; to others it is [`Status::Offline`].
+    /// Online and hidden. Only the user's own devices see this; for others it is [`Status::Offline`].
     Invisible,
 }
 
 impl Status {
-    /// Every status.
     pub const ALL: [Status; 6] =
         [Status::Offline, Status::Pending, Status::Away, Status::Online, Status::Busy, Status::Invisible];
 
-    /// Its name, as the wire and the database have it.
+    /// The name on the wire and in the database.
     pub const fn name(self) -> &'static str {
         match self {
             Status::Offline => "offline",
@@ -37,12 +34,10 @@ impl Status {
         }
     }
 
-    /// The status of this name.
     pub fn from_name(name: &str) -> Option<Status> {
         Status::ALL.into_iter().find(|status| status.name() == name)
     }
 
-    /// What others see.
     pub const fn to_others(self) -> Status {
         match self {
             Status::Invisible => Status::Offline,
@@ -51,24 +46,22 @@ impl Status {
     }
 }
 
-/// What a person can declare. It beats what follows from their devices.
+/// What a user can declare. It takes precedence over the automatic status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Declared {
-    /// Whatever follows from the devices: online, or away when none is in use.
+    /// The automatic status: online, or away when no device is in use.
     Online,
     /// Away, although a device is in use.
     Away,
     /// Not to be disturbed.
     Busy,
-    /// Hidden.
     Invisible,
 }
 
 impl Declared {
-    /// Everything that can be declared.
     pub const ALL: [Declared; 4] = [Declared::Online, Declared::Away, Declared::Busy, Declared::Invisible];
 
-    /// Its name, as the wire and the database have it.
+    /// The name on the wire and in the database.
     pub const fn name(self) -> &'static str {
         match self {
             Declared::Online => "online",
@@ -78,25 +71,21 @@ impl Declared {
         }
     }
 
-    /// What is declared by this name.
     pub fn from_name(name: &str) -> Option<Declared> {
         Declared::ALL.into_iter().find(|declared| declared.name() == name)
     }
 }
 
-/// What a person says of themselves: a status, perhaps a text, perhaps until when.
+/// A status that a user declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
-    /// The status.
     pub status: Declared,
-    /// A text beside it.
     pub text: Option<Box<str>>,
-    /// When it ends by itself.
+    /// When the declaration expires.
     pub until: Option<UnixTime>,
 }
 
 impl Declaration {
-    /// Whether it hides the person.
     pub fn hides(&self) -> bool {
         self.status == Declared::Invisible
     }

@@ -1,4 +1,4 @@
-//! What can be read from a roster.
+//! What can be read from a presence table.
 
 use domain::{UnixTime, UserId};
 
@@ -7,31 +7,28 @@ use crate::input::ConnId;
 use crate::moment::Moment;
 use crate::status::{Declaration, Status};
 
-/// What is shown of a person: to others, or to their own devices.
+/// What other users, or the user's own devices, see of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// Who.
     pub user: UserId,
-    /// Their status. In a public view never invisible.
+    /// Never invisible in a public view.
     pub status: Status,
-    /// The text beside it.
     pub text: Option<Box<str>>,
-    /// When what they declared ends by itself.
+    /// When the declaration expires.
     pub until: Option<UnixTime>,
-    /// Their devices, in the order of their names.
+    /// Sorted by id.
     pub devices: Vec<DeviceView>,
-    /// Their last sign of life. For who is here it moves without a new version.
+    /// The last activity. For online users it changes without a new version.
     pub last_seen: Option<UnixTime>,
-    /// Grows with each change of this view. Zero: never heard of.
+    /// Grows with each change of this view. Zero: unknown user.
     pub version: u64,
-    /// Torrents they seed.
+    /// Torrents the user seeds.
     pub seeding: u32,
-    /// Torrents they leech.
+    /// Torrents the user leeches.
     pub leeching: u32,
 }
 
 impl View {
-    /// What there is to say of somebody who was never heard of.
     pub fn unknown(user: UserId) -> View {
         View {
             user,
@@ -47,14 +44,11 @@ impl View {
     }
 }
 
-/// What is shown of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceView {
-    /// Its name.
     pub id: DeviceId,
-    /// What kind it is.
     pub platform: Platform,
-    /// Whether somebody looks at it: of several sessions, the best.
+    /// The best of its sessions.
     pub app: AppState,
     /// Online or away, whatever is declared.
     pub status: Status,
@@ -63,94 +57,78 @@ pub struct DeviceView {
 /// What an administrator sees of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionView {
-    /// The connection; none if it lives by heartbeats over HTTP.
+    /// None for a session with heartbeats over HTTP.
     pub conn: Option<ConnId>,
-    /// Its device.
     pub device: DeviceId,
-    /// What kind it is.
     pub platform: Platform,
-    /// Whether somebody looks at it.
     pub app: AppState,
     /// Online or away.
     pub status: Status,
-    /// When it began.
     pub since: UnixTime,
-    /// Its last heartbeats, the latest first; ten at the most (P10). The first is the connect itself.
+    /// At most ten, newest first (P10). The first one is the connect.
     pub heartbeats: Vec<Moment>,
 }
 
-/// What should be known of a person after a crash.
+/// What survives a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remembered {
-    /// Who.
+pub struct StoredPresence {
     pub user: UserId,
-    /// Whether they are here.
-    pub here: bool,
-    /// What they declared.
+    pub online: bool,
     pub declaration: Option<Declaration>,
-    /// Their last sign of life while others could see them.
+    /// The last activity that other users could see.
     pub last_seen: Option<UnixTime>,
-    /// Since when they hide, if they do.
     pub hidden_since: Option<UnixTime>,
-    /// The version of their public view.
     pub public_version: u64,
-    /// The version of their own view.
     pub own_version: u64,
 }
 
-/// What was last known of somebody who is not here.
+/// What is known of a user that is not online.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastKnown {
-    /// Their last sign of life while others could see them.
+    /// The last activity that other users could see.
     pub last_seen: Option<UnixTime>,
-    /// The version of their public view.
     pub public_version: u64,
-    /// The version of their own view.
     pub own_version: u64,
-    /// What they declared.
     pub declaration: Option<Declaration>,
 }
 
-/// How many there are. Kept up to date, never counted.
+/// Maintained with each change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Persons by their own status, in the order of [`Status::ALL`]. The offline ones are those somebody watches, and
-    /// those who left a moment ago.
-    pub persons: [u32; Status::ALL.len()],
+pub struct UserCounts {
+    /// Users by own status, in the order of [`Status::ALL`]. Offline ones are those that are watched or have just left.
+    pub users: [u32; Status::ALL.len()],
     /// Sessions with a connection.
     pub connections: u32,
-    /// Sessions that live by heartbeats over HTTP.
+    /// Sessions with heartbeats over HTTP.
     pub without_connection: u32,
 }
 
-impl Tally {
-    /// Persons of this status, as they see it themselves.
+impl UserCounts {
     pub fn of(&self, status: Status) -> u32 {
-        self.persons[status as usize]
+        self.users[status as usize]
     }
 
-    /// Persons who are here, hidden or not; not those who are only pending.
-    pub fn here(&self) -> u32 {
+    /// Online users, hidden or not; pending ones are not counted.
+    pub fn online(&self) -> u32 {
         self.visible() + self.of(Status::Invisible)
     }
 
-    /// Persons who are here and whom others may see.
+    /// Online users that others may see.
     pub fn visible(&self) -> u32 {
         self.of(Status::Online) + self.of(Status::Away) + self.of(Status::Busy)
     }
 }
 
-/// What a roster holds, for metrics and for the proof that it forgets.
+/// Entries in a table, for metrics and for tests that entries are removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Load {
-    /// Persons, here or not.
-    pub persons: usize,
-    /// Sessions, with those that only a grace period keeps.
+pub struct TableSize {
+    pub users: usize,
+    /// Lingering ones included.
     pub sessions: usize,
-    /// Slots the wheel will look at.
+    /// Armed slots of the timing wheel.
     pub armed: usize,
-    /// Persons with something due some day.
+    /// Users with a deadline.
     pub due: usize,
-    /// Inputs about connections that nobody knows (any more): ignored.
-    pub strays: u64,
+    /// Ignored inputs for unknown connections.
+    pub unknown_inputs: u64,
 }

@@ -1,28 +1,30 @@
-//! Thousands of random histories against what must always hold, with clocks that leap and step back.
+//! Thousands of random histories against invariants, with clocks that leap and step back.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
 
 use std::collections::HashMap;
 
-use presence::{Effect, Goodbye, Input, LastKnown, Load, Moment, Remembered, Status, Tally, View};
+use presence::{
+    CloseKind, Effect, Input, LastKnown, Moment, Status, StoredPresence, TableSize, UserCounts, View,
+};
 use support::actions::{Action, check, wild_history, wild_shared_history};
+use support::runner::{Runner, everyone};
 use support::user;
-use support::world::{World, everyone};
 
-/// What is known of one person from outside.
+/// What is known of one user from outside.
 #[derive(Default)]
 struct Watcher {
     own: Option<View>,
     public: Option<View>,
-    here: bool,
-    /// Others were heard of: their comings and goings are not told here.
+    online: bool,
+    /// Other gateways have reported the user: arrivals and departures are not emitted here.
     is_shared: bool,
-    /// The roster's last word, as a database would have it.
-    stored: Option<Remembered>,
+    /// The last stored presence, as a database would have it.
+    stored: Option<StoredPresence>,
 }
 
-/// A view without what moves by itself.
+/// A view without what changes by itself.
 fn still(view: &View) -> View {
     let moves = view.status != Status::Offline;
     View { last_seen: view.last_seen.filter(|_| !moves), ..view.clone() }
@@ -33,70 +35,70 @@ fn without_version(view: &View) -> View {
 }
 
 struct Observed {
-    world: World,
+    runner: Runner,
     watchers: HashMap<u64, Watcher>,
 }
 
 impl Observed {
     fn new() -> Observed {
-        Observed { world: World::new(), watchers: everyone().map(|who| (who, Watcher::default())).collect() }
+        Observed { runner: Runner::new(), watchers: everyone().map(|id| (id, Watcher::default())).collect() }
     }
 
     fn act(&mut self, action: &Action) {
-        self.world.effects.clear();
+        self.runner.effects.clear();
         match action {
-            Action::Pass { ms } | Action::Leap { ms } => self.world.now_ms += ms,
-            Action::StepBack { ms } => self.world.now_ms -= ms,
+            Action::Pass { ms } | Action::Leap { ms } => self.runner.now_ms += ms,
+            Action::StepBack { ms } => self.runner.now_ms -= ms,
             Action::EveryoneHeard => {
-                for (who, conn) in self.world.open.clone() {
-                    self.world.tell(who, Input::Heard { conn });
+                for (id, conn) in self.runner.open.clone() {
+                    self.runner.tell(id, Input::Message { conn });
                 }
             }
-            Action::Watch { who, on } => {
-                self.world.watch(*who, *on);
-                let watcher = self.watchers.get_mut(who).unwrap();
-                // Others are not asked any more about who is not watched.
-                if watcher.is_shared && !self.world.roster.has_part(user(*who)) {
+            Action::Watch { id, on } => {
+                self.runner.watch(*id, *on);
+                let watcher = self.watchers.get_mut(id).unwrap();
+                // The cluster is not queried about users without watchers.
+                if watcher.is_shared && !self.runner.table.has_local_session(user(*id)) {
                     (watcher.own, watcher.public, watcher.stored) = (None, None, None);
                 }
             }
-            Action::Elsewhere { who, told } => {
-                let elsewhere = self.world.elsewhere(*who, told);
-                self.watchers.get_mut(who).unwrap().is_shared = true;
-                self.world.hear(elsewhere);
+            Action::RemoteSessions { id, report } => {
+                let remote = self.runner.remote(*id, report);
+                self.watchers.get_mut(id).unwrap().is_shared = true;
+                self.runner.hear(remote);
                 self.only_views_have_changed();
             }
-            Action::Lose { who } => {
-                self.world.lose(*who);
+            Action::Lose { id } => {
+                self.runner.lose(*id);
                 self.only_views_have_changed();
             }
             _ => {
-                if let Some((who, input)) = self.world.input(action) {
-                    self.recall(who);
-                    self.world.tell(who, input);
+                if let Some((id, input)) = self.runner.input(action) {
+                    self.preload(id);
+                    self.runner.tell(id, input);
                 }
             }
         }
         self.check();
-        // Ticks come in between.
-        self.world.effects.clear();
-        self.world.tick();
+        // Ticks happen in between.
+        self.runner.effects.clear();
+        self.runner.tick();
         self.check();
     }
 
-    /// Who comes is looked up in the database first.
-    fn recall(&mut self, who: u64) {
-        if let Some(stored) = &self.watchers[&who].stored {
+    /// A user that connects is loaded from the database first.
+    fn preload(&mut self, id: u64) {
+        if let Some(stored) = &self.watchers[&id].stored {
             let last = LastKnown {
                 last_seen: stored.last_seen,
                 public_version: stored.public_version,
                 own_version: stored.own_version,
                 declaration: stored.declaration.clone(),
             };
-            self.world.roster.recall(Moment(self.world.now_ms), user(who), last);
-            let watcher = self.watchers.get_mut(&who).unwrap();
-            // Of whom others were asked once, and no more, the database knows more.
-            if watcher.is_shared && !self.world.roster.has_part(user(who)) {
+            self.runner.table.preload(Moment(self.runner.now_ms), user(id), last);
+            let watcher = self.watchers.get_mut(&id).unwrap();
+            // The database knows more of users that the cluster is no longer queried about.
+            if watcher.is_shared && !self.runner.table.has_local_session(user(id)) {
                 (watcher.own, watcher.public) = (None, None);
             }
         }
@@ -104,36 +106,36 @@ impl Observed {
 
     fn check(&mut self) {
         self.first_in_and_last_out_alternate();
-        for who in everyone() {
+        for id in everyone() {
             let effects: Vec<Effect> =
-                self.world.effects.iter().filter(|it| is_about(it, who)).cloned().collect();
-            self.views_and_versions_agree(who, &effects);
-            self.sessions_and_status_agree(who);
+                self.runner.effects.iter().filter(|it| is_about(it, id)).cloned().collect();
+            self.views_and_versions_agree(id, &effects);
+            self.sessions_and_status_agree(id);
         }
-        self.the_tally_is_what_one_would_count();
+        self.counts_match_a_recount();
     }
 
     fn only_views_have_changed(&self) {
-        assert!(self.world.effects.iter().all(|effect| matches!(effect, Effect::Changed { .. })));
+        assert!(self.runner.effects.iter().all(|effect| matches!(effect, Effect::Changed { .. })));
     }
 
     fn first_in_and_last_out_alternate(&mut self) {
-        for effect in &self.world.effects {
-            let (who, comes) = match effect {
+        for effect in &self.runner.effects {
+            let (id, comes) = match effect {
                 Effect::Arrived { user, .. } => (user.get(), true),
                 Effect::Left { user, .. } => (user.get(), false),
                 _ => continue,
             };
-            let watcher = self.watchers.get_mut(&who).unwrap();
-            assert!(watcher.is_shared || watcher.here != comes, "{effect:?}");
-            watcher.here = comes;
+            let watcher = self.watchers.get_mut(&id).unwrap();
+            assert!(watcher.is_shared || watcher.online != comes, "{effect:?}");
+            watcher.online = comes;
         }
     }
 
-    fn views_and_versions_agree(&mut self, who: u64, effects: &[Effect]) {
-        let (own, public) = (self.world.roster.own_view(user(who)), self.world.roster.public_view(user(who)));
-        let watcher = self.watchers.get_mut(&who).unwrap();
-        let told = |want_public: bool| {
+    fn views_and_versions_agree(&mut self, id: u64, effects: &[Effect]) {
+        let (own, public) = (self.runner.table.own_view(user(id)), self.runner.table.public_view(user(id)));
+        let watcher = self.watchers.get_mut(&id).unwrap();
+        let report = |want_public: bool| {
             effects.iter().any(|effect| match effect {
                 Effect::Changed { public, own, .. } => {
                     if want_public {
@@ -145,27 +147,27 @@ impl Observed {
                 _ => false,
             })
         };
-        let Some(stored) = self.world.roster.remembered(user(who)) else {
-            // Forgotten: only who is not here may be.
+        let Some(stored) = self.runner.table.stored_presence(user(id)) else {
+            // Removed: only offline users may be.
             if !watcher.is_shared {
-                assert!(!watcher.here);
+                assert!(!watcher.online);
                 assert!(watcher.public.as_ref().is_none_or(|view| view.status == Status::Offline));
             }
-            watcher.here = false;
+            watcher.online = false;
             (watcher.own, watcher.public) = (None, None);
             return;
         };
         for (seen, now, was_told) in
-            [(&watcher.own, &own, told(false)), (&watcher.public, &public, told(true))]
+            [(&watcher.own, &own, report(false)), (&watcher.public, &public, report(true))]
         {
             let Some(seen) = seen else { continue };
             assert!(now.version >= seen.version, "{seen:?} to {now:?}");
-            // A version may have been given elsewhere to what is known here already.
+            // Another gateway may have raised the version of a known state.
             let was_raised = watcher.is_shared && now.version > seen.version;
             assert!(was_raised || (now.version > seen.version) == was_told, "{seen:?} to {now:?}");
             if !was_told {
                 let seen = View { version: now.version, ..seen.clone() };
-                assert_eq!(still(&seen), still(now), "changed and nobody was told");
+                assert_eq!(still(&seen), still(now), "changed without an effect");
             }
         }
         if let (Some(seen), true) = (&watcher.own, own.status == Status::Invisible) {
@@ -177,7 +179,7 @@ impl Observed {
                 let is_same = Some(&public) == watcher.public.as_ref();
                 assert!(watcher.is_shared || is_same, "hiding gives something away");
             }
-            assert_eq!(without_version(&public), View::unknown(user(who)));
+            assert_eq!(without_version(&public), View::unknown(user(id)));
         }
         (watcher.own, watcher.public) = (Some(own), Some(public));
         if !effects.is_empty() {
@@ -185,73 +187,72 @@ impl Observed {
         }
     }
 
-    fn sessions_and_status_agree(&self, who: u64) {
-        let own = self.world.roster.own_view(user(who));
-        let public = self.world.roster.public_view(user(who));
-        let alive = self.world.roster.sessions(user(who)).count();
+    fn sessions_and_status_agree(&self, id: u64) {
+        let own = self.runner.table.own_view(user(id));
+        let public = self.runner.table.public_view(user(id));
+        let alive = self.runner.table.sessions(user(id)).count();
         if alive > 0 {
             assert!(!matches!(own.status, Status::Offline | Status::Pending), "alive and {:?}", own.status);
         }
         assert_ne!(public.status, Status::Invisible);
-        if self.watchers[&who].is_shared {
+        if self.watchers[&id].is_shared {
             let hides = own.status == Status::Pending && public.status == Status::Offline;
             assert!(hides || public.status == own.status.to_others());
         } else {
             assert_eq!(public.status, own.status.to_others());
-            assert_eq!(self.watchers[&who].here, own.status != Status::Offline);
+            assert_eq!(self.watchers[&id].online, own.status != Status::Offline);
         }
-        let open = self.world.open.iter().filter(|(owner, _)| *owner == who).count();
-        let connected =
-            self.world.roster.sessions(user(who)).filter(|session| session.conn.is_some()).count();
+        let open = self.runner.open.iter().filter(|(owner, _)| *owner == id).count();
+        let connected = self.runner.table.sessions(user(id)).filter(|session| session.conn.is_some()).count();
         assert_eq!(open, connected);
     }
 
-    fn the_tally_is_what_one_would_count(&self) {
-        let roster = &self.world.roster;
-        let mut counted = Tally::default();
-        for who in everyone().map(user).filter(|who| roster.remembered(*who).is_some()) {
-            let is_others = self.watchers[&who.get()].is_shared && !roster.has_part(who);
-            let status = if is_others { Status::Offline } else { roster.own_view(who).status };
-            counted.persons[status as usize] += 1;
-            for session in roster.sessions(who) {
+    fn counts_match_a_recount(&self) {
+        let table = &self.runner.table;
+        let mut counted = UserCounts::default();
+        for id in everyone().map(user).filter(|id| table.stored_presence(*id).is_some()) {
+            let is_remote_only = self.watchers[&id.get()].is_shared && !table.has_local_session(id);
+            let status = if is_remote_only { Status::Offline } else { table.own_view(id).status };
+            counted.users[status as usize] += 1;
+            for session in table.sessions(id) {
                 counted.connections += u32::from(session.conn.is_some());
                 counted.without_connection += u32::from(session.conn.is_none());
             }
         }
-        assert_eq!(roster.online(), counted);
+        assert_eq!(table.counts(), counted);
     }
 
-    /// Everybody goes, and time passes.
+    /// All users disconnect, and time passes.
     fn end(&mut self) {
-        for who in everyone() {
-            self.world.watch(who, false);
+        for id in everyone() {
+            self.runner.watch(id, false);
         }
-        for (who, conn) in self.world.open.clone() {
-            self.world.tell(who, Input::Closed { conn, how: Goodbye::Dropped });
+        for (id, conn) in self.runner.open.clone() {
+            self.runner.tell(id, Input::Closed { conn, how: CloseKind::Dropped });
         }
         for _ in 0..200 {
-            self.world.now_ms += 1000;
-            self.world.tick();
+            self.runner.now_ms += 1000;
+            self.runner.tick();
         }
-        let strays = self.world.roster.load().strays;
-        assert_eq!(self.world.roster.load(), Load { strays, ..Load::default() });
-        assert_eq!(self.world.roster.online(), Tally::default());
+        let unknown_inputs = self.runner.table.size().unknown_inputs;
+        assert_eq!(self.runner.table.size(), TableSize { unknown_inputs, ..TableSize::default() });
+        assert_eq!(self.runner.table.counts(), UserCounts::default());
     }
 }
 
-fn is_about(effect: &Effect, who: u64) -> bool {
+fn is_about(effect: &Effect, id: u64) -> bool {
     match effect {
         Effect::Changed { user, .. }
         | Effect::Arrived { user, .. }
         | Effect::Left { user, .. }
         | Effect::Transition { user, .. }
-        | Effect::Remember { user } => user.get() == who,
+        | Effect::Store { user } => user.get() == id,
         Effect::Ping(_) | Effect::Probe(_) | Effect::Close { .. } => false,
     }
 }
 
 #[test]
-fn what_must_always_hold_holds_in_every_history() {
+fn invariants_hold_in_every_history() {
     check(1000, wild_history(), |actions| {
         let mut observed = Observed::new();
         for action in &actions {
@@ -262,7 +263,7 @@ fn what_must_always_hold_holds_in_every_history() {
 }
 
 #[test]
-fn what_must_always_hold_holds_for_people_who_are_elsewhere_too() {
+fn invariants_hold_with_remote_sessions() {
     check(1000, wild_shared_history(), |actions| {
         let mut observed = Observed::new();
         for action in &actions {
@@ -272,23 +273,23 @@ fn what_must_always_hold_holds_for_people_who_are_elsewhere_too() {
     });
 }
 
-/// A grace period is the only time that somebody without a session is shown, and it ends.
+/// A grace period is the only time that a user without a session is shown, and it ends.
 #[test]
-fn nobody_is_shown_without_a_session_for_longer_than_the_grace() {
+fn no_user_is_shown_without_a_session_for_longer_than_the_grace() {
     check(60, wild_history(), |actions| {
         let mut observed = Observed::new();
         let mut shown_for_s: HashMap<u64, u32> = HashMap::new();
         for action in &actions {
             observed.act(action);
             for _ in 0..3 {
-                observed.world.now_ms += 1000;
-                observed.world.effects.clear();
-                observed.world.tick();
+                observed.runner.now_ms += 1000;
+                observed.runner.effects.clear();
+                observed.runner.tick();
                 observed.check();
-                for who in everyone() {
-                    let status = observed.world.roster.own_view(user(who)).status;
-                    let alive = observed.world.roster.sessions(user(who)).count() > 0;
-                    let seconds = shown_for_s.entry(who).or_default();
+                for id in everyone() {
+                    let status = observed.runner.table.own_view(user(id)).status;
+                    let alive = observed.runner.table.sessions(user(id)).count() > 0;
+                    let seconds = shown_for_s.entry(id).or_default();
                     *seconds = if alive || status == Status::Offline { 0 } else { *seconds + 1 };
                     assert!(*seconds <= 7, "{status:?} without a session for {seconds} s");
                 }

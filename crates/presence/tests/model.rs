@@ -1,16 +1,16 @@
-//! The roster against a naive model that keeps the bare facts and works everything out again each second.
+//! The presence table against a naive model that stores plain facts and computes everything again each second.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
 
 use domain::UnixTime;
 use presence::{
-    AppState, ConnId, Declaration, Declared, DeviceId, DeviceView, Elsewhere, Goodbye, Hello, Input, Moment,
-    PartDevice, Platform, Remembered, Status, View,
+    AppState, CloseKind, ConnId, Declaration, Declared, DeviceId, DeviceView, Hello, Input, Moment,
+    NodeDevice, Platform, RemoteSessions, Status, StoredPresence, View,
 };
 use support::actions::{Action, check, hasty, history, shared_history};
+use support::runner::{Runner, everyone};
 use support::user;
-use support::world::{World, everyone};
 
 #[derive(Clone, Debug)]
 struct Session {
@@ -19,19 +19,19 @@ struct Session {
     heard_ms: u64,
     sign_ms: u64,
     away: bool,
-    /// Over, and only shown.
+    /// Ended, and only shown.
     ghost: bool,
 }
 
 impl Session {
-    /// From when on it is away, and gone, in whole seconds.
+    /// When it becomes away and when it ends, in whole seconds.
     fn deadlines_s(&self) -> (u64, u64) {
         let policy = hasty();
         let ms = |seconds: u32| u64::from(seconds) * 1000;
         let (heartbeat, missed) = (policy.heartbeat.0, policy.missed_max);
         let (away_s, gone) = match (self.hello.app, self.conn) {
             (AppState::Foreground, Some(_)) => {
-                // Asked in the first second after it is overdue, and then given its time.
+                // Probed in the first second after it is overdue, and then given its time.
                 let asked_s = (self.heard_ms + ms(heartbeat)).div_ceil(1000);
                 (asked_s + u64::from(policy.probe.0), heartbeat * missed)
             }
@@ -49,15 +49,15 @@ impl Session {
 }
 
 #[derive(Default)]
-struct Person {
+struct UserPresence {
     sessions: Vec<Session>,
-    /// Devices elsewhere, and their last sign of life.
-    afar: Vec<PartDevice>,
+    /// Remote devices, and their last activity.
+    remote: Vec<NodeDevice>,
     afar_sign_ms: u64,
     declaration: Option<Declaration>,
     seeding: u32,
     last_seen: Option<UnixTime>,
-    /// The latest sign of life of sessions that are over.
+    /// The latest activity of ended sessions.
     last_alive: u64,
     level: u32,
     up_since_s: u64,
@@ -66,24 +66,25 @@ struct Person {
     grace_until_s: Option<u64>,
     pending_until_s: Option<u64>,
     pending_hidden: bool,
-    /// Several sessions went in the same second. Which was the last decides whether anybody could see it.
+    /// Several sessions ended in the same second. Which one was last decides whether it was visible.
     went_together: bool,
 }
 
-impl Person {
+impl UserPresence {
     fn own(&self) -> Status {
-        if self.sessions.is_empty() && self.afar.is_empty() {
+        if self.sessions.is_empty() && self.remote.is_empty() {
             return if self.pending_until_s.is_some() { Status::Pending } else { Status::Offline };
         }
-        let is_online = self.sessions.iter().any(Session::is_online) || self.afar.iter().any(|it| it.online);
+        let is_online =
+            self.sessions.iter().any(Session::is_online) || self.remote.iter().any(|it| it.online);
         let automatic = if is_online { Status::Online } else { Status::Away };
         let says = |declared| {
             self.sessions.iter().any(|session| session.hello.declared == Some(declared))
-                || self.afar.iter().any(|device| device.said == Some(declared))
+                || self.remote.iter().any(|device| device.declared == Some(declared))
         };
         let online_and_says_so = || {
             self.sessions.iter().any(|it| it.is_online() && it.hello.declared == Some(Declared::Online))
-                || self.afar.iter().any(|it| it.online && it.said == Some(Declared::Online))
+                || self.remote.iter().any(|it| it.online && it.declared == Some(Declared::Online))
         };
         match &self.declaration {
             Some(Declaration { status: Declared::Invisible, .. }) => Status::Invisible,
@@ -108,16 +109,16 @@ impl Person {
 
     fn devices(&self) -> Vec<DeviceView> {
         let mut ids: Vec<DeviceId> = self.sessions.iter().map(|it| it.hello.device.clone()).collect();
-        ids.extend(self.afar.iter().map(|it| it.id.clone()));
+        ids.extend(self.remote.iter().map(|it| it.id.clone()));
         ids.sort();
         ids.dedup();
         let view = |id: DeviceId| {
             let of_it = || self.sessions.iter().filter(|session| session.hello.device == id);
-            let afar = || self.afar.iter().filter(|device| device.id == id);
+            let remote = || self.remote.iter().filter(|device| device.id == id);
             let is =
-                |app: &AppState| of_it().any(|it| it.hello.app == *app) || afar().any(|it| it.app == *app);
+                |app: &AppState| of_it().any(|it| it.hello.app == *app) || remote().any(|it| it.app == *app);
             let app = AppState::ALL.into_iter().find(is).unwrap();
-            let is_online = of_it().any(Session::is_online) || afar().any(|it| it.online);
+            let is_online = of_it().any(Session::is_online) || remote().any(|it| it.online);
             let status = if is_online { Status::Online } else { Status::Away };
             let platform = of_it().next_back().map_or(Platform::Web, |it| it.hello.platform);
             DeviceView { id: id.clone(), platform, app, status }
@@ -125,8 +126,8 @@ impl Person {
         ids.into_iter().map(view).collect()
     }
 
-    /// Does something, and sees what others know afterwards of when the person was last here.
-    fn change(&mut self, now_ms: u64, act: impl FnOnce(&mut Person)) {
+    /// Acts, and then computes what others know of the last activity.
+    fn change(&mut self, now_ms: u64, act: impl FnOnce(&mut UserPresence)) {
         let (own, public) = (self.own(), self.public());
         act(self);
         if public != Status::Offline && self.public() == Status::Offline && own != Status::Pending {
@@ -143,8 +144,8 @@ impl Person {
             let forget = u64::from(hasty().flap_forget.0);
             match self.left_at_s {
                 Some(left) if now_s - left <= forget => {
-                    // Two, four and six seconds: levels end where the grace does.
-                    if self.dropped && conn.is_some() && self.afar.is_empty() {
+                    // Two, four and six seconds: levels end where the grace period does.
+                    if self.dropped && conn.is_some() && self.remote.is_empty() {
                         self.level = (self.level + 1).min(4);
                     }
                 }
@@ -177,7 +178,7 @@ impl Person {
         self.left_at_s = Some(now_s);
         self.dropped = dropped;
         let grace = [0, 0, 2, 4, 6][self.level as usize];
-        if dropped && grace > 0 && self.afar.is_empty() {
+        if dropped && grace > 0 && self.remote.is_empty() {
             self.sessions[index].ghost = true;
             self.sessions[index].conn = None;
             self.grace_until_s = Some((now_ms + grace * 1000).div_ceil(1000));
@@ -187,9 +188,10 @@ impl Person {
     }
 
     fn take(&mut self, now_ms: u64, input: Input) {
-        let by_conn =
-            |person: &Person, conn| person.sessions.iter().position(|session| session.conn == Some(conn));
-        let by_heartbeats = |person: &Person, device: &DeviceId| {
+        let by_conn = |person: &UserPresence, conn| {
+            person.sessions.iter().position(|session| session.conn == Some(conn))
+        };
+        let by_heartbeats = |person: &UserPresence, device: &DeviceId| {
             let of_it = |it: &Session| it.conn.is_none() && !it.ghost && it.hello.device == *device;
             person.sessions.iter().position(of_it)
         };
@@ -221,7 +223,7 @@ impl Person {
                 }
             }
             Input::Traffic { seeding, .. } => self.seeding = seeding,
-            Input::Heard { conn } => {
+            Input::Message { conn } => {
                 let index = by_conn(self, conn).unwrap();
                 hear(&mut self.sessions[index]);
             }
@@ -250,34 +252,35 @@ impl Person {
                 hear(&mut self.sessions[index]);
                 self.sessions[index].hello.declared = None;
                 let now = Moment(now_ms).seconds();
-                self.declaration = declaration.filter(|said| said.until.is_none_or(|until| until > now));
+                self.declaration =
+                    declaration.filter(|declared| declared.until.is_none_or(|until| until > now));
             }
             Input::Closed { conn, how } => {
                 let index = by_conn(self, conn).unwrap();
-                self.go(now_ms, index, how == Goodbye::Clean, how == Goodbye::Dropped);
+                self.go(now_ms, index, how == CloseKind::Clean, how == CloseKind::Dropped);
             }
         }
     }
 
-    fn hear(&mut self, now_ms: u64, elsewhere: &Elsewhere) {
+    fn hear(&mut self, now_ms: u64, remote: &RemoteSessions) {
         self.forget_elsewhere();
-        self.afar.clone_from(&elsewhere.devices);
+        self.remote.clone_from(&remote.devices);
         self.afar_sign_ms = now_ms;
-        if !self.afar.is_empty() {
+        if !self.remote.is_empty() {
             for ghost in self.sessions.extract_if(.., |session| session.ghost) {
                 self.last_alive = self.last_alive.max(ghost.sign_ms);
             }
             self.grace_until_s = None;
         }
-        self.declaration.clone_from(&elsewhere.declaration);
-        let is_nobody_there = self.sessions.is_empty() && self.afar.is_empty();
-        let until = elsewhere.pending_until.filter(|_| is_nobody_there);
+        self.declaration.clone_from(&remote.declaration);
+        let is_nobody_there = self.sessions.is_empty() && self.remote.is_empty();
+        let until = remote.pending_until.filter(|_| is_nobody_there);
         self.pending_until_s = until.map(|until| until.0.div_ceil(1000));
-        self.pending_hidden = elsewhere.hidden_since.is_some();
+        self.pending_hidden = remote.hidden_since.is_some();
     }
 
     fn lose(&mut self, now_ms: u64) {
-        if self.afar.is_empty() {
+        if self.remote.is_empty() {
             return;
         }
         if self.sessions.is_empty() {
@@ -292,13 +295,13 @@ impl Person {
     }
 
     fn forget_elsewhere(&mut self) {
-        if !self.afar.is_empty() {
+        if !self.remote.is_empty() {
             self.last_alive = self.last_alive.max(self.afar_sign_ms / 1000 * 1000);
-            self.afar.clear();
+            self.remote.clear();
         }
     }
 
-    /// Works everything out again.
+    /// Computes everything again.
     fn second(&mut self, now_s: u64) {
         let now_ms = now_s * 1000;
         let going = self.sessions.iter().filter(|it| !it.ghost && now_s >= it.deadlines_s().1).count();
@@ -311,7 +314,10 @@ impl Person {
                 session.away |= now_s >= session.deadlines_s().0;
             }
         });
-        if self.declaration.as_ref().is_some_and(|said| said.until.is_some_and(|it| u64::from(it.0) <= now_s))
+        if self
+            .declaration
+            .as_ref()
+            .is_some_and(|declared| declared.until.is_some_and(|it| u64::from(it.0) <= now_s))
         {
             self.change(now_ms, |person| person.declaration = None);
         }
@@ -327,72 +333,73 @@ impl Person {
         }
     }
 
-    fn own_view(&self, who: u64) -> View {
+    fn own_view(&self, id: u64) -> View {
         View {
             status: self.own(),
-            text: self.declaration.as_ref().and_then(|said| said.text.clone()),
-            until: self.declaration.as_ref().and_then(|said| said.until),
+            text: self.declaration.as_ref().and_then(|declared| declared.text.clone()),
+            until: self.declaration.as_ref().and_then(|declared| declared.until),
             devices: self.devices(),
             seeding: self.seeding,
-            ..View::unknown(user(who))
+            ..View::unknown(user(id))
         }
     }
 
-    fn public_view(&self, who: u64) -> View {
+    fn public_view(&self, id: u64) -> View {
         match self.public() {
-            Status::Offline => View { last_seen: self.last_seen, ..View::unknown(user(who)) },
+            Status::Offline => View { last_seen: self.last_seen, ..View::unknown(user(id)) },
             _ => {
                 let here = self.sessions.iter().map(|session| session.sign_ms);
-                let afar = (!self.afar.is_empty()).then_some(self.afar_sign_ms);
-                let is_present = !self.sessions.is_empty() || !self.afar.is_empty();
-                let live = here.chain(afar).chain([self.last_alive]).max();
+                let remote = (!self.remote.is_empty()).then_some(self.afar_sign_ms);
+                let is_present = !self.sessions.is_empty() || !self.remote.is_empty();
+                let live = here.chain(remote).chain([self.last_alive]).max();
                 let alive = live.filter(|_| is_present).map(|at_ms| Moment(at_ms).seconds());
-                View { last_seen: alive.or(self.last_seen), ..self.own_view(who) }
+                View { last_seen: alive.or(self.last_seen), ..self.own_view(id) }
             }
         }
     }
 }
 
 struct Both {
-    world: World,
-    /// By number, from 1 on.
-    persons: Vec<Person>,
+    runner: Runner,
+    /// By id, from 1 on.
+    users: Vec<UserPresence>,
 }
 
 impl Both {
     fn new() -> Both {
-        let mut both = Both { world: World::new(), persons: everyone().map(|_| Person::default()).collect() };
-        let now_s = both.world.now_ms / 1000;
-        // The last two were here before a restart; one of them hid.
-        for (who, hidden) in [(2, true), (3, false)] {
+        let mut both =
+            Both { runner: Runner::new(), users: everyone().map(|_| UserPresence::default()).collect() };
+        let now_s = both.runner.now_ms / 1000;
+        // The last two were online before a restart; one of them was hidden.
+        for (id, hidden) in [(2, true), (3, false)] {
             let last_seen = Some(UnixTime((now_s - 100) as u32));
-            let remembered = Remembered {
-                user: user(who),
-                here: true,
+            let stored = StoredPresence {
+                user: user(id),
+                online: true,
                 declaration: None,
                 last_seen,
                 hidden_since: last_seen.filter(|_| hidden),
                 public_version: 1,
                 own_version: 1,
             };
-            both.world.roster.restore(Moment(both.world.now_ms), remembered);
-            let person = &mut both.persons[who as usize - 1];
-            person.pending_until_s = Some((both.world.now_ms + 15_000).div_ceil(1000));
+            both.runner.table.restore(Moment(both.runner.now_ms), stored);
+            let person = &mut both.users[id as usize - 1];
+            person.pending_until_s = Some((both.runner.now_ms + 15_000).div_ceil(1000));
             person.pending_hidden = hidden;
             person.left_at_s = Some(now_s);
             person.last_seen = last_seen;
         }
-        // Everybody is watched, so nobody is forgotten.
-        for who in everyone() {
-            both.world.watch(who, true);
+        // All users are watched, so none is removed.
+        for id in everyone() {
+            both.runner.watch(id, true);
         }
         both
     }
 
-    fn tell(&mut self, who: u64, input: Input) {
-        if self.world.tell(who, input.clone()) {
-            let now_ms = self.world.now_ms;
-            self.persons[who as usize - 1].change(now_ms, |person| person.take(now_ms, input));
+    fn tell(&mut self, id: u64, input: Input) {
+        if self.runner.tell(id, input.clone()) {
+            let now_ms = self.runner.now_ms;
+            self.users[id as usize - 1].change(now_ms, |person| person.take(now_ms, input));
         }
     }
 
@@ -400,26 +407,26 @@ impl Both {
         match action {
             Action::Pass { ms } => self.pass(*ms),
             Action::EveryoneHeard => {
-                for (who, conn) in self.world.open.clone() {
-                    self.tell(who, Input::Heard { conn });
+                for (id, conn) in self.runner.open.clone() {
+                    self.tell(id, Input::Message { conn });
                 }
             }
-            Action::Elsewhere { who, told } => {
-                let elsewhere = self.world.elsewhere(*who, told);
-                self.persons[*who as usize - 1].hear(self.world.now_ms, &elsewhere);
-                self.world.hear(elsewhere);
+            Action::RemoteSessions { id, report } => {
+                let remote = self.runner.remote(*id, report);
+                self.users[*id as usize - 1].hear(self.runner.now_ms, &remote);
+                self.runner.hear(remote);
             }
-            Action::Lose { who } => {
-                self.persons[*who as usize - 1].lose(self.world.now_ms);
-                self.world.lose(*who);
+            Action::Lose { id } => {
+                self.users[*id as usize - 1].lose(self.runner.now_ms);
+                self.runner.lose(*id);
             }
             _ => {
-                if let Some((who, input)) = self.world.input(action) {
-                    // How often a probe may fail depends on those before; the machine's own test knows.
-                    let person = &self.persons[who as usize - 1];
+                if let Some((id, input)) = self.runner.input(action) {
+                    // How often a probe may fail depends on earlier ones; the state machine has its own test.
+                    let person = &self.users[id as usize - 1];
                     let away = |conn| person.sessions.iter().any(|it| it.conn == Some(conn) && it.away);
                     if !matches!(input, Input::ProbeFailed { conn } if away(conn)) {
-                        self.tell(who, input);
+                        self.tell(id, input);
                     }
                 }
             }
@@ -427,44 +434,44 @@ impl Both {
         self.compare();
     }
 
-    /// One tick in each second, somewhere in it.
+    /// One tick in each second, at any time within it.
     fn pass(&mut self, ms: u64) {
-        let end_ms = self.world.now_ms + ms;
-        while self.world.now_ms / 1000 < end_ms / 1000 {
-            let next_ms = (self.world.now_ms / 1000 + 1) * 1000;
-            self.world.now_ms = end_ms.min(next_ms + (self.world.now_ms * 7) % 1000);
-            self.world.tick();
-            for person in &mut self.persons {
-                person.second(self.world.now_ms / 1000);
+        let end_ms = self.runner.now_ms + ms;
+        while self.runner.now_ms / 1000 < end_ms / 1000 {
+            let next_ms = (self.runner.now_ms / 1000 + 1) * 1000;
+            self.runner.now_ms = end_ms.min(next_ms + (self.runner.now_ms * 7) % 1000);
+            self.runner.tick();
+            for person in &mut self.users {
+                person.second(self.runner.now_ms / 1000);
             }
             self.compare();
         }
-        self.world.now_ms = end_ms;
+        self.runner.now_ms = end_ms;
     }
 
     fn compare(&mut self) {
-        for who in everyone() {
-            let person = &mut self.persons[who as usize - 1];
-            let public = View { version: 0, ..self.world.roster.public_view(user(who)) };
+        for id in everyone() {
+            let person = &mut self.users[id as usize - 1];
+            let public = View { version: 0, ..self.runner.table.public_view(user(id)) };
             if std::mem::take(&mut person.went_together) && public.status == Status::Offline {
                 person.last_seen = public.last_seen;
             }
-            assert_eq!(public, person.public_view(who), "what others see");
-            let own = View { version: 0, last_seen: None, ..self.world.roster.own_view(user(who)) };
-            assert_eq!(own, person.own_view(who), "what one's own devices see");
+            assert_eq!(public, person.public_view(id), "what others see");
+            let own = View { version: 0, last_seen: None, ..self.runner.table.own_view(user(id)) };
+            assert_eq!(own, person.own_view(id), "what one's own devices see");
         }
-        let roster = &self.world.roster;
-        let is_listed = |who: &u64| {
-            self.persons[*who as usize - 1].own() != Status::Offline && !roster.is_others(user(*who))
+        let table = &self.runner.table;
+        let is_listed = |id: &u64| {
+            self.users[*id as usize - 1].own() != Status::Offline && !table.is_remote_only(user(*id))
         };
-        let listed: Vec<u64> = roster.listed_after(None).map(|user| user.get()).collect();
-        assert_eq!(listed, everyone().filter(is_listed).collect::<Vec<u64>>(), "who is here, in order");
-        self.world.effects.clear();
+        let listed: Vec<u64> = table.listed_after(None).map(|user| user.get()).collect();
+        assert_eq!(listed, everyone().filter(is_listed).collect::<Vec<u64>>(), "online users, in order");
+        self.runner.effects.clear();
     }
 }
 
 #[test]
-fn the_roster_agrees_with_a_naive_model() {
+fn the_table_agrees_with_a_naive_model() {
     check(800, history(), |actions| {
         let mut both = Both::new();
         for action in &actions {
@@ -475,7 +482,7 @@ fn the_roster_agrees_with_a_naive_model() {
 }
 
 #[test]
-fn the_roster_agrees_with_a_naive_model_when_people_are_elsewhere_too() {
+fn the_table_agrees_with_a_naive_model_with_remote_sessions() {
     check(800, shared_history(), |actions| {
         let mut both = Both::new();
         for action in &actions {

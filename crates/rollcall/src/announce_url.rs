@@ -80,10 +80,15 @@ impl AnnounceUrls {
     }
 }
 
-/// The passkey comes last: clients built on libtorrent refuse trackers on loopback whose path does not begin with
-/// `/announce`, and loopback is where everybody tries first.
+/// `announce` comes last: clients derive the scrape URL by replacing it in the last segment of the path.
 fn path(passkey: Passkey) -> String {
-    format!("/announce/{passkey}")
+    format!("/{passkey}/announce")
+}
+
+/// The scrape URL as clients derive it (BEP 48): the last segment of the path must begin with `announce`.
+pub fn scrape_url(announce_url: &str) -> Option<String> {
+    let (before, last) = announce_url.rsplit_once('/')?;
+    Some(format!("{before}/scrape{}", last.strip_prefix("announce")?))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,12 +201,21 @@ mod tests {
         assert_eq!(
             all,
             [
-                "http://127.0.0.1:6969/announce/0123abcd",
-                "http://[::1]:6969/announce/0123abcd",
-                "udp://127.0.0.1:6969/announce/0123abcd",
-                "udp://[::1]:6969/announce/0123abcd",
+                "http://127.0.0.1:6969/0123abcd/announce",
+                "http://[::1]:6969/0123abcd/announce",
+                "udp://127.0.0.1:6969/0123abcd/announce",
+                "udp://[::1]:6969/0123abcd/announce",
             ]
         );
+    }
+
+    /// Regression: clients could derive no scrape URL from `/announce/<passkey>`.
+    #[test]
+    fn t1_clients_can_derive_the_scrape_url() {
+        let urls = AnnounceUrls::of_listeners(&Tracker::default(), passkey()).unwrap();
+        assert_eq!(scrape_url(&urls.http[0]).as_deref(), Some("http://127.0.0.1:6969/0123abcd/scrape"));
+        assert_eq!(scrape_url("http://h/announce?passkey=0").as_deref(), Some("http://h/scrape?passkey=0"));
+        assert_eq!(scrape_url("http://h/announce/0123abcd"), None);
     }
 
     #[test]
@@ -222,8 +236,8 @@ mod tests {
         assert_eq!(
             all,
             [
-                "https://tracker.example.org/site/announce/0123abcd",
-                "udp://tracker.example.org:6969/announce/0123abcd",
+                "https://tracker.example.org/site/0123abcd/announce",
+                "udp://tracker.example.org:6969/0123abcd/announce",
             ]
         );
     }
@@ -232,7 +246,7 @@ mod tests {
     fn a_udp_base_stands_alone() {
         let base = "udp://[2001:db8::5]:80".parse().unwrap();
         let urls = AnnounceUrls::of_base(&base, &Tracker::default(), passkey());
-        assert_eq!(urls.iter().collect::<Vec<_>>(), ["udp://[2001:db8::5]:80/announce/0123abcd"]);
+        assert_eq!(urls.iter().collect::<Vec<_>>(), ["udp://[2001:db8::5]:80/0123abcd/announce"]);
     }
 
     #[test]

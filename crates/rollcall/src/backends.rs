@@ -7,17 +7,21 @@ use std::time::Duration;
 use access::{AuditSettings, RedisWhitelist, SqlWhitelist, Store, Whitelist};
 use anyhow::Context;
 use database::{Database, Durability, SqliteDatabase, SqliteOptions};
-use domain::Seconds;
 use domain::clock::{Clock, SystemClock};
+use domain::{Seconds, SilenceLimit};
+use friends::{FriendStore, FriendsSettings};
 use journal::{Journal, RedisJournal, Replicas, SqliteJournal};
 use keyspace::{BaseNames, KeyNames, Redis, RedisSettings, TlsFiles};
 use ledger::{Directory, HitAndRunPolicy, Ledger, LedgerSettings, RiskSink};
-use people::{People, PeopleSettings};
 use views::{Activity, ActivitySettings};
 
 use crate::config::Config;
 use crate::data_files::ACTIVITY_FILE;
 
+/// Users that one sweep of the activity view looks at.
+const SWEEP_USERS_MAX: usize = 1000;
+/// A file of the audit trail is rotated at this size. Rotated files are kept.
+const AUDIT_FILE_BYTES_MAX: u64 = 64 << 20;
 const DAY_S: u32 = 24 * 60 * 60;
 
 impl Config {
@@ -72,17 +76,20 @@ impl Config {
         AuditSettings {
             file: data.join(&access.audit_file),
             sync: access.audit_sync,
-            file_bytes_max: u64::from(access.audit_file_mib_max) << 20,
-            files_max: access.audit_files_max,
+            file_bytes_max: AUDIT_FILE_BYTES_MAX,
+            files_max: 0,
         }
+    }
+
+    /// How long peers may be silent.
+    pub fn silence_limit(&self) -> SilenceLimit {
+        let tracker = &self.tracker;
+        SilenceLimit { interval: Seconds(tracker.announce_interval_s), grace: Seconds(tracker.peer_grace_s) }
     }
 
     /// How the lists of who seeds and who leeches are kept.
     pub fn activity_settings(&self) -> ActivitySettings {
-        ActivitySettings {
-            threshold: Seconds(self.tracker.announce_interval_s) + Seconds(self.tracker.peer_grace_s),
-            sweep_users_max: self.activity.sweep_users_max as usize,
-        }
+        ActivitySettings { silence: self.silence_limit(), sweep_users_max: SWEEP_USERS_MAX }
     }
 }
 
@@ -91,21 +98,14 @@ impl Config {
         LedgerSettings {
             ceiling: self.ceiling(),
             user_ceiling: self.user_ceiling(),
-            peer_grace: Seconds(self.tracker.peer_grace_s),
+            silence: self.silence_limit(),
             session_retention: Seconds(self.ledger.session_retention_days.saturating_mul(DAY_S)),
         }
     }
 
     /// What the site asks of those who download.
     pub fn hit_and_run_policy(&self) -> HitAndRunPolicy {
-        let ledger = &self.ledger;
-        HitAndRunPolicy {
-            seeding_min: Seconds(ledger.hit_and_run_seeding_s),
-            downloaded_min: u64::from(ledger.hit_and_run_bytes_min_mib) << 20,
-            exempt_ratio_percent: ledger.hit_and_run_ratio_percent,
-            // Whoever announces as often as asked is there.
-            absence_grace: Seconds(ledger.hit_and_run_absence_s).max(self.activity_settings().threshold),
-        }
+        HitAndRunPolicy { active_min: Seconds(self.ledger.hit_and_run_active_s) }
     }
 }
 
@@ -176,12 +176,12 @@ pub fn open_whitelist(config: &Config, store: &Store) -> anyhow::Result<Opened<A
 }
 
 /// Opens the friendships, in the database of users.
-pub async fn open_people(config: &Config, store: &Store) -> anyhow::Result<People> {
-    let settings = PeopleSettings {
-        default_visibility: config.presence.default_visibility,
-        ..PeopleSettings::default()
+pub async fn open_people(config: &Config, store: &Store) -> anyhow::Result<FriendStore> {
+    let settings = FriendsSettings {
+        default_audience: config.presence.default_visibility,
+        ..FriendsSettings::default()
     };
-    People::on(store.database().clone(), settings).await.context("cannot open the friendships")
+    FriendStore::open(store.database().clone(), settings).await.context("cannot open the friendships")
 }
 
 /// Opens the accounts.

@@ -1,6 +1,7 @@
 //! The command line: what can be written, and the help operators read.
 
 pub mod audit;
+mod backup;
 pub mod demo;
 mod friend;
 mod health;
@@ -11,6 +12,7 @@ mod port;
 mod sandbox;
 pub mod sync;
 pub mod token;
+mod user;
 
 use std::path::PathBuf;
 
@@ -27,6 +29,7 @@ pub use friend::FriendCommand;
 pub use multiplier::{MultiplierAddArgs, MultiplierCommand};
 pub use port::PortCommand;
 pub use sandbox::{SandboxArgs, SandboxCommand};
+pub use user::{ActiveArgs, UserCommand, UserSetArgs, WhyArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,15 +44,6 @@ Examples:
   rollcall serve --config rollcall.toml    start with it
 
 All other commands can be used while the server runs: it takes up changes within a second.";
-
-const SLOTS_HELP_USER: &str = "\
-A user takes a slot for each torrent that any of their clients leeches, and gives it back when it is complete, stopped
-or silent for too long. \"default\" is limits.leeches_per_user_max of the configuration. Who leeches more already goes on;
-nothing more is begun.
-
-Examples:
-  rollcall user set 7 --leech-slots 3
-  rollcall user set 7 --leech-slots default";
 
 const SLOTS_HELP_TORRENT: &str = "\
 \"default\" is limits.leeches_per_torrent_max of the configuration. Who leeches it already goes on.
@@ -176,89 +170,21 @@ Examples:
     /// Ask the running server whether it is alive
     #[command(after_help = health::PING_HELP)]
     Ping,
+    /// Make a backup of the database and the journal; the server may run
+    #[command(after_help = backup::BACKUP_HELP)]
+    Backup(backup::BackupArgs),
+    /// Bring a backup back, into an empty database
+    #[command(after_help = backup::RESTORE_HELP)]
+    Restore(backup::BackupArgs),
+    /// Copy everything into a database of another kind
+    #[command(after_help = backup::MIGRATE_HELP)]
+    Migrate(backup::MigrateArgs),
     /// Make test users, passkeys and sample torrents, and print commands to try them with
     #[command(after_help = sandbox::HELP)]
     Sandbox(SandboxArgs),
     /// Start a server with a living world in it, to look at: torrents, peers, people
     #[command(after_help = demo::HELP)]
     Demo(demo::DemoArgs),
-}
-
-/// `rollcall user …`
-#[derive(Debug, Subcommand)]
-pub enum UserCommand {
-    /// Let a user announce; prints the passkey
-    #[command(after_help = "\
-Examples:
-  rollcall user add --id 7
-  rollcall user add --id 7 --passkey 0123456789abcdef0123456789abcdef --json")]
-    Add {
-        /// The user's number on your site; the next free one if left out
-        #[arg(long, value_name = "N")]
-        id: Option<UserId>,
-        /// The passkey to give; a random one of 32 digits if left out
-        #[arg(long, value_name = "HEX")]
-        passkey: Option<Passkey>,
-    },
-    /// List all users
-    List {
-        /// Show passkeys in full instead of their first digits
-        #[arg(long)]
-        show_passkeys: bool,
-    },
-    /// Show a user, with the passkey in full, and what they moved
-    Show {
-        /// The user's number
-        #[arg(value_name = "ID")]
-        id: UserId,
-    },
-    /// List what a user seeds right now, newest announce first
-    Seeding(ActiveArgs),
-    /// List what a user leeches right now, newest announce first
-    Leeching(ActiveArgs),
-    /// List a user's account on each torrent
-    Torrents {
-        /// The user's number
-        #[arg(value_name = "ID")]
-        id: UserId,
-    },
-    /// List the torrents that a user took and did not seed for long enough
-    HitAndRuns {
-        /// The user's number
-        #[arg(value_name = "ID")]
-        id: UserId,
-    },
-    /// Remove a user; the passkey stops working
-    Remove {
-        /// The user's number
-        #[arg(value_name = "ID")]
-        id: UserId,
-    },
-    /// Let a disabled user announce again
-    Enable {
-        /// The user's number
-        #[arg(value_name = "ID")]
-        id: UserId,
-    },
-    /// Refuse a user's announces, but keep the user and the passkey
-    Disable {
-        /// The user's number
-        #[arg(value_name = "ID")]
-        id: UserId,
-    },
-    /// Limit how many torrents a user may leech at once
-    #[command(after_help = SLOTS_HELP_USER)]
-    Set {
-        /// The user's number
-        #[arg(value_name = "ID")]
-        id: UserId,
-        /// How many; 0 for none, so that they can only seed
-        #[arg(long, value_name = "N|default|unlimited")]
-        leech_slots: LeechSlots,
-    },
-    /// Load the keys of users who may announce into Redis (t:user:*), for programs that read them
-    #[command(after_help = sync::HELP)]
-    Sync(sync::SyncArgs),
 }
 
 /// `rollcall passkey …`
@@ -464,17 +390,6 @@ pub enum ClientCommand {
     /// Load the keys of allowed clients into Redis (t:whitelist:*), for programs that read them
     #[command(after_help = sync::HELP)]
     Sync(sync::SyncArgs),
-}
-
-/// `rollcall user seeding …` and `rollcall user leeching …`
-#[derive(Debug, Args)]
-pub struct ActiveArgs {
-    /// The user's number
-    #[arg(value_name = "ID")]
-    pub id: UserId,
-    /// At most this many
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    pub limit: u32,
 }
 
 /// `rollcall config …`

@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod audit;
+pub mod backup;
 pub mod client;
 pub mod config;
 pub mod demo;
@@ -23,6 +24,7 @@ mod sync;
 pub mod token;
 pub mod torrent;
 pub mod user;
+mod why;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,6 +37,7 @@ use crate::backends;
 use crate::cli::{Cli, Command, ConfigCommand, GlobalArgs};
 use crate::config::{Config, Sources};
 use crate::output::Output;
+use crate::recorded_settings;
 
 /// Lists are fetched in pages of so many rows.
 const PAGE_ROWS: u32 = 1000;
@@ -51,10 +54,15 @@ pub struct Desk {
 }
 
 impl Desk {
-    fn set_up(global: GlobalArgs) -> anyhow::Result<Self> {
+    fn set_up(global: GlobalArgs, command: &Command) -> anyhow::Result<Self> {
         let data = global.data_folder();
         let sources = Sources::new(global.config, std::env::vars_os(), global.set);
-        Ok(Desk { config: sources.load()?, data, output: Output::new(global.json) })
+        let config = match command {
+            // These say what the settings are to be.
+            Command::Serve { .. } | Command::Config(_) => sources.load()?,
+            _ => recorded_settings::load(sources, &data)?,
+        };
+        Ok(Desk { config, data, output: Output::new(global.json) })
     }
 
     /// Opens the database; makes it if it is not there.
@@ -90,7 +98,7 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         demo::run(cli.global, args).await?;
         return Ok(ExitCode::SUCCESS);
     }
-    let desk = Desk::set_up(cli.global)?;
+    let desk = Desk::set_up(cli.global, &cli.command)?;
     match cli.command {
         Command::Serve { roles, take_over } => {
             serve::run(desk, &roles.unwrap_or_default(), take_over).await?;
@@ -110,6 +118,9 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Audit(command) => return audit::run(&desk, command),
         Command::Config(_) => config::check(&desk)?,
         Command::Ping => return ping::run(&desk),
+        Command::Backup(args) => backup::backup(&desk, &args.file).await?,
+        Command::Restore(args) => backup::restore(&desk, &args.file).await?,
+        Command::Migrate(args) => backup::migrate(&desk, &args.to).await?,
         Command::Sandbox(args) => sandbox::run(&desk, args).await?,
         Command::Openapi | Command::Doctor | Command::Demo(_) => {
             unreachable!("these were run above, since they work without the operator's settings, too")

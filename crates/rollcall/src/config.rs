@@ -100,6 +100,11 @@ impl Config {
         self.sources.load()
     }
 
+    /// Where it was read from.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
     /// The file it was read from, if any.
     pub fn file(&self) -> Option<&Path> {
         self.sources.file.as_deref()

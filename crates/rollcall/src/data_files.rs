@@ -59,6 +59,18 @@ impl DataFiles {
         Ok(checked)
     }
 
+    /// Forgets the identities of these files: they were restored, or made by a migration.
+    pub fn forget(data: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
+        let all = DataFiles { data: data.to_owned(), files: files.to_vec() };
+        let mut identities = all.known_identities()?;
+        let before = identities.len();
+        identities.retain(|name, _| !files.iter().any(|path| all.name_of(path) == *name));
+        match identities.len() == before {
+            true => Ok(()),
+            false => all.write_identities(&identities),
+        }
+    }
+
     /// Remembers the files as they are now. To be called once all of them are open. What goes wrong is no reason not to
     /// serve: the next start remembers them.
     pub async fn remember(&self) {
@@ -76,7 +88,7 @@ impl DataFiles {
         let remembered = remembered.display();
         if soundness == Soundness::Empty {
             bail!(
-                "{shown} is missing or empty, but this data folder was used with it: restore a backup; or, to begin with an \
+                "{shown} is missing or empty, but this data folder was used with it: restore a backup (rollcall restore); or, to begin with an \
                  empty one, delete {remembered} and start again"
             );
         }
@@ -153,7 +165,8 @@ pub fn is_new(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |file| file.len() == 0)
 }
 
-fn sqlite_path(url: &str) -> Option<PathBuf> {
+/// The file of a SQLite address; none for other addresses.
+pub fn sqlite_path(url: &str) -> Option<PathBuf> {
     (Kind::of(url) == Some(Kind::Sqlite)).then(|| {
         let rest = url.strip_prefix("sqlite:").unwrap_or(url);
         PathBuf::from(rest.strip_prefix("//").unwrap_or(rest))

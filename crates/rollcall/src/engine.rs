@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use access::{Gate, Whitelist};
-use domain::Seconds;
+use access::Whitelist;
+use access::audit::{Audit, Record, Subject};
+use domain::{LogThrottle, Seconds};
 use journal::maintenance::{self, MaintenanceCounters, MaintenanceSettings};
 use journal::{Consumer, ConsumerCounters, ConsumerSettings, Flusher, Journal, Queue, View};
 use keyspace::Redis;
@@ -18,15 +19,17 @@ use tracing::{error, info, warn};
 use views::{Activity, Rebuild};
 
 use crate::backends::{self, Opened, system_clock};
-use crate::config::{Config, Name};
+use crate::config::Config;
 use crate::data_files::{self, ACTIVITY_FILE};
-use crate::directory::{GateDirectory, QueuedRisks};
+use crate::directory::{QueuedRisks, Resolver};
 use crate::mirror_side::MirrorSide;
 use crate::node::Node;
 use crate::roles::{Role, Roles};
 
 /// How often the ledger forgets clients that have been gone for long.
 const PRUNE_EVERY: Duration = Duration::from_secs(5);
+/// How often the activity view looks for silent clients.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 /// How often old whitelists are looked for.
 const TIDY_EVERY: Duration = Duration::from_secs(60);
 /// How long others have the database to themselves between two steps of clearing one away.
@@ -82,6 +85,32 @@ struct Parts<'a> {
     node: &'a Node,
     journal: Arc<dyn Journal>,
     stopped: watch::Receiver<bool>,
+    audit: Audit,
+}
+
+/// What is known before any store of a role is opened.
+pub struct Known {
+    /// Finds users and torrents.
+    pub resolver: Resolver,
+    /// When the database was made, in milliseconds since 1970.
+    pub installed_ms: u64,
+}
+
+impl Parts<'_> {
+    /// Records in the audit trail that a view's group was made (J10).
+    fn record_group(&self, view: &'static str) -> impl Fn(&str) + Send + Sync + use<> {
+        let (audit, node) = (self.audit.clone(), self.node.process().to_string());
+        move |group| {
+            let (audit, group) = (audit.clone(), Subject::new("group", group));
+            let record =
+                Record::ok("group.create", "rollcall", group).with("view", view).with("node", node.as_str());
+            tokio::spawn(async move {
+                if let Err(error) = audit.record(record).await {
+                    error!(%error, view, "that the view's group was made could not be recorded in the audit trail");
+                }
+            });
+        }
+    }
 }
 
 impl Engine {
@@ -92,12 +121,14 @@ impl Engine {
         data: &Path,
         node: &Node,
         roles: &Roles,
-        gate: &Arc<Gate>,
+        known: &Known,
     ) -> anyhow::Result<Engine> {
         let Opened { store: journal, redis } = backends::open_journal(config, data).await?;
         let (stop, stopped) = watch::channel(false);
         let queue = Arc::new(Queue::new(config.journal.queue_max as usize));
         let flusher = Flusher::new(Arc::clone(&queue), Arc::clone(&journal), node.process().to_string());
+        let settings =
+            |settings| watch::Sender::new(ConsumerSettings { not_before_ms: known.installed_ms, ..settings });
         let mut engine = Engine {
             journal: Arc::clone(&journal),
             shown: Shown {
@@ -111,20 +142,21 @@ impl Engine {
             waiting: Vec::new(),
             tasks: JoinSet::new(),
             stop,
-            ledger_settings: watch::Sender::new(config.ledger_consumer()),
-            activity_settings: watch::Sender::new(config.activity_consumer()),
-            mirror_settings: watch::Sender::new(config.mirror_consumer()),
+            ledger_settings: settings(config.ledger_consumer()),
+            activity_settings: settings(config.activity_consumer()),
+            mirror_settings: settings(config.mirror_consumer()),
             maintenance_settings: watch::Sender::new(config.maintenance()),
         };
-        let parts = Parts { config, data, node, journal, stopped };
+        let audit = Audit::open(config.audit_settings(data), system_clock())?;
+        let parts = Parts { config, data, node, journal, stopped, audit };
         if roles.include(Role::Ledger) {
-            engine.open_ledger(&parts, gate).await?;
+            engine.open_ledger(&parts, &known.resolver).await?;
         }
         if roles.include(Role::Activity) {
             engine.open_activity(&parts).await?;
         }
         if roles.include(Role::Mirror) {
-            engine.open_mirror(&parts, gate)?;
+            engine.open_mirror(&parts, &known.resolver)?;
         }
         engine.add_maintenance(parts);
         Ok(engine)
@@ -184,9 +216,11 @@ impl Engine {
 
     /// Takes over what may change while the server runs.
     pub fn reload(&self, config: &Config) {
-        // The groups' names stay what they were at the start.
+        // The groups' names stay what they were at the start, and so does the age of the installation.
         let keep_group = |sender: &watch::Sender<ConsumerSettings>, new: ConsumerSettings| {
-            sender.send_modify(|old| *old = ConsumerSettings { group: old.group.clone(), ..new });
+            sender.send_modify(|old| {
+                *old = ConsumerSettings { group: old.group.clone(), not_before_ms: old.not_before_ms, ..new };
+            });
         };
         keep_group(&self.ledger_settings, config.ledger_consumer());
         keep_group(&self.activity_settings, config.activity_consumer());
@@ -214,12 +248,12 @@ impl Engine {
         }
     }
 
-    async fn open_ledger(&mut self, parts: &Parts<'_>, gate: &Arc<Gate>) -> anyhow::Result<()> {
-        let directory = Arc::new(GateDirectory(Arc::clone(gate)));
+    async fn open_ledger(&mut self, parts: &Parts<'_>, resolver: &Resolver) -> anyhow::Result<()> {
+        let directory = Arc::new(resolver.clone());
         let risks = Arc::new(QueuedRisks::new(Arc::clone(&self.queue)));
         let ledger = Arc::new(backends::open_ledger(parts.config, parts.data, directory, risks).await?);
         let settings = self.ledger_settings.subscribe();
-        self.add_consumer(parts, Arc::clone(&ledger) as Arc<dyn View>, settings);
+        self.add_consumer(parts, resolver.before(Arc::clone(&ledger) as Arc<dyn View>), settings);
         self.shown.ledger = Some(Arc::clone(&ledger));
         self.add(prune_now_and_then(ledger, parts.stopped.clone()));
         Ok(())
@@ -235,17 +269,19 @@ impl Engine {
         let settings = self.activity_settings.subscribe();
         self.add_consumer(parts, Arc::new(activity.clone()), settings);
         self.shown.activity = Some(activity.clone());
-        let every = Duration::from_secs(parts.config.activity.sweep_interval_s.into());
+        let every = SWEEP_INTERVAL;
         self.add(sweep_now_and_then(activity, every, parts.stopped.clone()));
         Ok(())
     }
 
-    fn open_mirror(&mut self, parts: &Parts<'_>, gate: &Arc<Gate>) -> anyhow::Result<()> {
-        let Some(side) = MirrorSide::open(parts.config, parts.node, &parts.journal, gate)? else {
+    fn open_mirror(&mut self, parts: &Parts<'_>, resolver: &Resolver) -> anyhow::Result<()> {
+        let Some(side) = MirrorSide::open(parts.config, parts.node, &parts.journal, resolver)? else {
             return Ok(());
         };
         let settings = self.mirror_settings.subscribe();
-        let consumer = side.consumer(&parts.journal, parts.node, settings, parts.stopped.clone());
+        let consumer = side
+            .consumer(&parts.journal, parts.node, settings, parts.stopped.clone())
+            .on_group_made(parts.record_group("mirror"));
         self.shown.redis.push(("mirror", side.redis.clone()));
         self.shown.views.push(("mirror", consumer.counters()));
         self.add(summarise_now_and_then("mirror", consumer.counters(), parts.stopped.clone()));
@@ -270,7 +306,8 @@ impl Engine {
             parts.node.process().clone(),
             settings,
             parts.stopped.clone(),
-        );
+        )
+        .on_group_made(parts.record_group(name));
         self.shown.views.push((name, consumer.counters()));
         self.add(summarise_now_and_then(name, consumer.counters(), parts.stopped.clone()));
         self.add(consumer.run());
@@ -301,11 +338,13 @@ async fn prune_now_and_then(ledger: Arc<Ledger>, mut stopped: watch::Receiver<bo
 }
 
 async fn tidy_now_and_then(whitelist: Arc<dyn Whitelist>, mut stopped: watch::Receiver<bool>) {
-    let mut has_more = false;
+    let (mut has_more, log) = (false, LogThrottle::new());
     // With a pause between steps, so that nobody waits for the database because of it.
     while !sleep_or_stop(if has_more { TIDY_PAUSE } else { TIDY_EVERY }, &mut stopped).await {
         has_more = whitelist.tidy().await.unwrap_or_else(|reason| {
-            warn!(%reason, "an old whitelist could not be cleared away");
+            if let Some(left_out) = log.admit(system_clock().now()) {
+                warn!(%reason, lines_left_out = left_out, "an old whitelist could not be cleared away");
+            }
             false
         });
     }
@@ -314,13 +353,19 @@ async fn tidy_now_and_then(whitelist: Arc<dyn Whitelist>, mut stopped: watch::Re
 /// Applies what the journal holds to lists that are new, or were set aside or deleted. Beside the view itself: entries
 /// may be applied in any order and more than once.
 async fn rebuild_activity(activity: Activity, journal: Arc<dyn Journal>, mut stopped: watch::Receiver<bool>) {
-    let mut rebuild = Rebuild::of(activity);
+    let (mut rebuild, log) = (Rebuild::of(activity), LogThrottle::new());
     loop {
         match rebuild.step(&*journal).await {
             Ok(true) => {}
             Ok(false) => break,
             Err(reason) => {
-                warn!(%reason, "the lists of who seeds and who leeches wait to be made from the journal");
+                if let Some(left_out) = log.admit(system_clock().now()) {
+                    warn!(
+                        %reason,
+                        lines_left_out = left_out,
+                        "the lists of who seeds and who leeches wait to be made from the journal"
+                    );
+                }
                 if sleep_or_stop(REBUILD_PAUSE, &mut stopped).await {
                     return;
                 }
@@ -339,9 +384,12 @@ async fn rebuild_activity(activity: Activity, journal: Arc<dyn Journal>, mut sto
 }
 
 async fn sweep_now_and_then(activity: Activity, every: Duration, mut stopped: watch::Receiver<bool>) {
+    let log = LogThrottle::new();
     while !sleep_or_stop(every, &mut stopped).await {
-        if let Err(reason) = activity.sweep().await {
-            warn!(%reason, "silent clients could not be looked for");
+        if let Err(reason) = activity.sweep().await
+            && let Some(left_out) = log.admit(system_clock().now())
+        {
+            warn!(%reason, lines_left_out = left_out, "silent clients could not be looked for");
         }
     }
 }
@@ -382,32 +430,34 @@ impl Config {
     /// How the ledger reads the journal.
     fn ledger_consumer(&self) -> ConsumerSettings {
         let ledger = &self.ledger;
-        self.consumer(&ledger.group, ledger.consumers, ledger.batch_max, true)
+        self.consumer(ledger.group.as_str(), ledger.consumers, ledger.batch_max, true)
     }
 
     /// How the lists read the journal.
     fn activity_consumer(&self) -> ConsumerSettings {
         let activity = &self.activity;
-        self.consumer(&activity.group, activity.consumers, activity.batch_max, false)
+        self.consumer(views::activity::GROUP, activity.consumers, activity.batch_max, false)
     }
 
     /// How the layout reads the journal: in order, so one batch at a time.
     fn mirror_consumer(&self) -> ConsumerSettings {
-        self.consumer(&self.mirror.group, 1, self.mirror.batch_max, false)
+        self.consumer(views::mirror::GROUP, 1, self.mirror.batch_max, false)
     }
 
     fn consumer(
         &self,
-        group: &Name,
+        group: &str,
         consumers: u32,
         batch_max: u32,
         answers_for_all: bool,
     ) -> ConsumerSettings {
         let journal = &self.journal;
         ConsumerSettings {
-            group: group.as_str().to_owned(),
+            group: group.to_owned(),
             consumers: consumers as usize,
             batch_max: batch_max as usize,
+            entries_per_s_max: journal.entries_per_s_max,
+            not_before_ms: 0,
             read_wait: Duration::from_millis(journal.read_wait_ms.into()),
             dead_after: Duration::from_secs(journal.dead_after_s.into()),
             retry_max: journal.retry_max,

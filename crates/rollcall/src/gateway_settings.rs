@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::Seconds;
 use gateway::settings::{
-    ConnectionSettings, GatewaySettings, PeopleSettings, Secret, TokenSettings, WebhookSettings,
+    ConnectionSettings, GatewaySettings, Secret, TokenSettings, UserLimits, WebhookSettings,
 };
 use presence::Policy;
 
@@ -14,6 +14,9 @@ use crate::tracker_settings::seconds;
 /// Each sign of life is remembered, at most once a second: after a crash "last seen" is the truth.
 const REMEMBER_EVERY: Seconds = Seconds(1);
 
+/// A webhook is retried for this long.
+const WEBHOOK_RETRY: Duration = Duration::from_secs(24 * 60 * 60);
+
 impl Config {
     /// When a device counts as here, away and gone.
     pub fn presence_policy(&self) -> Policy {
@@ -22,7 +25,6 @@ impl Config {
             heartbeat: Seconds(presence.heartbeat_s),
             ping: Seconds(presence.ping_s),
             probe: Seconds(presence.probe_s),
-            probes_max: presence.probes_max,
             missed_max: presence.missed_heartbeats_max,
             background_away: Seconds(presence.background_away_s),
             background_gone: Seconds(presence.background_gone_s),
@@ -31,7 +33,8 @@ impl Config {
             flap_grace_max: Seconds(presence.flap_grace_max_s),
             flap_forget: Seconds(presence.flap_forget_s),
             devices_max: presence.devices_max,
-            remember: REMEMBER_EVERY,
+            store_interval: REMEMBER_EVERY,
+            ..Policy::default()
         }
     }
 
@@ -43,7 +46,7 @@ impl Config {
             url: url.to_owned(),
             ca_file: gateway.webhook_ca_file.clone(),
             secret: Secret::new(gateway.webhook_secret.reveal().unwrap_or_default()),
-            give_up: seconds(gateway.webhook_give_up_s),
+            give_up: WEBHOOK_RETRY,
         });
         GatewaySettings {
             tokens: TokenSettings {
@@ -55,7 +58,7 @@ impl Config {
                 allow_without_expiry: gateway.allow_tokens_without_expiry,
             },
             connections: self.connection_settings(),
-            people: self.people_settings(),
+            limits: self.user_limits(),
             webhook,
         }
     }
@@ -73,10 +76,7 @@ impl Config {
             connections_per_address_max: gateway.connections_per_address_max,
             operators_max: gateway.operators_max as usize,
             connect_timeout: seconds(gateway.connect_timeout_s),
-            write_timeout: seconds(gateway.write_timeout_s),
-            message_bytes_max: gateway.message_kib_max as usize * 1024,
             commands_per_s: gateway.commands_per_s,
-            outbox_bytes_max: gateway.outbox_kib_max as usize * 1024,
             ping: seconds(self.presence.ping_s),
             batch: Duration::from_millis(self.presence.batch_ms.into()),
             goodbye: Duration::from_millis(gateway.goodbye_ms.into()),
@@ -84,16 +84,14 @@ impl Config {
         }
     }
 
-    fn people_settings(&self) -> PeopleSettings {
+    fn user_limits(&self) -> UserLimits {
         let (presence, gateway) = (&self.presence, &self.gateway);
-        PeopleSettings {
-            tracked_max: gateway.tracked_max,
-            rooms_max: gateway.rooms_max,
+        UserLimits {
             room_access: gateway.room_access,
             text_bytes_max: presence.text_bytes_max,
-            typing: seconds(presence.typing_s),
             history_days: presence.history_days,
             sample_one_in: presence.sample_one_in,
+            ..UserLimits::default()
         }
     }
 }

@@ -8,13 +8,13 @@ use access::keys::{KeyId, KeyRing, Scope};
 use anyhow::Context;
 use async_trait::async_trait;
 use domain::{Seconds, UserId};
+use friends::FriendStore;
 use gateway::Gateway;
-use gateway::gateway::{GatewayParts, SharedParts};
+use gateway::cluster::{ClusterSettings, ClusterStore};
+use gateway::gateway::{ClusterParts, GatewayParts};
 use gateway::operators::{Standing, Standings};
 use gateway::traffic::{TrafficCount, TrafficCounts, TrafficUnknown};
 use journal::ProcessName;
-use people::People;
-use register::{Register, RegisterSettings};
 use tracing::debug;
 use views::Activity;
 
@@ -32,28 +32,29 @@ impl Config {
 }
 
 /// What makes this gateway one of many, if it is to be.
-async fn shared_parts(config: &Config, node: &ProcessName) -> anyhow::Result<Option<SharedParts>> {
+async fn cluster_parts(config: &Config, node: &ProcessName) -> anyhow::Result<Option<ClusterParts>> {
     if !config.shares_presence() {
         return Ok(None);
     }
     let Some(RedisBackend { redis, .. }) = redis_backend(config)? else { return Ok(None) };
     let lease = seconds(config.presence.lease_s);
-    let settings = RegisterSettings {
+    let settings = ClusterSettings {
         lease,
         pending: Seconds(config.presence.pending_s),
+        keys_ttl: seconds(config.presence_policy().gone().0),
         seed: random_seed()?,
-        ..RegisterSettings::default()
+        ..ClusterSettings::default()
     };
-    let register = Register::join_when_possible(redis.clone(), node.node(), settings).await;
-    let register = Arc::new(register.context("cannot join the other gateways")?);
-    Ok(Some(SharedParts { register, redis, process: node.to_string(), lease }))
+    let store = ClusterStore::join_when_possible(redis.clone(), node.node(), settings).await;
+    let store = Arc::new(store.context("cannot join the other gateways")?);
+    Ok(Some(ClusterParts { store, redis, process: node.to_string(), lease }))
 }
 
 /// Opens the gateway. Nobody can connect before the site serves.
 pub async fn open(
     (config, data): (&Config, &Path),
     node: &ProcessName,
-    people: People,
+    people: FriendStore,
     traffic: Traffic,
     keys: Arc<KeyRing>,
 ) -> anyhow::Result<Arc<Gateway>> {
@@ -68,7 +69,7 @@ pub async fn open(
         settings: config.gateway_settings(secret),
         operators: standings(keys),
         seed: random_seed()?,
-        shared: shared_parts(config, node).await?,
+        cluster: cluster_parts(config, node).await?,
     })
     .await
     .context("cannot open the gateway")?;

@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use access::Gate;
-use domain::{InfoHash, Passkey, PeerId, Seconds, TorrentId, UserId};
+use domain::{LogThrottle, PeerId, Seconds, TorrentId};
 use journal::{ConsumerSettings, Journal, OrderedConsumer, OrderedParts, Turn, View};
 use keyspace::listen::{Heard, ListenCounters, Listener, Wanted};
 use keyspace::{Lease, MirrorKey, MirrorNames, Redis, Trouble};
 use tokio::sync::watch;
 use tracing::{debug, warn};
 use tracker::Tracker;
-use views::mirror::{Directory, Found};
+use views::mirror::Found;
 use views::{Mirror, MirrorParts, MirrorSettings};
 
 use crate::backends::{RedisBackend, redis_backend, system_clock};
 use crate::config::Config;
+use crate::directory::Resolver;
 use crate::engine::Engine;
 use crate::node::Node;
 
@@ -49,25 +49,10 @@ pub struct MirrorSide {
     pub redis: Redis,
     /// What was heard, once somebody listens.
     pub listening: Arc<OnceLock<Arc<ListenCounters>>>,
+    /// The layout as the consumer sees it.
+    view: Arc<dyn View>,
     turn: Arc<dyn Turn>,
     hurry: Arc<watch::Sender<bool>>,
-}
-
-/// The gate knows everybody.
-struct GateDirectory(Arc<Gate>);
-
-impl Directory for GateDirectory {
-    fn user_of(&self, passkey: &Passkey) -> Option<UserId> {
-        self.0.user_of(passkey)
-    }
-
-    fn torrent_of(&self, info_hash: &InfoHash) -> Option<(TorrentId, InfoHash)> {
-        self.0.torrent(info_hash).map(|grant| (grant.id, grant.info_hash))
-    }
-
-    fn is_removed(&self, torrent: TorrentId, info_hash: &InfoHash) -> bool {
-        self.0.is_torrent_removed(torrent, info_hash)
-    }
 }
 
 impl Config {
@@ -76,7 +61,7 @@ impl Config {
         let Some(RedisBackend { redis, .. }) = redis_backend(self)?.filter(|_| self.mirror.enabled) else {
             return Ok(None);
         };
-        let names = self.mirror.names(redis.mode())?;
+        let names = MirrorNames::new(redis.mode());
         Ok(Some((redis, names)))
     }
 
@@ -95,11 +80,9 @@ impl Config {
         MirrorSettings {
             reap_after: if mirror.reap_after_s == 0 { usual } else { Seconds(mirror.reap_after_s) },
             peer_grace,
-            group: mirror.group.as_str().to_owned(),
-            hit_and_run_active: Seconds(mirror.hit_and_run_active_s),
+            hit_and_run_active: self.hit_and_run_policy().active_min,
             inactive_keep: Seconds(mirror.inactive_keep_days.saturating_mul(DAY_S)),
-            reconcile_torrents: mirror.reconcile_torrents_per_s as usize,
-            channel_expired: mirror.channel_expired.as_str().to_owned(),
+            ..MirrorSettings::default()
         }
     }
 }
@@ -110,7 +93,7 @@ impl MirrorSide {
         config: &Config,
         node: &Node,
         journal: &Arc<dyn Journal>,
-        gate: &Arc<Gate>,
+        resolver: &Resolver,
     ) -> anyhow::Result<Option<MirrorSide>> {
         let Some((redis, names)) = config.layout()? else {
             return Ok(None);
@@ -123,12 +106,13 @@ impl MirrorSide {
             names,
             journal: Arc::clone(journal),
             turn: Arc::clone(&turn),
-            directory: Arc::new(GateDirectory(Arc::clone(gate))),
+            directory: Arc::new(resolver.clone()),
             clock: system_clock(),
         };
         let mirror = Arc::new(Mirror::new(parts, config.mirror_settings(), format!("{process}.reaper")));
         let hurry = Arc::new(watch::Sender::new(false));
-        Ok(Some(MirrorSide { mirror, redis, listening: Arc::default(), turn, hurry }))
+        let view = resolver.before(Arc::clone(&mirror) as Arc<dyn View>);
+        Ok(Some(MirrorSide { mirror, view, redis, listening: Arc::default(), turn, hurry }))
     }
 
     /// What brings the journal's entries into it.
@@ -141,8 +125,9 @@ impl MirrorSide {
     ) -> OrderedConsumer {
         let parts = OrderedParts {
             journal: Arc::clone(journal),
-            view: Arc::clone(&self.mirror) as Arc<dyn View>,
+            view: Arc::clone(&self.view),
             turn: Arc::clone(&self.turn),
+            clock: system_clock(),
             process: node.process().clone(),
         };
         OrderedConsumer::new(parts, settings, stopped)
@@ -154,14 +139,17 @@ impl MirrorSide {
             Wanted { expiring: vec![self.mirror.names().peer_timeout_pattern()], ..Wanted::default() };
         let mut listener = self.redis.listen(wanted);
         let _ = self.listening.set(listener.counters());
+        let log = LogThrottle::new();
         loop {
             let expired = tokio::select! {
                 biased;
                 _ = stopped.wait_for(|stopped| *stopped) => return,
                 expired = self.gather(&mut listener) => expired,
             };
-            if let Err(reason) = self.mirror.reap(&expired, Found::ByMessage).await {
-                warn!(%reason, "silent peers could not be ended yet; the sweep finds them");
+            if let Err(reason) = self.mirror.reap(&expired, Found::ByMessage).await
+                && let Some(left_out) = log.admit(system_clock().now())
+            {
+                warn!(%reason, lines_left_out = left_out, "silent peers could not be ended yet; the sweep finds them");
             }
         }
     }
@@ -192,7 +180,7 @@ impl MirrorSide {
     /// Looks at all torrents in turn, in steps; faster after messages may have been missed.
     /// What is half applied is left alone: it is about to be put right.
     pub async fn sweep(self, settled: Arc<AtomicBool>, mut stopped: watch::Receiver<bool>) {
-        let mut is_hurried = false;
+        let (mut is_hurried, log) = (false, LogThrottle::new());
         loop {
             is_hurried |= self.hurry.send_replace(false);
             let pause = if is_hurried { HURRIED_STEP_EVERY } else { STEP_EVERY };
@@ -207,7 +195,9 @@ impl MirrorSide {
             match self.mirror.reconcile_step().await {
                 Ok(step) => is_hurried &= !step.is_round_over,
                 Err(reason) => {
-                    warn!(%reason, "the layout could not be checked; it is tried again");
+                    if let Some(left_out) = log.admit(system_clock().now()) {
+                        warn!(%reason, lines_left_out = left_out, "the layout could not be checked; it is tried again");
+                    }
                     tokio::time::sleep(STEP_EVERY).await;
                 }
             }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
+use domain::UnixTime;
 use serde_json::Value as Json;
 
 /// Where results go and in which form.
@@ -53,6 +54,73 @@ impl fmt::Display for Table {
         }
         write_aligned(f, &self.rows)
     }
+}
+
+/// Bytes for people: 1.5 GiB. Exact amounts are in the JSON.
+pub fn bytes(bytes: u128) -> String {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut unit = 0;
+    let mut rest = bytes;
+    while rest >= 1024 * 1024 && unit + 2 < UNITS.len() {
+        rest /= 1024;
+        unit += 1;
+    }
+    match rest {
+        0..1024 => format!("{rest} {}", UNITS[unit]),
+        _ => format!("{:.2} {}", rest as f64 / 1024.0, UNITS[unit + 1]),
+    }
+}
+
+/// A duration for people, by its two largest units: 3 d 4 h.
+pub fn duration(seconds: u64) -> String {
+    let units = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
+    let mut rest = seconds;
+    let mut parts = Vec::new();
+    for (name, length) in units {
+        let count = rest / length;
+        rest %= length;
+        if count > 0 || !parts.is_empty() {
+            parts.push((count, name));
+        }
+    }
+    parts.truncate(2);
+    let shown: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
+    if shown.is_empty() { "0 s".to_owned() } else { shown.join(" ") }
+}
+
+/// How long ago something was: 3 d 4 h ago.
+pub fn ago(at: UnixTime, now: UnixTime) -> String {
+    format!("{} ago", duration(now.since(at).0.into()))
+}
+
+/// The size of a torrent: 0 where it is not known.
+pub fn size(total_bytes: u64) -> String {
+    match total_bytes {
+        0 => "unknown".to_owned(),
+        known => bytes(known.into()),
+    }
+}
+
+/// A moment for people, to the second, in UTC: 2026-01-31 18:05:09.
+pub fn second(at: UnixTime) -> String {
+    format!("{}:{:02}", moment(at), at.0 % 60)
+}
+
+/// A moment for people, in UTC: 2026-01-31 18:05.
+pub fn moment(at: UnixTime) -> String {
+    let (days, rest) = (i64::from(at.0 / 86_400), at.0 % 86_400);
+    // Howard Hinnant's civil_from_days, for days since 1970.
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let of_era = shifted % 146_097;
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", rest / 3_600, rest / 60 % 60)
 }
 
 /// How people read a switch.
@@ -112,6 +180,30 @@ mod tests {
         assert_eq!(table.to_string(), "id    enabled  name\n7     yes\n1234  no       Ubuntu\n");
         let fields = Fields::default().with("id", 7).with("passkey", "abc");
         assert_eq!(fields.to_string(), "id       7\npasskey  abc\n");
+    }
+
+    #[test]
+    fn amounts_are_shown_in_units_that_people_read() {
+        let cases = [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1536, "1.50 KiB"),
+            (5 << 30, "5.00 GiB"),
+            (1 << 80, "1048576.00 EiB"),
+        ];
+        for (amount, shown) in cases {
+            assert_eq!(bytes(amount), shown);
+        }
+        let cases = [(0, "0 s"), (59, "59 s"), (3600, "1 h"), (90_061, "1 d 1 h"), (86_400 + 60, "1 d")];
+        for (seconds, shown) in cases {
+            assert_eq!(duration(seconds), shown);
+        }
+        assert_eq!(ago(UnixTime(1000), UnixTime(1000 + 7200)), "2 h ago");
+        assert_eq!((size(0), size(2048)), ("unknown".to_owned(), "2.00 KiB".to_owned()));
+        assert_eq!(second(UnixTime(951_826_509)), "2000-02-29 12:15:09");
+        assert_eq!(moment(UnixTime(0)), "1970-01-01 00:00");
+        assert_eq!(moment(UnixTime(951_826_500)), "2000-02-29 12:15");
+        assert_eq!(moment(UnixTime(1_794_900_000)), "2026-11-17 07:20");
     }
 
     #[test]

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use access::{Audit, Passkeys, Store};
 use database::Database;
-use domain::Passkey;
+use domain::{Passkey, counted};
 use journal::{ConsumerCounters, Journal, Queue};
+use keyspace::Redis;
 use site::health::Dependency;
 use views::Activity;
 
@@ -26,18 +27,31 @@ pub struct Needs<'a> {
     pub passkeys: &'a Passkeys,
     pub activity: &'a Activity,
     pub audit: &'a Audit,
+    /// The server in which journal, whitelist and activity are, where they are not embedded.
+    pub redis: Option<&'a Redis>,
 }
 
 /// Each with the question that it must answer.
 pub fn dependencies(needs: Needs<'_>) -> Vec<Dependency> {
-    vec![
-        database(&needs),
-        journal(&needs),
-        audit(&needs),
-        whitelist(&needs),
-        activity(&needs),
-        journal_queue(&needs),
-    ]
+    let queue = journal_queue(&needs).needing("journal");
+    let (journal, whitelist, activity) = (journal(&needs), whitelist(&needs), activity(&needs));
+    let (database, audit) = (database(&needs), audit(&needs));
+    match needs.redis {
+        None => vec![database, journal, audit, whitelist.needing("database"), activity, queue],
+        Some(server) => {
+            let [journal, whitelist, activity] =
+                [journal, whitelist, activity].map(|dependency| dependency.needing("redis"));
+            vec![database, redis(server), journal, audit, whitelist, activity, queue]
+        }
+    }
+}
+
+fn redis(server: &Redis) -> Dependency {
+    let server = server.clone();
+    Dependency::new("redis", move || {
+        let server = server.clone();
+        async move { server.ping().await.map_err(|error| error.to_string()) }
+    })
 }
 
 fn database(needs: &Needs<'_>) -> Dependency {
@@ -103,7 +117,10 @@ fn journal_queue(needs: &Needs<'_>) -> Dependency {
         async move {
             match occupied < capacity {
                 true => Ok(()),
-                false => Err(format!("{occupied} announces wait for the journal, which is all that may")),
+                false => Err(format!(
+                    "waiting for the journal: {}, which is all that may",
+                    counted(occupied, "announce")
+                )),
             }
         }
     })

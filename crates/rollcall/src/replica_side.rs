@@ -16,11 +16,12 @@ use tracker::snapshot::{self, FILE_NAME, Found};
 use tracker::{Replication, Tracker};
 
 use crate::config::Config;
-use crate::tracker_settings::seconds;
 
 /// A start that had to read this many entries writes a snapshot at once: a process that is killed again and again would
 /// read all of them each time.
 const SNAPSHOT_AT_ONCE: u64 = 5_000;
+/// How often the swarms are written to the snapshot file: a start after a crash reads the journal from there.
+const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(300);
 
 /// The tasks that keep this node's swarms like those of the others.
 pub struct Replica {
@@ -28,7 +29,7 @@ pub struct Replica {
     file: PathBuf,
     stop: watch::Sender<bool>,
     reading: JoinHandle<()>,
-    writing: Option<JoinHandle<()>>,
+    writing: JoinHandle<()>,
 }
 
 impl Replica {
@@ -60,17 +61,16 @@ impl Replica {
         tell(tracker, found, caught_up, stopwatch.elapsed());
         let (stop, stopped) = watch::channel(false);
         let reading = tokio::spawn(replication.run(stopped.clone()));
-        let every = seconds(config.tracker.snapshot_interval_s);
         let at_once = caught_up.entries >= SNAPSHOT_AT_ONCE;
-        let writing = (!every.is_zero()).then(|| {
+        let writing = {
             let (file, tracker) = (file.clone(), Arc::clone(tracker));
             tokio::spawn(async move {
                 if at_once {
                     write_snapshot(&file, &tracker).await;
                 }
-                write_now_and_then(file, tracker, every, stopped).await;
+                write_now_and_then(file, tracker, SNAPSHOT_INTERVAL, stopped).await;
             })
-        });
+        };
         Replica { tracker: Arc::clone(tracker), file, stop, reading, writing }
     }
 
@@ -78,9 +78,7 @@ impl Replica {
     pub async fn end(self, writes_snapshot: bool) {
         let _ = self.stop.send(true);
         let _ = self.reading.await;
-        if let Some(writing) = self.writing {
-            let _ = writing.await;
-        }
+        let _ = self.writing.await;
         if writes_snapshot {
             write_snapshot(&self.file, &self.tracker).await;
         }

@@ -1,15 +1,15 @@
-//! Where the gate gets its knowledge from: our database, or the keys that the site writes; and, in the first case, the
-//! copy of it in Redis for programs that read those keys (M1 to M3).
+//! Where the gate gets its knowledge from: our database and the keys that the site writes; and the copy of the database in
+//! Redis for programs that read those keys (M1 to M3).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::site_keys::{AccessSource, Copier, CopyNotes, SiteKeyCounters};
+use access::site_keys::{Copier, CopyNotes, CopyParts, SiteReader};
 use access::{Change, FollowCounters, Follower, Gate, SiteFollower, SiteKeys, Store};
-use anyhow::Context;
-use keyspace::{ListenCounters, Redis};
+use keyspace::{MirrorNames, Redis, SiteChannels};
 use site::metrics::SiteKeyFigures;
 
+use crate::backends::{self, system_clock};
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::roles::{Role, Roles};
@@ -17,65 +17,90 @@ use crate::roles::{Role, Roles};
 /// The site's keys, where there is a Redis for them.
 pub fn site_keys(config: &Config) -> anyhow::Result<Option<SiteKeys>> {
     let Some(settings) = config.redis_settings()? else { return Ok(None) };
-    let (names, channels) = (config.mirror.names(settings.mode)?, config.mirror.channels()?);
+    let (names, channels) = (MirrorNames::new(settings.mode), SiteChannels::default());
     Ok(Some(SiteKeys::new(Redis::new(settings)?, names, channels)))
 }
 
-/// Whoever keeps the gate up to date.
-pub enum Following {
-    /// From our database.
-    Database(Follower),
-    /// From the site's keys.
-    Site(Box<SiteFollower>),
+/// What keeps the gate up to date.
+pub struct Following {
+    database: Follower,
+    /// None without Redis.
+    site: Option<Box<SiteFollower>>,
+    gate: Arc<Gate>,
 }
 
 impl Following {
-    /// Fills the gate.
-    pub async fn load(config: &Config, store: &Store, gate: &Arc<Gate>) -> anyhow::Result<Following> {
-        match config.access.source {
-            AccessSource::Database => {
-                let follower = access::load(store.clone(), Arc::clone(gate)).await?;
-                let every = Duration::from_millis(config.access.poll_interval_ms.into());
-                Ok(Following::Database(follower.poll_every(every)))
-            }
-            AccessSource::Redis => {
-                let keys = site_keys(config)?.context("access.source = \"redis\" needs redis.url")?;
-                let follower = SiteFollower::load(keys, Arc::clone(gate)).await.context(
-                    "the site's keys cannot be read, and access.source = \"redis\" says that they decide",
-                )?;
-                let every = Duration::from_secs(config.access.source_round_s.into());
-                Ok(Following::Site(Box::new(follower.round_every(every))))
-            }
-        }
+    /// Fills the gate from the database, and `site` from the site's keys. A Redis that is away is read later.
+    pub async fn load(
+        config: &Config,
+        store: &Store,
+        gate: &Arc<Gate>,
+        site: Option<&Arc<Gate>>,
+    ) -> anyhow::Result<Following> {
+        let every = Duration::from_millis(config.access.poll_interval_ms.into());
+        let database = access::load(store.clone(), Arc::clone(gate)).await?.poll_every(every);
+        let site = match (site_keys(config)?, site) {
+            (Some(keys), Some(site)) => Some(Box::new(SiteFollower::load(keys, Arc::clone(site)).await)),
+            _ => None,
+        };
+        Ok(Following { database, site, gate: Arc::clone(gate) })
     }
 
-    /// What is counted of any kind.
+    /// Has the site's keys read at once.
+    pub fn reader(&self) -> Option<SiteReader> {
+        self.site.as_ref().map(|site| site.reader())
+    }
+
+    /// What is counted of the database.
     pub fn counters(&self) -> Arc<FollowCounters> {
-        match self {
-            Following::Database(follower) => follower.counters(),
-            Following::Site(follower) => follower.follow_counters(),
-        }
+        self.database.counters()
     }
 
     /// What is counted of the site's keys.
     pub fn figures(&self, notes: Option<&CopyNotes>) -> SiteKeyFigures {
-        let (source, listening): (Option<Arc<SiteKeyCounters>>, Option<Arc<ListenCounters>>) = match self {
-            Following::Database(_) => (None, None),
-            Following::Site(follower) => (Some(follower.counters()), Some(follower.listen_counters())),
-        };
+        let site = self.site.as_deref();
         SiteKeyFigures {
-            source,
+            source: site.map(SiteFollower::counters),
             copy: notes.map(CopyNotes::counters),
-            listening: listening.into_iter().map(|counters| ("site_keys", counters)).collect(),
+            listening: site.map(|site| ("site_keys", site.listen_counters())).into_iter().collect(),
         }
     }
 
     /// Follows until `shutdown` is ready.
-    pub async fn run(self, on_change: impl FnMut(Change), shutdown: impl Future) {
-        match self {
-            Following::Database(follower) => follower.run(on_change, shutdown).await,
-            Following::Site(follower) => follower.run(on_change, shutdown).await,
+    pub async fn run(self, on_change: impl Fn(Change), shutdown: impl Future) {
+        let Following { database, site, gate } = self;
+        let of_database = database.run(&on_change, std::future::pending::<()>());
+        let of_site = async {
+            if let Some(site) = site {
+                let on_site_change = |change| tell_site_change(&gate, change, &on_change);
+                site.run(on_site_change, std::future::pending::<()>()).await;
+            }
+        };
+        tokio::select! {
+            _ = async { tokio::join!(of_database, of_site) } => {}
+            _ = shutdown => {}
         }
+    }
+}
+
+/// Tells what a change of the site's keys means for the gate. User ids in keys are the site's; rows may have others, so
+/// users are told of by their rows.
+fn tell_site_change(gate: &Gate, change: Change, on_change: &impl Fn(Change)) {
+    let now = system_clock().steady();
+    match change {
+        Change::PasskeyChanged(passkey) => {
+            gate.expire_verdict(&passkey, now);
+            if let Some(user) = gate.user_of(&passkey).filter(|user| !gate.is_enabled(*user, now)) {
+                on_change(Change::UserRemoved(user));
+            }
+            on_change(change);
+        }
+        Change::PasskeyPublished(passkey) => {
+            gate.expire_verdict(&passkey, now);
+            on_change(change);
+        }
+        Change::UserAdmitted(_) | Change::UserRemoved(_) => {}
+        other => on_change(other),
     }
 }
 
@@ -87,12 +112,17 @@ pub fn keep_copies(
     gate: &Arc<Gate>,
     engine: &mut Engine,
 ) -> anyhow::Result<Option<CopyNotes>> {
-    let is_ours = config.access.source == AccessSource::Database && config.mirror.enabled;
-    if !is_ours || !roles.include(Role::Mirror) {
+    if !config.mirror.enabled || !roles.include(Role::Mirror) {
         return Ok(None);
     }
     let Some(keys) = site_keys(config)? else { return Ok(None) };
-    let (copier, notes) = Copier::new(keys, Arc::clone(gate), store.clone());
+    let (copier, notes) = Copier::new(CopyParts {
+        keys,
+        gate: Arc::clone(gate),
+        store: store.clone(),
+        whitelist: backends::open_whitelist(config, store)?.store,
+        clock: system_clock(),
+    });
     engine.add_until_stopped(|mut stopped| {
         copier.run(async move {
             let _ = stopped.wait_for(|stopped| *stopped).await;

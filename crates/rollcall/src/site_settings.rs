@@ -5,7 +5,7 @@ use site::{SiteLimits, SiteSettings};
 use tracker::settings::{ProxySettings, TlsFiles};
 
 use crate::config::{Config, WebOrigin};
-use crate::tracker_settings::{header_name, seconds};
+use crate::tracker_settings::{HEADER_BYTES_MAX, header_name, seconds};
 
 fn texts_of(origins: &[WebOrigin]) -> Vec<String> {
     origins.iter().map(|origin| origin.as_str().to_owned()).collect()
@@ -42,7 +42,7 @@ impl Config {
             requests_per_address_per_s: site.requests_per_address_per_s,
             connections_max: site.connections_max as usize,
             connections_per_address_max: limits.connections_per_address_max,
-            header_bytes_max: limits.header_bytes_max as usize,
+            header_bytes_max: HEADER_BYTES_MAX,
             header_timeout: seconds(limits.header_timeout_s),
             request_timeout: seconds(site.request_timeout_s),
             body_bytes_max: site.body_kib_max as usize * 1024,

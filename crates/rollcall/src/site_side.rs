@@ -3,16 +3,17 @@
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use access::audit::{Audit, Record, Subject};
 use access::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing};
 use access::{FollowCounters, Gate, Passkeys, Sessions, Store};
 use anyhow::Context;
+use friends::FriendStore;
 use gateway::Gateway;
 use journal::ProcessName;
 use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
-use people::People;
 use site::metrics::{
     Allocator, CertificateFigures, GatewaysFigures, Metrics, MetricsSources, MirrorFigures, PeopleFigures,
     SiteKeyFigures, ViewSource,
@@ -28,7 +29,7 @@ use views::{Activity, Indexes};
 
 use crate::backends::{self, system_clock};
 use crate::config::Config;
-use crate::directory::GateDirectory;
+use crate::directory::Resolver;
 use crate::engine::Engine;
 use crate::first_key::FirstKey;
 use crate::gateway_side::{self, Traffic};
@@ -109,6 +110,7 @@ impl OpenSite {
             passkeys: &passkeys,
             activity: &activity,
             audit: &audit,
+            redis: whitelist.redis.as_ref(),
         });
         let lease_s = lent.config.presence.lease_s;
         needed.extend(gateway.iter().filter_map(|gateway| register_dependency(gateway, lease_s)));
@@ -220,7 +222,7 @@ impl ServingSite {
     /// How many gateways there are, this one among them; none if it is alone.
     pub fn gateways(&self) -> Option<u64> {
         let gateway = self.site.parts.gateway.as_ref()?;
-        gateway.is_shared().then(|| gateway.hub.nodes_alive())
+        gateway.is_clustered().then(|| gateway.hub.nodes_alive())
     }
 
     /// Where people connect, if they may.
@@ -282,7 +284,7 @@ impl ServingSite {
 async fn open_gateway(
     lent: &Lent<'_>,
     engine: &Engine,
-    people: People,
+    people: FriendStore,
     activity: &Activity,
     keys: &Arc<KeyRing>,
 ) -> anyhow::Result<Arc<Gateway>> {
@@ -312,7 +314,7 @@ fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PeopleFigures {
 fn gateways_figures(gateway: &Arc<Gateway>) -> Option<GatewaysFigures> {
     let hub = Arc::clone(&gateway.hub);
     Some(GatewaysFigures {
-        register: hub.register_counters()?,
+        cluster: hub.cluster_counters()?,
         gateway: Arc::clone(&gateway.counters),
         since_contact_s: Arc::new(move || hub.since_contact_s().unwrap_or(0)),
     })
@@ -322,7 +324,7 @@ fn gateways_figures(gateway: &Arc<Gateway>) -> Option<GatewaysFigures> {
 fn register_dependency(gateway: &Arc<Gateway>, lease_s: u32) -> Option<Dependency> {
     gateway.hub.since_contact_s()?;
     let hub = Arc::clone(&gateway.hub);
-    Some(Dependency::new("register", move || {
+    let register = Dependency::new("register", move || {
         let since_s = hub.since_contact_s().unwrap_or(0);
         async move {
             match since_s <= u64::from(lease_s) {
@@ -332,7 +334,8 @@ fn register_dependency(gateway: &Arc<Gateway>, lease_s: u32) -> Option<Dependenc
                 )),
             }
         }
-    }))
+    });
+    Some(register.needing("redis"))
 }
 
 /// Ready once everything is to end.
@@ -345,17 +348,19 @@ async fn ledger_of(lent: &Lent<'_>, engine: &Engine) -> anyhow::Result<Arc<Ledge
     if let Some(ledger) = &engine.shown().ledger {
         return Ok(Arc::clone(ledger));
     }
-    let directory = Arc::new(GateDirectory(Arc::clone(lent.gate)));
+    let directory = Arc::new(Resolver::new(lent.gate, Arc::clone(&lent.follower), None));
     let ledger = backends::open_ledger(lent.config, lent.data, directory, Arc::new(LogRisks)).await;
     Ok(Arc::new(ledger.context("cannot open the accounts for the site")?))
 }
 
 fn view_groups(config: &Config) -> Vec<ViewGroup> {
-    let mut groups = vec![("ledger", &config.ledger.group), ("activity", &config.activity.group)];
+    let mut groups = vec![("ledger", config.ledger.group.as_str()), ("activity", views::activity::GROUP)];
     if config.has_layout() {
-        groups.push(("mirror", &config.mirror.group));
+        groups.push(("mirror", views::mirror::GROUP));
     }
-    groups.into_iter().map(|(view, group)| ViewGroup { view, group: group.as_str().to_owned() }).collect()
+    let dead_after = Duration::from_secs(config.journal.dead_after_s.into());
+    let groups = groups.into_iter();
+    groups.map(|(view, group)| ViewGroup { view, group: group.to_owned(), dead_after }).collect()
 }
 
 fn metrics_of(lent: &Lent<'_>, engine: &Engine, redis: Option<(&'static str, Redis)>) -> Metrics {

@@ -8,6 +8,9 @@ use tracker::settings::{LimitSettings, LiveSettings, ProxySettings, Settings, Tl
 
 use crate::config::{Config, HeaderName, Mirror};
 
+/// The longest head of an HTTP request, of the tracker and of the site.
+pub const HEADER_BYTES_MAX: usize = 8192;
+
 impl Config {
     /// Everything the tracker goes by.
     pub fn tracker_settings(&self) -> Settings {
@@ -71,7 +74,7 @@ impl Config {
         LimitSettings {
             connections_max: limits.connections_max as usize,
             connections_per_address_max: limits.connections_per_address_max,
-            header_bytes_max: limits.header_bytes_max as usize,
+            header_bytes_max: HEADER_BYTES_MAX,
             header_timeout: seconds(limits.header_timeout_s),
             idle_timeout: seconds(limits.idle_timeout_s),
             requests_per_address_per_s: limits.requests_per_address_per_s,
@@ -93,10 +96,6 @@ impl Config {
             ("tracker.workers", old_tracker.workers != new_tracker.workers),
             ("tracker.share_ports", old_tracker.share_ports != new_tracker.share_ports),
             ("tracker.drain_timeout_s", old_tracker.drain_timeout_s != new_tracker.drain_timeout_s),
-            (
-                "tracker.snapshot_interval_s",
-                old_tracker.snapshot_interval_s != new_tracker.snapshot_interval_s,
-            ),
             ("access", self.access != new.access),
             ("mirror", self.mirror != Mirror { batch_max: self.mirror.batch_max, ..new.mirror.clone() }),
             ("site", self.site != new.site),
@@ -116,9 +115,6 @@ impl Config {
                 "ledger.session_retention_days",
                 self.ledger.session_retention_days != new.ledger.session_retention_days,
             ),
-            ("activity.group", self.activity.group != new.activity.group),
-            ("activity.sweep_interval_s", self.activity.sweep_interval_s != new.activity.sweep_interval_s),
-            ("activity.sweep_users_max", self.activity.sweep_users_max != new.activity.sweep_users_max),
             ("limits.peer_rate_max_mbit_per_s", self.ceiling() != new.ceiling()),
             ("limits.user_rate_max_mbit_per_s", self.user_ceiling() != new.user_ceiling()),
             ("log.format", self.log.format != new.log.format),

@@ -3,17 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::site_keys::AccessSource;
 use access::vouching::{EndpointSettings, Parts, Questions, VerifyEndpoint};
 use access::{Gate, PasskeyFeed, Store, Strangers, Vouching, VouchingSettings};
 use anyhow::Context;
 use domain::{Seconds, UserId};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tracker::{Eviction, Tracker};
 
 use crate::backends::{self, system_clock};
 use crate::config::Config;
+use crate::roles::{Role, Roles};
+
+/// Verdicts that are cached.
+const CACHE_ENTRIES_MAX: usize = 1_000_000;
+/// Concurrent calls of the verify endpoint.
+const VERIFY_CALLS_AT_ONCE_MAX: usize = 32;
 
 impl Config {
     /// How strangers are judged.
@@ -22,10 +26,10 @@ impl Config {
         Ok(VouchingSettings {
             valid_for: Seconds(access.cache_valid_s),
             invalid_for: Seconds(access.cache_invalid_s),
-            entries_max: access.cache_entries_max as usize,
+            entries_max: CACHE_ENTRIES_MAX,
             call_timeout: Duration::from_millis(access.verify_timeout_ms.into()),
             calls_per_s: access.verify_calls_per_s,
-            calls_at_once_max: access.verify_calls_at_once_max as usize,
+            calls_at_once_max: VERIFY_CALLS_AT_ONCE_MAX,
             failures_max: access.verify_failures_max,
             pause: Duration::from_secs(access.verify_pause_s.into()),
             on_failure: access.on_verify_failure,
@@ -44,7 +48,7 @@ impl Config {
             api_key: api_key.unwrap_or_default().to_owned(),
             ca_file: access.verify_ca_file.clone(),
             timeout: Duration::from_millis(access.verify_timeout_ms.into()),
-            connections_max: access.verify_calls_at_once_max as usize,
+            connections_max: VERIFY_CALLS_AT_ONCE_MAX,
         })?;
         Ok(Some(endpoint))
     }
@@ -64,27 +68,31 @@ pub struct Office {
     running: JoinHandle<()>,
 }
 
-/// A gate that lets strangers in whom somebody vouches for.
-pub fn gate(config: &Config) -> anyhow::Result<(Gate, Unopened)> {
+/// A gate that verifies unknown passkeys; and the one behind it for the site's keys, where there is Redis and a role of
+/// this process asks about torrents or passkeys.
+pub fn gates(config: &Config, roles: &Roles) -> anyhow::Result<(Arc<Gate>, Option<Arc<Gate>>, Unopened)> {
     let settings = config.vouching_settings()?;
     let endpoint = config.verify_endpoint()?;
     let (strangers, questions) = Strangers::new(settings.patience());
-    let gate = match config.access.source {
-        AccessSource::Database => Gate::with_strangers(Arc::clone(&strangers)),
-        // The site says itself who may announce, and nobody else vouches for anybody.
-        AccessSource::Redis => Gate::default(),
+    let asks =
+        [Role::Tracker, Role::Ledger, Role::Mirror, Role::Site].iter().any(|role| roles.include(*role));
+    let site = config.redis_settings()?.filter(|_| asks).map(|_| Arc::new(Gate::default()));
+    let gate = Gate::with_strangers(Arc::clone(&strangers));
+    let gate = match &site {
+        Some(site) => gate.with_site(Arc::clone(site)),
+        None => gate,
     };
-    Ok((gate, Unopened { strangers, questions, endpoint, settings }))
+    Ok((Arc::new(gate), site, Unopened { strangers, questions, endpoint, settings }))
 }
 
 impl Unopened {
-    /// Begins to answer.
+    /// Begins to answer. `turn_out` hears of users whose peers must go.
     pub async fn open(
         self,
         config: &Config,
         store: &Store,
         gate: &Arc<Gate>,
-        tracker: Arc<Tracker>,
+        turn_out: impl FnMut(UserId) + Send + 'static,
     ) -> anyhow::Result<Office> {
         let parts = Parts {
             strangers: self.strangers,
@@ -98,7 +106,6 @@ impl Unopened {
         };
         let vouching = Vouching::new(parts, self.settings);
         let (stop, stopped) = oneshot::channel::<()>();
-        let turn_out = move |user| tracker.order_eviction(Eviction::User(user));
         Ok(Office { stop, running: tokio::spawn(vouching.run(turn_out, stopped)) })
     }
 }

@@ -162,14 +162,14 @@ fn survive(name: &str, mut site: Site, strikes: &[&[Victim]], promise: Promise) 
     let quiet = site.settle();
     site.assert_nothing_failed(&quiet);
     if site.redis.is_some() {
-        assert_eq!(site.lists_in_redis(&population), population.standings(), "with CHAOS_SEED={seed}");
+        assert_eq!(site.lists_in_redis(&population), population.activity_lists(), "with CHAOS_SEED={seed}");
     }
     population.stop(destination);
     let end = site.settle();
     site.assert_nothing_failed(&end);
     eprintln!("{name}: {} entries, with CHAOS_SEED={seed}", end["appended"]);
     site.assert_books_equal(&foreign.added_to(population.truth()));
-    site.assert_listed(&population.standings(), 1, PLAN.torrents);
+    site.assert_listed(&population.activity_lists(), 1, PLAN.torrents);
 }
 
 /// Kills someone after a while, and starts them again after another. Says how many were killed.
@@ -251,7 +251,7 @@ fn l6_kills_neither_lose_nor_double_a_byte_on_redis_and_mariadb() {
 #[test]
 fn l6_kills_neither_lose_nor_double_a_byte_embedded() {
     let builder = rate_unlimited().set("journal.ack", site::quoted("all"));
-    let (builder, strikes): (_, &[&[Victim]]) = match SmallDisk::obstacle() {
+    let (builder, strikes): (_, &[&[Victim]]) = match SmallDisk::unavailable() {
         None => (builder.disk_mib(DISK_MIB), EMBEDDED_STRIKES),
         Some(obstacle) => {
             eprintln!("the disk is never full: this machine does not let tests mount a tmpfs: {obstacle}");

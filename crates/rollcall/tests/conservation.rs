@@ -67,14 +67,14 @@ fn conserve_on(seed: u64, mut site: Site, processes: Processes) {
 
 /// The lists equal who seeds and who leeches; who has stopped is in neither.
 fn assert_lists(site: &Site, population: &Population) {
-    let standings = population.standings();
+    let activity_lists = population.activity_lists();
     if site.redis.is_some() {
         let lists = site.lists_in_redis(population);
-        assert_eq!(lists.seeding, standings.seeding, "who seeds");
-        assert_eq!(lists.leeching, standings.leeching, "who leeches");
+        assert_eq!(lists.seeding, activity_lists.seeding, "who seeds");
+        assert_eq!(lists.leeching, activity_lists.leeching, "who leeches");
     }
     for user in [1, 2, PLAN.users] {
-        site.assert_listed(&standings, user, PLAN.torrents);
+        site.assert_listed(&activity_lists, user, PLAN.torrents);
     }
 }
 

@@ -13,15 +13,15 @@ use std::time::Duration;
 use access::Store;
 use domain::UnixTime;
 use domain::clock::{Clock, SystemClock};
+use friends::{FriendStore, FriendsSettings};
 use gateway::mint::{TokenClaims, mint};
-use people::{People, PeopleSettings};
 use serde_json::Value as Json;
+use simulate::{Plan, ServerAddresses, Simulation, Target, catalogue};
 use site::{DatabaseKind, Site, builder};
 use tempfile::TempDir;
 use testkit::ports::free_port;
 use testkit::process::Process;
 use testkit::{Api, Family, Moved, Truth, eventually};
-use world::{Places, Plan, Surroundings, World, register};
 
 /// How long anything may take on a machine that does much else, too.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -158,26 +158,26 @@ async fn a_world_that_was_broken_off_is_completed_and_what_was_removed_stays_awa
     let folder = tempfile::tempdir().unwrap();
     let store =
         Store::open(&format!("sqlite:{}", folder.path().join("rollcall.db").display())).await.unwrap();
-    let people = People::on(store.database().clone(), PeopleSettings::default()).await.unwrap();
-    let plan = Plan { torrents: 21_000, peers: 2, people: 3, pace: 1.0, seed: 1, mischief: false };
+    let people = FriendStore::open(store.database().clone(), FriendsSettings::default()).await.unwrap();
+    let plan = Plan { torrents: 21_000, peers: 2, members: 3, pace: 1.0, seed: 1, misbehaviour: false };
     let (stop, mut stopped) = tokio::sync::watch::channel(false);
     tokio::select! {
         biased;
         _ = stopped.wait_for(|is_told| *is_told) => {}
-        _ = register::enrol(&plan, &store, &people, UnixTime(1_800_000_000), |_| stop.send(true).unwrap()) => {}
+        _ = catalogue::insert(&plan, &store, &people, UnixTime(1_800_000_000), |_| stop.send(true).unwrap()) => {}
     }
     assert_eq!(store.count_torrents().await.unwrap(), 10_000, "broken off after the first transaction");
-    store.remove_torrent(register::torrent_id(10_000)).await.unwrap();
+    store.remove_torrent(catalogue::torrent_id(10_000)).await.unwrap();
     for _ in 0..2 {
-        register::enrol(&plan, &store, &people, UnixTime(1_800_000_000), |_| ()).await.unwrap();
+        catalogue::insert(&plan, &store, &people, UnixTime(1_800_000_000), |_| ()).await.unwrap();
         assert_eq!(store.count_torrents().await.unwrap(), 20_999);
     }
-    assert!(!store.torrent(register::torrent_id(21_000)).await.unwrap().unwrap().approved);
+    assert!(!store.torrent(catalogue::torrent_id(21_000)).await.unwrap().unwrap().approved);
     store.close().await;
 }
 
 /// What a world's people connect with: tokens signed with the secret in the server's data folder.
-fn tokens(data: &Path) -> world::Tokens {
+fn tokens(data: &Path) -> simulate::TokenIssuer {
     let secret = rollcall::gateway_secret::read(data).unwrap().unwrap();
     Arc::new(move |user| {
         let issued_at = SystemClock.now();
@@ -192,32 +192,33 @@ fn enrol(plan: &Plan, site: &Site, runtime: &tokio::runtime::Runtime) {
     let url = format!("sqlite:{}", site.server.data_folder().join("rollcall.db").display());
     runtime.block_on(async {
         let store = Store::open(&url).await.unwrap();
-        let people = People::on(store.database().clone(), PeopleSettings::default()).await.unwrap();
-        register::enrol(plan, &store, &people, SystemClock.now(), |_| ()).await.unwrap();
+        let people = FriendStore::open(store.database().clone(), FriendsSettings::default()).await.unwrap();
+        catalogue::insert(plan, &store, &people, SystemClock.now(), |_| ()).await.unwrap();
         store.close().await;
     });
-    let passkey = register::passkey_of(plan.seed, plan.users());
-    let last = register::work_of(plan.seed, plan.torrents).info_hash;
+    let passkey = catalogue::passkey_of(plan.seed, plan.users());
+    let last = catalogue::torrent_of(plan.seed, plan.torrents).info_hash;
     eventually("the world to be known", PATIENCE, || site.server.try_scrape(&passkey, &last).ok().flatten());
 }
 
 #[test]
 fn l6_the_books_equal_what_the_world_moved() {
-    let plan = Plan { torrents: 12, peers: 150, people: 8, pace: 20.0, seed: 3, mischief: false };
+    let plan = Plan { torrents: 12, peers: 150, members: 8, pace: 20.0, seed: 3, misbehaviour: false };
     let builder = builder().set("tracker.announce_interval_s", 2).set("tracker.min_announce_interval_s", 1);
     let site = Site::start(builder, None, DatabaseKind::Sqlite);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     enrol(&plan, &site, &runtime);
     let tracker = vec![site.server.addr(Family::V4), site.server.addr(Family::V6)];
-    let places = Places { http: tracker.clone(), udp: tracker, site: Some(site.server.site_addr()) };
-    let mut world = World::new(&plan, Surroundings { places, tokens: tokens(&site.server.data_folder()) });
+    let addresses =
+        ServerAddresses { http: tracker.clone(), udp: tracker, site: Some(site.server.site_addr()) };
+    let mut world = Simulation::new(&plan, Target { addresses, tokens: tokens(&site.server.data_folder()) });
     let tally = runtime.block_on(async { world.run_until(tokio::time::sleep(Duration::from_secs(6))).await });
     assert!(tally.accepted > 200 && tally.connects >= 5, "{tally:?}");
-    assert_eq!((tally.lost, tally.refused, world.unsure()), (0, 0, 0), "{tally:?}");
+    assert_eq!((tally.lost, tally.refused, world.unconfirmed()), (0, 0, 0), "{tally:?}");
 
     let status = site.settle();
     site.assert_nothing_failed(&status);
-    let told = world.truth();
+    let told = world.expected_accounts();
     let mut truth = Truth { completions: told.completions.clone(), ..Truth::default() };
     for ((user, torrent), moved) in &told.accounts {
         let moved = Moved { uploaded: moved.uploaded.into(), downloaded: moved.downloaded.into() };

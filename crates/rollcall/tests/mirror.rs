@@ -1,6 +1,8 @@
 //! The tracker's Redis layout (M4 to M11), kept by the real program for whoever reads `t:*`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use domain::clock::{Clock, SystemClock};
@@ -154,21 +156,67 @@ fn m6_zombies_are_reaped_on_a_cluster_too() {
     zombies_are_reaped(&url, &|args| cluster.cli(args), &spell);
 }
 
+/// Everything that Redis publishes on the channel of expired peers, and about the keys that expire with them.
+struct Published {
+    lines: BufReader<TcpStream>,
+    seen: Vec<String>,
+}
+
+impl Published {
+    fn subscribe(redis: &RedisServer) -> Published {
+        let mut stream = TcpStream::connect(("127.0.0.1", redis.port())).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(b"SUBSCRIBE t:ch:expired\r\nPSUBSCRIBE __keyspace@0__:t:ptimeout:*\r\n").unwrap();
+        let mut published = Published { lines: BufReader::new(stream), seen: Vec::new() };
+        published.read_until("psubscribe");
+        published
+    }
+
+    /// Reads up to a line, and returns everything that was read.
+    fn read_until(&mut self, expected: &str) -> &[String] {
+        while self.seen.last().is_none_or(|line| line != expected) {
+            let mut line = String::new();
+            self.lines.read_line(&mut line).unwrap();
+            self.seen.push(line.trim_end().to_owned());
+        }
+        &self.seen
+    }
+}
+
 #[test]
-fn a_name_that_cannot_work_is_refused_before_anything_starts() {
+fn m6_m11_the_timeout_expires_and_is_published_while_the_tracker_itself_notices_the_silence() {
     let redis = RedisServer::start();
-    let server = builder(&redis.url()).start();
-    let wrong = server.try_cli(&["config", "check", "--set", "mirror.key_peer=p:<torrent>"]);
-    let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
-    assert!(!wrong.status.success() && said.contains("<peer_id>"), "{said}");
-    let scattered = server.try_cli(&[
-        "config",
-        "check",
-        "--set",
-        "redis.url=redis+cluster://127.0.0.1:1",
-        "--set",
-        "mirror.key_torrent=t:t:<infohash>",
-    ]);
-    let said = String::from_utf8_lossy(&scattered.stderr).into_owned();
-    assert!(!scattered.status.success() && said.contains("{<torrent>}"), "{said}");
+    let builder = builder(&redis.url()).set("tracker.announce_interval_s", 2).set("tracker.peer_grace_s", 1);
+    let server = builder.start();
+    let mut published = Published::subscribe(&redis);
+    let passkey = server.add_user(7);
+    let torrent = TorrentFile::random("a file", 50_000, 1);
+    server.add_torrent(&torrent, &passkey);
+    let client = Announce::leecher(torrent.info_hash(), 1);
+    server.announce(Family::V4, &passkey, &client.with_event(AnnounceEvent::Started));
+    let peers = format!("t:tpeers:{}", torrent.info_hash());
+    let peer_id = eventually("the peer to be there", PATIENCE, || {
+        Some(redis.cli(&["SMEMBERS", &peers])).filter(|peer_id| !peer_id.is_empty())
+    });
+    // The message of the channel; then the event of Redis itself, which may come first.
+    let seen = published.read_until(&format!("1:{peer_id}"));
+    assert!(!seen.iter().any(|line| line == "del"), "{seen:?}");
+    assert_eq!(redis.cli(&["HGET", &format!("t:p:1:{peer_id}"), "active"]), "0");
+    assert_eq!(redis.cli(&["SMEMBERS", "t:u:7:active"]), "");
+    if !seen.iter().any(|line| line == "expired") {
+        published.read_until("expired");
+    }
+    let event = format!("__keyspace@0__:t:ptimeout:1:{peer_id}");
+    assert!(published.seen.contains(&event), "{:?}", published.seen);
+    let told = redis.cli(&["XRANGE", "tracker:traffic", "-", "+"]);
+    assert_eq!(told.matches("timeout").count(), 1, "the tracker noticed, and nothing else did: {told}");
+
+    // Said goodbye: the key is removed, and no peer has expired.
+    published.seen.clear();
+    server.announce(Family::V4, &passkey, &client.with_event(AnnounceEvent::Started));
+    server.announce(Family::V4, &passkey, &client.with_event(AnnounceEvent::Stopped));
+    wait_for("the set", || redis.cli(&["SMEMBERS", &peers]), "");
+    redis.cli(&["PUBLISH", "t:ch:expired", "the end of the test"]);
+    let seen = published.read_until("the end of the test");
+    assert!(!seen.iter().any(|line| line == "expired" || line.starts_with("1:")), "{seen:?}");
 }

@@ -3,11 +3,11 @@
 //! A handler reads what was asked, asks one part, and writes what it said. Changes go through [`recorded`], which puts
 //! them into the audit trail before they are acknowledged.
 
+use ::friends::FriendsError;
 use access::AccessError;
 use access::audit::{Record, Subject, actor_of_key};
 use access::keys::Authenticated;
 use ledger::LedgerError;
-use people::PeopleError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -29,6 +29,7 @@ mod overview;
 mod ports;
 mod presence;
 mod risks;
+mod staff;
 mod stats;
 mod swarms;
 mod torrents;
@@ -49,6 +50,7 @@ pub(crate) fn readable() -> Routes {
         journal::readable(),
         letters::readable(),
         risks::readable(),
+        staff::readable(),
         stats::readable(),
         overview::readable(),
         presence::readable(),
@@ -83,7 +85,7 @@ pub(crate) fn changeable() -> Routes {
 
 /// What a key for `admin` may do, with bodies of any length.
 pub(crate) fn uploads() -> Routes {
-    whitelist::uploads()
+    whitelist::uploads().merge(torrents::uploads())
 }
 
 /// What people's own devices may do, with a token of theirs.
@@ -225,12 +227,12 @@ impl From<LedgerError> for Problem {
     }
 }
 
-impl From<PeopleError> for Problem {
-    fn from(error: PeopleError) -> Problem {
+impl From<FriendsError> for Problem {
+    fn from(error: FriendsError) -> Problem {
         match &error {
-            PeopleError::OwnFriend(_) => Problem::conflict("own_friend", error.to_string()),
-            PeopleError::TooManyFriends { .. } => Problem::conflict("too_many_friends", error.to_string()),
-            PeopleError::TooManyNever { .. } => Problem::bad_request(error.to_string()),
+            FriendsError::OwnFriend(_) => Problem::conflict("own_friend", error.to_string()),
+            FriendsError::TooManyFriends { .. } => Problem::conflict("too_many_friends", error.to_string()),
+            FriendsError::TooManyNever { .. } => Problem::bad_request(error.to_string()),
             _ if error.is_retryable() => Problem::unavailable("the database", &error),
             _ => Problem::internal("the database of friends", &error),
         }

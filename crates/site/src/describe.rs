@@ -49,6 +49,7 @@ const SESSION: &str = "session";
         (name = "multipliers", description = "Times in which bytes count more or less"),
         (name = "journal", description = "The log of every announce: how far its views are, and what they could not take"),
         (name = "risks", description = "Announces that look like cheating, by kind"),
+        (name = "staff", description = "What waits for the site's staff, in one queue"),
         (name = "audit", description = "Who changed what"),
         (name = "keys", description = "Who may use the API"),
         (name = "session", description = "Signing in to the dashboard"),

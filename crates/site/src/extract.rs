@@ -10,7 +10,7 @@ use crate::problem::Problem;
 mod json;
 mod page;
 
-pub use json::{PasskeyText, UserNumber, slots, whole};
+pub use json::{PasskeyText, UserNumber, slots, user_name, whole};
 pub use page::{LIMIT_DEFAULT, PageAsked, Place, page_limit, plain_number, query_parameter};
 
 /// The parameters behind the question mark. Unknown ones are refused where the type says so.

@@ -1,6 +1,8 @@
 //! Health: what we depend on, how it is, and since when.
 //!
 //! A task asks every dependency now and then. Requests read what it found, so that a dead dependency makes nobody wait.
+//! The answers of one round are noted together, so that a dependency that fails and those that need it are seen to fail at
+//! once: then the cause alone is logged, and the cause alone is an alert.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -27,6 +29,7 @@ type Asking = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 /// Something we depend on, and how to ask it whether it is there.
 pub struct Dependency {
     name: &'static str,
+    needs: Option<&'static str>,
     ask: Box<dyn Fn() -> Asking + Send + Sync>,
 }
 
@@ -36,7 +39,12 @@ impl Dependency {
     where
         F: Future<Output = Result<(), String>> + Send + 'static,
     {
-        Dependency { name, ask: Box::new(move || Box::pin(ask())) }
+        Dependency { name, needs: None, ask: Box::new(move || Box::pin(ask())) }
+    }
+
+    /// The same, which fails whenever the dependency of this name does.
+    pub fn needing(self, name: &'static str) -> Dependency {
+        Dependency { needs: Some(name), ..self }
     }
 }
 
@@ -51,6 +59,8 @@ struct Standing {
 pub struct Health {
     dependencies: Vec<Dependency>,
     standings: Mutex<Vec<Option<Standing>>>,
+    /// Which dependencies were logged as failing, by position.
+    logged: Mutex<Vec<bool>>,
     started_at: UnixTime,
 }
 
@@ -65,6 +75,9 @@ pub struct DependencyHealth {
     pub state: String,
     /// Since when it has been so, in seconds since 1970.
     pub since: u32,
+    /// The dependency without which this one fails; null if it stands alone.
+    #[schema(example = json!(null))]
+    pub needs: Option<String>,
     /// What is wrong; told only to callers with a key for `read`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -74,7 +87,8 @@ impl Health {
     /// Nothing is known yet.
     pub fn new(dependencies: Vec<Dependency>, started_at: UnixTime) -> Health {
         let standings = Mutex::new(vec![None; dependencies.len()]);
-        Health { dependencies, standings, started_at }
+        let logged = Mutex::new(vec![false; dependencies.len()]);
+        Health { dependencies, standings, logged, started_at }
     }
 
     /// Asks everything until told to stop.
@@ -88,33 +102,55 @@ impl Health {
         }
     }
 
-    /// Asks everything once. Nobody waits for another's answer.
+    /// Asks everything once, all at the same time.
     pub async fn ask_all(&self, clock: &dyn Clock) {
-        let asking = self.dependencies.iter().enumerate().map(|(position, dependency)| async move {
-            let answer = tokio::time::timeout(ANSWER_WITHIN, (dependency.ask)()).await;
-            let answer =
-                answer.unwrap_or_else(|_| Err(format!("no answer within {} s", ANSWER_WITHIN.as_secs())));
-            self.note(position, answer.err(), clock.now());
+        let answers = Mutex::new(vec![None; self.dependencies.len()]);
+        let asking = self.dependencies.iter().enumerate().map(|(position, dependency)| {
+            let answers = &answers;
+            async move {
+                let answer = tokio::time::timeout(ANSWER_WITHIN, (dependency.ask)()).await;
+                let answer =
+                    answer.unwrap_or_else(|_| Err(format!("no answer within {} s", ANSWER_WITHIN.as_secs())));
+                answers.lock()[position] = answer.err();
+            }
         });
         join_all(asking).await;
+        self.note(answers.into_inner(), clock.now());
+        self.log_changes();
     }
 
-    fn note(&self, position: usize, trouble: Option<String>, now: UnixTime) {
-        let name = self.dependencies[position].name;
+    /// Keeps the answers of a round: what is wrong with each dependency, by position.
+    fn note(&self, answers: Vec<Option<String>>, now: UnixTime) {
         let mut standings = self.standings.lock();
-        let known = &mut standings[position];
-        let was_ok = known.as_ref().is_none_or(|known| known.trouble.is_none());
-        match (&trouble, was_ok) {
-            (Some(reason), true) => warn!(dependency = name, %reason, "not ready"),
-            (None, false) => info!(dependency = name, "ready again"),
-            _ => {}
+        for (known, trouble) in standings.iter_mut().zip(answers) {
+            let is_same = known.as_ref().is_some_and(|known| known.trouble.is_some() == trouble.is_some());
+            let since = match known {
+                Some(known) if is_same => known.since,
+                _ => now,
+            };
+            *known = Some(Standing { trouble, since });
         }
-        let is_same_state = known.as_ref().is_some_and(|known| known.trouble.is_some() == trouble.is_some());
-        let since = match known {
-            Some(known) if is_same_state => known.since,
-            _ => now,
-        };
-        *known = Some(Standing { trouble, since });
+    }
+
+    /// Logs what has begun to fail, and what works again. Of dependencies that fail because of another, only that one.
+    fn log_changes(&self) {
+        let report = self.report(true);
+        for (health, is_logged) in report.iter().zip(self.logged.lock().iter_mut()) {
+            let is_cause = health.is_failing() && cause_of(&report, health).name == health.name;
+            match (is_cause, *is_logged) {
+                (true, false) => {
+                    let reason = health.reason.as_deref().unwrap_or_default();
+                    let affected = affected_by(&report, health).join(", ");
+                    warn!(dependency = health.name, reason, affected, "not ready");
+                    *is_logged = true;
+                }
+                (_, true) if !health.is_failing() => {
+                    info!(dependency = health.name, "ready again");
+                    *is_logged = false;
+                }
+                _ => {}
+            }
+        }
     }
 
     /// How each dependency is.
@@ -129,6 +165,7 @@ impl Health {
             }
             .to_owned(),
             since: standing.as_ref().map_or(self.started_at, |standing| standing.since).0,
+            needs: dependency.needs.map(str::to_owned),
             reason: standing.as_ref().and_then(|standing| standing.trouble.clone()).filter(|_| with_reasons),
         };
         self.dependencies.iter().zip(standings.iter()).map(one).collect()
@@ -141,6 +178,51 @@ impl Health {
     }
 }
 
+impl DependencyHealth {
+    /// Whether it was asked and does not work.
+    pub fn is_failing(&self) -> bool {
+        self.state == "failing"
+    }
+}
+
+/// The failing dependency because of which this one fails: itself, if what it needs works.
+pub fn cause_of<'a>(report: &'a [DependencyHealth], failing: &'a DependencyHealth) -> &'a DependencyHealth {
+    let mut cause = failing;
+    // A dependency needs one that is named before it or after it, never itself: as many steps as there are end it.
+    for _ in report {
+        let needed = report.iter().find(|one| Some(&one.name) == cause.needs.as_ref() && one.is_failing());
+        match needed {
+            Some(needed) => cause = needed,
+            None => break,
+        }
+    }
+    cause
+}
+
+/// The names of the dependencies that fail because of this one.
+pub fn affected_by<'a>(report: &'a [DependencyHealth], cause: &DependencyHealth) -> Vec<&'a str> {
+    let fails_with = |one: &&DependencyHealth| {
+        one.is_failing() && one.name != cause.name && cause_of(report, one).name == cause.name
+    };
+    report.iter().filter(fails_with).map(|one| one.name.as_str()).collect()
+}
+
+/// What does not work while a dependency, or a view of the journal, fails.
+pub fn effect_of(name: &str) -> &'static str {
+    match name {
+        "database" => "Users and torrents are served from memory, and changes of them fail.",
+        "journal" => "Announces wait in memory; those with an event are answered once they are stored.",
+        "journal_queue" => "Clients are told to come back.",
+        "whitelist" => "New passkeys cannot be checked.",
+        "activity" => "The lists of who seeds and who leeches stand still.",
+        "register" => "People at other gateways are not seen.",
+        "audit" => "Changes over the API are refused.",
+        "ledger" => "Accounts stand still.",
+        "mirror" => "The tracker's keys in Redis stand still.",
+        _ => "",
+    }
+}
+
 impl Source for Health {
     fn encode(&self, page: &mut Page) {
         let mut ready = page.gauge(
@@ -148,7 +230,10 @@ impl Source for Health {
             "Whether what the server depends on works, writes included: what /readyz says.",
         );
         for dependency in self.report(false) {
-            ready = ready.with(&[("dependency", &dependency.name)], u64::from(dependency.state == "ok"));
+            // The alert rules go by it: what fails because of another dependency does not page by itself.
+            let needs = dependency.needs.as_deref().unwrap_or("");
+            let labels = [("dependency", dependency.name.as_str()), ("needs", needs)];
+            ready = ready.with(&labels, u64::from(dependency.state == "ok"));
         }
     }
 }
@@ -195,5 +280,34 @@ mod tests {
         assert_eq!(report[0].reason.as_deref(), Some("connection refused"));
         assert_eq!(health.report(false)[0].reason, None);
         assert!(!health.is_ready());
+    }
+
+    #[tokio::test]
+    async fn what_fails_because_of_another_dependency_names_it() {
+        let failing = |name, needs: Option<&'static str>| {
+            let one = Dependency::new(name, || async { Err("connection refused".to_owned()) });
+            match needs {
+                Some(needs) => one.needing(needs),
+                None => one,
+            }
+        };
+        let works = Dependency::new("database", || async { Ok(()) });
+        let health = Health::new(
+            vec![
+                failing("journal_queue", Some("journal")),
+                failing("journal", Some("redis")),
+                works,
+                failing("audit", None),
+                failing("whitelist", Some("database")),
+                failing("redis", None),
+            ],
+            UnixTime(90),
+        );
+        health.ask_all(&ManualClock::at(UnixTime(100))).await;
+        let report = health.report(true);
+        let causes: Vec<&str> = report.iter().map(|one| cause_of(&report, one).name.as_str()).collect();
+        assert_eq!(causes, ["redis", "redis", "database", "audit", "whitelist", "redis"]);
+        assert_eq!(affected_by(&report, &report[5]), ["journal_queue", "journal"]);
+        assert_eq!(*health.logged.lock(), [false, false, false, true, true, true]);
     }
 }

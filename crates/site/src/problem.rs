@@ -6,6 +6,8 @@ use std::fmt::Display;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
+use domain::LogThrottle;
+use domain::clock::{Clock as _, SystemClock};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
@@ -99,7 +101,11 @@ impl Problem {
 
     /// Something we depend on is away; waiting helps.
     pub fn unavailable(what: &str, error: &dyn Display) -> Problem {
-        warn!(what, reason = %error, "a request could not be answered");
+        // A page that is open asks every few seconds.
+        static LOG: LogThrottle = LogThrottle::new();
+        if let Some(left_out) = LOG.admit(SystemClock.now()) {
+            warn!(what, reason = %error, lines_left_out = left_out, "a request could not be answered");
+        }
         let detail = format!("{what} cannot be reached right now: try again; GET /readyz says since when");
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail).after(5)
     }

@@ -47,7 +47,7 @@ use self::alerts::AlertBook;
 use self::history::{History, OverviewHistory};
 use self::look::Looks;
 use self::overview::{Cause, Delay, GatewayPulse, Overview, TrackerPulse};
-use self::window::{Window, quantile_ms};
+use self::window::{Window, quantile};
 use crate::api::CountShown;
 use crate::health::Health;
 use crate::site::ViewGroup;
@@ -254,8 +254,8 @@ fn gateway_pulse(gateway: &Gateway, at_s: f64, beat: &mut Beat) -> GatewayPulse 
     let answers: &Histogram = &gateway.counters.sessions.ping_answers;
     beat.delays.push(at_s, answers.snapshot());
     let delay = beat.delays.ends().and_then(|(before, after)| {
-        let quantile = |share| quantile_ms(before, after, share);
-        Some(Delay { p50: quantile(0.5)?, p99: quantile(0.99)? })
+        let (half, most) = (quantile(before, after, 0.5)?, quantile(before, after, 0.99)?);
+        Some(Delay { p50: half.ms, p99: most.ms, p50_exceeds: half.exceeds, p99_exceeds: most.exceeds })
     });
     let ended = &gateway.counters.sessions.ended;
     GatewayPulse {
@@ -271,6 +271,8 @@ fn tracker_pulse(tracker: &Tracker, counted: &Window<Counted>) -> TrackerPulse {
     let (totals, counters) = (tracker.swarms().totals(), tracker.counters());
     TrackerPulse {
         torrents_active: totals.swarms as u64,
+        torrents_seeded: totals.seeded as u64,
+        torrents_leeched: totals.leeched as u64,
         peers: totals.peers as u64,
         seeders: totals.seeders as u64,
         leechers: totals.leechers() as u64,

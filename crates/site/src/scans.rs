@@ -33,6 +33,8 @@ pub enum Scan {
     Names,
     /// The journal, backwards.
     Journal,
+    /// Torrent files that are uploaded.
+    TorrentFiles,
 }
 
 impl Scan {
@@ -41,6 +43,7 @@ impl Scan {
         match self {
             Scan::Names => "names",
             Scan::Journal => "journal",
+            Scan::TorrentFiles => "torrent_files",
         }
     }
 }
@@ -48,7 +51,7 @@ impl Scan {
 /// The places that there are for scans.
 #[derive(Debug)]
 pub struct Scans {
-    places: [Arc<Semaphore>; 2],
+    places: [Arc<Semaphore>; 3],
     patience: Duration,
 }
 

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use access::audit::{Audit, Verdict};
 use access::keys::KeyRing;
 use access::{Gate, Passkeys, Sessions, Store};
 use domain::clock::Clock;
+use friends::FriendStore;
 use gateway::Gateway;
+use http::StatusCode;
 use journal::Journal;
 use ledger::{HitAndRunPolicy, Ledger};
-use people::People;
 use tokio::sync::watch;
 use tracker::Tracker;
 use views::{Activity, Indexes};
@@ -18,12 +20,23 @@ use views::{Activity, Indexes};
 use crate::api::HitAndRuns;
 use crate::caller::Callers;
 use crate::counters::SiteCounters;
+use crate::gone::Gone;
 use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::problem::Problem;
 use crate::pulse::Pulse;
 use crate::ranking::{Rankings, Source};
+use crate::roster::Roster;
 use crate::scans::Scans;
 use crate::settings::SiteSettings;
+use crate::snapshot::Snapshot;
+
+/// How old the order of users may be.
+const ROSTER_MS: u64 = 2000;
+/// How old the list of all hit-and-runs may be: it takes a look at every account.
+const HIT_AND_RUNS_MS: u64 = 15_000;
+/// How long a request waits for it.
+const HIT_AND_RUNS_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The parts of the process that the site reads and changes.
 #[derive(Clone)]
@@ -33,7 +46,7 @@ pub struct Parts {
     /// Users, torrents, clients.
     pub store: Store,
     /// Who knows whom, and who may see what.
-    pub people: People,
+    pub people: FriendStore,
     /// What the tracker goes by.
     pub gate: Arc<Gate>,
     /// The whitelist.
@@ -77,6 +90,8 @@ pub struct ViewGroup {
     pub view: &'static str,
     /// The consumer group in which it reads the journal.
     pub group: String,
+    /// A process that was silent for this long consumes no more.
+    pub dead_after: Duration,
 }
 
 /// The state of the application: the parts, and what the site itself keeps.
@@ -95,6 +110,9 @@ pub struct Site {
     pub scans: Scans,
     /// How many hit-and-runs each person has who asked lately.
     pub(crate) hit_and_runs: HitAndRuns,
+    /// All users by what they moved.
+    pub(crate) roster: Snapshot<Roster>,
+    gone: Snapshot<Gone>,
     /// Verify calls so far, of which some are recorded.
     pub(crate) verify_calls: AtomicU64,
     /// The audit trail as it was verified last, and when; whoever asks while that goes on waits for the same answer.
@@ -132,10 +150,25 @@ impl Site {
             rankings: Rankings::new(source),
             scans: Scans::default(),
             hit_and_runs: HitAndRuns::default(),
+            roster: Snapshot::new(ROSTER_MS),
+            gone: Snapshot::new(HIT_AND_RUNS_MS),
             verify_calls: AtomicU64::new(0),
             verified: Arc::default(),
             changes: watch::Sender::new(0),
         })
+    }
+
+    /// All hit-and-runs. While a new list takes long to read, the last one is given; before the first one, the caller is
+    /// asked to come back.
+    pub(crate) async fn hit_and_runs_of_all(&self) -> Result<Arc<Gone>, Problem> {
+        let reading = self.gone.get(self.parts.clock.now_ms(), Gone::read(self.parts.clone()));
+        match tokio::time::timeout(HIT_AND_RUNS_PATIENCE, reading).await {
+            Ok(read) => read,
+            Err(_) => self.gone.last().ok_or_else(|| {
+                let detail = "all accounts are being looked through for hit-and-runs: try again in a moment";
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "still_reading", detail).after(5)
+            }),
+        }
     }
 
     /// Waits until no change is under way.

@@ -7,8 +7,8 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use gateway::counters::DoorRefusal;
-use gateway::door::Comer;
+use gateway::accept::ConnectionRequest;
+use gateway::counters::UpgradeRefusal;
 use http::StatusCode;
 use http::header::{CONNECTION, SEC_WEBSOCKET_VERSION, UPGRADE};
 
@@ -37,11 +37,12 @@ async fn connect(
         )
     })?;
     // The same pages as may sign in.
-    let comer = Comer { from, is_from_our_page: arrival.is_from_our_page(request.headers()) };
-    match gateway.door.answer(&mut request, comer, server::unwrap) {
+    let connection =
+        ConnectionRequest { from, is_from_our_page: arrival.is_from_our_page(request.headers()) };
+    match gateway.acceptor.upgrade(&mut request, connection, server::unwrap) {
         Ok(answer) => Ok(answer.map(|()| Body::empty())),
         // Who asks for nothing is told what to ask for.
-        Err(refusal @ DoorRefusal::NotAWebSocket) => {
+        Err(refusal @ UpgradeRefusal::NotAWebSocket) => {
             let wanted = [(UPGRADE, "websocket"), (CONNECTION, "upgrade"), (SEC_WEBSOCKET_VERSION, "13")];
             Ok((wanted, problem_of(refusal)).into_response())
         }
@@ -49,29 +50,34 @@ async fn connect(
     }
 }
 
-fn problem_of(refusal: DoorRefusal) -> Problem {
+fn problem_of(refusal: UpgradeRefusal) -> Problem {
     let (status, code, detail) = match refusal {
-        DoorRefusal::NotAWebSocket => (
+        UpgradeRefusal::NotAWebSocket => (
             StatusCode::UPGRADE_REQUIRED,
             "not_a_websocket",
             "this takes a WebSocket (version 13) that speaks the Centrifuge protocol: see /docs",
         ),
-        DoorRefusal::Origin => (
+        UpgradeRefusal::Origin => (
             StatusCode::FORBIDDEN,
             "origin",
             "pages of this site may not connect: name their origin in gateway.allowed_origins",
         ),
-        DoorRefusal::Full => (
+        UpgradeRefusal::Protocol => (
+            StatusCode::BAD_REQUEST,
+            "subprotocol",
+            "none of the offered subprotocols is supported: offer centrifuge-json, or none",
+        ),
+        UpgradeRefusal::Full => (
             StatusCode::SERVICE_UNAVAILABLE,
             "full",
             "as many connections are open as may be (gateway.connections_max): come back later",
         ),
-        DoorRefusal::AddressFull => (
+        UpgradeRefusal::AddressFull => (
             StatusCode::TOO_MANY_REQUESTS,
             "address_full",
             "as many connections are open from your address as may be (gateway.connections_per_address_max)",
         ),
-        DoorRefusal::Stopping => (
+        UpgradeRefusal::Stopping => (
             StatusCode::SERVICE_UNAVAILABLE,
             "stopping",
             "the server is about to stop: come back in a moment",

@@ -74,8 +74,9 @@ async fn verify(
 }
 
 async fn is_valid(site: &Site, passkey: &Passkey) -> Result<bool, Problem> {
-    let listed = site.parts.passkeys.contains(&[*passkey]).await;
+    let listed = site.parts.passkeys.check(&[*passkey]).await;
     let is_listed = listed.as_ref().is_ok_and(|found| found.first() == Some(&true));
+    let has_site_key = site.parts.gate.site_user_of(passkey).is_some();
     let user = site.parts.store.user_by_passkey(passkey).await;
     // While the database is away, the gate still knows who is shut out.
     let is_shut_out = || {
@@ -86,7 +87,7 @@ async fn is_valid(site: &Site, passkey: &Passkey) -> Result<bool, Problem> {
         // Somebody who is shut out stays out, whatever list has their passkey.
         (Ok(Some(user)), _) if !user.enabled => Ok(false),
         (Err(_), _) if is_shut_out() => Ok(false),
-        (_, Ok(_)) if is_listed => Ok(true),
+        _ if is_listed || has_site_key => Ok(true),
         (Ok(Some(user)), _) if !user.vouched => Ok(true),
         (Ok(_), Ok(_)) => Ok(false),
         (Err(error), _) => Err(Problem::unavailable("the database", error)),

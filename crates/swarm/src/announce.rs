@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, RateCeiling, Seconds, SessionId, UnixTime, UserId};
+use domain::{
+    AnnounceEvent, ClientKey, InfoHash, PeerId, RateCeiling, Seconds, SessionId, UnixTime, UserId, counted,
+};
 
 use crate::leeching::SlotLimits;
 
@@ -106,7 +108,9 @@ pub struct Outcome {
     pub key: ClientKey,
     /// Whether the client came back sooner than it may; it was credited, but got no peers.
     pub too_soon: bool,
-    /// Whether this announce completed the download; a repeated `completed` does not.
+    /// Whether this announce completed the download, whether or not it says so; a repeated `completed` does not, nor that
+    /// of a client that was never heard leeching, or that downloaded nothing and whose user
+    /// seeds already.
     pub completed: bool,
     /// What the counters claimed, where that is more than was credited (J8).
     pub implausible: Option<Claim>,
@@ -149,7 +153,7 @@ impl Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnnounceError {
     /// The user runs as many clients on this torrent as allowed.
-    #[error("you already run {limit} clients on this torrent, which is the limit; stop one of them first")]
+    #[error("you already run {} on this torrent, which is the limit; stop one of them first", counted(*limit, "client"))]
     TooManyClients {
         /// How many are allowed.
         limit: u8,
@@ -167,7 +171,7 @@ pub enum AnnounceError {
         limit: u32,
     },
     /// The user has used too many peer ids on this torrent within an hour.
-    #[error("you used {count} peer ids on this torrent within an hour, more than the limit; try again later")]
+    #[error("you used {} on this torrent within an hour, more than the limit; try again later", counted(*count, "peer id"))]
     TooManyPeerIds {
         /// How many.
         count: u8,
@@ -250,6 +254,8 @@ pub struct Departure {
     pub session: SessionId,
     /// Its key.
     pub key: ClientKey,
+    /// How long it could be silent, if that was longer than usual; else zero.
+    pub silence_max: Seconds,
 }
 
 /// The address of a peer that cannot be reached.

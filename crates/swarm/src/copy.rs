@@ -9,7 +9,7 @@
 //! Checksums, versions and files: whoever stores the bytes sees to it that they come back as they were. Should they not,
 //! reading them says so and never panics.
 
-use domain::{ClientKey, InfoHash, PeerId, RunId, UnixTime, UserId};
+use domain::{ClientKey, InfoHash, PeerId, RunId, Seconds, UnixTime, UserId};
 
 use crate::members::Member;
 use crate::peer::Peer;
@@ -37,6 +37,10 @@ const LAST_WAS_V6: u32 = 1 << 2;
 const HEARD_ELSEWHERE: u32 = 1 << 3;
 const HAS_V4: u32 = 1 << 4;
 const HAS_V6: u32 = 1 << 5;
+/// How long it may be silent, if longer than usual, in steps of ten minutes; zero means as usual.
+const SILENCE_SHIFT: u32 = 6;
+const SILENCE_STEPS_MAX: u32 = 0x3ff;
+const SILENCE_STEP_S: u32 = 600;
 /// The upper half holds the seconds since the other address family was heard; all ones mean never.
 const OTHER_FAMILY_SHIFT: u32 = 16;
 const OTHER_FAMILY_NEVER: u32 = 0xffff;
@@ -65,11 +69,13 @@ pub(crate) struct PeerCopy {
     pub(crate) peer: Peer,
     pub(crate) member: Member,
     pub(crate) is_seeder: bool,
+    /// How long it may be silent, if longer than usual; else zero.
+    pub(crate) silence_max: Seconds,
 }
 
 impl PeerCopy {
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        let PeerCopy { peer, member, is_seeder } = self;
+        let PeerCopy { peer, member, is_seeder, silence_max } = self;
         let place = peer.place;
         let fact = |holds: bool, bit: u32| if holds { bit } else { 0 };
         let facts = fact(*is_seeder, IS_SEEDER)
@@ -78,6 +84,7 @@ impl PeerCopy {
             | fact(place.was_heard_elsewhere(), HEARD_ELSEWHERE)
             | fact(member.has_v4(), HAS_V4)
             | fact(member.has_v6(), HAS_V6)
+            | silence_max.0.div_ceil(SILENCE_STEP_S).min(SILENCE_STEPS_MAX) << SILENCE_SHIFT
             | place.other_family_s().unwrap_or(OTHER_FAMILY_NEVER) << OTHER_FAMILY_SHIFT;
         for number in [peer.user.get(), peer.uploaded, peer.downloaded] {
             out.extend_from_slice(&number.to_le_bytes());
@@ -115,7 +122,8 @@ impl PeerCopy {
             last_announce: UnixTime(last_announce),
             run: RunId(run),
         };
-        Ok(PeerCopy { peer, member, is_seeder: facts & IS_SEEDER > 0 })
+        let silence_max = Seconds((facts >> SILENCE_SHIFT & SILENCE_STEPS_MAX) * SILENCE_STEP_S);
+        Ok(PeerCopy { peer, member, is_seeder: facts & IS_SEEDER > 0, silence_max })
     }
 }
 

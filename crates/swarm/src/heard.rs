@@ -4,10 +4,6 @@ use std::net::IpAddr;
 
 use domain::{AnnounceEvent, Cause, ClientKey, InfoHash, PeerId, RunId, Seconds, UnixTime, UserId};
 
-/// How far what another node heard may lie ahead of this node's time. What claims to be later still is not believed, or
-/// one wrong clock would keep a peer for ever.
-pub const AHEAD_MAX: Seconds = Seconds(600);
-
 /// What a client's counters showed, and in which of its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeardTotals {
@@ -49,6 +45,8 @@ pub struct Heard {
     pub at: UnixTime,
     /// Time since its last announce; none if that was not told.
     pub since_last: Option<Seconds>,
+    /// How long it may be silent, by the interval it was told. No less than usual.
+    pub silence_max: Seconds,
     /// Its counters; none if another producer wrote of it, which knows only differences.
     pub totals: Option<HeardTotals>,
 }

@@ -1,12 +1,12 @@
-//! Swarms in memory: who has which torrent right now, and what each peer moved since it last spoke.
+//! Swarms in memory: who has which torrent right now, and what each peer moved since its last announce.
 //!
 //! # Layout
 //!
-//! - [`swarms`]: the public face: shards behind short locks
+//! - [`swarms`]: the public interface: shards behind short locks
 //! - [`announce`]: what goes into an announce and what comes out
 //! - [`mod@copy`]: swarms as bytes, so that they outlive the process
-//! - [`heard`]: what another node heard, and what became of it here
-//! - `shard`: the swarms of one shard, and the life of a peer in them
+//! - [`heard`]: an entry of another node, and what it changed here
+//! - `shard`: the swarms of one shard, and how peers join, continue and leave
 //! - `peer`: one peer's accounts, in one cache line; the rules for deltas
 //! - `place`: where a peer is, in eight bytes
 //! - `runs`: numbers for the runs of clients
@@ -21,13 +21,60 @@
 //! - An announce takes one lock, once; in steady state it allocates nothing.
 //! - Choosing peers costs what was asked for, not what the swarm holds.
 //! - A dual-stack client is one peer; what it moved counts once.
-//! - What several nodes heard leads to the same swarms on each, whatever the order it becomes known in.
+//! - Entries of several nodes lead to the same swarms on each, in any order.
 //! - Expiry costs what is due ([`domain::wheel`]).
 //!
 //! # Deliberately absent
 //!
-//! Whether someone *may* announce (crate `access`), and everything about sockets (crate `tracker`). The memory of a
-//! peer ends with the peer: what outlives it is the journal's and the ledger's business.
+//! Who may announce (crate `access`), and everything about sockets (crate `tracker`). The memory of a
+//! peer ends with the peer: what outlives it is in the journal and the ledger.
+//!
+//! # Memory of a peer
+//!
+//! A shard holds a slab of `Swarm`, a slab of `Peer`, two hash tables of 4-byte slots (by infohash, by swarm and user)
+//! and a timing wheel. A peer has two records:
+//!
+//! - `Peer`, 64 bytes, one cache line: what an announce of this peer touches. User, totals, peer id, key, time, run,
+//!   `Place`. Its size is asserted at compile time.
+//! - `Member`, 28 bytes: what announces of other peers touch. The slot, IPv4 and IPv6 address and port. The members of
+//!   a swarm are contiguous, seeders first, so choosing fifty peers reads one stretch of memory, and "leechers only"
+//!   is a slice.
+//!
+//! Each points at the other; a removal moves the last member into the gap and corrects one position. `Place` packs
+//! swarm (22 bits), position (24 bits), the age of the other address family (14 bits) and four flags into eight bytes;
+//! so a shard holds four million torrents and a swarm sixteen million peers. The index is by (swarm, user), not by
+//! peer id: one short walk finds the client by peer id or key, counts the user's clients, and yields the peers that
+//! this user must not receive. Slabs grow in chunks of 256 without moving a record. Hashes are seeded per process. The
+//! budget is 120 bytes per peer (docs/benchmarks.md).
+//!
+//! # Deltas
+//!
+//! Totals become `du`, `dd` and `dt` in `peer`:
+//!
+//! - A known peer: the difference of the totals, up to the ceiling, and the seconds since its last announce.
+//! - An unknown peer: the totals are the starting point; nothing is credited.
+//! - Totals that go back: the client restarted. A new run begins at the new totals; nothing is credited.
+//! - Totals that grow implausibly also begin a new run, so that the ledger judges the leap by the time in between.
+//! - Lower totals over the other address family, or where another node received the last announce, within 30 seconds
+//!   and without `started`, are the older half of a dual-stack announce: they change no totals.
+//! - A client is the same if its peer id is, or else its `key`. `stopped` goes by peer id only, so that a late one
+//!   does not remove the restarted client. `started` under another peer id begins a new run.
+//! - "Too soon" is judged per address family. A first `completed`, every `stopped`, and peers last received by another
+//!   node are exempt.
+//!
+//! # Learning from other nodes
+//!
+//! Entries of other nodes give the same swarms in any order and however often. Of each client the latest entry counts;
+//! within a run the highest totals; of each address family the latest address. A `stopped` removes a peer unless
+//! something later was received; a timeout only if nothing was received since the silence began. Recent `stopped` are
+//! remembered, so that a late entry brings no peer back. Limits do not apply: another node has admitted the client. A
+//! node adopts the run of what it learns, so that one client has one run on all nodes.
+//!
+//! # Leech slots
+//!
+//! A user's count is the number of torrents that any of their clients leeches, over all shards, in sixteen small
+//! tables with a lock each, taken last, under the lock of the shard. Checking and taking a slot are one step. While no
+//! limit exists nothing is counted; counting begins with one pass over all peers.
 
 pub mod announce;
 pub mod copy;
@@ -48,7 +95,7 @@ pub use announce::{
     SwarmCounts, WANTED_MAX,
 };
 pub use copy::{BadCopy, Restored};
-pub use heard::{AHEAD_MAX, Heard, HeardTotals, Learnt};
+pub use heard::{Heard, HeardTotals, Learnt};
 pub use leeching::SlotLimits;
 pub use sight::PeerSight;
 pub use swarms::{SwarmTotals, Swarms};

@@ -180,7 +180,7 @@ impl Peer {
             self.run = new_run();
             self.take_totals(announce);
             Credit { since_last, ..Credit::NOTHING }
-        } else if went_back && self.is_slower_twin(announce) {
+        } else if went_back && (self.is_slower_twin(announce) || has_cleared_counters(announce)) {
             Credit { since_last, ..Credit::NOTHING }
         } else if went_back || self.begins_anew(announce) {
             self.run = new_run();
@@ -370,4 +370,11 @@ impl Peer {
         self.place.set_other_family_s(other_family_last.map(|last| self.last_announce.since(last).0));
         self.place.set_last_was_v6(over_v6);
     }
+}
+
+/// Whether a client cleared its counters before it sent `stopped`, as WebTorrent does. Counters that are merely lower are
+/// those of another run, whose beginning this tracker may have missed (it was restarted): they begin a run here, so that
+/// the ledger credits what lies between.
+fn has_cleared_counters(announce: &Announce) -> bool {
+    announce.event == AnnounceEvent::Stopped && announce.uploaded == 0 && announce.downloaded == 0
 }

@@ -8,6 +8,7 @@ use domain::{AnnounceEvent, ClientId, ClientKey, InfoHash, PeerId, Seconds, Sess
 use fastrand::Rng;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -98,6 +99,10 @@ pub(crate) struct Shard {
     runs: Arc<Runs>,
     /// How many peers seed, in all swarms together.
     seeders: usize,
+    /// Swarms with at least one seeder.
+    seeded: usize,
+    /// Swarms with at least one leecher.
+    leeched: usize,
     /// Who said goodbye lately.
     farewells: Farewells,
     /// What users have used up who bring new peers to a torrent.
@@ -108,6 +113,8 @@ pub(crate) struct Shard {
     knows_since: UnixTime,
     /// The latest moment it was told.
     now: UnixTime,
+    /// Peers, by slot, that may be silent for longer than usual: they were last heard elsewhere, and told a longer interval.
+    longer_silences: HashMap<u32, Seconds>,
     /// Who leeches how many torrents, in all shards together.
     leeching: Arc<Leeching>,
     /// Whether this shard tells it.
@@ -126,6 +133,7 @@ impl Shard {
             runs,
             leeching,
             counts_leeching: false,
+            longer_silences: HashMap::new(),
             swarms: Slab::default(),
             swarm_by_hash: HashTable::new(),
             peers: Slab::default(),
@@ -134,6 +142,8 @@ impl Shard {
             random: Rng::with_seed(random_seed),
             hasher,
             seeders: 0,
+            seeded: 0,
+            leeched: 0,
             farewells: Farewells::default(),
             join_budgets: JoinBudgets::default(),
             completions: Completions::default(),
@@ -153,6 +163,16 @@ impl Shard {
 
     pub(crate) fn seeder_count(&self) -> usize {
         self.seeders
+    }
+
+    /// Swarms with at least one seeder.
+    pub(crate) fn seeded_count(&self) -> usize {
+        self.seeded
+    }
+
+    /// Swarms with at least one leecher.
+    pub(crate) fn leeched_count(&self) -> usize {
+        self.leeched
     }
 
     pub(crate) fn farewells_forgotten(&self) -> u64 {
@@ -198,6 +218,7 @@ impl Shard {
                 return Err(error);
             }
         };
+        let was_leeching = known.is_some_and(|slot| self.is_leeching(slot));
         let (slot, credit, due) = match known {
             Some(slot) => self.heartbeat(slot, &own, announce, rules),
             None => {
@@ -209,10 +230,7 @@ impl Shard {
         if has_slot && announce.is_seeder() {
             self.settle_slot(has_slot, swarm, announce.user);
         }
-        let completed = announce.event == AnnounceEvent::Completed && self.peers[slot].complete();
-        if completed {
-            self.count_snatch(slot);
-        }
+        let completed = announce.is_seeder() && self.completes(slot, was_leeching, &own);
         let choice = self.list_choice(hash_of_torrent, due, announce, rules);
         self.choose_peers(swarm, &own, announce, choice, lists);
         Ok(Outcome {
@@ -222,6 +240,20 @@ impl Shard {
             list_withheld: choice == ListChoice::Withheld,
             ..self.outcome(slot, &credit, &announce.info_hash)
         })
+    }
+
+    /// Notes that a client has everything, and says whether it completed the download just now: only a client that was
+    /// heard leeching can, only once, and not by checking files that another client of its user seeds. A seeder that
+    /// starts may say `completed`, a leecher that finishes may not.
+    fn completes(&mut self, slot: u32, was_leeching: bool, own: &OwnPeers) -> bool {
+        let is_first = self.peers[slot].complete() && was_leeching;
+        let has_downloaded = self.peers[slot].downloaded > 0;
+        let others_leech = || own.slots().iter().all(|own| *own == slot || self.is_leeching(*own));
+        let completed = is_first && (has_downloaded || others_leech());
+        if completed {
+            self.count_snatch(slot);
+        }
+        completed
     }
 
     /// Counts a completion, once for each user.
@@ -269,18 +301,33 @@ impl Shard {
             if peer.is_vacant() {
                 return Verdict::Done;
             }
-            let deadline = peer.deadline(rules.silence_max);
+            let deadline = peer.deadline(self.silence_max_of(slot, rules));
             if deadline > now {
-                return Verdict::LookAgainAt(deadline);
+                return Verdict::RearmAt(deadline);
             }
             if holds_elsewhere && peer.was_heard_elsewhere() {
-                return Verdict::LookAgainAt(now + HOLD);
+                return Verdict::RearmAt(now + HOLD);
             }
             departed(self.departure(slot));
             self.leave(slot);
             Verdict::Done
         });
         self.wheel = wheel;
+    }
+
+    /// How long a peer may be silent.
+    fn silence_max_of(&self, slot: u32, rules: &Rules) -> Seconds {
+        let longer = self.longer_silences.get(&slot).copied().unwrap_or_default();
+        rules.silence_max.max(longer)
+    }
+
+    /// Notes how long a peer may be silent.
+    fn set_silence_max(&mut self, slot: u32, silence_max: Seconds, rules: &Rules) {
+        if silence_max > rules.silence_max {
+            self.longer_silences.insert(slot, silence_max);
+        } else if !self.longer_silences.is_empty() {
+            self.longer_silences.remove(&slot);
+        }
     }
 
     fn living(&self) -> impl Iterator<Item = (u32, &Peer)> {
@@ -378,7 +425,9 @@ impl Shard {
             hash_of_user(hasher, peers[*slot].swarm(), peers[*slot].user)
         });
         member.slot = slot;
-        let position = self.swarms[swarm].members.push(member);
+        let members = &mut self.swarms[swarm].members;
+        let position = members.push(member);
+        self.leeched += usize::from(members.leecher_count() == 1);
         self.peers[slot].set_position(position);
         self.wheel.arm(slot, peer.deadline(rules.silence_max));
         slot
@@ -412,7 +461,8 @@ impl Shard {
 
     fn stop(&mut self, slot: u32, own: &OwnPeers, announce: &Announce, rules: &Rules) -> Outcome {
         let credit = self.credit(slot, own, announce, rules);
-        let outcome = self.outcome(slot, &credit, &announce.info_hash);
+        let completed = announce.left == Some(0) && self.completes(slot, self.is_leeching(slot), own);
+        let outcome = Outcome { completed, ..self.outcome(slot, &credit, &announce.info_hash) };
         let swarm = self.peers[slot].swarm();
         self.leave(slot);
         Outcome { counts: self.swarms[swarm].counts(), ..outcome }
@@ -436,13 +486,16 @@ impl Shard {
             peer.vacate();
             (peer.swarm(), peer.user, peer.position())
         };
-        let moved = self.swarms[swarm].members.remove_leecher(position);
+        let members = &mut self.swarms[swarm].members;
+        let moved = members.remove_leecher(position);
+        self.leeched -= usize::from(members.leecher_count() == 0);
         self.note_moved(moved);
         let hash = hash_of_user(&self.hasher, swarm, user);
         if let Ok(entry) = self.peer_by_user.find_entry(hash, |candidate| *candidate == slot) {
             entry.remove();
         }
         self.peers.release(slot);
+        self.longer_silences.remove(&slot);
         if leeched {
             self.settle_slot(leeched, swarm, user);
         }
@@ -450,10 +503,20 @@ impl Shard {
 
     fn set_seeder(&mut self, slot: u32, seeder: bool) {
         let peer = &self.peers[slot];
-        let Some(moved) = self.swarms[peer.swarm()].members.set_seeder(peer.position(), seeder) else {
+        let members = &mut self.swarms[peer.swarm()].members;
+        let Some(moved) = members.set_seeder(peer.position(), seeder) else {
             return;
         };
-        self.seeders = if seeder { self.seeders + 1 } else { self.seeders - 1 };
+        let (seeders, leechers) = (members.seeder_count(), members.leecher_count());
+        if seeder {
+            self.seeders += 1;
+            self.seeded += usize::from(seeders == 1);
+            self.leeched -= usize::from(leechers == 0);
+        } else {
+            self.seeders -= 1;
+            self.seeded -= usize::from(seeders == 0);
+            self.leeched += usize::from(leechers == 1);
+        }
         self.note_moved(moved);
     }
 
@@ -477,6 +540,7 @@ impl Shard {
             last_announce: peer.last_announce,
             session: peer.session(&swarm.info_hash),
             key: peer.key,
+            silence_max: self.longer_silences.get(&slot).copied().unwrap_or_default(),
         }
     }
 }

@@ -39,6 +39,10 @@ pub struct SwarmTotals {
     pub peers: usize,
     /// Of these, those that seed.
     pub seeders: usize,
+    /// Torrents that have a seeder now.
+    pub seeded: usize,
+    /// Torrents that have a leecher now.
+    pub leeched: usize,
 }
 
 impl SwarmTotals {
@@ -224,6 +228,8 @@ impl Swarms {
             totals.swarms += shard.swarm_count();
             totals.peers += shard.peer_count();
             totals.seeders += shard.seeder_count();
+            totals.seeded += shard.seeded_count();
+            totals.leeched += shard.leeched_count();
         }
         totals
     }

@@ -169,19 +169,19 @@ fn the_slower_twin_of_a_dual_stack_announce_does_not_set_the_baseline_back() {
 }
 
 #[test]
-fn completed_is_counted_once_and_left_0_alone_is_no_snatch() {
+fn a_leecher_completes_once_and_a_seeder_never() {
     let swarms = swarms();
     let first = announce_of(1, START);
     take(&swarms, &first);
     let done = Announce { left: Some(0), now: START + Seconds(10), ..first };
     let counts = take(&swarms, &done).counts;
-    assert_eq!((counts.seeders, counts.leechers, counts.snatches), (1, 0, 0));
+    assert_eq!((counts.seeders, counts.leechers, counts.snatches), (1, 0, 1));
     let completed = Announce { event: AnnounceEvent::Completed, ..done };
     assert_eq!(take(&swarms, &completed).counts.snatches, 1);
     assert_eq!(take(&swarms, &completed).counts.snatches, 1, "once");
     let unseen = Announce { event: AnnounceEvent::Completed, left: Some(0), ..announce_of(2, START) };
     let counts = take(&swarms, &unseen).counts;
-    assert_eq!((counts.seeders, counts.snatches), (2, 2), "never seen before: started and completed at once");
+    assert_eq!((counts.seeders, counts.snatches), (2, 1), "never heard leeching");
 }
 
 #[test]

@@ -31,6 +31,7 @@ fn heard_of(number: u64, at: UnixTime) -> Heard {
         cause: Cause::Announce,
         at,
         since_last: Some(Seconds(0)),
+        silence_max: RULES.silence_max,
         totals: totals(9, 0),
     }
 }
@@ -197,7 +198,7 @@ fn a_goodbye_that_overtook_its_announce_leaves_no_ghost() {
 fn what_lies_ahead_or_is_overdue_or_has_no_room_stays_out() {
     let swarms = swarms();
     let at = |at| swarms.learn(&heard_of(1, at), START, &RULES);
-    assert_eq!(at(START + Seconds(601)), Learnt::Ahead);
+    assert_eq!(at(START + Seconds(61)), Learnt::Ahead);
     assert_eq!(at(START - Seconds(2400)), Learnt::Overdue);
     assert_eq!(at(START - Seconds(2399)), Learnt::Applied);
     for client in 0..16 {
@@ -206,6 +207,28 @@ fn what_lies_ahead_or_is_overdue_or_has_no_room_stays_out() {
     }
     assert_eq!(learn(&swarms, &heard_of(2, START)), Learnt::NoRoom);
     assert_eq!(swarms.totals().peers, 17);
+}
+
+#[test]
+fn a4_a_peer_that_was_told_a_longer_interval_elsewhere_stays_for_that_and_the_grace() {
+    let swarms = swarms();
+    let foreign = Heard { silence_max: Seconds(7800), ..heard_of(1, START) };
+    learn(&swarms, &foreign);
+    learn(&swarms, &heard_of(2, START));
+    let slack = Seconds(5);
+    assert_eq!(expire(&swarms, START + RULES.silence_max + slack).len(), 1);
+    let restarted = crate::swarms();
+    swarms.copy(|bytes| restarted.restore(bytes, &RULES, |_, _| {}).map(|_| ())).unwrap();
+    for swarms in [&swarms, &restarted] {
+        assert_eq!(expire(swarms, START + Seconds(7799)).len(), 0);
+        let gone = expire(swarms, START + Seconds(7800) + slack);
+        assert_eq!(gone.iter().map(|gone| gone.silence_max).collect::<Vec<_>>(), [Seconds(7800)]);
+    }
+    // What it says so late is still believed, and an announce here makes it one of ours.
+    let late = START + Seconds(20_000);
+    assert_eq!(swarms.learn(&Heard { at: late - Seconds(7000), ..foreign }, late, &RULES), Learnt::Applied);
+    take(&swarms, &announce_of(1, late));
+    assert_eq!(expire(&swarms, late + RULES.silence_max).len(), 1);
 }
 
 #[test]
@@ -464,6 +487,7 @@ fn entry_of(announce: &Announce, outcome: &Outcome) -> Heard {
         cause: Cause::Announce,
         at: announce.now,
         since_last: Some(outcome.since_last),
+        silence_max: RULES.silence_max,
         totals: Some(HeardTotals {
             run: outcome.session.run,
             uploaded: announce.uploaded,

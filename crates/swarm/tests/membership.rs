@@ -280,6 +280,14 @@ proptest! {
         prop_assert_eq!(totals.peers, model.len());
         prop_assert_eq!(totals.seeders, model.values().filter(|(seeder, _)| *seeder).count());
         prop_assert_eq!(totals.leechers() + totals.seeders, totals.peers);
+        let torrents_with = |seeding: bool| {
+            let those = model.iter().filter(|(_, (seeder, _))| *seeder == seeding);
+            those.map(|((torrent, ..), _)| *torrent).collect::<std::collections::BTreeSet<_>>().len()
+        };
+        prop_assert_eq!(totals.seeded, torrents_with(true));
+        prop_assert_eq!(totals.leeched, torrents_with(false));
+        swarms.remove_peers(|_, _| true, |_| {});
+        prop_assert_eq!((swarms.totals().seeded, swarms.totals().leeched), (0, 0));
     }
 }
 

@@ -179,6 +179,7 @@ fn what_other_nodes_heard_counts_and_is_never_refused() {
         cause: Cause::Announce,
         at,
         since_last: None,
+        silence_max: RULES.silence_max,
         totals: None,
     };
     let learn = |heard: Heard| swarms.learn(&heard, heard.at, &RULES);

@@ -1,4 +1,4 @@
-//! What a client asks: an announce as values, to be sent over HTTP or UDP.
+//! An announce as values, to be sent over HTTP or UDP.
 
 use std::fmt::Write;
 
@@ -7,23 +7,15 @@ use domain::{AnnounceEvent, InfoHash, Passkey, PeerId};
 /// An announce. Fields that are `None` are left out of the query.
 #[derive(Clone, Debug)]
 pub struct Announce {
-    /// The torrent.
     pub info_hash: InfoHash,
-    /// The client.
     pub peer_id: PeerId,
-    /// Where it listens.
     pub port: u16,
-    /// Bytes it has sent.
     pub uploaded: u64,
-    /// Bytes it has received.
     pub downloaded: u64,
-    /// Bytes it still wants.
     pub left: Option<u64>,
-    /// Why it announces.
     pub event: AnnounceEvent,
     /// How many peers it wants.
     pub numwant: Option<i32>,
-    /// What links its announces.
     pub key: Option<u32>,
     /// Further text for an HTTP query, such as `&ip=192.0.2.1`, exactly as it is to be sent.
     pub extra: String,
@@ -37,7 +29,7 @@ impl Announce {
         Announce {
             info_hash,
             peer_id: PeerId(peer_id),
-            // Ports are told apart in replies, so each client has its own.
+            // Replies are matched by port, so each client has its own.
             port: 20_000 + (client % 10_000) as u16,
             uploaded: 0,
             downloaded: 0,
@@ -49,7 +41,6 @@ impl Announce {
         }
     }
 
-    /// A seeder's announce.
     pub fn seeder(info_hash: InfoHash, client: u32) -> Self {
         Announce { left: Some(0), ..Self::leecher(info_hash, client) }
     }

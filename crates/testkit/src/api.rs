@@ -13,15 +13,12 @@ pub struct Api {
     key: Option<String>,
 }
 
-/// What the site answered.
 #[derive(Clone, Debug)]
 pub struct ApiReply {
-    /// The reply itself.
     pub reply: HttpReply,
 }
 
 impl ApiReply {
-    /// The status code.
     pub fn status(&self) -> u16 {
         self.reply.status()
     }
@@ -53,18 +50,15 @@ impl Api {
         Api { key: Some(key.to_owned()), ..self.clone() }
     }
 
-    /// The key.
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
 
-    /// Asks for something.
     #[track_caller]
     pub fn get(&self, target: &str) -> ApiReply {
         self.send("GET", target, &[], None)
     }
 
-    /// Sends JSON.
     #[track_caller]
     pub fn post(&self, target: &str, body: &Json) -> ApiReply {
         self.send("POST", target, &[("content-type", "application/json")], Some(body.to_string().as_bytes()))
@@ -76,7 +70,6 @@ impl Api {
         self.send(method, target, &[("content-type", "application/json")], Some(body.to_string().as_bytes()))
     }
 
-    /// Deletes something.
     #[track_caller]
     pub fn delete(&self, target: &str) -> ApiReply {
         self.send("DELETE", target, &[], None)

@@ -1,12 +1,10 @@
-//! A second reading of bencode.
+//! An independent bencode parser.
 //!
-//! Tests that read replies with the code that wrote them would share its mistakes. This one is slow and strict: it
-//! panics on keys out of order, numbers with leading zeros and bytes left over, since a reply with any of these is a
-//! failed test.
+//! Tests that parse replies with the code that wrote them would share its mistakes. This one is slow and strict: it
+//! panics on unordered keys, numbers with leading zeros and trailing bytes.
 
 use std::collections::BTreeMap;
 
-/// A bencoded value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// `i…e`
@@ -25,7 +23,6 @@ impl Value {
         Value::Bytes(text.as_bytes().to_vec())
     }
 
-    /// A dictionary.
     pub fn dict<const N: usize>(entries: [(&str, Value); N]) -> Value {
         Value::Dict(entries.into_iter().map(|(key, value)| (key.as_bytes().to_vec(), value)).collect())
     }
@@ -59,7 +56,6 @@ impl Value {
         self.as_bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Its bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.encode_into(&mut out);

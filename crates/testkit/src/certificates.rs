@@ -1,4 +1,4 @@
-//! A certificate authority, the files of a server, and a client that trusts the one and looks at the other.
+//! A certificate authority, a server's certificate files, and a TLS client that trusts the authority.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -11,9 +11,8 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tempfile::TempDir;
 
-use crate::http::{RawHttp, be_patient};
+use crate::http::{RawHttp, set_timeouts};
 
-/// A connection over TLS.
 pub type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
 /// An authority that signs certificates for loopback, and a folder with the files of a server.
@@ -29,7 +28,6 @@ impl Default for Authority {
 }
 
 impl Authority {
-    /// A new one, which nobody else trusts.
     pub fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -44,13 +42,11 @@ impl Authority {
         self.folder.path().join("certificate.pem")
     }
 
-    /// Where its key is.
     pub fn key_path(&self) -> PathBuf {
         self.folder.path().join("key.pem")
     }
 
-    /// Issues a certificate for 127.0.0.1 and puts it into the files, each in one step, as tools that renew
-    /// certificates do.
+    /// Issues a certificate for 127.0.0.1 and replaces the files atomically, as renewal tools do.
     pub fn install(&self) -> CertificateDer<'static> {
         let key = KeyPair::generate().expect("a key can be made");
         let certificate = CertificateParams::new(["127.0.0.1".to_owned()])
@@ -78,7 +74,7 @@ impl Authority {
         let name = ServerName::from(server.ip());
         let mut client = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
         let mut stream = TcpStream::connect(server)?;
-        be_patient(&stream)?;
+        set_timeouts(&stream)?;
         while client.is_handshaking() {
             client.complete_io(&mut stream)?;
         }

@@ -1,4 +1,4 @@
-//! How processes of the real binary are started, and those beside a [`Server`](crate::Server) that share its work.
+//! Starts processes of the real binary, and further processes beside a [`Server`](crate::Server).
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -12,19 +12,19 @@ use crate::wall_clock;
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// How long an orderly end may take.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
-/// What a process logs once it does its work.
+/// Logged when a process is ready.
 const READY: &str = "\"message\":\"ready\"";
 
 /// How a process is started.
 #[derive(Clone, Debug)]
 pub(crate) struct Launch {
-    /// The parts of the work it does; all if none are named.
+    /// All roles if none are given.
     pub(crate) roles: Option<String>,
-    /// The most that a file may hold.
+    /// The largest file size.
     pub(crate) file_kib_max: Option<u32>,
     /// The name of its data folder.
     pub(crate) data: String,
-    /// Whether it takes the place of the process that runs on that folder.
+    /// Whether it takes over from the process that runs on that folder.
     pub(crate) take_over: bool,
     /// Whether the test sets its wall clock.
     pub(crate) has_own_clock: bool,
@@ -73,7 +73,7 @@ fn log_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.log"))
 }
 
-/// A process beside a server: the same configuration, other roles, a data folder of its own. Dropping it kills it.
+/// A process beside a server: the same configuration, other roles, its own data folder. Dropping it kills it.
 pub struct Companion {
     binary: String,
     folder: PathBuf,
@@ -92,7 +92,6 @@ impl Companion {
         companion
     }
 
-    /// Kills it without a chance to finish.
     pub fn kill(&mut self) {
         self.process.kill();
     }

@@ -1,4 +1,4 @@
-//! A site that is told things by webhooks, and can be slow, broken or gone.
+//! A site's webhook endpoint that can be slow, broken or gone.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -9,55 +9,48 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-/// How long a connection waits for the next request before it looks whether the receiver is gone.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often an idle connection checks whether the receiver is gone.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What it does with what it is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Manner {
-    /// Takes it.
-    Takes,
+pub enum HookReply {
+    Accept,
     /// Takes it, after a while.
     Slow(Duration),
-    /// Answers with this status.
     Status(u16),
-    /// Answers with this status if it is about this user, and takes what is about others.
+    /// Answers with this status for this user, and accepts the others.
     StatusFor(u64, u16),
     /// Closes the connection without an answer.
-    Closes,
+    Close,
 }
 
-/// Something it was told.
+/// A received webhook.
 #[derive(Clone, Debug)]
 pub struct Hook {
-    /// The head of the request, line by line.
+    /// Request line and headers.
     pub head: Vec<String>,
     /// The body, byte by byte.
     pub body: String,
-    /// Whether it was taken.
     pub taken: bool,
 }
 
 impl Hook {
-    /// The body as JSON.
     pub fn json(&self) -> Json {
         serde_json::from_str(&self.body).expect("webhooks are JSON")
     }
 
-    /// A header.
     pub fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.iter().filter_map(|line| line.split_once(':'));
         lines.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
     }
 
-    /// Whom it is about.
     pub fn user(&self) -> u64 {
         self.json()["user"].as_u64().expect("a webhook is about a user")
     }
 }
 
 struct Shared {
-    manner: Mutex<Manner>,
+    reply: Mutex<HookReply>,
     hooks: Mutex<Vec<Hook>>,
     under_way: AtomicUsize,
     under_way_max: AtomicUsize,
@@ -72,17 +65,16 @@ pub struct HookReceiver {
 }
 
 impl HookReceiver {
-    /// One that takes everything, on a free port.
+    /// Accepts everything, on a free port.
     pub fn start() -> Self {
         Self::start_on(0)
     }
 
-    /// One on this port.
     pub fn start_on(port: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let shared = Arc::new(Shared {
-            manner: Mutex::new(Manner::Takes),
+            reply: Mutex::new(HookReply::Accept),
             hooks: Mutex::default(),
             under_way: AtomicUsize::new(0),
             under_way_max: AtomicUsize::new(0),
@@ -100,17 +92,16 @@ impl HookReceiver {
         format!("http://{}/hook", self.address)
     }
 
-    /// Its port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
     /// From now on it does this.
-    pub fn behave(&self, manner: Manner) {
-        *self.shared.manner.lock().unwrap_or_else(PoisonError::into_inner) = manner;
+    pub fn behave(&self, reply: HookReply) {
+        *self.shared.reply.lock().unwrap_or_else(PoisonError::into_inner) = reply;
     }
 
-    /// Everything it was told so far, in the order in which it answered.
+    /// All webhooks so far, in the order of the answers.
     pub fn hooks(&self) -> Vec<Hook> {
         self.shared.hooks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -120,7 +111,7 @@ impl HookReceiver {
         self.hooks().into_iter().filter(|hook| hook.taken).collect()
     }
 
-    /// How many requests it had at once, at the most.
+    /// The most concurrent requests.
     pub fn at_once_max(&self) -> usize {
         self.shared.under_way_max.load(Ordering::SeqCst)
     }
@@ -129,7 +120,7 @@ impl HookReceiver {
 impl Drop for HookReceiver {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
-        // Wakes up who waits for the next connection.
+        // Unblocks the accept loop.
         let _ = TcpStream::connect(self.address);
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();
@@ -145,20 +136,20 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let Ok(stream) = stream else { continue };
         let shared = Arc::clone(shared);
         thread::spawn(move || {
-            // A caller that breaks off is none of our business.
-            let _ = stream.set_read_timeout(Some(LOOK_EVERY));
+            // A caller may disconnect at any time.
+            let _ = stream.set_read_timeout(Some(POLL_INTERVAL));
             let _ = serve(stream, &shared);
         });
     }
 }
 
-/// Reads that wait until something comes, or the receiver is gone.
-struct Patient<'s> {
+/// Reads that block until data arrives or the receiver is gone.
+struct BlockingReader<'s> {
     stream: TcpStream,
     shared: &'s Shared,
 }
 
-impl Read for Patient<'_> {
+impl Read for BlockingReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.stream.read(buffer) {
@@ -174,7 +165,7 @@ impl Read for Patient<'_> {
 }
 
 fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
-    let mut stream = BufReader::new(Patient { stream, shared });
+    let mut stream = BufReader::new(BlockingReader { stream, shared });
     while let Some((head, body)) = read_request(&mut stream)? {
         let now = shared.under_way.fetch_add(1, Ordering::SeqCst) + 1;
         shared.under_way_max.fetch_max(now, Ordering::SeqCst);
@@ -187,7 +178,7 @@ fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-fn read_request(stream: &mut BufReader<Patient<'_>>) -> io::Result<Option<(Vec<String>, String)>> {
+fn read_request(stream: &mut BufReader<BlockingReader<'_>>) -> io::Result<Option<(Vec<String>, String)>> {
     let mut head = Vec::new();
     loop {
         let mut line = String::new();
@@ -209,17 +200,17 @@ fn read_request(stream: &mut BufReader<Patient<'_>>) -> io::Result<Option<(Vec<S
 
 /// The status of the reply; none for no reply at all.
 fn answer(head: Vec<String>, body: String, shared: &Shared) -> Option<u16> {
-    let manner = shared.manner.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let reply = shared.reply.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut hook = Hook { head, body, taken: false };
-    let status = match manner {
-        Manner::Takes => Some(200),
-        Manner::Slow(delay) => {
+    let status = match reply {
+        HookReply::Accept => Some(200),
+        HookReply::Slow(delay) => {
             thread::sleep(delay);
             Some(200)
         }
-        Manner::Status(status) => Some(status),
-        Manner::StatusFor(user, status) => Some(if hook.user() == user { status } else { 200 }),
-        Manner::Closes => None,
+        HookReply::Status(status) => Some(status),
+        HookReply::StatusFor(user, status) => Some(if hook.user() == user { status } else { 200 }),
+        HookReply::Close => None,
     };
     hook.taken = status.is_some_and(|status| (200..300).contains(&status));
     shared.hooks.lock().unwrap_or_else(PoisonError::into_inner).push(hook);

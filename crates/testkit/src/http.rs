@@ -1,14 +1,13 @@
 //! An HTTP client that sends exactly the bytes it is given.
 //!
-//! It decides nothing by itself: no headers are added, no redirects followed, and a connection is used again only
-//! when the caller does so.
+//! It adds no headers, follows no redirects, and reuses a connection only when the caller does.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// How long a reply may take before the test has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// One connection: plain, or over anything else that carries bytes, such as TLS.
 pub struct RawHttp<S: Read = TcpStream> {
@@ -16,7 +15,6 @@ pub struct RawHttp<S: Read = TcpStream> {
     server: SocketAddr,
 }
 
-/// A reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpReply {
     /// The first line, such as `HTTP/1.1 200 OK`.
@@ -28,7 +26,6 @@ pub struct HttpReply {
 }
 
 impl HttpReply {
-    /// The status code.
     pub fn status(&self) -> u16 {
         let code = self.status_line.split(' ').nth(1).and_then(|code| code.parse().ok());
         code.unwrap_or_else(|| panic!("no status in {:?}", self.status_line))
@@ -41,16 +38,14 @@ impl HttpReply {
 }
 
 impl RawHttp {
-    /// Connects.
     #[track_caller]
     pub fn connect(server: SocketAddr) -> Self {
         Self::try_connect(server).unwrap_or_else(|error| panic!("cannot connect to {server}: {error}"))
     }
 
-    /// Connects, if someone listens.
     pub fn try_connect(server: SocketAddr) -> std::io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
-        be_patient(&stream)?;
+        let stream = TcpStream::connect_timeout(&server, TIMEOUT)?;
+        set_timeouts(&stream)?;
         Ok(Self::over(stream, server))
     }
 
@@ -59,25 +54,23 @@ impl RawHttp {
         self.reader.get_ref().local_addr().expect("a connected socket has an address")
     }
 
-    /// Says that nothing more will be sent.
+    /// Shuts down the sending side.
     pub fn finish_sending(&mut self) {
-        // The server may have closed first, which is as good.
+        // The server may have closed first.
         let _ = self.reader.get_ref().shutdown(std::net::Shutdown::Write);
     }
 }
 
 impl<S: Read + Write> RawHttp<S> {
-    /// Speaks over a stream that is already connected.
+    /// Uses a stream that is already connected.
     pub fn over(stream: S, server: SocketAddr) -> Self {
         RawHttp { reader: BufReader::new(stream), server }
     }
 
-    /// What it speaks over.
     pub fn stream(&self) -> &S {
         self.reader.get_ref()
     }
 
-    /// Sends these bytes.
     #[track_caller]
     pub fn send(&mut self, bytes: &[u8]) {
         self.try_send(bytes).expect("the connection is open for writing");
@@ -89,7 +82,6 @@ impl<S: Read + Write> RawHttp<S> {
         self.reader.get_mut().flush()
     }
 
-    /// Reads one reply.
     #[track_caller]
     pub fn read_reply(&mut self) -> HttpReply {
         self.try_read_reply().unwrap_or_else(|error| panic!("no reply from {}: {error}", self.server))
@@ -147,10 +139,10 @@ impl<S: Read + Write> RawHttp<S> {
     }
 }
 
-/// Makes a connection give up on a server that does nothing, but not soon.
-pub fn be_patient(stream: &TcpStream) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+/// Sets generous timeouts.
+pub fn set_timeouts(stream: &TcpStream) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     stream.set_nodelay(true)
 }
 

@@ -2,26 +2,26 @@
 //!
 //! # Layout
 //!
-//! - [`server`]: the real binary in a folder of its own, on ports of its own
+//! - [`server`]: the real binary with its own folder and ports
 //! - [`companion`]: further processes of such a server, for other roles
-//! - [`servers`]: Redis (alone, cluster, sentinel), PostgreSQL and MariaDB, likewise
+//! - [`servers`]: Redis (alone, cluster, sentinel), PostgreSQL and MariaDB
 //! - [`small_disk`]: a disk that can be filled
-//! - [`announce`] and [`reply`]: what a client asks and what it is told
+//! - [`announce`] and [`reply`]: announces and their replies
 //! - [`http`] and [`udp`]: clients that send exactly the bytes they are given
-//! - [`population`]: simulated clients by the thousand, whose truth is known
-//! - [`torrent_file`]: random payloads and the private torrents that describe them
-//! - [`clients`]: Transmission, aria2 and libtorrent
+//! - [`population`]: thousands of simulated clients with known totals
+//! - [`torrent_file`]: random payloads and their private torrents
+//! - [`clients`]: Transmission, aria2, libtorrent, qBittorrent, rTorrent
 //! - [`verify_endpoint`]: a site's endpoint that can be slow, broken, lying or gone
-//! - [`proxy`]: a stretch of network that can be slow, cut or dead
-//! - [`hook_receiver`]: a site that takes webhooks, or does not
-//! - [`process`], [`ports`], [`wait`]: children that never outlive their test, free ports, patience with a limit
-//! - [`bencode`]: a second reading of the format, so that tests do not trust the code they check
+//! - [`proxy`]: a TCP proxy that can delay, cut or drop
+//! - [`hook_receiver`]: a site's webhook endpoint
+//! - [`process`], [`ports`], [`wait`]: child processes that end with their test, free ports, waiting with a timeout
+//! - [`bencode`]: an independent parser
 //!
-//! A failure here is a failed test, so most functions panic, with a message that says what was expected. Answers
-//! that a test may want to look at, such as an error packet, are values.
+//! A failure here is a failed test, so most functions panic with a message that says what was expected. Results that a
+//! test may examine, such as an error packet, are values.
 //!
-//! Nothing here skips: a program that is missing fails the test and says how to install it. What a machine may forbid
-//! says so ([`SmallDisk::obstacle`]), and the test decides.
+//! Nothing here skips: a missing program fails the test and says how to install it. What a machine may forbid is
+//! reported ([`SmallDisk::unavailable`]), and the test decides.
 
 pub mod announce;
 pub mod api;
@@ -49,10 +49,10 @@ pub use announce::Announce;
 pub use api::{Api, ApiReply};
 pub use certificates::Authority;
 pub use companion::Companion;
-pub use hook_receiver::{Hook, HookReceiver, Manner};
+pub use hook_receiver::{Hook, HookReceiver, HookReply};
 pub use http::{HttpReply, RawHttp};
-pub use population::{Destination, Moved, Plan, Population, Standings, Truth};
-pub use proxy::{Proxy, Weather};
+pub use population::{ActivityLists, Destination, Moved, Plan, Population, Truth};
+pub use proxy::{NetworkState, Proxy};
 pub use reply::{AnnounceReply, RetryIn, SwarmCounts};
 pub use server::{Server, ServerBuilder};
 pub use servers::{

@@ -1,24 +1,23 @@
-//! A population of simulated clients whose truth is known: what each of them moved, and what it is doing.
+//! Simulated clients with known totals and activity.
 //!
 //! # Layout
 //!
-//! - this file: who there is, and how they live side by side
+//! - this file: the population, and how clients run concurrently
 //! - `client`: one client: its counters, its runs, and the steps it takes
-//! - `line`: how its announces travel, over real sockets, through lost replies and servers that die
-//! - [`truth`]: what must be credited, and who seeds and leeches
+//! - `connections`: sends announces over real sockets, through lost replies and killed servers
+//! - [`truth`]: expected credit, and which users seed and leech
 //!
-//! # Rules of the truth
+//! # Rules
 //!
-//! - Every run of a client begins with an accepted `started` at zero. What a run moved counts up to its last accepted
-//!   announce.
+//! - Every run of a client begins with an accepted `started` at zero. A run counts up to its last accepted announce.
 //! - A client whose announce failed, or was refused, keeps its totals and repeats it until it is accepted.
-//! - Nobody announces totals that are older than what a server which may have died since could have been told: that
-//!   is what real clients cannot do either, since their requests die with the server.
+//! - No client announces totals that are older than what a killed server could have received: real clients cannot do so
+//!   either, since their requests end with the server.
 //!
-//! The steps of each client follow from the seed alone; only how often something is repeated depends on the server.
+//! The steps of each client follow from the seed alone; only the number of repetitions depends on the server.
 
 mod client;
-mod line;
+mod connections;
 pub mod truth;
 
 use std::net::SocketAddr;
@@ -28,20 +27,18 @@ use std::time::Duration;
 use domain::{InfoHash, Passkey, UserId};
 use fastrand::Rng;
 
-use client::{Client, Surroundings};
-use line::Line;
-pub use truth::{Moved, Standings, Truth};
+use client::{Client, SharedState};
+use connections::Connections;
+pub use truth::{ActivityLists, Moved, Truth};
 
 use crate::server::{Server, test_passkey};
 use crate::{Family, eventually};
 
-/// How long a change to users and torrents may take to be known.
+/// Timeout until a change of users and torrents is known.
 const CHANGE_LIMIT: Duration = Duration::from_secs(20);
 
-/// What a population is to be like.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Everything follows from it.
     pub seed: u64,
     /// How many users, numbered from 1.
     pub users: u64,
@@ -51,9 +48,9 @@ pub struct Plan {
     pub clients: u32,
     /// How many of them announce at the same time.
     pub at_once: u32,
-    /// Whether clients may die without a word and begin anew. Only where no accepted announce can be lost.
+    /// Whether clients may vanish without `stopped` and start again. Only where no accepted announce can be lost.
     pub crashes: bool,
-    /// How long a client thinks between two announces.
+    /// Pause of a client between two announces.
     pub pause: Duration,
 }
 
@@ -72,20 +69,18 @@ impl From<&Server> for Destination {
     }
 }
 
-/// Clients that announce one after the other; groups live at the same time.
+/// Clients that announce one after the other; groups run concurrently.
 struct Group {
     random: Rng,
     clients: Vec<Client>,
 }
 
-/// The population.
 pub struct Population {
     plan: Plan,
     groups: Vec<Group>,
 }
 
 impl Population {
-    /// A population in which nobody has begun yet.
     pub fn new(plan: Plan) -> Self {
         let mut random = Rng::with_seed(plan.seed);
         let mut groups: Vec<Group> = (0..plan.at_once)
@@ -108,7 +103,7 @@ impl Population {
         (1..=self.plan.torrents).map(|id| (id, info_hash_of(id))).collect()
     }
 
-    /// SQL that makes users and torrents known, as a site would write it. Understood by all databases.
+    /// SQL that inserts users and torrents, as a site would write it, for all databases.
     pub fn registration(&self) -> String {
         let users =
             self.users().iter().map(|(id, passkey)| format!("({id}, '{passkey}')")).collect::<Vec<_>>();
@@ -137,32 +132,32 @@ impl Population {
         });
     }
 
-    /// Each client takes so many steps.
+    /// Each client takes this many steps.
     pub fn live(&mut self, to: Destination, steps: u32) {
-        self.each_group(|group, surroundings| {
-            let mut line = Line::new(to);
+        self.each_group(|group, shared| {
+            let mut connections = Connections::new(to);
             for _ in 0..steps {
-                group.step(&mut line, surroundings, || false);
+                group.step(&mut connections, shared, || false);
             }
         });
     }
 
-    /// Clients take steps until told otherwise.
+    /// Clients take steps while `is_on`.
     pub fn live_while(&mut self, to: Destination, is_on: &AtomicBool) {
-        self.each_group(|group, surroundings| {
-            let mut line = Line::new(to);
+        self.each_group(|group, shared| {
+            let mut connections = Connections::new(to);
             while is_on.load(Ordering::Relaxed) {
-                group.step(&mut line, surroundings, || !is_on.load(Ordering::Relaxed));
+                group.step(&mut connections, shared, || !is_on.load(Ordering::Relaxed));
             }
         });
     }
 
-    /// Everyone says goodbye, and again until it is accepted.
+    /// All clients announce `stopped`, until it is accepted.
     pub fn stop(&mut self, to: Destination) {
         self.each_group(|group, _| {
-            let mut line = Line::new(to);
+            let mut connections = Connections::new(to);
             for client in &mut group.clients {
-                client.stop(&mut line);
+                client.stop(&mut connections);
             }
         });
     }
@@ -172,35 +167,35 @@ impl Population {
         Truth::of(self.clients())
     }
 
-    /// Who seeds and who leeches now.
-    pub fn standings(&self) -> Standings {
-        Standings::of(self.clients())
+    /// Which users seed and leech now.
+    pub fn activity_lists(&self) -> ActivityLists {
+        ActivityLists::of(self.clients())
     }
 
     fn clients(&self) -> impl Iterator<Item = &Client> {
         self.groups.iter().flat_map(|group| &group.clients)
     }
 
-    fn each_group(&mut self, live: impl Fn(&mut Group, &Surroundings) + Sync) {
-        let surroundings = Surroundings { crashes: self.plan.crashes, pause: self.plan.pause };
+    fn each_group(&mut self, live: impl Fn(&mut Group, &SharedState) + Sync) {
+        let shared = SharedState { crashes: self.plan.crashes, pause: self.plan.pause };
         std::thread::scope(|scope| {
             for group in &mut self.groups {
                 let live = &live;
-                scope.spawn(move || live(group, &surroundings));
+                scope.spawn(move || live(group, &shared));
             }
         });
     }
 }
 
 impl Group {
-    fn step(&mut self, line: &mut Line, surroundings: &Surroundings, is_over: impl Fn() -> bool) {
+    fn step(&mut self, connections: &mut Connections, shared: &SharedState, is_over: impl Fn() -> bool) {
         for client in &mut self.clients {
             if is_over() {
                 return;
             }
-            client.step(line, surroundings, &mut self.random);
-            if !surroundings.pause.is_zero() {
-                std::thread::sleep(surroundings.pause);
+            client.step(connections, shared, &mut self.random);
+            if !shared.pause.is_zero() {
+                std::thread::sleep(shared.pause);
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Free ports.
 //!
-//! Some programs cannot be told to take any port and say which, so one is chosen for them. Ports come from below the
-//! range that the kernel gives to outgoing connections, so that none of those takes a port between the choice and its
-//! use. Each is given to one process at a time, which keeps it to its end: a server that was killed comes back to the
-//! same port. The mark of a port is a socket without a file, so it vanishes with the process, however that ends.
+//! Some programs cannot bind port 0 and report the port, so one is chosen for them. Ports are below the range for
+//! outgoing connections, so that the kernel does not assign one between choice and use. Each is reserved by one process
+//! until it ends: a killed server returns to the same port. The reservation is an abstract socket, which vanishes with
+//! the process.
 
 use std::net::{Ipv6Addr, TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
@@ -17,14 +17,14 @@ const COUNT: u32 = 22_000;
 static GIVEN: AtomicU32 = AtomicU32::new(0);
 static MARKS: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
 
-/// A port that is free for TCP and UDP, over IPv4 and IPv6, and that no other test is given while this process runs.
+/// A port that is free for TCP and UDP, over IPv4 and IPv6, and reserved while this process runs.
 pub fn free_port() -> u16 {
-    // Neighbouring process ids begin far apart.
+    // Neighbouring process ids start far apart.
     let start = std::process::id().wrapping_mul(7_919);
     for _ in 0..COUNT {
         let step = GIVEN.fetch_add(1, Ordering::Relaxed);
         let port = (FIRST + start.wrapping_add(step) % COUNT) as u16;
-        // Marked first: even to look whether it is free takes it for a moment.
+        // Reserved first: the check itself binds the port for a moment.
         if let Some(mark) = mark(port).filter(|_| is_free(port)) {
             MARKS.lock().unwrap_or_else(PoisonError::into_inner).push(mark);
             return port;
@@ -33,7 +33,7 @@ pub fn free_port() -> u16 {
     panic!("none of the ports {FIRST} to {} is free", FIRST + COUNT - 1);
 }
 
-/// None if another process has marked it.
+/// None if another process has reserved it.
 fn mark(port: u16) -> Option<UnixListener> {
     let name = SocketAddr::from_abstract_name(format!("rollcall-test-port-{port}")).ok()?;
     UnixListener::bind_addr(&name).ok()

@@ -1,4 +1,4 @@
-//! Children that never outlive their test.
+//! Child processes that end with their test.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -29,7 +29,7 @@ impl Process {
         Self::spawn(command, program, log_path)
     }
 
-    /// Starts a program that is spoken to over its standard input and output; only its complaints go to `log_path`.
+    /// Starts a program with piped standard input and output; only standard error goes to `log_path`.
     pub fn start_dialogue<A: AsRef<OsStr>>(
         program: &str,
         args: impl IntoIterator<Item = A>,
@@ -50,7 +50,7 @@ impl Process {
     }
 
     fn spawn(mut command: Command, program: &str, log_path: &Path) -> Self {
-        forget_settings(&mut command);
+        clear_settings_env(&mut command);
         let child = match command.stderr(log_file(log_path)).spawn() {
             Ok(child) => child,
             Err(error) if error.kind() == ErrorKind::NotFound => panic!("{}", missing(program)),
@@ -75,7 +75,7 @@ impl Process {
         self.signal(Signal::HUP);
     }
 
-    /// Stops it in its tracks (SIGSTOP): its sockets stay open, and nobody answers.
+    /// SIGSTOP: its sockets stay open without answers.
     pub fn suspend(&self) {
         self.signal(Signal::STOP);
     }
@@ -86,14 +86,14 @@ impl Process {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        // A child that has ended but was not waited for keeps its id, so this reaches no one else.
+        // A child that has ended but was not waited for keeps its id, so this signals no other process.
         kill_process(Pid::from_child(&self.child), signal)
             .unwrap_or_else(|error| panic!("{} cannot be signalled: {error}", self.name));
     }
 
-    /// Kills it without a chance to say goodbye (SIGKILL), and waits until it is gone.
+    /// SIGKILL, and waits until it has ended.
     pub fn kill(&mut self) {
-        // It may have ended by itself, which is as good.
+        // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -110,7 +110,6 @@ impl Process {
         self.child.try_wait().expect("a child can be asked whether it has ended")
     }
 
-    /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -138,8 +137,8 @@ impl Drop for Process {
     }
 }
 
-/// Keeps settings in the environment of whoever runs the tests from a child.
-pub fn forget_settings(command: &mut Command) {
+/// Removes settings from the environment of a child.
+pub fn clear_settings_env(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let is_setting = ["ROLLCALL_", "REDIS_", "TRACKER_"]
             .iter()
@@ -150,7 +149,7 @@ pub fn forget_settings(command: &mut Command) {
     }
 }
 
-/// What a test says when a program it needs is not there.
+/// The message for a missing program.
 pub fn missing(what: &str) -> String {
     format!("{what} is not installed; run `make test`, which installs what the tests need")
 }

@@ -1,8 +1,7 @@
-//! A stretch of network between a program and a server, that can be slow, cut or dead.
+//! A TCP proxy between a program and a server that can delay, cut or drop.
 //!
-//! It carries TCP connections, so whoever connects through it sees what a real network does: delays, connections that
-//! break, and connections that stay open while nothing arrives any more. What was held back arrives in order afterwards,
-//! as TCP has it.
+//! Clients see what a real network does: delays, broken connections, and open connections on which nothing arrives.
+//! Held-back data arrives in order afterwards.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -11,38 +10,36 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often a connection looks at the weather.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How often a connection reads the network state.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// What one call reads at the most.
 const READ_BYTES: usize = 64 * 1024;
 
-/// What the network does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weather {
-    /// It works.
-    Clear,
-    /// Everything takes this much longer, each way.
+pub enum NetworkState {
+    Working,
+    /// Adds this delay in each direction.
     Slow(Duration),
     /// Connections break, and new ones are closed at once.
     Cut,
-    /// Connections stay, new ones are taken, and nothing arrives.
+    /// Connections stay open, new ones are accepted, and nothing arrives.
     BlackHole,
 }
 
 struct Shared {
-    weather: Mutex<Weather>,
+    state: Mutex<NetworkState>,
     target: Mutex<SocketAddr>,
     connections: AtomicU64,
     is_over: AtomicBool,
 }
 
 impl Shared {
-    fn weather(&self) -> Weather {
+    fn state(&self) -> NetworkState {
         *self.lock()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Weather> {
-        self.weather.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, NetworkState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_over(&self) -> bool {
@@ -50,7 +47,7 @@ impl Shared {
     }
 }
 
-/// The network. Dropping it breaks every connection and closes its port.
+/// Dropping it breaks every connection and closes its port.
 pub struct Proxy {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -58,14 +55,14 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A network that works, from a free port of 127.0.0.1 to `target`.
+    /// A working network, from a free port of 127.0.0.1 to `target`.
     #[track_caller]
     pub fn start(target: SocketAddr) -> Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = listener.local_addr().expect("a listener has an address");
         listener.set_nonblocking(true).expect("a listener need not block");
         let shared = Arc::new(Shared {
-            weather: Mutex::new(Weather::Clear),
+            state: Mutex::new(NetworkState::Working),
             target: Mutex::new(target),
             connections: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
@@ -75,27 +72,23 @@ impl Proxy {
         Proxy { shared, address, acceptor: Some(acceptor) }
     }
 
-    /// Where to connect.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What the network does from now on.
-    pub fn set(&self, weather: Weather) {
-        *self.shared.lock() = weather;
+    pub fn set(&self, state: NetworkState) {
+        *self.shared.lock() = state;
     }
 
-    /// New connections go there from now on, as with a load balancer; those that are open stay where they are.
-    pub fn lead_to(&self, target: SocketAddr) {
+    /// New connections go to `target`, as with a load balancer; open ones are not affected.
+    pub fn redirect_to(&self, target: SocketAddr) {
         *self.shared.target.lock().unwrap_or_else(PoisonError::into_inner) = target;
     }
 
-    /// What it does now.
-    pub fn weather(&self) -> Weather {
-        self.shared.weather()
+    pub fn state(&self) -> NetworkState {
+        self.shared.state()
     }
 
-    /// Connections taken so far.
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
@@ -105,7 +98,7 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         if let Some(acceptor) = self.acceptor.take() {
-            // A thread that panicked has said so.
+            // A panic is reported by the thread.
             let _ = acceptor.join();
         }
     }
@@ -119,19 +112,19 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
                 let shared = shared.clone();
                 thread::spawn(move || carry(client, &shared));
             }
-            // Nobody yet, or somebody who has gone again.
-            Err(_) => thread::sleep(LOOK_EVERY),
+            // No connection yet, or one that is gone.
+            Err(_) => thread::sleep(POLL_INTERVAL),
         }
     }
 }
 
-/// Carries one connection until either side ends it or the network does.
+/// Forwards one connection until either side or the network ends it.
 fn carry(client: TcpStream, shared: &Arc<Shared>) {
-    // Behind a dead network nobody answers; the client cannot know.
-    while shared.weather() == Weather::BlackHole && !shared.is_over() {
-        thread::sleep(LOOK_EVERY);
+    // The client cannot know that nothing answers.
+    while shared.state() == NetworkState::BlackHole && !shared.is_over() {
+        thread::sleep(POLL_INTERVAL);
     }
-    if shared.weather() == Weather::Cut || shared.is_over() {
+    if shared.state() == NetworkState::Cut || shared.is_over() {
         return;
     }
     let target = *shared.target.lock().unwrap_or_else(PoisonError::into_inner);
@@ -140,7 +133,7 @@ fn carry(client: TcpStream, shared: &Arc<Shared>) {
     thread::scope(|scope| {
         for (from, to) in pairs {
             scope.spawn(move || {
-                // However it ended, it has ended for both sides.
+                // It ends for both sides.
                 let _ = pump(from, to, shared);
                 let _ = from.shutdown(Shutdown::Both);
                 let _ = to.shutdown(Shutdown::Both);
@@ -152,17 +145,17 @@ fn carry(client: TcpStream, shared: &Arc<Shared>) {
 fn pump(mut from: &TcpStream, mut to: &TcpStream, shared: &Shared) -> std::io::Result<()> {
     to.set_nodelay(true)?;
     from.set_nonblocking(false)?;
-    from.set_read_timeout(Some(LOOK_EVERY))?;
+    from.set_read_timeout(Some(POLL_INTERVAL))?;
     let mut buffer = vec![0; READ_BYTES];
     loop {
-        match shared.weather() {
+        match shared.state() {
             _ if shared.is_over() => return Ok(()),
-            Weather::Cut => return Ok(()),
-            Weather::BlackHole => {
-                thread::sleep(LOOK_EVERY);
+            NetworkState::Cut => return Ok(()),
+            NetworkState::BlackHole => {
+                thread::sleep(POLL_INTERVAL);
                 continue;
             }
-            Weather::Clear | Weather::Slow(_) => {}
+            NetworkState::Working | NetworkState::Slow(_) => {}
         }
         let count = match from.read(&mut buffer) {
             Ok(0) => return Ok(()),
@@ -171,17 +164,17 @@ fn pump(mut from: &TcpStream, mut to: &TcpStream, shared: &Shared) -> std::io::R
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        // What is on its way when the network dies arrives when it is back, or never.
+        // Data in flight when the network fails arrives when it is back, or never.
         loop {
-            match shared.weather() {
+            match shared.state() {
                 _ if shared.is_over() => return Ok(()),
-                Weather::Cut => return Ok(()),
-                Weather::BlackHole => thread::sleep(LOOK_EVERY),
-                Weather::Slow(longer) => {
+                NetworkState::Cut => return Ok(()),
+                NetworkState::BlackHole => thread::sleep(POLL_INTERVAL),
+                NetworkState::Slow(longer) => {
                     thread::sleep(longer);
                     break;
                 }
-                Weather::Clear => break,
+                NetworkState::Working => break,
             }
         }
         to.write_all(&buffer[..count])?;
@@ -194,11 +187,11 @@ mod tests {
     use crate::wait::eventually;
     use domain::clock::Stopwatch;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
-    /// How long nothing may arrive to be believed.
+    const TIMEOUT: Duration = Duration::from_secs(10);
+    /// Silence that counts as nothing arriving.
     const NOTHING: Duration = Duration::from_millis(150);
 
-    /// A server that sends back what it gets.
+    /// A server that echoes.
     fn echo() -> SocketAddr {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -212,7 +205,7 @@ mod tests {
 
     fn connect(proxy: &Proxy) -> TcpStream {
         let stream = TcpStream::connect(proxy.address()).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream
     }
 
@@ -229,12 +222,12 @@ mod tests {
         let stream = connect(&proxy);
         assert_eq!(exchange(&stream, b"ping").as_ref(), Some(b"ping"));
         let watch = Stopwatch::start();
-        proxy.set(Weather::Slow(Duration::from_millis(50)));
+        proxy.set(NetworkState::Slow(Duration::from_millis(50)));
         assert_eq!(exchange(&stream, b"pong").as_ref(), Some(b"pong"));
         assert!(watch.elapsed() >= Duration::from_millis(100), "{:?}", watch.elapsed());
         assert_eq!(proxy.connections(), 1);
-        // The open connection stays where it is.
-        proxy.lead_to(SocketAddr::from(([127, 0, 0, 1], 1)));
+        // The open connection is not affected.
+        proxy.redirect_to(SocketAddr::from(([127, 0, 0, 1], 1)));
         assert!(exchange(&stream, b"ping").is_some() && exchange(&connect(&proxy), b"ping").is_none());
     }
 
@@ -243,11 +236,11 @@ mod tests {
         let proxy = Proxy::start(echo());
         let stream = connect(&proxy);
         assert!(exchange(&stream, b"ping").is_some());
-        proxy.set(Weather::Cut);
+        proxy.set(NetworkState::Cut);
         assert_eq!((&stream).read(&mut [0; 4]).unwrap_or(0), 0, "the end, however it is told");
         assert_eq!(exchange(&connect(&proxy), b"ping"), None);
-        proxy.set(Weather::Clear);
-        eventually("the network to work again", PATIENCE, || exchange(&connect(&proxy), b"ping"));
+        proxy.set(NetworkState::Working);
+        eventually("the network to work again", TIMEOUT, || exchange(&connect(&proxy), b"ping"));
     }
 
     #[test]
@@ -255,15 +248,15 @@ mod tests {
         let proxy = Proxy::start(echo());
         let stream = connect(&proxy);
         assert!(exchange(&stream, b"ping").is_some());
-        proxy.set(Weather::BlackHole);
+        proxy.set(NetworkState::BlackHole);
         stream.set_read_timeout(Some(NOTHING)).unwrap();
         assert_eq!(exchange(&stream, b"one."), None);
         let newcomer = connect(&proxy);
         newcomer.set_read_timeout(Some(NOTHING)).unwrap();
         assert_eq!(exchange(&newcomer, b"two."), None);
-        proxy.set(Weather::Clear);
+        proxy.set(NetworkState::Working);
         for (stream, word) in [(&stream, b"one."), (&newcomer, b"two.")] {
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.set_read_timeout(Some(TIMEOUT)).unwrap();
             let mut answer = [0; 4];
             let mut stream = stream;
             stream.read_exact(&mut answer).unwrap();

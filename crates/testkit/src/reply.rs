@@ -1,4 +1,4 @@
-//! What a client is told over HTTP: bencoded replies as values.
+//! Bencoded replies as values.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -6,44 +6,38 @@ use domain::InfoHash;
 
 use crate::bencode::Value;
 
-/// When a refused client may come back (BEP 31).
+/// BEP 31.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryIn {
-    /// After so many minutes.
     Minutes(i64),
-    /// Not at all.
     Never,
 }
 
-/// The reply to an announce. What the tracker left out is `None`.
+/// What the tracker left out is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnnounceReply {
     /// Seconds until the next announce.
     pub interval: Option<i64>,
     /// The least number of seconds until the next announce.
     pub min_interval: Option<i64>,
-    /// Seeders.
     pub complete: Option<i64>,
-    /// Leechers.
     pub incomplete: Option<i64>,
     /// How often the torrent was completed.
     pub downloaded: Option<i64>,
     /// IPv4 peers, compact or not.
     pub peers: Option<Vec<SocketAddr>>,
-    /// IPv6 peers.
     pub peers6: Option<Vec<SocketAddr>>,
     /// Why the announce was refused.
     pub failure_reason: Option<String>,
     /// When a refused client may come back.
     pub retry_in: Option<RetryIn>,
-    /// What the client's user should know.
     pub warning_message: Option<String>,
-    /// Where the tracker sees the client (BEP 24).
+    /// BEP 24.
     pub external_ip: Option<IpAddr>,
 }
 
 impl AnnounceReply {
-    /// Reads a reply's body; panics on one that no client could read.
+    /// Panics on a malformed reply.
     #[track_caller]
     pub fn decode(body: &[u8]) -> Self {
         let reply = Value::decode(body);
@@ -75,16 +69,14 @@ impl AnnounceReply {
 /// What a scrape says of one torrent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwarmCounts {
-    /// Seeders.
     pub complete: i64,
-    /// Leechers.
     pub incomplete: i64,
     /// How often the torrent was completed.
     pub downloaded: i64,
 }
 
 impl SwarmCounts {
-    /// Reads what a scrape's body says of one torrent; none if it does not mention it, the reason if it was refused.
+    /// The counts of one torrent; none if it is not in the reply, the failure reason if it was refused.
     #[track_caller]
     pub fn decode(body: &[u8], info_hash: &InfoHash) -> Result<Option<SwarmCounts>, String> {
         let reply = Value::decode(body);

@@ -1,4 +1,4 @@
-//! The real binary, in a folder of its own, on ports of its own.
+//! The real binary with its own folder and ports.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
@@ -16,7 +16,7 @@ use crate::api::Api;
 use crate::companion::{Companion, Launch};
 use crate::http::{self, RawHttp};
 use crate::ports::free_port;
-use crate::process::{Process, forget_settings};
+use crate::process::{Process, clear_settings_env};
 use crate::reply::{AnnounceReply, SwarmCounts};
 use crate::small_disk::SmallDisk;
 use crate::torrent_file::TorrentFile;
@@ -24,14 +24,14 @@ use crate::udp::RawUdp;
 use crate::wait::eventually;
 use crate::wall_clock;
 
-/// How long a start may take. Generous: the first one on a busy machine reads the binary from disk.
+/// Generous: the first start on a busy machine reads the binary from disk.
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// How long an orderly end may take.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
-/// Changes made on the command line work after a second; a busy machine may need longer.
+/// Changes on the command line take effect within a second; a busy machine may need longer.
 const CHANGE_LIMIT: Duration = Duration::from_secs(10);
 
-/// A server to be: settings first, then [`ServerBuilder::start`].
+/// Settings of a server, then [`ServerBuilder::start`].
 pub struct ServerBuilder {
     binary: String,
     /// Section, then key, then the value as TOML writes it.
@@ -49,7 +49,7 @@ pub struct Server {
     process: Process,
     port: u16,
     site_port: u16,
-    /// Whether the site is part of its work.
+    /// Whether it has the role `site`.
     has_site: bool,
     /// Unmounted after the process has ended, and before the folder is removed.
     disk: Option<SmallDisk>,
@@ -65,26 +65,26 @@ impl ServerBuilder {
         self
     }
 
-    /// Lets it do only these parts of the work, such as `tracker`. It has to answer announces.
+    /// Limits it to these roles. `tracker` must be one of them.
     pub fn roles(mut self, roles: &str) -> Self {
         self.launch.roles = Some(roles.to_owned());
         self
     }
 
-    /// Lets no file it writes grow beyond this, as a full disk would.
+    /// Limits the size of each file, as a full disk would.
     pub fn file_kib_max(mut self, kib: u32) -> Self {
         self.launch.file_kib_max = Some(kib);
         self
     }
 
-    /// Gives its data folder a disk of its own, see [`Server::disk`]. Needs a machine that lets tests mount
-    /// ([`SmallDisk::obstacle`]).
+    /// Gives its data folder its own disk, see [`Server::disk`]. Needs a machine that lets tests mount
+    /// ([`SmallDisk::unavailable`]).
     pub fn disk_mib(mut self, mib: u32) -> Self {
         self.disk_mib = Some(mib);
         self
     }
 
-    /// Gives it a wall clock of its own, for [`Server::set_wall_clock`].
+    /// Gives it its own wall clock, for [`Server::set_wall_clock`].
     pub fn own_wall_clock(mut self) -> Self {
         self.launch.has_own_clock = true;
         self
@@ -121,8 +121,8 @@ impl ServerBuilder {
 }
 
 impl Server {
-    /// A server to be, on a free port of loopback, both families, HTTP and UDP. `binary` is
-    /// `env!("CARGO_BIN_EXE_rollcall")`, which only the tests of its own crate know.
+    /// On a free loopback port, both address families, HTTP and UDP. `binary` is `env!("CARGO_BIN_EXE_rollcall")`,
+    /// which is only available to the tests of that crate.
     pub fn builder(binary: &str) -> ServerBuilder {
         let (port, site_port) = (free_port(), free_port());
         let both = format!("\"127.0.0.1:{port},[::1]:{port}\"");
@@ -148,24 +148,23 @@ impl Server {
         Family::V4.loopback_at(self.site_port)
     }
 
-    /// A caller of its site without a key.
-    pub fn stranger(&self) -> Api {
+    /// The site's API without a key.
+    pub fn anonymous_api(&self) -> Api {
         Api::new(self.site_addr())
     }
 
-    /// A caller of its site with a new key for these scopes, once the key works.
+    /// The site's API with a new key for these scopes, once the key works.
     #[track_caller]
     pub fn api(&self, scopes: &[&str]) -> Api {
         let mut args = vec!["key", "create", "--name", "test"];
         scopes.iter().for_each(|scope| args.extend(["--scope", scope]));
         let made = self.cli(&args);
-        let api = self.stranger().with_key(made["key"].as_str().expect("a new key is shown"));
+        let api = self.anonymous_api().with_key(made["key"].as_str().expect("a new key is shown"));
         let target = if scopes == ["verify"] { "/passkey/verify" } else { "/api/v1/stats" };
         eventually("a new key to work", CHANGE_LIMIT, || (api.get(target).status() != 401).then_some(()));
         api
     }
 
-    /// Its data folder.
     pub fn data_folder(&self) -> PathBuf {
         self.folder.path().join(&self.launch.data)
     }
@@ -192,7 +191,6 @@ impl Server {
         }
     }
 
-    /// A connection over HTTP.
     #[track_caller]
     pub fn http(&self, family: Family) -> RawHttp {
         RawHttp::connect(self.addr(family))
@@ -210,7 +208,7 @@ impl Server {
         AnnounceReply::decode(&http::get(self.addr(family), &announce.target(passkey)).body)
     }
 
-    /// Scrapes one torrent over HTTP: its counts, none if the reply does not mention it, or the refusal.
+    /// Scrapes one torrent over HTTP: its counts, none if it is not in the reply, or the failure.
     #[track_caller]
     pub fn try_scrape(&self, passkey: &Passkey, info_hash: &InfoHash) -> Result<Option<SwarmCounts>, String> {
         let target = format!("/{passkey}/scrape?info_hash={}", percent_encode(&info_hash.0));
@@ -233,7 +231,7 @@ impl Server {
         eventually("a new passkey to work", CHANGE_LIMIT, || {
             match self.try_scrape(&passkey, &InfoHash([0; 20])) {
                 Err(reason) if reason.contains("passkey") => None,
-                // Such a torrent is not known, which is none of the passkey's fault.
+                // An unknown torrent means that the passkey works.
                 _ => Some(()),
             }
         });
@@ -267,7 +265,7 @@ impl Server {
     /// Runs a command against the same data and configuration.
     pub fn try_cli(&self, args: &[&str]) -> Output {
         let mut command = Command::new(&self.binary);
-        forget_settings(&mut command);
+        clear_settings_env(&mut command);
         command.args(args).arg("--data").arg(self.data_folder());
         command.arg("--config").arg(self.config_path()).arg("--json");
         command.output().unwrap_or_else(|error| panic!("{} does not start: {error}", self.binary))
@@ -290,7 +288,7 @@ impl Server {
         self.process.kill();
     }
 
-    /// Makes it stand still (SIGSTOP): its connections stay open, and nobody answers.
+    /// SIGSTOP: its connections stay open without answers.
     pub fn freeze(&self) {
         self.process.suspend();
     }
@@ -308,8 +306,8 @@ impl Server {
         self.wait_ready();
     }
 
-    /// Lets a new process take the place of this one, as an upgrade does. Waits until the old process has ended, and
-    /// says how.
+    /// A new process takes over from this one, as in an upgrade. Waits until the old process has ended, and returns its
+    /// status.
     #[track_caller]
     pub fn take_over(&mut self) -> ExitStatus {
         let launch = Launch { take_over: true, ..self.launch.clone() };
@@ -322,7 +320,7 @@ impl Server {
         });
         self.process = next;
         self.wait_ready();
-        // A successor of its own can be had once it answers there.
+        // A successor can take over again once this socket exists.
         let offered = self.data_folder().join("take-over.sock");
         eventually("the new process to be ready for the next", START_LIMIT, || {
             std::os::unix::net::UnixStream::connect(&offered).ok()
@@ -330,34 +328,34 @@ impl Server {
         ended
     }
 
-    /// Starts a process that is to take the place of this one, and says how it ended. This one is still the server.
+    /// Starts a process that tries to take over, and returns its output. This one is still the server.
     #[track_caller]
     pub fn take_over_in_vain(&self, args: &[&str]) -> Output {
         let mut command = Command::new(&self.binary);
-        forget_settings(&mut command);
+        clear_settings_env(&mut command);
         command.arg("serve").arg("--take-over").args(args).arg("--data").arg(self.data_folder());
         command.arg("--config").arg(self.config_path());
         command.output().unwrap_or_else(|error| panic!("{} does not start: {error}", self.binary))
     }
 
-    /// Sets its wall clock this many seconds ahead of the machine's, or behind it. It has to have one of its own.
+    /// Sets its wall clock this many seconds ahead of the machine's, or behind it. Needs
+    /// [`ServerBuilder::own_wall_clock`].
     pub fn set_wall_clock(&self, ahead_s: i64) {
         assert!(self.launch.has_own_clock, "the server goes by the machine's clock");
         wall_clock::set(self.folder.path(), ahead_s);
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// From the next start on, files may grow as they like.
+    /// Removes the file size limit from the next start on.
     pub fn lift_file_limit(&mut self) {
         self.launch.file_kib_max = None;
     }
 
-    /// Starts another process with the same configuration and a data folder of its own, for these roles. Waits until
-    /// it says that it is ready.
+    /// Starts another process with the same configuration and its own data folder, for these roles. Waits until it is
+    /// ready.
     #[track_caller]
     pub fn companion(&self, name: &str, roles: &str) -> Companion {
         let launch = Launch { roles: Some(roles.to_owned()), data: name.to_owned(), ..Launch::default() };
@@ -389,7 +387,7 @@ impl Server {
         }
     }
 
-    /// The site comes last. One that speaks HTTPS answers this too, if only with a word of TLS.
+    /// The site starts last. One with HTTPS answers this too, with a TLS alert.
     #[track_caller]
     fn wait_site(&mut self) {
         let addr = self.site_addr();

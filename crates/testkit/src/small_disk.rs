@@ -5,9 +5,8 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Written at once while filling: a page, so that nothing is left for another file.
+/// A page, so that nothing is left for another file.
 const PIECE: [u8; 4096] = [0xa5; 4096];
-/// What fills the disk.
 const BALLAST: &str = "ballast";
 
 /// A mounted tmpfs. Dropping it unmounts it.
@@ -18,7 +17,7 @@ pub struct SmallDisk {
 
 impl SmallDisk {
     /// Why file systems cannot be mounted here; none if they can. A test that needs one prints the reason and ends.
-    pub fn obstacle() -> Option<String> {
+    pub fn unavailable() -> Option<String> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         SmallDisk::try_mount(folder.path(), 1).err()
     }
@@ -58,13 +57,12 @@ impl SmallDisk {
         }
     }
 
-    /// Gives the room back that [`SmallDisk::fill`] took.
+    /// Frees what [`SmallDisk::fill`] took.
     #[track_caller]
     pub fn free(&self) {
         fs::remove_file(self.ballast()).expect("the ballast can be removed");
     }
 
-    /// Where it is mounted.
     pub fn path(&self) -> &Path {
         &self.at
     }

@@ -73,7 +73,6 @@ impl TorrentFile {
         root.encode()
     }
 
-    /// Writes the `.torrent` file.
     pub fn write_metainfo(&self, path: &Path, trackers: &[String]) {
         write(path, &self.metainfo(trackers));
     }

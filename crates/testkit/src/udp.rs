@@ -24,9 +24,7 @@ const ATTEMPTS: u32 = 20;
 pub struct UdpAnnounceReply {
     /// Seconds until the next announce.
     pub interval: u32,
-    /// Leechers.
     pub leechers: u32,
-    /// Seeders.
     pub seeders: u32,
     /// Peers of the family that was asked over.
     pub peers: Vec<SocketAddr>,
@@ -63,7 +61,6 @@ impl RawUdp {
         self.socket.local_addr().expect("a bound socket has an address")
     }
 
-    /// Sends a packet once.
     pub fn send(&self, packet: &[u8]) {
         self.socket.send(packet).expect("loopback takes a packet");
     }
@@ -72,7 +69,7 @@ impl RawUdp {
     pub fn receive(&self, limit: Duration) -> Option<Vec<u8>> {
         self.socket.set_read_timeout(Some(limit)).expect("a limit above zero");
         let mut packet = vec![0; 65_536];
-        // A port without a listener shows as an error of the socket: to the caller it is silence.
+        // A port without a listener is an error of the socket: for the caller it is a timeout.
         let length = self.socket.recv(&mut packet).ok()?;
         packet.truncate(length);
         Some(packet)
@@ -89,7 +86,7 @@ impl RawUdp {
     pub fn try_exchange(&self, packet: &[u8], limit: Duration) -> Option<Vec<u8>> {
         let since_start = Stopwatch::start();
         while since_start.elapsed() < limit {
-            // What the socket reports here is the fate of an earlier packet.
+            // The socket reports the error of an earlier packet here.
             let _ = self.socket.send(packet);
             match self.receive(RESEND_AFTER) {
                 Some(reply) if reply.get(4..8) == packet.get(12..16) => return Some(reply),
@@ -174,7 +171,6 @@ pub fn request_head(connection: u64, action: u32, transaction: u32) -> Vec<u8> {
     packet
 }
 
-/// A whole announce packet.
 pub fn announce_packet(connection: u64, transaction: u32, announce: &Announce, url_path: &str) -> Vec<u8> {
     let event: u32 = match announce.event {
         AnnounceEvent::None => 0,

@@ -1,4 +1,4 @@
-//! A site's verify endpoint that can be slow, broken, lying or gone, and counts what it is asked.
+//! A site's verify endpoint that can be slow, broken, lying or gone, and counts its calls.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -16,29 +16,26 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
-/// How often a connection looks whether it should end.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often an idle connection checks whether it should end.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What it does with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Behaviour {
-    /// Answers as agreed.
     Answers,
-    /// Answers as agreed, after a while.
     Slow(Duration),
-    /// Answers with this status, and with a body that vouches for everybody.
+    /// Answers with this status, and with a body that accepts every passkey.
     Status(u16),
     /// Answers 200 with this body.
     Body(String),
-    /// Sends the caller elsewhere, where everybody is vouched for.
+    /// Redirects to an address that accepts every passkey.
     Redirects,
-    /// Answers 200 with a body that vouches for everybody and goes on for a megabyte.
+    /// Answers 200 with a body of a megabyte that accepts every passkey.
     Huge,
     /// Closes the connection in the middle of the answer.
     Closes,
 }
 
-/// What a caller is asked for and told.
+/// The expected key and the known passkeys.
 struct Site {
     api_key: String,
     behaviour: Behaviour,
@@ -123,23 +120,23 @@ impl VerifyEndpoint {
         format!("{scheme}://{}/passkey/verify", self.address)
     }
 
-    /// Who signed its certificate, as PEM.
+    /// The authority of its certificate, as PEM.
     pub fn ca_file(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 
-    /// From now on it vouches for this passkey.
-    pub fn vouch_for(&self, passkey: Passkey) {
+    /// Accepts this passkey from now on.
+    pub fn accept_passkey(&self, passkey: Passkey) {
         self.site().vouched.insert(passkey, None);
     }
 
-    /// From now on it vouches for this passkey, and tells whose it is.
-    pub fn vouch_for_user(&self, passkey: Passkey, user_id: u64) {
+    /// Accepts this passkey from now on, with its user id.
+    pub fn accept_passkey_of(&self, passkey: Passkey, user_id: u64) {
         self.site().vouched.insert(passkey, Some(user_id));
     }
 
-    /// From now on it does not.
-    pub fn disown(&self, passkey: &Passkey) {
+    /// Rejects it from now on.
+    pub fn reject_passkey(&self, passkey: &Passkey) {
         self.site().vouched.remove(passkey);
     }
 
@@ -148,7 +145,6 @@ impl VerifyEndpoint {
         self.site().behaviour = behaviour;
     }
 
-    /// Calls so far.
     pub fn calls(&self) -> u64 {
         self.shared.calls.load(Ordering::SeqCst)
     }
@@ -158,7 +154,6 @@ impl VerifyEndpoint {
         self.site().calls.get(&passkey.to_string()).copied().unwrap_or(0)
     }
 
-    /// Connections so far.
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::SeqCst)
     }
@@ -176,7 +171,7 @@ impl VerifyEndpoint {
 impl Drop for VerifyEndpoint {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
-        // Wakes up who waits for the next connection.
+        // Unblocks the accept loop.
         let _ = TcpStream::connect(self.address);
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();
@@ -193,8 +188,8 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         shared.connections.fetch_add(1, Ordering::SeqCst);
         let shared = Arc::clone(shared);
         thread::spawn(move || {
-            // A caller that breaks off is none of our business.
-            let _ = stream.set_read_timeout(Some(LOOK_EVERY));
+            // A caller may disconnect at any time.
+            let _ = stream.set_read_timeout(Some(POLL_INTERVAL));
             let _ = match &shared.tls {
                 None => serve(stream, &shared),
                 Some(config) => ServerConnection::new(Arc::clone(config))
@@ -205,13 +200,13 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Reads that wait until something comes, or the endpoint is gone.
-struct Patient<'s, S> {
+/// Reads that block until data arrives or the endpoint is gone.
+struct BlockingReader<'s, S> {
     stream: S,
     shared: &'s Shared,
 }
 
-impl<S: Read> Read for Patient<'_, S> {
+impl<S: Read> Read for BlockingReader<'_, S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.stream.read(buffer) {
@@ -227,7 +222,7 @@ impl<S: Read> Read for Patient<'_, S> {
 }
 
 fn serve(stream: impl Read + Write, shared: &Shared) -> io::Result<()> {
-    let mut stream = BufReader::new(Patient { stream, shared });
+    let mut stream = BufReader::new(BlockingReader { stream, shared });
     loop {
         let mut head = Vec::new();
         loop {
@@ -252,7 +247,7 @@ fn serve(stream: impl Read + Write, shared: &Shared) -> io::Result<()> {
     }
 }
 
-/// The bytes of the reply, and whether the connection stays open behind it.
+/// The bytes of the reply, and whether the connection stays open after it.
 fn answer(head: &[String], shared: &Shared) -> (Vec<u8>, bool) {
     shared.calls.fetch_add(1, Ordering::SeqCst);
     let target = head.first().and_then(|line| line.split(' ').nth(1)).unwrap_or_default();

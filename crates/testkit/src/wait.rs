@@ -1,4 +1,4 @@
-//! Patience with a limit.
+//! Waiting with a timeout.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use domain::clock::Stopwatch;
 /// How often a condition is looked at again.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 
-/// The bound of a promise. `make promises` holds us to what is written, on a machine that does nothing else; beside other
-/// tests, which may keep the machine busy for seconds, there is room.
+/// The bound of a documented time. `make promises` asserts the documented value on an otherwise idle machine; beside
+/// other tests, which may keep the machine busy for seconds, it is relaxed.
 pub fn promised(written: Duration, with_room: Duration) -> Duration {
     if is_held_to_promises() { written } else { with_room }
 }
 
-/// Whether the machine does nothing else, so that what is written can be asked for to the second.
+/// Whether the machine is otherwise idle, so that documented times can be asserted.
 pub fn is_held_to_promises() -> bool {
     std::env::var_os("ROLLCALL_PROMISES").is_some()
 }
 
-/// Tries until there is a value, and panics after `limit`, saying what never happened.
+/// Tries until there is a value, and panics after `limit` with what was expected.
 #[track_caller]
 pub fn eventually<T>(what: &str, limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> T {
     let since_start = Stopwatch::start();
@@ -32,7 +32,7 @@ pub fn eventually<T>(what: &str, limit: Duration, mut attempt: impl FnMut() -> O
     }
 }
 
-/// Looks until the value is the expected one, and panics after `limit`, showing the last one seen.
+/// Polls until the value is the expected one, and panics after `limit`, showing the last one.
 #[track_caller]
 pub fn eventually_equal<T: PartialEq + Debug>(expected: T, limit: Duration, mut look: impl FnMut() -> T) {
     let since_start = Stopwatch::start();

@@ -1,4 +1,4 @@
-//! The wall clock of a process, set by a test while it runs: libfaketime reads how far it is off from a file.
+//! The wall clock of a process, set by a test while it runs: libfaketime reads the offset from a file.
 
 use std::path::{Path, PathBuf};
 
@@ -15,13 +15,13 @@ pub(crate) fn offset_file(folder: &Path) -> PathBuf {
 
 /// Sets the wall clock this many seconds ahead of the machine's, or behind it.
 pub(crate) fn set(folder: &Path, ahead_s: i64) {
-    // Renamed into place: the process may read it at any moment.
+    // Renamed into place: the process may read it at any time.
     let unfinished = folder.join("wall-clock.unfinished");
     std::fs::write(&unfinished, format!("{ahead_s:+}\n")).expect("the folder can be written to");
     std::fs::rename(&unfinished, offset_file(folder)).expect("the folder can be written to");
 }
 
-/// Arguments of `env` that make a command go by that file. Its monotonic clock is the machine's.
+/// Arguments of `env` that apply the file to a command. Its monotonic clock is the machine's.
 pub(crate) fn environment(folder: &Path) -> Vec<String> {
     vec![
         format!("LD_PRELOAD={}", library().display()),

@@ -43,6 +43,8 @@ pub struct Counters {
     pub packets: Counter,
     /// UDP replies that the system would not take.
     pub replies_unsent: Counter,
+    /// UDP errors that were not told again to a client that repeats its packet at once.
+    pub errors_untold: Counter,
     /// UDP packets that waited until somebody was asked about their passkey.
     pub packets_set_aside: Counter,
     /// UDP packets that could not, because too many did, or nobody could be asked. Clients ask again.

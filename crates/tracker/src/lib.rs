@@ -1,21 +1,21 @@
-//! The tracker itself: it hears announces over HTTP and UDP, answers them from memory, and writes down one traffic
-//! event for each.
+//! The tracker: it receives announces over HTTP and UDP, answers them from memory, and records one traffic event for
+//! each.
 //!
 //! # Layout
 //!
 //! - [`server`]: starts the listeners, reloads, drains
 //! - [`ports`], [`sockets`]: the sockets it serves, opened or taken over from another process
-//! - [`ending`]: how it is told to end
-//! - [`pipeline`]: the life of an announce, whatever wire it came over
+//! - [`ending`]: how a shutdown is requested
+//! - [`pipeline`]: the path of an announce, the same for every protocol
 //! - `terms`: on which terms an announce is answered: intervals, peers or none, slots for leeching
 //! - [`halt`]: why a request has no answer, or not yet
-//! - [`rejection`]: the one type whose text a client is told
+//! - [`rejection`]: the one type whose text is sent to clients
 //! - [`http`]: one single-threaded runtime per core; own request loop, TLS, proxies
 //! - [`udp`]: batches of packets, connection ids without state
-//! - [`eviction`]: who has to leave because the site no longer lets them in
+//! - [`eviction`]: peers to remove because they are no longer admitted
 //! - [`limits`]: floods from one address or by one user, connections, addresses seen lately, addresses shared by users
-//! - [`risks`]: what is reported as suspicious
-//! - [`replication`]: what other nodes heard, read from the journal into the swarms
+//! - [`risks`]: risk events that only the tracker can detect
+//! - [`replication`]: entries of other nodes, read from the journal into the swarms
 //! - [`snapshot`]: the swarms in a file, for the next start
 //! - [`housekeeping`]: a few times a second: expiry, evictions, certificates, a line in the log
 //! - [`traffic`]: where traffic events go, and what is promised about it
@@ -25,10 +25,44 @@
 //!
 //! # Guarantees
 //!
-//! An announce never waits for the network or a database: the gate and the swarms are in memory. The one exception is a
-//! stranger's first announce: its connection waits, within a limit, until somebody was asked about the passkey, while
-//! all others go on; over UDP the packet is set aside. Whatever bytes
-//! arrive, the answer is a reason a person can read, and state changes only once everything has been found good.
+//! An announce never waits for the network or a database: the gate and the swarms are in memory. The one exception is
+//! the first announce with an unknown passkey: its connection waits, within a limit, until the passkey was verified;
+//! over UDP the packet is set aside. Whatever bytes arrive, the answer is a readable reason, and state changes only
+//! once everything about the request has been accepted.
+//!
+//! # What is recorded
+//!
+//! One `TrafficEvent` per accepted announce, after the swarm has changed. Refusals are not recorded; they are counted
+//! by reason, and the first of each reason is logged. An expired or evicted peer is a `stopped` with cause `timeout`
+//! or `removal`. A repeated `completed`, and that of a client that never leeched, is recorded as a regular announce; a
+//! leecher's announce with nothing left is recorded as `completed`. A leecher that stops with nothing left is the one
+//! announce that makes two entries. An event that is dropped by a panic or a closed connection is queued by its
+//! destructor.
+//!
+//! # Limits and risks
+//!
+//! Requests of an address and announces of a user have leaky buckets; peer ids and early peer lists have a budget per
+//! user and torrent. An IPv6 /64 counts as one address. UDP packets without a valid connection id have a bucket of
+//! their own, and connects have none: their sender is only claimed. The tracker reports what only it sees (upload
+//! without leechers, shared addresses, many peer ids); the ledger reports what it withholds. Each user is reported at
+//! most once a minute per kind.
+//!
+//! A known user's `stopped` is never refused for its torrent or client: some clients repeat a refused one for ever.
+//!
+//! # Several nodes
+//!
+//! `replication` reads the journal behind a cursor, sleeps 25 ms at its end, and applies entries of other nodes, one
+//! shard lock per entry. A peer last received elsewhere expires five seconds later than one received here, so that
+//! usually the node that received it records the timeout. While the journal cannot be read, such peers do not expire.
+//! If entries are missing behind the cursor, the last interval + grace is read again.
+//!
+//! The snapshot has a head with the journal's cursor, the shards, and a checksum; it is written under another name,
+//! flushed and renamed. A damaged, foreign or outdated one is put aside. A start reads snapshot, journal, then
+//! completed counts from the ledger; a journal that does not answer for three seconds, or takes longer than ten, is
+//! left for later.
+//!
+//! Swarms, `dt`, limits and run numbers use steady time, which no step of the wall clock changes; only dates are wall
+//! time.
 
 pub mod counters;
 pub mod ending;

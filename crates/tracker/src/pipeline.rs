@@ -9,7 +9,8 @@ use access::{Admission, Denied, Gate, Refusal};
 use arc_swap::ArcSwap;
 use domain::clock::Clock;
 use domain::{
-    AnnounceEvent, Cause, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, TrafficEvent, UnixTime, UserId,
+    AnnounceEvent, Cause, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SilenceLimit, TrafficEvent,
+    UnixTime, UserId,
 };
 use journal::risk::RiskThrottle;
 use parking_lot::Mutex;
@@ -281,6 +282,9 @@ impl Tracker {
         let address = self.announced_lately.note(request.ip, now, live.rules().silence_max);
         let mut event = self.count(request, &admission, &outcome, now, &live);
         (event.interval, event.min_interval) = (terms.interval, terms.min_interval);
+        if outcome.completed && event.event == AnnounceEvent::Stopped {
+            self.write_down_completion(&mut event);
+        }
         let is_countable = shared::is_worth_counting(request.ip);
         let address_users =
             is_countable.then(|| self.risks.addresses.note(address, admission.user, now)).flatten();
@@ -288,7 +292,7 @@ impl Tracker {
         // Twice at once is not impatience: a hybrid torrent is announced under both its hashes, and a torrent may
         // list this tracker twice.
         let impatient = outcome.list_withheld || outcome.too_soon && outcome.since_last > AT_ONCE;
-        let is_awaited = live.acknowledge.waits_for(request.event) || outcome.implausible.is_some();
+        let is_awaited = live.acknowledge.waits_for(event.event) || outcome.implausible.is_some();
         Ok(Accepted {
             answer: answer(outcome.counts, &terms, impatient.then_some(TOO_SOON)),
             unwritten: Some(Unwritten::new(
@@ -365,6 +369,12 @@ impl Tracker {
     pub(crate) fn expiry_rules(&self, now: UnixTime) -> Rules {
         let rules = self.live.load().rules();
         Rules { silence_max: rules.silence_max.max(self.promised.lock().at(now)), ..rules }
+    }
+
+    /// How long peers may be silent that were told other intervals.
+    pub(crate) fn silence_limit(&self) -> SilenceLimit {
+        let live = self.live.load();
+        SilenceLimit { interval: live.announce_interval, grace: live.peer_grace }
     }
 
     /// Sees to it that whoever is no longer allowed leaves the swarms. See [`Tracker::evict_ordered`].
@@ -450,15 +460,30 @@ impl Tracker {
         }
     }
 
+    /// A leecher that has everything when it stops has completed the torrent and stopped: two entries, of which the first
+    /// has all that was moved. Where the queue has no room for two, it counts as a seeder's.
+    fn write_down_completion(&self, stopped: &mut TrafficEvent) {
+        let Some(place) = Place::reserve(&*self.sink) else { return };
+        let completed = TrafficEvent { event: AnnounceEvent::Completed, ..*stopped };
+        Unwritten::new(place, completed, false).write(None);
+        (stopped.uploaded_delta, stopped.downloaded_delta, stopped.since_last) = (0, 0, Seconds(0));
+        stopped.uncredited_upload = 0;
+    }
+
     /// A peer that left without a word is an event too: `stopped`, with nothing moved.
     fn write_down_departed(&self, departed: &[Departure], cause: Cause) {
         let (live, now) = (self.live.load(), self.now());
         for departure in departed {
             // A timeout happened when the silence became too long. A later announce is later in the journal, too.
             let steady = match cause {
-                Cause::Timeout => now.min(departure.last_announce + self.expiry_rules(now).silence_max),
+                Cause::Timeout => {
+                    let usual = self.expiry_rules(now).silence_max;
+                    now.min(departure.last_announce + usual.max(departure.silence_max))
+                }
                 Cause::Announce | Cause::Removal => now,
             };
+            // As long as the announces before it count, so must its end.
+            let told_interval = Seconds(departure.silence_max.0.saturating_sub(live.peer_grace.0));
             let event = TrafficEvent {
                 passkey: self.gate.passkey_of(departure.user),
                 user: departure.user,
@@ -474,7 +499,7 @@ impl Tracker {
                 at: self.date_of(steady),
                 steady,
                 since_last: steady.since(departure.last_announce),
-                interval: live.announce_interval,
+                interval: live.announce_interval.max(told_interval),
                 min_interval: live.min_announce_interval,
                 node: self.node,
                 session: departure.session,
@@ -494,10 +519,12 @@ fn answer(counts: SwarmCounts, terms: &Terms, warning: Option<&'static str>) -> 
     Answer { counts, interval: terms.interval, min_interval: terms.min_interval, warning }
 }
 
-/// A `completed` that was sent again is a plain announce: each completion counts once (J8).
+/// A `completed` that was sent again, or by a client that never leeched, is a plain announce, and one that completes the
+/// download without saying so is a `completed`: each completion counts once (J8).
 fn event_of_weight(event: AnnounceEvent, outcome: &Outcome) -> AnnounceEvent {
     match event {
         AnnounceEvent::Completed if !outcome.completed => AnnounceEvent::None,
+        AnnounceEvent::None | AnnounceEvent::Started if outcome.completed => AnnounceEvent::Completed,
         event => event,
     }
 }

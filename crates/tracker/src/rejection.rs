@@ -66,13 +66,15 @@ impl Rejection {
         }
     }
 
-    /// When to try again (BEP 31). A torrent may be registered in a minute; a forbidden client stays forbidden.
+    /// When to try again (BEP 31). A passkey or torrent may be registered in a minute; a forbidden client stays forbidden.
     pub fn retry_in(&self) -> Option<RetryIn> {
         match self {
             Rejection::Query(_) | Rejection::Packet(_) => None,
             Rejection::NoPasskey | Rejection::NoPasskeyOverUdp => Some(RetryIn::Never),
             Rejection::Access(Refusal::ClientNotAllowed) => Some(RetryIn::Never),
-            Rejection::Access(Refusal::CannotCheck) => Some(RetryIn::Minutes(1)),
+            Rejection::Access(
+                Refusal::UnknownPasskey | Refusal::CannotCheck | Refusal::CannotCheckTorrent,
+            ) => Some(RetryIn::Minutes(1)),
             // Another port may be chosen at any moment.
             Rejection::Access(Refusal::PortBanned) => Some(RetryIn::Minutes(5)),
             Rejection::Access(Refusal::UnknownTorrent) => Some(RetryIn::Minutes(5)),

@@ -20,12 +20,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use journal::EntryId;
-use swarm::{AHEAD_MAX, Restored};
+use swarm::Restored;
 use tracing::warn;
 
 use crate::eviction::Eviction;
 use crate::pipeline::Tracker;
+use domain::counted;
 use file::{Head, Reader, Writer};
+
+/// How far ahead of this machine's clock a snapshot may be dated.
+const AHEAD_S_MAX: u64 = 600;
 
 /// The name of the file, in the data folder.
 pub const FILE_NAME: &str = "swarms.snapshot";
@@ -52,13 +56,13 @@ pub enum SnapshotError {
     #[error("the file is of another form")]
     Foreign,
     /// The file was written later than now, by the steady time of this node: the record of that time was lost.
-    #[error("the file is {seconds} seconds ahead of this node's time")]
+    #[error("the file is {} ahead of this node's time", counted(*seconds, "second"))]
     Ahead {
         /// How far.
         seconds: u64,
     },
     /// Whoever is in it has been silent for too long.
-    #[error("the file is {seconds} seconds old, longer than a peer may be silent")]
+    #[error("the file is {} old, longer than a peer may be silent", counted(*seconds, "second"))]
     TooOld {
         /// How old it is.
         seconds: u64,
@@ -131,7 +135,7 @@ fn try_read(path: &Path, tracker: &Tracker) -> Result<Found, SnapshotError> {
     let head = file::verify(path).map_err(explain)??;
     let rules = tracker.expiry_rules(tracker.now());
     let ahead_s = head.saved_ms.saturating_sub(tracker.now_ms()) / 1_000;
-    if ahead_s > u64::from(AHEAD_MAX.0) {
+    if ahead_s > AHEAD_S_MAX {
         return Err(SnapshotError::Ahead { seconds: ahead_s });
     }
     let age_s = tracker.now_ms().saturating_sub(head.saved_ms) / 1_000;

@@ -5,6 +5,7 @@
 //! - `batch`: many packets a system call; the only unsafe code of the project
 //! - [`connection_id`]: ids that need no memory
 //! - `packet`: one packet → the bytes of its answer
+//! - `repeated_errors`: clients that repeat what was refused are told a few times only
 //!
 //! Before a connection id has been shown to be genuine, no reply is longer than a `connect` reply (16 bytes): a forged
 //! sender address gains an attacker nothing.
@@ -12,6 +13,7 @@
 mod batch;
 pub mod connection_id;
 mod packet;
+mod repeated_errors;
 
 use std::net::UdpSocket;
 use std::sync::Arc;

@@ -76,13 +76,82 @@ fn paused_empty_and_unknown_events_are_plain_announces() {
 }
 
 #[test]
-fn completed_from_an_unseen_peer_is_a_start_and_a_snatch_but_left_0_is_none() {
+fn l5_a_client_first_heard_with_nothing_left_cannot_complete() {
+    let tracker = start();
+    // WebTorrent says both whenever it starts as a seeder.
+    for client in 1..4 {
+        tracker.announce(1, &seeder(client).with_event(Started));
+        tracker.announce(1, &seeder(client).with_event(Completed));
+        assert_eq!(tracker.last_event().event, AnnounceEvent::None);
+        tracker.announce(1, &stopped(&seeder(client)));
+    }
+    tracker.announce(2, &seeder(9).with_event(Completed));
+    let counts = tracker.scrape(&TORRENT);
+    assert_eq!((counts.complete, counts.downloaded), (1, 0));
+}
+
+#[test]
+fn l5_a_user_who_seeds_already_completes_by_downloading_only() {
     let tracker = start();
     tracker.announce(1, &seeder(1));
+    tracker.announce(1, &leecher(2));
+    tracker.announce(1, &seeder(2).with_event(Completed));
+    assert_eq!(tracker.last_event().event, AnnounceEvent::None);
     assert_eq!(tracker.scrape(&TORRENT).downloaded, 0);
-    tracker.announce(2, &seeder(2).with_event(Completed));
+    tracker.announce(1, &leecher(3));
+    tracker.announce(1, &seeder(3).with_totals(0, 1000, 0).with_event(Completed));
+    assert_eq!(tracker.last_event().event, Completed);
+}
+
+#[test]
+fn l5_a_leecher_that_has_everything_has_completed_whether_or_not_it_says_so() {
+    let tracker = start();
+    let events = || tracker.events().iter().map(|event| event.event).collect::<Vec<_>>();
+    tracker.announce(1, &leecher(1));
+    tracker.pass(1000);
+    tracker.announce(1, &seeder(1));
+    tracker.announce(1, &seeder(1).with_event(Completed));
+    assert_eq!(events(), [AnnounceEvent::None, Completed, AnnounceEvent::None]);
+    assert_eq!(tracker.scrape(&TORRENT).downloaded, 1);
+}
+
+/// aria2 with `--seed-time=0`: the time until then was spent leeching.
+#[test]
+fn l5_a_leecher_that_stops_with_nothing_left_has_completed_and_stopped() {
+    let tracker = start();
+    tracker.announce(1, &leecher(1).with_event(Started));
+    tracker.pass(1000);
+    tracker.announce(1, &stopped(&seeder(1).with_totals(7, 500, 0)));
+    let [_, completed, stopped] = &tracker.events()[..] else { panic!("two entries for the last announce") };
+    assert_eq!((completed.event, completed.downloaded_delta, completed.since_last.0), (Completed, 500, 1000));
+    assert_eq!((stopped.event, stopped.downloaded_delta, stopped.since_last.0), (Stopped, 0, 0));
     let counts = tracker.scrape(&TORRENT);
-    assert_eq!((counts.complete, counts.downloaded), (2, 1));
+    assert_eq!((counts.complete, counts.downloaded), (0, 1));
+}
+
+/// WebTorrent has cleared its counters when it says `stopped`.
+#[test]
+fn l4_the_time_until_a_stopped_with_cleared_counters_counts() {
+    let tracker = start();
+    tracker.announce(1, &seeder(1).with_event(Started).with_totals(500, 100, 0));
+    tracker.pass(1000);
+    tracker.announce(1, &stopped(&seeder(1).with_totals(0, 0, 0)));
+    let event = tracker.last_event();
+    assert_eq!((event.since_last.0, event.uploaded_delta), (1000, 0));
+}
+
+/// Regression: a tracker that was killed may have missed the start of another run. What its `stopped` adds to that run was
+/// lost when the entry was written as a part of the run before.
+#[test]
+fn l6_a_stopped_with_lower_counters_belongs_to_another_run() {
+    let tracker = start();
+    tracker.announce(1, &seeder(1).with_event(Started).with_totals(500, 100, 0));
+    let before = tracker.last_event().session;
+    tracker.pass(1000);
+    tracker.announce(1, &stopped(&seeder(1).with_totals(300, 0, 0)));
+    let event = tracker.last_event();
+    assert_ne!(event.session, before);
+    assert_eq!((event.uploaded_delta, event.uploaded_total), (0, 300));
 }
 
 #[test]

@@ -63,12 +63,35 @@ fn t2_refusals_are_error_packets_that_say_why() {
     assert_eq!(tracker.refused("no_passkey"), 1);
 }
 
+/// lftp sends the packet again as soon as it is refused.
+#[test]
+fn an_error_is_told_a_few_times_to_a_client_that_repeats_its_packet() {
+    let tracker = start();
+    let mut udp = tracker.udp_v4();
+    let connection = udp.connect();
+    let unknown = Announce { info_hash: UNKNOWN_TORRENT, ..leecher(1) };
+    for transaction in 1..=5 {
+        udp.exchange(&announce_packet(connection, transaction, &unknown, &path(1)));
+    }
+    for transaction in 6..=50 {
+        udp.send(&announce_packet(connection, transaction, &unknown, &path(1)));
+    }
+    // What comes next on this socket is the answer about another torrent, and none of the 45.
+    let reply = udp.exchange(&announce_packet(connection, 51, &leecher(1), &path(1)));
+    assert_eq!((&reply[..4], &reply[4..8]), (&1_u32.to_be_bytes()[..], &51_u32.to_be_bytes()[..]));
+    assert_eq!(tracker.tracker().counters().errors_untold.get(), 45);
+    tracker.pass(10);
+    let reply = udp.exchange(&announce_packet(connection, 52, &unknown, &path(1)));
+    assert_eq!(reply[..4], 3_u32.to_be_bytes(), "an error packet");
+}
+
 #[test]
 fn a_scrape_is_answered_to_addresses_that_announced() {
     let tracker = start();
     let mut udp = tracker.udp_v4();
     let refusal = udp.scrape(&[TORRENT], "").unwrap_err();
     assert!(refusal.contains("announce first"), "{refusal}");
+    udp.announce(&leecher(1), &path(1)).unwrap();
     udp.announce(&seeder(1).with_event(Completed), &path(1)).unwrap();
     let counts = udp.scrape(&[TORRENT], "").unwrap()[0];
     assert_eq!((counts.complete, counts.downloaded), (1, 1));

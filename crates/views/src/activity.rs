@@ -6,8 +6,8 @@
 //!   counts ([`record::Stamp`]), so a replay neither brings a zombie back nor removes a newer state.
 //! - A user who runs two clients on a torrent is in its list until both have gone.
 //! - A torrent is in at most one list of a user: seeding if any client seeds, else leeching if any leeches.
-//! - What was last announced longer ago than the threshold is not shown, and is removed by every read and by
-//!   [`Activity::sweep`].
+//! - What was last announced longer ago than the threshold, or than the longer interval that its client was told and the
+//!   grace, is not shown, and is removed by every read and by [`Activity::sweep`].
 //! - Both stores, Redis and SQLite, give the same answers.
 //!
 //! # Deliberately absent
@@ -30,6 +30,7 @@ pub mod settings;
 mod sqlite;
 pub mod store;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -37,6 +38,7 @@ use async_trait::async_trait;
 use database::SqliteDatabase;
 use domain::clock::Clock;
 use domain::{AnnounceEvent, Passkey};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use journal::{Batch, Rejected, View, ViewError};
 use keyspace::{KeyNames, Redis};
 
@@ -48,11 +50,17 @@ use settings::Window;
 use sqlite::SqliteActivity;
 use store::ActivityStore;
 
+/// The consumer group of the view.
+pub const GROUP: &str = "activity";
+
 pub use counters::ActivityCounters;
 pub use rebuild::Rebuild;
 pub use settings::ActivitySettings;
 pub use sqlite::schema;
 pub use store::{ActiveTorrent, Counts, Cursor, Listing, Page, Swept};
+
+/// Users whose lists are counted at the same time.
+const USERS_AT_ONCE: usize = 32;
 
 /// Who seeds, who leeches. Clones share one store.
 #[derive(Clone)]
@@ -119,6 +127,18 @@ impl Activity {
         self.store.counts(passkey, &self.window()).await
     }
 
+    /// The same of many users, in their order.
+    pub async fn counts_of(&self, passkeys: &[Passkey]) -> Result<Vec<Counts>, ViewsError> {
+        let asking = stream::iter(passkeys.to_vec());
+        let asking = asking.map(|passkey| async move { self.counts(&passkey).await });
+        asking.buffered(USERS_AT_ONCE).try_collect().await
+    }
+
+    /// Everyone who seeds or downloads anything. What became too old since the last sweep is still counted.
+    pub async fn active_users(&self) -> Result<HashMap<Passkey, Counts>, ViewsError> {
+        self.store.active_users().await
+    }
+
     /// Removes what is too old, of a bounded number of users. To be called every few seconds; again at once where
     /// the answer says that it is behind. Several processes may do so at once.
     pub async fn sweep(&self) -> Result<Swept, ViewsError> {
@@ -133,7 +153,7 @@ impl Activity {
     }
 
     fn window(&self) -> Window {
-        Window { now: self.clock.steady(), threshold: self.settings.threshold }
+        Window { now: self.clock.steady(), silence: self.settings.silence }
     }
 }
 

@@ -61,6 +61,9 @@ use counters::Counting;
 use reap::Reaping;
 use reconcile::Round;
 
+/// The consumer group of the view.
+pub const GROUP: &str = "mirror";
+
 pub use counters::MirrorCounters;
 pub use indexes::{IndexedCounts, Indexes};
 pub use reap::Found;
@@ -153,7 +156,12 @@ impl View for Mirror {
     /// Applies a batch. What was applied before an error stays applied, and is skipped when the batch comes again.
     async fn apply(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ViewError> {
         let (directory, now) = (&*self.parts.directory, self.parts.clock.steady());
-        let folded = fold::fold(batch.arrivals, directory, &self.settings, now);
+        let mut folded = fold::fold(batch.arrivals, directory, &self.settings, now);
+        if let (true, Some(last)) = (folded.unknown() > 0, batch.arrivals.last()) {
+            // What was registered just before an entry counts.
+            directory.catch_up(last.id.ms).await;
+            folded = fold::fold(batch.arrivals, directory, &self.settings, now);
+        }
         let _alone = self.alone.lock().await;
         let news = self.apply_to_torrents(&folded.torrents).await.map_err(transient)?;
         if !self.is_active() {

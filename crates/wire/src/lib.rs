@@ -4,15 +4,21 @@
 //!
 //! - [`http`]: the target and query of an announce or scrape, and the bencoded replies
 //! - [`udp`]: the packets of BEP 15 with the options of BEP 41
-//! - [`metainfo`]: what a tracker wants to know of a `.torrent` file
+//! - [`metainfo`]: the parts of a `.torrent` file that a tracker needs
 //! - [`websocket`]: frames of RFC 6455, the server's side
 //! - [`bencode`]: the strict reader and the small writer beneath them
 //!
-//! No input panics, and none makes more than a bounded allocation. What a client is told about bad input is the
+//! No input panics or allocates without bound. What a client is told about bad input is the
 //! `Display` of the error; what a counter calls it is the error's `label`.
 //!
-//! Deliberately absent: what is allowed and what is likely. A port of zero, a foreign `ip=` or a `numwant` of four
+//! Deliberately absent: what is admitted and what is plausible. A port of zero, a foreign `ip=` or a `numwant` of four
 //! billion are values here; the tracker decides about them.
+//!
+//! # Choices
+//!
+//! The request line and query are parsed here in one pass, because some clients send raw bytes that a general HTTP
+//! parser refuses. The WebSocket codec is ours because a library's buffers would take a quarter of a session's memory
+//! budget; the library is the other side of its tests. Every parser is fuzzed (`make fuzz`).
 
 pub mod bencode;
 pub mod http;
@@ -28,7 +34,6 @@ pub const MAX_SCRAPE_HASHES: usize = 74;
 /// What a scrape tells about one torrent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScrapeEntry {
-    /// The torrent.
     pub info_hash: InfoHash,
     /// Peers that have all of it.
     pub complete: u32,

@@ -8,7 +8,6 @@ use sha2::Sha256;
 
 use crate::bencode::{self, BencodeError, Value};
 
-/// Larger files are refused.
 pub const MAX_METAINFO_BYTES: usize = 32 << 20;
 /// Longer names and announce URLs are refused.
 pub const MAX_TEXT_BYTES: usize = 4096;
@@ -16,29 +15,19 @@ pub const MAX_TEXT_BYTES: usize = 4096;
 /// Why a file is not a torrent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MetainfoError {
-    /// More than [`MAX_METAINFO_BYTES`].
     #[error("the file is larger than {} MiB", MAX_METAINFO_BYTES >> 20)]
     TooLarge,
     /// Not bencode at all, or not cleanly.
     #[error("the file is not valid bencode: {0}")]
     Bencode(#[from] BencodeError),
-    /// Bencode, but no dictionary.
     #[error("the file is not a dictionary")]
     NotADictionary,
     /// A key that every torrent of this kind has.
     #[error("{key:?} is missing")]
-    Missing {
-        /// The key.
-        key: &'static str,
-    },
+    Missing { key: &'static str },
     /// A key with a value of another kind than the specification says.
     #[error("{key:?} is not {expected}")]
-    Invalid {
-        /// The key.
-        key: &'static str,
-        /// What it should be.
-        expected: &'static str,
-    },
+    Invalid { key: &'static str, expected: &'static str },
     /// File lengths that do not add up within 64 bits.
     #[error("the files are larger in total than 64 bits can say")]
     TotalTooLarge,
@@ -63,7 +52,6 @@ pub struct Metainfo {
 }
 
 impl Metainfo {
-    /// Reads a file.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetainfoError> {
         if bytes.len() > MAX_METAINFO_BYTES {
             return Err(MetainfoError::TooLarge);

@@ -25,7 +25,6 @@ pub struct TransactionId(pub u32);
 /// What every request but `connect` begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// Which connection it claims.
     pub connection: ConnectionId,
     /// Which answer belongs to it.
     pub transaction: TransactionId,

@@ -60,7 +60,10 @@ fn t1_both_families_and_a_warning_are_sent_when_there_are_any() {
 fn t2_a_failure_says_why_and_when_to_come_back() {
     let failure = |retry_in| written(|out| Failure { reason: "unknown torrent", retry_in }.write(out));
     assert_eq!(failure(None), b"d14:failure reason15:unknown torrente");
-    assert_eq!(failure(Some(RetryIn::Minutes(5))), b"d14:failure reason15:unknown torrent8:retry ini5ee");
+    assert_eq!(
+        failure(Some(RetryIn::Minutes(5))),
+        b"d14:failure reason15:unknown torrent8:intervali300e8:retry ini5ee"
+    );
     assert_eq!(failure(Some(RetryIn::Never)), b"d14:failure reason15:unknown torrent8:retry in5:nevere");
 }
 

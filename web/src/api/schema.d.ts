@@ -341,7 +341,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Pauses a view, or lets it go on */
+        /** Pauses a view, or lets it go on; answers once no process applies another entry */
         patch: {
             parameters: {
                 query?: never;
@@ -873,7 +873,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Ends a multiplier; what it has added stays */
+        /** Ends a multiplier; what it has added stays, and so does its row, with its end */
         delete: {
             parameters: {
                 query?: never;
@@ -1470,7 +1470,7 @@ export interface paths {
                     /** @description `next_cursor` of the page before; left out for the first page. */
                     cursor?: string;
                     /** @description Only those of this kind. */
-                    kind?: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
+                    kind?: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_after_stop" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
                 };
                 header?: never;
                 path?: never;
@@ -1485,6 +1485,62 @@ export interface paths {
                     };
                     content: {
                         "application/json": components["schemas"]["Page_Risk"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/staff/queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What waits for the site's staff, the newest first
+         * @description Risk events, hit-and-runs, torrents that await approval, dead letters and failed entries. Hit-and-runs are looked for
+         *     among all accounts every few minutes on a large site, more often on a small one.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description How many items, at the most. */
+                    limit?: number;
+                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    cursor?: string;
+                    /** @description Only items of this kind. */
+                    kind?: "risk" | "hit_and_run" | "approval" | "dead_letter" | "failed_entry";
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page, the newest first */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["QueuePage"];
                     };
                 };
                 /** @description What is wrong */
@@ -1665,6 +1721,67 @@ export interface paths {
             requestBody: {
                 content: {
                     "application/json": components["schemas"]["TorrentSaid"];
+                };
+            };
+            responses: {
+                /** @description The torrent */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Torrent"];
+                    };
+                };
+                /** @description What is wrong */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/torrents/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Lets the torrent of a `.torrent` file be announced
+         * @description Name, size and infohashes are read from the file, as `rollcall torrent add FILE` does. It is 32 MiB long at the most.
+         */
+        post: {
+            parameters: {
+                query?: {
+                    /** @description Whether it is open to all at once; otherwise it awaits approval. */
+                    approved?: boolean;
+                    /**
+                     * @description Whether a torrent without the private flag is taken: clients find peers of such a torrent past this tracker,
+                     *     uncounted.
+                     */
+                    allow_public?: boolean;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            /** @description The file as it is */
+            requestBody: {
+                content: {
+                    "application/octet-stream": number[];
                 };
             };
             responses: {
@@ -1926,16 +2043,26 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All users, or those who are looked for */
+        /**
+         * Users: all, those that a search finds, those in a state
+         * @description By number unless another order is asked for. Other orders and states follow what happens within a few seconds; the
+         *     figures on a page are those of the moment.
+         */
         get: {
             parameters: {
                 query?: {
+                    /** @description By what: amounts as credited. Users without such a value come last; numbers decide ties. */
+                    sort?: "id" | "uploaded" | "downloaded" | "ratio" | "last_announce" | "seeding" | "leeching";
+                    /** @description Smallest or largest first. By number the smallest, else the largest, if left out. */
+                    order?: "asc" | "desc";
+                    /** @description Only users in this state. Who is online is known by a process with the role "gateway", of its own connections. */
+                    state?: "enabled" | "disabled" | "seeding" | "leeching" | "online" | "hit_and_run" | "never_announced";
+                    /** @description Only users with this in their name, in upper or lower case, with this number or, for keys with `admin`, with this whole passkey. */
+                    search?: string;
                     /** @description How many items, at the most. */
                     limit?: number;
                     /** @description `next_cursor` of the page before; left out for the first page. */
                     cursor?: string;
-                    /** @description Only the user with this number or, for keys with `admin`, with this whole passkey. */
-                    search?: string;
                 };
                 header?: never;
                 path?: never;
@@ -1943,13 +2070,13 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description A page of users, by their numbers */
+                /** @description A page of users */
                 200: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Page_User"];
+                        "application/json": components["schemas"]["UserPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -2128,7 +2255,7 @@ export interface paths {
         };
         options?: never;
         head?: never;
-        /** Shuts a user out, or lets them in again; limits what they leech at once */
+        /** Disables or enables a user; sets the display name and how much they leech at once */
         patch: {
             parameters: {
                 query?: never;
@@ -2790,7 +2917,7 @@ export interface paths {
                     /** @description `next_cursor` of the page before; left out for the first page. */
                     cursor?: string;
                     /** @description Only those of this kind. */
-                    kind?: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
+                    kind?: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_after_stop" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
                 };
                 header?: never;
                 path: {
@@ -3804,6 +3931,8 @@ export interface components {
         };
         /** @description Something that is wrong. */
         Alert: {
+            /** @description Dependencies and views that fail because of it, by name. They have no alerts of their own. */
+            affected: string[];
             /**
              * @description What it is, for programs.
              * @example view_paused
@@ -3980,11 +4109,15 @@ export interface components {
              * @description Half of them took no longer.
              */
             p50: number;
+            /** @description Whether half of them took more than `p50`, which is then the longest time that is measured. */
+            p50_exceeds: boolean;
             /**
              * Format: double
              * @description Of a hundred one took longer.
              */
             p99: number;
+            /** @description Whether more than one of a hundred took more than `p99`, likewise. */
+            p99_exceeds: boolean;
         };
         /** @description How one dependency is, as it is written. */
         DependencyHealth: {
@@ -3993,6 +4126,11 @@ export interface components {
              * @example database
              */
             name: string;
+            /**
+             * @description The dependency without which this one fails; null if it stands alone.
+             * @example null
+             */
+            needs?: string | null;
             /** @description What is wrong; told only to callers with a key for `read`. */
             reason?: string | null;
             /**
@@ -4102,7 +4240,7 @@ export interface components {
             credited_downloaded?: string | null;
             /**
              * @description So many of them count as uploaded, by the multipliers in force; of what another producer wrote, no more than the
-             *     ceiling allows. Null if that cannot be told, since a multiplier was removed.
+             *     ceiling allows. Null if that cannot be told, since an older version removed a multiplier.
              */
             credited_uploaded?: string | null;
             /** @description Bytes downloaded since the announce before. */
@@ -4337,11 +4475,11 @@ export interface components {
             gone_since?: number | null;
             /**
              * Format: int64
-             * @description How many seconds of seeding are owed; null once it is a hit and run.
+             * @description How many more seconds of seeding or leeching are owed; null once it is a hit and run.
              */
             seeding_s_left?: number | null;
             /**
-             * @description `owing` (still time to seed) or `hit_and_run` (gone without having seeded enough).
+             * @description `owing` (there, and not active for long enough yet) or `hit_and_run` (gone without having been).
              * @example owing
              */
             standing: string;
@@ -4541,6 +4679,26 @@ export interface components {
             all: true;
             /** @description The ids; up to 1000 of them. */
             ids?: string[];
+        };
+        /** @description A user of a list, with what they moved and what they do now. */
+        ListedUser: components["schemas"]["User"] & {
+            figures?: components["schemas"]["Figures"] | null;
+            /**
+             * Format: int64
+             * @description How many torrents they leech right now; null likewise.
+             */
+            leeching?: number | null;
+            /**
+             * Format: double
+             * @description Uploaded by downloaded, both as credited; null where nothing was downloaded.
+             * @example 1.5
+             */
+            ratio?: number | null;
+            /**
+             * Format: int64
+             * @description How many torrents they seed right now; null while that cannot be read.
+             */
+            seeding?: number | null;
         };
         /** @description What a person may know of themselves. */
         Me: {
@@ -4947,11 +5105,11 @@ export interface components {
                 gone_since?: number | null;
                 /**
                  * Format: int64
-                 * @description How many seconds of seeding are owed; null once it is a hit and run.
+                 * @description How many more seconds of seeding or leeching are owed; null once it is a hit and run.
                  */
                 seeding_s_left?: number | null;
                 /**
-                 * @description `owing` (still time to seed) or `hit_and_run` (gone without having seeded enough).
+                 * @description `owing` (there, and not active for long enough yet) or `hit_and_run` (gone without having been).
                  * @example owing
                  */
                 standing: string;
@@ -5166,7 +5324,7 @@ export interface components {
                 /** @description From where; only for keys with `admin`. */
                 ip?: string | null;
                 /** @enum {string} */
-                kind: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
+                kind: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_after_stop" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
                 /** @description The client's id, in hexadecimal digits. */
                 peer_id: string;
                 /**
@@ -5255,35 +5413,6 @@ export interface components {
                  * @description The user.
                  */
                 user: number;
-            }[];
-            /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
-        };
-        /** @description A page of a list. */
-        Page_User: {
-            /** @description What is on it. */
-            items: {
-                /**
-                 * Format: int32
-                 * @description When they were added.
-                 */
-                created_at: number;
-                /** @description Whether they may announce. */
-                enabled: boolean;
-                /**
-                 * Format: int64
-                 * @description Their number.
-                 */
-                id: number;
-                /**
-                 * Format: int64
-                 * @description How many torrents they may leech at once: a number, -1 for any number, null for the configured default.
-                 */
-                leech_slots?: number | null;
-                /** @description Their passkey; only for keys with `admin`. */
-                passkey?: string | null;
-                /** @description Whether they are known only by a passkey that the whitelist or the site's verify endpoint vouches for. */
-                vouched: boolean;
             }[];
             /** @description Where the next page begins; null if this is the last. */
             next_cursor?: string | null;
@@ -5567,6 +5696,75 @@ export interface components {
              */
             title: string;
         };
+        /** @description How many of each kind there are. */
+        QueueCounts: {
+            /** Format: int64 */
+            approval: number;
+            /** Format: int64 */
+            dead_letter: number;
+            /** Format: int64 */
+            failed_entry: number;
+            /**
+             * Format: int64
+             * @description Null while all accounts are being looked through for the first time.
+             */
+            hit_and_run?: number | null;
+            /** Format: int64 */
+            risk: number;
+        };
+        /** @description Something that waits for staff. Of the last three fields, the one that belongs to the kind is there. */
+        QueueItem: {
+            /**
+             * Format: int64
+             * @description When: the risk was reported, the user was last heard of, the torrent was added, the entry failed.
+             */
+            at: number;
+            hit_and_run?: components["schemas"]["HitAndRun"] | null;
+            /**
+             * @description Its place in the queue; no two items have the same.
+             * @example 1794742234000-0-7-0
+             */
+            id: string;
+            kind: components["schemas"]["QueueKind"];
+            letter?: components["schemas"]["Letter"] | null;
+            risk?: components["schemas"]["Risk"] | null;
+            torrent?: components["schemas"]["QueueTorrent"] | null;
+            user?: components["schemas"]["QueueUser"] | null;
+        };
+        /**
+         * @description What an item is. The order decides between items of the same moment.
+         * @enum {string}
+         */
+        QueueKind: "risk" | "hit_and_run" | "approval" | "dead_letter" | "failed_entry";
+        /** @description A page of the queue. */
+        QueuePage: {
+            /** @description How many of each kind there are, on all pages. */
+            counts: components["schemas"]["QueueCounts"];
+            /** @description What is on this page, the newest first. */
+            items: components["schemas"]["QueueItem"][];
+            /** @description Where the next page begins; null if this is the last. */
+            next_cursor?: string | null;
+        };
+        /** @description A torrent, by number and name. */
+        QueueTorrent: {
+            /** Format: int64 */
+            id: number;
+            /** @description Null if it was removed. */
+            infohash?: string | null;
+            /** @description What people call it; null if it was removed. */
+            name?: string | null;
+            /** @description The size of its content; null if it was removed, `"0"` where it is not known. */
+            total_bytes?: string | null;
+        };
+        /** @description A user, by number and name. */
+        QueueUser: {
+            /** @description Whether they may announce; null if they were removed. */
+            enabled?: boolean | null;
+            /** Format: int64 */
+            id: number;
+            /** @description The display name; null if there is none. */
+            name?: string | null;
+        };
         /** @description How everything is that the server depends on. */
         Readiness: {
             /** @description One by one. */
@@ -5605,7 +5803,7 @@ export interface components {
             /** @description From where; only for keys with `admin`. */
             ip?: string | null;
             /** @enum {string} */
-            kind: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
+            kind: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_after_stop" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
             /** @description The client's id, in hexadecimal digits. */
             peer_id: string;
             /**
@@ -5982,6 +6180,16 @@ export interface components {
              */
             torrents_active: number;
             /**
+             * Format: int64
+             * @description Torrents that have a leecher now.
+             */
+            torrents_leeched: number;
+            /**
+             * Format: int64
+             * @description Torrents that have a seeder now.
+             */
+            torrents_seeded: number;
+            /**
              * Format: double
              * @description Bytes uploaded, a second. Clients tell of them when they announce, so they come in lumps.
              */
@@ -6035,6 +6243,8 @@ export interface components {
              * @description How many torrents they may leech at once: a number, -1 for any number, null for the configured default.
              */
             leech_slots?: number | null;
+            /** @description The display name; null if there is none. */
+            name?: string | null;
             /** @description Their passkey; only for keys with `admin`. */
             passkey?: string | null;
             /** @description Whether they are known only by a passkey that the whitelist or the site's verify endpoint vouches for. */
@@ -6050,12 +6260,26 @@ export interface components {
              *     leeches more already goes on.
              */
             leech_slots?: number | null;
+            /** @description The display name, without control characters; null removes it. */
+            name?: string | null;
         };
         /**
          * Format: int64
          * @description The number of a user.
          */
         UserNumber: number;
+        /** @description A page of users. */
+        UserPage: {
+            /** @description What is on this page. */
+            items: components["schemas"]["ListedUser"][];
+            /** @description Where the next page begins; null if this is the last. */
+            next_cursor?: string | null;
+            /**
+             * Format: int64
+             * @description How many there are on all pages; null for a search by number.
+             */
+            total?: number | null;
+        };
         /** @description A user to be added. */
         UserSaid: {
             /**
@@ -6063,6 +6287,8 @@ export interface components {
              * @description Their number on your site; left out for the next free one.
              */
             id?: number | null;
+            /** @description The display name; left out or null for none. */
+            name?: string | null;
             /** @description Their passkey; left out for a random one. */
             passkey?: string | null;
         };

@@ -7,9 +7,7 @@ import * as format from "../format";
 import { language, locale } from "../i18n";
 import { isDark } from "../theme";
 import { clockLabels, STEPS_S } from "./chart-labels";
-
-/** What the numbers are. */
-export type Unit = "count" | "rate" | "bytes" | "byteRate" | "seconds" | "millis";
+import { tickLabels, ticksFor, type Unit } from "./chart-ticks";
 
 /** A line. */
 export interface Series {
@@ -22,13 +20,13 @@ export interface Series {
 }
 
 const FORMATS: Record<Unit, (value: number) => string> = {
-  count: (value) => format.count(Math.round(value * 100) / 100),
+  count: (value) => format.count(Math.round(value)),
   rate: format.rate,
-  bytes: format.bytes,
   byteRate: format.byteRate,
-  seconds: format.duration,
-  millis: format.millis,
 };
+
+/** The widest digit of the labels, in pixels: their font is 11 px. */
+const LABEL_DIGIT_PX = 7;
 
 /** Lines over time. `times` are seconds since 1970. */
 export function Chart(props: { series: readonly Series[]; times: readonly number[]; unit: Unit; height?: number; label?: string }) {
@@ -96,25 +94,24 @@ function optionsFor(
 ): uPlot.Options {
   const style = getComputedStyle(box);
   const colour = (name: string) => style.getPropertyValue(name).trim();
-  const say = FORMATS[props.unit];
   const font = `11px ${style.fontFamily}`;
   const axis = { stroke: colour("--dim"), font, ticks: { show: false }, grid: { stroke: colour("--line-faint"), width: 1 } };
-  const isBytes = props.unit === "bytes" || props.unit === "byteRate";
+  const ticks = (high: number) => ticksFor(high, props.unit);
   return {
     width: box.clientWidth || 300,
     height,
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-    padding: [8, 8, 0, 0],
-    scales: { x: { time: true }, y: { range: (_self, _low, high) => [0, niceTop(high, isBytes)] } },
+    // At the right there is room for the half of a time of day that a mark at the very end has beyond it.
+    padding: [8, 4 * LABEL_DIGIT_PX + 2, 0, 0],
+    scales: { x: { time: true }, y: { range: (_self, _low, high) => [0, ticks(high).at(-1) ?? 1] } },
     axes: [
       { ...axis, size: 24, space: 70, incrs: STEPS_S, values: (self, marks) => clockLabels(marks, spanOf(self), locale()), grid: { show: false } },
       {
         ...axis,
-        size: isBytes ? 76 : 58,
-        space: 32,
-        ...(isBytes ? { splits: (_self: uPlot, _axis: number, _low: number, high: number) => [0, high / 2, high] } : {}),
-        values: (_self, marks) => marks.map((value) => say(value)),
+        size: (_self, labels) => 14 + LABEL_DIGIT_PX * Math.max(3, ...(labels ?? []).map((label) => label.length)),
+        splits: (_self, _axis, _low, high) => ticks(high),
+        values: (_self, marks) => shown(box, tickLabels(marks, props.unit)),
       },
     ],
     series: [
@@ -133,12 +130,8 @@ function spanOf(plot: uPlot): number {
   return (max ?? 0) - (min ?? 0);
 }
 
-// A top that is easy to read, a little above the highest; never nothing, or the axis would vanish.
-function niceTop(high: number | null, isBytes: boolean): number {
-  if (high === null || !Number.isFinite(high) || high <= 0) return isBytes ? 1024 : 1;
-  const base = isBytes ? 1024 ** Math.floor(Math.log2(high) / 10) : 10 ** Math.floor(Math.log10(high));
-  for (const step of isBytes ? [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024] : [1, 1.5, 2, 3, 4, 5, 6, 8, 10]) {
-    if (high <= base * step) return base * step;
-  }
-  return high * 1.1;
+// Drawn on a canvas, labels can be read by nobody but people: for tests and for the curious they are written down as well.
+function shown(box: HTMLElement, labels: string[]): string[] {
+  box.dataset["ticks"] = labels.join("|");
+  return labels;
 }

@@ -1,7 +1,8 @@
 // Everything that pages are put together from.
 export { Badge, StatusDot, type Tone } from "./badge";
 export { Button, CopyButton, type ButtonTone } from "./button";
-export { Chart, type Series, type Unit } from "./chart";
+export { Chart, type Series } from "./chart";
+export type { Unit } from "./chart-ticks";
 export { confirm, Confirm, Dialog, DialogButtons, type Question } from "./dialog";
 export { Check, Field, SearchField, Select, TextField } from "./field";
 export { Card, Empty, Facts, Failure, Loading, Page, Stat, Stats } from "./page";

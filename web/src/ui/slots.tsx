@@ -9,18 +9,18 @@ import { words } from "./texts";
 
 const t = texts({
   en: {
-    asConfigured: "as configured",
+    asConfigured: "default",
     any: "any number",
     label: "Leech slots",
-    hint: "Empty: as configured. -1: any number. Whoever leeches already goes on.",
+    hint: "Empty: the default. -1: any number. Whoever leeches already goes on.",
     bad: "A whole number from -1 to 1,000,000, or nothing.",
     save: "Save",
   },
   zh: {
-    asConfigured: "按配置",
+    asConfigured: "默认",
     any: "不限",
     label: "下载名额",
-    hint: "留空：按配置。-1：不限。已在下载的不受影响。",
+    hint: "留空：默认值。-1：不限。已在下载的不受影响。",
     bad: "请输入 -1 到 1,000,000 的整数，或留空。",
     save: "保存",
   },

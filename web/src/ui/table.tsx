@@ -1,7 +1,9 @@
 // A table. On a phone each row becomes a card, with the names of the columns beside the values.
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { Button } from "./button";
 import { Empty } from "./page";
+import { isPhone } from "./phone";
 import { words } from "./texts";
 
 /** A column. */
@@ -18,6 +20,8 @@ export interface Column<T> {
   wide?: boolean | undefined;
   /** On a phone: the heading of the card, or left out. */
   phone?: "title" | "hide" | undefined;
+  /** Left out where the window is narrow: for what is also elsewhere. A phone shows it. */
+  narrow?: "hide" | undefined;
 }
 
 /** By what a table is sorted. */
@@ -37,8 +41,26 @@ export function Table<T>(props: {
   sort?: Sorting | undefined;
   /** A class for a row that stands out. */
   rowClass?: ((row: T) => string | undefined) | undefined;
+  /** On a phone, where a row is a card, only so many rows until more are asked for: for a list with something below it. */
+  phoneRows?: number | undefined;
 }) {
+  const [isWhole, setWhole] = useState(false);
   if (props.rows.length === 0) return <>{props.empty ?? <Empty />}</>;
+  const shown = isPhone.value && !isWhole ? props.rows.slice(0, props.phoneRows) : props.rows;
+  const hidden = props.rows.length - shown.length;
+  return (
+    <>
+      <Frame {...props} rows={shown} />
+      {hidden > 0 && (
+        <div class="more">
+          <Button onClick={() => setWhole(true)}>{words.showMore(hidden)}</Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Frame<T>(props: Parameters<typeof Table<T>>[0]) {
   return (
     <div class="table-frame">
       <table class="table" role="table">
@@ -72,7 +94,8 @@ export function Table<T>(props: {
 }
 
 function cellClass<T>(column: Column<T>): string {
-  return [column.align === "end" ? "end" : "", column.wide ? "wide" : "", column.phone ? `phone-${column.phone}` : ""].filter(Boolean).join(" ");
+  const classes = [column.align === "end" && "end", column.wide && "wide", column.phone && `phone-${column.phone}`, column.narrow && "narrow-hide"];
+  return classes.filter(Boolean).join(" ");
 }
 
 function Heading<T>(props: { column: Column<T>; sort: Sorting | undefined; onSort: ((sorting: Sorting) => void) | undefined }) {

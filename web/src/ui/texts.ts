@@ -1,4 +1,5 @@
 // Words that the shared pieces use, and that more than one page may want.
+import { count } from "../format";
 import { texts } from "../i18n";
 
 /** Words for everywhere. */
@@ -11,6 +12,7 @@ export const words = texts({
     copy: "Copy",
     copied: "Copied",
     more: "Load more",
+    showMore: (n: number) => `Show ${count(n)} more`,
     search: "Search",
     clear: "Clear",
     nothing: "Nothing here",
@@ -43,6 +45,7 @@ export const words = texts({
     copy: "复制",
     copied: "已复制",
     more: "加载更多",
+    showMore: (n) => `再显示 ${count(n)} 个`,
     search: "搜索",
     clear: "清除",
     nothing: "这里什么也没有",

@@ -90,7 +90,7 @@ impl<'a, F: FnMut(Change)> Applier<'a, F> {
     }
 
     fn put_torrent(&mut self, torrent: &Torrent) {
-        let old_name = self.gate.info_hash_of(torrent.id);
+        let old_name = self.gate.names_of(torrent.id).map(|(first, _)| first);
         let old_names = names(self.gate.names_of(torrent.id));
         let Torrent { info_hash, info_hash_v2, enabled, approved, leech_slots, .. } = *torrent;
         let terms = TorrentTerms { info_hash, info_hash_v2, enabled, approved, leech_slots };

@@ -5,8 +5,10 @@
 //! - All keys are written at the start. After that, what the follower reports is written within a second, put together
 //!   so that many changes of one thing are one write.
 //! - A write states what is, so one that is repeated or late does no harm; what failed is tried again.
-//! - Everything is compared again now and then, and at once when Redis has lost it, which a mark beside the keys shows.
-//! - Keys that somebody else wrote before we did are left alone and reported: without the mark they may be the site's.
+//! - Everything is compared again every ten minutes, and at once when Redis has lost it.
+//! - Only copies are changed or removed. Which keys are copies is noted in Redis (`t:m:copies:<kind>`); all others are the
+//!   site's own, and are left alone, also where they say something else than the database.
+//! - External users have a key, with the id they were given, while they are verified (M4).
 //!
 //! # Deliberately absent
 //!
@@ -17,6 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use domain::Passkey;
+use domain::clock::Clock;
 use keyspace::Trouble;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -24,12 +28,13 @@ use tokio::time::MissedTickBehavior;
 
 use super::read::Met;
 use super::sync;
-use super::write::{Line, News, Settled};
+use super::write::{Line, News, Reach, Settled};
 use super::{Kind, SiteKeys, Subject};
 use crate::error::AccessError;
 use crate::follow::Change;
 use crate::gate::Gate;
 use crate::store::Store;
+use crate::whitelist::Whitelist;
 
 /// Keys that are compared together.
 const AT_ONCE: usize = 1000;
@@ -37,7 +42,7 @@ const AT_ONCE: usize = 1000;
 const NOTED_MAX: usize = 100_000;
 /// How long changes are put together.
 const GATHER: Duration = Duration::from_millis(50);
-/// How often the mark is looked for.
+/// How often it is looked whether Redis has lost the copies.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// So many looks later everything is compared again.
 const LOOKS_PER_ROUND: u32 = 120;
@@ -55,7 +60,7 @@ pub struct CopyCounters {
     pub removed: AtomicU64,
     /// Attempts that failed, and were made again.
     pub failures: AtomicU64,
-    /// Keys of somebody else that were found in the last round, and left alone.
+    /// Keys of the site's own that say something else than the database, in the last round; they were left alone.
     pub foreign: AtomicU64,
     /// Times that there were more changes than are remembered, so that everything was compared.
     pub overflows: AtomicU64,
@@ -83,7 +88,9 @@ impl CopyNotes {
     /// Takes note of a change that the follower reports. Never waits.
     pub fn note(&self, change: Change) {
         let subject = match change {
-            Change::PasskeyChanged(passkey) => Some(Subject::User(passkey)),
+            Change::PasskeyChanged(passkey) | Change::PasskeyPublished(passkey) => {
+                Some(Subject::User(passkey))
+            }
             Change::NameChanged(name) => Some(Subject::Torrent(name)),
             Change::ClientsChanged => None,
             _ => return,
@@ -110,22 +117,34 @@ impl CopyNotes {
     }
 }
 
+/// What the copier works with.
+pub struct CopyParts {
+    /// Where it writes.
+    pub keys: SiteKeys,
+    /// What it copies.
+    pub gate: Arc<Gate>,
+    /// Where the names of clients are.
+    pub store: Store,
+    /// Which external users are verified.
+    pub whitelist: Arc<dyn Whitelist>,
+    /// Goes by steady time.
+    pub clock: Arc<dyn Clock>,
+}
+
 /// Writes the keys.
-#[derive(Debug)]
 pub struct Copier {
-    keys: SiteKeys,
-    gate: Arc<Gate>,
-    store: Store,
+    parts: CopyParts,
     notes: CopyNotes,
+    /// The kinds of which there were copies when everything was last compared.
+    copied: Mutex<Vec<Kind>>,
 }
 
 impl Copier {
-    /// Copies what `gate` has, and the names of clients from `store`. Whoever runs the follower of the gate hands every
-    /// change to the notes.
-    pub fn new(keys: SiteKeys, gate: Arc<Gate>, store: Store) -> (Copier, CopyNotes) {
+    /// Whoever runs the follower of the gate hands every change to the notes.
+    pub fn new(parts: CopyParts) -> (Copier, CopyNotes) {
         let notes = CopyNotes::default();
         notes.0.changed.lock().everything = true;
-        (Copier { keys, gate, store, notes: notes.clone() }, notes)
+        (Copier { parts, notes: notes.clone(), copied: Mutex::default() }, notes)
     }
 
     /// Copies until `shutdown` is ready.
@@ -173,11 +192,11 @@ impl Copier {
         }
     }
 
-    /// Whether a mark is gone that was set: Redis has lost what it had. Where keys of others are, there is none.
+    /// Whether Redis has lost copies that were there.
     async fn is_lost(&self) -> Result<bool, Trouble> {
-        let is_foreign = self.notes.0.counters.foreign.load(Ordering::Relaxed) > 0;
-        for kind in Kind::ALL.into_iter().filter(|_| !is_foreign) {
-            if !self.keys.is_marked(kind).await? {
+        let copied = self.copied.lock().clone();
+        for kind in copied {
+            if !self.parts.keys.has_copies(kind).await? {
                 return Ok(true);
             }
         }
@@ -201,123 +220,158 @@ impl Copier {
     }
 
     async fn copy_changed(&self, changed: &Changed) -> Result<(), AccessError> {
-        let mut lines: Vec<Line> = changed.subjects.iter().map(|subject| self.line(subject)).collect();
+        let subjects: Vec<Subject> = changed.subjects.iter().copied().collect();
+        self.copy_subjects(&subjects).await?;
         if changed.clients {
-            return self.copy_everything_of(&[Kind::Clients], lines).await;
+            self.copy_clients().await?;
         }
-        let mut news = News::default();
-        while !lines.is_empty() {
-            let some = lines.split_off(lines.len().saturating_sub(AT_ONCE));
-            self.count(self.keys.settle(&some, false, &mut news).await?);
-        }
-        Ok(self.keys.tell(news).await?)
-    }
-
-    async fn copy_everything(&self) -> Result<(), AccessError> {
-        let torrents = self.gate.names_where(|_| true).into_iter().map(Subject::Torrent);
-        let users = self.gate.passkeys_where(|_| true).into_iter().map(Subject::User);
-        let subjects: Vec<Subject> = torrents.chain(users).collect();
-        let mut news = News::default();
-        for some in subjects.chunks(AT_ONCE) {
-            // Looked up only now: meanwhile it may have changed.
-            let lines: Vec<Line> = some.iter().map(|subject| self.line(subject)).collect();
-            self.count(self.keys.settle(&lines, false, &mut news).await?);
-        }
-        self.keys.tell(news).await?;
-        self.copy_everything_of(&Kind::ALL, Vec::new()).await?;
-        self.notes.0.counters.rounds.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Writes these lines and, where clients are meant, all clients; then looks for keys of these kinds that should not
-    /// be there.
-    async fn copy_everything_of(&self, kinds: &[Kind], mut lines: Vec<Line>) -> Result<(), AccessError> {
-        let allowed = self.store.list_clients().await?.into_iter().filter(|rule| rule.allowed);
-        let clients: Vec<(Subject, String)> =
-            allowed.map(|rule| (Subject::Client(rule.prefix), rule.name)).collect();
-        lines.extend(clients.iter().map(|(subject, name)| (*subject, Some(name.clone()))));
-        let mut news = News::default();
+    async fn copy_everything(&self) -> Result<(), AccessError> {
+        let CopyParts { keys, gate, .. } = &self.parts;
+        let torrents = gate.names_where(|_| true).into_iter().map(Subject::Torrent);
+        let users = gate.passkeys_where(|_| true).into_iter().map(Subject::User);
+        let subjects: Vec<Subject> = torrents.chain(users).collect();
+        let mut left_alone = self.copy_subjects(&subjects).await?;
+        left_alone += self.copy_clients().await?;
+        self.remove_stale(&[Kind::Torrents, Kind::Users]).await?;
+        let mut copied = Vec::new();
+        for kind in Kind::ALL {
+            if keys.has_copies(kind).await? {
+                copied.push(kind);
+            }
+        }
+        *self.copied.lock() = copied;
+        let counters = &self.notes.0.counters;
+        if counters.foreign.swap(left_alone, Ordering::Relaxed) != left_alone && left_alone > 0 {
+            tracing::warn!(
+                keys = left_alone,
+                "keys of the site in redis say something else than the database, which decides; they are left alone"
+            );
+        }
+        counters.rounds.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Copies users and torrents. Tells how many keys of the site's own were left alone.
+    async fn copy_subjects(&self, subjects: &[Subject]) -> Result<u64, AccessError> {
+        let mut left_alone = 0;
+        for some in subjects.chunks(AT_ONCE) {
+            // Looked up only now: meanwhile it may have changed.
+            let lines = self.lines(some).await;
+            left_alone += self.settle(&lines).await?;
+        }
+        Ok(left_alone)
+    }
+
+    /// Copies all allowed prefixes, and removes the copies of others.
+    async fn copy_clients(&self) -> Result<u64, AccessError> {
+        let allowed = self.parts.store.list_clients().await?.into_iter().filter(|rule| rule.allowed);
+        let mut lines: Vec<Line> =
+            allowed.map(|rule| (Subject::Client(rule.prefix), Some(rule.name))).collect();
+        let wanted: HashSet<Subject> = lines.iter().map(|(subject, _)| *subject).collect();
+        let mut cursor = 0;
+        loop {
+            let (next, copies) = self.parts.keys.some_copies(Kind::Clients, cursor).await?;
+            lines.extend(copies.into_iter().filter(|copy| !wanted.contains(copy)).map(|copy| (copy, None)));
+            cursor = next;
+            if cursor == 0 {
+                break;
+            }
+        }
+        let mut left_alone = 0;
         for some in lines.chunks(AT_ONCE) {
-            self.count(self.keys.settle(some, false, &mut news).await?);
+            left_alone += self.settle(some).await?;
         }
-        let wanted: HashSet<Subject> = clients.into_iter().map(|(subject, _)| subject).collect();
-        let is_ours = |subject: &Subject| match subject {
-            Subject::Client(_) => wanted.contains(subject),
-            _ => self.line(subject).1.is_some(),
-        };
-        let mut foreign = 0;
+        Ok(left_alone)
+    }
+
+    /// Removes copies of users and torrents that are gone, from while no process copied.
+    async fn remove_stale(&self, kinds: &[Kind]) -> Result<(), AccessError> {
         for kind in kinds {
-            foreign += self.clear_away(*kind, &is_ours, &mut news).await?;
-        }
-        if kinds.len() == Kind::ALL.len() {
-            self.notes.0.counters.foreign.store(foreign, Ordering::Relaxed);
-        }
-        Ok(self.keys.tell(news).await?)
-    }
-
-    /// Removes the keys of a kind that are not `wanted`, if all of that kind are ours. Tells how many were left alone.
-    async fn clear_away(
-        &self,
-        kind: Kind,
-        wanted: &impl Fn(&Subject) -> bool,
-        news: &mut News,
-    ) -> Result<u64, AccessError> {
-        let is_marked = self.keys.is_marked(kind).await?;
-        let (mut foreign, mut pages) = (0, self.keys.pages(&[kind]));
-        while let Some(page) = pages.next(&self.keys).await? {
-            let unwanted = page.into_iter().filter_map(|met| match met {
-                Met::Subject(subject) => (!wanted(&subject)).then_some((subject, None)),
-                Met::Unfit(..) => None,
-            });
-            let mut unwanted: Vec<Line> = unwanted.collect();
-            if is_marked {
-                unwanted = self.still_unwanted(unwanted).await?;
-            }
-            match is_marked {
-                true => self.count(self.keys.settle(&unwanted, false, news).await?),
-                false => foreign += unwanted.len() as u64,
+            let mut cursor = 0;
+            loop {
+                let (next, copies) = self.parts.keys.some_copies(*kind, cursor).await?;
+                let lines = self.lines(&copies).await;
+                let unwanted = lines.into_iter().filter(|(_, wanted)| wanted.is_none()).collect();
+                let unwanted = self.still_unwanted(unwanted).await?;
+                self.settle(&unwanted).await?;
+                cursor = next;
+                if cursor == 0 {
+                    break;
+                }
             }
         }
-        let name = kind.name();
-        match (is_marked, foreign) {
-            (false, 0) => self.keys.mark(kind).await?,
-            (false, _) => tracing::warn!(
-                kind = name,
-                keys = foreign,
-                "redis has keys of the site that the database knows nothing of, which are left alone: set access.source = \
-                 \"redis\" if the site writes them, or remove them with \"rollcall {} sync --flush\"",
-                name.trim_end_matches('s'),
-            ),
-            (true, _) => {}
-        }
-        Ok(foreign)
+        Ok(())
     }
 
-    /// Of what the gate does not know, what the database does not know either: another process may have heard of it
+    /// Of what the gate does not know, what the database does not know either: another process may have learnt of it
     /// before this one.
     async fn still_unwanted(&self, lines: Vec<Line>) -> Result<Vec<Line>, AccessError> {
+        let CopyParts { gate, store, .. } = &self.parts;
         let mut unwanted = Vec::with_capacity(lines.len());
         for line in lines {
-            if !sync::is_known(&self.store, &Met::Subject(line.0)).await? {
+            let is_in_gate = match &line.0 {
+                Subject::Torrent(name) => gate.own_torrent(name).is_some(),
+                Subject::User(passkey) => gate.holder(passkey).is_some(),
+                Subject::Client(_) => false,
+            };
+            if is_in_gate || !sync::is_known(store, &Met::Subject(line.0)).await? {
                 unwanted.push(line);
             }
         }
         Ok(unwanted)
     }
 
-    /// What the key of a user or torrent should say.
-    fn line(&self, subject: &Subject) -> Line {
-        let wanted = match subject {
-            Subject::Torrent(name) => {
-                self.gate.torrent(name).filter(|grant| grant.enabled).map(|grant| grant.id.to_string())
-            }
-            Subject::User(passkey) => {
-                let grant = self.gate.holder(passkey).filter(|grant| grant.enabled && !grant.vouched);
-                grant.map(|grant| grant.id.to_string())
-            }
-            Subject::Client(_) => None,
-        };
-        (*subject, wanted)
+    /// Copies are not published: no tracker takes them for the site's word.
+    async fn settle(&self, lines: &[Line]) -> Result<u64, AccessError> {
+        let settled = self.parts.keys.settle(lines, Reach::Copies, &mut News::default()).await?;
+        self.count(settled);
+        Ok(settled.left_alone)
+    }
+
+    /// What the keys of these users and torrents should say. External users of whom that cannot be found out now are
+    /// left out.
+    async fn lines(&self, subjects: &[Subject]) -> Vec<Line> {
+        let (gate, now) = (&self.parts.gate, self.parts.clock.steady());
+        let (mut lines, mut unsure) = (Vec::with_capacity(subjects.len()), Vec::new());
+        for subject in subjects {
+            let wanted = match subject {
+                Subject::Torrent(name) => {
+                    gate.own_torrent(name).filter(|grant| grant.enabled).map(|grant| grant.id.to_string())
+                }
+                Subject::User(passkey) => {
+                    let grant = gate.holder(passkey).filter(|grant| grant.enabled);
+                    let id = grant.map(|grant| grant.id.to_string());
+                    let is_external = grant.is_some_and(|grant| grant.vouched);
+                    if is_external && gate.site_user_of(passkey).is_some() {
+                        // The site has a key of its own for them.
+                        continue;
+                    }
+                    if is_external && !gate.is_verified(passkey, now) {
+                        unsure.extend(id.map(|id| (*passkey, id)));
+                        continue;
+                    }
+                    id
+                }
+                Subject::Client(_) => None,
+            };
+            lines.push((*subject, wanted));
+        }
+        lines.extend(self.check(unsure).await);
+        lines
+    }
+
+    /// Asks the whitelist about external users, whom it has if they are verified.
+    async fn check(&self, unsure: Vec<(Passkey, String)>) -> Vec<Line> {
+        let passkeys: Vec<Passkey> = unsure.iter().map(|(passkey, _)| *passkey).collect();
+        if passkeys.is_empty() {
+            return Vec::new();
+        }
+        let Ok(listed) = self.parts.whitelist.check(&passkeys).await else { return Vec::new() };
+        let told = unsure.into_iter().zip(listed);
+        told.map(|((passkey, id), is_listed)| (Subject::User(passkey), is_listed.then_some(id))).collect()
     }
 
     fn count(&self, settled: Settled) {

@@ -1,10 +1,13 @@
 //! What keys say.
 
+use domain::{Passkey, UserId};
+use keyspace::keys::site::copies;
 use keyspace::scan::pattern_of_all;
 use keyspace::{Reply, Scan, Trouble, read_reply};
 use redis::Pipeline;
 
 use super::{Kind, SiteKeys, Subject};
+use crate::error::AccessError;
 
 /// What a key holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +18,8 @@ pub(super) enum Found {
     Text(String),
     /// Something of another type.
     Other,
+    /// A copy of our database, whatever it holds. Only [`SiteKeys::read_site`] tells it apart.
+    Copy,
 }
 
 /// A key that a scan met.
@@ -33,6 +38,15 @@ pub(super) struct Pages {
 }
 
 impl SiteKeys {
+    /// The user id in the site's own key of this passkey, if there is one.
+    pub async fn user_of(&self, passkey: &Passkey) -> Result<Option<UserId>, AccessError> {
+        let found = self.read_site(&[Subject::User(*passkey)]).await?;
+        Ok(found.into_iter().find_map(|found| match found {
+            Found::Text(text) => text.parse().ok(),
+            _ => None,
+        }))
+    }
+
     /// Reads what these keys say, in the same order. Fails as a whole: half an answer would look like keys that are gone.
     pub(super) async fn read(&self, subjects: &[Subject]) -> Result<Vec<Found>, Trouble> {
         let mut pipeline = Pipeline::new();
@@ -44,6 +58,26 @@ impl SiteKeys {
             };
         }
         self.redis.pipeline(&pipeline).await.into_iter().map(found_of).collect()
+    }
+
+    /// Like [`SiteKeys::read`], but tells our copies from keys of the site's own.
+    pub(super) async fn read_site(&self, subjects: &[Subject]) -> Result<Vec<Found>, Trouble> {
+        let found = self.read(subjects).await?;
+        let copies = self.are_copies(subjects).await?;
+        let told = found.into_iter().zip(copies).map(|(found, is_copy)| match found {
+            Found::Text(_) | Found::Other if is_copy => Found::Copy,
+            found => found,
+        });
+        Ok(told.collect())
+    }
+
+    /// Whether the keys of these subjects are copies of our database, as far as they exist.
+    pub(super) async fn are_copies(&self, subjects: &[Subject]) -> Result<Vec<bool>, Trouble> {
+        let mut pipeline = Pipeline::new();
+        for subject in subjects {
+            pipeline.cmd("SISMEMBER").arg(copies(subject.kind().name())).arg(subject.text());
+        }
+        self.redis.pipeline(&pipeline).await.into_iter().map(read_reply).collect()
     }
 
     /// All keys of these kinds.

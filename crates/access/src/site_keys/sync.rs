@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::hash::BuildHasher;
 
 use super::read::Met;
-use super::write::{Line, News, Settled};
+use super::write::{Line, News, Reach, Settled};
 use super::{Kind, SiteKeys, Subject};
 use crate::error::AccessError;
 use crate::store::{Store, Torrent, User};
@@ -85,12 +85,8 @@ pub async fn sync(
         return Err(AccessError::NothingToKeep(kind.name()));
     }
     let unknown = sync.look_for_unknown(kind).await?;
-    if options.flush && !options.is_dry {
-        // From now on there are only copies of the database.
-        keys.mark(kind).await?;
-    }
     keys.tell(sync.news).await?;
-    let Settled { written, removed, unchanged } = sync.settled;
+    let Settled { written, removed, unchanged, .. } = sync.settled;
     Ok(SyncReport { wanted: sync.wanted, written, unchanged, removed, unknown })
 }
 
@@ -113,7 +109,10 @@ impl Sync<'_> {
         let (mut after, mut rows) = (None, 0);
         loop {
             let page = self.store.list_users(after, PAGE_ROWS).await?;
-            self.load(page.iter().map(line_of_user).collect()).await?;
+            for user in page.iter().filter(|user| user.enabled && user.vouched) {
+                self.named.insert(self.hasher.hash_one(Subject::User(user.passkey)));
+            }
+            self.load(page.iter().filter_map(line_of_user).collect()).await?;
             rows += page.len() as u64;
             progress(rows);
             after = match page.last() {
@@ -142,7 +141,8 @@ impl Sync<'_> {
 
     async fn settle(&mut self, lines: Vec<Line>) -> Result<(), AccessError> {
         for some in lines.chunks(PAGE_ROWS as usize) {
-            let settled = self.keys.settle(some, self.options.is_dry, &mut self.news).await?;
+            let reach = if self.options.is_dry { Reach::Nothing } else { Reach::All };
+            let settled = self.keys.settle(some, reach, &mut self.news).await?;
             self.settled.add(settled);
         }
         Ok(())
@@ -192,8 +192,7 @@ pub(super) async fn is_known(store: &Store, met: &Met) -> Result<bool, AccessErr
             store.torrent_by_info_hash(name).await?.is_some_and(|torrent| torrent.enabled)
         }
         Met::Subject(Subject::User(passkey)) => {
-            let user = store.user_by_passkey(passkey).await?;
-            user.is_some_and(|user| user.enabled && !user.vouched)
+            store.user_by_passkey(passkey).await?.is_some_and(|user| user.enabled)
         }
         Met::Subject(Subject::Client(prefix)) => {
             store.list_clients().await?.iter().any(|rule| rule.prefix == *prefix && rule.allowed)
@@ -208,7 +207,12 @@ fn lines_of_torrent(torrent: &Torrent) -> Vec<Line> {
     names.map(|name| (Subject::Torrent(name), id.clone())).collect()
 }
 
-fn line_of_user(user: &User) -> Line {
-    let is_wanted = user.enabled && !user.vouched;
-    (Subject::User(user.passkey), is_wanted.then(|| user.id.to_string()))
+/// None where the key depends on more than the row: external users have one while they are verified.
+fn line_of_user(user: &User) -> Option<Line> {
+    let subject = Subject::User(user.passkey);
+    match (user.enabled, user.vouched) {
+        (false, _) => Some((subject, None)),
+        (true, true) => None,
+        (true, false) => Some((subject, Some(user.id.to_string()))),
+    }
 }

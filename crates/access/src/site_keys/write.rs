@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use keyspace::keys::site::COPIES_MARK;
+use keyspace::keys::site::{SOURCE_MARK, copies};
 use keyspace::{Trouble, read_reply};
 use redis::Pipeline;
 
@@ -12,8 +12,22 @@ use super::{Kind, SiteKeys, Subject};
 /// Changes of a kind that are told one by one; more are told as "look at all of them".
 const TOLD_ONE_BY_ONE_MAX: usize = 1000;
 
+/// Copies that are listed at a time.
+const COPIES_STEP: usize = 1000;
+
 /// What a key should say: the torrent's number, the user's number, the client's name; none if it should not be there.
 pub(super) type Line = (Subject, Option<String>);
+
+/// Which keys may be written or removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Those that are missing or copies of our database. Keys of the site's own are left alone.
+    Copies,
+    /// All of them: an operator loads the keys. What is written is no copy: it stays until an operator removes it.
+    All,
+    /// None: says what [`Reach::All`] would do.
+    Nothing,
+}
 
 /// What was found and done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +35,8 @@ pub(super) struct Settled {
     pub(super) written: u64,
     pub(super) removed: u64,
     pub(super) unchanged: u64,
+    /// Keys of the site's own that say something else, and were left alone.
+    pub(super) left_alone: u64,
 }
 
 impl Settled {
@@ -28,7 +44,17 @@ impl Settled {
         self.written += other.written;
         self.removed += other.removed;
         self.unchanged += other.unchanged;
+        self.left_alone += other.left_alone;
     }
+}
+
+/// Commands in the order in which they must be done: a key is marked as a copy before it is written and until it is gone,
+/// so that a copy is never taken for a key of the site's own.
+#[derive(Default)]
+struct Work {
+    marking: Pipeline,
+    writing: Pipeline,
+    unmarking: Pipeline,
 }
 
 /// What has to be told on the channels, put together so that nobody is told too much.
@@ -46,39 +72,68 @@ impl News {
 }
 
 impl SiteKeys {
-    /// Makes these keys say what they should. Only what differs is written, and added to the news. With `is_dry`,
-    /// nothing is written, and the figures say what would be.
+    /// Makes these keys say what they should. Only what differs is written, and added to the news.
     pub(super) async fn settle(
         &self,
         lines: &[Line],
-        is_dry: bool,
+        reach: Reach,
         news: &mut News,
     ) -> Result<Settled, Trouble> {
         let subjects: Vec<Subject> = lines.iter().map(|(subject, _)| *subject).collect();
         let found = self.read(&subjects).await?;
-        let (mut settled, mut writing) = (Settled::default(), Pipeline::new());
-        let mut changed = Vec::new();
-        for ((subject, wanted), found) in lines.iter().zip(found) {
-            match (wanted, found) {
-                (None, Found::Missing) => settled.unchanged += 1,
-                (Some(wanted), Found::Text(text)) if *wanted == text => settled.unchanged += 1,
-                (wanted, found) => {
-                    match wanted {
-                        Some(_) => settled.written += 1,
-                        None => settled.removed += 1,
-                    }
-                    self.write(&mut writing, subject, wanted.as_deref(), found == Found::Other);
-                    changed.push(*subject);
+        let copies = self.are_copies(&subjects).await?;
+        let (mut settled, mut work, mut changed) = (Settled::default(), Work::default(), Vec::new());
+        for (((subject, wanted), found), is_copy) in lines.iter().zip(found).zip(copies) {
+            let is_right = match (wanted, &found) {
+                (None, Found::Missing) => true,
+                (Some(wanted), Found::Text(text)) => wanted == text,
+                _ => false,
+            };
+            if is_right {
+                settled.unchanged += 1;
+                if wanted.is_none() && is_copy {
+                    self.unmark(&mut work.unmarking, subject);
                 }
+                continue;
             }
+            if found != Found::Missing && !is_copy && reach == Reach::Copies {
+                settled.left_alone += 1;
+                continue;
+            }
+            match wanted {
+                Some(_) => settled.written += 1,
+                None => settled.removed += 1,
+            }
+            match wanted {
+                Some(_) if reach == Reach::Copies => self.mark(&mut work.marking, subject),
+                Some(_) => {}
+                None => self.unmark(&mut work.unmarking, subject),
+            }
+            self.write(&mut work.writing, subject, wanted.as_deref(), found == Found::Other);
+            changed.push(*subject);
         }
-        if !is_dry {
-            for reply in self.redis.pipeline(&writing).await {
-                read_reply::<redis::Value>(reply)?;
+        if reach != Reach::Nothing {
+            for pipeline in [work.marking, work.writing, work.unmarking] {
+                self.send(&pipeline).await?;
             }
             changed.into_iter().for_each(|subject| news.add(subject));
         }
         Ok(settled)
+    }
+
+    async fn send(&self, pipeline: &Pipeline) -> Result<(), Trouble> {
+        for reply in self.redis.pipeline(pipeline).await {
+            read_reply::<redis::Value>(reply)?;
+        }
+        Ok(())
+    }
+
+    fn mark(&self, pipeline: &mut Pipeline, subject: &Subject) {
+        pipeline.cmd("SADD").arg(copies(subject.kind().name())).arg(subject.text());
+    }
+
+    fn unmark(&self, pipeline: &mut Pipeline, subject: &Subject) {
+        pipeline.cmd("SREM").arg(copies(subject.kind().name())).arg(subject.text());
     }
 
     fn write(&self, pipeline: &mut Pipeline, subject: &Subject, wanted: Option<&str>, is_wrong_type: bool) {
@@ -102,10 +157,7 @@ impl SiteKeys {
         for key in keys {
             pipeline.cmd("DEL").arg(key);
         }
-        for reply in self.redis.pipeline(&pipeline).await {
-            read_reply::<redis::Value>(reply)?;
-        }
-        Ok(())
+        self.send(&pipeline).await
     }
 
     /// Tells the news on the channels (M11).
@@ -121,24 +173,29 @@ impl SiteKeys {
                 pipeline.cmd("PUBLISH").arg(channel).arg(subject.text());
             }
         }
-        for reply in self.redis.pipeline(&pipeline).await {
-            read_reply::<redis::Value>(reply)?;
-        }
-        Ok(())
+        self.send(&pipeline).await
     }
 
-    /// Whether the keys of this kind are a copy of our database, and of nothing else.
-    pub(super) async fn is_marked(&self, kind: Kind) -> Result<bool, Trouble> {
-        self.redis.query(redis::cmd("HEXISTS").arg(COPIES_MARK).arg(kind.name())).await
+    /// Whether there is any copy of this kind.
+    pub(super) async fn has_copies(&self, kind: Kind) -> Result<bool, Trouble> {
+        self.redis.query(redis::cmd("EXISTS").arg(copies(kind.name()))).await
     }
 
-    /// Takes note that they are.
-    pub(super) async fn mark(&self, kind: Kind) -> Result<(), Trouble> {
-        self.redis.query(redis::cmd("HSET").arg(COPIES_MARK).arg(kind.name()).arg(1)).await
+    /// Some copies of this kind, and where to go on; zero at the end. One may come twice.
+    pub(super) async fn some_copies(&self, kind: Kind, cursor: u64) -> Result<(u64, Vec<Subject>), Trouble> {
+        let mut command = redis::cmd("SSCAN");
+        command.arg(copies(kind.name())).arg(cursor).arg("COUNT").arg(COPIES_STEP);
+        let (next, members): (u64, Vec<String>) = self.redis.query(&command).await?;
+        Ok((next, members.iter().filter_map(|text| Subject::parse(kind, text)).collect()))
     }
 
-    /// Takes note that all of them are the site's.
-    pub(super) async fn unmark_all(&self) -> Result<(), Trouble> {
-        self.redis.query(redis::cmd("DEL").arg(COPIES_MARK)).await
+    /// Whether Redis still has the mark that was set when the site's keys were read.
+    pub(super) async fn has_source_mark(&self) -> Result<bool, Trouble> {
+        self.redis.query(redis::cmd("EXISTS").arg(SOURCE_MARK)).await
+    }
+
+    /// Sets that mark.
+    pub(super) async fn set_source_mark(&self) -> Result<(), Trouble> {
+        self.redis.query(redis::cmd("SET").arg(SOURCE_MARK).arg(1)).await
     }
 }

@@ -1,5 +1,5 @@
-//! Torrents as people look through them: some by their numbers, those that a search finds, all in the order of size or
-//! age.
+//! Torrents and users as people look through them: some by their numbers, those that a search finds, torrents in the
+//! order of size or age.
 //!
 //! # Guarantees
 //!
@@ -11,11 +11,11 @@
 //! How many seed and leech: nobody writes that into the database (see the swarms in memory, or the Redis layout). An
 //! index on names: no database finds a part of a text by one; a hundred thousand names are read in a moment.
 
-use domain::TorrentId;
+use domain::{TorrentId, UserId};
 
-use super::rows::{Selected, readable, sql_integer, torrent_id};
-use super::search::TorrentSearch;
-use super::{Store, Torrent};
+use super::rows::{Selected, readable, sql_integer, torrent_id, user_id};
+use super::search::NameSearch;
+use super::{Store, Torrent, User};
 use crate::error::AccessError;
 
 /// Numbers in one statement.
@@ -86,7 +86,7 @@ impl Store {
     /// The numbers of the first `limit` torrents that a search finds.
     pub async fn find_torrents(
         &self,
-        search: &TorrentSearch,
+        search: &NameSearch,
         limit: u32,
     ) -> Result<Vec<TorrentId>, AccessError> {
         let selection = Selection {
@@ -101,7 +101,7 @@ impl Store {
     }
 
     /// How many torrents a search finds.
-    pub async fn count_found(&self, search: &TorrentSearch) -> Result<u64, AccessError> {
+    pub async fn count_found(&self, search: &NameSearch) -> Result<u64, AccessError> {
         let selection = Selection { what: What::Count, search: Some(search.clone()), ..Selection::all() };
         let counted = self.tables().await?.selected_numbers(&selection).await;
         Ok(counted.map_err(|error| self.explain(error))?.first().map_or(0, |count| count.unsigned_abs()))
@@ -111,17 +111,37 @@ impl Store {
     pub async fn torrents_in_order(
         &self,
         order: CatalogueOrder,
-        search: Option<&TorrentSearch>,
+        search: Option<&NameSearch>,
         limit: u32,
+    ) -> Result<CataloguePage, AccessError> {
+        self.page_in_order(order, limit, Selection { search: search.cloned(), ..Selection::all() }).await
+    }
+
+    /// Up to `limit` torrents that await approval, in an order. An index keeps them by when they were added.
+    pub async fn pending_torrents(
+        &self,
+        order: CatalogueOrder,
+        limit: u32,
+    ) -> Result<CataloguePage, AccessError> {
+        self.page_in_order(order, limit, Selection { pending: true, ..Selection::all() }).await
+    }
+
+    /// How many torrents await approval.
+    pub async fn count_pending_torrents(&self) -> Result<u64, AccessError> {
+        let selection = Selection { what: What::Count, pending: true, ..Selection::all() };
+        let counted = self.tables().await?.selected_numbers(&selection).await;
+        Ok(counted.map_err(|error| self.explain(error))?.first().map_or(0, |count| count.unsigned_abs()))
+    }
+
+    async fn page_in_order(
+        &self,
+        order: CatalogueOrder,
+        limit: u32,
+        among: Selection,
     ) -> Result<CataloguePage, AccessError> {
         // One more than asked for tells whether there is more.
         let rows_max = limit.saturating_add(1);
-        let selection = Selection {
-            search: search.cloned(),
-            order: Some(order),
-            limit: Some(rows_max),
-            ..Selection::all()
-        };
+        let selection = Selection { order: Some(order), limit: Some(rows_max), ..among };
         let rows = self.tables().await?.selected_torrents(&selection).await;
         let mut rows = rows.map_err(|error| self.explain(error))?;
         let is_more = rows.len() as u64 > u64::from(limit);
@@ -132,7 +152,83 @@ impl Store {
     }
 }
 
-/// What is wanted of the torrents of a selection.
+/// Looking through users.
+impl Store {
+    /// The users with these numbers, as far as there are such, in no order.
+    pub async fn users_with(&self, ids: &[UserId]) -> Result<Vec<User>, AccessError> {
+        let mut found = Vec::with_capacity(ids.len());
+        for some in ids.chunks(IDS_PER_STATEMENT) {
+            let numbers = some.iter().map(|id| sql_integer(id.get())).collect();
+            let selection = Selection { of: Of::Users, ids: Some(numbers), ..Selection::all() };
+            found.extend(self.selected_users(&selection).await?);
+        }
+        Ok(found)
+    }
+
+    /// The first `limit` users behind `after` that a search finds, by their numbers. A row that nobody can read is left
+    /// out.
+    pub async fn search_users(
+        &self,
+        search: &NameSearch,
+        after: Option<UserId>,
+        limit: u32,
+    ) -> Result<Vec<User>, AccessError> {
+        let selection = Selection {
+            of: Of::Users,
+            search: Some(search.clone()),
+            after: after.map(|id| sql_integer(id.get())),
+            limit: Some(limit),
+            ..Selection::all()
+        };
+        self.selected_users(&selection).await
+    }
+
+    /// The numbers of the first `limit` users that a search finds.
+    pub async fn find_users(&self, search: &NameSearch, limit: u32) -> Result<Vec<UserId>, AccessError> {
+        let selection = Selection {
+            of: Of::Users,
+            what: What::Ids,
+            search: Some(search.clone()),
+            limit: Some(limit),
+            ..Selection::all()
+        };
+        let numbers = self.tables().await?.selected_numbers(&selection).await;
+        let numbers = numbers.map_err(|error| self.explain(error))?;
+        Ok(numbers.into_iter().filter_map(user_id).collect())
+    }
+
+    async fn selected_users(&self, selection: &Selection) -> Result<Vec<User>, AccessError> {
+        let rows = self.tables().await?.selected_users(selection).await;
+        Ok(rows.map_err(|error| self.explain(error))?.into_iter().filter_map(readable).collect())
+    }
+}
+
+/// Whose table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Torrents,
+    Users,
+}
+
+impl Of {
+    const fn columns(self) -> &'static str {
+        match self {
+            Of::Torrents => {
+                "id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at"
+            }
+            Of::Users => "id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at",
+        }
+    }
+
+    const fn table(self) -> &'static str {
+        match self {
+            Of::Torrents => "torrents",
+            Of::Users => "users",
+        }
+    }
+}
+
+/// What is wanted of the rows of a selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Rows,
@@ -140,12 +236,17 @@ enum What {
     Count,
 }
 
-/// Which torrents, and in which order.
+/// Which torrents or users, and in which order.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
+    of: Of,
     what: What,
     ids: Option<Vec<i64>>,
-    search: Option<TorrentSearch>,
+    search: Option<NameSearch>,
+    /// Only torrents that await approval.
+    pending: bool,
+    /// Only rows behind this number, by their numbers.
+    after: Option<i64>,
     order: Option<CatalogueOrder>,
     limit: Option<u32>,
 }
@@ -174,31 +275,47 @@ pub(crate) struct Asked {
 
 impl Selection {
     fn all() -> Selection {
-        Selection { what: What::Rows, ids: None, search: None, order: None, limit: None }
+        Selection {
+            of: Of::Torrents,
+            what: What::Rows,
+            ids: None,
+            search: None,
+            pending: false,
+            after: None,
+            order: None,
+            limit: None,
+        }
     }
 
     /// The statement. Only our own words and numbers are in it: whatever anybody typed is a value.
     pub(crate) fn asked(&self, dialect: Dialect) -> Asked {
         let mut asking = Asking { dialect, asked: Asked::default(), has_condition: false };
-        asking.push(match self.what {
-            What::Rows => {
-                "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at \
-                 FROM torrents"
-            }
-            What::Ids => "SELECT id FROM torrents",
-            What::Count => "SELECT count(*) FROM torrents",
-        });
+        let what = match self.what {
+            What::Rows => self.of.columns(),
+            What::Ids => "id",
+            What::Count => "count(*)",
+        };
+        asking.push(&format!("SELECT {what} FROM {}", self.of.table()));
         if let Some(ids) = &self.ids {
             asking.condition();
             let listed = ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
             asking.push(&format!("id IN ({listed})"));
         }
         if let Some(search) = &self.search {
-            asking.search(search);
+            asking.search(self.of, search);
+        }
+        if self.pending {
+            asking.condition();
+            asking.push("approved = FALSE");
+        }
+        if let Some(after) = self.after {
+            asking.condition();
+            asking.push("id > ");
+            asking.value(Value::Number(after));
         }
         if let Some(order) = &self.order {
             asking.order(order);
-        } else if self.what == What::Ids {
+        } else if self.what == What::Ids || self.of == Of::Users {
             asking.push(" ORDER BY id");
         }
         if let Some(limit) = self.limit {
@@ -233,7 +350,7 @@ impl Asking {
         self.has_condition = true;
     }
 
-    fn search(&mut self, search: &TorrentSearch) {
+    fn search(&mut self, of: Of, search: &NameSearch) {
         self.condition();
         let (name, pattern) = match self.dialect {
             Dialect::Sqlite => ("(name GLOB ", search.glob()),
@@ -243,11 +360,11 @@ impl Asking {
         };
         self.push(name);
         self.value(Value::Text(pattern));
-        if let Some(id) = search.id() {
+        if let Some(number) = search.number() {
             self.push(" OR id = ");
-            self.value(Value::Number(sql_integer(id.get())));
+            self.value(Value::Number(number));
         }
-        if let Some(pattern) = search.hash_pattern() {
+        if let Some(pattern) = search.hash_pattern().filter(|_| of == Of::Torrents) {
             for column in ["infohash", "infohash_v2"] {
                 // The others compare these columns without regard to case.
                 let column = match self.dialect {
@@ -288,7 +405,7 @@ mod tests {
 
     #[test]
     fn what_was_typed_is_never_in_the_statement() {
-        let search = TorrentSearch::new("beef'; DROP TABLE torrents").unwrap();
+        let search = NameSearch::new("beef'; DROP TABLE torrents").unwrap();
         let order = CatalogueOrder {
             by: CatalogueKey::Size,
             descending: true,

@@ -5,11 +5,12 @@
 use std::ops::DerefMut;
 
 use async_trait::async_trait;
-use domain::{InfoHash, Passkey};
+use domain::{InfoHash, Passkey, TorrentId, UserId};
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::{AssertSqlSafe, MySql, QueryBuilder};
 
 use super::catalogue::{Asked, Dialect, Selection, Value};
+use super::numbering::number;
 use super::rows::{
     Columns, Selected, read_banned_ports, read_client, read_selected, read_torrent, read_user, readable,
     sql_integer,
@@ -18,11 +19,31 @@ use super::tables::{Page, Read, Tables, Transaction};
 use super::users::Keyed;
 use super::{NewTorrent, Torrent, TorrentChange, User, UserChange};
 use crate::clients::ClientRule;
+use crate::error::AccessError;
 use crate::ports::{BannedPorts, PortRange};
 use crate::slots::LeechSlots;
 
 /// The tables over a connection, a pooled one or a transaction.
 pub(crate) struct MySqlTables<C>(pub(crate) C);
+
+/// The two columns of `access_counter` that hold the highest ids.
+const NEWEST_USER_ID: &str = "SELECT newest_user_id FROM access_counter FOR UPDATE";
+const NEWEST_TORRENT_ID: &str = "SELECT newest_torrent_id FROM access_counter FOR UPDATE";
+
+impl<C: DerefMut<Target = MySqlConnection> + Send> MySqlTables<C> {
+    /// Ids for new rows. None: the highest id has been given out. The counter is locked only where it decides.
+    async fn number(
+        &mut self,
+        newest: &'static str,
+        given: Vec<Option<u64>>,
+    ) -> Result<Option<Vec<i64>>, sqlx::Error> {
+        let highest = match given.contains(&None) {
+            true => sqlx::query_scalar(newest).fetch_one(&mut *self.0).await?,
+            false => 0,
+        };
+        Ok(number(given.into_iter().map(|id| id.map(sql_integer)), highest))
+    }
+}
 
 #[async_trait]
 impl<C> Tables for MySqlTables<C>
@@ -31,7 +52,7 @@ where
 {
     async fn user(&mut self, id: i64) -> Result<Option<Read<User>>, sqlx::Error> {
         let row = sqlx::query(
-            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE id = ?",
+            "SELECT id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at FROM users WHERE id = ?",
         )
         .bind(id)
         .fetch_optional(&mut *self.0)
@@ -41,7 +62,7 @@ where
 
     async fn user_by_passkey(&mut self, passkey: &Passkey) -> Result<Option<Read<User>>, sqlx::Error> {
         let row = sqlx::query(
-            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE passkey = ?",
+            "SELECT id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at FROM users WHERE passkey = ?",
         )
         .bind(passkey.to_string())
         .fetch_optional(&mut *self.0)
@@ -51,7 +72,7 @@ where
 
     async fn user_page(&mut self, after: i64, limit: u32) -> Result<Page<User>, sqlx::Error> {
         let rows = sqlx::query(
-            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE id > ? ORDER BY id LIMIT ?",
+            "SELECT id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at FROM users WHERE id > ? ORDER BY id LIMIT ?",
         )
         .bind(after)
         .bind(limit)
@@ -80,26 +101,29 @@ where
         (user, passkey): &Keyed,
         vouched: bool,
     ) -> Result<Read<User>, sqlx::Error> {
-        let given = user.id.map(|id| sql_integer(id.get()));
-        let done = sqlx::query("INSERT INTO users (id, passkey, created_at, vouched) VALUES (?, ?, ?, ?)")
-            .bind(given)
+        let Some(ids) = self.number(NEWEST_USER_ID, vec![user.id.map(UserId::get)]).await? else {
+            return Ok(Err(AccessError::NoNextId));
+        };
+        sqlx::query("INSERT INTO users (id, passkey, created_at, vouched) VALUES (?, ?, ?, ?)")
+            .bind(ids[0])
             .bind(passkey.to_string())
             .bind(user.created_at.0)
             .bind(vouched)
             .execute(&mut *self.0)
             .await?;
-        let id = given.unwrap_or(sql_integer(done.last_insert_id()));
-        self.user(id).await?.ok_or(sqlx::Error::RowNotFound)
+        self.user(ids[0]).await?.ok_or(sqlx::Error::RowNotFound)
     }
 
-    async fn insert_users(&mut self, batch: &[Keyed]) -> Result<(), sqlx::Error> {
+    async fn insert_users(&mut self, batch: &[Keyed]) -> Result<Read<()>, sqlx::Error> {
+        let given = batch.iter().map(|(user, _)| user.id.map(UserId::get)).collect();
+        let Some(ids) = self.number(NEWEST_USER_ID, given).await? else {
+            return Ok(Err(AccessError::NoNextId));
+        };
         let mut insert = QueryBuilder::<MySql>::new("INSERT INTO users (id, passkey, created_at) ");
-        insert.push_values(batch, |mut row, (user, passkey)| {
-            row.push_bind(user.id.map(|id| sql_integer(id.get())))
-                .push_bind(passkey.to_string())
-                .push_bind(user.created_at.0);
+        insert.push_values(batch.iter().zip(&ids), |mut row, ((user, passkey), id)| {
+            row.push_bind(*id).push_bind(passkey.to_string()).push_bind(user.created_at.0);
         });
-        insert.build().execute(&mut *self.0).await.map(|_| ())
+        insert.build().execute(&mut *self.0).await.map(|_| Ok(()))
     }
 
     async fn set_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
@@ -117,13 +141,21 @@ where
     async fn change_user(&mut self, id: i64, change: &UserChange) -> Result<u64, sqlx::Error> {
         let set = sqlx::query(
             "UPDATE users SET enabled = coalesce(?, enabled),
-                 leech_slots = CASE WHEN ? THEN ? ELSE leech_slots END
+                 leech_slots = CASE WHEN ? THEN ? ELSE leech_slots END,
+                 name = CASE WHEN ? THEN ? ELSE name END
              WHERE id = ?",
         )
         .bind(change.enabled)
         .bind(change.leech_slots.is_some())
         .bind(change.leech_slots.and_then(LeechSlots::to_number))
+        .bind(change.name.is_some())
+        .bind(change.name_text())
         .bind(id);
+        Ok(set.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn mark_sandbox(&mut self, id: i64) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query("UPDATE users SET sandbox = 1 WHERE id = ?").bind(id);
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
@@ -188,6 +220,18 @@ where
         Ok(query.fetch_all(&mut *self.0).await?.iter().map(read_selected).collect())
     }
 
+    async fn selected_users(&mut self, selection: &Selection) -> Result<Vec<Read<User>>, sqlx::Error> {
+        let Asked { sql, values } = selection.asked(Dialect::MySql);
+        let mut query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
+        for value in values {
+            query = match value {
+                Value::Number(number) => query.bind(number),
+                Value::Text(text) => query.bind(text),
+            };
+        }
+        Ok(query.fetch_all(&mut *self.0).await?.iter().map(read_user).collect())
+    }
+
     async fn selected_numbers(&mut self, selection: &Selection) -> Result<Vec<i64>, sqlx::Error> {
         let Asked { sql, values } = selection.asked(Dialect::MySql);
         let mut query = sqlx::query_scalar(AssertSqlSafe(sql)).persistent(false);
@@ -201,12 +245,14 @@ where
     }
 
     async fn insert_torrent(&mut self, torrent: &NewTorrent) -> Result<Read<Torrent>, sqlx::Error> {
-        let given = torrent.id.map(|id| sql_integer(id.get()));
-        let done = sqlx::query(
+        let Some(ids) = self.number(NEWEST_TORRENT_ID, vec![torrent.id.map(TorrentId::get)]).await? else {
+            return Ok(Err(AccessError::NoNextId));
+        };
+        sqlx::query(
             "INSERT INTO torrents (id, infohash, infohash_v2, name, total_bytes, created_at)
              VALUES (?, ?, ?, ?, ?, ?)",
         )
-        .bind(given)
+        .bind(ids[0])
         .bind(torrent.info_hash.to_string())
         .bind(torrent.info_hash_v2.map(|hash| hash.to_string()))
         .bind(&torrent.name)
@@ -214,23 +260,26 @@ where
         .bind(torrent.created_at.0)
         .execute(&mut *self.0)
         .await?;
-        let id = given.unwrap_or(sql_integer(done.last_insert_id()));
-        self.torrent(id).await?.ok_or(sqlx::Error::RowNotFound)
+        self.torrent(ids[0]).await?.ok_or(sqlx::Error::RowNotFound)
     }
 
-    async fn insert_torrents(&mut self, batch: &[NewTorrent]) -> Result<(), sqlx::Error> {
+    async fn insert_torrents(&mut self, batch: &[NewTorrent]) -> Result<Read<()>, sqlx::Error> {
+        let given = batch.iter().map(|torrent| torrent.id.map(TorrentId::get)).collect();
+        let Some(ids) = self.number(NEWEST_TORRENT_ID, given).await? else {
+            return Ok(Err(AccessError::NoNextId));
+        };
         let mut insert = QueryBuilder::<MySql>::new(
             "INSERT INTO torrents (id, infohash, infohash_v2, name, total_bytes, created_at) ",
         );
-        insert.push_values(batch, |mut row, torrent| {
-            row.push_bind(torrent.id.map(|id| sql_integer(id.get())))
+        insert.push_values(batch.iter().zip(&ids), |mut row, (torrent, id)| {
+            row.push_bind(*id)
                 .push_bind(torrent.info_hash.to_string())
                 .push_bind(torrent.info_hash_v2.map(|hash| hash.to_string()))
                 .push_bind(&torrent.name)
                 .push_bind(sql_integer(torrent.total_bytes))
                 .push_bind(torrent.created_at.0);
         });
-        insert.build().execute(&mut *self.0).await.map(|_| ())
+        insert.build().execute(&mut *self.0).await.map(|_| Ok(()))
     }
 
     async fn change_torrent(&mut self, id: i64, change: &TorrentChange) -> Result<u64, sqlx::Error> {

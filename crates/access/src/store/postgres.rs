@@ -32,7 +32,7 @@ where
 {
     async fn user(&mut self, id: i64) -> Result<Option<Read<User>>, sqlx::Error> {
         let row = sqlx::query(
-            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE id = $1",
+            "SELECT id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at FROM users WHERE id = $1",
         )
         .bind(id)
         .fetch_optional(&mut *self.0)
@@ -42,7 +42,7 @@ where
 
     async fn user_by_passkey(&mut self, passkey: &Passkey) -> Result<Option<Read<User>>, sqlx::Error> {
         let row = sqlx::query(
-            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE lower(passkey) = $1",
+            "SELECT id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at FROM users WHERE lower(passkey) = $1",
         )
         .bind(passkey.to_string())
         .fetch_optional(&mut *self.0)
@@ -52,7 +52,7 @@ where
 
     async fn user_page(&mut self, after: i64, limit: u32) -> Result<Page<User>, sqlx::Error> {
         let rows = sqlx::query(
-            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE id > $1 ORDER BY id LIMIT $2",
+            "SELECT id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at FROM users WHERE id > $1 ORDER BY id LIMIT $2",
         )
         .bind(after)
         .bind(i64::from(limit))
@@ -85,7 +85,7 @@ where
         let row = sqlx::query(
             "INSERT INTO users (id, passkey, created_at, vouched)
              VALUES (coalesce($1, nextval('users_id_seq')), $2, $3, $4)
-             RETURNING id, passkey, enabled, vouched, leech_slots, created_at",
+             RETURNING id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at",
         )
         .bind(user.id.map(|id| sql_integer(id.get())))
         .bind(passkey.to_string())
@@ -97,7 +97,7 @@ where
         Ok(read_user(&row))
     }
 
-    async fn insert_users(&mut self, batch: &[Keyed]) -> Result<(), sqlx::Error> {
+    async fn insert_users(&mut self, batch: &[Keyed]) -> Result<Read<()>, sqlx::Error> {
         let ids: Vec<_> = batch.iter().map(|(user, _)| user.id.map(|id| sql_integer(id.get()))).collect();
         let passkeys: Vec<_> = batch.iter().map(|(_, passkey)| passkey.to_string()).collect();
         let moments: Vec<_> = batch.iter().map(|(user, _)| i64::from(user.created_at.0)).collect();
@@ -112,7 +112,7 @@ where
         .bind(moments)
         .execute(&mut *savepoint)
         .await?;
-        savepoint.commit().await
+        savepoint.commit().await.map(Ok)
     }
 
     async fn set_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
@@ -137,13 +137,21 @@ where
     async fn change_user(&mut self, id: i64, change: &UserChange) -> Result<u64, sqlx::Error> {
         let set = sqlx::query(
             "UPDATE users SET enabled = coalesce($1, enabled),
-                 leech_slots = CASE WHEN $2 THEN $3 ELSE leech_slots END
-             WHERE id = $4",
+                 leech_slots = CASE WHEN $2 THEN $3 ELSE leech_slots END,
+                 name = CASE WHEN $4 THEN $5 ELSE name END
+             WHERE id = $6",
         )
         .bind(change.enabled)
         .bind(change.leech_slots.is_some())
         .bind(change.leech_slots.and_then(LeechSlots::to_number))
+        .bind(change.name.is_some())
+        .bind(change.name_text())
         .bind(id);
+        Ok(set.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn mark_sandbox(&mut self, id: i64) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query("UPDATE users SET sandbox = TRUE WHERE id = $1").bind(id);
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
@@ -207,6 +215,18 @@ where
         Ok(query.fetch_all(&mut *self.0).await?.iter().map(read_selected).collect())
     }
 
+    async fn selected_users(&mut self, selection: &Selection) -> Result<Vec<Read<User>>, sqlx::Error> {
+        let Asked { sql, values } = selection.asked(Dialect::Postgres);
+        let mut query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
+        for value in values {
+            query = match value {
+                Value::Number(number) => query.bind(number),
+                Value::Text(text) => query.bind(text),
+            };
+        }
+        Ok(query.fetch_all(&mut *self.0).await?.iter().map(read_user).collect())
+    }
+
     async fn selected_numbers(&mut self, selection: &Selection) -> Result<Vec<i64>, sqlx::Error> {
         let Asked { sql, values } = selection.asked(Dialect::Postgres);
         let mut query = sqlx::query_scalar(AssertSqlSafe(sql)).persistent(false);
@@ -238,7 +258,7 @@ where
         Ok(read_torrent(&row))
     }
 
-    async fn insert_torrents(&mut self, batch: &[NewTorrent]) -> Result<(), sqlx::Error> {
+    async fn insert_torrents(&mut self, batch: &[NewTorrent]) -> Result<Read<()>, sqlx::Error> {
         let column = |read: fn(&NewTorrent) -> i64| batch.iter().map(read).collect::<Vec<_>>();
         let ids: Vec<_> = batch.iter().map(|torrent| torrent.id.map(|id| sql_integer(id.get()))).collect();
         let hashes: Vec<_> = batch.iter().map(|torrent| torrent.info_hash.to_string()).collect();
@@ -260,7 +280,7 @@ where
         .bind(column(|torrent| i64::from(torrent.created_at.0)))
         .execute(&mut *savepoint)
         .await?;
-        savepoint.commit().await
+        savepoint.commit().await.map(Ok)
     }
 
     async fn change_torrent(&mut self, id: i64, change: &TorrentChange) -> Result<u64, sqlx::Error> {

@@ -66,11 +66,12 @@ columns!(SqliteRow, Vec<u8>);
 columns!(PgRow, String);
 columns!(MySqlRow, Vec<u8>);
 
-/// Reads `id passkey enabled vouched leech_slots created_at`.
+/// Reads `id passkey enabled vouched leech_slots name sandbox created_at`.
 pub(crate) fn read_user(row: &impl Columns) -> Result<User, AccessError> {
     let number = column("a user", "id", row.number("id"))?;
     let subject = format!("user {number}");
     let id = user_id(number);
+    let name = column(&subject, "name", row.maybe_text("name"))?;
     let passkey = Passkey::from_ascii(&text(row, "passkey", &subject)?);
     Ok(User {
         id: id.ok_or_else(|| unreadable(&subject, "its id is not positive"))?,
@@ -78,6 +79,8 @@ pub(crate) fn read_user(row: &impl Columns) -> Result<User, AccessError> {
         enabled: column(&subject, "enabled", row.flag("enabled"))?,
         vouched: column(&subject, "vouched", row.flag("vouched"))?,
         leech_slots: slots(row, &subject)?,
+        name: name.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        sandbox: column(&subject, "sandbox", row.flag("sandbox"))?,
         created_at: moment(row, &subject)?,
     })
 }

@@ -1,12 +1,10 @@
-//! What people type to find a torrent: a part of its name, the beginning of its infohash, or its number.
+//! What people type to find a torrent or a user: a part of its name, its number, or the beginning of an infohash.
 //!
 //! # Guarantees
 //!
 //! - Every character stands for itself: nothing that is typed is a pattern.
 //! - Upper and lower case are the same, in every script, on all three kinds of databases. What `LIKE` makes of them
 //!   depends on the database and its collation, so each letter is asked for in both cases instead.
-
-use domain::TorrentId;
 
 use crate::error::AccessError;
 
@@ -17,29 +15,29 @@ const HASH_DIGITS_MAX: usize = 40;
 
 /// What is looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TorrentSearch {
+pub struct NameSearch {
     text: String,
 }
 
-impl TorrentSearch {
+impl NameSearch {
     /// The longest text that is looked for.
     pub const CHARS_MAX: usize = 200;
 
     /// Looks for this, but for spaces around it.
-    pub fn new(text: &str) -> Result<TorrentSearch, AccessError> {
+    pub fn new(text: &str) -> Result<NameSearch, AccessError> {
         let text = text.trim();
         // One character more is enough to know.
         let chars = text.chars().take(Self::CHARS_MAX + 1).count();
         if chars == 0 || chars > Self::CHARS_MAX || text.contains('\0') {
             return Err(AccessError::BadSearch(Self::CHARS_MAX));
         }
-        Ok(TorrentSearch { text: text.to_owned() })
+        Ok(NameSearch { text: text.to_owned() })
     }
 
-    /// The number of a torrent, if it can be one.
-    pub(super) fn id(&self) -> Option<TorrentId> {
+    /// The number of a torrent or a user, if it can be one.
+    pub(super) fn number(&self) -> Option<i64> {
         let is_plain = self.text.bytes().all(|byte| byte.is_ascii_digit());
-        is_plain.then(|| self.text.parse().ok().and_then(TorrentId::new)).flatten()
+        is_plain.then(|| self.text.parse().ok()).flatten().filter(|number| *number > 0)
     }
 
     /// The beginning of an infohash in small letters, if it can be one, as `LIKE` wants it.
@@ -115,18 +113,18 @@ mod tests {
 
     #[test]
     fn every_character_stands_for_itself_in_either_case() {
-        let search = TorrentSearch::new(r"  aЖ*?[]^%_\.1 ").unwrap();
+        let search = NameSearch::new(r"  aЖ*?[]^%_\.1 ").unwrap();
         assert_eq!(search.glob(), r"*[aA][Жж][*][?][[]]^%_\.1*");
         assert_eq!(search.regex(), r"[aA][Жж]\*\?\[\]\^\%\_\\\.1");
         // Two letters in upper case are not one.
-        assert_eq!(TorrentSearch::new("ß").unwrap().regex(), "ß");
+        assert_eq!(NameSearch::new("ß").unwrap().regex(), "ß");
     }
 
     #[test]
     fn what_can_be_a_number_or_an_infohash_is_also_looked_for_as_one() {
         let read = |text: &str| {
-            let search = TorrentSearch::new(text).unwrap();
-            (search.id().map(TorrentId::get), search.hash_pattern())
+            let search = NameSearch::new(text).unwrap();
+            (search.number(), search.hash_pattern())
         };
         assert_eq!(read("77"), (Some(77), None));
         assert_eq!(read("1234"), (Some(1234), Some("1234%".to_owned())));
@@ -139,8 +137,8 @@ mod tests {
     #[test]
     fn nothing_too_much_and_nul_are_refused() {
         for text in ["", "   ", "a\0b", &"x".repeat(201), &"名".repeat(10_000)] {
-            assert!(TorrentSearch::new(text).is_err());
+            assert!(NameSearch::new(text).is_err());
         }
-        assert!(TorrentSearch::new(&"名".repeat(200)).is_ok());
+        assert!(NameSearch::new(&"名".repeat(200)).is_ok());
     }
 }

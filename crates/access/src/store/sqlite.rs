@@ -3,11 +3,12 @@
 use std::ops::DerefMut;
 
 use async_trait::async_trait;
-use domain::{InfoHash, Passkey};
+use domain::{InfoHash, Passkey, TorrentId, UserId};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, QueryBuilder, Sqlite};
 
 use super::catalogue::{Asked, Dialect, Selection, Value};
+use super::numbering::{is_of_sandbox, number};
 use super::rows::{
     Columns, Selected, read_banned_ports, read_client, read_selected, read_torrent, read_user, readable,
     sql_integer,
@@ -23,21 +24,48 @@ use crate::slots::LeechSlots;
 /// The tables over a connection, a pooled one or a transaction.
 pub(crate) struct SqliteTables<C>(pub(crate) C);
 
-/// What SQLite says when the disk is full, and also when a table has given out its highest id.
-const FULL: &str = "13";
-
 impl<C: DerefMut<Target = SqliteConnection> + Send> SqliteTables<C> {
-    /// Whether this error means that the table has given out its highest id, and not that the disk is full.
-    async fn has_no_next_id(&mut self, error: &sqlx::Error, table: &str) -> Result<bool, sqlx::Error> {
-        if error.as_database_error().is_none_or(|said| said.code().as_deref() != Some(FULL)) {
-            return Ok(false);
-        }
+    /// The highest id that the table has given out, outside of the sandbox.
+    async fn highest_id(&mut self, table: &str) -> Result<i64, sqlx::Error> {
         let highest: Option<i64> = sqlx::query_scalar("SELECT seq FROM sqlite_sequence WHERE name = ?")
             .bind(table)
             .fetch_optional(&mut *self.0)
             .await?;
-        Ok(highest == Some(i64::MAX))
+        Ok(highest.unwrap_or(0))
     }
+
+    /// Ids for new rows. None: the table has given out its highest id.
+    async fn number(
+        &mut self,
+        table: &str,
+        given: impl Iterator<Item = Option<u64>> + Send,
+    ) -> Result<Option<Numbered>, sqlx::Error> {
+        let highest = self.highest_id(table).await?;
+        let ids = number(given.map(|id| id.map(sql_integer)), highest);
+        Ok(ids.map(|ids| Numbered { ids, highest }))
+    }
+
+    /// SQLite has noted the highest id of all. Ids of the sandbox must not count.
+    async fn leave_sandbox_out(&mut self, table: &str, numbered: &Numbered) -> Result<(), sqlx::Error> {
+        if !numbered.ids.iter().any(|id| is_of_sandbox(*id)) {
+            return Ok(());
+        }
+        let others = numbered.ids.iter().copied().filter(|id| !is_of_sandbox(*id));
+        let highest = others.max().unwrap_or(0).max(numbered.highest);
+        sqlx::query("UPDATE sqlite_sequence SET seq = ? WHERE name = ?")
+            .bind(highest)
+            .bind(table)
+            .execute(&mut *self.0)
+            .await
+            .map(|_| ())
+    }
+}
+
+/// The ids of new rows.
+struct Numbered {
+    ids: Vec<i64>,
+    /// The highest id before them.
+    highest: i64,
 }
 
 #[async_trait]
@@ -47,7 +75,7 @@ where
 {
     async fn user(&mut self, id: i64) -> Result<Option<Read<User>>, sqlx::Error> {
         let row = sqlx::query(
-            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE id = ?",
+            "SELECT id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at FROM users WHERE id = ?",
         )
         .bind(id)
         .fetch_optional(&mut *self.0)
@@ -57,7 +85,7 @@ where
 
     async fn user_by_passkey(&mut self, passkey: &Passkey) -> Result<Option<Read<User>>, sqlx::Error> {
         let row = sqlx::query(
-            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE passkey = ?",
+            "SELECT id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at FROM users WHERE passkey = ?",
         )
         .bind(passkey.to_string())
         .fetch_optional(&mut *self.0)
@@ -67,7 +95,7 @@ where
 
     async fn user_page(&mut self, after: i64, limit: u32) -> Result<Page<User>, sqlx::Error> {
         let rows = sqlx::query(
-            "SELECT id, passkey, enabled, vouched, leech_slots, created_at FROM users WHERE id > ? ORDER BY id LIMIT ?",
+            "SELECT id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at FROM users WHERE id > ? ORDER BY id LIMIT ?",
         )
         .bind(after)
         .bind(limit)
@@ -96,31 +124,34 @@ where
         (user, passkey): &Keyed,
         vouched: bool,
     ) -> Result<Read<User>, sqlx::Error> {
+        let Some(numbered) = self.number("users", [user.id.map(UserId::get)].into_iter()).await? else {
+            return Ok(Err(AccessError::NoNextId));
+        };
         let row = sqlx::query(
             "INSERT INTO users (id, passkey, created_at, vouched) VALUES (?, ?, ?, ?)
-             RETURNING id, passkey, enabled, vouched, leech_slots, created_at",
+             RETURNING id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at",
         )
-        .bind(user.id.map(|id| sql_integer(id.get())))
+        .bind(numbered.ids[0])
         .bind(passkey.to_string())
         .bind(user.created_at.0)
         .bind(vouched)
         .fetch_one(&mut *self.0)
-        .await;
-        match row {
-            Ok(row) => Ok(read_user(&row)),
-            Err(error) if self.has_no_next_id(&error, "users").await? => Ok(Err(AccessError::NoNextId)),
-            Err(error) => Err(error),
-        }
+        .await?;
+        self.leave_sandbox_out("users", &numbered).await?;
+        Ok(read_user(&row))
     }
 
-    async fn insert_users(&mut self, batch: &[Keyed]) -> Result<(), sqlx::Error> {
+    async fn insert_users(&mut self, batch: &[Keyed]) -> Result<Read<()>, sqlx::Error> {
+        let given = batch.iter().map(|(user, _)| user.id.map(UserId::get));
+        let Some(numbered) = self.number("users", given).await? else {
+            return Ok(Err(AccessError::NoNextId));
+        };
         let mut insert = QueryBuilder::<Sqlite>::new("INSERT INTO users (id, passkey, created_at) ");
-        insert.push_values(batch, |mut row, (user, passkey)| {
-            row.push_bind(user.id.map(|id| sql_integer(id.get())))
-                .push_bind(passkey.to_string())
-                .push_bind(user.created_at.0);
+        insert.push_values(batch.iter().zip(&numbered.ids), |mut row, ((user, passkey), id)| {
+            row.push_bind(*id).push_bind(passkey.to_string()).push_bind(user.created_at.0);
         });
-        insert.build().execute(&mut *self.0).await.map(|_| ())
+        insert.build().execute(&mut *self.0).await?;
+        self.leave_sandbox_out("users", &numbered).await.map(Ok)
     }
 
     async fn set_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
@@ -138,13 +169,21 @@ where
     async fn change_user(&mut self, id: i64, change: &UserChange) -> Result<u64, sqlx::Error> {
         let set = sqlx::query(
             "UPDATE users SET enabled = coalesce(?, enabled),
-                 leech_slots = CASE WHEN ? THEN ? ELSE leech_slots END
+                 leech_slots = CASE WHEN ? THEN ? ELSE leech_slots END,
+                 name = CASE WHEN ? THEN ? ELSE name END
              WHERE id = ?",
         )
         .bind(change.enabled)
         .bind(change.leech_slots.is_some())
         .bind(change.leech_slots.and_then(LeechSlots::to_number))
+        .bind(change.name.is_some())
+        .bind(change.name_text())
         .bind(id);
+        Ok(set.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn mark_sandbox(&mut self, id: i64) -> Result<u64, sqlx::Error> {
+        let set = sqlx::query("UPDATE users SET sandbox = 1 WHERE id = ?").bind(id);
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
@@ -208,6 +247,18 @@ where
         Ok(query.fetch_all(&mut *self.0).await?.iter().map(read_selected).collect())
     }
 
+    async fn selected_users(&mut self, selection: &Selection) -> Result<Vec<Read<User>>, sqlx::Error> {
+        let Asked { sql, values } = selection.asked(Dialect::Sqlite);
+        let mut query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
+        for value in values {
+            query = match value {
+                Value::Number(number) => query.bind(number),
+                Value::Text(text) => query.bind(text),
+            };
+        }
+        Ok(query.fetch_all(&mut *self.0).await?.iter().map(read_user).collect())
+    }
+
     async fn selected_numbers(&mut self, selection: &Selection) -> Result<Vec<i64>, sqlx::Error> {
         let Asked { sql, values } = selection.asked(Dialect::Sqlite);
         let mut query = sqlx::query_scalar(AssertSqlSafe(sql)).persistent(false);
@@ -221,39 +272,45 @@ where
     }
 
     async fn insert_torrent(&mut self, torrent: &NewTorrent) -> Result<Read<Torrent>, sqlx::Error> {
+        let given = [torrent.id.map(TorrentId::get)].into_iter();
+        let Some(numbered) = self.number("torrents", given).await? else {
+            return Ok(Err(AccessError::NoNextId));
+        };
         let row = sqlx::query(
             "INSERT INTO torrents (id, infohash, infohash_v2, name, total_bytes, created_at)
              VALUES (?, ?, ?, ?, ?, ?)
              RETURNING id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at",
         )
-        .bind(torrent.id.map(|id| sql_integer(id.get())))
+        .bind(numbered.ids[0])
         .bind(torrent.info_hash.to_string())
         .bind(torrent.info_hash_v2.map(|hash| hash.to_string()))
         .bind(&torrent.name)
         .bind(sql_integer(torrent.total_bytes))
         .bind(torrent.created_at.0)
         .fetch_one(&mut *self.0)
-        .await;
-        match row {
-            Ok(row) => Ok(read_torrent(&row)),
-            Err(error) if self.has_no_next_id(&error, "torrents").await? => Ok(Err(AccessError::NoNextId)),
-            Err(error) => Err(error),
-        }
+        .await?;
+        self.leave_sandbox_out("torrents", &numbered).await?;
+        Ok(read_torrent(&row))
     }
 
-    async fn insert_torrents(&mut self, batch: &[NewTorrent]) -> Result<(), sqlx::Error> {
+    async fn insert_torrents(&mut self, batch: &[NewTorrent]) -> Result<Read<()>, sqlx::Error> {
+        let given = batch.iter().map(|torrent| torrent.id.map(TorrentId::get));
+        let Some(numbered) = self.number("torrents", given).await? else {
+            return Ok(Err(AccessError::NoNextId));
+        };
         let mut insert = QueryBuilder::<Sqlite>::new(
             "INSERT INTO torrents (id, infohash, infohash_v2, name, total_bytes, created_at) ",
         );
-        insert.push_values(batch, |mut row, torrent| {
-            row.push_bind(torrent.id.map(|id| sql_integer(id.get())))
+        insert.push_values(batch.iter().zip(&numbered.ids), |mut row, (torrent, id)| {
+            row.push_bind(*id)
                 .push_bind(torrent.info_hash.to_string())
                 .push_bind(torrent.info_hash_v2.map(|hash| hash.to_string()))
                 .push_bind(&torrent.name)
                 .push_bind(sql_integer(torrent.total_bytes))
                 .push_bind(torrent.created_at.0);
         });
-        insert.build().execute(&mut *self.0).await.map(|_| ())
+        insert.build().execute(&mut *self.0).await?;
+        self.leave_sandbox_out("torrents", &numbered).await.map(Ok)
     }
 
     async fn change_torrent(&mut self, id: i64, change: &TorrentChange) -> Result<u64, sqlx::Error> {

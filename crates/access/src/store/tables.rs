@@ -45,11 +45,13 @@ pub(crate) trait Tables: Send {
     async fn user_holders(&mut self, id: Option<i64>, passkey: &Passkey) -> Result<Vec<i64>, sqlx::Error>;
     /// Adds a user of our own, or one whom somebody else vouches for.
     async fn insert_user(&mut self, user: &Keyed, vouched: bool) -> Result<Read<User>, sqlx::Error>;
-    async fn insert_users(&mut self, batch: &[Keyed]) -> Result<(), sqlx::Error>;
+    async fn insert_users(&mut self, batch: &[Keyed]) -> Result<Read<()>, sqlx::Error>;
     async fn set_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error>;
     /// Gives another passkey to somebody whom others vouch for; to a user of our own it does nothing.
     async fn set_vouched_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error>;
     async fn change_user(&mut self, id: i64, change: &UserChange) -> Result<u64, sqlx::Error>;
+    /// Marks a user as one of the sandbox.
+    async fn mark_sandbox(&mut self, id: i64) -> Result<u64, sqlx::Error>;
     /// Makes somebody who was vouched for a user of our own.
     async fn make_own(&mut self, id: i64) -> Result<u64, sqlx::Error>;
     async fn delete_user(&mut self, id: i64) -> Result<u64, sqlx::Error>;
@@ -62,12 +64,14 @@ pub(crate) trait Tables: Send {
     async fn count_torrents(&mut self) -> Result<i64, sqlx::Error>;
     /// The torrents of a selection, in its order.
     async fn selected_torrents(&mut self, selection: &Selection) -> Result<Vec<Selected>, sqlx::Error>;
-    /// Their numbers; of a selection that only counts, how many there are.
+    /// The users of a selection, in its order.
+    async fn selected_users(&mut self, selection: &Selection) -> Result<Vec<Read<User>>, sqlx::Error>;
+    /// The numbers of a selection; of one that only counts, how many there are.
     async fn selected_numbers(&mut self, selection: &Selection) -> Result<Vec<i64>, sqlx::Error>;
     /// Whose size was found to fit.
     async fn insert_torrent(&mut self, torrent: &NewTorrent) -> Result<Read<Torrent>, sqlx::Error>;
     /// Whose sizes were found to fit.
-    async fn insert_torrents(&mut self, batch: &[NewTorrent]) -> Result<(), sqlx::Error>;
+    async fn insert_torrents(&mut self, batch: &[NewTorrent]) -> Result<Read<()>, sqlx::Error>;
     async fn change_torrent(&mut self, id: i64, change: &TorrentChange) -> Result<u64, sqlx::Error>;
     async fn delete_torrent(&mut self, id: i64) -> Result<u64, sqlx::Error>;
 

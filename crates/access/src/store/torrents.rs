@@ -185,7 +185,7 @@ impl Store {
     ) -> Result<(), AccessError> {
         batch.iter().try_for_each(check_size)?;
         match transaction.insert_torrents(batch).await {
-            Ok(()) => Ok(()),
+            Ok(read) => read,
             Err(error) if is_constraint(&error) => {
                 // One of them is at fault: one at a time, it shows itself.
                 for torrent in batch {

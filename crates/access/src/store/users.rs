@@ -7,6 +7,7 @@ use super::tables::Transaction;
 use super::{BULK_ROWS, Store, random_passkey};
 use crate::error::{AccessError, is_constraint};
 use crate::slots::LeechSlots;
+use crate::user_name::UserName;
 
 /// A user as the database has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,17 +22,29 @@ pub struct User {
     pub vouched: bool,
     /// How many torrents they may leech at once.
     pub leech_slots: LeechSlots,
+    /// The display name.
+    pub name: Option<String>,
+    /// Whether `rollcall sandbox` made it.
+    pub sandbox: bool,
     /// When they were added.
     pub created_at: UnixTime,
 }
 
 /// What is to become of a user; none leaves a thing as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserChange {
     /// Whether they may announce.
     pub enabled: Option<bool>,
     /// How many torrents they may leech at once.
     pub leech_slots: Option<LeechSlots>,
+    /// The display name; `Some(None)` removes it.
+    pub name: Option<Option<UserName>>,
+}
+
+impl UserChange {
+    pub(super) fn name_text(&self) -> Option<&str> {
+        self.name.as_ref().and_then(Option::as_ref).map(UserName::as_str)
+    }
 }
 
 /// A user to be added; enabled from the start.
@@ -54,6 +67,28 @@ impl Store {
         let added = self.insert_user(&mut *transaction, with_passkey(user)?).await?;
         self.commit(transaction).await?;
         Ok(added)
+    }
+
+    /// Adds a user with a display name.
+    pub async fn add_named_user(&self, user: NewUser, name: UserName) -> Result<User, AccessError> {
+        let mut transaction = self.begin().await?;
+        let added = self.insert_user(&mut *transaction, with_passkey(user)?).await?;
+        let text = name.as_str().to_owned();
+        let change = UserChange { name: Some(Some(name)), ..UserChange::default() };
+        let changing = transaction.change_user(sql_integer(added.id.get()), &change).await;
+        changing.map_err(|error| self.explain(error))?;
+        self.commit(transaction).await?;
+        Ok(User { name: Some(text), ..added })
+    }
+
+    /// Adds a user that is marked as one of the sandbox.
+    pub async fn add_sandbox_user(&self, user: NewUser) -> Result<User, AccessError> {
+        let mut transaction = self.begin().await?;
+        let added = self.insert_user(&mut *transaction, with_passkey(user)?).await?;
+        let marking = transaction.mark_sandbox(sql_integer(added.id.get())).await;
+        marking.map_err(|error| self.explain(error))?;
+        self.commit(transaction).await?;
+        Ok(User { sandbox: true, ..added })
     }
 
     /// Adds many users: all of them or, if one cannot be added, none. Tells how many.
@@ -188,7 +223,7 @@ impl Store {
         batch: &[Keyed],
     ) -> Result<(), AccessError> {
         match transaction.insert_users(batch).await {
-            Ok(()) => Ok(()),
+            Ok(read) => read,
             Err(error) if is_constraint(&error) => {
                 // One of them is at fault, or was taken in before: one at a time, it shows itself.
                 for user in batch {

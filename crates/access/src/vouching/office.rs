@@ -166,6 +166,8 @@ impl Vouching {
         let mut ticks = tokio::time::interval(LOOK_AROUND_EVERY.min(self.settings.feed_every));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut questions = Vec::new();
+        // Whether there is a whitelist at all is known before the first question.
+        self.begin_lookup(Vec::new());
         loop {
             tokio::select! {
                 biased;
@@ -233,12 +235,18 @@ impl Vouching {
 
     fn consider(&mut self, question: Question) {
         let passkey = question.passkey;
-        let is_known = self.book.get(&passkey).is_some_and(|verdict| verdict.is_fresh(self.now()));
+        let known = self.book.get(&passkey).filter(|verdict| verdict.is_fresh(self.now()));
+        // A refusal from before the site wrote a key says nothing.
+        let has_site_key = self.gate.site_user_of(&passkey);
+        let is_known = known.is_some_and(|verdict| verdict.vouched.is_some() || has_site_key.is_none());
         if is_known || self.gate.holder(&passkey).is_some_and(|holder| !holder.vouched) {
             return (question.on_answer)();
         }
         match self.inquiries.join(question, self.elapsed()) {
-            Joined::First => self.lookups.push_back(passkey),
+            Joined::First => match has_site_key {
+                Some(user) => self.vouched(Vouched::by_site_key(passkey, user)),
+                None => self.lookups.push_back(passkey),
+            },
             Joined::Another => self.counters().joined.increment(),
             Joined::Full => self.counters().asks_dropped.increment(),
         }
@@ -248,14 +256,18 @@ impl Vouching {
     fn look_up(&mut self) {
         while self.looking < LOOKUPS_AT_ONCE && !self.lookups.is_empty() {
             let count = self.lookups.len().min(LOOKUP_MAX);
-            let passkeys: Vec<Passkey> = self.lookups.drain(..count).collect();
-            let whitelist = Arc::clone(&self.whitelist);
-            self.looking += 1;
-            self.work.spawn(async move {
-                let found = within(STEP_TIMEOUT, whitelist.contains(&passkeys)).await;
-                Done::Looked(passkeys, found)
-            });
+            let passkeys = self.lookups.drain(..count).collect();
+            self.begin_lookup(passkeys);
         }
+    }
+
+    fn begin_lookup(&mut self, passkeys: Vec<Passkey>) {
+        let whitelist = Arc::clone(&self.whitelist);
+        self.looking += 1;
+        self.work.spawn(async move {
+            let found = within(STEP_TIMEOUT, whitelist.check(&passkeys)).await;
+            Done::Looked(passkeys, found)
+        });
     }
 
     fn take_lookup(&mut self, passkeys: Vec<Passkey>, found: Result<Vec<bool>, AccessError>) {
@@ -296,7 +308,8 @@ impl Vouching {
         inquiry.whitelist_failed = whitelist_failed;
         let from = inquiry.from;
         if self.endpoint.is_none() {
-            return if whitelist_failed { self.not_checkable(passkey) } else { self.unknown(passkey) };
+            let is_unsure = whitelist_failed || self.gate.is_site_unread();
+            return if is_unsure { self.not_checkable(passkey) } else { self.unknown(passkey) };
         }
         let permit = self.calls.request(passkey, from, self.elapsed());
         let untracked = std::mem::take(&mut self.calls.untracked);

@@ -134,6 +134,16 @@ impl Strangers {
         }
     }
 
+    /// The account of a passkey that was verified, however long ago.
+    pub(crate) fn account_of(&self, passkey: &Passkey) -> Option<UserId> {
+        self.verdicts.get(passkey)?.vouched.map(|(user, _)| user)
+    }
+
+    /// Lets what is known about a passkey be asked again, without forgetting whose it was.
+    pub(crate) fn expire(&self, passkey: &Passkey, now: UnixTime) {
+        self.verdicts.expire(passkey, now);
+    }
+
     /// Forgets what is known about a passkey whose row is gone or has another passkey.
     pub(crate) fn forget(&self, passkey: &Passkey) {
         self.verdicts.forget(passkey);

@@ -19,6 +19,8 @@ use super::strangers::Strangers;
 pub(super) enum Voucher {
     Whitelist,
     Endpoint,
+    /// The site's key `t:user:<passkey>`.
+    SiteKey,
 }
 
 /// An answer: good if there is a user.
@@ -45,6 +47,11 @@ pub(super) struct Verdicts(papaya::HashMap<Passkey, Verdict, foldhash::fast::Ran
 impl Verdicts {
     pub(super) fn get(&self, passkey: &Passkey) -> Option<Verdict> {
         self.0.pin().get(passkey).copied()
+    }
+
+    /// Ends the time of an answer.
+    pub(super) fn expire(&self, passkey: &Passkey, now: UnixTime) {
+        self.0.pin().update(*passkey, |verdict| Verdict { until: now.min(verdict.until), ..*verdict });
     }
 
     /// Forgets an answer, and tells which.

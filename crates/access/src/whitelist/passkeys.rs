@@ -59,6 +59,11 @@ impl Passkeys {
         self.whitelist.contains(passkeys).await
     }
 
+    /// Likewise, for whoever lets in or refuses by it; see [`Whitelist::check`].
+    pub async fn check(&self, passkeys: &[Passkey]) -> Result<Vec<bool>, AccessError> {
+        self.whitelist.check(passkeys).await
+    }
+
     /// How many passkeys there are.
     pub async fn count(&self) -> Result<u64, AccessError> {
         self.whitelist.count().await

@@ -8,16 +8,22 @@
 //!
 //! The script also leaves a note of what it did, so that a call whose answer got lost can be made again.
 //!
+//! Redis has no empty sets, so a set that is missing may be empty, lost, or between the two `RENAME`s of a refresh by
+//! hand. [`Whitelist::check`] believes that it is empty where it was never seen, or is missing for an hour.
+//!
 //! # Deliberately absent
 //!
 //! Lower case where the site wrote upper case: the set is asked for passkeys as W1 has them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::{Cmd, Pipeline, cmd};
 use async_trait::async_trait;
 use domain::Passkey;
 use keyspace::{KeyNames, Redis, Trouble, read_reply, scripts};
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::{Refresh, Replaced, Whitelist};
 use crate::error::AccessError;
@@ -28,6 +34,8 @@ const SILENT_MAX: Duration = Duration::from_secs(600);
 const MEMBERS_PER_COMMAND: usize = 1000;
 /// Members sent together.
 const MEMBERS_PER_TRIP: usize = 10_000;
+/// A set that is missing for this long is empty.
+const MISSING_MAX: Duration = Duration::from_secs(3600);
 /// How often a script is called again after Redis went away without saying whether it was run.
 const SWITCH_TRIES: u32 = 3;
 
@@ -37,12 +45,14 @@ pub struct RedisWhitelist {
     redis: Redis,
     names: KeyNames,
     silent_max: Duration,
+    /// Shared by clones.
+    sightings: Arc<Mutex<Sightings>>,
 }
 
 impl RedisWhitelist {
     /// The whitelist in this Redis.
     pub fn new(redis: Redis, names: KeyNames) -> Self {
-        RedisWhitelist { redis, names, silent_max: SILENT_MAX }
+        RedisWhitelist { redis, names, silent_max: SILENT_MAX, sightings: Arc::default() }
     }
 
     /// Lets sets expire whose builders were silent for this long, instead of ten minutes.
@@ -81,16 +91,34 @@ impl Whitelist for RedisWhitelist {
         let mut answers = Vec::with_capacity(passkeys.len());
         for asked in passkeys.chunks(MEMBERS_PER_COMMAND) {
             let command = with_members("SMISMEMBER", self.names.whitelist(), asked);
-            let found: Vec<bool> = self.redis.query(&command).await?;
-            if found.len() != asked.len() {
-                return Err(AccessError::Redis(Trouble::Other {
-                    code: "a reply nobody expected".to_owned(),
-                    reason: "SMISMEMBER did not answer for every passkey".to_owned(),
-                }));
-            }
-            answers.extend(found);
+            answers.extend(complete(self.redis.query(&command).await?, asked)?);
         }
         Ok(answers)
+    }
+
+    async fn check(&self, passkeys: &[Passkey]) -> Result<Vec<bool>, AccessError> {
+        let mut answers = Vec::with_capacity(passkeys.len());
+        for asked in passkeys.chunks(MEMBERS_PER_COMMAND) {
+            let begun = self.sightings.lock().changes;
+            let mut both = Pipeline::new();
+            both.add_command(with_members("SMISMEMBER", self.names.whitelist(), asked));
+            both.cmd("EXISTS").arg(self.names.whitelist());
+            // In one transaction, so that both are about the same set.
+            let mut replies = self.redis.transaction(&both).await?.into_iter();
+            let unanswered = || unexpected("a transaction did not answer for every command");
+            let found = read_reply(replies.next().ok_or_else(unanswered)?)?;
+            let exists = read_reply(replies.next().ok_or_else(unanswered)?)?;
+            if self.sightings.lock().is_unsettled(exists, begun, Instant::now()) {
+                return Err(AccessError::WhitelistMissing);
+            }
+            answers.extend(complete(found, asked)?);
+        }
+        Ok(answers)
+    }
+
+    fn believe_missing(&self) {
+        let mut sightings = self.sightings.lock();
+        *sightings = Sightings { last_seen: None, changes: sightings.changes + 1 };
     }
 
     async fn count(&self) -> Result<u64, AccessError> {
@@ -199,6 +227,36 @@ fn with_members(command: &str, key: &str, passkeys: &[Passkey]) -> Cmd {
     command
 }
 
+/// When the set was there, as far as this process looked.
+#[derive(Debug, Default)]
+struct Sightings {
+    last_seen: Option<Instant>,
+    /// Changes through us. A look that began before the latest one says nothing about the set as it is now.
+    changes: u64,
+}
+
+impl Sightings {
+    /// Whether the set is missing at this moment, and was there lately. The look began after so many `changes`.
+    fn is_unsettled(&mut self, exists: bool, changes: u64, now: Instant) -> bool {
+        if exists && changes == self.changes {
+            self.last_seen = Some(now);
+        }
+        !exists && self.last_seen.is_some_and(|seen| now.saturating_duration_since(seen) < MISSING_MAX)
+    }
+}
+
+/// The answers, if there is one for every passkey.
+fn complete(found: Vec<bool>, asked: &[Passkey]) -> Result<Vec<bool>, AccessError> {
+    match found.len() == asked.len() {
+        true => Ok(found),
+        false => Err(unexpected("SMISMEMBER did not answer for every passkey").into()),
+    }
+}
+
+fn unexpected(reason: &str) -> Trouble {
+    Trouble::Other { code: "a reply nobody expected".to_owned(), reason: reason.to_owned() }
+}
+
 fn replaced(done: Option<(u64, u64)>) -> Option<Replaced> {
     done.map(|(before, after)| Replaced { before, after })
 }
@@ -208,4 +266,25 @@ fn random_token() -> Result<String, AccessError> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(AccessError::Random)?;
     Ok(format!("{:016x}", u64::from_be_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn w2_a_set_that_is_missing_is_empty_if_it_was_never_there_or_not_for_an_hour() {
+        let (mut sightings, start) = (Sightings::default(), Instant::now());
+        let mut is_unsettled_after =
+            |seconds, exists| sightings.is_unsettled(exists, 0, start + Duration::from_secs(seconds));
+        assert!(!is_unsettled_after(0, false), "never there");
+        assert!(!is_unsettled_after(10, true));
+        assert!(is_unsettled_after(11, false));
+        assert!(is_unsettled_after(10 + 3599, false));
+        assert!(!is_unsettled_after(10 + 3600, false));
+        // A look that began before a change through us, and ended after it.
+        sightings = Sightings { last_seen: None, changes: 1 };
+        assert!(!sightings.is_unsettled(true, 0, start));
+        assert!(!sightings.is_unsettled(false, 1, start));
+    }
 }

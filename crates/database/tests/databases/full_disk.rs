@@ -37,7 +37,7 @@ async fn is_found_full(database: &SqliteDatabase) -> bool {
 #[tokio::test]
 async fn a_full_disk_fails_writes_for_now_and_no_connection_stays_broken() {
     let folder = tempfile::tempdir().unwrap();
-    if let Some(obstacle) = SmallDisk::obstacle() {
+    if let Some(obstacle) = SmallDisk::unavailable() {
         eprintln!("skipped: this machine does not let tests mount a tmpfs: {obstacle}");
         return;
     }

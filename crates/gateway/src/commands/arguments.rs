@@ -1,9 +1,9 @@
-//! Arguments of commands, read strictly.
+//! Arguments of commands, parsed strictly.
 
 use std::fmt;
 
 use domain::{UnixTime, UserId};
-use presence::{AppState, Declaration, Declared, Privacy, Visibility};
+use presence::{AppState, Audience, Declaration, Declared, Privacy};
 use serde::de::{self, DeserializeOwned, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -38,10 +38,10 @@ pub(super) fn read<T: DeserializeOwned>(data: Option<&RawValue>) -> Result<T, Co
     let json = data.map_or("null", RawValue::get);
     // An array would be read as the fields in their order.
     if !json.trim_ascii_start().starts_with('{') {
-        return Err(CommandError::BadRequest("the arguments are an object"));
+        return Err(CommandError::BadRequest("the arguments must be an object"));
     }
     serde_json::from_str(json)
-        .map_err(|_| CommandError::BadRequest("a field is missing, unknown or of the wrong kind"))
+        .map_err(|_| CommandError::BadRequest("a field is missing, unknown or of the wrong type"))
 }
 
 /// Nothing, null, or an empty object.
@@ -78,7 +78,7 @@ impl StatusArguments {
         }
         let until = self.until.map(UnixTime);
         if until.is_some_and(|until| until <= now) {
-            return Err(CommandError::BadRequest("\"until\" is over"));
+            return Err(CommandError::BadRequest("\"until\" is in the past"));
         }
         Ok(Declaration { status, text: text.map(String::into_boxed_str), until })
     }
@@ -92,7 +92,7 @@ pub(super) struct UsersArguments {
 }
 
 impl UsersArguments {
-    /// The people, sorted, each once.
+    /// Sorted, without duplicates.
     pub(super) fn users(self, max: usize) -> Result<Vec<UserId>, CommandError> {
         let mut users: Vec<UserId> = self.users.into_iter().map(|id| id.0).collect();
         users.sort_unstable();
@@ -132,7 +132,7 @@ pub(super) struct DeviceArguments {
     pub(super) device: String,
 }
 
-/// `privacy.set`. What is left out stays as it is.
+/// `privacy.set`. Missing fields stay unchanged.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PrivacyArguments {
@@ -141,31 +141,30 @@ pub(super) struct PrivacyArguments {
     never: Option<Vec<Id>>,
 }
 
-/// What is chosen anew.
-pub(super) struct Chosen {
-    status: Option<Visibility>,
-    last_seen: Option<Visibility>,
+pub(super) struct PrivacyChange {
+    status: Option<Audience>,
+    last_seen: Option<Audience>,
     never: Option<Vec<UserId>>,
 }
 
 impl PrivacyArguments {
-    pub(super) fn check(self, me: UserId, never_max: usize) -> Result<Chosen, CommandError> {
+    pub(super) fn check(self, me: UserId, never_max: usize) -> Result<PrivacyChange, CommandError> {
         let visibility = |name: Option<String>| match name {
             None => Ok(None),
-            Some(name) => Visibility::from_name(&name)
+            Some(name) => Audience::from_name(&name)
                 .map(Some)
-                .ok_or(CommandError::BadRequest("shown to everyone, friends or nobody")),
+                .ok_or(CommandError::BadRequest("an audience is everyone, friends or nobody")),
         };
         let never = self.never.map(|never| UsersArguments { users: never }.users(never_max)).transpose()?;
         if never.as_ref().is_some_and(|never| never.contains(&me)) {
-            return Err(CommandError::BadRequest("nobody hides from themselves"));
+            return Err(CommandError::BadRequest("a user cannot be on their own never list"));
         }
-        Ok(Chosen { status: visibility(self.status)?, last_seen: visibility(self.last_seen)?, never })
+        Ok(PrivacyChange { status: visibility(self.status)?, last_seen: visibility(self.last_seen)?, never })
     }
 }
 
-impl Chosen {
-    pub(super) fn onto(self, privacy: &mut Privacy) {
+impl PrivacyChange {
+    pub(super) fn apply_to(self, privacy: &mut Privacy) {
         privacy.status = self.status.unwrap_or(privacy.status);
         privacy.last_seen = self.last_seen.unwrap_or(privacy.last_seen);
         if let Some(never) = self.never {

@@ -1,44 +1,43 @@
-//! What the site asks, and does to people.
+//! Queries and actions of the site.
 
+use crate::cluster::{GatewayMessage, Record, Trouble};
 use domain::UserId;
-use people::{OccurrenceId, Recorded};
+use friends::{PresenceEventId, RecordedEvent};
 use presence::{
-    ConnId, DeviceId, Hello, Input, PartDevice, Platform, Policy, SessionView, Status, Tally, View,
+    ConnId, DeviceId, Hello, Input, NodeDevice, Platform, Policy, SessionView, Status, UserCounts, View,
 };
-use register::{Message, Record, Trouble};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::{Hub, HubError};
-use crate::between::Errand;
 use crate::feed;
+use crate::gateway_messages::OutgoingMessage;
 use crate::protocol::CloseCode;
 use crate::watch::Request;
 
-/// How often somebody is brought into memory for one heartbeat. They stay for a minute, so once is enough.
-const RECALLS_MAX: usize = 3;
+/// Attempts to load a user for one heartbeat. Users stay in memory for a minute, so one is enough.
+const LOADS_MAX: usize = 3;
 
-/// How long the register may take to say where somebody is.
-const REGISTER_TIME: Duration = Duration::from_secs(2);
+/// Time limit of a read of the cluster store.
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-fn unreachable(trouble: &Trouble) -> HubError {
-    tracing::debug!(%trouble, "other gateways cannot be asked");
+fn store_unreachable(trouble: &Trouble) -> HubError {
+    tracing::debug!(%trouble, "cannot read the cluster store");
     HubError::Unavailable
 }
 
-/// How many are here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnlineCount {
-    /// People by their own status, and sessions.
-    pub tally: Tally,
+    /// Users by own status, and sessions.
+    pub tally: UserCounts,
     /// Connections by platform, in the order of [`Platform::ALL`].
     pub connections: [u64; Platform::ALL.len()],
 }
 
 impl Hub {
-    /// What everybody may see of these people, one for each, in their order; also of those who are not in memory. What
-    /// a person shows to whom is not looked at: this is for the site, which is to keep to it.
+    /// Public views, in the order of `users`; also of users that are not in memory. Privacy settings are not applied:
+    /// the site must do that.
     pub async fn status(&self, users: &[UserId]) -> Result<Vec<View>, HubError> {
         let mut views: Vec<Option<View>> = Vec::with_capacity(users.len());
         for user in users {
@@ -47,26 +46,26 @@ impl Hub {
         }
         let absent: Vec<UserId> =
             users.iter().zip(&views).filter(|(_, view)| view.is_none()).map(|(user, _)| *user).collect();
-        let elsewhere = self.look_elsewhere(&absent).await;
+        let elsewhere = self.lookup_remote(&absent).await;
         let absent: Vec<UserId> = absent.into_iter().filter(|user| !elsewhere.contains_key(user)).collect();
         for (user, view) in users.iter().zip(&mut views).filter(|(_, view)| view.is_none()) {
             *view = elsewhere.get(user).cloned();
         }
         if let Some(first) = absent.first() {
-            // Whoever looks may be anybody: only what was last known is read.
-            let mut found = self.people.sights(*first, &absent).await?.into_iter();
+            // The viewer does not matter: only the last known state is read.
+            let mut found = self.people.view_users(*first, &absent).await?.into_iter();
             for view in views.iter_mut().filter(|view| view.is_none()) {
                 *view = found.next().map(|one| {
-                    let last = self.outside.keeper.newest(one.user, one.last);
-                    feed::absent(one.user, &last)
+                    let last = self.context.writer.newest(one.user, one.last);
+                    feed::offline_view(one.user, &last)
                 });
             }
         }
         Ok(users.iter().zip(views).map(|(user, view)| view.unwrap_or_else(|| View::unknown(*user))).collect())
     }
 
-    /// What a person's own devices see of them: also what they hide. Of somebody who is not in the memory of this
-    /// gateway, what everybody sees.
+    /// The view of the user's own devices, which includes the invisible status. For a user that is not in memory, the
+    /// public view.
     pub async fn own_status(&self, user: UserId) -> Result<View, HubError> {
         {
             let shard = self.shard(user);
@@ -78,36 +77,36 @@ impl Hub {
         Ok(views.into_iter().next().unwrap_or_else(|| View::unknown(user)))
     }
 
-    /// How many are here. Costs the same however many they are.
+    /// Constant time.
     pub fn online_count(&self) -> OnlineCount {
         let mut count = OnlineCount::default();
         for shard in &self.shards {
-            let tally = shard.lock().roster.online();
+            let tally = shard.lock().roster.counts();
             for status in Status::ALL {
-                count.tally.persons[status as usize] += tally.of(status);
+                count.tally.users[status as usize] += tally.of(status);
             }
             count.tally.connections += tally.connections;
             count.tally.without_connection += tally.without_connection;
         }
-        for (place, platform) in self.outside.platforms.iter().enumerate() {
+        for (place, platform) in self.context.platforms.iter().enumerate() {
             count.connections[place] = platform.load(Ordering::Relaxed);
         }
         count
     }
 
-    /// When silence means away, and when gone: what is in force now.
+    /// The current policy.
     pub fn policy(&self) -> Policy {
         self.settings.load().policy.clone()
     }
 
-    /// A person's sessions, hidden or not.
+    /// Sessions at this gateway, invisible or not.
     pub fn devices(&self, user: UserId) -> Vec<SessionView> {
         self.shard(user).roster.sessions(user).collect()
     }
 
-    /// Ends a person's connections, all or those of one device, at whichever gateway they are. Who may not reconnect
-    /// (3503) also loses sessions without a connection; who may (3000) comes back by themselves. Gives how many
-    /// sessions that were; of other gateways, how many devices.
+    /// Closes a user's connections, all or those of one device, at all gateways. Without `reconnect` (3503) HTTP
+    /// sessions end as well; with it (3000) clients reconnect. Returns the number of local sessions plus remote
+    /// devices.
     pub async fn disconnect(
         &self,
         user: UserId,
@@ -115,45 +114,45 @@ impl Hub {
         reconnect: bool,
     ) -> Result<usize, HubError> {
         let here = self.disconnect_here(user, device, reconnect);
-        let Some(register) = self.register() else { return Ok(here) };
-        let (own, mut elsewhere) = (register.node(), 0);
-        for part in self.record_of(user).await?.map(|record| record.parts).unwrap_or_default() {
-            let fits = |known: &&PartDevice| device.is_none_or(|device| known.id == *device);
-            let devices = part.part.devices.iter().filter(fits).count();
-            if part.node == own || devices == 0 {
+        let Some(store) = self.cluster_store() else { return Ok(here) };
+        let (own, mut elsewhere) = (store.node(), 0);
+        for entry in self.record_of(user).await?.map(|record| record.entries).unwrap_or_default() {
+            let fits = |known: &&NodeDevice| device.is_none_or(|device| known.id == *device);
+            let devices = entry.entry.devices.iter().filter(fits).count();
+            if entry.node == own || devices == 0 {
                 continue;
             }
             elsewhere += devices;
-            let message = Message::Disconnect { user, device: device.cloned(), reconnect };
-            register.send(&part.node, &[message]).await.map_err(|trouble| unreachable(&trouble))?;
+            let message = GatewayMessage::Disconnect { user, device: device.cloned(), reconnect };
+            store.send(&entry.node, &[message]).await.map_err(|trouble| store_unreachable(&trouble))?;
         }
         Ok(here + elsewhere)
     }
 
-    /// A person's devices at other gateways, each with the gateway's name.
-    pub async fn devices_elsewhere(&self, user: UserId) -> Result<Vec<(String, PartDevice)>, HubError> {
-        let Some(register) = self.register() else { return Ok(Vec::new()) };
-        let own = register.node();
-        let parts = self.record_of(user).await?.map(|record| record.parts).unwrap_or_default();
-        let others = parts.into_iter().filter(|part| part.node != own);
-        let named = others.flat_map(|part| {
-            let name = part.node.name().to_owned();
-            part.part.devices.into_iter().map(move |device| (name.clone(), device))
+    /// Devices at other gateways, each with the gateway's name.
+    pub async fn remote_devices(&self, user: UserId) -> Result<Vec<(String, NodeDevice)>, HubError> {
+        let Some(store) = self.cluster_store() else { return Ok(Vec::new()) };
+        let own = store.node();
+        let entries = self.record_of(user).await?.map(|record| record.entries).unwrap_or_default();
+        let others = entries.into_iter().filter(|entry| entry.node != own);
+        let named = others.flat_map(|entry| {
+            let name = entry.node.name().to_owned();
+            entry.entry.devices.into_iter().map(move |device| (name.clone(), device))
         });
         Ok(named.collect())
     }
 
-    /// The name of this gateway among others, if there are any.
+    /// None without a cluster.
     pub fn node_name(&self) -> Option<String> {
-        self.register().map(|register| register.node().name().to_owned())
+        self.cluster_store().map(|store| store.node().name().to_owned())
     }
 
     async fn record_of(&self, user: UserId) -> Result<Option<Record>, HubError> {
-        let Some(register) = self.register() else { return Ok(None) };
+        let Some(store) = self.cluster_store() else { return Ok(None) };
         let users = [user];
-        let read = tokio::time::timeout(REGISTER_TIME, register.read(&users)).await;
+        let read = tokio::time::timeout(STORE_TIMEOUT, store.read(&users)).await;
         let record = read.map_err(|_| HubError::Unavailable)?.into_iter().next();
-        record.transpose().map(Option::flatten).map_err(|trouble| unreachable(&trouble))
+        record.transpose().map(Option::flatten).map_err(|trouble| store_unreachable(&trouble))
     }
 
     /// The same, at this gateway only.
@@ -172,14 +171,14 @@ impl Hub {
         devices.sort_unstable();
         devices.dedup();
         for device in devices {
-            self.tell(user, Input::SignOut { device });
+            self.apply_input(user, Input::SignOut { device });
         }
         count
     }
 
     /// Closes a connection, if it is still this user's.
     pub(crate) fn close_connection(&self, user: UserId, conn: ConnId, code: CloseCode) {
-        let table = self.outside.table.read();
+        let table = self.context.table.read();
         if table.user(conn) == Some(user)
             && let Some(outbox) = table.outbox(conn)
         {
@@ -192,24 +191,24 @@ impl Hub {
         if self.is_stopping() {
             return Err(HubError::Unavailable);
         }
-        self.outside.counters.hub.http_heartbeats.increment();
-        for _ in 0..RECALLS_MAX {
+        self.context.counters.hub.http_heartbeats.increment();
+        for _ in 0..LOADS_MAX {
             let now = self.now();
             {
-                // In one step: who is forgotten in between would begin anew, with versions that were given already.
+                // In one step: a user dropped in between would restart with versions that were used already.
                 let mut shard = self.shard(user);
                 if self.is_disabled(user) {
                     return Err(HubError::Disabled);
                 }
                 if shard.knows(user) {
-                    let after = shard.input(now, user, Input::Heartbeat { hello }, &self.outside)?;
+                    let after = shard.input(now, user, Input::Heartbeat { hello }, &self.context)?;
                     drop(shard);
                     self.finish(after);
                     return Ok(());
                 }
             }
             let (reply, answer) = oneshot::channel();
-            self.ask(Request::Recall { user, reply }).await.map_err(|_| HubError::Unavailable)?;
+            self.ask(Request::Load { user, reply }).await.map_err(|_| HubError::Unavailable)?;
             answer.await.map_err(|_| HubError::Unavailable)?.map_err(|_| HubError::Unavailable)?;
         }
         Err(HubError::Unavailable)
@@ -219,19 +218,19 @@ impl Hub {
     pub fn http_goodbye(&self, user: UserId, device: DeviceId) {
         if !self.is_stopping() {
             // Its heartbeats may have come to several gateways.
-            let message = Message::Goodbye { user, device: device.clone() };
-            self.say(Errand::WhereverIs(user, message));
-            self.tell(user, Input::Goodbye { device });
+            let message = GatewayMessage::Goodbye { user, device: device.clone() };
+            self.send_message(OutgoingMessage::ToUser(user, message));
+            self.apply_input(user, Input::Goodbye { device });
         }
     }
 
-    /// What happened to somebody, newest first. What happened within the last second may be missing.
+    /// Newest first. Events of the last second may be missing.
     pub async fn history(
         &self,
         user: UserId,
-        before: Option<OccurrenceId>,
+        before: Option<PresenceEventId>,
         limit: u32,
-    ) -> Result<Vec<Recorded>, HubError> {
+    ) -> Result<Vec<RecordedEvent>, HubError> {
         Ok(self.people.history(user, before, limit).await?)
     }
 }

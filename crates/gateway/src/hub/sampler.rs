@@ -1,11 +1,11 @@
-//! How many are only seemingly here (P14): now and then a few connections are asked out of turn.
+//! Estimates how many connections are dead (P14) by probing a sample.
 //!
 //! # Guarantees
 //!
-//! - Each minute one in `sample_one_in` connections is probed, at least one. Those that do not answer within `probe_s`
-//!   are counted; their share, times all connections, is the estimate.
-//! - Nobody is taken for gone because of it: only the probes of `presence` decide that.
-//! - The sample is drawn at random, without going through all connections.
+//! - Each minute one in `sample_one_in` connections is probed, at least one. Those that do not answer within
+//!   `probe_s` are counted; their share times all connections is the estimate.
+//! - No user goes offline because of it: only the probes of `presence` decide that.
+//! - The sample is drawn at random, without a full pass.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,14 +16,13 @@ use presence::ConnId;
 
 use super::{ConnRef, Hub};
 
-/// How often.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// Connections that were asked and have not answered yet.
+/// Probed connections without an answer yet.
 pub(super) struct Sampler {
     random: Mutex<fastrand::Rng>,
     asked: Mutex<HashSet<ConnId, foldhash::fast::RandomState>>,
-    /// Whether anybody was asked: answers to other probes take no lock.
+    /// Whether a sample is running: answers to other probes take no lock.
     is_asking: AtomicBool,
 }
 
@@ -36,7 +35,6 @@ impl Sampler {
         }
     }
 
-    /// A connection has answered.
     pub(super) fn answered(&self, conn: ConnId) {
         if self.is_asking.load(Ordering::Acquire) {
             self.asked.lock().remove(&conn);
@@ -45,25 +43,25 @@ impl Sampler {
 }
 
 impl Hub {
-    pub(super) async fn keep_sampling(&self) {
+    pub(super) async fn sample_loop(&self) {
         loop {
             tokio::time::sleep(EVERY).await;
             self.sample().await;
         }
     }
 
-    /// Asks a sample and waits for the answers.
+    /// Probes a sample and waits for the answers.
     pub async fn sample(&self) {
         let (one_in, patience_s) = {
             let settings = self.settings.load();
-            (settings.people.sample_one_in as usize, settings.policy.probe.0)
+            (settings.limits.sample_one_in as usize, settings.policy.probe.0)
         };
         if one_in == 0 {
             return;
         }
         let sample = self.ask_sample(one_in);
         if sample.is_empty() {
-            self.outside.counters.hub.falsely_online.set(0);
+            self.context.counters.hub.falsely_online.set(0);
             return;
         }
         tokio::time::sleep(Duration::from_secs(patience_s.into())).await;
@@ -71,9 +69,9 @@ impl Hub {
     }
 
     fn ask_sample(&self, one_in: usize) -> Vec<ConnRef> {
-        let table = self.outside.table.read();
+        let table = self.context.table.read();
         let sample = table.sample(table.len().div_ceil(one_in), &mut self.sampler.random.lock());
-        // Whom to listen for is known before anybody can answer.
+        // Set before the first answer can arrive.
         *self.sampler.asked.lock() = sample.iter().map(|conn| conn.conn).collect();
         self.sampler.is_asking.store(true, Ordering::Release);
         for outbox in sample.iter().filter_map(|conn| table.outbox(conn.conn)) {
@@ -83,11 +81,11 @@ impl Hub {
     }
 
     fn count_silent(&self, sample: &[ConnRef]) {
-        let counters = &self.outside.counters.hub;
+        let counters = &self.context.counters.hub;
         self.sampler.is_asking.store(false, Ordering::Release);
         let asked = std::mem::take(&mut *self.sampler.asked.lock());
-        let table = self.outside.table.read();
-        // Who closed meanwhile does not seem to be here.
+        let table = self.context.table.read();
+        // Connections closed meanwhile do not count.
         let is_there = |conn: &&ConnRef| table.user(conn.conn) == Some(conn.user);
         let (there, all) = (sample.iter().filter(is_there).count(), table.len());
         let silent = sample.iter().filter(is_there).filter(|conn| asked.contains(&conn.conn)).count();

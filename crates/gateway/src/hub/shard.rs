@@ -1,216 +1,224 @@
-//! A part of the people, behind one lock: carries out what `presence` decides.
+//! A part of the users, behind one lock: applies the effects that `presence` decides.
 //!
 //! # Guarantees
 //!
-//! - Watchers' outboxes are filled under the lock, so what they hear of one person is in order.
-//! - What the database does not know yet of somebody is never replaced by what it does know.
+//! - Watchers' outboxes are filled under the lock, so changes of one user arrive in order.
+//! - State that is not in the database yet is never replaced by older state from it.
 //!
 //! # Deliberately absent
 //!
-//! A bound on people in memory: they are those who are here, and their friends and whom they track, both bounded.
+//! A bound on users in memory: they are the connected users, their friends and the users they track, all of them
+//! bounded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::UserId;
+use friends::{PresenceEvent, PresenceEventKind};
 use hashbrown::HashMap;
 use parking_lot::RwLock;
-use people::{Occurrence, OccurrenceKind};
 use presence::{
-    Cause, CloseCause, ConnId, DeviceId, Effect, Input, LastKnown, Moment, Platform, Policy, Privacy,
-    Refused, Remembered, Roster, Sight, Status,
+    Cause, CloseCause, ConnId, DeviceId, Effect, Input, LastKnown, Moment, Platform, Policy, PresenceTable,
+    Privacy, Refused, Status, StoredPresence, Visibility,
 };
 
 use super::ConnRef;
-use super::person::{Connection, Person, Shown};
-use super::table::ConnTable;
-use crate::between::Relay;
+use super::connection_table::ConnectionTable;
+use super::user::{Connection, UserEntry, VisibilityState};
+use crate::cluster_sync::{ClusterSync, MarkDirty, SyncState};
 use crate::counters::GatewayCounters;
-use crate::feed::{self, PublicText};
-use crate::keeper::Keeper;
-use crate::occurrences::{Happening, Occurrences};
+use crate::feed::{self, EncodedUser};
+use crate::gateway_messages::MessageSender;
 use crate::outbox::{FeedUser, Outbox};
+use crate::presence_writer::PresenceWriter;
 use crate::protocol::CloseCode;
+use crate::recent_events::{RecentEvent, RecentEvents};
 use crate::rooms::RoomName;
-use crate::sharing::{Book, Noted, Sharing};
 use crate::traffic;
 
-/// Whom a shard tells what it decides.
-pub(crate) struct Outside {
-    pub(crate) keeper: Keeper,
+/// What all shards share.
+pub(crate) struct ShardContext {
+    pub(crate) writer: PresenceWriter,
     pub(crate) counters: Arc<GatewayCounters>,
-    pub(crate) table: RwLock<ConnTable>,
-    pub(crate) traffic: traffic::Waiting,
-    /// Other gateways; none for who is alone.
-    pub(crate) relay: Option<Arc<Relay>>,
-    /// Numbers for [`Shown`].
+    pub(crate) table: RwLock<ConnectionTable>,
+    pub(crate) traffic: traffic::TrafficQueue,
+    /// None without a cluster.
+    pub(crate) sender: Option<Arc<MessageSender>>,
+    /// Numbers for [`VisibilityState`].
     pub(crate) epochs: AtomicU64,
     /// Days for which changes of status are kept; 0 for none.
     pub(crate) history_days: AtomicU64,
     /// Connections by platform, in the order of [`Platform::ALL`].
     pub(crate) platforms: [AtomicU64; Platform::ALL.len()],
-    /// Other gateways, if there are others.
-    pub(crate) sharing: Option<Sharing>,
-    /// What happened lately.
-    pub(crate) occurrences: Occurrences,
+    /// None without a cluster.
+    pub(crate) sync: Option<ClusterSync>,
+    pub(crate) recent_events: RecentEvents,
 }
 
-/// What is to be done once the lock is released.
 #[derive(Default)]
-pub(crate) struct After {
-    /// People who show themselves differently, and the rooms they are in.
-    pub(crate) shown: Vec<(UserId, Arc<Shown>, Vec<RoomName>)>,
+pub(crate) struct AfterUnlock {
+    /// Users with a new visibility, and the rooms they are in.
+    pub(crate) visibility: Vec<(UserId, Arc<VisibilityState>, Vec<RoomName>)>,
 }
 
-/// A part of the people.
 pub(crate) struct Shard {
-    pub(crate) roster: Roster,
-    pub(crate) people: HashMap<UserId, Person, foldhash::fast::RandomState>,
-    /// What is told to other gateways and by them, if there are others.
-    pub(crate) book: Option<Box<Book>>,
+    pub(crate) roster: PresenceTable,
+    pub(crate) users: HashMap<UserId, UserEntry, foldhash::fast::RandomState>,
+    /// None without a cluster.
+    pub(crate) sync_state: Option<Box<SyncState>>,
     effects: Vec<Effect>,
 }
 
 impl Shard {
     pub(crate) fn new(policy: Policy, now: Moment, seed: u64) -> Shard {
-        let roster = Roster::new(policy, now, seed);
-        Shard { roster, people: HashMap::default(), book: None, effects: Vec::new() }
+        let roster = PresenceTable::new(policy, now, seed);
+        Shard { roster, users: HashMap::default(), sync_state: None, effects: Vec::new() }
     }
 
-    /// Somebody is about to come: brings what was last known of them into memory, unless more is known already.
-    pub(crate) fn recall(&mut self, now: Moment, user: UserId, last: LastKnown, outside: &Outside) {
-        self.roster.recall(now, user, outside.keeper.newest(user, last));
+    /// Loads the last known state of a user that is about to connect, unless newer state is in memory.
+    pub(crate) fn load(&mut self, now: Moment, user: UserId, last: LastKnown, context: &ShardContext) {
+        self.roster.preload(now, user, context.writer.newest(user, last));
     }
 
-    /// Somebody is watched, here or not. Likewise.
+    /// Loads a watched user, online or not, unless newer state is in memory.
     pub(crate) fn watch(
         &mut self,
         now: Moment,
         user: UserId,
         last: LastKnown,
-        outside: &Outside,
-    ) -> &mut Person {
-        self.roster.know(now, user, outside.keeper.newest(user, last));
-        self.begin_asking(now, user);
-        self.person(user, outside)
+        context: &ShardContext,
+    ) -> &mut UserEntry {
+        self.roster.watch(now, user, context.writer.newest(user, last));
+        self.start_watching(now, user);
+        self.user_entry(user, context)
     }
 
-    /// A person who is watched or has a connection.
-    pub(crate) fn person(&mut self, user: UserId, outside: &Outside) -> &mut Person {
-        self.people.entry(user).or_insert_with(|| {
-            // Asked for soon: nobody has to wait for it.
-            outside.counters.hub.traffic_dropped.add(outside.traffic.add([user]));
-            Person::default()
+    /// The entry of a user that is watched or connected.
+    pub(crate) fn user_entry(&mut self, user: UserId, context: &ShardContext) -> &mut UserEntry {
+        self.users.entry(user).or_insert_with(|| {
+            // Read in the background.
+            context.counters.hub.traffic_dropped.add(context.traffic.add([user]));
+            UserEntry::default()
         })
     }
 
-    /// Whether the roster knows this person.
+    /// Whether the presence table knows this user.
     pub(crate) fn knows(&self, user: UserId) -> bool {
-        self.roster.remembered(user).is_some()
+        self.roster.stored_presence(user).is_some()
     }
 
-    /// Lets somebody go whom nobody watches and who has no connection. The roster keeps them as long as it needs to.
+    /// Drops a user without watchers and connections. The presence table keeps them as long as needed.
     pub(crate) fn release(&mut self, user: UserId) {
-        if self.people.get(&user).is_some_and(Person::is_idle) {
-            self.people.remove(&user);
-            self.roster.forget(user);
-            self.stop_asking(user);
+        if self.users.get(&user).is_some_and(UserEntry::is_idle) {
+            self.users.remove(&user);
+            self.roster.unwatch(user);
+            self.stop_watching(user);
         }
     }
 
-    /// Takes a connection out. Gives it, and whose friends it watched.
+    /// Removes a connection. Returns it, and the friends it watched.
     pub(crate) fn drop_connection(
         &mut self,
         conn: ConnRef,
-        outside: &Outside,
+        context: &ShardContext,
     ) -> Option<(Connection, Arc<Vec<UserId>>)> {
-        let person = self.people.get_mut(&conn.user)?;
-        let connection = person.remove_connection(conn.conn)?;
-        let friends = person.circle.as_ref().map(|circle| circle.friends.clone()).unwrap_or_default();
-        outside.platform(connection.seat.platform).fetch_sub(1, Ordering::Relaxed);
-        if person.connections.is_empty() {
-            person.circle = None;
+        let entry = self.users.get_mut(&conn.user)?;
+        let connection = entry.remove_connection(conn.conn)?;
+        let friends = entry.connected.as_ref().map(|circle| circle.friends.clone()).unwrap_or_default();
+        context.platform(connection.details.platform).fetch_sub(1, Ordering::Relaxed);
+        if entry.connections.is_empty() {
+            entry.connected = None;
         }
         self.release(conn.user);
         Some((connection, friends))
     }
 
-    /// Something happened to somebody in memory.
+    /// Applies an input of a user in memory.
     pub(crate) fn input(
         &mut self,
         now: Moment,
         user: UserId,
         input: Input,
-        outside: &Outside,
-    ) -> Result<After, Refused> {
-        let noted = if self.book.is_some() { Noted::of(now, &input) } else { Noted::Nothing };
+        context: &ShardContext,
+    ) -> Result<AfterUnlock, Refused> {
+        let noted =
+            if self.sync_state.is_some() { MarkDirty::for_input(now, &input) } else { MarkDirty::Never };
         let mut effects = std::mem::take(&mut self.effects);
         let handled = self.roster.handle(now, user, input, &mut effects);
         if handled.is_ok() {
-            self.note(user, noted, &effects, outside);
+            self.mark_changed(user, noted, &effects, context);
         }
-        let after = self.carry_out(now, effects, outside);
+        let after = self.apply_effects(now, effects, context);
         handled.map(|()| after)
     }
 
-    /// Time has passed.
-    pub(crate) fn tick(&mut self, now: Moment, outside: &Outside) -> After {
+    pub(crate) fn tick(&mut self, now: Moment, context: &ShardContext) -> AfterUnlock {
         let mut effects = std::mem::take(&mut self.effects);
         self.roster.tick(now, &mut effects);
-        self.note_all(&effects, outside);
-        self.carry_out(now, effects, outside)
+        self.mark_all_changed(&effects, context);
+        self.apply_effects(now, effects, context)
     }
 
-    /// The process before this one has ended, and this is what it wrote last of somebody.
-    pub(crate) fn bring_back(&mut self, now: Moment, remembered: Remembered, outside: &Outside) -> After {
-        // Something newer happened here.
-        if outside.keeper.has(remembered.user) {
-            return After::default();
+    /// The previous process has ended, and this is its last saved state of a user.
+    pub(crate) fn bring_back(
+        &mut self,
+        now: Moment,
+        remembered: StoredPresence,
+        context: &ShardContext,
+    ) -> AfterUnlock {
+        // A local change is newer.
+        if context.writer.has(remembered.user) {
+            return AfterUnlock::default();
         }
         let mut effects = std::mem::take(&mut self.effects);
-        self.roster.bring_back(now, remembered, &mut effects);
-        self.carry_out(now, effects, outside)
+        self.roster.restore_after_handover(now, remembered, &mut effects);
+        self.apply_effects(now, effects, context)
     }
 
-    pub(crate) fn carry_out(&mut self, now: Moment, mut effects: Vec<Effect>, outside: &Outside) -> After {
-        let mut after = After::default();
+    pub(crate) fn apply_effects(
+        &mut self,
+        now: Moment,
+        mut effects: Vec<Effect>,
+        context: &ShardContext,
+    ) -> AfterUnlock {
+        let mut after = AfterUnlock::default();
         for effect in effects.drain(..) {
             match effect {
-                Effect::Ping(conn) => outside.outbox(conn, Outbox::ping),
-                Effect::Probe(conn) => outside.outbox(conn, Outbox::probe),
+                Effect::Ping(conn) => context.outbox(conn, Outbox::ping),
+                Effect::Probe(conn) => context.outbox(conn, Outbox::probe),
                 Effect::Close { conn, cause } => {
-                    outside.outbox(conn, |outbox| outbox.close(close_code(cause)))
+                    context.outbox(conn, |outbox| outbox.close(close_code(cause)))
                 }
                 Effect::Changed { user, public, own, urgent } => {
                     if own {
-                        self.tell_own_devices(user, outside, &mut after);
+                        self.notify_own_devices(user, now, context, &mut after);
                     }
                     if public {
-                        self.tell_watchers(user, now, urgent, outside);
+                        self.notify_watchers(user, now, urgent, context);
                     }
                 }
-                // Where there are other gateways, this follows from what the register says has changed.
+                // In a cluster, these follow from the changes that the store reports.
                 Effect::Arrived { .. } | Effect::Left { .. } | Effect::Transition { .. }
-                    if self.book.is_some() => {}
-                Effect::Remember { user } if self.book.is_some() => self.keep_sign(user, outside),
+                    if self.sync_state.is_some() => {}
+                Effect::Store { user } if self.sync_state.is_some() => self.save_last_sign(user, context),
                 Effect::Arrived { user, cause, device } => {
-                    outside.record(now, user, OccurrenceKind::Arrived, (cause, device));
+                    context.record(now, user, PresenceEventKind::Arrived, (cause, device));
                 }
                 Effect::Left { user, cause, device, .. } => {
-                    outside.record(now, user, OccurrenceKind::Left, (cause, device));
+                    context.record(now, user, PresenceEventKind::Left, (cause, device));
                 }
                 Effect::Transition { user, from, to, cause, device } => {
-                    outside.counters.hub.transitions.count(cause.name());
+                    context.counters.hub.transitions.count(cause.name());
                     let platform = device.as_ref().and_then(|id| self.roster.platform_of(user, id));
-                    outside.occurrences.add(Happening::new(now.0, user, (from, to), cause).on(platform));
-                    if outside.history_days.load(Ordering::Relaxed) > 0 {
-                        let kind = OccurrenceKind::Transition { from, to };
-                        outside.record(now, user, kind, (cause, device));
+                    context.recent_events.add(RecentEvent::new(now.0, user, (from, to), cause).on(platform));
+                    if context.history_days.load(Ordering::Relaxed) > 0 {
+                        let kind = PresenceEventKind::Transition { from, to };
+                        context.record(now, user, kind, (cause, device));
                     }
                 }
-                Effect::Remember { user } => {
-                    if let Some(remembered) = self.roster.remembered(user) {
-                        outside.keeper.remember(remembered);
+                Effect::Store { user } => {
+                    if let Some(remembered) = self.roster.stored_presence(user) {
+                        context.writer.remember(remembered);
                     }
                 }
             }
@@ -221,107 +229,113 @@ impl Shard {
         after
     }
 
-    fn tell_own_devices(&mut self, user: UserId, outside: &Outside, after: &mut After) {
-        let Some(person) = self.people.get_mut(&user) else { return };
+    fn notify_own_devices(
+        &mut self,
+        user: UserId,
+        now: Moment,
+        context: &ShardContext,
+        after: &mut AfterUnlock,
+    ) {
+        let Some(entry) = self.users.get_mut(&user) else { return };
         let view = self.roster.own_view(user);
         let told = feed::own(&view);
-        for connection in &person.connections {
-            connection.outbox.change(told.clone(), true);
+        for connection in &entry.connections {
+            connection.outbox.change(told.clone(), true, now);
         }
         let is_invisible = view.status == Status::Invisible;
-        let Some(circle) = &mut person.circle else { return };
-        if circle.shown.is_invisible != is_invisible {
-            let privacy = circle.shown.privacy.clone();
-            circle.shown = outside.shown(is_invisible, privacy);
-            after.shown.push((user, circle.shown.clone(), rooms_of(person)));
+        let Some(circle) = &mut entry.connected else { return };
+        if circle.visibility.is_invisible != is_invisible {
+            let privacy = circle.visibility.privacy.clone();
+            circle.visibility = context.visibility(is_invisible, privacy);
+            after.visibility.push((user, circle.visibility.clone(), rooms_of(entry)));
         }
     }
 
-    fn tell_watchers(&mut self, user: UserId, now: Moment, urgent: bool, outside: &Outside) {
-        let Some(person) = self.people.get_mut(&user) else { return };
-        person.text = None;
-        if person.watchers().is_empty() {
+    fn notify_watchers(&mut self, user: UserId, now: Moment, urgent: bool, context: &ShardContext) {
+        let Some(entry) = self.users.get_mut(&user) else { return };
+        entry.text = None;
+        if entry.watchers().is_empty() {
             return;
         }
         let view = self.roster.public_view(user);
-        let mut text = PublicText::of(&view, now.seconds());
+        let mut text = EncodedUser::of(&view, now.seconds());
         let mut deliveries = 0;
-        for watcher in person.watchers().iter().filter(|watcher| watcher.sight.status) {
-            watcher.outbox.change(text.seen(&view, watcher.sight), urgent);
+        for watcher in entry.watchers().iter().filter(|watcher| watcher.visibility.status) {
+            watcher.outbox.change(text.seen(&view, watcher.visibility), urgent, now);
             deliveries += 1;
         }
-        outside.counters.hub.deliveries.add(deliveries);
-        person.text = Some(Box::new(text));
+        context.counters.hub.deliveries.add(deliveries);
+        entry.text = Some(Box::new(text));
     }
 
-    /// What somebody with this sight is given of a person in memory.
-    pub(crate) fn seen(&mut self, now: Moment, user: UserId, sight: Sight) -> FeedUser {
-        if !sight.status {
+    /// A user in memory, as a viewer with this sight sees them.
+    pub(crate) fn feed_user_for(&mut self, now: Moment, user: UserId, visibility: Visibility) -> FeedUser {
+        if !visibility.status {
             return feed::hidden(user);
         }
-        // Here over HTTP only, pending, or gone a moment ago: nobody watches them, but the roster knows them.
-        let Some(person) = self.people.get_mut(&user) else {
+        // With HTTP sessions only, pending, or offline a moment ago: not watched, but in the presence table.
+        let Some(entry) = self.users.get_mut(&user) else {
             let view = self.roster.public_view(user);
-            return PublicText::of(&view, now.seconds()).seen(&view, sight);
+            return EncodedUser::of(&view, now.seconds()).seen(&view, visibility);
         };
-        if let Some(text) = &mut person.text
-            && let Some(seen) = text.seen_again(user, sight, now.seconds())
+        if let Some(text) = &mut entry.text
+            && let Some(seen) = text.seen_again(user, visibility, now.seconds())
         {
             return seen;
         }
         let view = self.roster.public_view(user);
-        let mut text = PublicText::of(&view, now.seconds());
-        let seen = text.seen(&view, sight);
-        if !person.watchers().is_empty() {
-            person.text = Some(Box::new(text));
+        let mut text = EncodedUser::of(&view, now.seconds());
+        let seen = text.seen(&view, visibility);
+        if !entry.watchers().is_empty() {
+            entry.text = Some(Box::new(text));
         }
         seen
     }
 
-    /// What a person's own devices are given.
-    pub(crate) fn own(&self, user: UserId) -> FeedUser {
+    /// The user, for their own devices.
+    pub(crate) fn own_feed_user(&self, user: UserId) -> FeedUser {
         feed::own(&self.roster.own_view(user))
     }
 
-    /// The person's choice of who may see them. Tells every watcher for whom that makes a difference.
-    pub(crate) fn choose(
+    /// Applies privacy settings, and notifies watchers whose sight changes.
+    pub(crate) fn set_privacy(
         &mut self,
         now: Moment,
         user: UserId,
         privacy: &Privacy,
-        outside: &Outside,
-    ) -> After {
-        let mut after = After::default();
-        let Some(person) = self.people.get_mut(&user) else { return after };
-        if let Some(circle) = &mut person.circle
-            && *circle.shown.privacy != *privacy
+        context: &ShardContext,
+    ) -> AfterUnlock {
+        let mut after = AfterUnlock::default();
+        let Some(entry) = self.users.get_mut(&user) else { return after };
+        if let Some(circle) = &mut entry.connected
+            && *circle.visibility.privacy != *privacy
         {
-            circle.shown = outside.shown(circle.shown.is_invisible, Arc::new(privacy.clone()));
-            after.shown.push((user, circle.shown.clone(), rooms_of(person)));
+            circle.visibility = context.visibility(circle.visibility.is_invisible, Arc::new(privacy.clone()));
+            after.visibility.push((user, circle.visibility.clone(), rooms_of(entry)));
         }
         let mut changed = Vec::new();
-        for watcher in person.watchers_mut() {
-            let sight = privacy.sight(watcher.viewer, watcher.is_friend);
-            if sight != watcher.sight {
-                watcher.sight = sight;
-                changed.push((watcher.outbox.clone(), sight));
+        for watcher in entry.watchers_mut() {
+            let visibility = privacy.visibility_for(watcher.viewer, watcher.is_friend);
+            if visibility != watcher.visibility {
+                watcher.visibility = visibility;
+                changed.push((watcher.outbox.clone(), visibility));
             }
         }
-        for (outbox, sight) in changed {
-            outbox.change(self.seen(now, user, sight), true);
+        for (outbox, visibility) in changed {
+            outbox.change(self.feed_user_for(now, user, visibility), true, now);
         }
         after
     }
 }
 
-impl Outside {
+impl ShardContext {
     fn outbox(&self, conn: ConnId, act: impl FnOnce(&Outbox)) {
         if let Some(outbox) = self.table.read().outbox(conn) {
             act(outbox);
         }
     }
 
-    /// How many connections there are of a platform.
+    /// Open connections of a platform.
     pub(crate) fn platform(&self, platform: Platform) -> &AtomicU64 {
         &self.platforms[platform as usize]
     }
@@ -330,26 +344,26 @@ impl Outside {
         &self,
         now: Moment,
         user: UserId,
-        kind: OccurrenceKind,
+        kind: PresenceEventKind,
         (cause, device): (Cause, Option<DeviceId>),
     ) {
-        self.keeper.record(Occurrence { user, at_ms: now.0, kind, cause: Some(cause), device });
+        self.writer.record(PresenceEvent { user, at_ms: now.0, kind, cause: Some(cause), device });
     }
 
-    /// What a person shows from now on.
-    pub(crate) fn shown(&self, is_invisible: bool, privacy: Arc<Privacy>) -> Arc<Shown> {
-        Arc::new(Shown { epoch: self.next_epoch(), is_invisible, privacy })
+    /// A new visibility state.
+    pub(crate) fn visibility(&self, is_invisible: bool, privacy: Arc<Privacy>) -> Arc<VisibilityState> {
+        Arc::new(VisibilityState { epoch: self.next_epoch(), is_invisible, privacy })
     }
 
-    /// A number for a [`Shown`], higher than all before.
+    /// A number for a [`VisibilityState`], higher than all before.
     pub(crate) fn next_epoch(&self) -> u64 {
         self.epochs.fetch_add(1, Ordering::Relaxed)
     }
 }
 
-fn rooms_of(person: &Person) -> Vec<RoomName> {
+fn rooms_of(entry: &UserEntry) -> Vec<RoomName> {
     let mut rooms: Vec<RoomName> =
-        person.connections.iter().flat_map(|connection| connection.seat.rooms.iter().cloned()).collect();
+        entry.connections.iter().flat_map(|connection| connection.details.rooms.iter().cloned()).collect();
     rooms.sort_unstable();
     rooms.dedup();
     rooms

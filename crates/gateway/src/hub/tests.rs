@@ -1,11 +1,11 @@
 //! The hub on a real database, read through real outboxes.
 
 mod churn;
+mod cluster;
 mod conformance;
 mod feeds;
+mod fixture;
 mod hiding;
-mod rig;
 mod rooms;
 mod running;
-mod together;
 mod typing;

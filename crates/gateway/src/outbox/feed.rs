@@ -1,30 +1,30 @@
-//! The part of an outbox that holds statuses: the snapshot, and what changed since.
+//! The statuses of an outbox: the snapshot, and later changes.
 
 use domain::UserId;
 use hashbrown::HashMap;
+use presence::Moment;
 use wire::websocket::write_text_head;
 
 use super::FeedUser;
 
 /// One message brings statuses up to about this; the rest follows in further messages. SDKs take a megabyte at least.
 const MESSAGE_BYTES_MAX: usize = 256 * 1024;
-/// What an entry takes up besides its JSON.
-const ENTRY_BYTES: usize = 48;
+/// Memory of a waiting change besides its JSON.
+const ENTRY_BYTES: usize = 72;
 
-/// What waits of a feed.
 #[derive(Default)]
 pub(super) struct Feed {
     has_begun: bool,
     /// Whether the first message of the snapshot is still to be written.
     is_first: bool,
-    /// What is left of the snapshot, last first.
+    /// The rest of the snapshot, in reverse order.
     snapshot: Vec<FeedUser>,
     changes: Changes,
     is_urgent: bool,
     bytes: usize,
 }
 
-/// Changes that wait. Mostly there is none or one, for which no table is made.
+/// Waiting changes. Mostly none or one, without a table.
 #[derive(Default)]
 enum Changes {
     #[default]
@@ -33,37 +33,37 @@ enum Changes {
     Many(Box<HashMap<UserId, Change, foldhash::fast::RandomState>>),
 }
 
-/// What changed about a person.
+/// A change of a user, with its time. Users of a snapshot have no time.
 enum Change {
-    Shown(FeedUser),
-    Removed,
+    Updated(FeedUser, Option<Moment>),
+    Removed(Moment),
 }
 
 impl Change {
-    fn shown(&self) -> Option<&FeedUser> {
+    fn at(&self) -> Option<Moment> {
         match self {
-            Change::Shown(user) => Some(user),
-            Change::Removed => None,
+            Change::Updated(_, at) => *at,
+            Change::Removed(at) => Some(*at),
         }
     }
 
     fn bytes(&self) -> usize {
         match self {
-            Change::Shown(user) => user.json.len() + ENTRY_BYTES,
-            Change::Removed => ENTRY_BYTES,
+            Change::Updated(user, _) => user.json.len() + ENTRY_BYTES,
+            Change::Removed(_) => ENTRY_BYTES,
         }
     }
 }
 
 impl Feed {
-    /// Begins with a snapshot: of what waits, only what is newer stays.
+    /// Begins with a snapshot: of the waiting changes, only newer ones stay.
     pub(super) fn begin(&mut self, mut users: Vec<FeedUser>) {
         for user in &users {
             let is_old = match self.changes.get(user.id) {
-                // Who was hidden meanwhile is hidden, whatever the snapshot says; and of the same version another part
-                // may be shown.
-                Some(Change::Shown(waiting)) => waiting.version != 0 && waiting.version < user.version,
-                Some(Change::Removed) | None => false,
+                // A user who became invisible stays so, whatever the snapshot contains; and the same version may have
+                // another visibility.
+                Some(Change::Updated(waiting, _)) => waiting.version != 0 && waiting.version < user.version,
+                Some(Change::Removed(_)) | None => false,
             };
             if is_old && let Some(change) = self.changes.take(user.id) {
                 self.bytes -= change.bytes();
@@ -79,7 +79,7 @@ impl Feed {
         self.is_first || !self.snapshot.is_empty()
     }
 
-    /// What waits to be written, as bytes; the snapshot does not count.
+    /// Bytes of waiting changes, without the snapshot.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -92,24 +92,25 @@ impl Feed {
         }
     }
 
-    /// Keeps a change; says whether nothing of this person waited.
-    pub(super) fn change(&mut self, user: FeedUser, urgent: bool) -> bool {
+    /// Returns whether no change of this user was waiting.
+    pub(super) fn change(&mut self, user: FeedUser, urgent: bool, at: Moment) -> bool {
         self.is_urgent |= urgent;
         match self.changes.get(user.id) {
-            Some(Change::Shown(waiting)) if user.version != 0 && waiting.version > user.version => false,
-            _ => self.put(user.id, Change::Shown(user)),
+            Some(Change::Updated(waiting, _)) if user.version != 0 && waiting.version > user.version => false,
+            _ => self.put(user.id, Change::Updated(user, Some(at))),
         }
     }
 
-    pub(super) fn remove(&mut self, user: UserId) {
+    pub(super) fn remove(&mut self, user: UserId, at: Moment) {
         self.is_urgent = true;
-        self.put(user, Change::Removed);
+        self.put(user, Change::Removed(at));
     }
 
-    /// A person is shown again whose removal may still wait.
+    /// Cancels a waiting removal.
     pub(super) fn show_again(&mut self, user: FeedUser) {
-        if matches!(self.changes.get(user.id), Some(Change::Removed)) {
-            self.put(user.id, Change::Shown(user));
+        if let Some(Change::Removed(at)) = self.changes.get(user.id) {
+            let at = Some(*at);
+            self.put(user.id, Change::Updated(user, at));
         }
     }
 
@@ -124,18 +125,18 @@ impl Feed {
         }
     }
 
-    /// Adds one message: of the snapshot, or else of the changes. Gives how many people are in it.
+    /// Writes one message: of the snapshot, or else of the changes. Returns the number of users in it.
     pub(super) fn write(&mut self, to: UserId, out: &mut Vec<u8>) -> usize {
         if self.has_snapshot() {
             let kind = if std::mem::take(&mut self.is_first) { "snapshot" } else { "changes" };
             let some = self.some_of_snapshot();
-            // Parts are marked, so that a client can wait for the last one before it believes that somebody is gone.
+            // `more` is set on all messages of a snapshot but the last, so that clients do not drop users too early.
             let more = !self.snapshot.is_empty();
             return write_message(to, Head { kind, more }, &some, out);
         }
         let some = self.changes.take_some();
         self.bytes -= some.iter().map(|(_, change)| change.bytes()).sum::<usize>();
-        // What is left of a long list goes on being as urgent as it was.
+        // The rest of a long list stays as urgent as it was.
         self.is_urgent &= !matches!(self.changes, Changes::None);
         write_message(to, Head { kind: "changes", more: false }, &some, out)
     }
@@ -146,7 +147,7 @@ impl Feed {
             && let Some(user) = self.snapshot.pop()
         {
             bytes += user.json.len();
-            some.push((user.id, Change::Shown(user)));
+            some.push((user.id, Change::Updated(user, None)));
         }
         if self.snapshot.is_empty() {
             self.snapshot = Vec::new();
@@ -164,7 +165,7 @@ impl Changes {
         }
     }
 
-    /// Puts one in; gives what it replaces.
+    /// Returns the replaced change.
     fn put(&mut self, user: UserId, change: Change) -> Option<Change> {
         match self {
             Changes::None => *self = Changes::One(user, change),
@@ -218,14 +219,13 @@ impl Changes {
     }
 }
 
-/// What a message is.
 struct Head {
     kind: &'static str,
-    /// The snapshot goes on in the next message.
+    /// The snapshot continues in the next message.
     more: bool,
 }
 
-/// Adds one message about these people, with its WebSocket head.
+/// Writes one message with its WebSocket header. Each change has its own time, and the message the latest of them.
 fn write_message(
     to: UserId,
     Head { kind, more }: Head,
@@ -234,26 +234,44 @@ fn write_message(
 ) -> usize {
     let beginning =
         format!(r#"{{"push":{{"channel":"feed:#{to}","pub":{{"data":{{"type":"{kind}","users":["#);
-    let shown = || people.iter().filter_map(|(_, change)| change.shown());
-    let removed = people.iter().filter(|(_, change)| change.shown().is_none());
-    let removed: Vec<String> = removed.map(|(user, _)| format!("\"{user}\"")).collect();
+    let mut shown: Vec<(&str, String)> = Vec::with_capacity(people.len());
+    let mut removed: Vec<String> = Vec::new();
+    for (user, change) in people {
+        match change {
+            Change::Updated(user, at) => shown.push(stamped(&user.json, *at)),
+            Change::Removed(_) => removed.push(format!("\"{user}\"")),
+        }
+    }
     let removed = match removed.is_empty() {
         true => String::new(),
         false => format!(r#","removed":[{}]"#, removed.join(",")),
     };
     let more = if more { r#","more":true"# } else { "" };
-    let end = format!("]{removed}{more}}}}}}}}}");
-    let commas = shown().count().saturating_sub(1);
-    let length = beginning.len() + shown().map(|user| user.json.len()).sum::<usize>() + commas + end.len();
+    let latest = people.iter().filter_map(|(_, change)| change.at()).max();
+    let at = latest.map_or_else(String::new, |at| format!(r#","at_ms":{}"#, at.0));
+    let end = format!("]{removed}{more}{at}}}}}}}}}");
+    let commas = shown.len().saturating_sub(1);
+    let users: usize = shown.iter().map(|(json, stamp)| json.len() + stamp.len()).sum();
+    let length = beginning.len() + users + commas + end.len();
     out.reserve(length + 10);
     write_text_head(out, length);
     out.extend_from_slice(beginning.as_bytes());
-    for (place, user) in shown().enumerate() {
+    for (place, (json, stamp)) in shown.iter().enumerate() {
         if place > 0 {
             out.push(b',');
         }
-        out.extend_from_slice(user.json.as_bytes());
+        out.extend_from_slice(json.as_bytes());
+        out.extend_from_slice(stamp.as_bytes());
     }
     out.extend_from_slice(end.as_bytes());
     people.len()
+}
+
+/// The user's JSON with the time of the change, if there is one. The JSON is shared with snapshots, which must not
+/// reveal the last-seen time.
+fn stamped(json: &str, at: Option<Moment>) -> (&str, String) {
+    match (at, json.strip_suffix('}')) {
+        (Some(at), Some(open)) => (open, format!(r#","at_ms":{}}}"#, at.0)),
+        _ => (json, String::new()),
+    }
 }

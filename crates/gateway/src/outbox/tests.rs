@@ -31,7 +31,7 @@ fn scene(bytes_max: usize) -> Scene {
 }
 
 impl Scene {
-    fn look(&self, is_blocked: bool) -> Waits {
+    fn look(&self, is_blocked: bool) -> OutboxState {
         let waker = Arc::clone(&self.woken).into();
         self.outbox.look(&Context::from_waker(&waker), is_blocked)
     }
@@ -40,7 +40,7 @@ impl Scene {
         self.woken.0.swap(0, Ordering::SeqCst)
     }
 
-    /// Everything that goes out, as JSON.
+    /// All frames that are written, as JSON.
     fn take(&self, with_changes: bool) -> Vec<Value> {
         let mut bytes = Vec::new();
         while self.outbox.take(&mut bytes, with_changes).more {}
@@ -56,7 +56,7 @@ impl Scene {
     }
 }
 
-/// Reads frames of a server, as if they were a client's: their mask is of zeros.
+/// Parses frames of the server as a client's: with a mask of zeros.
 fn texts(bytes: Vec<u8>) -> Vec<Value> {
     let mut masked = Vec::new();
     let mut rest = &bytes[..];
@@ -84,6 +84,9 @@ fn texts(bytes: Vec<u8>) -> Vec<Value> {
     texts
 }
 
+/// When all of it changed.
+const AT: Moment = Moment(7);
+
 fn id(number: u64) -> UserId {
     UserId::new(number).unwrap()
 }
@@ -105,11 +108,11 @@ fn data(message: &Value) -> &Value {
 #[test]
 fn nothing_goes_out_before_the_answer_to_connect_and_no_change_before_the_snapshot() {
     let scene = scene(1 << 20);
-    assert_eq!(scene.look(false), Waits::default());
-    scene.outbox.change(user(2, 9), true);
-    scene.outbox.change(user(3, 3), true);
+    assert_eq!(scene.look(false), OutboxState::default());
+    scene.outbox.change(user(2, 9), true, AT);
+    scene.outbox.change(user(3, 3), true, AT);
     scene.outbox.push(Frame::text(r#"{"push":{}}"#));
-    assert_eq!(scene.look(false), Waits::default());
+    assert_eq!(scene.look(false), OutboxState::default());
     scene.outbox.snapshot([user(7, 1), user(2, 8), user(3, 4)].into_iter());
     assert!(scene.take(true).is_empty());
     assert_eq!(scene.woken(), 0);
@@ -127,25 +130,27 @@ fn nothing_goes_out_before_the_answer_to_connect_and_no_change_before_the_snapsh
     assert_eq!(data(&out[3])["type"], "changes");
     assert_eq!(ids(&out[3]), [(json!("2"), json!(9))]);
     assert_eq!(out.len(), 4);
-    assert_eq!(scene.look(false), Waits::default());
+    assert_eq!(scene.look(false), OutboxState::default());
 }
 
 #[test]
-fn of_what_waits_the_latest_version_is_kept_and_who_may_not_be_seen_takes_the_place_of_all() {
+fn the_latest_waiting_version_is_kept_and_version_zero_replaces_all() {
     let scene = scene(1 << 20);
     scene.open();
     for version in [3, 5, 4] {
-        scene.outbox.change(user(2, version), false);
+        scene.outbox.change(user(2, version), false, AT);
     }
-    scene.outbox.change(user(4, 8), false);
-    scene.outbox.change(user(4, 0), false);
-    scene.outbox.change(user(5, 1), false);
-    scene.outbox.remove(id(5));
+    scene.outbox.change(user(4, 8), false, AT);
+    scene.outbox.change(user(4, 0), false, AT);
+    scene.outbox.change(user(5, 1), false, AT);
+    scene.outbox.remove(id(5), Moment(9));
     let out = scene.take(true);
     let [message] = &out[..] else { panic!("{out:?}") };
     let mut users = data(message)["users"].as_array().unwrap().clone();
     users.sort_by_key(|user| user["id"].to_string());
-    assert_eq!(users, [json!({"id": "2", "version": 5}), json!({"id": "4", "version": 0})]);
+    let shown = |id: &str, version| json!({"id": id, "version": version, "at_ms": AT.0});
+    assert_eq!(users, [shown("2", 5), shown("4", 0)]);
+    assert_eq!(data(message)["at_ms"], 9, "P18: a removal has its time, too");
     assert_eq!(data(message)["removed"], json!(["5"]));
     assert_eq!(scene.counters.sessions.changes_coalesced.get(), 3);
 }
@@ -154,19 +159,19 @@ fn of_what_waits_the_latest_version_is_kept_and_who_may_not_be_seen_takes_the_pl
 fn the_session_is_woken_once_by_what_may_wait_and_again_by_what_is_urgent() {
     let scene = scene(1 << 20);
     scene.open();
-    scene.outbox.change(user(2, 1), false);
+    scene.outbox.change(user(2, 1), false, AT);
     assert_eq!(scene.woken(), 1);
-    assert_eq!(scene.look(false), Waits { changes: true, ..Waits::default() });
-    scene.outbox.change(user(3, 1), false);
+    assert_eq!(scene.look(false), OutboxState { changes: true, ..OutboxState::default() });
+    scene.outbox.change(user(3, 1), false, AT);
     assert_eq!(scene.woken(), 0);
-    scene.outbox.change(user(4, 1), true);
+    scene.outbox.change(user(4, 1), true, AT);
     assert_eq!(scene.woken(), 1);
-    assert_eq!(scene.look(false), Waits { changes: true, urgent: true, ..Waits::default() });
+    assert_eq!(scene.look(false), OutboxState { changes: true, urgent: true, ..OutboxState::default() });
     assert!(scene.take(false).is_empty());
     assert_eq!(data(&scene.take(true)[0])["users"].as_array().unwrap().len(), 3);
-    // While the client does not read, only what must be known then wakes the session.
+    // While the client does not read, only urgent events wake the session.
     scene.look(true);
-    scene.outbox.change(user(2, 2), true);
+    scene.outbox.change(user(2, 2), true, AT);
     scene.outbox.ping();
     assert_eq!(scene.woken(), 0);
     scene.outbox.probe();
@@ -179,35 +184,35 @@ fn the_session_is_woken_once_by_what_may_wait_and_again_by_what_is_urgent() {
 }
 
 #[test]
-fn who_is_behind_by_more_than_may_wait_is_slow_and_nothing_is_kept_for_them() {
+fn a_client_over_the_bound_is_slow_and_its_outbox_is_freed() {
     let scene = scene(4096);
     scene.open();
-    // The same people over and over are not more to write.
+    // Repeated changes of the same users do not grow the outbox.
     for version in 1..1000 {
-        scene.outbox.change(user(2, version), false);
+        scene.outbox.change(user(2, version), false, AT);
     }
     assert!(!scene.outbox.is_closing());
     for number in 1..1000 {
-        scene.outbox.change(user(number, 2000), false);
+        scene.outbox.change(user(number, 2000), false, AT);
     }
     assert_eq!(scene.look(false).close, Some(CloseCode::Slow));
     assert!(scene.take(true).is_empty());
     scene.outbox.close(CloseCode::Shutdown);
     scene.outbox.reply(Frame::text("{}"));
-    assert_eq!(scene.look(false), Waits { close: Some(CloseCode::Slow), ..Waits::default() });
+    assert_eq!(scene.look(false), OutboxState { close: Some(CloseCode::Slow), ..OutboxState::default() });
 }
 
 #[test]
 fn answers_are_written_before_the_end_and_all_else_is_let_go() {
     let scene = scene(1 << 20);
     scene.open();
-    scene.outbox.change(user(2, 1), true);
+    scene.outbox.change(user(2, 1), true, AT);
     scene.outbox.ping();
     scene.outbox.reply(Frame::text(r#"{"id":2}"#));
     scene.outbox.close(CloseCode::ForceNoReconnect);
     assert_eq!(
         scene.look(false),
-        Waits { now: true, close: Some(CloseCode::ForceNoReconnect), ..Waits::default() }
+        OutboxState { now: true, close: Some(CloseCode::ForceNoReconnect), ..OutboxState::default() }
     );
     assert_eq!(scene.take(true), [json!({"id": 2})]);
 }
@@ -233,15 +238,15 @@ fn a_long_snapshot_comes_in_several_messages_and_is_not_taken_for_slowness() {
 }
 
 #[test]
-fn who_is_hidden_while_the_snapshot_is_made_is_hidden_after_it() {
+fn a_user_that_becomes_invisible_during_the_snapshot_is_invisible_after_it() {
     let scene = scene(1 << 20);
-    scene.outbox.change(user(2, 0), true);
-    scene.outbox.change(user(3, 4), true);
+    scene.outbox.change(user(2, 0), true, AT);
+    scene.outbox.change(user(3, 4), true, AT);
     scene.outbox.snapshot([user(2, 8), user(3, 4)].into_iter());
     scene.outbox.open(conn(7), Frame::text(r#"{"id":1}"#));
     let out = scene.take(true);
     let users = data(&out[2])["users"].as_array().unwrap();
-    // Of the third the version is the same, but what may be seen of it may not be.
+    // The third has the same version, but its visibility may differ.
     assert!(users.iter().any(|user| user["id"] == "2" && user["version"] == 0));
     assert!(users.iter().any(|user| user["id"] == "3" && user["version"] == 4));
 }
@@ -259,7 +264,7 @@ fn a_sample_that_cannot_be_written_is_no_failed_probe() {
 }
 
 #[test]
-fn nobody_is_slow_because_what_they_asked_for_is_long() {
+fn a_long_reply_does_not_make_a_client_slow() {
     let scene = scene(4096);
     scene.open();
     scene.outbox.reply(Frame::text(&format!(r#"{{"id":2,"x":"{}"}}"#, "x".repeat(10_000))));
@@ -274,10 +279,10 @@ fn a_slow_operator_reads_the_newest_overview_and_how_much_they_missed() {
     let overview = |number: u32| Frame::publication("admin", &json!({ "overview": number }).to_string());
     let told = |number: u32| Frame::publication("admin", &json!({ "events": [number] }).to_string());
     scene.outbox.overview(overview(0));
-    assert_eq!(scene.look(false), Waits::default(), "nothing for who is no operator");
+    assert_eq!(scene.look(false), OutboxState::default(), "nothing for who is no operator");
     scene.outbox.open_for_operator(Frame::text(r#"{"id":1}"#));
     assert_eq!(scene.take(false), [json!({"id": 1})]);
-    // The client does not read: it is told nothing now, and nothing grows.
+    // The client does not read: nothing is sent now, and nothing grows.
     scene.look(true);
     scene.woken();
     for number in 1..=1_000 {

@@ -1,24 +1,22 @@
-//! Errors and reasons to close, as numbers that every published SDK knows.
+//! Error and close codes, as known to published SDKs.
 
 use crate::counters::Ending;
 
-/// Why a command is refused, as the client is told.
+/// An error reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorReply {
     /// Its number on the wire.
     pub code: u32,
-    /// In words, for whoever writes the client. Never what was sent, nor anything of another person.
+    /// For the client's developer. Never contains input, nor data of other users.
     pub message: &'static str,
-    /// Words that follow the message.
+    /// Appended to the message.
     pub detail: &'static str,
     /// Whether the same command may work later.
     pub is_temporary: bool,
 }
 
 impl ErrorReply {
-    /// No such command.
     pub const METHOD_NOT_FOUND: ErrorReply = ErrorReply::lasting(104, "method not found");
-    /// Not for this person.
     pub const PERMISSION_DENIED: ErrorReply = ErrorReply::lasting(103, "permission denied");
     /// Cannot be read, or makes no sense.
     pub const BAD_REQUEST: ErrorReply = ErrorReply::lasting(107, "bad request");
@@ -26,7 +24,7 @@ impl ErrorReply {
     pub const NOT_AVAILABLE: ErrorReply = ErrorReply::lasting(108, "not available");
     /// The token has expired: bring another one.
     pub const TOKEN_EXPIRED: ErrorReply = ErrorReply::lasting(109, "token expired");
-    /// Something here does not work; to be tried again.
+    /// Server error; temporary.
     pub const INTERNAL: ErrorReply = ErrorReply::passing(100, "internal server error");
     /// Too many commands; to be tried again later.
     pub const TOO_MANY_REQUESTS: ErrorReply = ErrorReply::passing(111, "too many requests");
@@ -39,7 +37,6 @@ impl ErrorReply {
         ErrorReply { code, message, detail: "", is_temporary: true }
     }
 
-    /// The same with words that say more.
     pub const fn with(self, detail: &'static str) -> ErrorReply {
         ErrorReply { detail, ..self }
     }
@@ -56,35 +53,34 @@ pub enum CloseCode {
     TooLong,
     /// Nothing is wrong: the connection is no longer needed.
     Normal,
-    /// The server stops; another one, or the next one, is there.
+    /// The server stops; the client reconnects.
     Shutdown,
-    /// Something here does not work.
+    /// Server error.
     ServerError,
     /// The token expired and was not refreshed.
     Expired,
-    /// The client does not read what it asked for.
+    /// The client does not read.
     Slow,
     /// The client does not answer pings.
     NoPong,
     /// The token is not valid.
     InvalidToken,
-    /// What was sent is not the protocol, or in the wrong order.
+    /// Malformed input, or commands in the wrong order.
     BadRequest,
-    /// Nobody said who they are in time.
+    /// The client speaks the protocol in another encoding than JSON.
+    NotJson,
+    /// No `connect` in time.
     Stale,
-    /// Signed out.
     ForceNoReconnect,
-    /// Far too many commands, for now: whoever comes back later is welcome.
+    /// Far too many commands; temporary.
     TooManyRequests,
-    /// Too many connections or devices of this person.
+    /// Too many connections or devices of this user.
     ConnectionLimit,
-    /// May not connect.
     PermissionDenied,
 }
 
 impl CloseCode {
-    /// Every reason.
-    pub const ALL: [CloseCode; 16] = [
+    pub const ALL: [CloseCode; 17] = [
         CloseCode::ProtocolViolation,
         CloseCode::NotText,
         CloseCode::TooLong,
@@ -96,6 +92,7 @@ impl CloseCode {
         CloseCode::NoPong,
         CloseCode::InvalidToken,
         CloseCode::BadRequest,
+        CloseCode::NotJson,
         CloseCode::Stale,
         CloseCode::ForceNoReconnect,
         CloseCode::TooManyRequests,
@@ -117,7 +114,7 @@ impl CloseCode {
             CloseCode::NoPong => 3012,
             CloseCode::TooManyRequests => 3013,
             CloseCode::InvalidToken => 3500,
-            CloseCode::BadRequest => 3501,
+            CloseCode::BadRequest | CloseCode::NotJson => 3501,
             CloseCode::Stale => 3502,
             CloseCode::ForceNoReconnect => 3503,
             CloseCode::ConnectionLimit => 3504,
@@ -125,8 +122,8 @@ impl CloseCode {
         }
     }
 
-    /// The reason on the wire. Never empty and never JSON: an SDK comes back after a close without a reason, whatever
-    /// the code, and takes what reads as JSON for advice.
+    /// Never empty and never JSON: an SDK reconnects after a close without a reason, whatever the code, and parses a
+    /// JSON reason as advice.
     pub const fn reason(self) -> &'static str {
         match self {
             CloseCode::ProtocolViolation => "protocol violation",
@@ -140,6 +137,7 @@ impl CloseCode {
             CloseCode::NoPong => "no pong",
             CloseCode::InvalidToken => "invalid token",
             CloseCode::BadRequest => "bad request",
+            CloseCode::NotJson => "bad request: only centrifuge-json is supported, not centrifuge-protobuf",
             CloseCode::Stale => "stale",
             CloseCode::ForceNoReconnect => "force disconnect",
             CloseCode::TooManyRequests => "too many requests",
@@ -148,13 +146,13 @@ impl CloseCode {
         }
     }
 
-    /// As what it is counted.
     pub const fn ending(self) -> Ending {
         match self {
             CloseCode::ProtocolViolation
             | CloseCode::NotText
             | CloseCode::TooLong
-            | CloseCode::BadRequest => Ending::BadRequest,
+            | CloseCode::BadRequest
+            | CloseCode::NotJson => Ending::BadRequest,
             CloseCode::Normal | CloseCode::ForceNoReconnect => Ending::SignedOut,
             CloseCode::Shutdown => Ending::Shutdown,
             CloseCode::ServerError => Ending::Failed,

@@ -1,32 +1,25 @@
-//! What clients say.
+//! Commands of clients.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What kind of command it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandKind {
-    /// Who is there.
     Connect,
-    /// A newer token.
     Refresh,
-    /// Enter a room.
     Subscribe,
-    /// Leave a room.
     Unsubscribe,
     /// A newer token for a room.
     SubRefresh,
-    /// Who is in a room.
     Presence,
     /// How many are in a room.
     PresenceStats,
-    /// What happened in a room; never available.
+    /// Never available.
     History,
-    /// Say something in a room; never allowed.
+    /// Never allowed.
     Publish,
-    /// A command of ours.
     Rpc,
     /// A message that wants no answer; ignored.
     Send,
@@ -35,7 +28,6 @@ pub enum CommandKind {
 }
 
 impl CommandKind {
-    /// Every kind.
     pub const ALL: [CommandKind; 12] = [
         CommandKind::Connect,
         CommandKind::Refresh,
@@ -70,54 +62,37 @@ impl CommandKind {
     }
 }
 
-/// What a client asks for.
 #[derive(Debug)]
 pub enum Request<'a> {
-    /// Who is there.
     Connect(ConnectRequest<'a>),
-    /// A newer token.
     Refresh {
-        /// The token.
         token: Cow<'a, str>,
     },
-    /// Enter a room.
     Subscribe {
-        /// The room's channel.
         channel: Cow<'a, str>,
         /// The token for it; empty for none.
         token: Cow<'a, str>,
     },
-    /// Leave a room.
     Unsubscribe {
-        /// The room's channel.
         channel: Cow<'a, str>,
     },
     /// A newer token for a room.
     SubRefresh {
-        /// The room's channel.
         channel: Cow<'a, str>,
-        /// The token for it.
         token: Cow<'a, str>,
     },
-    /// Who is in a room.
     Presence {
-        /// The room's channel.
         channel: Cow<'a, str>,
     },
     /// How many are in a room.
     PresenceStats {
-        /// The room's channel.
         channel: Cow<'a, str>,
     },
-    /// What happened in a room.
     History,
-    /// Say something in a room.
     Publish,
-    /// A command of ours.
     Rpc {
-        /// Which.
         method: Cow<'a, str>,
-        /// With what; `null` for nothing.
+        /// `null` for none.
         data: &'a RawValue,
     },
     /// A message that wants no answer.
@@ -127,7 +102,6 @@ pub enum Request<'a> {
 }
 
 impl Request<'_> {
-    /// What kind of command it is.
     pub fn kind(&self) -> CommandKind {
         match self {
             Request::Connect(_) => CommandKind::Connect,
@@ -146,14 +120,13 @@ impl Request<'_> {
     }
 }
 
-/// Who wants to come in.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ConnectRequest<'a> {
     /// The token; empty for none.
     #[serde(borrow)]
     pub token: Cow<'a, str>,
-    /// What the device says of itself.
+    /// The device's description of itself.
     #[serde(borrow)]
     pub data: Option<&'a RawValue>,
 }
@@ -163,20 +136,17 @@ pub struct ConnectRequest<'a> {
 pub struct Command<'a> {
     /// The number; zero only where no answer is wanted.
     pub id: u32,
-    /// What is asked for.
     pub request: Request<'a>,
 }
 
-/// What a client said.
 #[derive(Debug)]
 pub enum Message<'a> {
     /// The answer to a ping.
     Pong,
-    /// A command.
     Command(Command<'a>),
 }
 
-/// Something that is not the protocol. What it was is not kept.
+/// Input that is not the protocol. It is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a command of the protocol")]
 pub struct Malformed;
@@ -235,12 +205,12 @@ pub fn is_pong(text: &str) -> bool {
     text.trim_ascii() == "{}"
 }
 
-/// Every message of a frame, one a line. Fields that are not known are passed over: newer SDKs send more of them.
+/// Every message of a frame, one per line. Unknown fields are ignored: newer SDKs send more of them.
 pub fn messages(text: &str) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
     lines(text).map(read_message)
 }
 
-/// The lines of a frame that have something in them.
+/// Lines that are not empty.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.split('\n').filter(|line| !line.trim_ascii().is_empty())
 }
@@ -257,7 +227,7 @@ pub(crate) fn read_message(line: &str) -> Result<Message<'_>, Malformed> {
     match (id, request) {
         (0, None) => Ok(Message::Pong),
         (0, Some(Request::Send)) => Ok(Message::Command(Command { id, request: Request::Send })),
-        // Its answer could not be told apart from a push.
+        // Its reply could not be distinguished from a push.
         (0, Some(_)) => Err(Malformed),
         (id, request) => Ok(Message::Command(Command { id, request: request.unwrap_or(Request::Unknown) })),
     }

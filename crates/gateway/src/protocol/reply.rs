@@ -1,4 +1,4 @@
-//! Answers to commands, and what is told without being asked.
+//! Replies and pushes.
 
 use std::sync::Arc;
 
@@ -9,8 +9,7 @@ use wire::websocket::{write_pong, write_text};
 use super::code::ErrorReply;
 use super::command::CommandKind;
 
-/// A message as it goes over the wire, with its WebSocket head. What is the same for many connections is made once and
-/// shared: clones are cheap.
+/// A message with its WebSocket header. Shared between connections: clones are cheap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame(Arc<[u8]>);
 
@@ -47,20 +46,18 @@ impl Frame {
         Frame::text(&format!(r#"{{"id":{id},"error":{{"code":{code},"message":{message}{temporary}}}}}"#))
     }
 
-    /// Something said in a channel: `data` is JSON.
+    /// `data` is JSON.
     pub fn publication(channel: &str, data: &str) -> Frame {
         let channel = quoted(channel);
         Frame::text(&format!(r#"{{"push":{{"channel":{channel},"pub":{{"data":{data}}}}}}}"#))
     }
 
-    /// Somebody came into a room.
-    pub fn join(channel: &str, who: &ClientInfo) -> Frame {
-        Frame::about(channel, "join", &format!(r#"{{"info":{}}}"#, who.to_json()))
+    pub fn join(channel: &str, client: &ClientInfo) -> Frame {
+        Frame::about(channel, "join", &format!(r#"{{"info":{}}}"#, client.to_json()))
     }
 
-    /// Somebody left a room.
-    pub fn leave(channel: &str, who: &ClientInfo) -> Frame {
-        Frame::about(channel, "leave", &format!(r#"{{"info":{}}}"#, who.to_json()))
+    pub fn leave(channel: &str, client: &ClientInfo) -> Frame {
+        Frame::about(channel, "leave", &format!(r#"{{"info":{}}}"#, client.to_json()))
     }
 
     /// The client is no longer in a room. A code below 2500 means for good; from 2500 on the SDK enters again.
@@ -77,16 +74,13 @@ impl Frame {
 /// A connection, as others in a room see it.
 #[derive(Clone, Debug)]
 pub struct ClientInfo {
-    /// The connection's name.
     pub client: Arc<str>,
-    /// Whose it is.
     pub user: UserId,
-    /// What their token says of them, for all to see.
+    /// The claim `info` of the token, visible to all members.
     pub info: Option<Arc<RawValue>>,
 }
 
 impl ClientInfo {
-    /// As JSON.
     pub fn to_json(&self) -> String {
         let (user, client) = (self.user, quoted(&self.client));
         match &self.info {
@@ -95,7 +89,7 @@ impl ClientInfo {
         }
     }
 
-    /// Who is in a room, as the result of `presence`.
+    /// The result of `presence`.
     pub fn presence(all: &[ClientInfo]) -> String {
         let each: Vec<String> =
             all.iter().map(|one| format!("{}:{}", quoted(&one.client), one.to_json())).collect();
@@ -106,9 +100,7 @@ impl ClientInfo {
 /// How many are in a room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PresenceStats {
-    /// Connections.
     pub clients: u32,
-    /// People.
     pub users: u32,
 }
 
@@ -119,16 +111,14 @@ impl PresenceStats {
     }
 }
 
-/// What somebody is told who was let in.
+/// The reply to `connect`.
 #[derive(Clone, Debug)]
 pub struct ConnectReply<'a> {
-    /// The connection's name.
     pub client: &'a str,
-    /// Their feed, to which they are subscribed from the start.
+    /// The user's feed, subscribed implicitly.
     pub feed: &'a str,
     /// How long their token is good for; none means for ever.
     pub ttl_s: Option<u32>,
-    /// How often they are pinged.
     pub ping_s: u32,
 }
 
@@ -188,10 +178,10 @@ mod tests {
         assert!(connect["subs"]["feed:#7"].is_object());
         let expected = r#"{"id":2,"error":{"code":111,"message":"too many requests","temporary":true}}"#;
         assert_eq!(json(&Frame::error(2, &ErrorReply::TOO_MANY_REQUESTS)), expected);
-        let who = ClientInfo { client: "c".into(), user: UserId::new(7).unwrap(), info: None };
+        let client = ClientInfo { client: "c".into(), user: UserId::new(7).unwrap(), info: None };
         let expected = r#"{"push":{"channel":"room:x","join":{"info":{"user":"7","client":"c"}}}}"#;
-        assert_eq!(json(&Frame::join("room:x", &who)), expected);
-        assert_eq!(ClientInfo::presence(&[who]), r#"{"presence":{"c":{"user":"7","client":"c"}}}"#);
+        assert_eq!(json(&Frame::join("room:x", &client)), expected);
+        assert_eq!(ClientInfo::presence(&[client]), r#"{"presence":{"c":{"user":"7","client":"c"}}}"#);
         let stats = PresenceStats { clients: 2, users: 1 };
         assert_eq!(stats.to_json(), r#"{"num_clients":2,"num_users":1}"#);
     }

@@ -10,10 +10,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-/// A socket as it was before HTTP, without anybody's buffers.
+/// The socket beneath HTTP, without HTTP's buffers.
 #[derive(Debug)]
 pub enum Socket {
-    /// Plain.
     Plain(TcpStream),
     /// With TLS, which holds buffers of its own.
     Tls(Box<TlsStream<TcpStream>>),

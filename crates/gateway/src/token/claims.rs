@@ -1,4 +1,4 @@
-//! What a token says.
+//! Claims of a token.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 
 use super::Rejected;
 
-/// What others in a room are shown is kept for as long as the connection lasts.
+/// `info` is kept in memory for as long as the connection lasts.
 const INFO_BYTES_MAX: usize = 1024;
 
-/// What a token says, as far as it matters here.
+/// The claims used here.
 #[derive(Deserialize)]
 pub(super) struct Claims {
     sub: Option<String>,
@@ -23,7 +23,7 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    /// Whose token it is: an id as this server writes it.
+    /// The claim `sub`: an id in canonical form.
     pub(super) fn user(&self) -> Result<UserId, Rejected> {
         let text = self.sub.as_deref().ok_or(Rejected::Invalid)?;
         let user: UserId = text.parse().map_err(|_| Rejected::Invalid)?;
@@ -38,8 +38,7 @@ impl Claims {
         self.nbf.as_ref().map(moment).transpose()
     }
 
-    /// What others in a room are shown, without the line breaks that some programs write: on the wire a line is a
-    /// message.
+    /// The claim `info`, without line breaks: on the wire a line is a message.
     pub(super) fn info(self) -> Result<Option<Arc<RawValue>>, Rejected> {
         let Some(info) = self.info else { return Ok(None) };
         let info = compact(info.get());
@@ -50,7 +49,7 @@ impl Claims {
     }
 }
 
-/// The same JSON without what only lays it out; numbers and the order of fields stay as they were written.
+/// Removes whitespace between tokens; numbers and the order of fields stay unchanged.
 fn compact(json: &str) -> String {
     let (mut is_text, mut is_escaped) = (false, false);
     let is_kept = |letter: &char| {

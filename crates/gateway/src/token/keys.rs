@@ -1,4 +1,4 @@
-//! The keys that are configured, each with the one algorithm that it is for.
+//! The configured keys, each with its one algorithm.
 
 use std::fs;
 use std::path::Path;
@@ -21,14 +21,13 @@ pub(super) struct Keys(Vec<Key>);
 struct Key {
     /// Its name, in a set.
     name: Option<String>,
-    /// Whether it is one of a set, where a token says which.
+    /// One of a JWKS, where a token names its key.
     is_of_set: bool,
     algorithm: Algorithm,
     key: DecodingKey,
     validation: Validation,
 }
 
-/// How a file looked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileState {
     length: u64,
@@ -76,7 +75,7 @@ impl Keys {
         if keys.is_empty() { Err(TokenError::NoKey) } else { Ok(Keys(keys)) }
     }
 
-    /// What a token says, if one of the keys has signed it for us. Times are not looked at.
+    /// The claims, if one of the keys has signed the token. Times are not checked here.
     pub(super) fn decode(&self, token: &str) -> Result<Claims, Rejected> {
         let header = decode_header(token).map_err(|_| Rejected::Invalid)?;
         let mut fitting = self.0.iter().filter(|key| key.fits(&header, self.is_only_of_set(key)));
@@ -92,8 +91,8 @@ impl Keys {
 }
 
 impl Key {
-    /// Whether a token with this header can be signed by this key. In a set, the token says by which key, unless there
-    /// is no choice.
+    /// Whether a token with this header can be signed by this key. In a JWKS the token names its key, unless there is
+    /// only one.
     fn fits(&self, header: &Header, is_only: bool) -> bool {
         let is_named = match (&header.kid, &self.name) {
             _ if !self.is_of_set => true,
@@ -105,7 +104,7 @@ impl Key {
     }
 }
 
-/// What must be true of a token besides its signature. Times are checked elsewhere, by the clock of this server.
+/// Checks besides the signature. Times are checked by the caller, with this server's clock.
 fn validation(algorithm: Algorithm, settings: &TokenSettings) -> Validation {
     let mut validation = Validation::new(algorithm);
     validation.required_spec_claims.clear();
@@ -131,7 +130,7 @@ fn public_key(path: &Path) -> Result<(Algorithm, DecodingKey), TokenError> {
     let pem = contents(path)?;
     if pem.contains("PRIVATE KEY") {
         return Err(unusable(
-            "this is a private key: keep it with whoever signs, and give the public key here",
+            "this is a private key: keep it with the site that signs, and configure the public key here",
         ));
     }
     if let Ok(key) = DecodingKey::from_rsa_pem(pem.as_bytes()) {
@@ -145,7 +144,7 @@ fn public_key(path: &Path) -> Result<(Algorithm, DecodingKey), TokenError> {
 
 type Named = (Option<String>, Algorithm, DecodingKey);
 
-/// A set of keys, some of which may be of kinds that nobody here has heard of.
+/// Keys of unknown types are skipped.
 #[derive(Deserialize)]
 struct KeySet {
     keys: Vec<serde_json::Value>,
@@ -165,7 +164,7 @@ fn key_set(path: &Path) -> Result<Vec<Named>, TokenError> {
     Ok(keys)
 }
 
-/// A key of a set, if it is one that can be used here. Others are passed over: the set may serve others too.
+/// A key of a JWKS; none if its type or use does not fit.
 fn of_set(written: serde_json::Value) -> Option<Named> {
     let jwk: Jwk = serde_json::from_value(written).ok()?;
     let (algorithm, named) = match &jwk.algorithm {

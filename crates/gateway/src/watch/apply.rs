@@ -1,52 +1,51 @@
-//! From changes of friendships and privacy to what follows from them.
+//! Applies changes of friendships and privacy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::UserId;
-use people::PeopleChange;
+use friends::FriendsChange;
 
 use super::in_time;
 use crate::hub::{CommandError, Hub};
 
-/// People read in one go when everything may have changed.
+/// Users per read when everything may have changed.
 const CHUNK: usize = 200;
-/// People whose changes are applied in one go.
+/// Users whose changes are applied in one batch.
 const STEPS_MAX: usize = 200;
 
 /// Changes that are not applied yet, each once.
 #[derive(Default)]
 pub(super) struct Unapplied {
-    /// Who may have gained or lost which friends.
+    /// Users whose friendship with each other may have changed.
     friends: BTreeMap<UserId, BTreeSet<UserId>>,
     privacy: BTreeSet<UserId>,
-    /// Whose everything is to be read again; filled when it is not known what changed.
+    /// Users to read completely; filled when the change is unknown.
     everything: BTreeSet<UserId>,
     is_everything: bool,
 }
 
 impl Unapplied {
-    pub(super) fn add(&mut self, changes: &[PeopleChange]) {
+    pub(super) fn add(&mut self, changes: &[FriendsChange]) {
         for change in changes {
             match change {
-                PeopleChange::Friends(one, other) => {
+                FriendsChange::Friends(one, other) => {
                     self.friends.entry(*one).or_default().insert(*other);
                     self.friends.entry(*other).or_default().insert(*one);
                 }
-                PeopleChange::Privacy(user) => {
+                FriendsChange::Privacy(user) => {
                     self.privacy.insert(*user);
                 }
-                PeopleChange::Everything => self.is_everything = true,
+                FriendsChange::Everything => self.is_everything = true,
             }
         }
     }
 
-    /// Whether a change is among them.
-    pub(super) fn holds(&self, change: &PeopleChange) -> bool {
+    pub(super) fn holds(&self, change: &FriendsChange) -> bool {
         let has = |one: &UserId, other: &UserId| self.friends.get(one).is_some_and(|all| all.contains(other));
         match change {
-            PeopleChange::Friends(one, other) => has(one, other) || has(other, one),
-            PeopleChange::Privacy(user) => self.privacy.contains(user),
-            PeopleChange::Everything => self.is_everything || !self.everything.is_empty(),
+            FriendsChange::Friends(one, other) => has(one, other) || has(other, one),
+            FriendsChange::Privacy(user) => self.privacy.contains(user),
+            FriendsChange::Everything => self.is_everything || !self.everything.is_empty(),
         }
     }
 
@@ -59,9 +58,9 @@ impl Unapplied {
 }
 
 impl Hub {
-    /// Applies some of the changes, so that those who connect need not wait for all of them. Whatever is read in between
-    /// knows of the rest already, and is put right by it once more. Those that are left when this fails are for the next
-    /// time.
+    /// Applies some of the changes, so that connecting clients need not wait for all. What is read in between
+    /// contains the rest already, and applying it again does no harm. After a failure the rest is kept for the next
+    /// call.
     pub(super) async fn apply(&self, unapplied: &mut Unapplied) -> Result<(), CommandError> {
         if std::mem::take(&mut unapplied.is_everything) {
             unapplied.everything.extend(self.connected());
@@ -89,26 +88,26 @@ impl Hub {
     }
 
     async fn apply_privacy(&self, user: UserId) -> Result<(), CommandError> {
-        if self.shard(user).people.contains_key(&user) {
+        if self.shard(user).users.contains_key(&user) {
             let privacy = in_time(self.people.privacy(user)).await.ok_or(CommandError::Internal)?;
             let now = self.now();
-            let after = self.shard(user).choose(now, user, &privacy, &self.outside);
+            let after = self.shard(user).set_privacy(now, user, &privacy, &self.context);
             self.finish(after);
         }
         Ok(())
     }
 
-    /// Reads what is so between somebody and these others, and puts it in place.
+    /// Reads and applies what `viewer` may see of these users.
     async fn settle_all(&self, viewer: UserId, others: &[UserId]) -> Result<(), CommandError> {
         let is_connected =
-            self.shard(viewer).people.get(&viewer).is_some_and(|person| person.circle.is_some());
+            self.shard(viewer).users.get(&viewer).is_some_and(|entry| entry.connected.is_some());
         if !is_connected {
             return Ok(());
         }
         for chunk in others.chunks(CHUNK * 10) {
-            let found = in_time(self.people.sights(viewer, chunk)).await.ok_or(CommandError::Internal)?;
-            let unlearned = self.unlearned(found.iter().map(|one| one.user));
-            self.learn(unlearned).await;
+            let found = in_time(self.people.view_users(viewer, chunk)).await.ok_or(CommandError::Internal)?;
+            let unknown_users = self.unknown_users(found.iter().map(|one| one.user));
+            self.load_remote(unknown_users).await;
             for acquaintance in found {
                 self.settle(viewer, acquaintance);
             }
@@ -116,12 +115,12 @@ impl Hub {
         Ok(())
     }
 
-    /// Reads everything again about people who are connected.
+    /// Reads connected users completely.
     async fn read_again(&self, users: &[UserId]) -> Result<(), CommandError> {
-        let circles = in_time(self.people.circles(users)).await.ok_or(CommandError::Internal)?;
+        let circles = in_time(self.people.friend_lists(users)).await.ok_or(CommandError::Internal)?;
         let friends = circles.iter().flat_map(|circle| circle.friends.iter().map(|friend| friend.user));
-        let unlearned = self.unlearned(friends);
-        self.learn(unlearned).await;
+        let unknown_users = self.unknown_users(friends);
+        self.load_remote(unknown_users).await;
         for circle in circles {
             let user = circle.user;
             let mut others = self.watched_by(user);
@@ -129,12 +128,12 @@ impl Hub {
                 others.remove(&friend.user);
             }
             let now = self.now();
-            let after = self.shard(user).choose(now, user, &circle.privacy, &self.outside);
+            let after = self.shard(user).set_privacy(now, user, &circle.privacy, &self.context);
             self.finish(after);
             for friend in circle.friends {
                 self.settle(user, friend);
             }
-            // Former friends, and whom they track.
+            // Former friends, and tracked users.
             self.settle_all(user, &others.into_iter().collect::<Vec<UserId>>()).await?;
         }
         Ok(())
@@ -142,19 +141,18 @@ impl Hub {
 
     fn watched_by(&self, user: UserId) -> BTreeSet<UserId> {
         let shard = self.shard(user);
-        let Some(person) = shard.people.get(&user) else { return BTreeSet::new() };
-        let friends = person.circle.iter().flat_map(|circle| circle.friends.iter().copied());
+        let Some(entry) = shard.users.get(&user) else { return BTreeSet::new() };
+        let friends = entry.connected.iter().flat_map(|circle| circle.friends.iter().copied());
         let tracked =
-            person.connections.iter().flat_map(|connection| connection.seat.tracked.iter().copied());
+            entry.connections.iter().flat_map(|connection| connection.details.tracked.iter().copied());
         friends.chain(tracked).collect()
     }
 
-    /// Everybody with a connection.
     fn connected(&self) -> BTreeSet<UserId> {
         let mut users = BTreeSet::new();
         let mut from = Some(0);
         while let Some(place) = from {
-            let (page, next) = self.outside.table.read().page(place, 4_096);
+            let (page, next) = self.context.table.read().page(place, 4_096);
             users.extend(page.into_iter().map(|conn| conn.user));
             from = next;
         }

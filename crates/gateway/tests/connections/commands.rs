@@ -3,13 +3,13 @@
 use gateway::RoomAccess;
 use serde_json::json;
 
-use crate::scene::{Scene, now, token, token_until};
+use crate::fixture::{Fixture, now, token, token_until};
 use domain::Seconds;
 
 #[tokio::test]
 async fn the_answer_to_connect_has_what_sdks_need_and_the_snapshot_follows() {
-    let scene = Scene::start().await;
-    let mut client = scene.open().await;
+    let fixture = Fixture::start().await;
+    let mut client = fixture.open().await;
     let data = json!({"device": "d1", "platform": "phone", "app_state": "background", "more": true});
     client.send(&json!({"connect": {"token": token(7), "data": data, "name": "js"}, "id": 1})).await;
     let reply = client.next().await;
@@ -28,13 +28,13 @@ async fn the_answer_to_connect_has_what_sdks_need_and_the_snapshot_follows() {
 
 #[tokio::test]
 async fn what_a_device_says_of_itself_must_make_sense() {
-    let scene = Scene::start().await;
-    let mut client = scene.open().await;
+    let fixture = Fixture::start().await;
+    let mut client = fixture.open().await;
     client.send(&json!({"id": 1, "connect": {"token": token(1), "data": {"platform": "fridge"}}})).await;
     let error = &client.next().await["error"];
     assert_eq!(error["code"], 107);
     assert!(error["message"].as_str().unwrap().contains("phone, computer or web"), "{error}");
-    assert_eq!(scene.connections(), 0);
+    assert_eq!(fixture.connections(), 0);
     // The connection is still there for a better attempt.
     client.send(&json!({"id": 2, "connect": {"token": token(1), "data": {"platform": "web"}}})).await;
     assert!(client.next().await["connect"]["client"].is_string());
@@ -42,8 +42,8 @@ async fn what_a_device_says_of_itself_must_make_sense() {
 
 #[tokio::test]
 async fn several_commands_in_one_frame_are_answered_in_their_order() {
-    let scene = Scene::start().await;
-    let mut client = scene.open().await;
+    let fixture = Fixture::start().await;
+    let mut client = fixture.open().await;
     let commands = [
         json!({"connect": {"token": token(1)}, "id": 1}),
         json!({"subscribe": {"channel": "room:lobby"}, "id": 2}),
@@ -72,8 +72,8 @@ async fn several_commands_in_one_frame_are_answered_in_their_order() {
 
 #[tokio::test]
 async fn where_rooms_take_a_token_only_the_right_one_opens() {
-    let scene = Scene::with(|settings| settings.people.room_access = RoomAccess::Token).await;
-    let mut client = scene.member(1).await;
+    let fixture = Fixture::with(|settings| settings.limits.room_access = RoomAccess::Token).await;
+    let mut client = fixture.member(1).await;
     let later = now() + Seconds(60);
     let cases = [
         (String::new(), 103),

@@ -3,24 +3,24 @@
 use std::time::Duration;
 
 use futures_util::SinkExt;
-use gateway::counters::Ending;
+use gateway::counters::{Ending, UpgradeRefusal};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::scene::{Scene, token};
+use crate::fixture::{Fixture, token};
 
 #[tokio::test]
 async fn a_ping_is_answered_with_what_it_brought() {
-    let scene = Scene::start().await;
-    let mut client = scene.member(1).await;
+    let fixture = Fixture::start().await;
+    let mut client = fixture.member(1).await;
     client.socket.send(Message::Ping("are you there".into())).await.unwrap();
     assert_eq!(client.hear().await, Message::Pong("are you there".into()));
 }
 
 #[tokio::test]
 async fn frames_that_break_the_rfc_end_the_connection_with_the_code_it_names() {
-    let scene = Scene::with(|settings| settings.connections.message_bytes_max = 2048).await;
+    let fixture = Fixture::with(|settings| settings.connections.message_bytes_max = 2048).await;
     let too_long = [&[0x81, 0x80 | 126, 0x08, 0x01][..], &[0; 4]].concat();
     let cases: [(&[u8], u16); 6] = [
         (b"\x81\x02{}", 1002),
@@ -31,18 +31,18 @@ async fn frames_that_break_the_rfc_end_the_connection_with_the_code_it_names() {
         (&too_long, 1009),
     ];
     for (bytes, code) in cases {
-        let mut client = scene.open().await;
+        let mut client = fixture.open().await;
         client.socket.get_mut().write_all(bytes).await.unwrap();
         assert_eq!(client.closed().await.0, code, "{bytes:02x?}");
     }
-    scene.until("all are gone", || scene.gateway.door.open_count() == 0).await;
-    assert_eq!(scene.gateway.counters.sessions.ended.get(Ending::BadRequest), 6);
+    fixture.until("all are gone", || fixture.gateway.acceptor.open_count() == 0).await;
+    assert_eq!(fixture.gateway.counters.sessions.ended.get(Ending::BadRequest), 6);
 }
 
 #[tokio::test]
-async fn who_sends_a_long_message_to_its_end_is_still_told_that_it_is_too_long() {
-    let scene = Scene::with(|settings| settings.connections.message_bytes_max = 2048).await;
-    let mut client = scene.member(1).await;
+async fn a_client_that_sends_a_long_message_to_its_end_still_gets_the_close_code() {
+    let fixture = Fixture::with(|settings| settings.connections.message_bytes_max = 2048).await;
+    let mut client = fixture.member(1).await;
     let length: u64 = 1 << 20;
     let head = [&[0x81, 0x80 | 127][..], &length.to_be_bytes(), &[0; 4]].concat();
     let stream = client.socket.get_mut();
@@ -54,12 +54,12 @@ async fn who_sends_a_long_message_to_its_end_is_still_told_that_it_is_too_long()
     }
     assert_eq!(client.closed().await, (1009, "message too long".to_owned()));
     drop(client);
-    scene.until("it is gone", || scene.gateway.door.open_count() == 0).await;
+    fixture.until("it is gone", || fixture.gateway.acceptor.open_count() == 0).await;
 }
 
 #[tokio::test]
 async fn what_is_not_the_protocol_ends_the_connection_for_good() {
-    let scene = Scene::start().await;
+    let fixture = Fixture::start().await;
     let connect = json!({"id": 1, "connect": {"token": token(1)}}).to_string();
     let cases = [
         vec!["nonsense".to_owned()],
@@ -75,27 +75,45 @@ async fn what_is_not_the_protocol_ends_the_connection_for_good() {
         vec![connect.clone(), "{}{}".to_owned()],
     ];
     for messages in cases {
-        let mut client = scene.open().await;
+        let mut client = fixture.open().await;
         for message in &messages {
             client.say(message.clone()).await;
         }
         assert_eq!(client.closed().await, (3501, "bad request".to_owned()), "{messages:?}");
     }
-    let mut client = scene.member(1).await;
+    let mut client = fixture.member(1).await;
     client.socket.send(Message::binary(b"{}".to_vec())).await.unwrap();
     assert_eq!(client.closed().await.0, 3501);
     // Who says goodbye with the same breath is still told why.
-    let mut client = scene.member(1).await;
+    let mut client = fixture.member(1).await;
     client.socket.get_mut().write_all(b"\x82\x80\0\0\0\0\x88\x80\0\0\0\0").await.unwrap();
     assert_eq!(client.closed().await.0, 3501);
 }
 
+/// SDKs in protobuf mode come back for ever after a refused upgrade, and stay away after 3501.
 #[tokio::test]
-async fn who_says_nothing_is_closed_as_stale() {
-    let scene =
-        Scene::with(|settings| settings.connections.connect_timeout = Duration::from_millis(100)).await;
-    let mut silent = scene.open().await;
-    let mut pinging = scene.open().await;
+async fn a_client_whose_subprotocol_is_not_supported_is_told_so() {
+    let fixture = Fixture::start().await;
+    for offered in ["", "centrifuge-json", "centrifuge-protobuf, centrifuge-json"] {
+        let (mut client, chosen) = fixture.try_open_offering(offered).await.unwrap();
+        assert_eq!(chosen.as_deref(), (!offered.is_empty()).then_some("centrifuge-json"));
+        client.send(&json!({"id": 1, "connect": {"token": token(1)}})).await;
+        assert!(client.reply(1).await["connect"]["client"].is_string(), "{offered}");
+    }
+    let (mut client, chosen) = fixture.try_open_offering("centrifuge-protobuf").await.unwrap();
+    assert_eq!(chosen.as_deref(), Some("centrifuge-protobuf"), "or a client would not hear the reason");
+    let (code, reason) = client.closed().await;
+    assert!(code == 3501 && reason.contains("centrifuge-json"), "{code} {reason}");
+    assert!(fixture.try_open_offering("mqtt").await.is_err());
+    assert_eq!(fixture.gateway.counters.accept.refused.get(UpgradeRefusal::Protocol), 2);
+}
+
+#[tokio::test]
+async fn a_silent_client_is_closed_as_stale() {
+    let fixture =
+        Fixture::with(|settings| settings.connections.connect_timeout = Duration::from_millis(100)).await;
+    let mut silent = fixture.open().await;
+    let mut pinging = fixture.open().await;
     pinging.socket.send(Message::Ping("x".into())).await.unwrap();
     assert_eq!(silent.closed().await, (3502, "stale".to_owned()));
     assert_eq!(pinging.closed().await.0, 3502);
@@ -103,8 +121,8 @@ async fn who_says_nothing_is_closed_as_stale() {
 
 #[tokio::test]
 async fn messages_come_in_fragments_and_in_pieces() {
-    let scene = Scene::start().await;
-    let mut client = scene.open().await;
+    let fixture = Fixture::start().await;
+    let mut client = fixture.open().await;
     let text = json!({"id": 1, "connect": {"token": token(1)}}).to_string();
     let (first, rest) = text.as_bytes().split_at(20);
     let frame = |head: u8, payload: &[u8]| {

@@ -3,35 +3,35 @@
 use std::time::Duration;
 
 use futures_util::SinkExt;
-use gateway::counters::{CommandRefusal, DoorRefusal, Ending};
+use gateway::counters::{CommandRefusal, Ending, UpgradeRefusal};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::scene::Scene;
+use crate::fixture::Fixture;
 
 #[tokio::test]
 async fn connections_are_limited_in_total_and_by_address_and_places_come_back() {
-    let scene = Scene::with(|settings| settings.connections.connections_per_address_max = 2).await;
-    let first = scene.open().await;
-    let _second = scene.open().await;
-    assert_eq!(scene.try_open().await.err(), Some(403));
-    let refused = &scene.gateway.counters.door.refused;
-    assert_eq!(refused.get(DoorRefusal::AddressFull), 1);
+    let fixture = Fixture::with(|settings| settings.connections.connections_per_address_max = 2).await;
+    let first = fixture.open().await;
+    let _second = fixture.open().await;
+    assert_eq!(fixture.try_open().await.err(), Some(403));
+    let refused = &fixture.gateway.counters.accept.refused;
+    assert_eq!(refused.get(UpgradeRefusal::AddressFull), 1);
     drop(first);
-    scene.until("a place is free", || scene.gateway.door.open_count() == 1).await;
-    let _third = scene.open().await;
-    assert_eq!(scene.gateway.counters.door.open.get(), 2);
-    let full = Scene::with(|settings| settings.connections.connections_max = 1).await;
+    fixture.until("a place is free", || fixture.gateway.acceptor.open_count() == 1).await;
+    let _third = fixture.open().await;
+    assert_eq!(fixture.gateway.counters.accept.open.get(), 2);
+    let full = Fixture::with(|settings| settings.connections.connections_max = 1).await;
     let _only = full.open().await;
     assert_eq!(full.try_open().await.err(), Some(403));
-    assert_eq!(full.gateway.counters.door.refused.get(DoorRefusal::Full), 1);
+    assert_eq!(full.gateway.counters.accept.refused.get(UpgradeRefusal::Full), 1);
 }
 
 #[tokio::test]
 async fn too_many_commands_are_refused_and_far_too_many_end_the_connection() {
-    let scene = Scene::with(|settings| settings.connections.commands_per_s = 1).await;
-    let mut client = scene.member(1).await;
+    let fixture = Fixture::with(|settings| settings.connections.commands_per_s = 1).await;
+    let mut client = fixture.member(1).await;
     for id in 2..=60 {
         client.send(&json!({"id": id, "rpc": {"method": "devices.list"}})).await;
     }
@@ -41,27 +41,27 @@ async fn too_many_commands_are_refused_and_far_too_many_end_the_connection() {
     }
     assert_eq!(codes[..3], [None; 3]);
     assert!(codes[6..].iter().all(|code| *code == Some(111)), "{codes:?}");
-    let refused = &scene.gateway.counters.sessions.commands_refused;
+    let refused = &fixture.gateway.counters.sessions.commands_refused;
     assert!(refused.get(CommandRefusal::TooMany) >= 4);
     assert_eq!(client.closed().await, (3013, "too many requests".to_owned()));
 }
 
 #[tokio::test]
 async fn what_wants_no_answer_gets_none_also_when_it_is_too_much() {
-    let scene = Scene::with(|settings| settings.connections.commands_per_s = 1).await;
-    let mut client = scene.member(1).await;
+    let fixture = Fixture::with(|settings| settings.connections.commands_per_s = 1).await;
+    let mut client = fixture.member(1).await;
     for _ in 0..8 {
         client.send(&json!({"send": {"data": 1}})).await;
     }
     client.send(&json!({"id": 2, "rpc": {"method": "devices.list"}})).await;
     assert_eq!(client.next().await["id"], 2);
-    assert!(scene.gateway.counters.sessions.commands_refused.get(CommandRefusal::TooMany) >= 3);
+    assert!(fixture.gateway.counters.sessions.commands_refused.get(CommandRefusal::TooMany) >= 3);
 }
 
 #[tokio::test]
-async fn who_floods_with_pongs_is_closed_as_well() {
-    let scene = Scene::with(|settings| settings.connections.commands_per_s = 5).await;
-    let mut client = scene.member(1).await;
+async fn a_flood_of_pongs_is_closed_as_well() {
+    let fixture = Fixture::with(|settings| settings.connections.commands_per_s = 5).await;
+    let mut client = fixture.member(1).await;
     for _ in 0..400 {
         if client.socket.send(Message::text("{}")).await.is_err() {
             break;
@@ -71,43 +71,43 @@ async fn who_floods_with_pongs_is_closed_as_well() {
 }
 
 /// Sends pings without reading their answers, until the server has had enough.
-async fn never_read(scene: &Scene) -> crate::scene::Client {
-    let mut client = scene.member(1).await;
+async fn never_read(fixture: &Fixture) -> crate::fixture::Client {
+    let mut client = fixture.member(1).await;
     let ping = [&[0x89, 0x80 | 125, 0, 0, 0, 0][..], &[b'x'; 125]].concat().repeat(500);
-    scene
+    fixture
         .until("the connection is given up", || {
             // What the system does not take now it will take later, or never.
             let _ = client.socket.get_mut().try_write(&ping);
-            scene.connections() == 0
+            fixture.connections() == 0
         })
         .await;
     client
 }
 
 #[tokio::test]
-async fn who_does_not_read_is_disconnected_as_slow_when_too_much_waits() {
-    let scene = Scene::with(|settings| {
+async fn a_client_with_too_much_waiting_is_disconnected_as_slow() {
+    let fixture = Fixture::with(|settings| {
         settings.connections.commands_per_s = 1_000_000_000;
         settings.connections.outbox_bytes_max = 16 * 1024;
         settings.connections.write_timeout = Duration::from_secs(600);
     })
     .await;
-    let mut client = never_read(&scene).await;
-    assert_eq!(scene.gateway.counters.sessions.ended.get(Ending::Slow), 1);
+    let mut client = never_read(&fixture).await;
+    assert_eq!(fixture.gateway.counters.sessions.ended.get(Ending::Slow), 1);
     // Who reads again in time learns why.
     assert_eq!(client.closed().await, (3008, "slow".to_owned()));
 }
 
 #[tokio::test]
-async fn who_does_not_read_is_disconnected_as_slow_when_it_takes_too_long() {
-    let scene = Scene::with(|settings| {
+async fn a_client_that_does_not_read_in_time_is_disconnected_as_slow() {
+    let fixture = Fixture::with(|settings| {
         settings.connections.commands_per_s = 1_000_000_000;
         settings.connections.outbox_bytes_max = 1 << 30;
         settings.connections.write_timeout = Duration::from_millis(200);
     })
     .await;
-    let mut client = never_read(&scene).await;
-    assert_eq!(scene.gateway.counters.sessions.ended.get(Ending::Slow), 1);
+    let mut client = never_read(&fixture).await;
+    assert_eq!(fixture.gateway.counters.sessions.ended.get(Ending::Slow), 1);
     client.socket.get_mut().shutdown().await.unwrap();
-    scene.until("it is gone", || scene.gateway.door.open_count() == 0).await;
+    fixture.until("it is gone", || fixture.gateway.acceptor.open_count() == 0).await;
 }

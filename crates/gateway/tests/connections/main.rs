@@ -3,8 +3,9 @@
 
 mod commands;
 mod ends;
+mod feeds;
+mod fixture;
 mod frames;
 mod limits;
 mod operators;
-mod scene;
 mod tokens;

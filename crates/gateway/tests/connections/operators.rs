@@ -5,7 +5,7 @@ use gateway::counters::Ending;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
-use crate::scene::{Client, SECRET, Scene, now, token};
+use crate::fixture::{Client, Fixture, SECRET, now, token};
 
 /// A token as somebody would make it who signs the tokens of people.
 fn forged(claims: &Value) -> String {
@@ -15,9 +15,9 @@ fn forged(claims: &Value) -> String {
 }
 
 /// An operator who has been let in.
-async fn look_on(scene: &Scene, is_admin: bool) -> Client {
-    let mut client = scene.open().await;
-    let made = scene.gateway.operators.token("key-1", is_admin).unwrap();
+async fn look_on(fixture: &Fixture, is_admin: bool) -> Client {
+    let mut client = fixture.open().await;
+    let made = fixture.gateway.operators.token("key-1", is_admin).unwrap();
     client.send(&json!({"id": 1, "connect": {"token": made.token}})).await;
     let reply = client.next().await;
     assert_eq!(reply["connect"]["subs"], json!({"admin": {}}), "{reply}");
@@ -40,47 +40,47 @@ async fn told(client: &mut Client, kind: &str) -> Value {
 
 #[tokio::test]
 async fn an_operator_is_told_what_happens_and_is_nobody_themselves() {
-    let scene = Scene::with(|settings| settings.connections.connections_max = 2).await;
-    scene.gateway.operators.publish_overview(r#"{"n":1}"#, r#"{"n":"less"}"#);
-    let mut reader = look_on(&scene, false).await;
+    let fixture = Fixture::with(|settings| settings.connections.connections_max = 2).await;
+    fixture.gateway.operators.publish_overview(r#"{"n":1}"#, r#"{"n":"less"}"#);
+    let mut reader = look_on(&fixture, false).await;
     assert_eq!(told(&mut reader, "overview").await["overview"], json!({"n": "less"}));
-    scene.gateway.operators.publish_overview(r#"{"n":1}"#, r#"{"n":"still less"}"#);
+    fixture.gateway.operators.publish_overview(r#"{"n":1}"#, r#"{"n":"still less"}"#);
     assert_eq!(told(&mut reader, "overview").await["overview"], json!({"n": "still less"}));
     drop(reader);
-    scene.until("the reader is gone", || scene.gateway.operators.count() == 0).await;
-    let mut operator = look_on(&scene, true).await;
+    fixture.until("the reader is gone", || fixture.gateway.operators.count() == 0).await;
+    let mut operator = look_on(&fixture, true).await;
     assert_eq!(
         told(&mut operator, "overview").await["overview"],
         json!({"n": 1}),
         "the last one comes first"
     );
-    scene.until("the place is free for people", || scene.gateway.counters.door.open.get() == 0).await;
-    assert_eq!((scene.connections(), scene.gateway.operators.count()), (0, 1));
-    assert_eq!(scene.gateway.counters.sessions.connected.get(), 0);
+    fixture.until("the place is free for people", || fixture.gateway.counters.accept.open.get() == 0).await;
+    assert_eq!((fixture.connections(), fixture.gateway.operators.count()), (0, 1));
+    assert_eq!(fixture.gateway.counters.sessions.connected.get(), 0);
 
-    let member = scene.member(7).await;
-    let _other = scene.member(8).await;
+    let member = fixture.member(7).await;
+    let _other = fixture.member(8).await;
     let first = told(&mut operator, "people").await;
     let joined = &first["events"][0];
     assert_eq!((&joined["user"], &joined["event"]), (&json!(7), &json!("joined")));
     assert_eq!((&joined["from"], &joined["to"]), (&json!("offline"), &json!("online")));
     assert_eq!((&joined["platform"], &joined["cause"]), (&json!("web"), &json!("connect")));
     drop(member);
-    scene.until("they have gone", || scene.connections() == 1).await;
-    scene.gateway.operators.publish_overview(r#"{"n":2}"#, "{}");
+    fixture.until("they have gone", || fixture.connections() == 1).await;
+    fixture.gateway.operators.publish_overview(r#"{"n":2}"#, "{}");
     assert_eq!(told(&mut operator, "overview").await["overview"], json!({"n": 2}));
 
     drop(operator);
-    scene.until("the operator is gone", || scene.gateway.operators.count() == 0).await;
-    let ended = &scene.gateway.counters.sessions.ended;
+    fixture.until("the operator is gone", || fixture.gateway.operators.count() == 0).await;
+    let ended = &fixture.gateway.counters.sessions.ended;
     assert_eq!(ended.total(), ended.get(Ending::Dropped) + ended.get(Ending::Clean));
     assert_eq!(ended.total(), 1, "the end of an operator's connection is nobody's going");
 }
 
 #[tokio::test]
 async fn an_operator_only_looks_on_and_stays_with_a_newer_token_of_the_same_key() {
-    let scene = Scene::start().await;
-    let mut operator = look_on(&scene, false).await;
+    let fixture = Fixture::start().await;
+    let mut operator = look_on(&fixture, false).await;
     for (id, command) in [
         (2, json!({"id": 2, "rpc": {"method": "devices.list"}})),
         (3, json!({"id": 3, "subscribe": {"channel": "room:x"}})),
@@ -90,20 +90,20 @@ async fn an_operator_only_looks_on_and_stays_with_a_newer_token_of_the_same_key(
         operator.send(&command).await;
         assert_eq!(operator.reply(id).await["error"]["code"], 103, "{command}");
     }
-    let newer = scene.gateway.operators.token("key-1", false).unwrap().token;
+    let newer = fixture.gateway.operators.token("key-1", false).unwrap().token;
     operator.send(&json!({"id": 6, "refresh": {"token": newer}})).await;
     assert!(operator.reply(6).await["refresh"]["ttl"].as_u64() > Some(200));
-    let of_another = scene.gateway.operators.token("key-2", false).unwrap().token;
+    let of_another = fixture.gateway.operators.token("key-2", false).unwrap().token;
     operator.send(&json!({"id": 7, "refresh": {"token": of_another}})).await;
     assert_eq!(operator.closed().await.0, 3500);
-    let mut operator = look_on(&scene, false).await;
+    let mut operator = look_on(&fixture, false).await;
     operator.send(&json!({"id": 2, "refresh": {"token": token(7)}})).await;
     assert_eq!(operator.closed().await.0, 3500, "a person's token is no operator's");
 }
 
 #[tokio::test]
 async fn tokens_of_operators_that_are_made_up_are_refused_and_none_is_a_persons() {
-    let scene = Scene::start().await;
+    let fixture = Fixture::start().await;
     let exp = (now() + Seconds(200)).0;
     for claims in [
         json!({"sub": "operator", "key": "key-1", "admin": true, "exp": exp}),
@@ -113,49 +113,49 @@ async fn tokens_of_operators_that_are_made_up_are_refused_and_none_is_a_persons(
         json!({"sub": "operator2", "key": "k", "exp": exp}),
         json!({"sub": "", "key": "k", "exp": exp}),
     ] {
-        let mut client = scene.open().await;
+        let mut client = fixture.open().await;
         client.send(&json!({"id": 1, "connect": {"token": forged(&claims)}})).await;
         assert_eq!(client.closed().await.0, 3500, "{claims}");
     }
-    assert_eq!(scene.gateway.operators.count(), 0);
-    let made = scene.gateway.operators.token("key-1", true).unwrap().token;
-    assert!(scene.gateway.tokens.identify(&made).is_err(), "it is nobody's own");
-    let mut person = scene.member(7).await;
+    assert_eq!(fixture.gateway.operators.count(), 0);
+    let made = fixture.gateway.operators.token("key-1", true).unwrap().token;
+    assert!(fixture.gateway.tokens.identify(&made).is_err(), "it is nobody's own");
+    let mut person = fixture.member(7).await;
     person.send(&json!({"id": 2, "refresh": {"token": made}})).await;
     assert_eq!(person.closed().await.0, 3500);
 }
 
 #[tokio::test]
 async fn whose_key_is_revoked_is_sent_away_at_once_and_who_may_know_less_comes_back_to_less() {
-    let scene = Scene::start().await;
-    let (mut admin, mut reader) = (look_on(&scene, true).await, look_on(&scene, false).await);
-    let old = scene.gateway.operators.token("key-1", true).unwrap().token;
-    scene.keys.lock().unwrap().insert("key-1", false);
+    let fixture = Fixture::start().await;
+    let (mut admin, mut reader) = (look_on(&fixture, true).await, look_on(&fixture, false).await);
+    let old = fixture.gateway.operators.token("key-1", true).unwrap().token;
+    fixture.keys.lock().unwrap().insert("key-1", false);
     assert_eq!(admin.closed().await.0, 3005, "an SDK comes back");
-    let mut client = scene.open().await;
+    let mut client = fixture.open().await;
     client.send(&json!({"id": 1, "connect": {"token": old}})).await;
     assert_eq!(client.next().await["error"]["code"], 109, "and gets itself another token");
-    scene.gateway.operators.publish_overview("{}", "{}");
+    fixture.gateway.operators.publish_overview("{}", "{}");
     told(&mut reader, "overview").await;
-    let kept = scene.gateway.operators.token("key-1", false).unwrap().token;
-    scene.keys.lock().unwrap().remove("key-1");
+    let kept = fixture.gateway.operators.token("key-1", false).unwrap().token;
+    fixture.keys.lock().unwrap().remove("key-1");
     assert_eq!(reader.closed().await.0, 3500);
-    let mut client = scene.open().await;
+    let mut client = fixture.open().await;
     client.send(&json!({"id": 1, "connect": {"token": kept}})).await;
     assert_eq!(client.closed().await.0, 3500, "a token is worth nothing without its key");
-    assert!(scene.gateway.operators.token("key-1", false).is_err());
+    assert!(fixture.gateway.operators.token("key-1", false).is_err());
 }
 
 #[tokio::test]
 async fn no_person_gets_into_the_operators_channel() {
-    let scene = Scene::start().await;
-    let mut person = scene.member(7).await;
-    let for_admin = crate::scene::token_until(7, now() + Seconds(60), Some("admin"));
+    let fixture = Fixture::start().await;
+    let mut person = fixture.member(7).await;
+    let for_admin = crate::fixture::token_until(7, now() + Seconds(60), Some("admin"));
     for (id, token) in [(2, ""), (3, for_admin.as_str())] {
         person.send(&json!({"id": id, "subscribe": {"channel": "admin", "token": token}})).await;
         assert_eq!(person.reply(id).await["error"]["code"], 103);
     }
-    scene.gateway.operators.publish_overview("{}", "{}");
+    fixture.gateway.operators.publish_overview("{}", "{}");
     person.send(&json!({"id": 4, "rpc": {"method": "devices.list"}})).await;
     let next = person.next().await;
     assert_eq!(next["id"], 4, "nothing of it was sent to them: {next}");
@@ -163,16 +163,16 @@ async fn no_person_gets_into_the_operators_channel() {
 
 #[tokio::test]
 async fn operators_have_a_bound_of_their_own() {
-    let scene = Scene::with(|settings| settings.connections.operators_max = 1).await;
-    let first = look_on(&scene, false).await;
-    let mut second = scene.open().await;
-    let made = scene.gateway.operators.token("key-2", false).unwrap();
+    let fixture = Fixture::with(|settings| settings.connections.operators_max = 1).await;
+    let first = look_on(&fixture, false).await;
+    let mut second = fixture.open().await;
+    let made = fixture.gateway.operators.token("key-2", false).unwrap();
     second.send(&json!({"id": 1, "connect": {"token": made.token}})).await;
     assert_eq!(second.closed().await, (3504, "connection limit".to_owned()));
-    assert_eq!(scene.gateway.counters.operators.refused.get(), 1);
+    assert_eq!(fixture.gateway.counters.operators.refused.get(), 1);
     drop(first);
-    scene.until("the place is free", || scene.gateway.operators.count() == 0).await;
-    look_on(&scene, false).await;
+    fixture.until("the place is free", || fixture.gateway.operators.count() == 0).await;
+    look_on(&fixture, false).await;
 }
 
 #[tokio::test]
@@ -181,22 +181,22 @@ async fn without_a_shared_secret_operators_connect_all_the_same() {
     let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap();
     let file = folder.path().join("public.pem");
     std::fs::write(&file, pair.public_key_pem()).unwrap();
-    let scene = Scene::with(|settings| {
+    let fixture = Fixture::with(|settings| {
         settings.tokens.hmac_secret = None;
         settings.tokens.public_key_file = Some(file);
     })
     .await;
-    look_on(&scene, true).await;
-    let mut client = scene.open().await;
+    look_on(&fixture, true).await;
+    let mut client = fixture.open().await;
     let claims = json!({"sub": "operator", "key": "k", "exp": (now() + Seconds(100)).0});
     client.send(&json!({"id": 1, "connect": {"token": forged(&claims)}})).await;
     assert_eq!(client.closed().await.0, 3500, "nobody else knows the secret");
 }
 
 #[tokio::test]
-async fn who_does_not_answer_pings_is_let_go() {
-    let scene =
-        Scene::with(|settings| settings.connections.ping = std::time::Duration::from_millis(300)).await;
-    let mut operator = look_on(&scene, false).await;
+async fn a_client_that_does_not_answer_pings_is_closed() {
+    let fixture =
+        Fixture::with(|settings| settings.connections.ping = std::time::Duration::from_millis(300)).await;
+    let mut operator = look_on(&fixture, false).await;
     assert_eq!(operator.closed().await.0, 3012);
 }

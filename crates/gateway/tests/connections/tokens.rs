@@ -13,7 +13,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256};
 use serde_json::{Value, json};
 
-use crate::scene::{SECRET, Scene, now, token, token_until};
+use crate::fixture::{Fixture, SECRET, now, token, token_until};
 
 fn signed(algorithm: Algorithm, key: &EncodingKey, kid: Option<&str>, claims: &Value) -> String {
     let header = Header { kid: kid.map(str::to_owned), ..Header::new(algorithm) };
@@ -46,7 +46,7 @@ fn unsigned(claims: &Value) -> String {
 
 #[tokio::test]
 async fn forged_tokens_are_refused_for_good_and_expired_ones_are_to_be_renewed() {
-    let scene = Scene::start().await;
+    let fixture = Fixture::start().await;
     let good = json!({"sub": "1", "exp": in_an_hour()});
     let signed = by_secret(SECRET, &good);
     let (head, signature) = signed.rsplit_once('.').unwrap();
@@ -72,11 +72,11 @@ async fn forged_tokens_are_refused_for_good_and_expired_ones_are_to_be_renewed()
         signed_with_384(&good),
     ];
     for token in forged {
-        let mut client = scene.open().await;
+        let mut client = fixture.open().await;
         client.send(&json!({"id": 1, "connect": {"token": token}})).await;
         assert_eq!(client.closed().await, (3500, "invalid token".to_owned()), "{token}");
     }
-    let mut client = scene.open().await;
+    let mut client = fixture.open().await;
     client.send(&json!({"id": 1, "connect": {"token": token_until(1, now() - Seconds(60), None)}})).await;
     let reply = client.next().await;
     assert_eq!(reply["error"], json!({"code": 109, "message": "token expired"}));

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tracing::{info, warn};
+use tracing::warn;
 
-use super::Shared;
 use super::intake::{Ended, Intake};
+use super::{ProcessName, Shared};
 use crate::error::JournalError;
 use crate::port::{ConsumerInfo, Lane};
 
@@ -20,7 +20,8 @@ const BURIAL_EVERY: u32 = 4;
 pub(super) async fn run(shared: Arc<Shared>) {
     let mut heir = Intake::new(Arc::clone(&shared), Lane::Traffic, "heir".to_owned());
     for round in 0_u32.. {
-        look_for_pause(&shared).await;
+        // A journal that is away changes nothing: the view stays as it is.
+        let _ = shared.pause.follow(&*shared.journal, shared.view.name(), &shared.process).await;
         let is_time = round.is_multiple_of(BURIAL_EVERY) && !shared.is_paused();
         if is_time && inherit(&shared, &mut heir).await == Ended::Stopped {
             return;
@@ -28,16 +29,6 @@ pub(super) async fn run(shared: Arc<Shared>) {
         if shared.sleep(ROUND).await {
             return;
         }
-    }
-}
-
-/// Looks whether the view is paused.
-pub(super) async fn look_for_pause(shared: &Shared) {
-    // A journal that is away changes nothing: the view stays as it is.
-    let Ok(paused) = shared.journal.paused().await else { return };
-    let is_paused = paused.contains(shared.view.name());
-    if shared.is_paused.swap(is_paused, Ordering::AcqRel) != is_paused {
-        info!(view = shared.view.name(), is_paused, "pause");
     }
 }
 
@@ -84,6 +75,9 @@ async fn take_over_all(shared: &Shared, heir: &mut Intake, from: &str) -> Result
 pub(super) async fn find_dead(shared: &Shared, lane: Lane) -> Result<Vec<String>, JournalError> {
     let consumers = shared.journal.consumers(lane, &shared.group()).await?;
     let dead_after = shared.settings.borrow().dead_after;
+    if lane == Lane::Traffic {
+        note_foreign(shared, &consumers, dead_after);
+    }
     let mut dead = Vec::new();
     for ConsumerInfo { name, pending, .. } in
         consumers.iter().filter(|consumer| is_dead(shared, consumer, dead_after))
@@ -91,7 +85,9 @@ pub(super) async fn find_dead(shared: &Shared, lane: Lane) -> Result<Vec<String>
         if *pending > 0 {
             let view = shared.view.name();
             if let Err(error) = shared.view.fence(name).await {
-                warn!(view, reason = %error, "a dead consumer cannot be fenced yet");
+                if let Some(left_out) = shared.log.cannot_be_fenced.admit(shared.clock.now()) {
+                    warn!(view, reason = %error, lines_left_out = left_out, "a dead consumer cannot be fenced yet");
+                }
                 continue;
             }
             warn!(view, consumer = name, pending, "taking over from a dead consumer");
@@ -99,6 +95,28 @@ pub(super) async fn find_dead(shared: &Shared, lane: Lane) -> Result<Vec<String>
         dead.push(name.clone());
     }
     Ok(dead)
+}
+
+/// Another program that reads as a consumer of our group takes entries away from the view: the log says so when it
+/// begins.
+fn note_foreign(shared: &Shared, consumers: &[ConsumerInfo], dead_after: Duration) {
+    let foreign: Vec<&str> = foreign_of(consumers, dead_after).collect();
+    let count = foreign.len() as u64;
+    if count > shared.counters.foreign_consumers.swap(count, Ordering::Relaxed) {
+        warn!(
+            view = shared.view.name(),
+            group = shared.group(),
+            consumers = foreign.join(", "),
+            "another program consumes in this view's group: entries that it takes are missing from the view; \
+             give it a group of its own"
+        );
+    }
+}
+
+/// The live consumers of a group that are no process of ours.
+pub fn foreign_of(consumers: &[ConsumerInfo], dead_after: Duration) -> impl Iterator<Item = &str> {
+    let live = consumers.iter().filter(move |consumer| consumer.idle < dead_after);
+    live.map(|consumer| consumer.name.as_str()).filter(|name| ProcessName::of_consumer(name).is_none())
 }
 
 /// Forgets a consumer of which nothing is pending; whatever fails is done the next time.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::Seconds;
-use domain::clock::Stopwatch;
+use domain::clock::{Clock, Stopwatch};
 use tracing::{info, warn};
 
 use super::{PAUSE_POLL, Shared};
@@ -14,6 +14,8 @@ use crate::entry::TrafficEntry;
 use crate::error::JournalError;
 use crate::id::EntryId;
 use crate::letter::Letter;
+use crate::notes::Skipped;
+use crate::pause::Applying;
 use crate::port::{Lane, Stored, Transfer};
 use crate::view::{Arrival, Batch, ViewError};
 
@@ -127,11 +129,20 @@ impl Intake {
 
     /// Takes a batch of the traffic lane in.
     pub(super) async fn take_in(&mut self, entries: &[Stored], taken_from: Option<&str>) -> Ended {
+        // Entries come in order.
+        let not_before_ms = self.shared.settings.borrow().not_before_ms;
+        let (old, entries) = entries.split_at(entries.partition_point(|stored| stored.id.ms < not_before_ms));
+        if let ended @ (Ended::Stopped | Ended::Fenced) = self.skip(old, !entries.is_empty()).await {
+            return ended;
+        }
+        if self.keep_pace(entries.len()).await {
+            return Ended::Stopped;
+        }
         // Halves of a batch that upset the store. Each half is acknowledged before the next is applied, because a
         // view remembers only its last batch.
         let mut parts = vec![entries];
         while let Some(part) = parts.pop() {
-            let (arrivals, mut malformed) = understand(part);
+            let (arrivals, mut malformed) = understand(part, &*self.shared.clock);
             let left_to_others = self.leave_to_others(&mut malformed);
             let mut verdicts = match self.apply(&arrivals, taken_from).await {
                 Ok(verdicts) => verdicts,
@@ -160,6 +171,59 @@ impl Intake {
         Ended::Done
     }
 
+    /// Acknowledges entries that are older than the installation, and notes how many they were (J11).
+    async fn skip(&self, old: &[Stored], is_last: bool) -> Ended {
+        if old.is_empty() {
+            return Ended::Done;
+        }
+        let shared = &self.shared;
+        let (group, before_ms, batch_max) = {
+            let settings = shared.settings.borrow();
+            (settings.group.clone(), settings.not_before_ms, settings.batch_max)
+        };
+        let ids: Vec<EntryId> = old.iter().map(|stored| stored.id).collect();
+        let ended = self.acknowledge(&ids).await;
+        if ended != Ended::Done {
+            return ended;
+        }
+        let skipped = &shared.counters.skipped_old;
+        let count = skipped.fetch_add(old.len() as u64, Ordering::Relaxed) + old.len() as u64;
+        let note = Skipped { count, before_ms, at_ms: shared.clock.now_ms() };
+        let name = Skipped::name(&group, &shared.process.to_string());
+        if let Err(reason) = shared.journal.set_note(&name, Some(&note.to_text())).await {
+            warn!(view = shared.view.name(), %reason, "how many entries were skipped could not be noted");
+        }
+        if is_last || old.len() < batch_max {
+            let view = shared.view.name();
+            warn!(
+                view,
+                count,
+                remedy = format!("rollcall journal rewind {view} --from-start"),
+                "entries older than this installation were skipped; the remedy takes them, within a day"
+            );
+        }
+        Ended::Done
+    }
+
+    /// Waits until so many entries may be applied (J10). True if it is the end.
+    pub(super) async fn keep_pace(&self, entries: usize) -> bool {
+        let per_s_max = self.shared.settings.borrow().entries_per_s_max;
+        let wait = self.shared.pace.wait_for(entries, per_s_max);
+        !wait.is_zero() && self.wait(wait).await
+    }
+
+    /// Waits for the end of a pause; none if it is the end of the process.
+    async fn enter<'s>(&mut self, shared: &'s Shared) -> Option<Applying<'s>> {
+        loop {
+            if let Some(applying) = shared.pause.enter() {
+                return Some(applying);
+            }
+            if self.rest().await {
+                return None;
+            }
+        }
+    }
+
     /// Takes out what cannot be understood, where another view answers for that.
     fn leave_to_others(&self, malformed: &mut Vec<(EntryId, String)>) -> Vec<EntryId> {
         if self.shared.settings.borrow().answers_for_all {
@@ -181,11 +245,16 @@ impl Intake {
             if arrivals.is_empty() {
                 return Ok(Verdicts::default());
             }
+            let shared = Arc::clone(&self.shared);
+            let Some(applying) = self.enter(&shared).await else {
+                return Err(Trouble::Ended(Ended::Stopped));
+            };
             let batch =
                 Batch { lane: self.lane, consumer: &self.name, taken_from, is_retry: failures > 0, arrivals };
-            let applying = Stopwatch::start();
+            let stopwatch = Stopwatch::start();
             let applied = self.shared.view.apply(&batch).await;
-            self.shared.counters.applies.record(applying.elapsed());
+            drop(applying);
+            self.shared.counters.applies.record(stopwatch.elapsed());
             let error = match applied {
                 Ok(rejected) => {
                     if failures > 0 {
@@ -216,9 +285,15 @@ impl Intake {
 
     fn note_transient(&self, failures: u32, reason: &str) {
         self.shared.counters.transient_failures.fetch_add(1, Ordering::Relaxed);
-        if failures == 1 || failures.is_multiple_of(60) {
+        if let Some(left_out) = self.shared.log.waits.admit(self.shared.clock.now()) {
             let view = self.shared.view.name();
-            warn!(view, failures, reason, "the view waits; nothing is lost, nothing is acknowledged");
+            warn!(
+                view,
+                failures,
+                reason,
+                lines_left_out = left_out,
+                "the view waits; nothing is lost, nothing is acknowledged"
+            );
         }
     }
 
@@ -350,10 +425,10 @@ fn verdicts(arrivals: &[Arrival], rejected: Vec<crate::view::Rejected>) -> Verdi
 }
 
 /// Reads entries; what cannot be read is told apart, with the reason.
-fn understand(entries: &[Stored]) -> (Vec<Arrival>, Vec<(EntryId, String)>) {
+fn understand(entries: &[Stored], clock: &dyn Clock) -> (Vec<Arrival>, Vec<(EntryId, String)>) {
     let (mut arrivals, mut malformed) = (Vec::with_capacity(entries.len()), Vec::new());
     for stored in entries {
-        match TrafficEntry::parse(&stored.fields) {
+        match TrafficEntry::parse_dated(&stored.fields, clock) {
             Ok(entry) => arrivals.push(Arrival { id: stored.id, origin: stored.id, entry }),
             Err(bad) => malformed.push((stored.id, bad.to_string())),
         }

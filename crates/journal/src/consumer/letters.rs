@@ -201,9 +201,12 @@ impl Desk {
         let origin = if letter.origin == EntryId::ZERO { id } else { letter.origin };
         let tried_before = (letter.retry as usize).min(TRIES - 1);
         self.intake.shared.counters.letters_tried[tried_before].fetch_add(1, Ordering::Relaxed);
-        let outcome = match TrafficEntry::parse(&letter.original) {
+        let outcome = match TrafficEntry::parse_dated(&letter.original, &*self.intake.shared.clock) {
             Ok(entry) => {
                 let arrival = Arrival { id, origin, entry };
+                if self.intake.keep_pace(1).await {
+                    return Ended::Stopped;
+                }
                 match self.intake.apply(&[arrival], None).await {
                     Ok(verdicts) => verdicts.refused.into_iter().next().map_or(Ok(()), |(_, why)| Err(why)),
                     Err(Trouble::Upsets(reason)) => Err(reason),

@@ -20,6 +20,14 @@ impl ProcessName {
         ProcessName { node, started_ms }
     }
 
+    /// The process, as it is written, that a consumer belongs to; none if it is no consumer of ours.
+    pub fn of_consumer(consumer: &str) -> Option<String> {
+        let parts: Vec<&str> = consumer.split('.').collect();
+        let [node, started_ms, _, life] = parts.as_slice() else { return None };
+        let is_ours = u64::from_str_radix(started_ms, 16).is_ok() && life.parse::<u32>().is_ok();
+        is_ours.then(|| format!("{node}.{started_ms}"))
+    }
+
     /// The name of its node.
     pub fn node(&self) -> &str {
         &self.node
@@ -65,5 +73,9 @@ mod tests {
         assert!(now.was_ours(&consumer) && !now.is_ours(&consumer));
         assert!(!other.was_ours(&consumer) && !other.is_ours(&consumer));
         assert!(!now.was_ours("consumer-1"), "a foreign consumer");
+        assert_eq!(ProcessName::of_consumer(&consumer), Some(before.to_string()));
+        for foreign in ["consumer-1", "worker.1", "a.b.c.d", ""] {
+            assert_eq!(ProcessName::of_consumer(foreign), None, "{foreign}");
+        }
     }
 }

@@ -9,6 +9,7 @@ use super::Shared;
 use super::intake::{Ended, Intake};
 use crate::backoff::Backoff;
 use crate::error::JournalError;
+use crate::pace::Pace;
 use crate::port::Lane;
 
 /// Reads until told to stop, or until there are to be fewer readers than this one's number.
@@ -28,7 +29,8 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
             continue;
         }
         let busy = shared.busy();
-        let reading = intake.read(settings.batch_max, settings.read_wait);
+        let count = Pace::batch_max(settings.batch_max, settings.entries_per_s_max);
+        let reading = intake.read(count, settings.read_wait);
         // What is delivered while we stop listening stays pending and is taken over after the next start.
         let read = tokio::select! {
             biased;
@@ -49,7 +51,10 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
             }
             Err(error) => {
                 drop(busy);
-                warn!(view = shared.view.name(), reason = %error, "the journal cannot be read");
+                if let Some(left_out) = shared.log.cannot_be_read.admit(shared.clock.now()) {
+                    let view = shared.view.name();
+                    warn!(view, reason = %error, lines_left_out = left_out, "the journal cannot be read");
+                }
                 if intake.wait(backoff.pause()).await {
                     break;
                 }

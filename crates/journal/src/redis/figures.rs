@@ -5,14 +5,13 @@ use std::time::Duration;
 use keyspace::{Redis, Trouble};
 use redis::Value;
 
-use super::reply::{self, Info, id_of, unexpected};
+use super::reply::{Info, id_of, unexpected};
 use crate::id::EntryId;
 use crate::port::{ConsumerInfo, GroupStatus, LaneStatus};
 
-/// Up to this length, what a group has not read is counted where Redis may be wrong about it.
-const COUNTED_LENGTH_MAX: u64 = 10_000;
-/// Entries fetched at a time where they are counted.
-const COUNTED_PER_PAGE: usize = 2_000;
+/// How many unread entries are counted where Redis may be wrong about them. Each is fetched whole, by every process and
+/// every second: more than this would slow down those who read them.
+const COUNTED_MAX: u64 = 2_000;
 
 /// The state of a stream; a missing one is empty.
 pub(super) async fn status(redis: &Redis, key: &str) -> Result<LaneStatus, Trouble> {
@@ -87,6 +86,13 @@ impl Stream {
             has_deleted: info.id("max-deleted-entry-id")? != EntryId::ZERO,
         })
     }
+
+    /// About how many entries come after this one, as if they had been written evenly over time.
+    fn estimated_after(&self, id: EntryId) -> u64 {
+        let whole = self.last.ms.saturating_sub(self.first.ms).max(1);
+        let rest = self.last.ms.saturating_sub(id.ms).min(whole);
+        u64::try_from(u128::from(self.length) * u128::from(rest) / u128::from(whole)).unwrap_or(u64::MAX)
+    }
 }
 
 /// None if the group has gone meanwhile.
@@ -118,7 +124,8 @@ async fn group_status(
 }
 
 /// How many entries lie behind the last one delivered. Redis's own figure (`lag`) is missing or wrong once entries
-/// were deleted one by one, or for a group that began in the middle.
+/// were deleted one by one, for a group that began in the middle, and after a restart from its log of commands, which
+/// does not tell how many entries a group has read. So a few are counted, exactly; many are told by Redis or estimated.
 async fn unread(
     redis: &Redis,
     key: &str,
@@ -131,24 +138,20 @@ async fn unread(
     if last_delivered < stream.first {
         return Ok(stream.length);
     }
-    match lag {
-        Some(lag) if !stream.has_deleted || stream.length > COUNTED_LENGTH_MAX => Ok(lag),
-        _ => count_after(redis, key, last_delivered, stream.last).await,
+    if let Some(lag) = lag.filter(|lag| *lag < COUNTED_MAX && !stream.has_deleted) {
+        return Ok(lag);
     }
+    let counted = count_after(redis, key, last_delivered, stream.last).await?;
+    if counted < COUNTED_MAX {
+        return Ok(counted);
+    }
+    let told = lag.unwrap_or_else(|| stream.estimated_after(last_delivered));
+    Ok(told.clamp(COUNTED_MAX, stream.length.max(COUNTED_MAX)))
 }
 
-/// Counts page by page, so that Redis is not held up.
+/// Counts at most [`COUNTED_MAX`] entries.
 async fn count_after(redis: &Redis, key: &str, after: EntryId, last: EntryId) -> Result<u64, Trouble> {
-    let (mut count, mut after) = (0, after);
-    loop {
-        let mut command = redis::cmd("XRANGE");
-        command.arg(key).arg(after.next().to_string()).arg(last.to_string());
-        command.arg("COUNT").arg(COUNTED_PER_PAGE);
-        let page = reply::entries(redis.query(&command).await?)?;
-        count += page.len() as u64;
-        match page.last() {
-            Some(entry) if page.len() == COUNTED_PER_PAGE => after = entry.id,
-            _ => return Ok(count),
-        }
-    }
+    let mut command = redis::cmd("XRANGE");
+    command.arg(key).arg(after.next().to_string()).arg(last.to_string()).arg("COUNT").arg(COUNTED_MAX);
+    Ok(redis.query::<Vec<Value>>(&command).await?.len() as u64)
 }

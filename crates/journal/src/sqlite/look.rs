@@ -1,10 +1,9 @@
-//! Looking without changing anything: entries, figures, and which views are paused.
-
-use std::collections::BTreeSet;
+//! Looking without changing anything: entries and figures; and the notes.
 
 use super::{SqliteJournal, figure, limit, place};
 use crate::error::JournalError;
 use crate::id::EntryId;
+use crate::notes::Notes;
 use crate::port::{GroupStatus, Lane, LaneStatus, Stored};
 
 #[derive(sqlx::FromRow)]
@@ -123,26 +122,26 @@ impl SqliteJournal {
         })
     }
 
-    pub(super) async fn write_paused(&self, view: &str, paused: bool) -> Result<(), JournalError> {
-        let statement = if paused {
-            "INSERT INTO paused (view) VALUES (?1) ON CONFLICT DO NOTHING"
-        } else {
-            "DELETE FROM paused WHERE view = ?1"
+    pub(super) async fn write_note(&self, name: &str, value: Option<&str>) -> Result<(), JournalError> {
+        let statement = match value {
+            Some(value) => sqlx::query(
+                "INSERT INTO notes (name, value) VALUES (?1, ?2)
+                 ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            )
+            .bind(name)
+            .bind(value),
+            None => sqlx::query("DELETE FROM notes WHERE name = ?1").bind(name),
         };
         let mut writing = self.begin().await?;
-        sqlx::query(statement)
-            .bind(view)
-            .execute(&mut *writing.transaction)
-            .await
-            .map_err(|error| self.explain(error))?;
+        statement.execute(&mut *writing.transaction).await.map_err(|error| self.explain(error))?;
         self.commit(writing).await
     }
 
-    pub(super) async fn read_paused(&self) -> Result<BTreeSet<String>, JournalError> {
-        let views: Vec<String> = sqlx::query_scalar("SELECT view FROM paused")
+    pub(super) async fn read_notes(&self) -> Result<Notes, JournalError> {
+        let notes: Vec<(String, String)> = sqlx::query_as("SELECT name, value FROM notes")
             .fetch_all(&self.database.pool)
             .await
             .map_err(|error| self.explain(error))?;
-        Ok(views.into_iter().collect())
+        Ok(notes.into_iter().collect())
     }
 }

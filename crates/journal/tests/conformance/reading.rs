@@ -218,12 +218,12 @@ pub async fn views_are_paused_until_told_otherwise<F: Fixture>() {
     let journal = fixture.open().await;
     assert_eq!(journal.paused().await.unwrap(), BTreeSet::new());
     for view in ["ledger", "activity", "ledger"] {
-        journal.set_paused(view, true).await.unwrap();
+        journal.set_note(view, Some("paused")).await.unwrap();
     }
     let other = fixture.open().await;
     assert_eq!(other.paused().await.unwrap(), BTreeSet::from(["activity".to_owned(), "ledger".to_owned()]));
     for view in ["ledger", "ledger", "never paused"] {
-        other.set_paused(view, false).await.unwrap();
+        other.set_note(view, None).await.unwrap();
     }
     assert_eq!(journal.paused().await.unwrap(), BTreeSet::from(["activity".to_owned()]));
 }

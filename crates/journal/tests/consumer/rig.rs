@@ -204,7 +204,7 @@ macro_rules! count {
         }
     };
 }
-count!(applied: applied, skipped: skipped, retried: retried, failed: failed, taken_over: taken_over, waits: transient_failures, fenced: fenced);
+count!(applied: applied, skipped: skipped, skipped_old: skipped_old, foreign: foreign_consumers, retried: retried, failed: failed, taken_over: taken_over, waits: transient_failures, fenced: fenced);
 
 impl Rig {
     pub async fn new() -> Rig {
@@ -226,6 +226,8 @@ impl Rig {
             group: GROUP.to_owned(),
             consumers: 1,
             batch_max: 100,
+            entries_per_s_max: 0,
+            not_before_ms: 0,
             read_wait: Duration::from_millis(50),
             dead_after: Duration::from_secs(3600),
             retry_max: 3,

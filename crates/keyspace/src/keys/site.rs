@@ -1,9 +1,14 @@
-//! Channels on which the site and the tracker tell each other what changed (M11), and the mark on keys that are ours.
+//! Channels on which the site and the tracker tell each other what changed (M11), and which of the site's keys (M1 to M3)
+//! are copies of our database.
 
-use crate::error::Trouble;
+/// String, private: set once the site's keys were read, and gone when Redis has lost its data.
+pub const SOURCE_MARK: &str = "t:m:source";
 
-/// Hash, private: which of the site's keys (M1 to M3) are a copy of our database, so that keys of others are left alone.
-pub const COPIES_MARK: &str = "t:m:copies";
+/// Set, private: the infohashes, passkeys or prefixes whose keys are copies of our database. All other keys are the
+/// site's own.
+pub fn copies(kind: &str) -> String {
+    format!("t:m:copies:{kind}")
+}
 
 /// The names of the channels (M11). An empty payload on one of the first three means: look at all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,33 +31,5 @@ impl Default for SiteChannels {
             whitelist: "t:ch:whitelist".to_owned(),
             expired: "t:ch:expired".to_owned(),
         }
-    }
-}
-
-impl SiteChannels {
-    /// Refuses channels that nobody could tell apart.
-    pub fn check(&self) -> Result<(), Trouble> {
-        let all = [&self.torrent, &self.user, &self.whitelist, &self.expired];
-        for (position, name) in all.iter().enumerate() {
-            if name.is_empty() || all[..position].contains(name) {
-                return Err(Trouble::settings(format!(
-                    "mirror.channel_torrent, channel_user, channel_whitelist and channel_expired must be four different \
-                     names (\"{name}\" is empty or there twice)"
-                )));
-            }
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn m11_channels_are_told_apart() {
-        assert!(SiteChannels::default().check().is_ok());
-        let twice = SiteChannels { user: "t:ch:torrent".to_owned(), ..SiteChannels::default() };
-        assert!(twice.check().unwrap_err().to_string().contains("t:ch:torrent"));
     }
 }

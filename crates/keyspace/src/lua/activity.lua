@@ -2,8 +2,9 @@
 --
 -- seed, leech  sorted sets of infohashes by the last announce: what other programs read
 -- stopped      the same of torrents that only clients that said goodbye are remembered of
--- clients      hash: infohash -> 29 bytes for each client: its number (8), a letter (s seeds, l leeches, x stopped),
---              ts (4), origin (16); numbers with the greatest byte first. A plain heartbeat that is its client's
+-- clients      hash: infohash -> 33 bytes for each client: its number (8), a letter (s seeds, l leeches, x stopped),
+--              how many seconds longer than usual it may be silent, because it was told a longer interval (4), ts (4),
+--              origin (16); numbers with the greatest byte first. A plain heartbeat that is its client's
 --              first entry of a second has no origin: 15 zeros, then 1 if it seeds, else 0.
 --
 -- A torrent is in the hash and in one of the sets, or in none. Where it has a single client, a heartbeat that changes
@@ -11,13 +12,13 @@
 -- Where it has several, the times in the hash count. Text is never compared by < here: Redis compares it by the rules
 -- of the machine's language.
 
-local CLIENT_BYTES = 29
+local CLIENT_BYTES, TS_AT = 33, 14
 local SETS = { s = 'seed', l = 'leech', x = 'stopped' }
 local HEARTBEATS = { s = string.rep('\0', 15) .. '\1', l = string.rep('\0', 16) }
 
 -- Whether report a was given after report b: by ts, then by origin.
 local function is_later(a, b)
-  for position = 10, CLIENT_BYTES do
+  for position = TS_AT, CLIENT_BYTES do
     local x, y = string.byte(a, position), string.byte(b, position)
     if x ~= y then
       return x > y
@@ -27,19 +28,25 @@ local function is_later(a, b)
 end
 
 local function time_of(report)
-  return (struct.unpack('>I4', report, 10))
+  return (struct.unpack('>I4', report, TS_AT))
+end
+
+-- A report counts until the cutoff has reached this moment.
+local function counts_until(report)
+  return time_of(report) + struct.unpack('>I4', report, 10)
 end
 
 -- What a torrent's clients amount to: seeding if any seeds, else leeching if any leeches, else stopped, with the last
--- time that one of them said so; nil of nothing.
+-- time that one of them said so, and until when that counts; nil of nothing.
 local function standing_of(reports)
-  local latest = {}
+  local latest, until_when = {}, {}
   for _, report in ipairs(reports) do
     local letter = string.sub(report, 9, 9)
     latest[letter] = math.max(latest[letter] or 0, time_of(report))
+    until_when[letter] = math.max(until_when[letter] or 0, counts_until(report))
   end
   local letter = latest.s and 's' or latest.l and 'l' or latest.x and 'x' or nil
-  return letter, latest[letter or '']
+  return letter, latest[letter or ''], until_when[letter or '']
 end
 
 -- The reports of a torrent's clients, each with the last time that client spoke.
@@ -56,7 +63,7 @@ local function read_reports(keys, infohash)
   if #reports == 1 and HEARTBEATS[letter] then
     local at = tonumber(redis.call('ZSCORE', keys[SETS[letter]], infohash) or 0)
     if at > time_of(record) then
-      reports[1] = string.sub(record, 1, 9) .. struct.pack('>I4', at) .. HEARTBEATS[letter]
+      reports[1] = string.sub(record, 1, TS_AT - 1) .. struct.pack('>I4', at) .. HEARTBEATS[letter]
     end
   end
   return reports
@@ -98,7 +105,7 @@ local function update(keys, infohash, news, cutoff, clients_max)
   local was = standing_of(known)
   local reports, forgotten = {}, 0
   for _, report in ipairs(known) do
-    if time_of(report) > cutoff then
+    if counts_until(report) > cutoff then
       table.insert(reports, report)
     end
   end

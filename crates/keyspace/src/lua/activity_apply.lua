@@ -1,7 +1,7 @@
 -- Takes what the clients of one or more users say about their torrents (A2, A3). Each user fares for itself.
 --
 -- KEYS  for each user: seed, leech, stopped, clients
--- ARGV  cutoff: what was said then, or before, counts no more
+-- ARGV  cutoff: what was said then, or before, counts no more, unless the client may be silent for longer
 --       the most clients of one user on one torrent
 --       for each user: how many changes; for each change, by infohash: infohash, report
 -- Returns how many clients were forgotten; then, for each user of whom there is something to say, its number from 1

@@ -16,14 +16,16 @@
 --         speeds up and down
 --         what an entry about its end will need, or empty
 -- Returns the counts (announces, leechers, seeders, snatches); how many entries had been applied before; peers that
--- came or went, as number and 1 or 0 in turn; users of whom something changed, as user and four digits in turn:
+-- came or went, as number and 1, 0, or 2 if a timeout ended them, in turn; users of whom something changed, as user and
+-- four digits in turn:
 -- whether the torrent is in their sets active, complete, incomplete, hit and run. Whoever an entry names that had been
 -- applied before is among them, changed or not. No counts and one infohash mean that nothing was done: the torrent is
 -- known by that one.
 --
 -- The hash of ours is the truth; what others read follows from it. In it: w the watermark, h the infohash, c the counts,
 -- p<peer> who is there under this peer id, one after the other with | between them (more than one user may be, each
--- counts), u<user> active peers, seconds active, and whether ever leeched, complete, snatched, turned out.
+-- counts), u<user> active peers, seconds active however many peers were, whether ever leeched, complete, snatched, turned
+-- out, and up to when the seconds are counted.
 --
 -- Everything is read before anything is written: a key of another type changes nothing.
 
@@ -140,11 +142,12 @@ local users = {}
 local function user_of(id)
   if not users[id] then
     local record = redis.call('HGET', own, 'u' .. id)
-    local active, time, leeched, complete, snatched, removed =
-      string.match(record or '', '^(%d+) (%d+) (%d)(%d)(%d)(%d)$')
+    local active, time, leeched, complete, snatched, removed, counted =
+      string.match(record or '', '^(%d+) (%d+) (%d)(%d)(%d)(%d) ?(%d*)$')
     local user = {
       peers = tonumber(active or 0),
       time = tonumber(time or 0),
+      counted = tonumber(counted or 0) or 0,
       leeched = leeched == '1',
       complete = complete == '1',
       snatched = snatched == '1',
@@ -214,14 +217,16 @@ local function move(peer, there, entry, is_active)
     if there.active and gap <= there.reap then
       there.time = there.time + gap
       local user = user_of(there.user)
-      user.time = user.time + gap
+      -- Wall clock, as in the accounts: two clients at the same time count once.
+      user.time = user.time + math.max(0, entry.ts - math.max(there.last, user.counted))
+      user.counted = math.max(user.counted, entry.ts)
     end
     if entry.complete ~= '-' then
       there.complete = entry.complete == '1'
     end
     there.first, there.last = there.first or entry.ts, entry.ts
   end
-  there.active, peer.changed = is_active, true
+  there.active, peer.changed, peer.expired = is_active, true, entry.kind == 't'
   there.speed_up, there.speed_dn = '0', '0'
   if is_active then
     there.speed_up, there.speed_dn, there.record, there.reap =
@@ -289,6 +294,7 @@ for position = 7 + peer_count, #ARGV, ENTRY_ARGS do
   else
     repeated = repeated + 1
     peer.tell, user_of(entry.user).tell = true, true
+    peer.expired = entry.kind == 't'
   end
 end
 
@@ -331,7 +337,13 @@ local function write_active(peer, now)
 end
 
 local function write_left(peer)
-  redis.call('DEL', peer.timeout)
+  if peer.expired then
+    -- Whichever part noticed the silence: other programs wait for the event of Redis itself (M6). In no time at all, the
+    -- key would be deleted, which is another event.
+    redis.call('PEXPIRE', peer.timeout, 1)
+  else
+    redis.call('DEL', peer.timeout)
+  end
   redis.call('HDEL', own, 'p' .. peer.id)
   if is_owner then
     redis.call('SREM', KEYS[2], peer.id)
@@ -363,14 +375,14 @@ for number, peer in ipairs(peers) do
   end
   if peer.tell or peer.is_active ~= peer.was_active then
     table.insert(told_peers, number)
-    table.insert(told_peers, peer.is_active and 1 or 0)
+    table.insert(told_peers, peer.is_active and 1 or peer.expired and 2 or 0)
   end
 end
 for id, user in pairs(users) do
   local are = sets_of(user)
   if user.is_known then
-    note('u' .. id, string.format('%d %d %s%s%s%s', user.peers, user.time, digit(user.leeched),
-      digit(user.complete), digit(user.snatched), digit(user.removed)))
+    note('u' .. id, string.format('%d %d %s%s%s%s %d', user.peers, user.time, digit(user.leeched),
+      digit(user.complete), digit(user.snatched), digit(user.removed), user.counted))
   end
   if user.is_known and (user.tell or are ~= user.were) then
     table.insert(told_users, id)

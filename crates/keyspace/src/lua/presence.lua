@@ -1,56 +1,67 @@
--- A person's record: what the scripts on it share.
+-- A user's record: functions shared by the scripts that read or write it.
 --
--- The record is a hash: v and o the versions (public, own), d what was declared, w when (ms), l last seen (s), h hidden since (s),
--- a last alive (s), q pending until (ms), y whose part was the last when that began, r what was
--- cleared up last, n:<incarnation> a part, x:<incarnation> a fence (until, ms), z:<incarnation> its last change.
--- A part is one text: <best said><1 if any is online> <deadline, ms> <last sign, s> <gone in, s> <what each device said>
--- and the devices, each <platform><app><1 if online><id>, all with a space between. A declaration is <status> <until, s>
--- and -, or + and the text. Best said: i, b, o, a or - for invisible, busy, online, away, nothing.
+-- The record is a hash. Fields:
+--   v, o              versions: public view, own view
+--   d, w              declaration; when it was made (ms)
+--   l                 last seen (s)
+--   h                 invisible since (s)
+--   a                 last sign of life (s)
+--   q, y              pending until (ms); the incarnation whose entry was the last when the pending period began
+--   k                 the public keys expire at this time at the latest (ms)
+--   r                 the last reaped entry: reaper, kind:incarnation, status before, 1 if online before, time (ms)
+--   n:<incarnation>   entry of a node
+--   x:<incarnation>   fence: writes of this incarnation are refused until this time (ms)
+--   z:<incarnation>   last change of this incarnation: call number, status before, 1 if online before, time (ms)
+--
+-- An entry is text, with spaces between: <highest declared status><1 if any device is online>, deadline (ms), last sign
+-- of life (s), lifetime (s), the declared status of each device, then each device as <platform><app><1 if online><id>.
+-- A declaration is <status>, until (s; 0 for no end), and - or + and the text.
+-- Statuses: i invisible, b busy, o online, a away, - none.
 
 local time = redis.call('TIME')
 local NOW_MS = time[1] * 1000 + math.floor(time[2] / 1000)
 local NOW_S = tonumber(time[1])
 
--- Whole numbers: Lua would write great ones as 1.7e+15.
+-- Formats an integer: Lua would write large ones as 1.7e+15.
 local function whole(number)
   return string.format('%.0f', number)
 end
 
--- A number that we wrote; zero for anything else. No more digits than a number has that is exact in Lua.
+-- Parses an integer; zero for anything else. At most 15 digits, which are exact in Lua.
 local function number_of(text)
   return string.match(text, '^%d+$') and #text <= 15 and tonumber(text) or 0
 end
 
-local function parse_part(text)
-  local best, online, deadline, sign, patience, said, devices =
+local function parse_entry(text)
+  local best, online, deadline, sign, lifetime, device_statuses, devices =
     string.match(text, '^([ibao%-])([01]) (%d+) (%d+) (%d+) ([ibao%-]+) (.+)$')
-  if not best or number_of(deadline) == 0 or #sign > 10 or #patience > 10 then
+  if not best or number_of(deadline) == 0 or #sign > 10 or #lifetime > 10 then
     return nil
   end
   return {
     text = text, best = best, online = online == '1', deadline = tonumber(deadline), sign = tonumber(sign),
-    patience = patience, said = said, devices = devices,
+    lifetime = lifetime, device_statuses = device_statuses, devices = devices,
   }
 end
 
--- Fields that others wrote are removed, a bounded number at a time.
-local function note_wrong(record, field)
-  if #record.wrong < 100 then
-    table.insert(record.wrong, field)
+-- Malformed fields are removed, a bounded number at a time.
+local function note_malformed(record, field)
+  if #record.malformed < 100 then
+    table.insert(record.malformed, field)
   end
 end
 
 local function load_record(key)
-  local record = { parts = {}, fences = {}, changes = {}, exists = false, wrong = {}, v = 0, o = 0, w = 0, l = 0, h = 0, a = 0, q = 0 }
+  local record = { entries = {}, fences = {}, changes = {}, exists = false, malformed = {}, v = 0, o = 0, w = 0, l = 0, h = 0, a = 0, q = 0, k = 0 }
   local flat = redis.call('HGETALL', key)
   for at = 1, #flat, 2 do
     local field, value = flat[at], flat[at + 1]
     local kind, node = string.match(field, '^([nxz]):(.+)$')
     record.exists = true
     if kind == 'n' then
-      record.parts[node] = parse_part(value)
-      if not record.parts[node] then
-        note_wrong(record, field)
+      record.entries[node] = parse_entry(value)
+      if not record.entries[node] then
+        note_malformed(record, field)
       end
     elseif kind == 'x' then
       record.fences[node] = number_of(value)
@@ -60,7 +71,7 @@ local function load_record(key)
       if string.match(value, '^[ibao] %d+ [-+]') then
         record.d = value
       else
-        note_wrong(record, field)
+        note_malformed(record, field)
       end
     elseif field == 'y' or field == 'r' then
       record[field] = value
@@ -71,28 +82,28 @@ local function load_record(key)
   return record
 end
 
-local function has_parts(record)
-  return next(record.parts) ~= nil
+local function has_entries(record)
+  return next(record.entries) ~= nil
 end
 
 local function is_here(record)
-  return has_parts(record) or record.q > 0
+  return has_entries(record) or record.q > 0
 end
 
 local RANKS = { i = 4, b = 3, o = 2, a = 1, ['-'] = 0 }
 local NAMES = { i = 'invisible', b = 'busy', o = 'online', a = 'away' }
 
--- The rules of presence/src/person.rs.
+-- The same rules as in the crate `presence`.
 local function status_of(record)
-  if not has_parts(record) then
+  if not has_entries(record) then
     return record.q > 0 and 'pending' or 'offline'
   end
   local best, automatic = '-', 'away'
-  for _, part in pairs(record.parts) do
-    if RANKS[part.best] > RANKS[best] then
-      best = part.best
+  for _, entry in pairs(record.entries) do
+    if RANKS[entry.best] > RANKS[best] then
+      best = entry.best
     end
-    if part.online then
+    if entry.online then
       automatic = 'online'
     end
   end
@@ -107,22 +118,22 @@ local function is_hidden(record, status)
   return status == 'invisible' or (status == 'pending' and record.h > 0)
 end
 
--- All devices, each once, whatever nodes they are at: the best counts, as in presence/src/person.rs.
+-- The devices of all nodes, each once. Of several states of a device the highest counts, as in the crate `presence`.
 local function merged_devices(record)
   local nodes, devices, ids = {}, {}, {}
-  for node in pairs(record.parts) do
+  for node in pairs(record.entries) do
     table.insert(nodes, node)
   end
   table.sort(nodes)
   for _, node in ipairs(nodes) do
-    for platform, app, online, id in string.gmatch(record.parts[node].devices, '(%l)(%l)(%d)(%S+)') do
+    for platform, app, online, id in string.gmatch(record.entries[node].devices, '(%l)(%l)(%d)(%S+)') do
       local known = devices[id]
       if not known then
         known = { platform = platform, app = app, online = online }
         devices[id] = known
         table.insert(ids, id)
       end
-      -- f, then b, then i.
+      -- Foreground, then background, then inactive.
       if app == 'f' or (app == 'b' and known.app == 'i') then
         known.app = app
       end
@@ -138,20 +149,20 @@ local function merged_devices(record)
   return table.concat(ids, ' ')
 end
 
--- What can be compared before and after a change.
-local function glimpse(record)
+-- The view of a record, to compare before and after a change. `print` is equal if other users see no difference.
+local function view_of(record)
   local status = status_of(record)
   local hidden = is_hidden(record, status)
   local public = hidden and 'offline' or status
   local print = ''
   if public ~= 'offline' then
-    -- Of what is declared others see the text and its end; the status is there already.
+    -- Of the declaration others see the text and its end; the status is included already.
     print = status .. ' ' .. string.sub(record.d or '', 2) .. ' ' .. merged_devices(record)
   end
   return { status = status, hidden = hidden, public = public, print = print, here = is_here(record) }
 end
 
--- What somebody declared ends by itself.
+-- Removes a declaration that ended. Returns whether it did.
 local function end_declaration(record)
   local ends = record.d and tonumber(string.match(record.d, '^%l (%d+)'))
   if ends and ends > 0 and ends <= NOW_S then
@@ -161,30 +172,30 @@ local function end_declaration(record)
   return false
 end
 
--- A part goes, and what it knew of the last sign of life stays.
-local function take_out(record, node)
-  local part = record.parts[node]
-  if part then
-    record.a = math.max(record.a, part.sign)
-    record.parts[node] = nil
+-- Removes an entry; its last sign of life is kept.
+local function remove_entry(record, node)
+  local entry = record.entries[node]
+  if entry then
+    record.a = math.max(record.a, entry.sign)
+    record.entries[node] = nil
   end
 end
 
--- Nobody is here any more of whose going anybody can be sure: `node` was the last that they were at.
+-- The last entry was removed without a sign-off: the user is pending. `node` had the last entry.
 local function begin_pending(record, node, pending_ms)
   record.q = NOW_MS + pending_ms
   record.y = node
 end
 
--- A part that was not renewed and that nobody cleared up in all this time: what said that it was due is lost.
-local LOST_MS = 5000
+-- An entry that expired this long ago and was not reaped is orphaned: no deadline set lists it.
+local ORPHANED_MS = 5000
 
--- Takes such parts out, but for that of `except`. Returns the last of them, if there are any.
-local function take_out_lost(record, except, gone)
+-- Removes orphaned entries except that of `except`. Returns the node of the last one removed, or nil.
+local function remove_orphaned(record, except, gone)
   local last = nil
-  for node, part in pairs(record.parts) do
-    if node ~= except and part.deadline + LOST_MS <= NOW_MS then
-      take_out(record, node)
+  for node, entry in pairs(record.entries) do
+    if node ~= except and entry.deadline + ORPHANED_MS <= NOW_MS then
+      remove_entry(record, node)
       table.insert(gone, 'n:' .. node)
       last = node
     end
@@ -192,9 +203,9 @@ local function take_out_lost(record, except, gone)
   return last
 end
 
--- Times that follow from a change, by the rules of presence/src/roster/settling.rs.
+-- Updates times and versions after a change, by the rules of the crate `presence`. Returns the new view.
 local function settle(record, before, floor_v, floor_o)
-  local after = glimpse(record)
+  local after = view_of(record)
   local was_seen = before.public ~= 'offline' and before.status ~= 'pending'
   if was_seen and (after.public == 'offline' or after.status == 'pending') then
     record.l = after.hidden and NOW_S or record.a
@@ -204,29 +215,29 @@ local function settle(record, before, floor_v, floor_o)
   elseif not after.hidden then
     record.h = 0
   end
-  -- Higher than what anybody knows, also where the record was lost: two records of one version are one.
+  -- Higher than any known version, also where the record was lost: a version identifies one state.
   record.o = math.max(record.o, floor_o) + 1
   record.v = math.max(record.v, floor_v) + (after.print ~= before.print and 1 or 0)
   return after
 end
 
--- The longest deadline of the parts, and the last sign of life of any.
+-- The latest deadline of all entries, and the last sign of life.
 local function limits_of(record)
   local deadline, sign = 0, record.a
-  for _, part in pairs(record.parts) do
-    deadline = math.max(deadline, part.deadline)
-    sign = math.max(sign, part.sign)
+  for _, entry in pairs(record.entries) do
+    deadline = math.max(deadline, entry.deadline)
+    sign = math.max(sign, entry.sign)
   end
   return deadline, sign
 end
 
--- For how long a node that was not answered may ask again what it changed (ms).
+-- How long the last change of an incarnation is kept, for a repeated call (ms).
 local CHANGE_KEEP_MS = 600000
 
--- Writes the record. `gone` are fields that go.
+-- Writes the record. `gone` lists fields to delete.
 local function store(key, record, gone, keep_ms)
   local fields = {}
-  for _, name in ipairs({ 'v', 'o', 'w', 'l', 'h', 'a', 'q' }) do
+  for _, name in ipairs({ 'v', 'o', 'w', 'l', 'h', 'a', 'q', 'k' }) do
     if record[name] > 0 then
       table.insert(fields, name)
       table.insert(fields, whole(record[name]))
@@ -245,9 +256,9 @@ local function store(key, record, gone, keep_ms)
       table.insert(gone, name)
     end
   end
-  for node, part in pairs(record.parts) do
+  for node, entry in pairs(record.entries) do
     table.insert(fields, 'n:' .. node)
-    table.insert(fields, part.text)
+    table.insert(fields, entry.text)
   end
   for node, till in pairs(record.fences) do
     if till > NOW_MS then
@@ -265,7 +276,7 @@ local function store(key, record, gone, keep_ms)
       table.insert(gone, 'z:' .. node)
     end
   end
-  for _, field in ipairs(record.wrong) do
+  for _, field in ipairs(record.malformed) do
     table.insert(gone, field)
   end
   redis.call('HDEL', key, unpack(gone))
@@ -274,46 +285,37 @@ local function store(key, record, gone, keep_ms)
   redis.call('PEXPIREAT', key, whole(math.max(deadline, record.q, NOW_MS) + keep_ms))
 end
 
--- Nobody is shown as pending by the public keys for longer than a device in use may be silent.
-local PENDING_MS_MAX = 90000
-
--- Writes the public keys (P3). KEYS are as in every script on a record.
-local function show(record, now, before)
+-- Writes the public keys (P3, P19). KEYS as in every script on a record. They exist only while a node has an entry of the
+-- user, and expire at `k` at the latest, which only a node that puts its entry extends: writes after a node died neither
+-- restore nor extend them.
+local function write_public_keys(record, now)
   local deadline, sign = limits_of(record)
-  if now.status == 'pending' and not now.hidden then
-    redis.call('DEL', KEYS[4])
-    if before.status == 'pending' then
-      return
-    end
-    deadline = math.min(record.q, NOW_MS + PENDING_MS_MAX)
-  end
-  if now.public == 'offline' or deadline <= NOW_MS then
+  deadline = math.min(deadline, record.k)
+  if now.public == 'offline' or now.status == 'pending' or deadline <= NOW_MS then
     redis.call('DEL', KEYS[3], KEYS[4], KEYS[5])
     return
   end
-  redis.call('SET', KEYS[3], now.public, 'PXAT', whole(deadline))
-  redis.call('SET', KEYS[5], whole(sign), 'PXAT', whole(deadline))
-  if now.status ~= 'pending' then
-    local names, seen = {}, {}
-    for node in pairs(record.parts) do
-      local name = string.match(node, '^(.+)%.[^.]*$') or node
-      if not seen[name] then
-        seen[name] = true
-        table.insert(names, name)
-      end
+  local names, seen = {}, {}
+  for node in pairs(record.entries) do
+    local name = string.match(node, '^(.+)%.[^.]*$') or node
+    if not seen[name] then
+      seen[name] = true
+      table.insert(names, name)
     end
-    table.sort(names)
-    redis.call('SET', KEYS[4], table.concat(names, ','), 'PXAT', whole(deadline))
   end
+  table.sort(names)
+  redis.call('SET', KEYS[3], now.public, 'PXAT', whole(deadline))
+  redis.call('SET', KEYS[4], table.concat(names, ','), 'PXAT', whole(deadline))
+  redis.call('SET', KEYS[5], whole(sign), 'PXAT', whole(deadline))
 end
 
--- Who is interested; interest that is over goes.
+-- The nodes that watch the user; expired interest is removed.
 local function watchers_of(key)
   redis.call('ZREMRANGEBYSCORE', key, '-inf', NOW_MS)
   return redis.call('ZRANGE', key, 0, -1)
 end
 
--- The reply to a change: who is to be told, and all there is.
+-- The reply to a change: the views, the record, and the nodes to notify.
 local function changed_reply(before, record)
   return {
     'changed', NOW_MS, before.status, before.here and 1 or 0, status_of(record), is_here(record) and 1 or 0,

@@ -1,30 +1,36 @@
--- A node joins, renews its standing, or leaves; and nodes whose lease ended are declared dead.
+-- A node joins, renews its lease, or leaves; nodes whose lease ended are declared dead.
 --
--- KEYS  nodes, gone nodes, what nodes say of themselves
--- ARGV  join, renew or leave; incarnation; its lease (ms); what it says of itself
---       1 if it may declare others dead, else 0; how long gone nodes are remembered (ms)
---       then the others whom it has seen stand still for as long as a lease, and the end of the lease it has seen, in turn
--- Returns 1 if it is a node, else 0; the nodes whose lease holds, and the ends of their leases in turn; the same of those
--- whose lease ended and who are not declared dead; the gone nodes
+-- KEYS[1]  sorted set: incarnation by the end of its lease (ms)
+-- KEYS[2]  sorted set: dead incarnation by the time it was declared dead (ms)
+-- KEYS[3]  hash: info of each incarnation
+-- ARGV[1]  "join", "renew" or "leave"
+-- ARGV[2]  incarnation
+-- ARGV[3]  length of the lease (ms)
+-- ARGV[4]  info: a small JSON about the node
+-- ARGV[5]  1 if the caller may declare others dead, else 0
+-- ARGV[6]  how long dead nodes are listed (ms)
+-- ARGV[7…] pairs: a node that did not renew for the length of a lease by the caller's clock, and the end of its lease
+-- Returns 1 if the caller is a member, else 0; alternating nodes and lease ends of valid leases; the same of ended
+-- leases that are not declared dead; the dead nodes.
 
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 local nodes, gone, info = KEYS[1], KEYS[2], KEYS[3]
-local change, incarnation, lease_ms, says = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local may_judge, remember_ms = ARGV[5] == '1', tonumber(ARGV[6])
+local change, incarnation, lease_ms, node_info = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local may_declare_dead, remember_ms = ARGV[5] == '1', tonumber(ARGV[6])
 
 local function whole(number)
   return string.format('%.0f', number)
 end
 
-local function bury(node)
+local function declare_dead(node)
   redis.call('ZREM', nodes, node)
   redis.call('HDEL', info, node)
   redis.call('ZADD', gone, whole(now_ms), node)
 end
 
 if change == 'join' and redis.call('ZCOUNT', nodes, '(' .. whole(now_ms), '+inf') == 0 then
-  -- Nobody was there to look after those who went: they are remembered from now on.
+  -- No node was there to reap the dead ones: they are listed from now on.
   for _, node in ipairs(redis.call('ZRANGE', gone, 0, -1)) do
     redis.call('ZADD', gone, whole(now_ms), node)
   end
@@ -32,18 +38,18 @@ end
 
 local is_member = 0
 if change == 'leave' then
-  bury(incarnation)
+  declare_dead(incarnation)
 elseif not redis.call('ZSCORE', gone, incarnation) then
   redis.call('ZADD', nodes, whole(now_ms + lease_ms), incarnation)
-  redis.call('HSET', info, incarnation, says)
+  redis.call('HSET', info, incarnation, node_info)
   is_member = 1
 end
-if may_judge and is_member == 1 then
-  -- Not the lease alone: the clock of a server may be set forward, or another server with another clock take over.
+if may_declare_dead and is_member == 1 then
+  -- The end of the lease alone is not enough: Redis's clock may be set forward, or differ after a failover.
   for at = 7, #ARGV, 2 do
     local till = redis.call('ZSCORE', nodes, ARGV[at])
     if till and till == ARGV[at + 1] and tonumber(till) <= now_ms then
-      bury(ARGV[at])
+      declare_dead(ARGV[at])
     end
   end
   redis.call('ZREMRANGEBYSCORE', gone, '-inf', whole(now_ms - remember_ms))

@@ -1,9 +1,12 @@
--- Notes that a node is interested in a person, then reads what is known.
+-- Registers a node as watcher of a user, then reads the record.
 --
--- KEYS  record, watchers
--- ARGV  incarnation; for how long it is interested (ms), 0 for not at all; the own version that it knows, 0 for none
--- Returns unknown; same, and of each other node's part whose it is and in how many ms it is due (less than 0 if it was);
--- or record, the time (ms), the record
+-- KEYS[1]  record
+-- KEYS[2]  sorted set: watching incarnation by the end of its interest (ms)
+-- ARGV[1]  incarnation
+-- ARGV[2]  length of the interest (ms); 0 to read without watching
+-- ARGV[3]  the own version that the node knows; 0 for none
+-- Returns "unknown" (no record); "same" and alternating nodes and remaining validity (ms, negative if expired) of the
+-- other nodes' entries; or "record", the time (ms), the record.
 
 local incarnation, interest_ms, known = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 if interest_ms > 0 then
@@ -12,10 +15,10 @@ if interest_ms > 0 then
 end
 if known > 0 and tonumber(redis.call('HGET', KEYS[1], 'o') or 0) == known then
   local others = {}
-  for node, part in pairs(load_record(KEYS[1]).parts) do
+  for node, entry in pairs(load_record(KEYS[1]).entries) do
     if node ~= incarnation then
       table.insert(others, node)
-      table.insert(others, whole(part.deadline - NOW_MS))
+      table.insert(others, whole(entry.deadline - NOW_MS))
     end
   end
   return { 'same', others }

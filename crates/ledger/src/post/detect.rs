@@ -8,9 +8,12 @@ use super::user_limit::Pending;
 use super::{Rules, bytes, risk_of, written_at};
 use crate::admit::Admitted;
 use crate::books::Books;
+use crate::credit::Credit;
 use crate::figures::{Account, Figures, Stamp};
 use crate::run::ClientRef;
 
+/// A client may send this much after its `stopped`: what peers had asked for is still on its way.
+const AFTER_STOP_SLACK: u128 = 64 << 20;
 /// `left` may fall by this much without `downloaded`: clients count pieces, and downloads, at different moments.
 const LEFT_SLACK: u64 = 64 << 20;
 /// Upload credited on a torrent may run ahead of its download by this much, and by a quarter: what a client that
@@ -40,6 +43,23 @@ pub(super) fn left_without_download(
             downloaded_claimed: fell,
             downloaded_credited: said.downloaded_delta,
             ..risk_of(RiskKind::LeftWithoutDownload, entry, rules.ceiling)
+        });
+    }
+}
+
+/// Upload that was claimed after a `stopped`, by a client that did not say it had started again.
+pub(super) fn upload_after_stop(
+    old: &Credit,
+    new: &Credit,
+    entry: &Admitted,
+    rules: &Rules<'_>,
+    risks: &mut Vec<RiskEvent>,
+) {
+    let grown = new.uploaded_after_stop.saturating_sub(old.uploaded_after_stop);
+    if grown > 0 && new.uploaded_after_stop > AFTER_STOP_SLACK {
+        risks.push(RiskEvent {
+            uploaded_claimed: u64::try_from(grown).unwrap_or(u64::MAX),
+            ..risk_of(RiskKind::UploadAfterStop, entry, rules.ceiling)
         });
     }
 }

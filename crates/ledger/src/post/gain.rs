@@ -61,7 +61,7 @@ fn span_before(entry: &TrafficEntry, rules: &Rules<'_>) -> Option<Span> {
     }
     let elapsed = entry.since_last.unwrap_or(entry.interval);
     let to = heard_at(entry, rules);
-    (elapsed <= entry.interval + rules.peer_grace).then_some((to - elapsed, to))
+    (elapsed <= entry.interval + rules.silence.grace).then_some((to - elapsed, to))
 }
 
 /// A client on port 0 is handed out to no one and seeds to no one. Some clients send it with `stopped`.
@@ -98,7 +98,7 @@ fn granted(entry: &Admitted, bucket: &mut Bucket, rules: &Rules<'_>, risks: &mut
     let said = &entry.arrival.entry;
     let limit = BucketLimit::of_client(rules.ceiling);
     let claimed = Counters { uploaded: said.uploaded_delta, downloaded: said.downloaded_delta };
-    let (to, time) = (heard_at(said, rules), reported_time(said, rules.peer_grace));
+    let (to, time) = (heard_at(said, rules), reported_time(said, rules.silence.grace));
     let is_told_time = said.since_last.is_some_and(|elapsed| elapsed.0 > 0);
     let granted = if bucket.is_unused() {
         *bucket = Bucket::full_at(to - time);

@@ -32,7 +32,7 @@ impl Pending {
     pub(super) fn add_entry(&mut self, entry: &Admitted, gain: &EntryGain, rules: &Rules<'_>) {
         let said = &entry.arrival.entry;
         let to = heard_at(said, rules);
-        let from = to - reported_time(said, rules.peer_grace);
+        let from = to - reported_time(said, rules.silence.grace);
         self.sample = Some(*entry);
         self.from = Some(self.from.map_or(from, |known| known.min(from)));
         self.to = self.to.max(to);

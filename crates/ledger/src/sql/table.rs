@@ -65,7 +65,13 @@ const ACCOUNTS: Table = Table {
             ("completed_at", Kind::Number),
         ],
         LATEST,
-        &[("peer_id", Kind::Text), ("client", Kind::Text), ("time_spent", Kind::Bytes)],
+        &[
+            ("peer_id", Kind::Text),
+            ("client", Kind::Text),
+            ("time_spent", Kind::Bytes),
+            ("present_until", Kind::Number),
+            ("history", Kind::Number),
+        ],
     ],
 };
 
@@ -109,6 +115,7 @@ pub(crate) static ADD_USERS: Lazy = LazyLock::new(|| USERS.add());
 pub(crate) static ADD_TORRENTS: Lazy = LazyLock::new(|| TORRENTS.add());
 pub(crate) static LOCK_USERS: Lazy = LazyLock::new(|| USERS.find(1, " ORDER BY t.id FOR UPDATE OF t"));
 pub(crate) static LOCK_TORRENTS: Lazy = LazyLock::new(|| TORRENTS.find(1, " ORDER BY t.id FOR UPDATE OF t"));
+pub(crate) static FIND_USERS: Lazy = LazyLock::new(|| USERS.find(1, ""));
 pub(crate) static FIND_ACCOUNTS: Lazy = LazyLock::new(|| ACCOUNTS.find(2, ""));
 pub(crate) static FIND_CLIENTS: Lazy = LazyLock::new(|| CLIENTS.find(CLIENT_KEYS, ""));
 pub(crate) static FIND_RUNS: Lazy = LazyLock::new(|| RUNS.find(CLIENT_KEYS, ""));
@@ -124,6 +131,7 @@ pub(crate) static DELETE_CLIENTS: Lazy = LazyLock::new(|| CLIENTS.delete(CLIENT_
 pub(crate) static DELETE_RUNS_OF_CLIENTS: Lazy = LazyLock::new(|| RUNS.delete(CLIENT_KEYS));
 
 pub(crate) static USER: Lazy = LazyLock::new(|| USERS.select("WHERE t.id = ?"));
+pub(crate) static USERS_AFTER: Lazy = LazyLock::new(|| USERS.select("WHERE t.id > ? ORDER BY t.id LIMIT ?"));
 pub(crate) static TORRENT: Lazy = LazyLock::new(|| TORRENTS.select("WHERE t.id = ?"));
 pub(crate) static ACCOUNT: Lazy =
     LazyLock::new(|| ACCOUNTS.select("WHERE t.user_id = ? AND t.torrent_id = ?"));
@@ -135,6 +143,13 @@ pub(crate) static ACCOUNTS_ON: Lazy = LazyLock::new(|| {
     ACCOUNTS.select(
         "WHERE t.torrent_id = ? AND (t.latest_ts < ? OR (t.latest_ts = ? AND t.user_id < ?)) \
          ORDER BY t.latest_ts DESC, t.user_id DESC LIMIT ?",
+    )
+});
+/// Those that may be hit-and-runs: seeded for too short a time, and not heard of for too long.
+pub(crate) static GONE_ACCOUNTS_AFTER: Lazy = LazyLock::new(|| {
+    ACCOUNTS.select(
+        "WHERE t.user_id >= ? AND (t.user_id > ? OR t.torrent_id > ?) AND t.seeding_s + t.leeching_s < ? \
+         ORDER BY t.user_id, t.torrent_id LIMIT ?",
     )
 });
 pub(crate) static COMPLETIONS: Lazy = LazyLock::new(|| {

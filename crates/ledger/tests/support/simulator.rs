@@ -325,7 +325,11 @@ impl<'a> Life<'a> {
     /// Falls silent for so long that a node gives it up.
     fn vanish(&mut self, home: usize, trackers: &mut [Tracker; 2], out: &mut Vec<TrafficEntry>) {
         let entry = self.entry(AnnounceEvent::Stopped);
-        out.extend(trackers[home].expire(self.client(), &entry));
+        if let Some(gone) = trackers[home].expire(self.client(), &entry) {
+            // What a node hears afterwards, it writes down afterwards.
+            self.at = self.at.max(gone.at.0 + 1);
+            out.push(gone);
+        }
         self.at += self.random.u32(0..5000);
     }
 

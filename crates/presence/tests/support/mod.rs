@@ -1,4 +1,4 @@
-//! A roster with a clock in the hand of the test.
+//! A presence table with a clock that the test controls.
 #![allow(
     dead_code,
     clippy::unwrap_used,
@@ -6,15 +6,15 @@
 )]
 
 pub mod actions;
-pub mod world;
+pub mod runner;
 
 use domain::{UnixTime, UserId};
 use presence::{
-    AppState, ConnId, Declaration, Declared, DeviceId, Effect, Goodbye, Hello, Input, Moment, Platform,
-    Policy, Refused, Roster, Status, View,
+    AppState, CloseKind, ConnId, Declaration, Declared, DeviceId, Effect, Hello, Input, Moment, Platform,
+    Policy, PresenceTable, Refused, Status, View,
 };
 
-/// When every stage begins, in seconds.
+/// When every test begins, in seconds.
 pub const START_S: u32 = 1_800_000_000;
 
 pub fn user(number: u64) -> UserId {
@@ -33,66 +33,66 @@ pub fn declaration(status: Declared) -> Declaration {
     Declaration { status, text: None, until: None }
 }
 
-pub struct Stage {
-    pub roster: Roster,
+pub struct Fixture {
+    pub table: PresenceTable,
     /// Milliseconds since the start.
     pub at_ms: u64,
-    /// What came out and was not taken yet.
+    /// Effects that were not taken yet.
     pub effects: Vec<Effect>,
 }
 
-impl Stage {
-    pub fn new() -> Stage {
-        Stage::with(Policy::default())
+impl Fixture {
+    pub fn new() -> Fixture {
+        Fixture::with(Policy::default())
     }
 
-    pub fn with(policy: Policy) -> Stage {
-        let roster = Roster::new(policy, Moment(u64::from(START_S) * 1000), 7);
-        Stage { roster, at_ms: 0, effects: Vec::new() }
+    pub fn with(policy: Policy) -> Fixture {
+        let table = PresenceTable::new(policy, Moment(u64::from(START_S) * 1000), 7);
+        Fixture { table, at_ms: 0, effects: Vec::new() }
     }
 
     pub fn now(&self) -> Moment {
         Moment(u64::from(START_S) * 1000 + self.at_ms)
     }
 
-    pub fn try_tell(&mut self, who: u64, input: Input) -> Result<(), Refused> {
-        self.roster.handle(self.now(), user(who), input, &mut self.effects)
+    pub fn try_input(&mut self, id: u64, input: Input) -> Result<(), Refused> {
+        self.table.handle(self.now(), user(id), input, &mut self.effects)
     }
 
-    pub fn tell(&mut self, who: u64, input: Input) {
-        self.try_tell(who, input).unwrap();
+    pub fn input(&mut self, id: u64, input: Input) {
+        self.try_input(id, input).unwrap();
     }
 
-    pub fn connect(&mut self, who: u64, conn: u32, hello: Hello) {
-        self.tell(who, Input::Connected { conn: ConnId(conn), hello });
+    pub fn connect(&mut self, id: u64, conn: u32, hello: Hello) {
+        self.input(id, Input::Connected { conn: ConnId(conn), hello });
     }
 
-    pub fn heard(&mut self, who: u64, conn: u32) {
-        self.tell(who, Input::Heard { conn: ConnId(conn) });
+    pub fn heard(&mut self, id: u64, conn: u32) {
+        self.input(id, Input::Message { conn: ConnId(conn) });
     }
 
-    pub fn declare(&mut self, who: u64, conn: u32, declaration: Option<Declaration>) {
-        self.tell(who, Input::Declare { conn: ConnId(conn), declaration });
+    pub fn declare(&mut self, id: u64, conn: u32, declaration: Option<Declaration>) {
+        self.input(id, Input::Declare { conn: ConnId(conn), declaration });
     }
 
-    pub fn app(&mut self, who: u64, conn: u32, state: AppState) {
-        self.tell(who, Input::App { conn: ConnId(conn), state });
+    pub fn app(&mut self, id: u64, conn: u32, state: AppState) {
+        self.input(id, Input::App { conn: ConnId(conn), state });
     }
 
-    pub fn close(&mut self, who: u64, conn: u32) {
-        self.tell(who, Input::Closed { conn: ConnId(conn), how: Goodbye::Clean });
+    pub fn close(&mut self, id: u64, conn: u32) {
+        self.input(id, Input::Closed { conn: ConnId(conn), how: CloseKind::Clean });
     }
 
-    pub fn drop(&mut self, who: u64, conn: u32) {
-        self.tell(who, Input::Closed { conn: ConnId(conn), how: Goodbye::Dropped });
+    pub fn drop(&mut self, id: u64, conn: u32) {
+        self.input(id, Input::Closed { conn: ConnId(conn), how: CloseKind::Dropped });
     }
 
     pub fn tick(&mut self) {
         let now = self.now();
-        self.roster.tick(now, &mut self.effects);
+        self.table.tick(now, &mut self.effects);
     }
 
-    /// Lets the seconds pass until this one since the start, with a tick in each.
+    /// Advances to this second since the start, with a tick in each second.
     pub fn pass_to(&mut self, second: u64) {
         while self.at_ms < second * 1000 {
             self.at_ms = (self.at_ms / 1000 + 1) * 1000;
@@ -104,37 +104,37 @@ impl Stage {
         self.pass_to(self.at_ms / 1000 + seconds);
     }
 
-    /// Lets seconds pass in which these connections are heard.
+    /// Advances by seconds in which these connections send messages.
     pub fn pass_alive(&mut self, seconds: u64, alive: &[(u64, u32)]) {
         for _ in 0..seconds {
             self.pass(1);
-            for (who, conn) in alive {
-                self.heard(*who, *conn);
+            for (id, conn) in alive {
+                self.heard(*id, *conn);
             }
         }
     }
 
-    pub fn public(&self, who: u64) -> View {
-        self.roster.public_view(user(who))
+    pub fn public(&self, id: u64) -> View {
+        self.table.public_view(user(id))
     }
 
-    pub fn own(&self, who: u64) -> View {
-        self.roster.own_view(user(who))
+    pub fn own(&self, id: u64) -> View {
+        self.table.own_view(user(id))
     }
 
-    /// The status that others see.
-    pub fn status(&self, who: u64) -> Status {
-        self.public(who).status
+    /// The status that other users see.
+    pub fn status(&self, id: u64) -> Status {
+        self.public(id).status
     }
 
     pub fn take(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
 
-    /// What came out, but for the regular pings and what is to be stored.
-    pub fn news(&mut self) -> Vec<Effect> {
+    /// Effects without pings and stores.
+    pub fn changes(&mut self) -> Vec<Effect> {
         let mut effects = self.take();
-        effects.retain(|effect| !matches!(effect, Effect::Ping(_) | Effect::Remember { .. }));
+        effects.retain(|effect| !matches!(effect, Effect::Ping(_) | Effect::Store { .. }));
         effects
     }
 
@@ -147,7 +147,7 @@ impl Stage {
     }
 }
 
-/// The second so long after the start.
+/// So many seconds after the start.
 pub fn second(after: u32) -> Option<UnixTime> {
     Some(UnixTime(START_S + after))
 }

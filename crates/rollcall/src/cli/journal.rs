@@ -12,12 +12,25 @@ pub enum JournalCommand {
                             store: see the server's log."
     )]
     Status,
-    /// Stop a view from taking entries; they wait in the journal
+    /// Stop a view from taking entries; they wait in the journal. Returns once no process applies another entry
     #[command(after_help = "Example:\n  rollcall journal pause activity")]
     Pause {
         /// ledger, activity or mirror
         #[arg(value_name = "VIEW")]
         view: ViewName,
+    },
+    /// Let a view take entries that were skipped because they are older than this installation
+    #[command(
+        after_help = "Entries that were in the journal before the database was made are skipped, and kept for a day. \
+                            Each of them is applied once, however often this is repeated."
+    )]
+    Rewind {
+        /// ledger or activity
+        #[arg(value_name = "VIEW")]
+        view: ViewName,
+        /// From the oldest entry that the journal has
+        #[arg(long, required = true)]
+        from_start: bool,
     },
     /// Let a view go on
     Resume {

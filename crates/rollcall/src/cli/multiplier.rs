@@ -4,6 +4,8 @@ use clap::{Args, Subcommand};
 use domain::{TorrentId, UserId};
 use ledger::Percent;
 
+use crate::when::When;
+
 /// `rollcall multiplier …`
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
@@ -11,7 +13,7 @@ Raw figures stay what they are; multipliers change only what is credited. Of sev
 counts in each direction.
 
 Examples:
-  rollcall multiplier add --download 0 --note \"free weekend\" --until 1794900000
+  rollcall multiplier add --download 0 --note \"free weekend\" --until 48h
   rollcall multiplier add --torrent 12 --download 50
   rollcall multiplier add --user 7 --upload 200")]
 pub enum MultiplierCommand {
@@ -19,7 +21,8 @@ pub enum MultiplierCommand {
     Add(MultiplierAddArgs),
     /// List all
     List,
-    /// Remove one
+    /// End one; it stays in the list with its end, so that what it did can be explained
+    #[command(alias = "end")]
     Remove {
         /// Its number
         #[arg(value_name = "N")]
@@ -42,12 +45,13 @@ pub struct MultiplierAddArgs {
     /// How much of what is downloaded counts, in percent
     #[arg(long, value_name = "PERCENT", default_value = "100")]
     pub download: Percent,
-    /// From when on, in seconds since 1970; from now on if left out
-    #[arg(long, value_name = "SECONDS")]
-    pub from: Option<u32>,
-    /// Until when, in seconds since 1970; until it is removed if left out
-    #[arg(long, value_name = "SECONDS")]
-    pub until: Option<u32>,
+    /// From when on: a time from now such as 2h, a date (2026-12-24, 2026-12-24T18:00, both UTC), or seconds since 1970;
+    /// from now on if left out
+    #[arg(long, value_name = "WHEN")]
+    pub from: Option<When>,
+    /// Until when, likewise: 48h, 7d, 2026-12-31; until it is ended if left out
+    #[arg(long, value_name = "WHEN")]
+    pub until: Option<When>,
     /// Why, for people
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub note: String,

@@ -38,7 +38,7 @@ pub struct SandboxArgs {
 pub enum SandboxCommand {
     /// Remove the sandbox: its users, torrents, passkeys and files
     #[command(after_help = "\
-Removes the users 900000001 to 900000999 with their passkeys, the sample torrents, the consumer group \"sandbox\" in Redis,
+Removes the users that \"rollcall sandbox\" made, with their passkeys, the sample torrents, the consumer group \"sandbox\" in Redis,
 and the folder sandbox/ in the data folder with all that was downloaded there. What the test users moved stays in the
 accounts, as it does for everybody who leaves: entries that are still on their way would bring it back anyway.")]
     Clear,

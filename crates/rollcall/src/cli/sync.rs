@@ -4,14 +4,13 @@ use clap::Args;
 
 /// What the help of all three ends with.
 pub const HELP: &str = "\
-Only keys that differ are written, and trackers that believe the keys (access.source = \"redis\") are told on the channels
-of [mirror]. A running server with the role mirror does the same by itself, as long as access.source is \"database\".
-Disabled ones have no key. docs/redis.md describes the keys.
+Only keys that differ are written, also over those that the site wrote. A running server with the role mirror keeps the
+copies by itself, and leaves the site's own keys alone. Disabled ones have no key. docs/redis.md describes the keys.
 
 Examples:
   rollcall torrent sync --dry-run    how many keys would change
   rollcall torrent sync              write those that are missing or wrong
-  rollcall torrent sync --flush      and remove those that the database knows nothing of";
+  rollcall torrent sync --flush      and remove those that the database knows nothing of, the site's own included";
 
 /// How keys are loaded.
 #[derive(Clone, Copy, Debug, Args)]

@@ -59,21 +59,26 @@ pub fn json_of_figures(figures: &Figures) -> Map<String, Json> {
     }
 }
 
+/// The ratio, as commands show it.
+pub fn ratio_text(figures: &Figures) -> String {
+    figures.ratio().map_or_else(|| "none yet".to_owned(), |ratio| format!("{ratio:.3}"))
+}
+
 /// Adds figures to what is shown of a user or a torrent.
 pub fn with_figures(fields: output::Fields, figures: &Figures) -> output::Fields {
     let credited = |raw: u128, credited: u128| match raw == credited {
-        true => raw.to_string(),
-        false => format!("{raw} (credited as {credited})"),
+        true => output::bytes(raw),
+        false => format!("{} (credited as {})", output::bytes(raw), output::bytes(credited)),
     };
     let last_seen = match figures.last_seen {
-        Some(at) => format!("{} ago", SystemClock.now().since(at)),
+        Some(at) => output::ago(at, SystemClock.now()),
         None => "never".to_owned(),
     };
     fields
         .with("uploaded", credited(figures.uploaded, figures.credited_uploaded()))
         .with("downloaded", credited(figures.downloaded, figures.credited_downloaded()))
-        .with("seeding", format!("{} s", figures.seeding_s))
-        .with("leeching", format!("{} s", figures.leeching_s))
+        .with("seeding", output::duration(figures.seeding_s))
+        .with("leeching", output::duration(figures.leeching_s))
         .with("completed", figures.completed_count)
         .with("last seen", last_seen)
 }
@@ -112,7 +117,7 @@ pub async fn show_list(desk: &Desk, passkey: &Passkey, args: &ActiveArgs, list: 
     let now = SystemClock.now();
     let mut table = Table::new(&["infohash", "last announce"]);
     for torrent in &torrents {
-        table.add(vec![torrent.info_hash.to_string(), format!("{} ago", now.since(torrent.at))]);
+        table.add(vec![torrent.info_hash.to_string(), output::ago(torrent.at, now)]);
     }
     let listed: Vec<Json> = torrents
         .iter()
@@ -134,9 +139,9 @@ pub async fn show_accounts(desk: &Desk, user: UserId) -> anyhow::Result<()> {
             let figures = &account.figures;
             table.add(vec![
                 key.torrent.to_string(),
-                figures.uploaded.to_string(),
-                figures.downloaded.to_string(),
-                format!("{} s", figures.seeding_s),
+                output::bytes(figures.uploaded),
+                output::bytes(figures.downloaded),
+                output::duration(figures.seeding_s),
                 yes_or_no(account.is_completed()).to_owned(),
                 yes_or_no(account.is_seeding()).to_owned(),
                 account.client(),
@@ -170,24 +175,27 @@ fn json_of_account(key: &AccountKey, account: &Account) -> Map<String, Json> {
 pub async fn show_hit_and_runs(desk: &Desk, user: UserId) -> anyhow::Result<()> {
     let ledger = desk.open_ledger().await?;
     let now = SystemClock.now();
-    let owing = ledger.hit_and_runs(user, &desk.config.hit_and_run_policy(), now).await?;
+    let owing = ledger.hit_and_runs(user, &desk.config.hit_and_run_policy()).await?;
     let mut table = Table::new(&["torrent", "standing", "seeding", "uploaded", "downloaded"]);
     let mut listed = Vec::new();
     for (key, account, standing) in &owing {
         let (name, detail) = match standing {
             Standing::Clear => continue,
-            Standing::Owing { seeding_s_left } => ("owing", format!("owes {seeding_s_left} s more")),
-            Standing::HitAndRun { since } => {
-                ("hit_and_run", format!("hit and run, gone for {}", now.since(*since)))
+            Standing::Owing { seeding_s_left } => {
+                ("owing", format!("owes {} more", output::duration(*seeding_s_left)))
             }
+            Standing::HitAndRun { since } => (
+                "hit_and_run",
+                format!("hit and run, gone for {}", output::duration(now.since(*since).0.into())),
+            ),
         };
         let figures = &account.figures;
         table.add(vec![
             key.torrent.to_string(),
             detail,
-            format!("{} s", figures.seeding_s),
-            figures.uploaded.to_string(),
-            figures.downloaded.to_string(),
+            output::duration(figures.seeding_s),
+            output::bytes(figures.uploaded),
+            output::bytes(figures.downloaded),
         ]);
         let mut fields = json_of_account(key, account);
         fields.insert("standing".to_owned(), name.into());

@@ -28,9 +28,9 @@ use anyhow::{Context, bail};
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};
 use gateway::mint::{TokenClaims, mint};
+use simulate::{Plan, Simulation, SimulationCounters, Target, TokenIssuer};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
-use world::{Plan, Surroundings, Tally, Tokens, World};
 
 use super::Desk;
 use super::serve::{self, Host};
@@ -121,15 +121,15 @@ fn plan_of(args: &DemoArgs) -> Plan {
     Plan {
         torrents: args.torrents,
         peers: args.peers,
-        people: args.people,
+        members: args.people,
         pace: args.pace,
         seed: args.seed,
-        mischief: true,
+        misbehaviour: true,
     }
 }
 
 /// Makes tokens as a site would.
-fn tokens_of(config: &Config, secret: String) -> Tokens {
+fn tokens_of(config: &Config, secret: String) -> TokenIssuer {
     let audience = config.gateway.token_audience.as_str().unwrap_or_default().to_owned();
     let issuer = config.gateway.token_issuer.as_str().unwrap_or_default().to_owned();
     std::sync::Arc::new(move |user: UserId| {
@@ -155,9 +155,9 @@ impl Scene<'_> {
         &self,
         desk: Desk,
         is_ready: oneshot::Receiver<()>,
-        tokens: Tokens,
+        tokens: TokenIssuer,
         mut told: watch::Receiver<u32>,
-    ) -> anyhow::Result<Option<Tally>> {
+    ) -> anyhow::Result<Option<SimulationCounters>> {
         let is_on = tokio::select! {
             ready = is_ready => ready.is_ok(),
             _ = told.wait_for(|times| *times > 0) => false,
@@ -165,7 +165,7 @@ impl Scene<'_> {
         if !is_on {
             return Ok(None);
         }
-        let member_token = tokens(world::register::user_id(1)).context("no token could be made")?;
+        let member_token = tokens(simulate::catalogue::user_id(1)).context("no token could be made")?;
         let greeting = Greeting {
             plan: &self.plan,
             ports: self.ports,
@@ -174,7 +174,7 @@ impl Scene<'_> {
             folder: self.folder,
         };
         desk.output.show(&greeting.json(), &greeting)?;
-        let surroundings = Surroundings { places: self.ports.places(), tokens };
+        let surroundings = Target { addresses: self.ports.places(), tokens };
         let (stop_world, ended) = start_world(self.plan, surroundings)?;
         tokio::select! {
             () = after(self.args.for_s) => {}
@@ -198,8 +198,8 @@ async fn after(seconds: Option<u32>) {
 /// A thread of its own, so that neither waits for the other. It ends when what is returned first is dropped.
 fn start_world(
     plan: Plan,
-    surroundings: Surroundings,
-) -> anyhow::Result<(oneshot::Sender<()>, oneshot::Receiver<Tally>)> {
+    surroundings: Target,
+) -> anyhow::Result<(oneshot::Sender<()>, oneshot::Receiver<SimulationCounters>)> {
     let (stop, stopped) = oneshot::channel::<()>();
     let (end, ended) = oneshot::channel();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -207,7 +207,7 @@ fn start_world(
         .build()
         .context("cannot start the runtime of the world")?;
     let live = move || {
-        let mut world = World::new(&plan, surroundings);
+        let mut world = Simulation::new(&plan, surroundings);
         let tally = runtime.block_on(world.run_until(async { drop(stopped.await) }));
         let _ = end.send(tally);
     };

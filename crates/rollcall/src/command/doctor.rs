@@ -39,6 +39,7 @@ use crate::cli::GlobalArgs;
 use crate::config::{Config, Sources};
 use crate::node;
 use crate::output::Output;
+use crate::recorded_settings;
 use finding::{Findings, Report};
 
 /// How long one check may take.
@@ -58,13 +59,14 @@ pub async fn run(global: GlobalArgs) -> anyhow::Result<ExitCode> {
     let output = Output::new(global.json);
     let mut report = Report::default();
     let data = global.data_folder();
-    match Sources::new(global.config, std::env::vars_os(), global.set).load() {
+    let sources = Sources::new(global.config, std::env::vars_os(), global.set);
+    match recorded_settings::load(sources, &data) {
         Ok(config) => {
             report.add(of_settings(&config));
             let is_running = node::is_taken(&data);
             examine(Patient { config, data, is_running }, &mut report).await;
         }
-        Err(error) => report.add(of_broken_settings(error.into())),
+        Err(error) => report.add(of_broken_settings(error)),
     }
     output.show(&report.to_json(), &report)?;
     Ok(if report.has_problems() { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -5,7 +5,7 @@ mod import;
 use access::audit::Subject;
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};
-use people::{Friend, People};
+use friends::{Friend, FriendStore};
 use serde_json::{Value as Json, json};
 
 use super::recorded::record;
@@ -28,7 +28,7 @@ pub async fn run(desk: &Desk, command: FriendCommand) -> anyhow::Result<()> {
     outcome
 }
 
-async fn add(desk: &Desk, people: &People, one: UserId, other: UserId) -> anyhow::Result<()> {
+async fn add(desk: &Desk, people: &FriendStore, one: UserId, other: UserId) -> anyhow::Result<()> {
     let record = record("friend.add", Subject::user(Some(one))).with("friend", other.get());
     let pair = [(one, other)];
     let adding = people.add_friends(&pair, SystemClock.now());
@@ -41,7 +41,7 @@ async fn add(desk: &Desk, people: &People, one: UserId, other: UserId) -> anyhow
     Ok(desk.output.show(&json, &text)?)
 }
 
-async fn remove(desk: &Desk, people: &People, one: UserId, other: UserId) -> anyhow::Result<()> {
+async fn remove(desk: &Desk, people: &FriendStore, one: UserId, other: UserId) -> anyhow::Result<()> {
     let record = record("friend.remove", Subject::user(Some(one))).with("friend", other.get());
     let removing = async {
         match people.remove_friends(&[(one, other)]).await? {
@@ -56,7 +56,7 @@ async fn remove(desk: &Desk, people: &People, one: UserId, other: UserId) -> any
     Ok(desk.output.show(&json, &format!("users {one} and {other} are no longer friends\n"))?)
 }
 
-async fn list(desk: &Desk, people: &People, user: UserId) -> anyhow::Result<()> {
+async fn list(desk: &Desk, people: &FriendStore, user: UserId) -> anyhow::Result<()> {
     let mut friends: Vec<Friend> = Vec::new();
     loop {
         let after = friends.last().map(|friend| friend.id);

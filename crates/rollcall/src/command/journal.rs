@@ -3,16 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use access::audit::Subject;
+use access::audit::{Record, Subject};
+use anyhow::{Context, bail, ensure};
 use domain::clock::{Clock, Stopwatch, SystemClock};
-use journal::{EntryId, GroupStatus, Journal, Lane, LaneStatus};
+use journal::consumer::foreign_of;
+use journal::pause::{self, PausedView};
+use journal::rewind::take_skipped;
+use journal::{EntryId, GroupStatus, Journal, Lane, LaneStatus, Notes, Skipped};
 use serde_json::{Map, Value as Json, json};
 
 use super::Desk;
 use super::recorded::record;
 use crate::cli::{JournalCommand, ViewName};
 use crate::config::Config;
-use crate::output::{Fields, Table};
+use domain::counted;
+
+use crate::output::{self, Fields, Table};
 
 /// How long rates are measured.
 const MEASURED: Duration = Duration::from_secs(1);
@@ -22,8 +28,9 @@ pub async fn run(desk: &Desk, command: JournalCommand) -> anyhow::Result<()> {
     let journal = desk.open_journal().await?;
     match command {
         JournalCommand::Status => status(desk, &*journal).await,
-        JournalCommand::Pause { view } => set_paused(desk, &*journal, view, true).await,
-        JournalCommand::Resume { view } => set_paused(desk, &*journal, view, false).await,
+        JournalCommand::Pause { view } => pause(desk, &*journal, view).await,
+        JournalCommand::Resume { view } => resume(desk, &*journal, view).await,
+        JournalCommand::Rewind { view, from_start: _ } => rewind(desk, &*journal, view).await,
         JournalCommand::Risks { limit } => risks(desk, &*journal, limit).await,
     }
 }
@@ -39,15 +46,64 @@ impl ViewName {
     }
 }
 
-async fn set_paused(desk: &Desk, journal: &dyn Journal, view: ViewName, paused: bool) -> anyhow::Result<()> {
-    let action = if paused { "journal.pause" } else { "journal.resume" };
-    let record = record(action, Subject::new("view", view.name()));
-    desk.recorded(record, journal.set_paused(view.name(), paused), |record, ()| record).await?;
-    let text = match paused {
-        true => format!("{} is paused: its entries wait in the journal\n", view.name()),
-        false => format!("{} goes on\n", view.name()),
+impl Config {
+    /// The consumer group of a view.
+    fn group_of(&self, view: ViewName) -> &str {
+        match view {
+            ViewName::Ledger => self.ledger.group.as_str(),
+            ViewName::Activity => views::activity::GROUP,
+            ViewName::Mirror => views::mirror::GROUP,
+        }
+    }
+
+    fn dead_after(&self) -> Duration {
+        Duration::from_secs(self.journal.dead_after_s.into())
+    }
+}
+
+/// Returns once the pause holds (J10).
+async fn pause(desk: &Desk, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
+    let (name, dead_after) = (view.name(), desk.config.dead_after());
+    let paused = PausedView { name, group: desk.config.group_of(view), dead_after };
+    let token = format!("{}.{}", SystemClock.now_ms(), std::process::id());
+    // Whoever is still silent then is dead.
+    let pausing = pause::pause(journal, paused, &token, dead_after + MEASURED);
+    let record = record("journal.pause", Subject::new("view", name));
+    let tell = |record: Record, unconfirmed: &BTreeSet<String>| match unconfirmed.is_empty() {
+        true => record,
+        false => record.with("unconfirmed", unconfirmed.iter().cloned().collect::<Vec<_>>()),
     };
-    Ok(desk.output.show(&json!({ "view": view.name(), "paused": paused }), &text)?)
+    let unconfirmed = desk.recorded(record, pausing, tell).await?;
+    if !unconfirmed.is_empty() {
+        let processes = unconfirmed.into_iter().collect::<Vec<_>>().join(", ");
+        bail!(
+            "{name} is paused, but these processes have not confirmed it and may still apply entries: {processes}"
+        );
+    }
+    let text = format!("{name} is paused: its entries wait in the journal\n");
+    Ok(desk.output.show(&json!({ "view": name, "paused": true }), &text)?)
+}
+
+async fn resume(desk: &Desk, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
+    let name = view.name();
+    let record = record("journal.resume", Subject::new("view", name));
+    desk.recorded(record, pause::resume(journal, name), |record, ()| record).await?;
+    Ok(desk.output.show(&json!({ "view": name, "paused": false }), &format!("{name} goes on\n"))?)
+}
+
+/// Takes what was skipped (J11).
+async fn rewind(desk: &Desk, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
+    let name = view.name();
+    ensure!(view != ViewName::Mirror, "the mirror shows what is now: old entries say nothing about that");
+    let record = record("journal.rewind", Subject::new("view", name));
+    let group = desk.config.group_of(view);
+    let rewinding = async {
+        let taken = take_skipped(journal, group).await?;
+        taken.with_context(|| format!("{name} has skipped no entries: rollcall journal status"))
+    };
+    let taken = desk.recorded(record, rewinding, |record, count| record.with("count", *count)).await?;
+    let text = format!("{name} takes {} that it had skipped\n", counted(taken, "entry"));
+    Ok(desk.output.show(&json!({ "view": name, "taken": taken }), &text)?)
 }
 
 /// What the journal looks like, at two moments.
@@ -61,6 +117,9 @@ struct Status {
     /// By the names of groups; those that have everything are not there.
     oldest_unfinished: BTreeMap<String, EntryId>,
     paused: BTreeSet<String>,
+    notes: Notes,
+    /// Consumers of other programs in groups of ours, by group.
+    foreign: BTreeMap<String, Vec<String>>,
     now_ms: u64,
     length_alarm: u64,
 }
@@ -71,7 +130,13 @@ async fn status(desk: &Desk, journal: &dyn Journal) -> anyhow::Result<()> {
     tokio::time::sleep(MEASURED).await;
     let traffic = journal.status(Lane::Traffic).await?;
     let mut oldest_unfinished = BTreeMap::new();
+    let mut foreign = BTreeMap::new();
     for group in &traffic.groups {
+        if view_of(&desk.config, &group.name).is_some() {
+            let consumers = journal.consumers(Lane::Traffic, &group.name).await?;
+            let names = foreign_of(&consumers, desk.config.dead_after()).map(str::to_owned).collect();
+            foreign.insert(group.name.clone(), names);
+        }
         if let Some(id) = journal.oldest_unfinished(group).await? {
             oldest_unfinished.insert(group.name.clone(), id);
         }
@@ -85,10 +150,13 @@ async fn status(desk: &Desk, journal: &dyn Journal) -> anyhow::Result<()> {
         failed: journal.status(Lane::Failed).await?.length,
         risks: journal.status(Lane::Risk).await?.length,
         paused: journal.paused().await?,
+        notes: journal.notes().await?,
+        foreign,
         now_ms: SystemClock.now_ms(),
         length_alarm: desk.config.journal.length_alarm.into(),
     };
-    let shown = format!("{}\n{}", status.lane_fields(), status.group_table(&desk.config));
+    let (fields, table) = (status.lane_fields(), status.group_table(&desk.config));
+    let shown = format!("{fields}\n{table}{}", status.remarks(&desk.config));
     Ok(desk.output.show(&status.to_json(&desk.config), &shown)?)
 }
 
@@ -151,12 +219,35 @@ impl Status {
                 group.unread.to_string(),
                 group.pending.to_string(),
                 format!("{:.0}", self.done_per_s(group)),
-                format!("{:.0} s", self.behind_s(group)),
+                output::duration(self.behind_s(group) as u64),
                 group.consumers.to_string(),
                 self.state_of(view).to_owned(),
             ]);
         }
         table
+    }
+
+    /// What an operator should do something about, a line for each.
+    fn remarks(&self, config: &Config) -> String {
+        let mut lines = String::new();
+        for group in &self.traffic.groups {
+            let Some(view) = view_of(config, &group.name) else { continue };
+            if let Some(Skipped { count, .. }) = Skipped::of_group(&self.notes, &group.name) {
+                let skipped = counted(count, "entry");
+                lines += &format!(
+                    "{view} has skipped {skipped} older than this installation; \
+                     to take them, within a day: rollcall journal rewind {view} --from-start\n"
+                );
+            }
+            if let Some(names) = self.foreign.get(&group.name).filter(|names| !names.is_empty()) {
+                lines += &format!(
+                    "another program consumes in the group {}, and what it takes is missing from {view}: {}\n",
+                    group.name,
+                    names.join(", ")
+                );
+            }
+        }
+        lines
     }
 
     fn state_of(&self, view: Option<&str>) -> &'static str {
@@ -180,6 +271,8 @@ impl Status {
                     "behind_s": self.behind_s(group),
                     "consumers": group.consumers,
                     "paused": self.state_of(view) == "paused",
+                    "skipped": Skipped::of_group(&self.notes, &group.name).map_or(0, |skipped| skipped.count),
+                    "foreign_consumers": self.foreign.get(&group.name),
                 })
             })
             .collect();
@@ -200,10 +293,10 @@ fn view_of(config: &Config, group: &str) -> Option<&'static str> {
     if group == config.ledger.group.as_str() {
         return Some(ViewName::Ledger.name());
     }
-    if config.has_layout() && group == config.mirror.group.as_str() {
+    if config.has_layout() && group == views::mirror::GROUP {
         return Some(ViewName::Mirror.name());
     }
-    (group == config.activity.group.as_str()).then_some(ViewName::Activity.name())
+    (group == views::activity::GROUP).then_some(ViewName::Activity.name())
 }
 
 async fn risks(desk: &Desk, journal: &dyn Journal, limit: u32) -> anyhow::Result<()> {
@@ -212,7 +305,7 @@ async fn risks(desk: &Desk, journal: &dyn Journal, limit: u32) -> anyhow::Result
         "entry",
         "kind",
         "user",
-        "seconds",
+        "within",
         "up claimed",
         "credited",
         "down claimed",
@@ -225,8 +318,21 @@ async fn risks(desk: &Desk, journal: &dyn Journal, limit: u32) -> anyhow::Result
         let text =
             |name: &str| String::from_utf8_lossy(risk.fields.get(name).unwrap_or_default()).into_owned();
         let kind = String::from_utf8_lossy(journal::risk::kind_of(&risk.fields)).into_owned();
-        let columns = ["user", "dt", "du_claimed", "du_credited", "dd_claimed", "dd_credited", "count", "ip"];
-        table.add([risk.id.to_string(), kind].into_iter().chain(columns.map(text)).collect());
+        // What is no number is shown as it is.
+        let duration = |name: &str| text(name).parse().map_or_else(|_| text(name), output::duration);
+        let bytes = |name: &str| text(name).parse().map_or_else(|_| text(name), output::bytes);
+        table.add(vec![
+            risk.id.to_string(),
+            kind,
+            text("user"),
+            duration("dt"),
+            bytes("du_claimed"),
+            bytes("du_credited"),
+            bytes("dd_claimed"),
+            bytes("dd_credited"),
+            text("count"),
+            text("ip"),
+        ]);
         let fields = risk.fields.iter().map(|(name, value)| {
             let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
             (text(name), Json::from(text(value)))

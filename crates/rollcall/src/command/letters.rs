@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use super::Desk;
 use super::recorded::record;
 use crate::cli::{LettersCommand, WhichLetters};
-use crate::output::{Fields, Table};
+use crate::output::{self, Fields, Table};
 
 /// Ids that a record names; how many there were it says in any case.
 const IDS_RECORDED_MAX: usize = 100;
@@ -89,7 +89,7 @@ fn list(desk: &Desk, lane: Lane, letters: &[Stored]) -> anyhow::Result<()> {
             stored.id.to_string(),
             letter.group,
             letter.retry.to_string(),
-            format!("{} ago", now.since(letter.failed_at)),
+            output::ago(letter.failed_at, now),
             letter.reason,
         ]);
     }

@@ -1,7 +1,6 @@
 //! `rollcall multiplier …`: times in which bytes count more or less than they are.
 
 use access::audit::Subject;
-use domain::UnixTime;
 use domain::clock::{Clock, SystemClock};
 use ledger::{Multiplier, NewMultiplier, Scope};
 use serde_json::{Value as Json, json};
@@ -9,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::Desk;
 use super::recorded::record;
 use crate::cli::{MultiplierAddArgs, MultiplierCommand};
-use crate::output::Table;
+use crate::output::{self, Table};
 
 /// Runs it.
 pub async fn run(desk: &Desk, command: MultiplierCommand) -> anyhow::Result<()> {
@@ -28,16 +27,16 @@ pub async fn run(desk: &Desk, command: MultiplierCommand) -> anyhow::Result<()> 
         MultiplierCommand::List => show(desk, &ledger.multipliers().await?),
         MultiplierCommand::Remove { id } => {
             let removing = async {
-                match ledger.remove_multiplier(id).await? {
+                match ledger.end_multiplier(id).await? {
                     true => Ok(()),
-                    false => {
-                        Err(anyhow::anyhow!("there is no multiplier {id}: see rollcall multiplier list"))
-                    }
+                    false => Err(anyhow::anyhow!(
+                        "there is no multiplier {id} that has not ended: see rollcall multiplier list"
+                    )),
                 }
             };
             let record = record("multiplier.remove", Subject::new("multiplier", id));
             desk.recorded(record, removing, |record, ()| record).await?;
-            let text = format!("removed multiplier {id}\n");
+            let text = format!("ended multiplier {id}\n");
             Ok(desk.output.show(&json!({ "id": id, "removed": true }), &text)?)
         }
     }
@@ -49,12 +48,13 @@ fn terms_of(args: MultiplierAddArgs) -> NewMultiplier {
         (None, Some(user)) => Scope::User(user),
         (None, None) => Scope::Site,
     };
+    let now = SystemClock.now();
     NewMultiplier {
         scope,
         upload: args.upload,
         download: args.download,
-        starts_at: args.from.map_or_else(|| SystemClock.now(), UnixTime),
-        ends_at: args.until.map(UnixTime),
+        starts_at: args.from.map_or(now, |when| when.after(now)),
+        ends_at: args.until.map(|when| when.after(now)),
         note: args.note,
     }
 }
@@ -67,8 +67,8 @@ fn show(desk: &Desk, multipliers: &[Multiplier]) -> anyhow::Result<()> {
             terms.scope.to_string(),
             format!("{} %", terms.upload),
             format!("{} %", terms.download),
-            terms.starts_at.to_string(),
-            terms.ends_at.map_or_else(|| "removed".to_owned(), |at| at.to_string()),
+            output::moment(terms.starts_at),
+            terms.ends_at.map_or_else(|| "no end".to_owned(), output::moment),
             terms.note.clone(),
         ]);
     }

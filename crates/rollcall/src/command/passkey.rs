@@ -8,13 +8,14 @@ use std::process::ExitCode;
 use access::audit::{Record, Subject};
 use access::{Passkeys, Replaced, Store, User};
 use anyhow::Context;
-use domain::Passkey;
+use domain::{Passkey, counted};
 use serde_json::{Value as Json, json};
 
 use super::recorded::record;
 use super::{Desk, user};
 use crate::backends;
 use crate::cli::PasskeyCommand;
+use crate::site_keys_side::site_keys;
 
 /// Runs it. The exit code of `check` is its answer.
 pub async fn run(desk: &Desk, command: PasskeyCommand) -> anyhow::Result<ExitCode> {
@@ -58,7 +59,12 @@ async fn check(
     let listed = passkeys.contains(&[passkey]).await.map(|answers| answers.contains(&true));
     // Where a user of ours has it, the answer does not depend on a Redis that is away.
     let listed = if holder.as_ref().is_some_and(decides) { listed.ok() } else { Some(listed?) };
-    let verdict = Verdict { passkey, holder, listed };
+    let has_key = match (&holder, site_keys(&desk.config)?) {
+        (Some(user), _) if decides(user) => false,
+        (_, Some(keys)) => keys.user_of(&passkey).await?.is_some(),
+        (_, None) => false,
+    };
+    let verdict = Verdict { passkey, holder, listed, has_key };
     desk.output.show(&verdict.to_json(), &verdict.text())?;
     Ok(if verdict.is_valid() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -74,6 +80,8 @@ struct Verdict {
     holder: Option<User>,
     /// Whether it is on the whitelist; none if that cannot be found out.
     listed: Option<bool>,
+    /// Whether the site wrote a key `t:user:<passkey>`. Not asked where a user of ours decides.
+    has_key: bool,
 }
 
 impl Verdict {
@@ -82,9 +90,9 @@ impl Verdict {
         self.holder.as_ref().filter(|user| decides(user))
     }
 
-    /// A user of ours decides; the whitelist speaks for everybody else.
+    /// A user of ours decides; for everybody else the whitelist or the site's key is enough.
     fn is_valid(&self) -> bool {
-        self.judge().map_or(self.listed == Some(true), |user| user.enabled)
+        self.judge().map_or(self.listed == Some(true) || self.has_key, |user| user.enabled)
     }
 
     fn reason(&self) -> Option<&'static str> {
@@ -96,12 +104,16 @@ impl Verdict {
     }
 
     fn to_json(&self) -> Json {
-        json!({
+        let mut json = json!({
             "valid": self.is_valid(),
             "user": self.holder.as_ref().map(|user| user.id.get()),
             "whitelisted": self.listed,
             "reason": self.reason(),
-        })
+        });
+        if self.has_key {
+            json["site_key"] = json!(true);
+        }
+        json
     }
 
     fn text(&self) -> String {
@@ -111,6 +123,9 @@ impl Verdict {
             (Some(user), true) => format!("passkey {shown} works: user {}{also}\n", user.id),
             (Some(user), false) => {
                 format!("passkey {shown} does not work: user {} is disabled{also}\n", user.id)
+            }
+            (None, true) if self.has_key => {
+                format!("passkey {shown} works: the site has a key for it in redis\n")
             }
             (None, true) => format!("passkey {shown} works: it is on the whitelist\n"),
             (None, false) if self.holder.is_some() => {
@@ -170,8 +185,10 @@ fn tell_of(record: Record, replaced: &Replaced) -> Record {
 /// What the whitelist was and is, and what `rollcall passkey undo` would do.
 fn show_replaced(desk: &Desk, replaced: Replaced, undo: &str) -> anyhow::Result<()> {
     let Replaced { before, after } = replaced;
-    let text =
-        format!("the whitelist has {after} passkeys, before {before} (rollcall passkey undo: {undo})\n");
+    let text = format!(
+        "the whitelist has {}, before {before} (rollcall passkey undo: {undo})\n",
+        counted(after, "passkey")
+    );
     Ok(desk.output.show(&json!({ "before": before, "after": after }), &text)?)
 }
 

@@ -9,9 +9,10 @@
 //! # Guarantees
 //!
 //! - Made twice, it is one sandbox: users keep their passkeys, torrents their infohashes.
-//! - What belongs to it is known by its number ([`FIRST_ID`] to [`LAST_ID`], which are kept free for it), so that it can
-//!   be cleared after a crash half-way, and by another machine.
-//! - `clear` removes users and torrents of these numbers, and a torrent only if it is one of our samples.
+//! - Its users and torrents have ids from [`SANDBOX_IDS`], from which no automatic id is taken. It can be cleared after
+//!   a crash half-way, and by another machine.
+//! - `clear` removes users that are marked as of the sandbox, and torrents that are one of our samples: no other row,
+//!   whatever its id.
 //!
 //! # Deliberately absent
 //!
@@ -28,7 +29,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use access::audit::{Record, Subject};
-use access::{AccessError, NewTorrent, NewUser, Passkeys, Store, Torrent, User};
+use access::{AccessError, NewTorrent, NewUser, Passkeys, SANDBOX_IDS, Store, Torrent, User};
 use anyhow::{Context, bail};
 use domain::clock::{Clock, SystemClock};
 use domain::{Passkey, TorrentId, UserId};
@@ -44,9 +45,7 @@ use recipes::{Recipe, SANDBOX_GROUP, Setting};
 use sample::Sample;
 
 /// The first number of users and torrents in a sandbox.
-pub const FIRST_ID: u64 = 900_000_001;
-/// The last one.
-pub const LAST_ID: u64 = 900_000_999;
+pub const FIRST_ID: u64 = *SANDBOX_IDS.start();
 
 /// A user of the sandbox.
 #[derive(Clone, Debug)]
@@ -107,16 +106,30 @@ fn folder_of(data: &Path) -> anyhow::Result<PathBuf> {
 async fn ensure_user(desk: &Desk, store: &Store, number: u32) -> anyhow::Result<User> {
     let id = UserId::new(FIRST_ID - 1 + u64::from(number)).context("too many users")?;
     if let Some(user) = store.user(id).await? {
-        return Ok(user);
+        return of_sandbox(user);
     }
     let adding = async {
-        match store.add_user(NewUser { id: Some(id), passkey: None, created_at: SystemClock.now() }).await {
-            // Somebody else makes the same sandbox just now.
+        let user = NewUser { id: Some(id), passkey: None, created_at: SystemClock.now() };
+        match store.add_sandbox_user(user).await {
+            // Another process makes the same sandbox just now.
             Err(AccessError::UserIdTaken(_)) => super::user::find(store, id).await,
             added => added,
         }
     };
-    desk.recorded(record("user.add", Subject::user(Some(id))), adding, super::user::tell_of).await
+    let record = record("user.add", Subject::user(Some(id)));
+    of_sandbox(desk.recorded(record, adding, super::user::tell_of).await?)
+}
+
+/// A user that is not marked is left alone: it was added by other means.
+fn of_sandbox(user: User) -> anyhow::Result<User> {
+    if user.sandbox {
+        return Ok(user);
+    }
+    bail!(
+        "user {id} is not a user of the sandbox, but has one of its ids: remove it with \"rollcall user remove {id}\" if \
+         it was made by the sandbox of an older version",
+        id = user.id
+    )
 }
 
 /// The site asks the whitelist as well: there they are, too.
@@ -243,7 +256,7 @@ fn json_of(setting: &Setting<'_>, recipes: &[Recipe]) -> Json {
             "id": FIRST_ID + number,
             "name": sample.name,
             "infohash": sample.info_hash.to_string(),
-            "total_bytes": sample.content.len(),
+            "total_bytes": sample.content.len().to_string(),
             "content": setting.folder.join("content").join(&sample.name),
         })
     };
@@ -276,7 +289,7 @@ fn text_of(setting: &Setting<'_>, recipes: &[Recipe]) -> String {
 
 /// Removes what [`create`] made. Passkeys leave the whitelist first, since only the users say which they are.
 async fn clear(desk: &Desk, store: &Store) -> anyhow::Result<()> {
-    let users = users_of_sandbox(store).await?;
+    let (users, kept) = users_of_sandbox(store).await?;
     let passkeys: Vec<Passkey> = users.iter().map(|user| user.passkey).collect();
     if !passkeys.is_empty() {
         let whitelist = whitelist(desk, store)?;
@@ -303,6 +316,13 @@ async fn clear(desk: &Desk, store: &Store) -> anyhow::Result<()> {
         Err(error) => return Err(error).with_context(|| format!("cannot remove {}", folder.display())),
     };
     let json = json!({ "users": users.len(), "torrents": torrents.len(), "files": had_files });
+    if !kept.is_empty() {
+        let kept: Vec<String> = kept.iter().map(|user| user.id.to_string()).collect();
+        eprintln!(
+            "note: kept, since they are not marked as users of the sandbox: {}. Remove one with: rollcall user remove ID",
+            kept.join(", ")
+        );
+    }
     let text = format!(
         "removed: users: {}, torrents: {}, folder {}: {}\nWhat the users moved stays in the accounts.\n",
         users.len(),
@@ -321,17 +341,18 @@ fn forgive_absence(outcome: Result<(), AccessError>) -> Result<(), AccessError> 
     }
 }
 
-async fn users_of_sandbox(store: &Store) -> anyhow::Result<Vec<User>> {
+/// The users of the sandbox, and others that have ids of the sandbox.
+async fn users_of_sandbox(store: &Store) -> anyhow::Result<(Vec<User>, Vec<User>)> {
     let mut users = store.list_users(UserId::new(FIRST_ID - 1), PAGE_ROWS).await?;
-    users.retain(|user| user.id.get() <= LAST_ID);
-    Ok(users)
+    users.retain(|user| SANDBOX_IDS.contains(&user.id.get()));
+    Ok(users.into_iter().partition(|user| user.sandbox))
 }
 
 async fn torrents_of_sandbox(store: &Store) -> anyhow::Result<Vec<Torrent>> {
     let mut torrents = store.list_torrents(TorrentId::new(FIRST_ID - 1), PAGE_ROWS).await?;
     torrents.retain(|torrent| {
         let number = u32::try_from(torrent.id.get().saturating_sub(FIRST_ID - 1)).unwrap_or(u32::MAX);
-        torrent.id.get() <= LAST_ID && Sample::numbered(number).info_hash == torrent.info_hash
+        SANDBOX_IDS.contains(&torrent.id.get()) && Sample::numbered(number).info_hash == torrent.info_hash
     });
     Ok(torrents)
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::bail;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::sync::{oneshot, watch};
 use tracing::{error, info, warn};
 use tracker::ending::Valve;
@@ -20,12 +21,13 @@ use crate::config::Config;
 use crate::engine::Engine;
 use crate::logging::{self, LogControl};
 use crate::node::Node;
+use crate::recorded_settings;
 use crate::roles::{Role, Roles};
 use crate::service_manager;
 use crate::site_side::ServingSite;
 use crate::take_over::{AllPorts, Goods, Offer, Predecessor};
 use events::{Events, Signals, Told};
-use greeting::Scene;
+use greeting::{RedisState, Scene};
 use parts::{Front, Opened, Serving};
 
 /// On top of what draining may take, for a machine that does much else, too.
@@ -63,7 +65,17 @@ async fn serve(
     if roles.include(Role::Gateway) && !roles.include(Role::Site) {
         bail!("the role gateway needs the role site: people connect through its port");
     }
+    let tracker = &config.tracker;
+    if roles.include(Role::Tracker)
+        && [&tracker.http_addr, &tracker.udp_addr, &tracker.https_addr].iter().all(|list| list.is_empty())
+    {
+        bail!(
+            "tracker.http_addr, tracker.udp_addr and tracker.https_addr are all empty: give one an address, or leave the \
+             role tracker out (--roles)"
+        );
+    }
     let log_control = logging::init(&config.log)?;
+    raise_file_limit();
     let opened = tokio::select! {
         biased;
         () = signals.stop() => None,
@@ -94,10 +106,20 @@ async fn serve(
     }
     let addresses = running.as_ref().map(|running| running.addresses().clone()).unwrap_or_default();
     let store = &behind.store;
-    let scene = Scene { config: &config, addresses, site: site.as_ref(), gate: &gate, store, data: &data };
+    if let Err(error) = recorded_settings::write(&config, &addresses, &data) {
+        let reason = crate::one_line(&error);
+        warn!(
+            reason,
+            "the settings could not be recorded; commands have to be given the same settings as the server"
+        );
+    }
     let told = match host {
         Some(ready) => ready.send(()).map_err(|()| anyhow::anyhow!("the host is gone")),
-        None => scene.greet(output),
+        None => {
+            let redis = RedisState::ask(&config).await.unwrap_or_default();
+            let (config, site, gate, data) = (&config, site.as_ref(), &*gate, &*data);
+            Scene { config, addresses, site, gate, store, data, redis }.greet(output)
+        }
     };
     if let Err(error) = told {
         warn!(reason = crate::one_line(&error), "the greeting could not be printed");
@@ -141,6 +163,15 @@ async fn serve(
     drop(node);
     drop(handed_over);
     Ok(())
+}
+
+/// Most systems give a process fewer open files than it may have, for the sake of old programs.
+fn raise_file_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        warn!(%error, "the limit on open files stays as it is");
+    }
 }
 
 /// Begins to serve, in the place of the predecessor if there is one. False if it was told to stop before that was done;

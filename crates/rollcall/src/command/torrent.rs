@@ -18,7 +18,7 @@ use super::recorded::record;
 use super::{Desk, PAGE_ROWS, accounts, sync, user};
 use crate::announce_url::{AnnounceUrls, BaseUrl};
 use crate::cli::{TorrentAddArgs, TorrentCommand};
-use crate::output::{Fields, Table, yes_or_no};
+use crate::output::{self, Fields, Table, yes_or_no};
 
 /// A torrent as operators name it: by number or by infohash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +166,7 @@ fn fields_of(torrent: &Torrent) -> Fields {
         fields = fields.with("infohash v2", info_hash_v2);
     }
     fields
-        .with("bytes", torrent.total_bytes)
+        .with("size", output::size(torrent.total_bytes))
         .with("enabled", yes_or_no(torrent.enabled))
         .with("approved", yes_or_no(torrent.approved))
         .with("leech slots", torrent.leech_slots)
@@ -184,14 +184,14 @@ async fn show_with_accounts(desk: &Desk, torrent: &Torrent) -> anyhow::Result<()
 }
 
 fn list(desk: &Desk, torrents: &[Torrent]) -> std::io::Result<()> {
-    let mut table = Table::new(&["id", "enabled", "approved", "infohash", "bytes", "name"]);
+    let mut table = Table::new(&["id", "enabled", "approved", "infohash", "size", "name"]);
     for torrent in torrents {
         table.add(vec![
             torrent.id.to_string(),
             yes_or_no(torrent.enabled).to_owned(),
             yes_or_no(torrent.approved).to_owned(),
             torrent.info_hash.to_string(),
-            torrent.total_bytes.to_string(),
+            output::size(torrent.total_bytes),
             torrent.name.clone(),
         ]);
     }
@@ -279,7 +279,7 @@ fn json_of(torrent: &Torrent) -> Json {
         "name": torrent.name,
         "infohash": torrent.info_hash.to_string(),
         "infohash_v2": torrent.info_hash_v2.map(|info_hash| info_hash.to_string()),
-        "total_bytes": torrent.total_bytes,
+        "total_bytes": torrent.total_bytes.to_string(),
         "enabled": torrent.enabled,
         "approved": torrent.approved,
         "leech_slots": torrent.leech_slots.to_number(),

@@ -2,15 +2,15 @@
 
 use access::audit::{Record, Subject, passkey_subject_id};
 use access::site_keys::Kind;
-use access::{AccessError, LeechSlots, NewUser, Store, User, UserChange};
+use access::{AccessError, NewUser, Store, User, UserChange, UserName};
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};
 use serde_json::{Value as Json, json};
 
 use super::accounts::{self, List};
 use super::recorded::record;
-use super::{Desk, PAGE_ROWS, sync};
-use crate::cli::UserCommand;
+use super::{Desk, PAGE_ROWS, sync, why};
+use crate::cli::{UserCommand, UserSetArgs};
 use crate::output::{Fields, Table, yes_or_no};
 
 /// Runs it.
@@ -18,8 +18,14 @@ pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
     let store = desk.open_store().await?;
     match command {
         UserCommand::Sync(args) => sync::run(desk, &store, Kind::Users, args).await?,
-        UserCommand::Add { id, passkey } => {
-            let adding = store.add_user(NewUser { id, passkey, created_at: SystemClock.now() });
+        UserCommand::Add { id, passkey, name } => {
+            let new = NewUser { id, passkey, created_at: SystemClock.now() };
+            let adding = async {
+                match name {
+                    Some(name) => store.add_named_user(new, name).await,
+                    None => store.add_user(new).await,
+                }
+            };
             let user = desk.recorded(record("user.add", Subject::user(id)), adding, tell_of).await?;
             show(desk, &user)?;
         }
@@ -34,6 +40,7 @@ pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
             accounts::show_list(desk, &passkey, &args, List::Leeching).await?;
         }
         UserCommand::Torrents { id } => accounts::show_accounts(desk, id).await?,
+        UserCommand::Why(args) => why::show(desk, &store, args).await?,
         UserCommand::HitAndRuns { id } => accounts::show_hit_and_runs(desk, id).await?,
         UserCommand::Remove { id } => {
             let record = record("user.remove", Subject::user(Some(id)));
@@ -42,7 +49,7 @@ pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
         }
         UserCommand::Enable { id } => set_enabled(desk, &store, id, true).await?,
         UserCommand::Disable { id } => set_enabled(desk, &store, id, false).await?,
-        UserCommand::Set { id, leech_slots } => set_slots(desk, &store, id, leech_slots).await?,
+        UserCommand::Set(args) => set(desk, &store, args).await?,
     }
     store.close().await;
     Ok(())
@@ -80,12 +87,15 @@ async fn show_with_accounts(desk: &Desk, user: &User) -> anyhow::Result<()> {
     let figures = desk.open_ledger().await?.user(user.id).await?.unwrap_or_default();
     let active = desk.open_activity().await?.counts(&user.passkey).await?;
     let fields = fields_of(user);
+    let ratio = figures.ratio();
     let fields = accounts::with_figures(fields, &figures)
+        .with("ratio", accounts::ratio_text(&figures))
         .with("seeds now", active.seeding)
         .with("leeches now", active.leeching);
     let mut json = json_of(user, true);
     if let Json::Object(object) = &mut json {
         object.extend(accounts::json_of_figures(&figures));
+        object.insert("ratio".to_owned(), ratio.into());
         object.insert("seeding".to_owned(), active.seeding.into());
         object.insert("leeching".to_owned(), active.leeching.into());
     }
@@ -93,8 +103,12 @@ async fn show_with_accounts(desk: &Desk, user: &User) -> anyhow::Result<()> {
 }
 
 fn fields_of(user: &User) -> Fields {
-    Fields::default()
-        .with("id", user.id)
+    let fields = Fields::default().with("id", user.id);
+    let fields = match &user.name {
+        Some(name) => fields.with("name", name),
+        None => fields,
+    };
+    fields
         .with("passkey", user.passkey)
         .with("enabled", yes_or_no(user.enabled))
         .with("adopted", yes_or_no(user.vouched))
@@ -102,13 +116,14 @@ fn fields_of(user: &User) -> Fields {
 }
 
 fn list(desk: &Desk, users: &[User], show_passkeys: bool) -> std::io::Result<()> {
-    let mut table = Table::new(&["id", "enabled", "adopted", "passkey"]);
+    let mut table = Table::new(&["id", "enabled", "adopted", "passkey", "name"]);
     for user in users {
         table.add(vec![
             user.id.to_string(),
             yes_or_no(user.enabled).to_owned(),
             yes_or_no(user.vouched).to_owned(),
             passkey_of(user, show_passkeys),
+            user.name.clone().unwrap_or_default(),
         ]);
     }
     let users: Vec<Json> = users.iter().map(|user| json_of(user, show_passkeys)).collect();
@@ -124,18 +139,36 @@ async fn set_enabled(desk: &Desk, store: &Store, id: UserId, enabled: bool) -> a
     Ok(())
 }
 
-async fn set_slots(desk: &Desk, store: &Store, id: UserId, slots: LeechSlots) -> anyhow::Result<()> {
-    let record = record("user.change", Subject::user(Some(id))).with("leech_slots", slots.to_string());
-    let change = UserChange { leech_slots: Some(slots), ..UserChange::default() };
+async fn set(desk: &Desk, store: &Store, args: UserSetArgs) -> anyhow::Result<()> {
+    let UserSetArgs { id, leech_slots, name } = args;
+    let name = match name.as_deref() {
+        Some("") => Some(None),
+        Some(text) => Some(Some(text.parse::<UserName>()?)),
+        None => None,
+    };
+    let mut record = record("user.change", Subject::user(Some(id)));
+    let mut json = serde_json::Map::from_iter([("id".to_owned(), id.get().into())]);
+    let mut text = String::new();
+    if let Some(slots) = leech_slots {
+        record = record.with("leech_slots", slots.to_string());
+        json.insert("leech_slots".to_owned(), slots.to_number().into());
+        text += &format!("leech slots of user {id}: {slots}\n");
+    }
+    if let Some(name) = &name {
+        let shown = name.as_ref().map(UserName::as_str);
+        record = record.with("name", shown.unwrap_or_default());
+        json.insert("name".to_owned(), shown.into());
+        text += &format!("name of user {id}: {}\n", shown.unwrap_or("none"));
+    }
+    let change = UserChange { leech_slots, name, ..UserChange::default() };
     desk.recorded(record, store.change_user(id, change), |record, ()| record).await?;
-    let text = format!("leech slots of user {id}: {slots}\n");
-    desk.output.show(&json!({ "id": id.get(), "leech_slots": slots.to_number() }), &text)?;
-    Ok(())
+    Ok(desk.output.show(&Json::Object(json), &text)?)
 }
 
 fn json_of(user: &User, show_passkeys: bool) -> Json {
     json!({
         "id": user.id.get(),
+        "name": user.name,
         "passkey": passkey_of(user, show_passkeys),
         "enabled": user.enabled,
         "adopted": user.vouched,

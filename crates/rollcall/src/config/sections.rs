@@ -3,11 +3,10 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
-use access::site_keys::AccessSource;
 use access::{AuditSync, OnVerifyFailure};
 use gateway::RoomAccess;
 use ipnet::IpNet;
-use presence::Visibility;
+use presence::Audience;
 use tracker::settings::Acknowledge;
 
 use super::kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat, Sharing};
@@ -86,10 +85,6 @@ config_section! {
         share_ports: bool = false,
         /// How long a stopping server may take to answer what is in flight.
         drain_timeout_s: u32 [0..=3600] = 10,
-        /// How often the swarms are written to the file swarms.snapshot in the data folder, so that a start after a
-        /// crash reads less of the journal; also right after a start that had to read much. 0 means only when the server
-        /// ends.
-        snapshot_interval_s: u32 [0..=DAY_S] = 300,
     }
 }
 
@@ -122,6 +117,8 @@ config_section! {
         retry_max: u32 [1..=100] = 3,
         /// How long after its failure an entry is tried again; each further time it is six times as long.
         retry_delay_s: u32 [0..=DAY_S] = 10,
+        /// Entries that each view of this process takes a second, at most. 0 means no limit. Changes while the server runs.
+        entries_per_s_max: u32 [0..=10_000_000] = 0,
         /// How long a reader waits for new entries before it asks again.
         read_wait_ms: u32 [10..=60_000] = 5000,
         /// A reader of another process that was silent this long is taken for dead; its entries are taken over.
@@ -173,42 +170,27 @@ config_section! {
         /// How long the counters of clients that left are remembered, so that what they moved meanwhile still counts
         /// when they come back.
         session_retention_days: u32 [1..=3650] = 30,
-        /// Hit and run: who has a torrent and seeded it for less than this. 0 turns it off.
-        hit_and_run_seeding_s: u32 [0..=52 * WEEK_S] = 14 * DAY_S,
-        /// Who downloaded less than this many MiB and did not complete the torrent owes nothing.
-        hit_and_run_bytes_min_mib: u32 [0..=1_000_000] = 1,
-        /// Who uploaded this share of what they downloaded, in percent, owes nothing. 0 means no such exemption.
-        hit_and_run_ratio_percent: u32 [0..=10_000] = 100,
-        /// Who owes seeding time may be away for this long.
-        hit_and_run_absence_s: u32 [0..=52 * WEEK_S] = 2 * DAY_S,
+        /// Hit and run: who leeched a torrent and left after being active on it for less than this in all. The same rule
+        /// holds for t:u:<user>:hnr in Redis. 0 turns it off.
+        hit_and_run_active_s: u32 [0..=3650 * DAY_S] = 14 * DAY_S,
     }
 }
 
 config_section! {
     /// Who seeds and who leeches right now. Members leave after tracker.announce_interval_s + tracker.peer_grace_s.
     Activity as "activity" {
-        /// The consumer group of the lists.
-        group: Name = name("activity"),
         /// Batches that are worked on at once. Changes while the server runs.
         consumers: u32 [1..=64] = 1,
         /// Entries in a batch. Changes while the server runs.
         batch_max: u32 [1..=10_000] = 1000,
-        /// How often silent clients are looked for.
-        sweep_interval_s: u32 [1..=3600] = 10,
-        /// Users looked at each time, at most.
-        sweep_users_max: u32 [1..=1_000_000] = 1000,
     }
 }
 
 config_section! {
-    /// Who may announce: users in the database; then passkeys on the whitelist; then those for whom the site's verify
-    /// endpoint vouches.
+    /// Who may announce: users in the database; with Redis also those with a key t:user:<passkey> (docs/redis.md) and
+    /// passkeys on the whitelist; then those whom the site's verify endpoint knows. Torrents and clients likewise: the
+    /// database and the site's keys count together.
     Access as "access" {
-        /// Who says which users, torrents and clients there are: "database", or "redis": then the site writes the keys of
-        /// [mirror] itself, and their existence decides. Docs: docs/redis.md.
-        source: AccessSource = AccessSource::Database,
-        /// With source = "redis", how often all of the site's keys are looked at, besides those that it tells of.
-        source_round_s: u32 [1..=DAY_S] = 60,
         /// How often changes to users, torrents and clients are looked for in the database.
         poll_interval_ms: u32 [10..=60_000] = 200,
         /// The set of the whitelist in Redis. Without Redis the whitelist is a table of the database.
@@ -225,8 +207,6 @@ config_section! {
         /// Calls a second, at the most, and a tenth of them for clients of one address (IPv6: one /64); clients beyond
         /// that are told to come back in a minute.
         verify_calls_per_s: u32 [1..=100_000] = 100,
-        /// Calls at the same time, at the most.
-        verify_calls_at_once_max: u32 [1..=1000] = 32,
         /// Failures in a row after which the endpoint is left alone for a while.
         verify_failures_max: u32 [1..=1000] = 5,
         /// How long it is left alone before it is tried again.
@@ -236,10 +216,9 @@ config_section! {
         on_verify_failure: OnVerifyFailure = OnVerifyFailure::KnownOnly,
         /// How long a passkey that was found good is not asked about again.
         cache_valid_s: u32 [1..=DAY_S] = 300,
-        /// How long a passkey that was found wrong is not asked about again.
-        cache_invalid_s: u32 [1..=DAY_S] = 60,
-        /// Answers that are remembered, at the most.
-        cache_entries_max: u32 [100..=100_000_000] = 1_000_000,
+        /// How long a passkey that was found wrong is not asked about again. One that is added to the whitelist after a
+        /// refusal works when this is over.
+        cache_invalid_s: u32 [1..=DAY_S] = 5,
         /// Who announces with a passkey that is not a user's gets an account with a number from here on. Keep it above
         /// every number of the site's own: below it, whoever comes with another passkey and the same number is the
         /// same user, who keeps account and ban.
@@ -249,10 +228,6 @@ config_section! {
         /// When a record is brought to the disk: "always" (before the change is acknowledged), "every-second", or
         /// "never" (when the system likes).
         audit_sync: AuditSync = AuditSync::Always,
-        /// A file of records that has grown to this is put aside, and another one begun.
-        audit_file_mib_max: u32 [1..=1_000_000] = 64,
-        /// Files put aside that are kept, at the most. 0 keeps them all.
-        audit_files_max: u32 [0..=1_000_000] = 0,
     }
 }
 
@@ -311,8 +286,6 @@ config_section! {
         ping_s: u32 [1..=3600] = 25,
         /// How long a device has to answer when it was not heard in time, and how often it is asked again.
         probe_s: u32 [1..=600] = 5,
-        /// How often a silent device is asked before it is given up.
-        probes_max: u32 [1..=100] = 6,
         /// Heartbeats that may be missing before a device is gone: three of 30 s are the 90 s after which it is.
         missed_heartbeats_max: u32 [2..=100] = 3,
         /// A device whose app is in the background is shown as away when it was silent for this long.
@@ -334,10 +307,8 @@ config_section! {
         devices_max: u32 [1..=1000] = 20,
         /// The longest text beside a status.
         text_bytes_max: u32 [0..=4096] = 256,
-        /// How long "is typing" is shown unless it is said again.
-        typing_s: u32 [1..=60] = 6,
         /// Who sees a person's status who has not chosen: "everyone", "friends" or "nobody".
-        default_visibility: Visibility = Visibility::Friends,
+        default_visibility: Audience = Audience::Friends,
         /// How long a person's changes of status are kept. 0 keeps none.
         history_days: u32 [0..=3650] = 30,
         /// Of so many connections one is probed each minute, to estimate how many are only seemingly there. 0 turns
@@ -379,19 +350,8 @@ config_section! {
         operators_max: u32 [1..=10_000] = 64,
         /// How long a new connection may take to say who it is.
         connect_timeout_s: u32 [1..=600] = 10,
-        /// How long a client may take to read what is written to it before it is disconnected as slow.
-        write_timeout_s: u32 [1..=600] = 10,
-        /// The longest message a client may send.
-        message_kib_max: u32 [1..=10_240] = 64,
         /// Commands a second from one connection; five seconds' worth may come at once.
         commands_per_s: u32 [1..=100_000] = 20,
-        /// What may wait to be written to one connection. Statuses that wait replace one another; a client that is behind
-        /// by more than this is disconnected as slow.
-        outbox_kib_max: u32 [16..=1_048_576] = 1024,
-        /// Users that one connection may track besides its friends.
-        tracked_max: u32 [0..=1_000_000] = 1000,
-        /// Rooms that one connection may be in.
-        rooms_max: u32 [0..=100_000] = 100,
         /// Who may enter a room: "everyone" who is signed in, or who has a "token" for it.
         room_access: RoomAccess = RoomAccess::Everyone,
         /// When the server stops, connections are told to go elsewhere over this long.
@@ -402,8 +362,6 @@ config_section! {
         webhook_ca_file: Option<PathBuf> = None,
         /// The secret with which such messages are signed.
         webhook_secret: Secret = Secret::default(),
-        /// How long a message is tried again before it is given up.
-        webhook_give_up_s: u32 [1..=604_800] = 86_400,
     }
 }
 
@@ -423,8 +381,6 @@ config_section! {
         connections_max: u32 [1..=10_000_000] = 20_000,
         /// Open HTTP and HTTPS connections from one address. At most connections_max.
         connections_per_address_max: u32 [1..=10_000_000] = 200,
-        /// The longest head of an HTTP request.
-        header_bytes_max: u32 [512..=1_048_576] = 8192,
         /// How long a client may take to send the head of a request.
         header_timeout_s: u32 [1..=3600] = 10,
         /// How long a connection may stay open without a request.

@@ -2,9 +2,6 @@
 
 use std::net::SocketAddr;
 
-use access::site_keys::AccessSource;
-use keyspace::Mode;
-
 use super::Config;
 use crate::gateway_secret::SECRET_CHARS_MIN;
 
@@ -40,7 +37,6 @@ pub fn find_misfit(config: &Config) -> Option<Misfit> {
     })
     .or_else(|| burst_covers_rate(config))
     .or_else(|| user_burst_covers_rate(config))
-    .or_else(|| something_listens(config))
     .or_else(|| addresses_are_distinct(config))
     .or_else(|| https_has_its_files(config))
     .or_else(|| site_files_go_together(config))
@@ -49,8 +45,6 @@ pub fn find_misfit(config: &Config) -> Option<Misfit> {
     .or_else(|| one_way_to_redis(config))
     .or_else(|| streams_are_distinct(config))
     .or_else(|| groups_are_distinct(config))
-    .or_else(|| names_of_the_layout_fit(config))
-    .or_else(|| the_source_is_there(config))
     .or_else(|| readers_wake_up_in_time(config))
     .or_else(|| replicas_answer_in_time(config))
     .or_else(|| verify_call_has_a_key(config))
@@ -170,47 +164,11 @@ fn streams_are_distinct(config: &Config) -> Option<Misfit> {
 }
 
 fn groups_are_distinct(config: &Config) -> Option<Misfit> {
-    let groups = [
-        ("ledger.group", &config.ledger.group),
-        ("activity.group", &config.activity.group),
-        ("mirror.group", &config.mirror.group),
-    ];
-    let (first, second) = [(0, 1), (0, 2), (1, 2)]
-        .map(|(first, second)| (groups[first], groups[second]))
-        .into_iter()
-        .find(|(first, second)| first.1 == second.1)?;
-    Some(Misfit {
-        keys: vec![first.0, second.0],
-        problem: format!("{} and {} are the same: each view needs a group of its own", first.0, second.0),
+    let group = config.ledger.group.as_str();
+    [views::activity::GROUP, views::mirror::GROUP].contains(&group).then(|| Misfit {
+        keys: vec!["ledger.group"],
+        problem: format!("ledger.group is {group}, which is the group of another view: choose another name"),
     })
-}
-
-/// Redis itself says nothing about a name that is not what others look for.
-fn names_of_the_layout_fit(config: &Config) -> Option<Misfit> {
-    let mode = config.redis_settings().ok().flatten().map_or(Mode::Single, |settings| settings.mode);
-    let checked = config.mirror.names(mode).map(drop).and_then(|()| config.mirror.channels().map(drop));
-    let problem = checked.err()?.to_string();
-    Some(Misfit { keys: vec!["mirror"], problem })
-}
-
-/// The keys of the site are in Redis.
-fn the_source_is_there(config: &Config) -> Option<Misfit> {
-    let access = &config.access;
-    let is_there = config.redis.url.as_str().is_some() || config.redis.host.is_some();
-    let misfit = |keys, problem: &str| Some(Misfit { keys, problem: problem.to_owned() });
-    match access.source {
-        AccessSource::Database => None,
-        AccessSource::Redis if !is_there => misfit(
-            vec!["access.source", "redis.url"],
-            "access.source = \"redis\" needs Redis: set redis.url, or set access.source = \"database\"",
-        ),
-        AccessSource::Redis if access.verify_url.as_str().is_some() => misfit(
-            vec!["access.source", "access.verify_url"],
-            "access.source = \"redis\" lets in who has a key and nobody else: leave out access.verify_url, or set \
-             access.source = \"database\"",
-        ),
-        AccessSource::Redis => None,
-    }
 }
 
 fn at_most(small: (&'static str, u32), large: (&'static str, u32)) -> Option<Misfit> {
@@ -243,18 +201,6 @@ fn user_burst_covers_rate(config: &Config) -> Option<Misfit> {
         ("limits.announces_per_user_per_s", limits.announces_per_user_per_s),
         ("limits.announce_burst_per_user", limits.announce_burst_per_user),
     )
-}
-
-fn something_listens(config: &Config) -> Option<Misfit> {
-    let tracker = &config.tracker;
-    let is_silent =
-        tracker.http_addr.is_empty() && tracker.udp_addr.is_empty() && tracker.https_addr.is_empty();
-    is_silent.then(|| Misfit {
-        keys: vec!["tracker.http_addr", "tracker.udp_addr", "tracker.https_addr"],
-        problem:
-            "tracker.http_addr, tracker.udp_addr and tracker.https_addr are all empty: give one an address"
-                .to_owned(),
-    })
 }
 
 fn addresses_are_distinct(config: &Config) -> Option<Misfit> {

@@ -1,9 +1,8 @@
 //! Kinds of values for the web: addresses of endpoints, origins of pages, and choices among names.
 
-use access::site_keys::AccessSource;
 use access::{AuditSync, OnVerifyFailure};
 use gateway::RoomAccess;
-use presence::Visibility;
+use presence::Audience;
 use serde_json::{Value as Json, json};
 
 use super::value::{Raw, Value};
@@ -103,11 +102,6 @@ macro_rules! choice {
 }
 
 choice!(
-    AccessSource,
-    "\"database\" or \"redis\"",
-    [("database", AccessSource::Database), ("redis", AccessSource::Redis)]
-);
-choice!(
     OnVerifyFailure,
     "\"known-only\" or \"refuse\"",
     [("known-only", OnVerifyFailure::KnownOnly), ("refuse", OnVerifyFailure::Refuse)]
@@ -119,9 +113,9 @@ choice!(
 );
 
 choice!(
-    Visibility,
+    Audience,
     "\"everyone\", \"friends\" or \"nobody\"",
-    [("everyone", Visibility::Everyone), ("friends", Visibility::Friends), ("nobody", Visibility::Nobody),]
+    [("everyone", Audience::Everyone), ("friends", Audience::Friends), ("nobody", Audience::Nobody),]
 );
 choice!(
     RoomAccess,

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
+use domain::counted;
 use serde_json::json;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, oneshot};
@@ -188,8 +189,10 @@ async fn converse(stream: UnixStream, terms: &Terms) -> io::Result<Option<Channe
         },
         Err(_) => {
             let (pid, minutes) = (pid.unwrap_or(0), READY_PATIENCE.as_secs() / 60);
-            let reason =
-                format!("process {pid} was not ready after {minutes} minutes: end it, and try again");
+            let reason = format!(
+                "process {pid} was not ready after {}: end it, and try again",
+                counted(minutes, "minute")
+            );
             return Err(io::Error::other(reason));
         }
     }

@@ -46,25 +46,24 @@ pub fn write<'a>(site: &Site, entries: impl IntoIterator<Item = &'a Entry>) {
     );
 }
 
-/// Entries that nobody can take, with what is said about them, and whether the lists have a letter of
-/// their own about it: what cannot be understood is the ledger's business.
-pub fn poison() -> Vec<(Entry, &'static str, bool)> {
+/// Entries that cannot be taken, and what is said about them. What is malformed is the ledger's to report, once.
+pub fn poison() -> Vec<(Entry, &'static str)> {
     let entry = || Entry::new(1, 1, 1).with("du", 5_000);
     vec![
-        (entry().without("du"), "du: the field is missing", false),
-        (entry().without("event"), "event: the field is missing", false),
-        (entry().with("du", "-5"), "du: expected a whole number", false),
-        (entry().with("dd", "18446744073709551616"), "dd: expected a whole number", false),
-        (entry().with("left", "1e9"), "left: expected a whole number", false),
-        (entry().with("dt", "99999999999"), "dt: expected a number of seconds", false),
-        (entry().with("event", "paused"), "event: expected none, started, completed or stopped", false),
-        (entry().with("peer_id", "\\xff\\xfe\\x00"), "peer_id: expected 40 hexadecimal digits", false),
-        (entry().with("passkey", "\\xc3\\x28"), "passkey: expected 8 to 64 hexadecimal digits", false),
-        (entry().with("ip", "2001:db8::1"), "af: does not fit the address in ip", false),
-        (entry().with("port", "70000"), "port: expected a port", false),
-        (entry().with("ts", script::now() + 10 * 86_400), "ahead of this machine's clock", true),
-        (entry().with("passkey", "feedfacefeedface"), "no user has this passkey", false),
-        (entry().with("infohash", "ab".repeat(20)), "no torrent has the infohash abab", false),
+        (entry().without("du"), "du: the field is missing"),
+        (entry().without("event"), "event: the field is missing"),
+        (entry().with("du", "-5"), "du: expected a whole number"),
+        (entry().with("dd", "18446744073709551616"), "dd: expected a whole number"),
+        (entry().with("left", "1e9"), "left: expected a whole number"),
+        (entry().with("dt", "99999999999"), "dt: expected a number of seconds"),
+        (entry().with("event", "paused"), "event: expected none, started, completed or stopped"),
+        (entry().with("peer_id", "\\xff\\xfe\\x00"), "peer_id: expected 40 hexadecimal digits"),
+        (entry().with("passkey", "\\xc3\\x28"), "passkey: expected 8 to 64 hexadecimal digits"),
+        (entry().with("ip", "2001:db8::1"), "af: does not fit the address in ip"),
+        (entry().with("port", "70000"), "port: expected a port"),
+        (entry().with("ts", script::now() + 10 * 86_400), "ahead of this machine's clock"),
+        (entry().with("passkey", "feedfacefeedface"), "no user has this passkey"),
+        (entry().with("infohash", "ab".repeat(20)), "no torrent has the infohash abab"),
     ]
 }
 
@@ -86,17 +85,17 @@ fn accounts(site: &Site) -> BTreeMap<(u64, u64), Account> {
 #[track_caller]
 fn assert_outcome(site: &Site, population: &Population, outcome: &Outcome) {
     assert_same("(user, torrent)", &outcome.accounts, &accounts(site));
-    let standings = outcome.standings();
-    let mut in_redis = standings.clone();
+    let activity_lists = outcome.activity_lists();
+    let mut in_redis = activity_lists.clone();
     // The lists go by passkey and infohash alone, so an unknown torrent is in them.
     in_redis.leeching.insert((1, 0));
     assert_eq!(site.lists_in_redis(population), in_redis);
-    let (user, torrent) = *standings.seeding.first().unwrap();
+    let (user, torrent) = *activity_lists.seeding.first().unwrap();
     let (key, member) =
         (format!("tracker:user:seed:{}", passkey_of(user)), testkit::population::info_hash_of(torrent));
     let score = site.redis().cli(&["ZSCORE", &key, &member.to_string()]);
     assert_eq!(score, outcome.seeding_since(user, torrent).unwrap().to_string());
-    site.assert_listed(&standings, user, TORRENTS);
+    site.assert_listed(&activity_lists, user, TORRENTS);
 }
 
 fn foreign_entries_count(kind: DatabaseKind, seed: u64, count: usize) {
@@ -105,13 +104,13 @@ fn foreign_entries_count(kind: DatabaseKind, seed: u64, count: usize) {
     let good = script::good_entries(count, &mut random);
     let poison = poison();
     let mut mixed: Vec<&Entry> = good.iter().collect();
-    for (entry, ..) in &poison {
+    for (entry, _) in &poison {
         mixed.insert(random.usize(..mixed.len()), entry);
     }
     write(&site, mixed);
     let status = site.settle();
     assert_outcome(&site, &population, &Outcome::of(&good));
-    let letters = poison.len() + poison.iter().filter(|(_, _, lists_too)| *lists_too).count();
+    let letters = poison.len();
     assert_eq!(status["dlq"], letters, "{status:#}");
     assert_eq!(status["failed"], 0, "{status:#}");
 }
@@ -146,7 +145,7 @@ fn groups_that_somebody_destroyed_amid_foreign_entries_lose_and_double_nothing()
     }
     site.settle();
     assert_same("(user, torrent)", &Outcome::of(&good).accounts, &accounts(&site));
-    assert_eq!(site.lists_in_redis(&population), Outcome::of(&good).standings());
+    assert_eq!(site.lists_in_redis(&population), Outcome::of(&good).activity_lists());
 }
 
 #[test]

@@ -8,4 +8,5 @@ mod site;
 mod foreign_reader;
 mod foreign_writer;
 mod letters;
+mod operator;
 mod script;

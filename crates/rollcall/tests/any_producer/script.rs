@@ -6,7 +6,7 @@ use std::fmt::Write;
 use domain::clock::{Clock, SystemClock};
 use fastrand::Rng;
 use testkit::population::{info_hash_of, passkey_of};
-use testkit::{Moved, Standings};
+use testkit::{ActivityLists, Moved};
 
 /// The fourteen fields of J2.
 pub const FIELDS: [&str; 14] = [
@@ -181,14 +181,14 @@ impl Outcome {
     }
 
     /// Who seeds and who leeches (A2, A3).
-    pub fn standings(&self) -> Standings {
+    pub fn activity_lists(&self) -> ActivityLists {
         let those = |wanted: &str| -> BTreeSet<(u64, u64)> {
             let clients = self.latest.iter().filter(|(_, word)| word.2 == wanted);
             clients.map(|((user, torrent, _), _)| (*user, *torrent)).collect()
         };
         let seeding = those("seeding");
         let leeching = those("leeching").difference(&seeding).copied().collect();
-        Standings { seeding, leeching }
+        ActivityLists { seeding, leeching }
     }
 
     /// When a client of the user last said that it seeds the torrent: the score in the sorted set (A1).

@@ -14,7 +14,7 @@ const END: &str = "host: x\r\nconnection: close\r\n\r\n";
 
 #[track_caller]
 fn assert_lives(server: &Server) {
-    assert_eq!(server.stranger().get("/healthz").ok()["state"], "alive");
+    assert_eq!(server.anonymous_api().get("/healthz").ok()["state"], "alive");
     assert!(!server.log().contains("panicked"), "{}", server.log());
 }
 
@@ -162,7 +162,7 @@ fn nothing_is_smuggled_behind_a_body_with_two_lengths() {
 #[test]
 fn paths_that_climb_or_hide_lead_nowhere() {
     let server = builder().start();
-    let (stranger, admin) = (server.stranger(), server.api(&["admin"]));
+    let (stranger, admin) = (server.anonymous_api(), server.api(&["admin"]));
     for target in [
         "/../etc/passwd",
         "/docs/../../etc/passwd",
@@ -252,7 +252,7 @@ fn one_connection_too_many_is_turned_away() {
 #[test]
 fn values_that_are_echoed_cannot_break_out() {
     let server = builder().set("site.cors_origins", "[\"https://pt.example.com\"]").start();
-    let (stranger, read) = (server.stranger(), server.api(&["read"]));
+    let (stranger, read) = (server.anonymous_api(), server.api(&["read"]));
     let evil = "https://pt.example.com.evil.example";
     let reply = stranger.send("GET", "/healthz", &[("origin", evil)], None);
     assert_eq!(reply.reply.header("access-control-allow-origin"), None);

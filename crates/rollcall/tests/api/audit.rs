@@ -20,7 +20,7 @@ fn w7_every_change_is_recorded_with_its_key_and_its_outcome() {
     let server = builder().start();
     let made = server.cli(&["key", "create", "--name", "auditor", "--scope", "admin"]);
     let actor = format!("key:{}", made["id"].as_str().unwrap());
-    let admin = server.stranger().with_key(made["key"].as_str().unwrap());
+    let admin = server.anonymous_api().with_key(made["key"].as_str().unwrap());
     eventually("the key to work", PATIENCE, || (admin.get("/api/v1/stats").status() == 200).then_some(()));
     let before = trail(&admin).len();
     let hash = info_hash(1).to_string();

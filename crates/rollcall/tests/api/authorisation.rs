@@ -22,7 +22,7 @@ struct Route {
 }
 
 fn routes(server: &Server) -> Vec<Route> {
-    let document = server.stranger().get("/openapi.json").ok();
+    let document = server.anonymous_api().get("/openapi.json").ok();
     assert_eq!(document["openapi"], "3.1.0");
     let mut routes = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -84,7 +84,7 @@ fn revoke(server: &Server, api: &Api, id: &str) {
 
 fn revoked(server: &Server) -> Api {
     let made = server.cli(&["key", "create", "--name", "gone", "--scope", "admin"]);
-    let api = server.stranger().with_key(made["key"].as_str().unwrap());
+    let api = server.anonymous_api().with_key(made["key"].as_str().unwrap());
     eventually("the key to work", PATIENCE, || (api.get("/api/v1/stats").status() == 200).then_some(()));
     revoke(server, &api, made["id"].as_str().unwrap());
     api
@@ -93,7 +93,7 @@ fn revoked(server: &Server) -> Api {
 #[test]
 fn every_route_does_with_every_caller_what_the_description_says() {
     let server = builder().set("site.tracker_api_key", quoted(TRACKER_KEY)).start();
-    let stranger = server.stranger();
+    let stranger = server.anonymous_api();
     let admin = server.api(&["admin"]);
     let wrong = last_digit_changed(admin.key().unwrap());
     let unknown = [
@@ -149,7 +149,7 @@ fn every_route_does_with_every_caller_what_the_description_says() {
 #[test]
 fn what_is_not_described_is_not_there() {
     let server = builder().start();
-    let (stranger, admin) = (server.stranger(), server.api(&["admin"]));
+    let (stranger, admin) = (server.anonymous_api(), server.api(&["admin"]));
     let document = stranger.get("/openapi.json").ok();
     for (path, item) in document["paths"].as_object().unwrap() {
         let target = path.replace(['{', '}'], "");
@@ -185,7 +185,7 @@ fn what_is_not_described_is_not_there() {
 #[test]
 fn a_key_counts_in_its_headers_only_and_two_that_differ_are_none() {
     let server = builder().start();
-    let (stranger, read, admin) = (server.stranger(), server.api(&["read"]), server.api(&["admin"]));
+    let (stranger, read, admin) = (server.anonymous_api(), server.api(&["read"]), server.api(&["admin"]));
     let key = read.key().unwrap();
     let status = |headers: &[(&str, &str)]| stranger.send("GET", "/api/v1/stats", headers, None).status();
     let bearer = format!("Bearer {key}");
@@ -242,7 +242,7 @@ fn secrets_are_told_to_admins_only() {
 fn reasons_of_readiness_take_a_key_and_metrics_can_be_opened() {
     let redis = testkit::RedisServer::start();
     let mut server = builder().set("redis.url", quoted(&redis.url())).start();
-    let (stranger, read) = (server.stranger(), server.api(&["read"]));
+    let (stranger, read) = (server.anonymous_api(), server.api(&["read"]));
     let verify = server.api(&["verify"]);
     eventually("everything to be well", PATIENCE, || (stranger.get("/readyz").status() == 200).then_some(()));
     drop(redis);
@@ -264,6 +264,6 @@ fn reasons_of_readiness_take_a_key_and_metrics_can_be_opened() {
     assert_eq!(read.get("/metrics").status(), 200);
     server.kill();
     let open = builder().set("site.metrics_open", true).start();
-    assert_eq!(open.stranger().get("/metrics").status(), 200);
-    assert_eq!(open.stranger().get("/api/v1/stats").status(), 401, "and nothing else");
+    assert_eq!(open.anonymous_api().get("/metrics").status(), 200);
+    assert_eq!(open.anonymous_api().get("/api/v1/stats").status(), 401, "and nothing else");
 }

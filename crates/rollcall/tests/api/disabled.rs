@@ -45,7 +45,7 @@ fn as_person(server: &Server, token: &str, (method, target): (&str, &str)) -> Ap
     let bearer = format!("Bearer {token}");
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let body = (method == "POST").then_some(br#"{"device":"phone-1"}"#.as_slice());
-    server.stranger().send(method, target, &headers, body)
+    server.anonymous_api().send(method, target, &headers, body)
 }
 
 const ME: (&str, &str) = ("GET", "/api/v1/me");

@@ -15,7 +15,7 @@ fn a_key_is_made_shown_once_and_revoked() {
     let made = reply.json();
     let (id, text) = (made["id"].as_str().unwrap(), made["key"].as_str().unwrap());
     assert_eq!((&made["name"], &made["scopes"]), (&said["name"], &json!(["verify", "read"])));
-    let new = server.stranger().with_key(text);
+    let new = server.anonymous_api().with_key(text);
     assert_eq!(new.get("/api/v1/users").status(), 200, "it works at once where it was made");
     let listed = admin.get("/api/v1/keys").ok();
     let shown = items(&listed).iter().find(|key| key["id"] == id).unwrap();
@@ -46,7 +46,7 @@ fn walk_ids(page: &Json) -> Vec<String> {
 fn a_key_does_not_revoke_itself_unless_that_is_meant() {
     let server = builder().start();
     let made = server.cli(&["key", "create", "--name", "own", "--scope", "admin"]);
-    let admin = server.stranger().with_key(made["key"].as_str().unwrap());
+    let admin = server.anonymous_api().with_key(made["key"].as_str().unwrap());
     eventually("the key to work", PATIENCE, || (admin.get("/api/v1/stats").status() == 200).then_some(()));
     let target = format!("/api/v1/keys/{}", made["id"].as_str().unwrap());
     assert_eq!(problem(&admin.delete(&target), 409), "own_key");

@@ -23,6 +23,7 @@ mod pages;
 mod paging;
 mod presence;
 mod session;
+mod staff;
 mod swarms;
 mod torrents;
 mod users;

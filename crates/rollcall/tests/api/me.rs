@@ -8,7 +8,7 @@ use crate::{PATIENCE, add_torrent, announce, builder, problem, quoted};
 
 fn me(server: &Server, token: &str) -> ApiReply {
     let bearer = format!("Bearer {token}");
-    server.stranger().send("GET", "/api/v1/me", &[("authorization", &bearer)], None)
+    server.anonymous_api().send("GET", "/api/v1/me", &[("authorization", &bearer)], None)
 }
 
 fn token(server: &Server, user: u64) -> String {
@@ -42,7 +42,7 @@ fn a_person_sees_their_own_status_figures_and_torrents() {
     let heartbeat = heartbeat.to_string();
     let path = "/api/v1/presence/heartbeat";
     eventually("the heartbeat to be heard", PATIENCE, || {
-        let heard = server.stranger().send("POST", path, &headers, Some(heartbeat.as_bytes()));
+        let heard = server.anonymous_api().send("POST", path, &headers, Some(heartbeat.as_bytes()));
         (heard.status() == 200).then_some(())
     });
     let shown = eventually("the accounts and the lists", PATIENCE, || {
@@ -74,7 +74,7 @@ fn a_person_sees_their_own_status_figures_and_torrents() {
     // A page of the site may ask; others may not, nor may a key.
     let asked = |origin: &str| {
         let headers = [("authorization", bearer.as_str()), ("origin", origin)];
-        let reply = server.stranger().send("GET", "/api/v1/me", &headers, None);
+        let reply = server.anonymous_api().send("GET", "/api/v1/me", &headers, None);
         reply.reply.header("access-control-allow-origin").map(str::to_owned)
     };
     assert_eq!(asked("https://forum.example").as_deref(), Some("https://forum.example"));

@@ -14,7 +14,14 @@ fn slots_and_approval_are_set_and_what_is_left_out_stays() {
     let torrent = format!("/api/v1/torrents/{hash}");
     let patch = |target: &str, said: Json| admin.json("PATCH", target, &said);
 
+    let named = patch("/api/v1/users/1", json!({ "name": "Ada" })).ok();
+    assert_eq!((&named["name"], &named["enabled"]), (&json!("Ada"), &json!(true)));
     let user = patch("/api/v1/users/1", json!({ "leech_slots": 1 })).ok();
+    assert_eq!(user["name"], "Ada", "what a change does not name stays");
+    assert_eq!(patch("/api/v1/users/1", json!({ "name": null })).ok()["name"], json!(null));
+    for wrong in [json!(7), json!("a\u{7}b"), json!("x".repeat(101))] {
+        assert_eq!(problem(&patch("/api/v1/users/1", json!({ "name": wrong })), 422), "bad_body");
+    }
     assert_eq!((&user["leech_slots"], &user["enabled"]), (&json!(1), &json!(true)));
     assert_eq!(read.get("/api/v1/users/1").ok()["user"]["leech_slots"], 1);
     for (said, shown) in [(json!(0), json!(0)), (json!(-1), json!(-1)), (json!(null), json!(null))] {

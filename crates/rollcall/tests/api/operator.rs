@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value as Json, json};
 use testkit::ports::free_port;
-use testkit::process::{Process, forget_settings};
+use testkit::process::{Process, clear_settings_env};
 use testkit::{Api, RawHttp, eventually};
 
 use crate::{PATIENCE, builder, detail, metric, problem};
@@ -101,7 +101,7 @@ fn the_first_start_without_a_terminal_writes_a_key_with_all_rights_to_a_file_of_
 fn refused_start(settings: &[String]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(PROGRAM);
-    forget_settings(&mut command);
+    clear_settings_env(&mut command);
     command.args(["serve", "--set", "tracker.http_addr=127.0.0.1:0", "--set", "tracker.udp_addr=", "--data"]);
     command.arg(folder.path());
     command.args(settings.iter().flat_map(|setting| ["--set", setting])).output().unwrap()
@@ -147,10 +147,10 @@ fn pages_of_other_origins_are_shut_out_unless_they_are_named() {
         reply.reply.headers.iter().any(|(name, _)| name.starts_with("access-control-"))
     };
     let closed = builder().start();
-    let reply = preflight(&closed.stranger(), "https://pt.example.com");
+    let reply = preflight(&closed.anonymous_api(), "https://pt.example.com");
     assert!(!allowed(&reply) && reply.status() >= 400, "{reply:?}");
     let open = builder().set("site.cors_origins", "[\"https://pt.example.com\"]").start();
-    let reply = preflight(&open.stranger(), "https://pt.example.com");
+    let reply = preflight(&open.anonymous_api(), "https://pt.example.com");
     assert_eq!(reply.status(), 204);
     assert_eq!(reply.reply.header("access-control-allow-origin"), Some("https://pt.example.com"));
     assert!(reply.reply.header("access-control-allow-headers").unwrap().contains("x-api-key"));
@@ -165,7 +165,7 @@ fn pages_of_other_origins_are_shut_out_unless_they_are_named() {
     for origin in
         ["http://pt.example.com", "https://pt.example.com:444", "https://x.pt.example.com", "null", "*"]
     {
-        assert!(!allowed(&preflight(&open.stranger(), origin)), "{origin}");
+        assert!(!allowed(&preflight(&open.anonymous_api(), origin)), "{origin}");
     }
 }
 
@@ -184,7 +184,7 @@ fn w6_too_many_requests_are_told_when_to_come_back() {
     assert!(metric(&other, "rollcall_site_rate_limited_total{by=\"key\"}") >= 1.0);
 
     let server = builder().set("site.requests_per_address_per_s", 1).set("site.metrics_open", true).start();
-    let stranger = server.stranger();
+    let stranger = server.anonymous_api();
     let refused = eventually("a refusal", PATIENCE, || {
         let reply = stranger.send("GET", "/healthz", &[("x-forwarded-for", "192.0.2.1")], None);
         (reply.status() != 200).then_some(reply)
@@ -207,7 +207,7 @@ fn clients_behind_a_trusted_proxy_are_told_apart() {
         .set("site.trusted_proxies", "[\"127.0.0.1/32\"]")
         .start();
     let status = |client: &str| {
-        server.stranger().send("GET", "/healthz", &[("x-forwarded-for", client)], None).status()
+        server.anonymous_api().send("GET", "/healthz", &[("x-forwarded-for", client)], None).status()
     };
     eventually("a refusal", PATIENCE, || (status("192.0.2.1") == 429).then_some(()));
     assert_eq!(status("192.0.2.2"), 200);

@@ -17,7 +17,7 @@ fn heartbeat(server: &Server, user: u64, said: &Json) {
     let token = server.cli(&["token", &user.to_string()])["token"].as_str().unwrap().to_owned();
     let bearer = format!("Bearer {token}");
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-    let stranger = server.stranger();
+    let stranger = server.anonymous_api();
     stranger.send("POST", "/api/v1/presence/heartbeat", &headers, Some(said.to_string().as_bytes())).ok();
 }
 
@@ -30,7 +30,7 @@ fn has_alert(overview: &Json, code: &str, subject: Option<&str>) -> bool {
 fn everything_is_seen_at_a_glance_and_what_is_wrong_says_what_to_do() {
     let server = builder().start();
     let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
-    assert_eq!(problem(&server.stranger().get("/api/v1/overview"), 401), "unauthorized");
+    assert_eq!(problem(&server.anonymous_api().get("/api/v1/overview"), 401), "unauthorized");
     let passkey = server.add_user(1);
     let hash = add_torrent(&server, &admin, &passkey, 7);
     announce(&server, &passkey, &Announce::seeder(hash, 1).with_totals(1_000_000, 0, 0));
@@ -50,6 +50,7 @@ fn everything_is_seen_at_a_glance_and_what_is_wrong_says_what_to_do() {
         (&json!(1), &json!(1), &json!(2))
     );
     assert_eq!(tracker["torrents_active"], 1);
+    assert_eq!((&tracker["torrents_seeded"], &tracker["torrents_leeched"]), (&json!(1), &json!(1)));
     assert!(tracker["uploaded"].is_string() && tracker["announces_per_s"].is_f64(), "{tracker}");
     let views: Vec<&str> = seen["journal"]["views"]
         .as_array()

@@ -5,7 +5,7 @@ use testkit::{HttpReply, Server};
 use crate::builder;
 
 fn ask(server: &Server, method: &str, target: &str, headers: &[(&str, &str)]) -> HttpReply {
-    server.stranger().send(method, target, headers, None).reply
+    server.anonymous_api().send(method, target, headers, None).reply
 }
 
 #[test]

@@ -16,7 +16,10 @@ struct Person {
 impl Person {
     fn new(server: &Server, user: u64) -> Person {
         let made = server.cli(&["token", &user.to_string()]);
-        Person { stranger: server.stranger(), bearer: format!("Bearer {}", made["token"].as_str().unwrap()) }
+        Person {
+            stranger: server.anonymous_api(),
+            bearer: format!("Bearer {}", made["token"].as_str().unwrap()),
+        }
     }
 
     fn says(&self, said: &Json) -> ApiReply {
@@ -46,7 +49,7 @@ fn p8_heartbeats_over_http_follow_the_rules_of_the_apps_state() {
     let count = admin.get("/api/v1/presence/count").ok();
     assert_eq!((count["online"].as_u64(), count["people"]["online"].as_u64()), (Some(1), Some(1)));
     assert_eq!((count["without_connection"].as_u64(), count["connections"].as_u64()), (Some(1), Some(0)));
-    assert_eq!(metric(&read, "rollcall_presence_people{status=\"online\"}"), 1.0);
+    assert_eq!(metric(&read, "rollcall_presence_users{status=\"online\"}"), 1.0);
 
     let background = json!({ "device": "phone-1", "platform": "phone", "app_state": "background" });
     assert_eq!(person.says(&background).ok(), json!({ "next_s": 240 }));
@@ -124,7 +127,7 @@ fn p1_who_hides_looks_offline_to_all_but_admins() {
         (&json!(1), &json!(1))
     );
     let page = String::from_utf8(read.get("/metrics").reply.body).unwrap();
-    assert!(page.contains("rollcall_presence_people") && !page.contains("status=\"invisible\""), "{page}");
+    assert!(page.contains("rollcall_presence_users") && !page.contains("status=\"invisible\""), "{page}");
     for target in ["/api/v1/users/7/devices", "/api/v1/users/7/presence/history"] {
         assert_eq!(problem(&read.get(target), 403), "forbidden");
     }
@@ -159,7 +162,7 @@ fn an_admin_sends_people_away_and_it_is_recorded() {
 #[test]
 fn heartbeats_take_a_good_token_of_a_person_and_nothing_else() {
     let server = builder().set("presence.devices_max", 2).start();
-    let (stranger, admin, person) = (server.stranger(), server.api(&["admin"]), Person::new(&server, 7));
+    let (stranger, admin, person) = (server.anonymous_api(), server.api(&["admin"]), Person::new(&server, 7));
     let room_token = server.cli(&["token", "7", "--room", "lobby"])["token"].as_str().unwrap().to_owned();
     let forged = format!("{}x", person.bearer);
     let said = json!({ "device": "d" });
@@ -215,7 +218,7 @@ fn a_person_who_asks_too_often_is_told_when_to_come_back() {
 #[test]
 fn pages_that_may_connect_may_send_heartbeats_and_nothing_else() {
     let server = builder().set("gateway.allowed_origins", "[\"https://pt.example.com\"]").start();
-    let stranger = server.stranger();
+    let stranger = server.anonymous_api();
     let preflight = |target: &str, origin: &str| {
         let headers = [("origin", origin), ("access-control-request-method", "POST")];
         stranger.send("OPTIONS", target, &headers, None)
@@ -235,7 +238,7 @@ fn pages_that_may_connect_may_send_heartbeats_and_nothing_else() {
 #[test]
 fn without_the_gateway_the_site_says_so() {
     let server = builder().roles("tracker,ledger,activity,site").start();
-    let (admin, stranger) = (server.api(&["admin"]), server.stranger());
+    let (admin, stranger) = (server.api(&["admin"]), server.anonymous_api());
     for target in [
         "/api/v1/presence/7",
         "/api/v1/presence/count",

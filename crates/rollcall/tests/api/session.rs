@@ -21,7 +21,7 @@ impl Browser {
     fn sign_in(server: &Server, key: &str) -> Browser {
         let reply = sign_in(server, key, &[]);
         let csrf = reply.ok()["csrf"].as_str().unwrap().to_owned();
-        Browser { api: server.stranger(), cookie: cookie_of(&reply), csrf }
+        Browser { api: server.anonymous_api(), cookie: cookie_of(&reply), csrf }
     }
 
     fn get(&self, target: &str) -> ApiReply {
@@ -48,7 +48,7 @@ fn sign_in(server: &Server, key: &str, more: &[(&str, &str)]) -> ApiReply {
     let mut headers = vec![JSON];
     headers.extend(more);
     let body = json!({ "key": key }).to_string();
-    server.stranger().send("POST", "/session", &headers, Some(body.as_bytes()))
+    server.anonymous_api().send("POST", "/session", &headers, Some(body.as_bytes()))
 }
 
 /// What a browser sends back of what it was told to keep.
@@ -58,7 +58,7 @@ fn cookie_of(reply: &ApiReply) -> String {
 
 fn key(server: &Server, scope: &str) -> (String, Api) {
     let made = server.cli(&["key", "create", "--name", "ada — 管理", "--scope", scope]);
-    let api = server.stranger().with_key(made["key"].as_str().unwrap());
+    let api = server.anonymous_api().with_key(made["key"].as_str().unwrap());
     eventually("the key to work", PATIENCE, || (api.get("/metrics").status() != 401).then_some(()));
     (made["id"].as_str().unwrap().to_owned(), api)
 }
@@ -78,7 +78,7 @@ fn an_operator_signs_in_works_and_signs_out() {
     let ends_in = shown["expires_at"].as_u64().unwrap() - u64::from(SystemClock.now().0);
     assert!((500..=600).contains(&ends_in), "{ends_in}");
     let browser = Browser {
-        api: server.stranger(),
+        api: server.anonymous_api(),
         cookie: cookie_of(&reply),
         csrf: shown["csrf"].as_str().unwrap().to_owned(),
     };
@@ -167,7 +167,7 @@ fn a_page_of_another_site_can_do_nothing_with_the_cookie() {
     assert_eq!(victim.get("/api/v1/users").ok()["items"], json!([]), "and the session goes on");
     // A planted cookie beside the real one is no way to sign somebody in as somebody else.
     let both = format!("{}; {}", attacker.cookie, victim.cookie);
-    assert_eq!(server.stranger().send("GET", "/session", &[("cookie", &both)], None).status(), 401);
+    assert_eq!(server.anonymous_api().send("GET", "/session", &[("cookie", &both)], None).status(), 401);
 }
 
 #[test]
@@ -192,8 +192,12 @@ fn only_a_page_of_this_server_signs_anybody_in() {
     assert_eq!(metric(&admin, "rollcall_site_sign_ins_refused_total{reason=\"cross_site\"}"), 5.0);
     // What a form can send is no sign-in.
     let body = json!({ "key": admin.key() }).to_string();
-    let form =
-        server.stranger().send("POST", "/session", &[("content-type", "text/plain")], Some(body.as_bytes()));
+    let form = server.anonymous_api().send(
+        "POST",
+        "/session",
+        &[("content-type", "text/plain")],
+        Some(body.as_bytes()),
+    );
     assert_eq!(problem(&form, 415), "bad_body");
 }
 
@@ -243,8 +247,9 @@ fn a_session_ends_at_its_time() {
             format!("rollcall_session={}", secret.text())
         })
     };
-    let status =
-        |cookie: &str| server.stranger().send("GET", "/api/v1/users", &[("cookie", cookie)], None).status();
+    let status = |cookie: &str| {
+        server.anonymous_api().send("GET", "/api/v1/users", &[("cookie", cookie)], None).status()
+    };
     let now = SystemClock.now();
     assert_eq!(status(&begin(now, Seconds(3600))), 200, "another process has signed in");
     assert_eq!(status(&begin(UnixTime(now.0 - 3600), Seconds(3600))), 401);
@@ -325,5 +330,5 @@ fn a_server_without_people_has_no_feed() {
     let server = builder().roles("tracker,ledger,activity,site").start();
     let reader = server.api(&["read"]);
     assert_eq!(problem(&reader.post("/session/feed-token", &json!({})), 503), "no_feed");
-    assert_eq!(server.stranger().post("/session/feed-token", &json!({})).status(), 401);
+    assert_eq!(server.anonymous_api().post("/session/feed-token", &json!({})).status(), 401);
 }

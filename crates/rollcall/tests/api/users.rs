@@ -87,7 +87,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     ] {
         assert_eq!(problem(&add(said.clone()), 400), "bad_request", "{said}");
     }
-    for said in [json!({ "id": -1 }), json!({ "id": "7" }), json!({ "name": "x" }), json!([1]), Json::Null] {
+    for said in [json!({ "id": -1 }), json!({ "id": "7" }), json!({ "nick": "x" }), json!([1]), Json::Null] {
         assert_eq!(problem(&add(said.clone()), 422), "bad_body", "{said}");
     }
     assert_eq!(problem(&admin.get("/api/v1/users/2"), 404), "unknown_user");
@@ -150,7 +150,7 @@ fn shutting_out_rotating_and_removing_reach_the_tracker() {
 
 #[test]
 fn l2_accounts_follow_real_announces_in_decimal_texts() {
-    let server = builder().set("ledger.hit_and_run_ratio_percent", 0).start();
+    let server = builder().start();
     let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
     let passkey = server.add_user(1);
     let never = read.get("/api/v1/users/1").ok();

@@ -25,7 +25,7 @@ fn w3_the_whitelist_is_asked_then_the_database() {
         .set("site.verify_audit_every", 4)
         .set("redis.response_timeout_ms", 500)
         .start();
-    let (tracker, admin) = (server.stranger().with_key(TRACKER_KEY), server.api(&["admin"]));
+    let (tracker, admin) = (server.anonymous_api().with_key(TRACKER_KEY), server.api(&["admin"]));
     admin.post("/api/v1/users", &json!({ "id": 1, "passkey": USER })).ok();
     redis.cli(&["SADD", "pt:passkeys", LISTED]);
 
@@ -41,7 +41,7 @@ fn w3_the_whitelist_is_asked_then_the_database() {
     admin.json("PATCH", "/api/v1/users/1", &json!({ "enabled": true })).ok();
     assert_eq!(valid(&tracker, USER), json!({ "valid": true }));
 
-    assert_eq!(server.stranger().get(&format!("/passkey/verify?passkey={USER}")).status(), 401);
+    assert_eq!(server.anonymous_api().get(&format!("/passkey/verify?passkey={USER}")).status(), 401);
     assert_eq!(server.api(&["read"]).get(&format!("/passkey/verify?passkey={USER}")).status(), 403);
     let wrong = ["", "?passkey=", "?passkey=short", "?passkey=0123456789abcdeg", "?Passkey=0123456789abcdef"];
     for query in wrong.map(str::to_owned).into_iter().chain([

@@ -1,7 +1,7 @@
 //! Webhooks of the whole program: first device in, last device out, and a server that is killed in between.
 
 use serde_json::json;
-use testkit::{HookReceiver, Manner, Server, eventually};
+use testkit::{HookReceiver, HookReply, Server, eventually};
 
 use crate::{PATIENCE, builder, metric, quoted};
 
@@ -10,7 +10,8 @@ fn heartbeat(server: &Server, user: u64, device: &str, goodbye: bool) {
     let bearer = format!("Bearer {token}");
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let said = json!({ "device": device, "goodbye": goodbye }).to_string();
-    let reply = server.stranger().send("POST", "/api/v1/presence/heartbeat", &headers, Some(said.as_bytes()));
+    let reply =
+        server.anonymous_api().send("POST", "/api/v1/presence/heartbeat", &headers, Some(said.as_bytes()));
     assert_eq!(reply.status(), 200);
 }
 
@@ -47,12 +48,12 @@ fn the_site_is_told_of_the_first_device_in_and_the_last_one_out_whatever_happens
     assert!(hook.header("rollcall-signature").unwrap().starts_with("t="));
     assert!(!hook.head.join("\n").contains(&"w".repeat(32)));
 
-    receiver.behave(Manner::Status(503));
+    receiver.behave(HookReply::Status(503));
     heartbeat(&server, 8, "one", false);
     let refused = || receiver.hooks().iter().any(|hook| hook.user() == 8);
     eventually("an attempt that fails", PATIENCE, || refused().then_some(()));
     server.kill();
-    receiver.behave(Manner::Takes);
+    receiver.behave(HookReply::Accept);
     server.start_again();
     let expected = ["arrived", "left"];
     eventually("the arrival, and after the time to come back the departure", PATIENCE, || {
@@ -60,7 +61,7 @@ fn the_site_is_told_of_the_first_device_in_and_the_last_one_out_whatever_happens
     });
     let read = server.api(&["read"]);
     assert!(metric(&read, "rollcall_webhook_attempts_total{outcome=\"delivered\"}") >= 2.0);
-    assert_eq!(metric(&read, "rollcall_webhook_given_up_total"), 0.0);
+    assert_eq!(metric(&read, "rollcall_webhook_failed_total"), 0.0);
 }
 
 /// Who is here stays here: another process in the place of the first is nobody's coming or going, and nothing is told twice.

@@ -124,7 +124,7 @@ fn who_gets_no_connection_is_told_why() {
     let server = builder().set("gateway.allowed_origins", "[\"https://pt.example.com\"]").start();
     let refused = answer(&server, "origin: https://evil.example.com\r\n");
     assert!(refused.starts_with("HTTP/1.1 403 ") && refused.contains("gateway.allowed_origins"), "{refused}");
-    let plain = server.stranger().get("/connection/websocket");
+    let plain = server.anonymous_api().get("/connection/websocket");
     assert_eq!((plain.status(), plain.json()["code"].as_str()), (426, Some("not_a_websocket")));
     assert_eq!(plain.reply.header("upgrade"), Some("websocket"));
     let read = server.api(&["read"]);

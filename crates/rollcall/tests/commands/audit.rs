@@ -217,7 +217,7 @@ fn w7_a_trail_that_cannot_be_written_stops_the_change() {
     // In units of 512 bytes; the signal that comes with it would kill.
     let script = format!("trap '' XFSZ; ulimit -f 2048; exec {program} user add --id 2");
     let mut command = Command::new("sh");
-    testkit::process::forget_settings(&mut command);
+    testkit::process::clear_settings_env(&mut command);
     let output = command.current_dir(site.path(".")).args(["-c", &script]).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{stderr}");

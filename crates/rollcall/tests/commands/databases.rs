@@ -43,7 +43,10 @@ fn users_torrents_and_clients_are_kept_on_a_server() {
         };
         run(&["user", "add", "--id", "7", "--passkey", PASSKEY]);
         run(&["user", "disable", "7"]);
-        assert_eq!(run(&["user", "list"]), "id  enabled  adopted  passkey\n7   no       no       0123…\n");
+        assert_eq!(
+            run(&["user", "list"]),
+            "id  enabled  adopted  passkey  name\n7   no       no       0123…\n"
+        );
         let hash = "0123456789012345678901234567890123456789";
         run(&["torrent", "add", "--infohash", hash, "--name", "Łódź 🦀"]);
         assert!(run(&["torrent", "list"]).contains("Łódź 🦀"));
@@ -52,6 +55,43 @@ fn users_torrents_and_clients_are_kept_on_a_server() {
         run(&["user", "remove", "7"]);
         assert_eq!(run(&["user", "list"]), "none\n");
     }
+}
+
+/// The sandbox has high ids. Without care the next automatic id is one more, and `sandbox clear` removed that user.
+#[test]
+fn w9_a_real_user_added_beside_a_sandbox_survives_its_clearing() {
+    let [postgres, mariadb] = addresses();
+    let folder = Site::new();
+    let sqlite = format!("sqlite:{}", folder.path("site.db").display());
+    for url in [sqlite, postgres, mariadb] {
+        let site = Site::new();
+        let json = |arguments: &[&str]| -> serde_json::Value {
+            let outcome = run(&site, &url, &[arguments, &["--json"]].concat());
+            assert_eq!(outcome.exit_code, 0, "{arguments:?}: {outcome:?}");
+            serde_json::from_str(&outcome.stdout).unwrap()
+        };
+        json(&["user", "add"]);
+        json(&["sandbox"]);
+        assert_eq!(json(&["user", "add"])["id"], 2, "{url}");
+        json(&["user", "add", "--id", "900000077"]);
+        assert_eq!(json(&["user", "add"])["id"], 3, "{url}");
+        let hash = "0123456789012345678901234567890123456789";
+        assert_eq!(json(&["torrent", "add", "--infohash", hash, "--name", "mine"])["id"], 1, "{url}");
+        json(&["sandbox"]);
+        assert_eq!(json(&["sandbox", "clear"])["users"], 2, "{url}");
+        let users = json(&["user", "list"]);
+        let ids: Vec<_> = users["users"].as_array().unwrap().iter().map(|user| user["id"].clone()).collect();
+        assert_eq!(ids, [1, 2, 3, 900_000_077], "{url}");
+        assert_eq!(json(&["user", "add"])["id"], 4, "{url}");
+    }
+}
+
+#[test]
+fn a_user_with_an_id_of_the_sandbox_is_not_taken_into_it() {
+    let site = Site::new();
+    site.text(&["user", "add", "--id", "900000001"]);
+    let refused = site.refusal(&["sandbox"]);
+    assert!(refused.starts_with("user 900000001 is not a user of the sandbox"), "{refused}");
 }
 
 #[test]

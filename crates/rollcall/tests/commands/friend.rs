@@ -36,7 +36,7 @@ fn friends_are_added_listed_and_removed_in_either_order() {
     );
     assert_eq!(
         site.refusal(&["friend", "add", "9", "9"]),
-        "user 9 cannot be their own friend: name two people"
+        "user 9 cannot be their own friend: name two users"
     );
     assert_eq!(friends(&site, "7"), [3]);
 }
@@ -88,7 +88,7 @@ fn a_wrong_line_is_named_and_so_is_how_far_the_import_came() {
 fn pairs_come_over_standard_input_too() {
     let site = Site::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_rollcall"));
-    testkit::process::forget_settings(&mut command);
+    testkit::process::clear_settings_env(&mut command);
     command.current_dir(site.path("")).args(["friend", "import", "-", "--json"]);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
 
 mod audit;
+mod backup;
 mod client;
 mod config;
 mod databases;
@@ -11,11 +12,13 @@ mod key;
 mod openapi;
 mod passkey;
 mod port;
+mod reference;
 mod token;
 mod torrent;
 mod usage;
 mod user;
 mod whitelist;
+mod why;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -57,7 +60,7 @@ impl Site {
     fn output(&self, environment: &[(&str, &str)], arguments: &[&str]) -> std::process::Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rollcall"));
         // Whatever the shell of whoever runs the tests has set must not decide them.
-        testkit::process::forget_settings(&mut command);
+        testkit::process::clear_settings_env(&mut command);
         command.current_dir(self.folder.path()).envs(environment.iter().copied()).args(arguments);
         command.output().unwrap()
     }

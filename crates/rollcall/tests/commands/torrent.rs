@@ -26,7 +26,7 @@ fn a_private_torrent_file_is_added_with_what_it_says() {
         "name": "movie.mkv",
         "infohash": PRIVATE_INFOHASH,
         "infohash_v2": null,
-        "total_bytes": 1_048_576,
+        "total_bytes": "1048576",
         "enabled": true,
         "approved": true,
         "leech_slots": null,
@@ -42,8 +42,8 @@ fn a_private_torrent_file_is_added_with_what_it_says() {
     assert_eq!(
         site.text(&["torrent", "list"]),
         format!(
-            "id  enabled  approved  infohash                                  bytes    name\n\
-             12  yes      yes       {PRIVATE_INFOHASH}  1048576  movie.mkv\n"
+            "id  enabled  approved  infohash                                  size      name\n\
+             12  yes      yes       {PRIVATE_INFOHASH}  1.00 MiB  movie.mkv\n"
         )
     );
 }
@@ -79,7 +79,7 @@ fn a_torrent_can_be_added_by_infohash_and_gets_the_next_id() {
     assert_eq!(add(OTHER_INFOHASH)["id"], 1);
     let second = add(PRIVATE_INFOHASH);
     assert_eq!(second["id"], 2);
-    assert_eq!((&second["name"], &second["total_bytes"]), (&json!("By hash"), &json!(0)));
+    assert_eq!((&second["name"], &second["total_bytes"]), (&json!("By hash"), &json!("0")));
     let taken = site.refusal(&["torrent", "add", "--infohash", OTHER_INFOHASH, "--name", "Again"]);
     assert!(
         taken.starts_with(&format!("infohash {OTHER_INFOHASH} belongs to torrent 1 (By hash): ")),
@@ -140,10 +140,10 @@ fn announce_urls_come_from_the_addresses_listened_on() {
     site.text(&["user", "add", "--id", "7", "--passkey", "0123abcd"]);
     assert_eq!(
         site.text(&["torrent", "announce-url", "--user", "7"]),
-        "http://127.0.0.1:6969/announce/0123abcd\n\
-         http://[::1]:6969/announce/0123abcd\n\
-         udp://127.0.0.1:6969/announce/0123abcd\n\
-         udp://[::1]:6969/announce/0123abcd\n"
+        "http://127.0.0.1:6969/0123abcd/announce\n\
+         http://[::1]:6969/0123abcd/announce\n\
+         udp://127.0.0.1:6969/0123abcd/announce\n\
+         udp://[::1]:6969/0123abcd/announce\n"
     );
     let set = [
         "--set",
@@ -155,7 +155,7 @@ fn announce_urls_come_from_the_addresses_listened_on() {
     ];
     assert_eq!(
         site.json(&[&["torrent", "announce-url", "--user", "7"][..], &set].concat()),
-        json!({ "user": 7, "https": [], "http": ["http://203.0.113.5:80/announce/0123abcd"], "udp": [] })
+        json!({ "user": 7, "https": [], "http": ["http://203.0.113.5:80/0123abcd/announce"], "udp": [] })
     );
 }
 
@@ -165,13 +165,13 @@ fn announce_urls_can_have_another_base() {
     site.text(&["user", "add", "--id", "7", "--passkey", "0123abcd"]);
     assert_eq!(
         site.text(&["torrent", "announce-url", "--user", "7", "--base", "https://tracker.example.org"]),
-        "https://tracker.example.org/announce/0123abcd\n",
+        "https://tracker.example.org/0123abcd/announce\n",
         "UDP listens on loopback only"
     );
     let base = ["torrent", "announce-url", "--user", "7", "--base", "https://tracker.example.org"];
     assert_eq!(
         site.text(&[&base[..], &["--set", "tracker.udp_addr=0.0.0.0:6969"]].concat()),
-        "https://tracker.example.org/announce/0123abcd\nudp://tracker.example.org:6969/announce/0123abcd\n"
+        "https://tracker.example.org/0123abcd/announce\nudp://tracker.example.org:6969/0123abcd/announce\n"
     );
     let everywhere = [
         "--set",

@@ -11,15 +11,14 @@ fn a_new_user_gets_the_passkey_given_in_lower_case() {
     let site = Site::new();
     let passkey = PASSKEY.to_uppercase();
     let added = site.json(&["user", "add", "--id", "7", "--passkey", &passkey]);
-    let expected =
-        json!({ "id": 7, "passkey": PASSKEY, "enabled": true, "adopted": false, "leech_slots": null });
+    let expected = json!({ "id": 7, "name": null, "passkey": PASSKEY, "enabled": true, "adopted": false, "leech_slots": null });
     assert_eq!(added, expected);
     let shown = site.json(&["user", "show", "7"]);
     let of_nobody_yet = json!({
-        "id": 7, "passkey": PASSKEY, "enabled": true, "adopted": false, "leech_slots": null,
+        "id": 7, "name": null, "passkey": PASSKEY, "enabled": true, "adopted": false, "leech_slots": null,
         "uploaded": "0", "downloaded": "0", "credited_uploaded": "0", "credited_downloaded": "0",
         "seeding_s": 0, "leeching_s": 0, "completed": 0, "completed_again": 0, "first_seen": null, "last_seen": null,
-        "seeding": 0, "leeching": 0,
+        "ratio": null, "seeding": 0, "leeching": 0,
     });
     assert_eq!(shown, of_nobody_yet);
     let shown = site.text(&["user", "show", "7"]);
@@ -29,7 +28,7 @@ fn a_new_user_gets_the_passkey_given_in_lower_case() {
         )),
         "{shown}"
     );
-    assert!(shown.contains("\nuploaded     0\n"), "{shown}");
+    assert!(shown.contains("\nuploaded     0 B\n"), "{shown}");
 }
 
 #[test]
@@ -47,10 +46,13 @@ fn lists_hide_passkeys_until_asked() {
     assert_eq!(site.text(&["user", "list"]), "none\n");
     assert_eq!(site.json(&["user", "list"]), json!({ "users": [] }));
     site.text(&["user", "add", "--id", "7", "--passkey", PASSKEY]);
-    assert_eq!(site.text(&["user", "list"]), "id  enabled  adopted  passkey\n7   yes      no       0123…\n");
+    assert_eq!(
+        site.text(&["user", "list"]),
+        "id  enabled  adopted  passkey  name\n7   yes      no       0123…\n"
+    );
     let listed = |passkey: &str| {
         json!({ "users": [
-            { "id": 7, "passkey": passkey, "enabled": true, "adopted": false, "leech_slots": null },
+            { "id": 7, "name": null, "passkey": passkey, "enabled": true, "adopted": false, "leech_slots": null },
         ] })
     };
     assert_eq!(site.json(&["user", "list"]), listed("0123…"));
@@ -84,6 +86,24 @@ fn slots_are_a_number_none_at_all_unlimited_or_the_default() {
     let outcome = site.run(&["user", "set", "7", "--leech-slots", "many"]);
     assert_eq!(outcome.exit_code, 2, "{outcome:?}");
     assert!(outcome.stderr.contains("\"default\", or \"unlimited\""), "{outcome:?}");
+}
+
+#[test]
+fn a_user_has_a_display_name_once_it_is_set() {
+    let site = Site::new();
+    site.text(&["user", "add", "--id", "7"]);
+    assert_eq!(site.json(&["user", "set", "7", "--name", " Ada "]), json!({ "id": 7, "name": "Ada" }));
+    assert_eq!(site.json(&["user", "show", "7"])["name"], "Ada");
+    assert!(site.text(&["user", "show", "7"]).starts_with("id           7\nname         Ada\n"));
+    assert!(site.text(&["user", "list"]).lines().nth(1).unwrap().ends_with("Ada"));
+    let both = site.json(&["user", "set", "7", "--name", "Łada", "--leech-slots", "2"]);
+    assert_eq!(both, json!({ "id": 7, "name": "Łada", "leech_slots": 2 }));
+    assert_eq!(site.json(&["user", "set", "7", "--name", ""]), json!({ "id": 7, "name": null }));
+    assert_eq!(site.json(&["user", "show", "7"])["name"], json!(null));
+    assert_eq!(site.json(&["user", "add", "--id", "8", "--name", "Grace"])["name"], "Grace");
+    let refused = site.refusal(&["user", "set", "7", "--name", "a\nb"]);
+    assert!(refused.starts_with("a name has 1 to 100 characters"), "{refused}");
+    assert_eq!(site.run(&["user", "set", "7"]).exit_code, 2, "something must be set");
 }
 
 #[test]

@@ -16,7 +16,7 @@ const MILLION: u64 = 1_000_000;
 /// A command that is fed a list.
 fn start(site: &Site, environment: &[(&str, &str)], arguments: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rollcall"));
-    testkit::process::forget_settings(&mut command);
+    testkit::process::clear_settings_env(&mut command);
     command.current_dir(site.folder.path()).envs(environment.iter().copied()).args(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
@@ -110,7 +110,7 @@ fn w2_a_refresh_replaces_everything_and_can_be_undone() {
         for arguments in [&["passkey", "refresh"][..], &["passkey", "refresh", "-"]] {
             let fed = feed(site, environment, arguments, format!("{ONE}\n").as_bytes());
             assert_eq!((fed.exit_code, fed.stderr.as_str()), (0, ""), "no progress but on a terminal");
-            assert!(fed.stdout.starts_with("the whitelist has 1 passkeys, before "), "{fed:?}");
+            assert!(fed.stdout.starts_with("the whitelist has 1 passkey, before "), "{fed:?}");
         }
     });
 }

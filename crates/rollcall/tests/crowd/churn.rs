@@ -44,18 +44,18 @@ fn p5_churn_leaves_nothing_behind() {
     site.shows(&[
         ("rollcall_gateway_connections_open", 0.0),
         ("rollcall_presence_sessions{kind=\"connection\"}", 0.0),
-        ("rollcall_presence_people{status=\"online\"}", 0.0),
-        ("rollcall_presence_people{status=\"away\"}", 0.0),
+        ("rollcall_presence_users{status=\"online\"}", 0.0),
+        ("rollcall_presence_users{status=\"away\"}", 0.0),
     ]);
     // Who left is remembered for a minute, which is too long for every run.
     if is_long_run() {
-        site.shows(&[("rollcall_presence_people{status=\"offline\"}", 0.0)]);
+        site.shows(&[("rollcall_presence_users{status=\"offline\"}", 0.0)]);
     }
 }
 
 /// Somebody who begins and thinks better of it, at any point.
 fn half_a_visit(site: &Site, random: &mut Rng) {
-    let request = loadgen::crowd::speech::upgrade_request("rollcall");
+    let request = bench::websocket_clients::protocol::upgrade_request("rollcall");
     let mut stream = TcpStream::connect(site.server.site_addr()).unwrap();
     let some = random.usize(..=request.len());
     // The program may well have had enough of it.

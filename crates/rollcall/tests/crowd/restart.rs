@@ -1,7 +1,7 @@
 //! The program is killed, or stopped, with everybody online (P11).
 
+use bench::websocket_clients::{ClientId, CloseReason};
 use domain::clock::{Clock, SystemClock};
-use loadgen::crowd::{Ending, Member};
 
 use crate::site::{FIRST_PERSON, Site, WATCHERS, builder, people_count};
 
@@ -16,7 +16,7 @@ const LAST_SEEN_BEHIND_MAX_S: u64 = 25 + 2;
 
 /// Everything that is to be known after a crash is in the database.
 fn until_remembered(site: &mut Site) {
-    site.shows(&[("rollcall_presence_keeper_waiting_rows", 0.0)]);
+    site.shows(&[("rollcall_presence_writer_waiting_rows", 0.0)]);
 }
 
 /// Who returns: a quarter, in pairs of neighbours, so that every watcher sees some of them and some of the others.
@@ -37,7 +37,7 @@ fn p11_after_a_kill_everybody_is_pending_who_returns_is_online_and_the_rest_are_
     site.server.kill();
     let killed = now();
     site.until("everybody to notice", |site| site.crowd.up() == 0);
-    assert!(site.endings.drain(..).all(|(_, ending)| ending == Ending::Broken));
+    assert!(site.endings.drain(..).all(|(_, ending)| ending == CloseReason::Broken));
 
     site.server.start_again();
     site.forget_past();
@@ -49,7 +49,7 @@ fn p11_after_a_kill_everybody_is_pending_who_returns_is_online_and_the_rest_are_
         site.watchers.iter().map(|w| w.count("pending")).collect::<Vec<_>>()
     );
 
-    let (returning, staying_away): (Vec<Member>, Vec<Member>) =
+    let (returning, staying_away): (Vec<ClientId>, Vec<ClientId>) =
         site.people.iter().partition(|person| returns(person.0 - WATCHERS));
     site.open(&returning);
     site.all_up("some of them to come back");
@@ -84,7 +84,7 @@ fn p11_a_stop_says_goodbye_and_nobody_is_seen_offline_who_returns() {
     let status = site.server.stop();
     assert!(status.success(), "{status}");
     site.until("everybody to be told", |site| site.crowd.up() == 0);
-    let told = site.endings.drain(..).filter(|(_, ending)| *ending == Ending::Code(3001)).count();
+    let told = site.endings.drain(..).filter(|(_, ending)| *ending == CloseReason::Code(3001)).count();
     assert_eq!(told, site.people.len() + WATCHERS, "everybody is told that the server shuts down");
     // Up to here nobody was shown offline: those who watch went with the others.
     assert!(site.all_online());

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use bench::websocket_clients::protocol::{Protocol, TokenKey};
+use bench::websocket_clients::{
+    ClientId, CloseReason, Event, WebSocketClients, WebSocketClientsPlan, friends,
+};
 use domain::clock::Stopwatch;
-use loadgen::crowd::speech::{Speech, TokenKey};
-use loadgen::crowd::{Crowd, CrowdPlan, Ending, Event, Member, friends};
 use testkit::{Server, ServerBuilder, eventually, http};
 
 use crate::watcher::Watcher;
@@ -26,12 +28,12 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 /// A program and everybody before it.
 pub struct Site {
     pub server: Server,
-    pub crowd: Crowd,
+    pub crowd: WebSocketClients,
     pub watchers: Vec<Watcher>,
     /// The members who stand for people, in order of their ids.
-    pub people: Vec<Member>,
+    pub people: Vec<ClientId>,
     /// Endings that nobody asked for since they were last looked at.
-    pub endings: Vec<(Member, Ending)>,
+    pub endings: Vec<(ClientId, CloseReason)>,
 }
 
 /// How many people there are.
@@ -58,7 +60,7 @@ pub fn builder() -> ServerBuilder {
 impl Site {
     /// Starts it, with everybody befriended and nobody connected.
     pub fn start(builder: ServerBuilder) -> Site {
-        loadgen::process::open_many_files();
+        bench::process::raise_file_limit();
         let server = builder.start();
         let count = people_count();
         let ids = |position: usize| FIRST_PERSON + position as u64;
@@ -71,9 +73,10 @@ impl Site {
             pairs.extend(watched.map(|position| (watcher as u64 + 1, ids(position))));
         }
         friends::write(&server.data_folder(), &pairs).unwrap();
-        let speech = Speech::Centrifuge(TokenKey::new(SECRET));
-        let plan = CrowdPlan { server: server.site_addr(), speech, opening_max: OPENING_MAX };
-        let mut crowd = Crowd::new(plan).unwrap();
+        let speech = Protocol::Centrifuge(TokenKey::new(SECRET));
+        let plan =
+            WebSocketClientsPlan { server: server.site_addr(), protocol: speech, opening_max: OPENING_MAX };
+        let mut crowd = WebSocketClients::new(plan).unwrap();
         let watchers = (0..WATCHERS).map(|watcher| crowd.join(watcher as u64 + 1, 0)).count();
         let watchers = std::iter::repeat_with(Watcher::default).take(watchers).collect();
         let people = (0..count).map(|position| crowd.join(ids(position), 0)).collect();
@@ -92,13 +95,15 @@ impl Site {
 
     /// Connects the watchers.
     pub fn open_watchers(&mut self) {
-        let watchers: Vec<Member> = (0..WATCHERS).map(Member).collect();
+        let watchers: Vec<ClientId> = (0..WATCHERS).map(ClientId).collect();
         self.open(&watchers);
-        self.until("the watchers to be connected", |site| (0..WATCHERS).all(|n| site.crowd.is_up(Member(n))));
+        self.until("the watchers to be connected", |site| {
+            (0..WATCHERS).all(|n| site.crowd.is_up(ClientId(n)))
+        });
     }
 
     /// Lets these connect.
-    pub fn open(&mut self, members: &[Member]) {
+    pub fn open(&mut self, members: &[ClientId]) {
         members.iter().for_each(|member| self.crowd.open(*member));
     }
 
@@ -106,7 +111,7 @@ impl Site {
     pub fn listen(&mut self, wait: Duration) {
         let Site { crowd, watchers, endings, .. } = self;
         crowd
-            .turn(wait, &mut |member, event| match event {
+            .poll(wait, &mut |member, event| match event {
                 Event::Up if member.0 < WATCHERS => watchers[member.0].connected(),
                 Event::Message(line) if member.0 < WATCHERS => watchers[member.0].hear(line),
                 Event::Down(ending) => endings.push((member, ending.clone())),
@@ -128,7 +133,7 @@ impl Site {
     /// Listens until nobody is on their way, and checks that everybody made it at the first attempt.
     #[track_caller]
     pub fn all_up(&mut self, what: &str) {
-        self.until(what, |site| site.crowd.on_their_way() == 0);
+        self.until(what, |site| site.crowd.opening() == 0);
         assert!(self.endings.is_empty(), "{what}: {:?}", self.endings.first());
     }
 
@@ -171,7 +176,7 @@ impl Site {
         format!(
             "{} connected, {} on their way, {} ended (such as {:?}); watchers see {shown:?} online",
             self.crowd.up(),
-            self.crowd.on_their_way(),
+            self.crowd.opening(),
             self.endings.len(),
             self.endings.first()
         )

@@ -183,7 +183,7 @@ fn serves_with_the_shipped_settings(root: &Root) {
     // The announce listener is enough to be alive here; the last setting of a key counts.
     let ask = |word: &str, last: &[&str]| {
         let mut command = Command::new(&binary);
-        testkit::process::forget_settings(&mut command);
+        testkit::process::clear_settings_env(&mut command);
         command.arg(word).args(&common).args(last).output().unwrap()
     };
     eventually("the installed server to be alive", PATIENCE, || {

@@ -48,7 +48,7 @@ fn secrets() -> BTreeMap<String, String> {
 fn the_settings_of_compose_are_accepted_and_used() {
     let compose = compose();
     let mut command = Command::new(BINARY);
-    testkit::process::forget_settings(&mut command);
+    testkit::process::clear_settings_env(&mut command);
     for (name, value) in compose["services"]["rollcall"]["environment"].as_object().unwrap() {
         command.env(name, filled_in(value.as_str().unwrap(), &secrets()));
     }

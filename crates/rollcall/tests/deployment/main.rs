@@ -24,7 +24,7 @@ fn read(path: &str) -> String {
 #[track_caller]
 fn run(program: &str, args: &[&str]) -> Output {
     let mut command = Command::new(program);
-    testkit::process::forget_settings(&mut command);
+    testkit::process::clear_settings_env(&mut command);
     command.current_dir(repository()).args(args);
     command
         .output()

@@ -57,7 +57,7 @@ impl Patient {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(BINARY);
-        testkit::process::forget_settings(&mut command);
+        testkit::process::clear_settings_env(&mut command);
         command.args(words).arg("--data").arg(self.data());
         for setting in &self.settings {
             command.arg("--set").arg(setting);

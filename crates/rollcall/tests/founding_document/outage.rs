@@ -23,8 +23,10 @@ fn w4_w5_the_tracker_asks_the_site_fills_the_set_and_gets_on_without_it() {
     // "... only passkeys that hit are let in": others are told to come back, not that they are unknown.
     let refused = place.shell.run("announce $LATE 2 'uploaded=0&downloaded=0&left=9'");
     assert!(refused.contains("cannot be checked right now") && refused.contains("8:retry in"), "{refused}");
-    // They are let in by the set, and not by what the tracker remembers: it looks them up anew once its TTL is over.
+    // They are let in by the set, and not by what the tracker remembers: it looks them up anew once its TTL is over, or when
+    // the site publishes the passkey.
     let before = hits(&place);
+    place.shell.run("redis PUBLISH t:ch:user $KNOWN");
     eventually("another look into the set", PATIENCE, || {
         assert!(is_welcome(&place.shell.run("announce $KNOWN 1 'uploaded=9&downloaded=0&left=9'")));
         (hits(&place) > before).then_some(())

@@ -19,8 +19,10 @@ fn w2_the_whitelist_is_a_set_that_redis_cli_changes() {
     assert_eq!(sh.run("redis SISMEMBER pt:passkeys $P2"), "0");
     // "passkeys are lowercase hexadecimal throughout"; "to avoid misjudgement by differences in case"
     assert!(is_welcome(&sh.run("announce ${P1^^} 1 'uploaded=0&downloaded=0&left=9'")));
-    // "Delete: SREM pt:passkeys <passkey>": known within the TTL of the tracker's cache.
+    // "Delete: SREM pt:passkeys <passkey>": known within the TTL of the tracker's cache (300 s), or at once if published.
+    sh.run("redis SADD pt:passkeys aaaaaaaa00000009");
     assert_eq!(sh.run("redis SREM pt:passkeys $P1"), "1");
+    sh.run("redis PUBLISH t:ch:user $P1");
     sh.wait("announce $P1 1 'uploaded=0&downloaded=0&left=9'", is_unknown);
 
     // "Atomic full refresh: build a new set: SADD pt:passkeys:new <passkey...>"
@@ -28,9 +30,16 @@ fn w2_the_whitelist_is_a_set_that_redis_cli_changes() {
     assert_eq!(sh.run("redis SADD pt:passkeys:new $P1 $P3"), "2");
     assert!(is_welcome(&sh.run("announce $P2 2 'uploaded=0&downloaded=0&left=9'")));
     // "Switch: RENAME pt:passkeys pt:passkeys:old -> RENAME pt:passkeys:new pt:passkeys"
-    sh.run("redis RENAME pt:passkeys pt:passkeys:old\nredis RENAME pt:passkeys:new pt:passkeys");
+    sh.run("redis RENAME pt:passkeys pt:passkeys:old");
+    // In between nobody is refused for good: who is known stays, others are told to come back.
+    assert!(is_welcome(&sh.run("announce $P2 2 'uploaded=0&downloaded=0&left=9'")));
+    assert!(
+        sh.run("announce $P3 3 'uploaded=0&downloaded=0&left=9'").contains("cannot be checked right now")
+    );
+    sh.run("redis RENAME pt:passkeys:new pt:passkeys");
+    assert!(is_welcome(&sh.run("announce $P3 3 'uploaded=0&downloaded=0&left=9'")));
     sh.wait("announce $P1 1 'uploaded=0&downloaded=0&left=9'", is_welcome);
-    sh.wait("announce $P3 3 'uploaded=0&downloaded=0&left=9'", is_welcome);
+    sh.run("redis PUBLISH t:ch:user $P2");
     sh.wait("announce $P2 2 'uploaded=0&downloaded=0&left=9'", is_unknown);
 }
 

@@ -91,7 +91,7 @@ fn a_database_that_was_emptied_or_replaced_stops_the_start() {
 fn lists_that_are_damaged_are_set_aside_and_made_again_from_the_journal() {
     let (mut site, population) = used_site();
     let lists = site.server.data_folder().join("activity.db");
-    let standings = population.standings();
+    let activity_lists = population.activity_lists();
     for round in 0..2 {
         match round {
             0 => fs::write(&lists, "junk".repeat(4096)).unwrap(),
@@ -102,7 +102,7 @@ fn lists_that_are_damaged_are_set_aside_and_made_again_from_the_journal() {
             (site.server.log().matches("were made from the journal").count() > round).then_some(())
         });
         for user in 1..=PLAN.users {
-            site.assert_listed(&standings, user, PLAN.torrents);
+            site.assert_listed(&activity_lists, user, PLAN.torrents);
         }
         assert!(site.server.stop().success());
     }

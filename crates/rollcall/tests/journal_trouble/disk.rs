@@ -53,7 +53,7 @@ fn wait_ready(site: &Site) {
 /// among the dead letters.
 #[test]
 fn l6_a_disk_that_is_full_now_and_then_costs_neither_a_byte_nor_a_restart() {
-    if let Some(obstacle) = SmallDisk::obstacle() {
+    if let Some(obstacle) = SmallDisk::unavailable() {
         eprintln!("skipped: this machine does not let tests mount a tmpfs: {obstacle}");
         return;
     }

@@ -60,6 +60,6 @@ fn assert_nothing_lost(population: &mut Population, site: &Site) {
     site.assert_nothing_failed(&end);
     site.assert_books_equal(&population.truth());
     if site.redis.is_some() {
-        assert_eq!(site.lists_in_redis(population), population.standings());
+        assert_eq!(site.lists_in_redis(population), population.activity_lists());
     }
 }

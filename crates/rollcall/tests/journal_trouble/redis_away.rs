@@ -1,6 +1,7 @@
 //! Redis is not there.
 
 use domain::AnnounceEvent;
+use serde_json::{Value as Json, json};
 use testkit::population::{info_hash_of, passkey_of};
 use testkit::{Announce, AnnounceReply, Family, RedisServer, RetryIn, eventually, eventually_equal};
 
@@ -19,12 +20,66 @@ fn stream_length(site: &Site) -> u64 {
     site.redis().cli(&["XLEN", "tracker:traffic"]).parse().unwrap()
 }
 
+/// The lines of the log that the outage caused, each with what tells it from others: its message and what it is about.
+fn complaints(log: &str) -> Vec<(String, u64)> {
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Json>(line).ok());
+    let lines = lines.filter(|line| line["level"] == "WARN" || line["level"] == "ERROR");
+    let told = |line: Json| {
+        let about =
+            ["view", "dependency", "server", "what"].map(|name| line[name].as_str().unwrap_or("").to_owned());
+        let message = line["message"].as_str().unwrap_or("").to_owned();
+        (format!("{message} {}", about.join(" ")), line["lines_left_out"].as_u64().unwrap_or(0))
+    };
+    lines.map(told).collect()
+}
+
+#[test]
+fn redis_that_goes_away_is_one_alert_and_no_line_of_the_log_is_repeated_without_a_count() {
+    let mut site = Site::start(builder(), Some(RedisServer::start()), DatabaseKind::Sqlite);
+    populate(&site);
+    let api = site.server.api(&["read"]);
+    let alerts = |what: &str, is_so: &dyn Fn(&[Json]) -> bool| {
+        eventually(what, PATIENCE, || {
+            let seen = api.get("/api/v1/overview").ok();
+            is_so(seen["alerts"].as_array().unwrap()).then_some(seen)
+        })
+    };
+    alerts("all to be well", &|alerts| alerts.is_empty());
+    let before = site.server.log().len();
+    site.redis_mut().kill();
+    // The register is the last to be taken for away: after a lease.
+    let affected = ["journal", "whitelist", "activity", "register"];
+    let seen = alerts("everything in Redis to fail", &|alerts| {
+        affected.iter().all(|name| {
+            alerts.iter().any(|alert| alert["affected"].as_array().unwrap().contains(&json!(name)))
+        })
+    });
+    let alert = &seen["alerts"][0];
+    assert_eq!(seen["alerts"].as_array().unwrap().len(), 1, "{seen:#}");
+    assert_eq!((&alert["subject"], &alert["severity"]), (&json!("redis"), &json!("critical")), "{alert}");
+    assert!(alert["detail"].as_str().unwrap().contains("New passkeys cannot be checked."), "{alert}");
+    let log = site.server.log()[before..].to_owned();
+    let complaints = complaints(&log);
+    let not_ready: Vec<&String> =
+        complaints.iter().map(|(line, _)| line).filter(|line| line.starts_with("not ready")).collect();
+    assert_eq!(not_ready, ["not ready  redis  "], "of what fails the cause alone is logged");
+    for (place, (line, left_out)) in complaints.iter().enumerate() {
+        let is_first = complaints[..place].iter().all(|(earlier, _)| earlier != line);
+        assert!(is_first || *left_out > 0, "again, and no count: {line}\n{log}");
+    }
+    site.redis_mut().restart();
+    alerts("all to be well again", &|alerts| alerts.is_empty());
+}
+
 #[test]
 fn a_server_starts_without_its_redis_and_stores_everything_once_it_is_there() {
     let mut redis = RedisServer::start();
     redis.kill();
     let builder = builder().set("journal.ack_timeout_ms", 700);
     let mut site = Site::start(builder, Some(redis), DatabaseKind::Sqlite);
+    for said in ["Redis cannot be reached", "Announces wait in memory", "New passkeys cannot be checked"] {
+        site.wait_logged(&[said]);
+    }
     populate(&site);
     let started = client().with_event(AnnounceEvent::Started);
     let reply = announce(&site, &started);

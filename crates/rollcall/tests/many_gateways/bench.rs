@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use loadgen::presence_redis::{self, Sizes};
-use loadgen::process::Cores;
+use bench::presence_redis::{self, Sizes};
+use bench::process::Cores;
 
 const TINY: Sizes = Sizes {
-    sessions: 40,
+    // Enough for their memory to show beside what Redis itself allocates and frees.
+    sessions: 200,
     rounds: 2,
     changes: 20,
     changes_per_s: 100,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use loadgen::crowd::speech::{Speech, TokenKey};
-use loadgen::crowd::{Crowd, CrowdPlan, Event, Member};
+use bench::websocket_clients::protocol::{Protocol, TokenKey};
+use bench::websocket_clients::{ClientId, Event, WebSocketClients, WebSocketClientsPlan};
 
 use crate::feed::Feed;
 use crate::gateways::{Gateways, PATIENCE, SECRET};
@@ -13,11 +13,11 @@ use crate::spans::Ms;
 
 /// Clients, and what each of them was shown.
 pub struct Clients {
-    crowd: Crowd,
-    feeds: BTreeMap<Member, (Feed, Vec<Shown>)>,
-    up: BTreeSet<Member>,
+    crowd: WebSocketClients,
+    feeds: BTreeMap<ClientId, (Feed, Vec<Shown>)>,
+    up: BTreeSet<ClientId>,
     /// Those whose connection ended without their doing.
-    pub lost: BTreeSet<Member>,
+    pub lost: BTreeSet<ClientId>,
     answered: BTreeSet<u32>,
     last_command: u32,
 }
@@ -25,10 +25,10 @@ pub struct Clients {
 impl Clients {
     /// Nobody yet.
     pub fn new(gateways: &Gateways) -> Clients {
-        let speech = Speech::Centrifuge(TokenKey::new(SECRET));
-        let plan = CrowdPlan { server: gateways.address(0), speech, opening_max: 100 };
+        let speech = Protocol::Centrifuge(TokenKey::new(SECRET));
+        let plan = WebSocketClientsPlan { server: gateways.address(0), protocol: speech, opening_max: 100 };
         Clients {
-            crowd: Crowd::new(plan).unwrap(),
+            crowd: WebSocketClients::new(plan).unwrap(),
             feeds: BTreeMap::new(),
             up: BTreeSet::new(),
             lost: BTreeSet::new(),
@@ -39,7 +39,7 @@ impl Clients {
 
     /// Connects a device of a person, and waits for the snapshot.
     #[track_caller]
-    pub fn connect(&mut self, user: u64, device: u32, gateways: &Gateways, gateway: Gateway) -> Member {
+    pub fn connect(&mut self, user: u64, device: u32, gateways: &Gateways, gateway: Gateway) -> ClientId {
         let member = self.crowd.join(user, device);
         self.crowd.send_to(member, gateways.address(gateway));
         self.crowd.open(member);
@@ -50,14 +50,14 @@ impl Clients {
     }
 
     /// Ends a connection, with a goodbye or without.
-    pub fn close(&mut self, member: Member, says_goodbye: bool) {
+    pub fn close(&mut self, member: ClientId, says_goodbye: bool) {
         self.crowd.close(member, says_goodbye);
         self.up.remove(&member);
     }
 
     /// A command, whose answer is awaited.
     #[track_caller]
-    pub fn rpc(&mut self, member: Member, method: &str, data: &str) {
+    pub fn rpc(&mut self, member: ClientId, method: &str, data: &str) {
         self.last_command += 1;
         let id = self.last_command;
         let line = format!(r#"{{"id":{id},"rpc":{{"method":"{method}","data":{data}}}}}"#);
@@ -67,7 +67,7 @@ impl Clients {
 
     /// Declares a status.
     #[track_caller]
-    pub fn declare(&mut self, member: Member, status: &str) {
+    pub fn declare(&mut self, member: ClientId, status: &str) {
         self.rpc(member, "status.set", &format!(r#"{{"status":"{status}"}}"#));
     }
 
@@ -77,12 +77,12 @@ impl Clients {
     }
 
     /// What somebody is shown of a person now.
-    pub fn sees(&self, viewer: Member, user: u64) -> &str {
+    pub fn sees(&self, viewer: ClientId, user: u64) -> &str {
         self.all_shown(viewer, user).last().map_or("nothing", |shown| shown.status.as_str())
     }
 
     /// All that somebody was shown of a person on this connection, in order.
-    pub fn all_shown(&self, viewer: Member, user: u64) -> impl DoubleEndedIterator<Item = &Shown> {
+    pub fn all_shown(&self, viewer: ClientId, user: u64) -> impl DoubleEndedIterator<Item = &Shown> {
         self.feeds
             .get(&viewer)
             .into_iter()
@@ -92,13 +92,13 @@ impl Clients {
 
     /// Waits until somebody is shown this of a person, and says when that was.
     #[track_caller]
-    pub fn until_sees(&mut self, viewer: Member, user: u64, status: &str) -> Ms {
+    pub fn until_sees(&mut self, viewer: ClientId, user: u64, status: &str) -> Ms {
         self.until_sees_within(viewer, user, status, PATIENCE)
     }
 
     /// The same with a limit of its own.
     #[track_caller]
-    pub fn until_sees_within(&mut self, viewer: Member, user: u64, status: &str, limit: Duration) -> Ms {
+    pub fn until_sees_within(&mut self, viewer: ClientId, user: u64, status: &str, limit: Duration) -> Ms {
         let what = format!("{user} to be shown {status}");
         self.until(&what, limit, |clients| clients.sees(viewer, user) == status);
         self.all_shown(viewer, user).next_back().unwrap().at
@@ -126,7 +126,7 @@ impl Clients {
         let Clients { crowd, feeds, up, lost, answered, .. } = self;
         let now = crowd.now().as_millis() as Ms;
         crowd
-            .turn(Duration::from_millis(20), &mut |member, event| match event {
+            .poll(Duration::from_millis(20), &mut |member, event| match event {
                 Event::Up => {
                     up.insert(member);
                     feeds.insert(member, (Feed::default(), Vec::new()));

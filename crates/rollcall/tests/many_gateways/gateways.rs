@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use testkit::{PostgresServer, Proxy, RedisCluster, RedisServer, Server, ServerBuilder, Weather};
+use testkit::{NetworkState, PostgresServer, Proxy, RedisCluster, RedisServer, Server, ServerBuilder};
 
 use crate::checker::Bounds;
 use crate::history::Gateway;
@@ -258,7 +258,7 @@ impl Gateways {
     }
 
     /// What the network of a gateway does from now on.
-    pub fn network(&self, gateway: Gateway, weather: Weather) {
+    pub fn network(&self, gateway: Gateway, weather: NetworkState) {
         self.networks[gateway].set(weather);
     }
 }

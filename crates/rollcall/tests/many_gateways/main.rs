@@ -10,6 +10,7 @@
 //! - `trouble`: what breaks, and when
 //! - `random_history`: a random run, and the end of it
 //! - `clients`, `stories`: a few clients by name, and what happens to them when one thing goes wrong
+//! - `presence_keys`: how long the public keys live when gateways are killed
 //! - `rolling_restart`: an upgrade of all gateways, with published SDKs connected
 //! - `bench`: the benchmark runs to its end
 //!
@@ -28,6 +29,7 @@ mod feed;
 mod gateways;
 mod history;
 mod people;
+mod presence_keys;
 mod random_history;
 mod rolling_restart;
 mod spans;

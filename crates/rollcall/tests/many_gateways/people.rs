@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bench::websocket_clients::protocol::{Protocol, TokenKey};
+use bench::websocket_clients::{ClientId, Event, WebSocketClients, WebSocketClientsPlan, friends};
 use fastrand::Rng;
-use loadgen::crowd::speech::{Speech, TokenKey};
-use loadgen::crowd::{Crowd, CrowdPlan, Event, Member, friends};
 
 use crate::feed::Feed;
 use crate::gateways::{BOUNDS, COUNT, Gateways, SECRET};
@@ -54,7 +54,7 @@ enum State {
 
 /// The crowd and what is known of it.
 pub struct People {
-    crowd: Crowd,
+    crowd: WebSocketClients,
     pub history: History,
     pub random: Rng,
     seats: Vec<Seat>,
@@ -76,16 +76,17 @@ pub struct People {
 impl People {
     /// People who are not connected yet; their friendships are in the database.
     pub fn new(gateways: &Gateways, count: u64, seed: u64) -> People {
-        loadgen::process::open_many_files();
+        bench::process::raise_file_limit();
         let mut random = Rng::with_seed(seed);
         let ids = || FIRST_PERSON..FIRST_PERSON + count;
         let ring = friends::ring(count as u32, FRIENDS).into_iter();
         let ring = ring.map(|(one, other)| (one + FIRST_PERSON - 1, other + FIRST_PERSON - 1));
         let watched = (1..=WATCHERS as u64).flat_map(|watcher| ids().map(move |id| (watcher, id)));
         friends::write_to(&gateways.database, &ring.chain(watched).collect::<Vec<_>>()).unwrap();
-        let speech = Speech::Centrifuge(TokenKey::new(SECRET));
-        let plan = CrowdPlan { server: gateways.address(0), speech, opening_max: 100_000 };
-        let mut crowd = Crowd::new(plan).unwrap();
+        let speech = Protocol::Centrifuge(TokenKey::new(SECRET));
+        let plan =
+            WebSocketClientsPlan { server: gateways.address(0), protocol: speech, opening_max: 100_000 };
+        let mut crowd = WebSocketClients::new(plan).unwrap();
         let mut seats = Vec::new();
         let mut join = |user: u64, device: u32, gateway: Gateway, back_at: Ms| {
             crowd.join(user, device);
@@ -153,7 +154,7 @@ impl People {
         }
         let mut heard = Vec::new();
         self.crowd
-            .turn(Duration::from_millis(20), &mut |member, event| {
+            .poll(Duration::from_millis(20), &mut |member, event| {
                 let what = match event {
                     Event::Up => Heard::Up,
                     Event::Down(_) => Heard::Down,
@@ -189,7 +190,7 @@ impl People {
             match self.seats[number].state {
                 State::Away { back_at } if back_at <= now => self.open(gateways, number, now),
                 State::Opening { since } if now > since + OPENING_MS_MAX => {
-                    self.crowd.close(Member(number), false);
+                    self.crowd.close(ClientId(number), false);
                     self.seats[number].state = State::Away { back_at: now };
                     self.seats[number].gateway = self.random.usize(..self.gateways);
                 }
@@ -206,17 +207,17 @@ impl People {
         }
         self.seats[number].gateway = gateway;
         self.seats[number].state = State::Opening { since: now };
-        self.crowd.send_to(Member(number), gateways.address(gateway));
-        self.crowd.open(Member(number));
+        self.crowd.send_to(ClientId(number), gateways.address(gateway));
+        self.crowd.open(ClientId(number));
     }
 
     fn wake_or_break(&mut self, number: usize, now: Ms) {
         if self.is_busy && self.random.bool() {
-            self.crowd.resume(Member(number));
+            self.crowd.resume(ClientId(number));
             self.seats[number].state = State::Waking;
             self.command(number, "devices.list", "{}");
         } else {
-            self.crowd.close(Member(number), false);
+            self.crowd.close(ClientId(number), false);
             self.seats[number].state = State::Away { back_at: now + self.random.u64(..2_000) };
         }
     }
@@ -225,7 +226,7 @@ impl People {
         self.next_command += 1;
         let id = self.next_command;
         let line = format!(r#"{{"id":{id},"rpc":{{"method":"{method}","data":{data}}}}}"#);
-        self.crowd.send(Member(number), &line).unwrap();
+        self.crowd.send(ClientId(number), &line).unwrap();
         id
     }
 
@@ -242,7 +243,7 @@ impl People {
                 2 => self.leave(number, false, OPEN),
                 3 => {
                     self.history.goes(self.seats[number].user, self.seats[number].device, now, End::Silent);
-                    self.crowd.silence(Member(number));
+                    self.crowd.silence(ClientId(number));
                     let until = now + self.random.u64(500..16_000);
                     self.seats[number].state = State::Silent { until };
                 }
@@ -262,7 +263,7 @@ impl People {
         let now = self.now();
         let Seat { user, device, .. } = self.seats[number];
         self.history.goes(user, device, now, End::Closed);
-        self.crowd.close(Member(number), says_goodbye);
+        self.crowd.close(ClientId(number), says_goodbye);
         self.seats[number].state = State::Away { back_at };
     }
 
@@ -288,7 +289,7 @@ impl People {
         self.last_said.insert(user, (what, now));
     }
 
-    fn hear(&mut self, member: Member, what: Heard, now: Ms) {
+    fn hear(&mut self, member: ClientId, what: Heard, now: Ms) {
         let number = member.0;
         let Seat { user, device, gateway, state } = self.seats[number];
         let is_watcher = number < WATCHERS;

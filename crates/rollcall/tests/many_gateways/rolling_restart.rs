@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use loadgen::crowd::friends;
+use bench::websocket_clients::friends;
 use serde_json::json;
 use testkit::Proxy;
 
@@ -71,7 +71,7 @@ fn p15_a_rolling_restart_shows_nobody_offline_who_was_not() {
     for gateway in 0..COUNT {
         // The balancer sends nobody to a gateway that is about to stop.
         let next = gateways.address((gateway + 1) % COUNT);
-        guests.iter().for_each(|guest| guest.door.lead_to(next));
+        guests.iter().for_each(|guest| guest.door.redirect_to(next));
         trouble::play(&mut people, &mut gateways, &[vec![Trouble::Restart(gateway)]]);
         people.until(&gateways, "everybody to be back", PATIENCE, People::is_settled);
         people.until(&gateways, "every view to be right", PATIENCE, right);

@@ -1,7 +1,7 @@
 //! What breaks, and when: one act after the other, each with up to two troubles at different gateways.
 
 use fastrand::Rng;
-use testkit::{Server, Weather};
+use testkit::{NetworkState, Server};
 
 use crate::gateways::{COUNT, Gateways, LEASE_S, Store};
 use crate::history::{FaultKind, Gateway};
@@ -18,7 +18,7 @@ pub enum Trouble {
     /// A gateway stands still for longer than its lease.
     Freeze(Gateway),
     /// The network between a gateway and Redis.
-    Network(Gateway, Weather),
+    Network(Gateway, NetworkState),
     /// Redis is killed and comes back with nothing, or a master of the cluster is, and its replica takes over.
     KillRedis,
     /// Redis stands still.
@@ -58,7 +58,7 @@ pub fn acts(random: &mut Rng, store: &Store) -> Vec<Vec<Trouble>> {
     let mut order: Vec<Gateway> = (0..COUNT).collect();
     random.shuffle(&mut order);
     let [one, two, three] = order[..] else { unreachable!("there are three gateways") };
-    let slow = Weather::Slow(std::time::Duration::from_millis(100));
+    let slow = NetworkState::Slow(std::time::Duration::from_millis(100));
     let mut acts = match store {
         Store::Alone => vec![vec![Trouble::Kill(0)], vec![Trouble::Restart(0)], vec![Trouble::Freeze(0)]],
         Store::Cluster(_) => vec![
@@ -69,8 +69,8 @@ pub fn acts(random: &mut Rng, store: &Store) -> Vec<Vec<Trouble>> {
         ],
         Store::Single(_) => vec![
             vec![Trouble::Kill(one), Trouble::Network(two, slow)],
-            vec![Trouble::Network(two, Weather::Cut), Trouble::Restart(three)],
-            vec![Trouble::Freeze(three), Trouble::Network(one, Weather::BlackHole)],
+            vec![Trouble::Network(two, NetworkState::Cut), Trouble::Restart(three)],
+            vec![Trouble::Freeze(three), Trouble::Network(one, NetworkState::BlackHole)],
             vec![Trouble::KillRedis],
             vec![Trouble::FreezeRedis],
         ],
@@ -107,7 +107,7 @@ fn begin(trouble: Trouble, people: &mut People, gateways: &mut Gateways) -> Pend
         }
         Trouble::Network(gateway, weather) => {
             gateways.network(gateway, weather);
-            let is_slow = matches!(weather, Weather::Slow(_) | Weather::Clear);
+            let is_slow = matches!(weather, NetworkState::Slow(_) | NetworkState::Working);
             (!is_slow).then_some((FaultKind::NoRedis, Some(gateway)))
         }
         Trouble::KillRedis => {
@@ -163,7 +163,7 @@ fn mend(pending: &Pending, gateways: &mut Gateways) {
         Trouble::Kill(gateway) => gateways.servers[gateway].lend(Server::start_again),
         Trouble::Restart(_) => {}
         Trouble::Freeze(gateway) => gateways.servers[gateway].get().thaw(),
-        Trouble::Network(gateway, _) => gateways.network(gateway, Weather::Clear),
+        Trouble::Network(gateway, _) => gateways.network(gateway, NetworkState::Working),
         Trouble::KillRedis => {
             let node = pending.node;
             gateways.store.lend(move |store| match store {

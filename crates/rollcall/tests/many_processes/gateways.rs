@@ -18,7 +18,7 @@ fn heartbeat(server: &Server, token: &str, device: &str, more: Value) {
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let bearer = format!("Bearer {token}");
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-    server.stranger().send("POST", HEARTBEAT, &headers, Some(body.to_string().as_bytes())).ok();
+    server.anonymous_api().send("POST", HEARTBEAT, &headers, Some(body.to_string().as_bytes())).ok();
 }
 
 #[test]
@@ -72,9 +72,14 @@ fn p3_people_of_one_gateway_are_seen_at_the_other_and_by_any_program() {
     heartbeat(&other, &token_of(one, 8), "phone-2", json!({}));
     eventually("the second person", PATIENCE, || (get("presence:8") == "online").then_some(()));
     other.kill();
-    eventually("to be pending", PATIENCE, || (get("presence:8") == "pending").then_some(()));
-    eventually("to be gone", PATIENCE, || get("presence:8").is_empty().then_some(()));
+    eventually("to be pending", PATIENCE, || {
+        (api.get("/api/v1/presence/8").json()["status"] == "pending").then_some(())
+    });
+    assert_eq!(get("presence:8"), "", "P19: pending is not online");
+    eventually("to be gone", PATIENCE, || {
+        (api.get("/api/v1/presence/8").json()["status"] == "offline").then_some(())
+    });
     assert_eq!(get("presence:7"), "online");
     let page = String::from_utf8(http::get(one.site_addr(), "/metrics").body).unwrap();
-    assert!(page.contains("rollcall_register_nodes 1\n"), "{page}");
+    assert!(page.contains("rollcall_cluster_nodes 1\n"), "{page}");
 }

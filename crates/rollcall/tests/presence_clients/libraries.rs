@@ -26,6 +26,11 @@ macro_rules! suite {
             }
 
             #[test]
+            fn p18_who_closes_says_so_before_it_closes() {
+                super::who_closes_says_so($kind);
+            }
+
+            #[test]
             fn p12_everything_is_restored_after_a_reconnect() {
                 super::everything_is_restored_after_a_reconnect($kind);
             }
@@ -45,6 +50,35 @@ fn the_javascript_library_passes_its_own_tests() {
     let tests: Vec<PathBuf> = tests.map(|entry| entry.unwrap().path()).collect();
     let output = Command::new("node").arg("--test").args(tests).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// Of the JavaScript library its own tests say the same (`clients/js/tests/small.test.mjs`).
+#[test]
+fn p18_the_python_library_tells_of_ten_failed_reconnects_and_goes_on_trying() {
+    let mut server = server().start();
+    people(&server, &[1], &[]);
+    let mut one = arrive(Kind::PythonLibrary, &server, "1", "laptop");
+    server.kill();
+    let told = one.wait_event("stuck");
+    assert_eq!(told.said["tries"], 10, "{told:?}");
+    assert!(!told.said["reason"].as_str().unwrap().is_empty(), "{told:?}");
+    server.start_again();
+    one.wait_event("connected");
+}
+
+/// The history tells a goodbye from a connection that broke.
+fn who_closes_says_so(kind: Kind) {
+    let (server, mut one, mut two) = two_friends(kind);
+    let api = server.api(&["read", "admin"]);
+    one.wait_status("2", "online");
+    two.ask("close", json!({}));
+    one.wait_status("2", "offline");
+    let cause = eventually("the end to be in the history", agent::PATIENCE, || {
+        let page = api.get("/api/v1/users/2/presence/history").ok();
+        let left = page["items"].as_array().unwrap().iter().find(|entry| entry["event"] == "left")?;
+        Some(left["cause"].clone())
+    });
+    assert_eq!(cause, "close");
 }
 
 /// The example as its own head tells how to run it.

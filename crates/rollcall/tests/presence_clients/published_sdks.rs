@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::clock::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Kind, now};
@@ -71,8 +72,13 @@ fn a_snapshot_of_friends_then_their_changes(kind: Kind) {
     assert_eq!(first[0]["status"], "online");
     assert_eq!((&first[1]["id"], &first[1]["status"]), (&json!("2"), &json!("offline")));
 
+    assert!(first.iter().all(|user| user["at_ms"].is_null()), "a snapshot is no change: {first:?}");
+    let before_ms = SystemClock.now_ms();
     let mut two = arrive(kind, &server, "2", "phone-7");
     let shown = one.wait_status("2", "online").user;
+    // P18: each change has its time.
+    let at_ms = shown["at_ms"].as_u64().unwrap();
+    assert!((before_ms..=SystemClock.now_ms()).contains(&at_ms), "{shown}");
     let device = &shown["devices"][0];
     assert_eq!((&device["id"], &device["platform"]), (&json!("phone-7"), &json!("computer")));
     assert_eq!((&device["state"], &device["status"]), (&json!("foreground"), &json!("online")));
@@ -165,6 +171,14 @@ fn rooms(kind: Kind) {
     users.sort_unstable();
     assert_eq!(users, ["1", "2"]);
     assert_eq!(one.ask("presence_stats", json!({"channel": ROOM})), json!({"clients": 2, "users": 2}));
+    // Clients are connections, users are distinct.
+    let mut tablet = arrive(kind, &server, "2", "tablet");
+    tablet.ask("subscribe", json!({"channel": ROOM}));
+    one.wait_for("the second connection to come", |event| is_of_two(event, "join").then_some(()));
+    assert_eq!(one.ask("presence", json!({"channel": ROOM})).as_array().unwrap().len(), 3);
+    assert_eq!(one.ask("presence_stats", json!({"channel": ROOM})), json!({"clients": 3, "users": 2}));
+    tablet.ask("disconnect", json!({}));
+    one.wait_for("the second connection to go", |event| is_of_two(event, "leave").then_some(()));
 
     two.rpc("status.set", json!({"status": "busy"}));
     two.rpc("app.state", json!({"state": "background"}));
@@ -258,4 +272,23 @@ fn sent_away(kind: Kind) {
     assert!(!server.log().contains("eyJ"), "tokens are in no log");
     // Neither has come back.
     assert!(phone.drain().iter().all(|event| event.said["event"] != "connecting"));
+}
+
+/// Until the server speaks protobuf, its SDKs are told so instead of coming back for ever.
+#[test]
+fn the_javascript_sdk_in_protobuf_mode_is_closed_for_good_with_a_reason_and_it_is_logged_once() {
+    let server = server().start();
+    people(&server, &[1], &[]);
+    for _ in 0..2 {
+        let mut one = Agent::start(Kind::JavaScriptSdk, "1");
+        one.ask("start", json!({"url": url(&server), "identity": identity("1"), "protobuf": true}));
+        let event = one.wait_for("the end", |event| {
+            let name = event.said["event"].as_str().unwrap_or_default();
+            ["connected", "disconnected"].contains(&name).then(|| event.said.clone())
+        });
+        assert_eq!((&event["event"], &event["code"]), (&json!("disconnected"), &json!(3501)), "{event}");
+        assert!(event["reason"].as_str().unwrap().contains("centrifuge-json"), "{event}");
+    }
+    let log = server.log();
+    assert_eq!(log.matches("centrifuge-protobuf").count(), 1, "{log}");
 }

@@ -31,7 +31,7 @@ pub fn quick_ladder(builder: ServerBuilder) -> ServerBuilder {
 pub fn until_remembered(server: &Server) {
     eventually("presence to be written down", PATIENCE, || {
         let page = String::from_utf8(http::get(server.site_addr(), "/metrics").body).unwrap();
-        let is_written = page.lines().any(|line| line == "rollcall_presence_keeper_waiting_rows 0");
+        let is_written = page.lines().any(|line| line == "rollcall_presence_writer_waiting_rows 0");
         is_written.then_some(())
     });
 }

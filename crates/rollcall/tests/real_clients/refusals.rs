@@ -19,7 +19,7 @@ fn assert_strangers_are_told(scenario: &Scenario, clients: &[StartClient], reaso
     let assignment = scenario.assignment_with(Role::Seeder, &stranger);
     let mut clients: Vec<_> = clients.iter().map(|start| start(&assignment)).collect();
     for client in &mut clients {
-        client.wait_complaint(reason, PATIENCE);
+        client.wait_tracker_message(reason, PATIENCE);
     }
     assert_eq!(scenario.counts(), (0, 0, 0));
 }

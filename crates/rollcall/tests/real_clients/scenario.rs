@@ -48,8 +48,13 @@ pub struct Scenario {
 impl Scenario {
     #[track_caller]
     pub fn start(over: Over, family: Family) -> Self {
-        // libtorrent announces less often than it is asked to over UDP, and must live until it is told to.
-        let grace_s = if matches!(over, Over::Udp) { 15 } else { 5 };
+        // Over UDP libtorrent announces every 30 s, whatever it is told: its peers must live for longer than that.
+        Scenario::with_grace(over, family, if matches!(over, Over::Udp) { 30 } else { 5 })
+    }
+
+    /// Lets peers be silent for longer: for clients that do not keep an interval of five seconds.
+    #[track_caller]
+    pub fn with_grace(over: Over, family: Family, grace_s: u64) -> Self {
         let server = Server::builder(env!("CARGO_BIN_EXE_rollcall"))
             .set("tracker.announce_interval_s", INTERVAL_S)
             .set("tracker.min_announce_interval_s", 1)

@@ -1,7 +1,7 @@
 //! Files that arrive, swarms that are counted, peers that leave and peers that vanish.
 
 use testkit::Family;
-use testkit::clients::{Aria2, Client, Libtorrent, Role, StartClient, Transmission};
+use testkit::clients::{Aria2, Client, Libtorrent, QBittorrent, RTorrent, Role, StartClient, Transmission};
 
 use crate::scenario::{Over, PATIENCE, Scenario};
 
@@ -80,6 +80,27 @@ fn t1_t3_libtorrent_to_libtorrent_over_udp() {
 #[test]
 fn t1_t3_libtorrent_to_libtorrent_over_udp_on_ipv6() {
     whole_story(Over::Udp, Family::V6, Libtorrent::start, Libtorrent::start);
+}
+
+/// For clients that do not keep a short interval: neither is waited for until it is forgotten.
+#[track_caller]
+fn move_a_file_and_leave(start_seeder: StartClient, start_leecher: StartClient) {
+    let scenario = Scenario::with_grace(Over::Http, Family::V4, 300);
+    let (mut seeder, mut leecher) = move_a_file(&scenario, start_seeder, start_leecher);
+    leecher.leave();
+    scenario.wait_counts((1, 0, 1));
+    seeder.leave();
+    scenario.wait_counts((0, 0, 1));
+}
+
+#[test]
+fn t1_libtorrent_to_rtorrent_over_http() {
+    move_a_file_and_leave(Libtorrent::start, RTorrent::start);
+}
+
+#[test]
+fn t1_aria2_to_qbittorrent_over_http() {
+    move_a_file_and_leave(Aria2::start, QBittorrent::start);
 }
 
 /// Neither of the two says its passkey over UDP, so both are refused there and use the next tracker of the torrent.

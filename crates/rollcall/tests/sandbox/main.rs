@@ -26,7 +26,7 @@ fn command<'a>(sandbox: &'a Json, name: &str) -> &'a str {
 /// Pastes a command into a shell.
 fn paste(command: &str) -> Output {
     let mut shell = Command::new("sh");
-    testkit::process::forget_settings(&mut shell);
+    testkit::process::clear_settings_env(&mut shell);
     shell.args(["-c", command]).output().unwrap()
 }
 

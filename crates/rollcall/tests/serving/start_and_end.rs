@@ -8,7 +8,7 @@ use std::time::Duration;
 use domain::clock::Stopwatch;
 use serde_json::Value as Json;
 use tempfile::TempDir;
-use testkit::process::{Process, forget_settings};
+use testkit::process::{Process, clear_settings_env};
 use testkit::{Family, RawHttp, RawUdp, eventually};
 
 use crate::{PATIENCE, add_torrent, builder, leecher};
@@ -45,7 +45,7 @@ impl Greeting {
 /// Runs a server that is expected to end by itself at once.
 fn run_in(folder: &TempDir, settings: &[&str]) -> Output {
     let mut command = Command::new(PROGRAM);
-    forget_settings(&mut command);
+    clear_settings_env(&mut command);
     command.arg("serve").arg("--data").arg(folder.path());
     command.args(settings.iter().flat_map(|setting| ["--set", setting]));
     command.output().expect("the program can be run")

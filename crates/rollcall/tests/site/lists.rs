@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use testkit::population::{info_hash_of, passkey_of};
-use testkit::{Population, Standings};
+use testkit::{ActivityLists, Population};
 
 use super::Site;
 
 impl Site {
     /// The lists of all users, read from Redis with one `redis-cli` (A1, A5). Torrents that nobody registered are 0.
     #[track_caller]
-    pub fn lists_in_redis(&self, population: &Population) -> Standings {
+    pub fn lists_in_redis(&self, population: &Population) -> ActivityLists {
         let torrent_of: BTreeMap<String, u64> =
             population.torrents().into_iter().map(|(id, hash)| (hash.to_string(), id)).collect();
         let mut commands = String::new();
@@ -20,7 +20,7 @@ impl Site {
                     .push_str(&format!("ECHO {list}-{user}\nZRANGE tracker:user:{list}:{passkey} 0 -1\n"));
             }
         }
-        let mut standings = Standings::default();
+        let mut activity_lists = ActivityLists::default();
         let mut current = ("", 0);
         let replies = self.redis().cli_lines(&commands);
         for line in replies.lines().filter(|line| !line.is_empty()) {
@@ -28,10 +28,11 @@ impl Site {
                 current = (list, user.parse().expect("a user's number"));
                 continue;
             }
-            let set = if current.0 == "seed" { &mut standings.seeding } else { &mut standings.leeching };
+            let set =
+                if current.0 == "seed" { &mut activity_lists.seeding } else { &mut activity_lists.leeching };
             set.insert((current.1, torrent_of.get(line).copied().unwrap_or_default()));
         }
-        standings
+        activity_lists
     }
 
     /// What the command says of one user.
@@ -47,7 +48,7 @@ impl Site {
 
     /// Asserts that the lists of one user, by the command, are these.
     #[track_caller]
-    pub fn assert_listed(&self, expected: &Standings, user: u64, torrents: u64) {
+    pub fn assert_listed(&self, expected: &ActivityLists, user: u64, torrents: u64) {
         let of_user = |pairs: &BTreeSet<(u64, u64)>| -> BTreeSet<u64> {
             pairs.iter().filter(|(id, _)| *id == user).map(|(_, torrent)| *torrent).collect()
         };

@@ -33,8 +33,8 @@ fn asking(endpoint: &VerifyEndpoint, builder: ServerBuilder) -> ServerBuilder {
 fn w4_the_endpoint_vouches_over_https_and_the_set_in_redis_learns_of_it() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::tls(KEY);
-    endpoint.vouch_for_user(stranger(1), 4711);
-    endpoint.vouch_for(stranger(2));
+    endpoint.accept_passkey_of(stranger(1), 4711);
+    endpoint.accept_passkey(stranger(2));
     let (server, _) = start(asking(&endpoint, on(&redis)));
     let before = endpoint.calls();
     let first = server.announce(Family::V4, &stranger(1), &leecher(1).with_totals(0, 0, 9));
@@ -56,7 +56,7 @@ fn w4_the_endpoint_vouches_over_https_and_the_set_in_redis_learns_of_it() {
 #[test]
 fn w4_a_hundred_announces_of_one_stranger_at_once_cause_one_call() {
     let endpoint = VerifyEndpoint::plain(KEY);
-    endpoint.vouch_for(stranger(1));
+    endpoint.accept_passkey(stranger(1));
     let (server, _) = start(asking(&endpoint, builder()));
     endpoint.behave(Behaviour::Slow(Duration::from_millis(500)));
     let server = &server;
@@ -95,7 +95,7 @@ fn w4_a_flood_of_random_passkeys_from_one_address_leaves_calls_to_newcomers_at_o
     let builder = asking(&endpoint, builder()).set("limits.requests_per_address_per_s", 0);
     let (server, _) = start(builder.set("access.verify_calls_per_s", 20));
     let newcomers = 3..=7;
-    newcomers.clone().for_each(|number| endpoint.vouch_for(stranger(number.into())));
+    newcomers.clone().for_each(|number| endpoint.accept_passkey(stranger(number.into())));
     let is_over = AtomicBool::new(false);
     let (withheld, told) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -129,7 +129,7 @@ fn w4_a_flood_of_random_passkeys_from_one_address_leaves_calls_to_newcomers_at_o
 #[test]
 fn w5_whatever_the_endpoint_does_wrong_is_never_a_no() {
     let endpoint = VerifyEndpoint::plain(KEY);
-    endpoint.vouch_for(stranger(1));
+    endpoint.accept_passkey(stranger(1));
     let builder = asking(&endpoint, builder()).set("access.verify_failures_max", 1000);
     let (server, watcher) = start(builder.set("access.verify_timeout_ms", 300));
     let failures = [
@@ -192,9 +192,9 @@ fn w5_refuse_shuts_strangers_out_while_the_endpoint_fails_and_lets_them_in_after
 #[test]
 fn w4_a_no_is_asked_about_again_after_its_time() {
     let endpoint = VerifyEndpoint::plain(KEY);
-    let (server, _) = start(asking(&endpoint, builder()).set("access.cache_invalid_s", 1));
+    let (server, _) = start(asking(&endpoint, builder()));
     assert!(is_unknown(&server, &stranger(1), 1));
-    endpoint.vouch_for(stranger(1));
+    endpoint.accept_passkey(stranger(1));
     eventually("the stranger to be let in", PATIENCE, || {
         refusal(&server, &stranger(1), 1).is_none().then_some(())
     });

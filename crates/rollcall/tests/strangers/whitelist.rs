@@ -1,11 +1,11 @@
 //! Strangers on the whitelist, in Redis and in the database.
 
 use serde_json::json;
-use testkit::{Family, RedisServer, eventually};
+use testkit::{Family, RedisServer, RetryIn, eventually};
 
 use crate::{
-    ADOPTED, PATIENCE, TORRENT, announce, builder, is_unknown, leecher, leechers, on, refusal, start,
-    stranger, wait_uploaded,
+    ADOPTED, PATIENCE, TORRENT, announce, builder, cannot_be_checked, is_unknown, leecher, leechers, on,
+    refusal, start, stranger, wait_uploaded,
 };
 
 #[test]
@@ -93,12 +93,49 @@ fn w2_a_refresh_turns_out_who_is_no_longer_listed_on_every_tracker() {
 }
 
 #[test]
-fn w4_a_removal_in_redis_itself_works_when_the_answer_is_too_old() {
+fn w2_a_passkey_added_after_a_refusal_works_within_seconds_and_its_client_comes_back_soon() {
     let redis = RedisServer::start();
-    let (server, watcher) = start(on(&redis).set("access.cache_valid_s", 1).set("access.cache_invalid_s", 1));
+    let (server, _) = start(on(&redis));
+    redis.cli(&["SADD", "pt:passkeys", &stranger(9).to_string()]);
+    let refused = announce(&server, &stranger(1), 1);
+    assert!(refused.failure_reason.unwrap().contains("unknown passkey"));
+    assert_eq!((refused.retry_in, refused.interval), (Some(RetryIn::Minutes(1)), Some(60)));
     redis.cli(&["SADD", "pt:passkeys", &stranger(1).to_string()]);
+    eventually("the addition to work", PATIENCE, || {
+        refusal(&server, &stranger(1), 1).is_none().then_some(())
+    });
+}
+
+#[test]
+fn w2_the_refresh_of_the_document_refuses_no_member() {
+    let redis = RedisServer::start();
+    let (server, watcher) = start(on(&redis));
+    for number in 1..=3 {
+        redis.cli(&["SADD", "pt:passkeys", &stranger(number).to_string()]);
+        redis.cli(&["SADD", "pt:passkeys:new", &stranger(number).to_string()]);
+    }
+    assert_eq!(refusal(&server, &stranger(1), 1), None);
+    redis.cli(&["RENAME", "pt:passkeys", "pt:passkeys:old"]);
+    // A member who was let in before is asked about again just now, another one for the first time.
+    redis.cli(&["PUBLISH", "t:ch:user", &stranger(1).to_string()]);
+    for _ in 0..20 {
+        assert_eq!(refusal(&server, &stranger(1), 1), None);
+    }
+    assert!(cannot_be_checked(&server, &stranger(2), 2));
+    redis.cli(&["RENAME", "pt:passkeys:new", "pt:passkeys"]);
+    assert_eq!(refusal(&server, &stranger(2), 2), None, "no refusal was remembered");
+    assert_eq!(refusal(&server, &stranger(3), 3), None);
+    assert_eq!(leechers(&server, &watcher), 3);
+}
+
+#[test]
+fn w4_a_removal_in_redis_itself_works_at_once_when_the_site_publishes_it() {
+    let redis = RedisServer::start();
+    let (server, watcher) = start(on(&redis));
+    redis.cli(&["SADD", "pt:passkeys", &stranger(1).to_string(), &stranger(2).to_string()]);
     assert_eq!(refusal(&server, &stranger(1), 1), None);
     redis.cli(&["SREM", "pt:passkeys", &stranger(1).to_string()]);
+    redis.cli(&["PUBLISH", "t:ch:user", &stranger(1).to_string()]);
     eventually("the removal to work", PATIENCE, || is_unknown(&server, &stranger(1), 1).then_some(()));
     eventually("its peers to go", PATIENCE, || (leechers(&server, &watcher) == 0).then_some(()));
     redis.cli(&["SADD", "pt:passkeys", &stranger(1).to_string()]);

@@ -100,10 +100,10 @@ impl AccountShown {
 /// Where a user owes seeding.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct HitAndRun {
-    /// `owing` (still time to seed) or `hit_and_run` (gone without having seeded enough).
+    /// `owing` (there, and not active for long enough yet) or `hit_and_run` (gone without having been).
     #[schema(example = "owing")]
     pub standing: String,
-    /// How many seconds of seeding are owed; null once it is a hit and run.
+    /// How many more seconds of seeding or leeching are owed; null once it is a hit and run.
     pub seeding_s_left: Option<u64>,
     /// Since when they are gone; null while they are there.
     pub gone_since: Option<u32>,

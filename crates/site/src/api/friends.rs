@@ -9,9 +9,9 @@ use access::keys::Authenticated;
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::UserId;
+use friends::{Friend, FriendStore};
 use http::StatusCode;
-use people::{Friend, People};
-use presence::{Privacy, Visibility};
+use presence::{Audience, Privacy};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, Schema};
@@ -119,19 +119,19 @@ enum VisibilityText {
 }
 
 impl VisibilityText {
-    fn of(visibility: Visibility) -> VisibilityText {
+    fn of(visibility: Audience) -> VisibilityText {
         match visibility {
-            Visibility::Everyone => VisibilityText::Everyone,
-            Visibility::Friends => VisibilityText::Friends,
-            Visibility::Nobody => VisibilityText::Nobody,
+            Audience::Everyone => VisibilityText::Everyone,
+            Audience::Friends => VisibilityText::Friends,
+            Audience::Nobody => VisibilityText::Nobody,
         }
     }
 
-    fn read(self) -> Visibility {
+    fn read(self) -> Audience {
         match self {
-            VisibilityText::Everyone => Visibility::Everyone,
-            VisibilityText::Friends => Visibility::Friends,
-            VisibilityText::Nobody => Visibility::Nobody,
+            VisibilityText::Everyone => Audience::Everyone,
+            VisibilityText::Friends => Audience::Friends,
+            VisibilityText::Nobody => Audience::Nobody,
         }
     }
 }
@@ -336,7 +336,7 @@ async fn set_privacy(
         .with("status", privacy.status.name())
         .with("last_seen", privacy.last_seen.name())
         .with("never", privacy.never.len());
-    let people: &People = &site.parts.people;
+    let people: &FriendStore = &site.parts.people;
     recorded(&site, &caller, change, people.set_privacy(id, &privacy)).await?;
     Ok(Json(PrivacyShown::of(&people.privacy(id).await?)))
 }

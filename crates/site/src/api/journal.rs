@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use access::audit::Subject;
 use access::keys::Authenticated;
 use axum::extract::State;
 use axum::{Extension, Json};
+use http::StatusCode;
+use journal::pause::{PausedView, pause, resume};
 use journal::{GroupStatus, Journal, JournalError, Lane};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -16,7 +19,10 @@ use super::{Change, recorded};
 use crate::app::Routes;
 use crate::extract::{Named, Said};
 use crate::problem::{Problem, ProblemBody};
-use crate::site::Site;
+use crate::site::{Site, ViewGroup};
+
+/// How long a request waits until a pause holds.
+const CONFIRMED_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) fn readable() -> Routes {
     Routes::new().routes(routes!(status))
@@ -135,7 +141,7 @@ struct ViewShown {
     paused: bool,
 }
 
-/// Pauses a view, or lets it go on
+/// Pauses a view, or lets it go on; answers once no process applies another entry
 #[utoipa::path(
     patch, path = "/api/v1/journal/views/{view}", tag = "journal", request_body = ViewChange,
     params(("view" = String, Path, description = "`ledger` or `activity`")),
@@ -151,13 +157,33 @@ async fn change(
     Named(named): Named<String>,
     Said(said): Said<ViewChange>,
 ) -> Result<Json<ViewShown>, Problem> {
-    let Some(view) = site.parts.views.iter().map(|known| known.view).find(|view| *view == named) else {
+    let Some(view) = site.parts.views.iter().find(|known| known.view == named) else {
         let known: Vec<&str> = site.parts.views.iter().map(|known| known.view).collect();
         let detail = format!("there is no such view: the views are {}", known.join(", "));
         return Err(Problem::not_found("unknown_view", detail));
     };
     let action = if said.paused { "view.pause" } else { "view.resume" };
-    let doing = site.parts.journal.set_paused(view, said.paused);
-    recorded(&site, &caller, Change::new(action, Subject::new("view", view)), doing).await?;
-    Ok(Json(ViewShown { view: view.to_owned(), paused: said.paused }))
+    let change = Change::new(action, Subject::new("view", view.view));
+    let unconfirmed = recorded(&site, &caller, change, set_paused(&site, view, said.paused)).await?;
+    if !unconfirmed.is_empty() {
+        let detail = format!(
+            "{} is paused, but these processes have not confirmed it and may still apply entries: {}",
+            view.view,
+            unconfirmed.into_iter().collect::<Vec<_>>().join(", ")
+        );
+        return Err(Problem::new(StatusCode::GATEWAY_TIMEOUT, "pause_unconfirmed", detail));
+    }
+    Ok(Json(ViewShown { view: view.view.to_owned(), paused: said.paused }))
+}
+
+/// Pauses a view or lets it go on; returns the processes that have not confirmed a pause in time.
+async fn set_paused(site: &Site, view: &ViewGroup, paused: bool) -> Result<BTreeSet<String>, Problem> {
+    let journal = &*site.parts.journal;
+    if !paused {
+        resume(journal, view.view).await?;
+        return Ok(BTreeSet::new());
+    }
+    let paused = PausedView { name: view.view, group: &view.group, dead_after: view.dead_after };
+    let token = format!("{}.site", site.parts.clock.now_ms());
+    Ok(pause(journal, paused, &token, CONFIRMED_WITHIN).await?)
 }

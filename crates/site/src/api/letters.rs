@@ -42,7 +42,7 @@ fn lane_of(named: &str) -> Result<Lane, Problem> {
 /// An entry that could not be taken.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Letter)]
-struct LetterShown {
+pub(super) struct LetterShown {
     /// Its place among its like.
     #[schema(example = "1794742234000-0")]
     id: String,
@@ -63,7 +63,7 @@ struct LetterShown {
 }
 
 impl LetterShown {
-    fn of(stored: &Stored, caller: &Authenticated) -> LetterShown {
+    pub(super) fn of(stored: &Stored, caller: &Authenticated) -> LetterShown {
         let with_address = caller.scopes.allow(Scope::Admin);
         let letter = Letter::from_fields(&stored.fields);
         LetterShown {

@@ -185,11 +185,10 @@ async fn hit_and_runs(site: &Arc<Site>, user: UserId) -> Result<u64, Problem> {
 
 async fn count_hit_and_runs(site: &Site, user: UserId) -> Result<u64, Problem> {
     let (mut count, mut after) = (0, None);
-    let now = site.parts.clock.now();
     for _ in 0..ACCOUNT_PAGES_MAX {
         let page = site.parts.ledger.accounts_of(user, after, ACCOUNTS_PER_PAGE).await?;
         let ran = page.accounts.iter().filter(|(_, account)| {
-            let standing = ledger::standing(account, &site.parts.hit_and_run, now);
+            let standing = ledger::standing(account, &site.parts.hit_and_run);
             matches!(standing, Standing::HitAndRun { .. })
         });
         count += ran.count() as u64;

@@ -105,7 +105,7 @@ async fn add(
     Ok((StatusCode::CREATED, Json(MultiplierShown::of(&multiplier))))
 }
 
-/// Ends a multiplier; what it has added stays
+/// Ends a multiplier; what it has added stays, and so does its row, with its end
 #[utoipa::path(
     delete, path = "/api/v1/multipliers/{id}", tag = "multipliers",
     params(("id" = u64, Path, description = "Its number")),
@@ -122,9 +122,12 @@ async fn remove(
 ) -> Result<StatusCode, Problem> {
     let change = Change::new("multiplier.remove", Subject::new("multiplier", id));
     let doing = async {
-        match site.parts.ledger.remove_multiplier(id).await? {
+        match site.parts.ledger.end_multiplier(id).await? {
             true => Ok(()),
-            false => Err(Problem::not_found("unknown_multiplier", format!("there is no multiplier {id}"))),
+            false => Err(Problem::not_found(
+                "unknown_multiplier",
+                format!("there is no multiplier {id} that has not ended"),
+            )),
         }
     };
     recorded(&site, &caller, change, doing).await?;

@@ -16,14 +16,14 @@ pub(super) mod shown;
 
 use std::sync::Arc;
 
+use ::friends::PresenceEventId;
 use access::audit::Subject;
 use access::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
-use domain::UserId;
+use domain::{Passkey, UserId};
 use gateway::Gateway;
 use http::StatusCode;
-use people::OccurrenceId;
 use presence::DeviceId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -112,14 +112,14 @@ struct Disconnected {
 
 /// A place in somebody's history.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HistoryPlace(OccurrenceId);
+pub(super) struct HistoryPlace(PresenceEventId);
 
 impl Place for HistoryPlace {
     const PATTERN: &'static str = <UserId as Place>::PATTERN;
 
     fn read(text: &str) -> Option<HistoryPlace> {
         let number = plain_number(text)?.min(i64::MAX as u64);
-        Some(HistoryPlace(OccurrenceId(number)))
+        Some(HistoryPlace(PresenceEventId(number)))
     }
 }
 
@@ -135,9 +135,8 @@ impl Place for HistoryPlace {
 )]
 async fn show(State(site): State<Arc<Site>>, Named(id): Named<u64>) -> Result<Json<PersonShown>, Problem> {
     let user = user_id(id)?;
-    let views = gateway_of(&site)?.hub.status(&[user]).await?;
-    let view = views.first().ok_or_else(|| Problem::internal("presence", &"it gave no answer"))?;
-    Ok(Json(PersonShown::of(view)))
+    let mut people = people_shown(&site, &[user]).await?;
+    people.pop().map(Json).ok_or_else(|| Problem::internal("presence", &"it gave no answer"))
 }
 
 /// What others see of many people
@@ -157,8 +156,23 @@ async fn query(
         return Err(Problem::bad_request(format!("users: at most {QUERY_MAX} at a time")));
     }
     let users: Vec<UserId> = said.users.iter().map(|number| number.0).collect();
-    let views = gateway_of(&site)?.hub.status(&users).await?;
-    Ok(Json(PeopleShown { users: views.iter().map(PersonShown::of).collect() }))
+    Ok(Json(PeopleShown { users: people_shown(&site, &users).await? }))
+}
+
+/// People as others see them. What they seed and leech comes from the activity view: presence follows it only for those
+/// who are online.
+async fn people_shown(site: &Site, users: &[UserId]) -> Result<Vec<PersonShown>, Problem> {
+    let views = gateway_of(site)?.hub.status(users).await?;
+    let mut people: Vec<PersonShown> = views.iter().map(PersonShown::of).collect();
+    let passkeys: Vec<Option<Passkey>> = users.iter().map(|user| site.parts.gate.passkey_of(*user)).collect();
+    let known: Vec<Passkey> = passkeys.iter().flatten().copied().collect();
+    // Presence is worth having also while the lists of torrents are not.
+    let Ok(counts) = site.parts.activity.counts_of(&known).await else { return Ok(people) };
+    let mut counts = counts.into_iter();
+    for (person, _) in people.iter_mut().zip(&passkeys).filter(|(_, passkey)| passkey.is_some()) {
+        person.set_active(counts.next().unwrap_or_default());
+    }
+    Ok(people)
 }
 
 /// How many are here, over all gateways
@@ -218,7 +232,7 @@ async fn devices(
     let (hub, user) = (&gateway_of(&site)?.hub, user_id(id)?);
     let node = hub.node_name();
     let sessions = hub.devices(user).iter().map(|session| SessionShown::of(session, node.clone())).collect();
-    let elsewhere = hub.devices_elsewhere(user).await?;
+    let elsewhere = hub.remote_devices(user).await?;
     let elsewhere = elsewhere.into_iter().map(|(node, device)| ElsewhereShown::of(node, &device)).collect();
     Ok(Json(SessionsShown { sessions, elsewhere }))
 }

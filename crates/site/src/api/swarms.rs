@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use access::{CatalogueKey, CatalogueOrder, Torrent, TorrentSearch};
+use access::{CatalogueKey, CatalogueOrder, NameSearch, Torrent};
 use axum::Json;
 use axum::extract::State;
 use domain::TorrentId;
@@ -137,7 +137,7 @@ impl IntoParams for SwarmsAsked {
             .enum_values(Some(["seeders", "leechers", "snatches", "size", "added"]))
             .default(Some("seeders".into()));
         let order = text().enum_values(Some(["desc", "asc"])).default(Some("desc".into()));
-        let search = text().max_length(Some(TorrentSearch::CHARS_MAX)).pattern(Some("^[^\\x00]*$"));
+        let search = text().max_length(Some(NameSearch::CHARS_MAX)).pattern(Some("^[^\\x00]*$"));
         let mut parameters = vec![
             query_parameter("sort", "By what. The torrents' numbers decide ties.", sort),
             query_parameter("order", "Whether the largest (the newest) comes first, or last.", order),
@@ -154,18 +154,18 @@ impl IntoParams for SwarmsAsked {
 }
 
 impl SwarmsAsked {
-    fn search(&self) -> Result<Option<TorrentSearch>, Problem> {
+    fn search(&self) -> Result<Option<NameSearch>, Problem> {
         let text = self.search.as_deref().unwrap_or_default();
         // Spaces around it are not looked for, but count.
-        if text.len() > TorrentSearch::CHARS_MAX && text.chars().count() > TorrentSearch::CHARS_MAX {
+        if text.len() > NameSearch::CHARS_MAX && text.chars().count() > NameSearch::CHARS_MAX {
             return Err(Problem::bad_request(format!(
                 "search: at most {} characters",
-                TorrentSearch::CHARS_MAX
+                NameSearch::CHARS_MAX
             )));
         }
         match text.trim() {
             "" => Ok(None),
-            text => Ok(Some(TorrentSearch::new(text)?)),
+            text => Ok(Some(NameSearch::new(text)?)),
         }
     }
 }
@@ -229,7 +229,7 @@ async fn list(
 
 /// A page that is asked for, but for the order.
 struct Page {
-    search: Option<TorrentSearch>,
+    search: Option<NameSearch>,
     descending: bool,
     after: Option<RankedPlace>,
     limit: u32,
@@ -291,7 +291,7 @@ async fn paged<T: Send + 'static>(
     reading.await.map_err(|error| Problem::internal("the list of swarms", &error))
 }
 
-async fn found_by(site: &Site, search: &TorrentSearch) -> Result<Vec<TorrentId>, Problem> {
+async fn found_by(site: &Site, search: &NameSearch) -> Result<Vec<TorrentId>, Problem> {
     let found = site.parts.store.find_torrents(search, FOUND_MAX).await?;
     if found.len() >= FOUND_MAX as usize {
         site.counters.searches_cut.increment();

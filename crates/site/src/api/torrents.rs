@@ -4,9 +4,11 @@
 //!
 //! - this file: torrents themselves
 //! - `peers`: who is on a torrent right now
+//! - `file`: a `.torrent` file that is uploaded
 //! - `accounts`: who has, or had, anything to do with it
 
 mod accounts;
+mod file;
 mod peers;
 
 use std::sync::Arc;
@@ -37,6 +39,8 @@ pub(super) fn readable() -> Routes {
 pub(super) fn changeable() -> Routes {
     Routes::new().routes(routes!(add)).routes(routes!(change, remove))
 }
+
+pub(crate) use file::uploads;
 
 /// A torrent.
 #[derive(Serialize, ToSchema)]

@@ -3,41 +3,39 @@
 //! # Layout
 //!
 //! - this file: users themselves
+//! - `list`: all users, in order and by state
 //! - `lists`: their accounts, what they seed and leech, where they owe seeding
 //! - `clients`: why an account is what it is: what each client brought
 //! - `entries`: the entries of the journal that made a figure
 
 mod clients;
 mod entries;
+mod list;
 mod lists;
 
 use std::sync::Arc;
 
 use access::audit::Subject;
 use access::keys::{Authenticated, Scope};
-use access::{LeechSlots, NewUser, User, UserChange};
+use access::{LeechSlots, NewUser, User, UserChange, UserName};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::{Passkey, UserId};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::openapi::{ObjectBuilder, Type};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::figures::FiguresShown;
-use super::{Change, Page, recorded, recorded_with};
+use super::{Change, recorded, recorded_with};
 use crate::app::Routes;
-use crate::extract::{
-    Asked, Named, PageAsked, PasskeyText, Said, plain_number, query_parameter, slots, whole,
-};
+use crate::extract::{Named, PasskeyText, Said, slots, user_name, whole};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
 pub(super) fn readable() -> Routes {
     Routes::new()
-        .routes(routes!(list))
+        .merge(list::routes())
         .routes(routes!(look_up))
         .routes(routes!(show))
         .merge(lists::routes())
@@ -55,6 +53,8 @@ pub(super) fn changeable() -> Routes {
 struct UserShown {
     /// Their number.
     id: u64,
+    /// The display name; null if there is none.
+    name: Option<String>,
     /// Their passkey; only for keys with `admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     passkey: Option<String>,
@@ -72,6 +72,7 @@ impl UserShown {
     fn of(user: &User, caller: &Authenticated) -> UserShown {
         UserShown {
             id: user.id.get(),
+            name: user.name.clone(),
             passkey: caller.scopes.allow(Scope::Admin).then(|| user.passkey.to_string()),
             enabled: user.enabled,
             vouched: user.vouched,
@@ -123,6 +124,10 @@ struct UserSaid {
     /// Their passkey; left out for a random one.
     #[schema(min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
     passkey: Option<String>,
+    /// The display name; left out or null for none.
+    #[serde(default, deserialize_with = "user_name")]
+    #[schema(value_type = Option<String>, max_length = 100)]
+    name: Option<Option<UserName>>,
 }
 
 /// What to change about a user. What is left out stays.
@@ -137,6 +142,10 @@ struct UserChangeSaid {
     #[serde(default, deserialize_with = "slots")]
     #[schema(value_type = Option<i64>, minimum = -1, maximum = 1000000)]
     leech_slots: Option<LeechSlots>,
+    /// The display name, without control characters; null removes it.
+    #[serde(default, deserialize_with = "user_name")]
+    #[schema(value_type = Option<String>, max_length = 100)]
+    name: Option<Option<UserName>>,
 }
 
 /// A passkey to give.
@@ -164,80 +173,6 @@ pub(super) async fn find(site: &Site, id: u64) -> Result<User, Problem> {
     found.ok_or_else(|| {
         Problem::not_found("unknown_user", format!("there is no user {id}: see GET /api/v1/users"))
     })
-}
-
-/// The longest text by which a user is looked for: a passkey.
-const SEARCH_CHARS_MAX: usize = 64;
-
-/// Which users.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct UsersAsked {
-    limit: Option<u32>,
-    cursor: Option<String>,
-    search: Option<String>,
-}
-
-impl IntoParams for UsersAsked {
-    fn into_params(within: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let search = ObjectBuilder::new().schema_type(Type::String).max_length(Some(SEARCH_CHARS_MAX));
-        let description =
-            "Only the user with this number or, for keys with `admin`, with this whole passkey.";
-        let mut parameters = PageAsked::<UserId>::into_params(within);
-        parameters.push(query_parameter("search", description, search));
-        parameters
-    }
-}
-
-/// The users that are meant by what was typed: nobody, somebody, or two, since a passkey may look like a number.
-async fn look_for(site: &Site, caller: &Authenticated, search: &str) -> Result<Vec<User>, Problem> {
-    if search.chars().count() > SEARCH_CHARS_MAX {
-        return Err(Problem::bad_request(format!("search: at most {SEARCH_CHARS_MAX} characters")));
-    }
-    let text = search.trim();
-    let mut found = Vec::new();
-    let number = plain_number(text);
-    if let Some(id) = number.and_then(UserId::new) {
-        found.extend(site.parts.store.user(id).await?);
-    }
-    if let Ok(passkey) = text.parse::<Passkey>() {
-        if caller.scopes.allow(Scope::Admin) {
-            found.extend(site.parts.store.user_by_passkey(&passkey).await?);
-        } else if number.is_none() {
-            return Err(Problem::forbidden(Scope::Admin.as_str()));
-        }
-    }
-    found.sort_by_key(|user| user.id);
-    found.dedup_by_key(|user| user.id);
-    Ok(found)
-}
-
-/// All users, or those who are looked for
-#[utoipa::path(
-    get, path = "/api/v1/users", tag = "users", params(UsersAsked),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
-    responses(
-        (status = 200, description = "A page of users, by their numbers", body = Page<UserShown>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
-    )
-)]
-async fn list(
-    State(site): State<Arc<Site>>,
-    Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<UsersAsked>,
-) -> Result<Json<Page<UserShown>>, Problem> {
-    let page = PageAsked::<UserId>::of(asked.limit, asked.cursor);
-    let (limit, after) = (page.limit()?, page.cursor()?);
-    let users = match asked.search.as_deref() {
-        None | Some("") => site.parts.store.list_users(after, limit + 1).await?,
-        Some(search) => {
-            let mut found = look_for(&site, &caller, search).await?;
-            found.retain(|user| after.is_none_or(|after| user.id > after));
-            found
-        }
-    };
-    let show = |user: &User| UserShown::of(user, &caller);
-    Ok(Json(Page::of(users, limit as usize, |user| user.id.to_string(), show)))
 }
 
 /// Whose passkeys these are
@@ -309,7 +244,12 @@ async fn add(
         created_at: site.parts.clock.now(),
     };
     let change = Change::new("user.add", Subject::user(new.id));
-    let adding = site.parts.store.add_user(new);
+    let adding = async {
+        match said.name.flatten() {
+            Some(name) => site.parts.store.add_named_user(new, name).await,
+            None => site.parts.store.add_user(new).await,
+        }
+    };
     let user = recorded_with(&site, &caller, change, adding, |record, user| {
         record.about(Subject::user(Some(user.id)))
     })
@@ -317,7 +257,7 @@ async fn add(
     Ok((StatusCode::CREATED, Json(UserShown::of(&user, &caller))))
 }
 
-/// Shuts a user out, or lets them in again; limits what they leech at once
+/// Disables or enables a user; sets the display name and how much they leech at once
 #[utoipa::path(
     patch, path = "/api/v1/users/{id}", tag = "users", request_body = UserChangeSaid,
     params(("id" = u64, Path, description = "The user's number", minimum = 1)),
@@ -334,19 +274,22 @@ async fn change(
     Said(said): Said<UserChangeSaid>,
 ) -> Result<Json<UserShown>, Problem> {
     let id = user_id(id)?;
-    let UserChangeSaid { enabled, leech_slots } = said;
-    let action = match (enabled, leech_slots) {
-        (Some(true), None) => "user.enable",
-        (Some(false), None) => "user.disable",
-        (None, None) => return Ok(Json(UserShown::of(&find(&site, id.get()).await?, &caller))),
-        (_, Some(_)) => "user.change",
+    let UserChangeSaid { enabled, leech_slots, name } = said;
+    let is_more = leech_slots.is_some() || name.is_some();
+    let action = match (enabled, is_more) {
+        (Some(true), false) => "user.enable",
+        (Some(false), false) => "user.disable",
+        (None, false) => return Ok(Json(UserShown::of(&find(&site, id.get()).await?, &caller))),
+        (_, true) => "user.change",
     };
     let mut change = Change::new(action, Subject::user(Some(id)));
-    if let Some(slots) = leech_slots {
-        change = change.with("leech_slots", slots.to_string());
+    if is_more {
+        let slots = leech_slots.map(|slots| ("leech_slots", slots.to_string().into()));
+        let named = name.as_ref().map(|name| ("name", name.as_ref().map(UserName::as_str).into()));
+        change.details.extend(slots.into_iter().chain(named));
         change.details.extend(enabled.map(|enabled| ("enabled", enabled.into())));
     }
-    let doing = site.parts.store.change_user(id, UserChange { enabled, leech_slots });
+    let doing = site.parts.store.change_user(id, UserChange { enabled, leech_slots, name });
     recorded(&site, &caller, change, doing).await?;
     Ok(Json(UserShown::of(&find(&site, id.get()).await?, &caller)))
 }

@@ -270,7 +270,10 @@ fn too_long() -> Problem {
 }
 
 /// The next piece of an upload; none at its end.
-async fn next_piece(body: &mut Body, pause_max: Duration) -> Result<Option<axum::body::Bytes>, Problem> {
+pub(super) async fn next_piece(
+    body: &mut Body,
+    pause_max: Duration,
+) -> Result<Option<axum::body::Bytes>, Problem> {
     loop {
         let frame = tokio::time::timeout(pause_max, body.frame()).await.map_err(|_| {
             let detail = "the upload paused for too long: send it again";

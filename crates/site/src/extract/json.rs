@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use access::LeechSlots;
+use access::{LeechSlots, UserName};
 use domain::{Passkey, UserId};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
@@ -81,6 +81,15 @@ pub fn slots<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<LeechS
             LeechSlots::MAX
         ))
     })
+}
+
+/// Reads a display name that may be left out: `#[serde(default, deserialize_with = "user_name")]`. Null and the empty
+/// text are values: no name.
+pub fn user_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<UserName>>, D::Error> {
+    match Option::<String>::deserialize(deserializer)?.as_deref() {
+        None | Some("") => Ok(Some(None)),
+        Some(text) => text.parse().map(|name| Some(Some(name))).map_err(D::Error::custom),
+    }
 }
 
 struct SlotsVisitor;

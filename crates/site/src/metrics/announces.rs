@@ -150,6 +150,11 @@ impl TrackerFigures {
             "UDP replies that the system would not take; their clients ask again.",
         )
         .is(counters.replies_unsent.get());
+        page.counter(
+            "rollcall_tracker_errors_untold_total",
+            "UDP errors that were not told again to a client that repeats its packet at once.",
+        )
+        .is(counters.errors_untold.get());
     }
 
     fn tables(&self, page: &mut Page) {

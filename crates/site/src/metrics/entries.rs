@@ -159,13 +159,18 @@ impl Source for ViewFigures {
                 "Time that a view took to apply a batch of entries, whatever came of it.",
             )
             .measured(&labels, &counters.applies.snapshot());
+            page.gauge(
+                "rollcall_view_foreign_consumers",
+                "Consumers of other programs in the view's group: the entries that they take are missing from the view.",
+            )
+            .with(&labels, counters.foreign_consumers.load(Ordering::Relaxed));
         }
     }
 }
 
 type Counted<'a> = (&'static str, &'static str, &'a AtomicU64);
 
-fn counted(counters: &journal::ConsumerCounters) -> [Counted<'_>; 10] {
+fn counted(counters: &journal::ConsumerCounters) -> [Counted<'_>; 11] {
     [
         ("rollcall_view_applied_total", "Entries that the view has taken.", &counters.applied),
         (
@@ -177,6 +182,11 @@ fn counted(counters: &journal::ConsumerCounters) -> [Counted<'_>; 10] {
             "rollcall_view_skipped_total",
             "Entries that cannot be understood, left to the view that answers for all.",
             &counters.skipped,
+        ),
+        (
+            "rollcall_view_skipped_old_total",
+            "Entries that were skipped because they are older than the installation.",
+            &counters.skipped_old,
         ),
         ("rollcall_view_revived_total", "Dead letters that the view took in the end.", &counters.revived),
         ("rollcall_view_retried_total", "Dead letters that failed once more.", &counters.retried),

@@ -1,142 +1,126 @@
-//! One of many gateways on the page: the register that they share, and what they tell each other.
+//! Metrics of a gateway in a cluster: the store in Redis, the sync with it, and messages between gateways.
 
 use std::sync::Arc;
 
 use gateway::GatewayCounters;
-use gateway::counters::{BetweenCounters, SharingCounters};
-use register::RegisterCounters;
+use gateway::cluster::ClusterCounters;
+use gateway::counters::{GatewayMessageCounters, SyncCounters};
 
 use super::{Page, Source};
 
-/// What makes a gateway one of many.
+/// Figures of a gateway in a cluster.
 pub struct GatewaysFigures {
-    /// What the register counts.
-    pub register: Arc<RegisterCounters>,
-    /// What the gateway counts.
+    pub cluster: Arc<ClusterCounters>,
     pub gateway: Arc<GatewayCounters>,
-    /// Seconds since the register last answered that all is well. Called at every scrape, so it must not wait.
+    /// Seconds since the last successful contact with Redis. Called at every scrape, so it must not wait.
     pub since_contact_s: Arc<dyn Fn() -> u64 + Send + Sync>,
 }
 
 impl Source for GatewaysFigures {
     fn encode(&self, page: &mut Page) {
-        standing(&self.register, page);
+        membership(&self.cluster, page);
         page.gauge(
-            "rollcall_register_contact_seconds",
-            "Time since the register last answered that all is well.",
+            "rollcall_cluster_contact_seconds",
+            "Time since the last successful renewal of the lease in Redis.",
         )
         .is((self.since_contact_s)());
-        told(&self.register, page);
-        cleared_up(&self.register, page);
-        shared(&self.gateway.sharing, page);
-        between(&self.gateway.between, page);
+        updates(&self.cluster, page);
+        reaped(&self.cluster, page);
+        synced(&self.gateway.sync, page);
+        messages(&self.gateway.messages, page);
     }
 }
 
-fn standing(register: &RegisterCounters, page: &mut Page) {
-    page.gauge("rollcall_register_nodes", "Gateways whose lease holds, when this one last looked.")
-        .is(register.nodes.get());
-    page.gauge("rollcall_register_shards_owned", "Shards of people that this gateway clears up, of 64.")
-        .is(register.shards_owned.get());
-    page.counter(
-        "rollcall_register_rejoins_total",
-        "Times that this gateway was taken for dead, and joined the register anew.",
-    )
-    .is(register.rejoins.get());
-    page.counter("rollcall_register_failures_total", "Commands of the register that failed.")
-        .is(register.failures.get());
-    page.counter(
-        "rollcall_register_malformed_total",
-        "Values of the register that are not what we write there.",
-    )
-    .is(register.malformed.get());
-    page.histogram("rollcall_register_pipeline_seconds", "Time of a batch of commands of the register.")
-        .measured(&[], &register.pipeline_seconds.snapshot());
+fn membership(cluster: &ClusterCounters, page: &mut Page) {
+    page.gauge("rollcall_cluster_nodes", "Gateways with a valid lease.").is(cluster.nodes.get());
+    page.gauge("rollcall_cluster_shards_owned", "Shards of users that this gateway reaps, of 64.")
+        .is(cluster.shards_owned.get());
+    page.counter("rollcall_cluster_rejoins_total", "Times that this gateway was declared dead and rejoined.")
+        .is(cluster.rejoins.get());
+    page.counter("rollcall_cluster_failures_total", "Redis commands of the cluster store that failed.")
+        .is(cluster.failures.get());
+    page.counter("rollcall_cluster_malformed_total", "Malformed values found in records in Redis.")
+        .is(cluster.malformed.get());
+    page.histogram("rollcall_cluster_pipeline_seconds", "Duration of a Redis pipeline of the cluster store.")
+        .measured(&[], &cluster.pipeline_seconds.snapshot());
 }
 
-fn told(register: &RegisterCounters, page: &mut Page) {
-    page.counter("rollcall_register_updates_total", "People who were published, by what became of it.")
-        .with(&[("outcome", "sent")], register.published.get())
-        .with(&[("outcome", "changed")], register.changed.get())
-        .with(&[("outcome", "refreshed")], register.refreshed.get())
-        .with(&[("outcome", "fenced")], register.fenced.get());
-    page.counter("rollcall_register_asked_total", "People about whom the register was asked.")
-        .is(register.asked.get());
+fn updates(cluster: &ClusterCounters, page: &mut Page) {
+    page.counter("rollcall_cluster_updates_total", "Updates of users' records, by outcome.")
+        .with(&[("outcome", "sent")], cluster.published.get())
+        .with(&[("outcome", "changed")], cluster.changed.get())
+        .with(&[("outcome", "refreshed")], cluster.refreshed.get())
+        .with(&[("outcome", "fenced")], cluster.fenced.get());
+    page.counter("rollcall_cluster_users_read_total", "Users whose records were read.")
+        .is(cluster.users_read.get());
+    page.counter("rollcall_cluster_entries_total", "Entries in inboxes of gateways, by outcome.")
+        .with(&[("outcome", "sent")], cluster.entries_sent.get())
+        .with(&[("outcome", "undelivered")], cluster.entries_undelivered.get())
+        .with(&[("outcome", "dropped")], cluster.entries_dropped.get())
+        .with(&[("outcome", "received")], cluster.entries_received.get())
+        .with(&[("outcome", "unknown")], cluster.entries_unknown.get());
+    page.gauge("rollcall_cluster_entries_unsent", "Entries for other gateways that wait to be sent again.")
+        .is(cluster.entries_unsent.get());
     page.counter(
-        "rollcall_register_entries_total",
-        "Entries in inboxes of gateways, by what became of them.",
+        "rollcall_cluster_gaps_total",
+        "Times that entries of this gateway's inbox may have been missed.",
     )
-    .with(&[("outcome", "sent")], register.entries_sent.get())
-    .with(&[("outcome", "undelivered")], register.entries_undelivered.get())
-    .with(&[("outcome", "given_up")], register.entries_given_up.get())
-    .with(&[("outcome", "heard")], register.entries_heard.get())
-    .with(&[("outcome", "unknown")], register.entries_unknown.get());
-    page.gauge("rollcall_register_entries_owed", "Entries for other gateways that wait for another try.")
-        .is(register.entries_owed.get());
-    page.counter("rollcall_register_gaps_total", "Times that entries of the own inbox may have been missed.")
-        .is(register.gaps.get());
-    page.gauge("rollcall_register_inbox_entries", "Entries in the own inbox, when last looked at.")
-        .is(register.inbox_length.get());
-    page.counter("rollcall_register_inbox_full_total", "Times that the own inbox was as full as it may be.")
-        .is(register.inbox_full.get());
+    .is(cluster.gaps.get());
+    page.gauge("rollcall_cluster_inbox_entries", "Entries in this gateway's inbox.")
+        .is(cluster.inbox_length.get());
+    page.counter("rollcall_cluster_inbox_full_total", "Times that this gateway's inbox was full.")
+        .is(cluster.inbox_full.get());
 }
 
-fn cleared_up(register: &RegisterCounters, page: &mut Page) {
-    page.counter("rollcall_register_reaped_total", "People who were cleared up after, by why.")
-        .with(&[("why", "gone")], register.reaped_gone.get())
-        .with(&[("why", "late")], register.reaped_late.get())
-        .with(&[("why", "pending")], register.reaped_pending.get())
-        .with(&[("why", "retold")], register.retold.get())
-        .with(&[("why", "lost")], register.found_lost.get());
+fn reaped(cluster: &ClusterCounters, page: &mut Page) {
+    page.counter("rollcall_cluster_reaped_total", "Users that were reaped, by reason.")
+        .with(&[("why", "gone")], cluster.reaped_gone.get())
+        .with(&[("why", "late")], cluster.reaped_late.get())
+        .with(&[("why", "pending")], cluster.reaped_pending.get())
+        .with(&[("why", "renotified")], cluster.renotified.get())
+        .with(&[("why", "lost")], cluster.found_lost.get());
 }
 
-fn shared(sharing: &SharingCounters, page: &mut Page) {
-    page.gauge("rollcall_sharing_waiting_people", "People who changed and are not published yet.")
-        .is(sharing.marked.get());
-    page.gauge("rollcall_sharing_known_people", "People about whom the register is asked.")
-        .is(sharing.known.get());
-    page.counter("rollcall_sharing_flushes_total", "Batches that were published, by outcome.")
-        .with(&[("outcome", "sent")], sharing.flushes.get())
-        .with(&[("outcome", "failed")], sharing.flush_failures.get());
-    page.histogram("rollcall_sharing_flush_seconds", "Time of a batch that is published.")
-        .measured(&[], &sharing.flush_seconds.snapshot());
-    page.counter("rollcall_sharing_refreshes_total", "Publications that told only of a new sign of life.")
-        .is(sharing.refreshes.get());
+fn synced(sync: &SyncCounters, page: &mut Page) {
+    page.gauge("rollcall_sync_dirty_users", "Users that changed and are not published yet.")
+        .is(sync.dirty.get());
+    page.gauge("rollcall_sync_watched_users", "Users whose records are watched.").is(sync.watched.get());
+    page.counter("rollcall_sync_flushes_total", "Batches of users that were published, by outcome.")
+        .with(&[("outcome", "sent")], sync.flushes.get())
+        .with(&[("outcome", "failed")], sync.flush_failures.get());
+    page.histogram("rollcall_sync_flush_seconds", "Duration of publishing a batch.")
+        .measured(&[], &sync.flush_seconds.snapshot());
+    page.counter("rollcall_sync_refreshes_total", "Updates with only a new sign of life.")
+        .is(sync.refreshes.get());
+    page.counter("rollcall_sync_rechecks_total", "Users whose records were read again, periodically.")
+        .is(sync.rechecked.get());
+    page.counter("rollcall_sync_records_total", "Records received from the cluster, by outcome.")
+        .with(&[("outcome", "applied")], sync.applied.get())
+        .with(&[("outcome", "stale")], sync.stale.get())
+        .with(&[("outcome", "unwatched")], sync.unwatched.get());
     page.counter(
-        "rollcall_sharing_asked_again_total",
-        "People about whom the register was asked again, in turn.",
+        "rollcall_sync_incidents_total",
+        "Incidents of the cluster sync: outages, gaps, rejoins, expired remote sessions, repaired entries, timeouts.",
     )
-    .is(sharing.asked_again.get());
-    page.counter(
-        "rollcall_sharing_records_total",
-        "Records of people from the register, by what became of them.",
-    )
-    .with(&[("outcome", "applied")], sharing.applied.get())
-    .with(&[("outcome", "stale")], sharing.stale.get())
-    .with(&[("outcome", "unwanted")], sharing.unwanted.get());
-    page.counter(
-        "rollcall_sharing_trouble_total",
-        "What was missed: outages, gaps, joining anew, people no longer believed, questions not answered in time.",
-    )
-    .with(&[("what", "outage")], sharing.outages.get())
-    .with(&[("what", "gap")], sharing.gaps.get())
-    .with(&[("what", "rejoin")], sharing.rejoins.get())
-    .with(&[("what", "lost")], sharing.lost.get())
-    .with(&[("what", "mended")], sharing.mended.get())
-    .with(&[("what", "unanswered")], sharing.unanswered.get());
+    .with(&[("what", "outage")], sync.outages.get())
+    .with(&[("what", "gap")], sync.gaps.get())
+    .with(&[("what", "rejoin")], sync.rejoins.get())
+    .with(&[("what", "expired")], sync.expired.get())
+    .with(&[("what", "repaired")], sync.repaired.get())
+    .with(&[("what", "timeout")], sync.timeouts.get());
 }
 
-fn between(between: &BetweenCounters, page: &mut Page) {
-    page.counter("rollcall_gateways_messages_total", "Messages between gateways, by what became of them.")
-        .with(&[("outcome", "sent")], between.messages_sent.get())
-        .with(&[("outcome", "failed")], between.messages_failed.get())
-        .with(&[("outcome", "dropped")], between.messages_dropped.get())
-        .with(&[("outcome", "heard")], between.messages_heard.get());
+fn messages(messages: &GatewayMessageCounters, page: &mut Page) {
+    page.counter("rollcall_gateways_messages_total", "Messages between gateways, by outcome.")
+        .with(&[("outcome", "sent")], messages.messages_sent.get())
+        .with(&[("outcome", "failed")], messages.messages_failed.get())
+        .with(&[("outcome", "dropped")], messages.messages_dropped.get())
+        .with(&[("outcome", "received")], messages.messages_received.get());
     page.gauge("rollcall_gateways_messages_waiting", "Messages for other gateways that wait to be sent.")
-        .is(between.messages_waiting.get());
-    page.counter("rollcall_gateways_rooms_total", "Parts of rooms over several gateways, by what was done.")
-        .with(&[("what", "written")], between.rooms_written.get())
-        .with(&[("what", "read")], between.rooms_read.get())
-        .with(&[("what", "gap")], between.room_gaps.get())
-        .with(&[("what", "failed")], between.room_failures.get());
+        .is(messages.messages_waiting.get());
+    page.counter("rollcall_gateways_rooms_total", "Entries of rooms in the cluster, by operation.")
+        .with(&[("what", "written")], messages.rooms_written.get())
+        .with(&[("what", "read")], messages.rooms_read.get())
+        .with(&[("what", "gap")], messages.room_gaps.get())
+        .with(&[("what", "failed")], messages.room_failures.get());
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gateway::GatewayCounters;
 use gateway::counters::{
-    DoorCounters, HubCounters, Kind, OperatorCounters, SessionCounters, WebhookCounters,
+    AcceptCounters, HubCounters, Kind, OperatorCounters, SessionCounters, WebhookCounters,
 };
 use gateway::hub::OnlineCount;
 use presence::{Cause, Platform, Status};
@@ -25,13 +25,12 @@ pub struct PeopleFigures {
 impl Source for PeopleFigures {
     fn encode(&self, page: &mut Page) {
         let OnlineCount { tally, connections } = (self.count)();
-        page.gauge("rollcall_gateway_connections_max", "Connections of people that may be open.")
+        page.gauge("rollcall_gateway_connections_max", "Maximum number of open connections of users.")
             .is(self.connections_max);
         page.gauge("rollcall_operators_max", "Operators who may look on at a time.").is(self.operators_max);
         let people = page.gauge(
-            "rollcall_presence_people",
-            "People by their status. People who are invisible are left out; of those who are offline only the ones that are watched \
-             count.",
+            "rollcall_presence_users",
+            "Users by status. Invisible users are left out; of offline users only watched ones count.",
         );
         // A key for `read` may read this page, and must not learn how many hide.
         for status in Status::ALL.into_iter().filter(|status| *status != Status::Invisible) {
@@ -39,12 +38,12 @@ impl Source for PeopleFigures {
         }
         page.gauge(
             "rollcall_presence_sessions",
-            "Sessions of people, by whether they hold a connection or send heartbeats over HTTP.",
+            "Sessions of users: with a connection, or with heartbeats over HTTP.",
         )
         .with(&[("kind", "connection")], tally.connections)
         .with(&[("kind", "http")], tally.without_connection);
         let platforms =
-            page.gauge("rollcall_presence_connections_by_platform", "Connections of people, by platform.");
+            page.gauge("rollcall_presence_connections_by_platform", "Connections of users, by platform.");
         for (platform, count) in Platform::ALL.into_iter().zip(connections) {
             platforms.with(&[("platform", platform.name())], count);
         }
@@ -53,7 +52,7 @@ impl Source for PeopleFigures {
 
 impl Source for GatewayCounters {
     fn encode(&self, page: &mut Page) {
-        door(&self.door, page);
+        accept(&self.accept, page);
         connections(&self.sessions, page);
         heartbeats(&self.sessions, page);
         told(self, page);
@@ -64,13 +63,14 @@ impl Source for GatewayCounters {
     }
 }
 
-fn door(door: &DoorCounters, page: &mut Page) {
-    page.gauge("rollcall_gateway_connections_open", "Connections of people that are open.")
-        .is(door.open.get());
-    page.counter("rollcall_gateway_opened_total", "WebSockets that were opened.").is(door.opened.get());
-    let refused =
-        page.counter("rollcall_gateway_refused_total", "Requests for a WebSocket that got none, by reason.");
-    for (reason, count) in door.refused.all() {
+fn accept(accept: &AcceptCounters, page: &mut Page) {
+    page.gauge("rollcall_gateway_connections_open", "Open connections of users.").is(accept.open.get());
+    page.counter("rollcall_gateway_opened_total", "WebSockets that were opened.").is(accept.opened.get());
+    let refused = page.counter(
+        "rollcall_gateway_refused_total",
+        "WebSocket upgrade requests that were refused, by reason.",
+    );
+    for (reason, count) in accept.refused.all() {
         refused.with(&[("reason", reason.name())], count);
     }
 }
@@ -146,7 +146,7 @@ fn told(counters: &GatewayCounters, page: &mut Page) {
     }
     page.counter(
         "rollcall_presence_changes_total",
-        "Statuses for those who watch, by what became of them: put into an outbox, replaced there by a later one, written.",
+        "Statuses for watchers, by step: put into an outbox, replaced there by a later one, written.",
     )
     .with(&[("step", "queued")], hub.deliveries.get())
     .with(&[("step", "coalesced")], sessions.changes_coalesced.get())
@@ -154,18 +154,15 @@ fn told(counters: &GatewayCounters, page: &mut Page) {
     page.counter("rollcall_presence_typing_total", "Messages about typing, by outcome.")
         .with(&[("outcome", "passed")], hub.typing.get())
         .with(&[("outcome", "throttled")], hub.typing_throttled.get());
-    page.gauge("rollcall_presence_rooms", "Rooms with somebody in them.").is(hub.rooms.get());
+    page.gauge("rollcall_presence_rooms", "Rooms with members at this gateway.").is(hub.rooms.get());
     page.counter("rollcall_presence_http_heartbeats_total", "Heartbeats over HTTP.")
         .is(hub.http_heartbeats.get());
-    page.counter(
-        "rollcall_presence_samples_total",
-        "Connections that were probed to find out whether they are there, by outcome.",
-    )
-    .with(&[("outcome", "asked")], hub.sampled.get())
-    .with(&[("outcome", "silent")], hub.sampled_silent.get());
+    page.counter("rollcall_presence_samples_total", "Connections probed by the sampler, by outcome.")
+        .with(&[("outcome", "asked")], hub.sampled.get())
+        .with(&[("outcome", "silent")], hub.sampled_silent.get());
     page.gauge(
         "rollcall_presence_falsely_online_sessions",
-        "Estimate of sessions that are only seemingly there, by the last sample.",
+        "Estimated number of dead connections that count as online, by the last sample.",
     )
     .is(hub.falsely_online.get());
 }
@@ -177,63 +174,60 @@ fn stored(hub: &HubCounters, page: &mut Page) {
     )
     .with(&[("outcome", "read")], hub.loads.get())
     .with(&[("outcome", "failed")], hub.load_failures.get());
-    page.counter("rollcall_presence_people_loaded_total", "People whose friends and privacy were read.")
+    page.counter("rollcall_presence_users_loaded_total", "Users whose friends and privacy were read.")
         .is(hub.people_loaded.get());
-    page.histogram(
-        "rollcall_presence_load_seconds",
-        "Time of a batch in which friends and privacy are read.",
+    page.histogram("rollcall_presence_load_seconds", "Duration of reading a batch of friends and privacy.")
+        .measured(&[], &hub.load_seconds.snapshot());
+    page.gauge(
+        "rollcall_presence_writer_waiting_rows",
+        "Presence and history rows that wait for the database.",
     )
-    .measured(&[], &hub.load_seconds.snapshot());
-    page.gauge("rollcall_presence_keeper_waiting_rows", "Presence and history that wait for the database.")
-        .is(hub.keeper_waiting.get());
-    page.counter("rollcall_presence_keeper_rows_total", "Presence and history for the database, by outcome.")
-        .with(&[("outcome", "written")], hub.keeper_written.get())
-        .with(&[("outcome", "dropped")], hub.keeper_dropped.get());
+    .is(hub.writer_waiting.get());
+    page.counter("rollcall_presence_writer_rows_total", "Presence and history rows, by outcome.")
+        .with(&[("outcome", "written")], hub.writer_written.get())
+        .with(&[("outcome", "dropped")], hub.writer_dropped.get());
     page.counter(
-        "rollcall_presence_keeper_failures_total",
-        "Writes of presence and history that failed, and are tried again.",
+        "rollcall_presence_writer_failures_total",
+        "Writes of presence and history that failed and are retried.",
     )
-    .is(hub.keeper_failures.get());
+    .is(hub.writer_failures.get());
 }
 
 fn followed(hub: &HubCounters, page: &mut Page) {
     page.counter(
         "rollcall_presence_traffic_total",
-        "People whose seeding and leeching was asked for, by outcome; dropped notices are made up for in turn.",
+        "Users whose seeding and leeching counts were read, by outcome; the periodic pass makes up for dropped notices.",
     )
     .with(&[("outcome", "asked")], hub.traffic_asked.get())
     .with(&[("outcome", "failed")], hub.traffic_failures.get())
     .with(&[("outcome", "dropped")], hub.traffic_dropped.get());
     let number = |number: Option<&AtomicU64>| number.map_or(0, |number| number.load(Ordering::Relaxed));
-    let following = hub.following.get();
+    let change_feed = hub.following.get();
     page.counter(
-        "rollcall_people_polls_total",
-        "Looks for changes of friendships and privacy, by outcome; everything: all was read again.",
+        "rollcall_friends_polls_total",
+        "Polls for changes of friendships and privacy, by outcome; everything: all of them were read again.",
     )
-    .with(&[("outcome", "ok")], number(following.map(|following| &following.polls)))
-    .with(&[("outcome", "failed")], number(following.map(|following| &following.failures)))
-    .with(&[("outcome", "everything")], number(following.map(|following| &following.everything)));
+    .with(&[("outcome", "ok")], number(change_feed.map(|feed| &feed.polls)))
+    .with(&[("outcome", "failed")], number(change_feed.map(|feed| &feed.failures)))
+    .with(&[("outcome", "everything")], number(change_feed.map(|feed| &feed.everything)));
     page.gauge(
-        "rollcall_people_poll_failures_in_a_row",
-        "Looks for changes of friendships and privacy that failed in a row.",
+        "rollcall_friends_poll_failures_in_a_row",
+        "Failed polls for changes of friendships and privacy since the last success.",
     )
-    .is(number(following.map(|following| &following.failures_in_a_row)));
+    .is(number(change_feed.map(|feed| &feed.failures_in_a_row)));
     let people = hub.people.get();
     page.counter(
-        "rollcall_people_repeats_total",
-        "Changes of people's tables that began again, another being quicker.",
+        "rollcall_friends_retries_total",
+        "Transactions on friendships and privacy repeated after a conflict.",
     )
-    .is(number(people.map(|people| &people.repeats)));
+    .is(number(people.map(|people| &people.retries)));
     page.counter(
-        "rollcall_people_friends_refused_total",
-        "Changes refused, as somebody would have too many friends.",
+        "rollcall_friends_refused_total",
+        "Changes refused because a user would exceed the friend limit.",
     )
     .is(number(people.map(|people| &people.friends_refused)));
-    page.counter(
-        "rollcall_people_circles_cut_total",
-        "Circles of friends cut off, being longer than they may be.",
-    )
-    .is(number(people.map(|people| &people.circles_cut)));
+    page.counter("rollcall_friends_lists_truncated_total", "Friend lists truncated to the friend limit.")
+        .is(number(people.map(|people| &people.lists_truncated)));
 }
 
 fn webhooks(webhooks: &WebhookCounters, page: &mut Page) {
@@ -242,11 +236,11 @@ fn webhooks(webhooks: &WebhookCounters, page: &mut Page) {
     for (outcome, count) in webhooks.attempts.all() {
         attempts.with(&[("outcome", outcome.name())], count);
     }
-    page.histogram("rollcall_webhook_attempt_seconds", "Time of an attempt to deliver a webhook.")
+    page.histogram("rollcall_webhook_attempt_seconds", "Duration of an attempt to deliver a webhook.")
         .measured(&[], &webhooks.attempt_seconds.snapshot());
     page.counter(
-        "rollcall_webhook_given_up_total",
-        "Webhooks that were given up (gateway.webhook_give_up_s).",
+        "rollcall_webhook_failed_total",
+        "Webhook deliveries that failed for good (gateway.webhook_give_up_s).",
     )
     .is(webhooks.given_up.get());
     page.gauge("rollcall_webhook_waiting", "Webhooks in memory that are not delivered yet.")
@@ -255,7 +249,7 @@ fn webhooks(webhooks: &WebhookCounters, page: &mut Page) {
         .is(webhooks.oldest_seconds.get());
     page.counter(
         "rollcall_webhook_store_failures_total",
-        "Times that the history could not be read for webhooks, or their place in it not be kept.",
+        "Times that the history could not be read for webhooks, or the cursor not be saved.",
     )
     .is(webhooks.store_failures.get());
 }

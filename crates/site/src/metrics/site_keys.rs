@@ -87,7 +87,7 @@ fn copy(counters: &CopyCounters, page: &mut Page) {
     }
     page.gauge(
         "rollcall_site_keys_foreign",
-        "Keys that the database knows nothing of and that somebody else wrote, as the last comparison found.",
+        "Keys of the site that say something else than the database, which decides, as the last comparison found.",
     )
     .is(get(&counters.foreign));
 }

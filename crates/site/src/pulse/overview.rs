@@ -66,6 +66,10 @@ pub struct Delay {
     pub p50: f64,
     /// Of a hundred one took longer.
     pub p99: f64,
+    /// Whether half of them took more than `p50`, which is then the longest time that is measured.
+    pub p50_exceeds: bool,
+    /// Whether more than one of a hundred took more than `p99`, likewise.
+    pub p99_exceeds: bool,
 }
 
 /// What a tracker does.
@@ -73,6 +77,10 @@ pub struct Delay {
 pub struct TrackerPulse {
     /// Torrents that have, or had, peers since the start.
     pub torrents_active: u64,
+    /// Torrents that have a seeder now.
+    pub torrents_seeded: u64,
+    /// Torrents that have a leecher now.
+    pub torrents_leeched: u64,
     /// Peers on all torrents.
     pub peers: u64,
     /// Those of them that have the whole torrent.
@@ -161,4 +169,6 @@ pub struct Alert {
     pub since: u32,
     /// What is wrong and what to do, in words.
     pub detail: String,
+    /// Dependencies and views that fail because of it, by name. They have no alerts of their own.
+    pub affected: Vec<String>,
 }

@@ -49,9 +49,17 @@ fn rounded(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
-/// So long at the most took this share of what was measured in between, in milliseconds. Within a bucket it is guessed.
-/// None if nothing was measured.
-pub(super) fn quantile_ms(before: &Snapshot, after: &Snapshot, share: f64) -> Option<f64> {
+/// A quantile of what was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Quantile {
+    /// This share took no longer, in milliseconds. Interpolated within a bucket.
+    pub(super) ms: f64,
+    /// It lies beyond the last bound of the histogram, which is `ms`: how much longer is not known.
+    pub(super) exceeds: bool,
+}
+
+/// How long this share of what was measured in between took at most; none if nothing was measured.
+pub(super) fn quantile(before: &Snapshot, after: &Snapshot, share: f64) -> Option<Quantile> {
     let grown =
         after.buckets.iter().zip(&before.buckets).map(|(after, before)| after.saturating_sub(*before));
     let grown: Vec<u64> = grown.collect();
@@ -64,10 +72,12 @@ pub(super) fn quantile_ms(before: &Snapshot, after: &Snapshot, share: f64) -> Op
     for (bucket, count) in grown.iter().enumerate() {
         if *count > 0 && (below + count) as f64 >= wanted {
             let from_us = bucket.checked_sub(1).and_then(|place| BOUNDS_US.get(place)).copied().unwrap_or(0);
-            // What took longer than every bound is said to have taken as long as the last.
-            let to_us = BOUNDS_US.get(bucket).copied().unwrap_or(from_us);
+            let Some(to_us) = BOUNDS_US.get(bucket).copied() else {
+                return Some(Quantile { ms: from_us as f64 / 1_000.0, exceeds: true });
+            };
             let part = (wanted - below as f64) / *count as f64;
-            return Some(rounded((from_us as f64 + (to_us - from_us) as f64 * part) / 1_000.0));
+            let ms = rounded((from_us as f64 + (to_us - from_us) as f64 * part) / 1_000.0);
+            return Some(Quantile { ms, exceeds: false });
         }
         below += count;
     }
@@ -104,16 +114,33 @@ mod tests {
         let histogram = Histogram::default();
         histogram.record(Duration::from_secs(9));
         let before = histogram.snapshot();
-        assert_eq!(quantile_ms(&before, &before, 0.5), None);
+        assert_eq!(quantile(&before, &before, 0.5), None);
         for _ in 0..98 {
             histogram.record(Duration::from_millis(2));
         }
         histogram.record(Duration::from_millis(80));
         histogram.record(Duration::from_secs(60));
         let after = histogram.snapshot();
-        let (p50, p99) = (quantile_ms(&before, &after, 0.5), quantile_ms(&before, &after, 0.99));
-        assert!(p50.is_some_and(|p50| (1.0..=2.5).contains(&p50)), "{p50:?}");
-        assert!(p99.is_some_and(|p99| (50.0..=100.0).contains(&p99)), "{p99:?}");
-        assert_eq!(quantile_ms(&before, &after, 1.0), Some(10_000.0));
+        let (p50, p99) = (quantile(&before, &after, 0.5), quantile(&before, &after, 0.99));
+        assert!(p50.is_some_and(|p50| (1.0..=2.5).contains(&p50.ms) && !p50.exceeds), "{p50:?}");
+        assert!(p99.is_some_and(|p99| (50.0..=100.0).contains(&p99.ms) && !p99.exceeds), "{p99:?}");
+        assert_eq!(quantile(&before, &after, 1.0), Some(Quantile { ms: 10_000.0, exceeds: true }));
+    }
+
+    #[test]
+    fn a_share_of_98_within_10_s_does_not_make_99_within_10_s() {
+        let (histogram, before) = (Histogram::default(), Histogram::default().snapshot());
+        (0..9_805).for_each(|_| histogram.record(Duration::from_millis(400)));
+        (0..195).for_each(|_| histogram.record(Duration::from_secs(14)));
+        let after = histogram.snapshot();
+        assert_eq!(quantile(&before, &after, 0.99), Some(Quantile { ms: 10_000.0, exceeds: true }));
+        assert!(quantile(&before, &after, 0.98).is_some_and(|p98| !p98.exceeds && p98.ms <= 500.0));
+        let exactly = Histogram::default();
+        (0..100).for_each(|_| exactly.record(Duration::from_secs(10)));
+        assert_eq!(
+            quantile(&before, &exactly.snapshot(), 0.99).map(|p99| p99.exceeds),
+            Some(false),
+            "10 s is within 10 s"
+        );
     }
 }

@@ -11,7 +11,7 @@ use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
 use gateway::{GatewayCounters, OnlineCount};
 use journal::RedisJournal;
 use keyspace::listen::ListenCounters;
-use keyspace::{BaseNames, KeyNames, Lease, MirrorNames, MirrorTemplates, Redis, RedisSettings};
+use keyspace::{BaseNames, KeyNames, Lease, MirrorNames, Redis, RedisSettings};
 use serde_json::Value;
 use site::SiteCounters;
 use site::SiteLimits;
@@ -88,11 +88,8 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     let (strangers, _questions) = Strangers::new(Duration::from_secs(1));
     let count = Arc::new(OnlineCount::default);
     let mirror = a_mirror(&server);
-    let gateways = GatewaysFigures {
-        register: Arc::default(),
-        gateway: Arc::default(),
-        since_contact_s: Arc::new(|| 0),
-    };
+    let gateways =
+        GatewaysFigures { cluster: Arc::default(), gateway: Arc::default(), since_contact_s: Arc::new(|| 0) };
     let database = format!("sqlite:{}", scene.folder.path().join("sessions.db").display());
     let store = Store::open(&database).await.unwrap();
     let more: [&dyn Source; 15] = [
@@ -148,7 +145,7 @@ fn a_mirror(server: &RedisServer) -> MirrorFigures {
         }
     }
     let redis = Redis::new(RedisSettings::from_url(&server.url()).unwrap()).unwrap();
-    let names = MirrorNames::new(&MirrorTemplates::default(), redis.mode()).unwrap();
+    let names = MirrorNames::new(redis.mode());
     let keys = KeyNames::new(&BaseNames::default(), redis.mode()).unwrap();
     let parts = MirrorParts {
         journal: Arc::new(RedisJournal::new(redis.clone(), keys)),

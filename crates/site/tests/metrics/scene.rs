@@ -210,6 +210,8 @@ fn consumer_settings(group: &str, answers_for_all: bool) -> ConsumerSettings {
         group: group.to_owned(),
         consumers: 1,
         batch_max: 100,
+        entries_per_s_max: 0,
+        not_before_ms: 0,
         read_wait: Duration::from_millis(100),
         dead_after: Duration::from_secs(60),
         retry_max: 3,

@@ -96,7 +96,7 @@ async fn j7_lag_counts_what_was_not_given_yet_and_what_was_not_acknowledged() {
     assert_eq!(lag(&page_of(&watch).await), (2.0, 1.0, true));
     journal.acknowledge(Lane::Traffic, "zz-ours", &[given[0].id]).await.unwrap();
     assert_eq!(lag(&page_of(&watch).await), (1.0, 0.0, true));
-    journal.set_paused("ledger", true).await.unwrap();
+    journal.set_note("ledger", Some("paused")).await.unwrap();
     assert_eq!(number(&page_of(&watch).await, "rollcall_view_paused{view=\"ledger\"}"), 1.0);
 }
 

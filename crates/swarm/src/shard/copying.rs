@@ -29,7 +29,8 @@ impl Shard {
             for member in members {
                 let peer = self.peers[member.slot];
                 let is_seeder = swarm.members.is_seeder(peer.position());
-                PeerCopy { peer, member: *member, is_seeder }.write(out);
+                let silence_max = self.longer_silences.get(&member.slot).copied().unwrap_or_default();
+                PeerCopy { peer, member: *member, is_seeder, silence_max }.write(out);
             }
         }
     }
@@ -71,6 +72,7 @@ impl Shard {
         }
         let had_slot = self.any_leeches(&own);
         let slot = self.admit(copy.peer, copy.member, rules);
+        self.set_silence_max(slot, copy.silence_max, rules);
         self.set_seeder(slot, copy.is_seeder);
         self.settle_slot(had_slot, swarm, copy.peer.user);
         true

@@ -11,11 +11,11 @@
 //!
 //! Limits: another node has let the client in. Only what has no room here stays out.
 
-use domain::{AnnounceEvent, Cause, UnixTime};
+use domain::{AHEAD_MAX, AnnounceEvent, Cause, UnixTime};
 
 use super::{Shard, key_of};
 use crate::announce::{CLIENTS_PER_USER_MAX, Rules};
-use crate::heard::{AHEAD_MAX, Heard, Learnt};
+use crate::heard::{Heard, Learnt};
 use crate::members::Member;
 use crate::peer::Peer;
 use crate::place;
@@ -39,7 +39,7 @@ impl Shard {
         if heard.event == AnnounceEvent::Stopped {
             return self.learn_end(hash_of_torrent, heard, rules);
         }
-        if heard.at + rules.silence_max <= now {
+        if heard.at + rules.silence_max.max(heard.silence_max) <= now {
             return Learnt::Overdue;
         }
         // What was said before a goodbye is of a life that is over, whether or not the client has come back since.
@@ -71,6 +71,7 @@ impl Shard {
             return Learnt::NoRoom;
         }
         let slot = self.admit(Peer::of_heard(heard, swarm), Member::at(heard.ip, heard.port), rules);
+        self.set_silence_max(slot, heard.silence_max, rules);
         self.set_seeder(slot, heard.is_seeder());
         // A first client that leeches takes a slot; of others the count knows already.
         let had_slot = self
@@ -90,6 +91,7 @@ impl Shard {
         peer.hear(heard);
         let (swarm, position) = (peer.swarm(), peer.position());
         let left_other_family = peer.other_family_is_stale(rules.silence_max);
+        self.set_silence_max(slot, heard.silence_max, rules);
         let member = self.swarms[swarm].members.member_mut(position);
         member.set_address(heard.ip, heard.port);
         if left_other_family {

@@ -45,6 +45,7 @@ impl Shard {
     /// What an announce adds to the accounts of its peer.
     pub(super) fn credit(&mut self, slot: u32, own: &OwnPeers, announce: &Announce, rules: &Rules) -> Credit {
         let last_announce = self.peers[slot].last_announce;
+        self.set_silence_max(slot, rules.silence_max, rules);
         let credit = self.peers[slot].credit(announce, rules.ceiling, || self.runs.next());
         if credit.uploaded == 0 || self.had_leecher_of_others(slot, own, last_announce) {
             return credit;

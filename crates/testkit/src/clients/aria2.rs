@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Assignment, Client, Home, SEEDER_UPLOAD_KIB_PER_S};
+use super::{Assignment, Client, ClientFolder, SEEDER_UPLOAD_KIB_PER_S};
 use crate::Family;
 use crate::http::RawHttp;
 use crate::ports::free_port;
@@ -14,11 +14,10 @@ use crate::process::Process;
 const PROGRAM: &str = "aria2c";
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
-/// A running aria2.
 pub struct Aria2 {
     process: Process,
     rpc_port: u16,
-    home: Home,
+    home: ClientFolder,
     download_folder: PathBuf,
 }
 
@@ -26,7 +25,7 @@ impl Aria2 {
     /// Starts it with its one torrent.
     #[track_caller]
     pub fn start(assignment: &Assignment<'_>) -> Box<dyn Client> {
-        let home = Home::new(assignment);
+        let home = ClientFolder::new(assignment);
         let rpc_port = free_port();
         let uses_udp = assignment.trackers.iter().any(|url| url.starts_with("udp:"));
         let process = Process::start(PROGRAM, args(&home, rpc_port, uses_udp), &home.path("output"));
@@ -61,7 +60,7 @@ impl Client for Aria2 {
         self.download().is_some_and(|download| download["seeder"] == "true")
     }
 
-    fn tracker_complaint(&mut self) -> String {
+    fn tracker_message(&mut self) -> String {
         // It shows tracker failures nowhere but in its log.
         let log = std::fs::read_to_string(self.home.path("log")).unwrap_or_default();
         let is_complaint = |line: &&str| {
@@ -84,7 +83,7 @@ impl Client for Aria2 {
     }
 }
 
-fn args(home: &Home, rpc_port: u16, uses_udp: bool) -> Vec<String> {
+fn args(home: &ClientFolder, rpc_port: u16, uses_udp: bool) -> Vec<String> {
     let mut args = vec![
         "--no-conf=true".to_owned(),
         format!("--dir={}", home.path("files").display()),

@@ -6,7 +6,7 @@ use std::process::{ChildStdin, ChildStdout};
 
 use serde_json::{Value, json};
 
-use super::{Assignment, Client, Home, SEEDER_UPLOAD_KIB_PER_S};
+use super::{Assignment, Client, ClientFolder, SEEDER_UPLOAD_KIB_PER_S};
 use crate::ports::free_port;
 use crate::process::{Process, missing};
 
@@ -14,21 +14,20 @@ use crate::process::{Process, missing};
 const PYTHON: &str = "/usr/bin/python3";
 const PROGRAM: &str = include_str!("libtorrent_client.py");
 
-/// A running libtorrent.
 pub struct Libtorrent {
     process: Process,
     commands: ChildStdin,
     answers: BufReader<ChildStdout>,
     download_folder: PathBuf,
     /// Removed last, after the process that uses it has ended.
-    _home: Home,
+    _home: ClientFolder,
 }
 
 impl Libtorrent {
     /// Starts it with its one torrent.
     #[track_caller]
     pub fn start(assignment: &Assignment<'_>) -> Box<dyn Client> {
-        let home = Home::new(assignment);
+        let home = ClientFolder::new(assignment);
         let settings = json!({
             "torrent": home.torrent_path(),
             "save_path": home.path("files"),
@@ -44,7 +43,7 @@ impl Libtorrent {
 
     #[track_caller]
     fn command(&mut self, name: &str) -> Value {
-        // A program that could not start has said why, and does not listen.
+        // A program that could not start has logged why.
         let _ = writeln!(self.commands, "{}", json!({ "do": name }));
         let mut line = String::new();
         self.answers.read_line(&mut line).expect("the answer is text");
@@ -65,7 +64,7 @@ impl Client for Libtorrent {
         self.command("status")["whole"] == true
     }
 
-    fn tracker_complaint(&mut self) -> String {
+    fn tracker_message(&mut self) -> String {
         self.command("status")["complaint"].as_str().unwrap_or_default().to_owned()
     }
 
@@ -73,7 +72,7 @@ impl Client for Libtorrent {
         self.command("leave");
     }
 
-    /// Over UDP it waits for half a minute and more, whatever the tracker says, unless told.
+    /// Over UDP it waits for half a minute and more, whatever the tracker says.
     fn announce_now(&mut self) {
         self.command("reannounce");
     }

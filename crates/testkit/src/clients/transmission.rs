@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Assignment, Client, Home, SEEDER_UPLOAD_KIB_PER_S};
+use super::{Assignment, Client, ClientFolder, SEEDER_UPLOAD_KIB_PER_S};
 use crate::Family;
 use crate::http::RawHttp;
 use crate::ports::free_port;
@@ -18,21 +18,20 @@ const CSRF_HEADER: &str = "x-transmission-session-id";
 /// `percentDone` counts pieces that were checked; `status` says whether the client agrees.
 const STATUS_SEEDING: i64 = 6;
 
-/// A running Transmission.
 pub struct Transmission {
     process: Process,
     rpc_port: u16,
     csrf_token: String,
     download_folder: PathBuf,
     /// Removed last, after the process that uses it has ended.
-    _home: Home,
+    _home: ClientFolder,
 }
 
 impl Transmission {
     /// Starts it with its one torrent.
     #[track_caller]
     pub fn start(assignment: &Assignment<'_>) -> Box<dyn Client> {
-        let home = Home::new(assignment);
+        let home = ClientFolder::new(assignment);
         let rpc_port = free_port();
         let settings = settings(&home, rpc_port, assignment.family);
         std::fs::write(home.path("settings.json"), settings.to_string())
@@ -54,7 +53,7 @@ impl Transmission {
     #[track_caller]
     fn call(&mut self, method: &str, arguments: Value) -> Value {
         let body = json!({ "method": method, "arguments": arguments }).to_string();
-        // The first reply only hands out the token that proves that no web page is asking.
+        // The first reply only returns the CSRF token.
         for _ in 0..2 {
             let mut connection = RawHttp::connect(Family::V4.loopback_at(self.rpc_port));
             let request = format!(
@@ -92,7 +91,7 @@ impl Client for Transmission {
         torrent["percentDone"].as_f64() == Some(1.0) && torrent["status"] == STATUS_SEEDING
     }
 
-    fn tracker_complaint(&mut self) -> String {
+    fn tracker_message(&mut self) -> String {
         self.torrent()["errorString"].as_str().unwrap_or_default().to_owned()
     }
 
@@ -109,7 +108,7 @@ impl Client for Transmission {
     }
 }
 
-fn settings(home: &Home, rpc_port: u16, family: Family) -> Value {
+fn settings(home: &ClientFolder, rpc_port: u16, family: Family) -> Value {
     let mut settings = json!({
         "download-dir": home.path("files"),
         "incomplete-dir-enabled": false,

@@ -5,32 +5,29 @@ use std::time::Duration;
 use domain::{AnnounceEvent, Passkey, PeerId};
 use fastrand::Rng;
 
-use super::line::Line;
+use super::connections::Connections;
 use super::truth::Moved;
 use super::{info_hash_of, passkey_of};
 use crate::Family;
 use crate::announce::Announce;
 
-/// More in one step would be more than the tracker's ceiling lets anybody move (10 Gbit/s, and ten seconds of slack).
+/// More in one step would exceed the tracker's rate limit (10 Gbit/s, with ten seconds of slack).
 const STEP_BYTES_MAX: u64 = 6_000_000_000;
 
-/// How a client reaches the tracker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Road {
+pub(super) enum Transport {
     Http(Family),
     Udp(Family),
-    /// Over both families at once, as clients with two addresses do.
+    /// Over both address families at once, as clients with two addresses do.
     DualStack,
 }
 
-/// What all clients have in common.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Surroundings {
+pub(super) struct SharedState {
     pub(super) crashes: bool,
     pub(super) pause: Duration,
 }
 
-/// What a running client's counters show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     uploaded: u64,
@@ -45,14 +42,14 @@ pub(super) struct Client {
     torrent: u64,
     /// Kept over restarts; some clients send none.
     key: Option<u32>,
-    road: Road,
-    /// Raised when it calls itself by another peer id.
+    transport: Transport,
+    /// Raised when it changes its peer id.
     generation: u32,
     left: u64,
     counters: Counters,
     is_running: bool,
     has_announced: bool,
-    /// What its earlier runs moved.
+    /// Transfers of earlier runs.
     settled: Moved,
     completions: u64,
 }
@@ -60,12 +57,12 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(serial: u32, users: u64, torrents: u64, random: &mut Rng) -> Self {
         let key = (random.u8(..10) > 0).then(|| random.u32(1..));
-        let road = match random.u8(..10) {
-            0..=3 => Road::Http(Family::V4),
-            4 => Road::Http(Family::V6),
-            5 => Road::Udp(Family::V4),
-            6 => Road::Udp(Family::V6),
-            _ => Road::DualStack,
+        let transport = match random.u8(..10) {
+            0..=3 => Transport::Http(Family::V4),
+            4 => Transport::Http(Family::V6),
+            5 => Transport::Udp(Family::V4),
+            6 => Transport::Udp(Family::V6),
+            _ => Transport::DualStack,
         };
         let is_seeder = random.bool();
         Client {
@@ -73,7 +70,7 @@ impl Client {
             user: 1 + u64::from(serial) % users,
             torrent: random.u64(1..=torrents),
             key,
-            road,
+            transport,
             generation: 0,
             left: if is_seeder { 0 } else { random.u64(1..20_000_000_000) },
             counters: Counters::default(),
@@ -108,7 +105,7 @@ impl Client {
         self.completions
     }
 
-    /// All it has moved: between steps, its counters have been accepted.
+    /// Between steps, all counters have been accepted.
     pub(super) fn moved(&self) -> Moved {
         let mut moved = self.settled;
         moved.add(Moved {
@@ -118,53 +115,53 @@ impl Client {
         moved
     }
 
-    /// Does one of the things that clients do.
-    pub(super) fn step(&mut self, line: &mut Line, surroundings: &Surroundings, random: &mut Rng) {
+    /// Takes one random step.
+    pub(super) fn step(&mut self, connections: &mut Connections, shared: &SharedState, random: &mut Rng) {
         if !self.is_running {
-            return self.start(line);
+            return self.start(connections);
         }
         match random.u8(..100) {
-            0..=9 => self.stop(line),
-            10..=17 if self.left > 0 => self.complete(line),
+            0..=9 => self.stop(connections),
+            10..=17 if self.left > 0 => self.complete(connections),
             18..=23 if self.key.is_some() => {
                 self.generation += 1;
                 self.move_bytes(random);
-                self.heartbeat(line);
+                self.heartbeat(connections);
             }
             24..=31 => {
                 self.move_bytes(random);
-                self.heartbeat_whose_reply_is_lost(line);
+                self.heartbeat_whose_reply_is_lost(connections);
             }
-            32..=35 if surroundings.crashes && self.key.is_some() => {
+            32..=35 if shared.crashes && self.key.is_some() => {
                 self.end_run();
-                self.start(line);
+                self.start(connections);
             }
-            36..=43 => self.heartbeat(line),
-            44..=59 if self.road == Road::DualStack => {
+            36..=43 => self.heartbeat(connections),
+            44..=59 if self.transport == Transport::DualStack => {
                 self.move_bytes(random);
                 let older = self.announce(AnnounceEvent::None);
                 self.move_bytes(random);
-                line.overtake(&self.passkey(), &self.announce(AnnounceEvent::None), &older);
+                connections.overtake(&self.passkey(), &self.announce(AnnounceEvent::None), &older);
             }
             _ => {
                 self.move_bytes(random);
-                self.heartbeat(line);
+                self.heartbeat(connections);
             }
         }
     }
 
-    fn start(&mut self, line: &mut Line) {
+    fn start(&mut self, connections: &mut Connections) {
         self.generation += 1;
         self.counters = Counters::default();
-        self.send(line, AnnounceEvent::Started);
+        self.send(connections, AnnounceEvent::Started);
         self.is_running = true;
         self.has_announced = true;
     }
 
-    /// Says goodbye, if it is there.
-    pub(super) fn stop(&mut self, line: &mut Line) {
+    /// Announces `stopped`, if it runs.
+    pub(super) fn stop(&mut self, connections: &mut Connections) {
         if self.is_running {
-            self.send(line, AnnounceEvent::Stopped);
+            self.send(connections, AnnounceEvent::Stopped);
             self.end_run();
         }
     }
@@ -175,36 +172,36 @@ impl Client {
         self.is_running = false;
     }
 
-    fn complete(&mut self, line: &mut Line) {
+    fn complete(&mut self, connections: &mut Connections) {
         while self.left > STEP_BYTES_MAX {
             self.download(STEP_BYTES_MAX);
-            self.heartbeat(line);
+            self.heartbeat(connections);
         }
         self.download(self.left);
-        self.send(line, AnnounceEvent::Completed);
+        self.send(connections, AnnounceEvent::Completed);
         self.completions += 1;
     }
 
-    fn heartbeat(&self, line: &mut Line) {
-        self.send(line, AnnounceEvent::None);
+    fn heartbeat(&self, connections: &mut Connections) {
+        self.send(connections, AnnounceEvent::None);
     }
 
-    fn heartbeat_whose_reply_is_lost(&self, line: &mut Line) {
-        line.lose_reply(&self.passkey(), &self.announce(AnnounceEvent::None), self.road);
-        self.heartbeat(line);
+    fn heartbeat_whose_reply_is_lost(&self, connections: &mut Connections) {
+        connections.lose_reply(&self.passkey(), &self.announce(AnnounceEvent::None), self.transport);
+        self.heartbeat(connections);
     }
 
-    fn send(&self, line: &mut Line, event: AnnounceEvent) {
-        line.deliver(&self.passkey(), &self.announce(event), self.road);
+    fn send(&self, connections: &mut Connections, event: AnnounceEvent) {
+        connections.deliver(&self.passkey(), &self.announce(event), self.transport);
     }
 
-    /// Mostly much, sometimes little. The last byte comes with `completed`, which is answered once it is stored: who
-    /// seeds is never told by a heartbeat alone.
+    /// Mostly much, sometimes little. The last byte comes with `completed`, whose reply waits for the journal: a
+    /// heartbeat alone never makes a seeder.
     fn move_bytes(&mut self, random: &mut Rng) {
         let most = match random.u8(..4) {
             0 => 1_000,
             1 => 50_000_000,
-            // An announce may tell of two moves at once.
+            // An announce may contain two transfers.
             _ => STEP_BYTES_MAX / 2,
         };
         self.counters.uploaded += random.u64(..most);

@@ -1,4 +1,4 @@
-//! Who runs a server that refuses to run as root.
+//! The account of a server that refuses to run as root.
 
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -15,7 +15,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The account `name` if we are root; `None` if we are somebody already.
+    /// The account `name` if we are root, else `None`.
     pub(crate) fn instead_of_root(name: &str) -> Option<Account> {
         if !rustix::process::geteuid().is_root() {
             return None;
@@ -38,7 +38,6 @@ impl Account {
         command.uid(self.uid).gid(self.gid);
     }
 
-    /// Gives it a folder.
     pub(crate) fn own(self, folder: &Path) {
         chown(folder, Some(self.uid), Some(self.gid)).expect("root may give away a folder");
     }

@@ -80,11 +80,11 @@ impl Daemon {
             account.run(&mut command);
         }
         let mut process = Process::start_command(command, &launch.program, &self.folder.join("log"));
-        self.watchdog.guard(process.id());
+        self.watchdog.server_started(process.id());
         let since_start = Stopwatch::start();
         loop {
             if let Some(status) = process.has_ended() {
-                self.watchdog.stand_down();
+                self.watchdog.server_ended();
                 return Err(format!("{} ended with {status}:\n{}", launch.program, process.log_tail()));
             }
             if answers(process.id()) {
@@ -100,7 +100,7 @@ impl Daemon {
         }
     }
 
-    /// Starts the server again where it was. What its last life left behind may be in its way for a moment.
+    /// Restarts the server on its port. Remains of the previous process may be in its way for a moment.
     #[track_caller]
     pub(crate) fn restart(&mut self, launch: &Launch, mut answers: impl FnMut(u32) -> bool) {
         let since_start = Stopwatch::start();
@@ -117,11 +117,11 @@ impl Daemon {
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill();
-            self.watchdog.stand_down();
+            self.watchdog.server_ended();
         }
     }
 
-    /// Makes the server stand still, as a hanging machine does (SIGSTOP).
+    /// SIGSTOP.
     pub(crate) fn freeze(&self) {
         self.running().signal(Signal::STOP);
     }
@@ -158,19 +158,19 @@ impl Daemon {
             }
         }
         process.kill();
-        self.watchdog.stand_down();
+        self.watchdog.server_ended();
     }
 }
 
 impl Drop for Daemon {
     fn drop(&mut self) {
         self.end();
-        // What cannot be removed now, because a child of the server still writes, the watchdog removes.
+        // The watchdog removes what cannot be removed now because a child of the server still writes.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Tries ports until one is still free when the server takes it.
+/// Tries ports until the server could bind one.
 pub(crate) fn on_a_free_port<T>(mut start: impl FnMut(u16) -> Result<T, String>) -> T {
     let mut reasons = Vec::new();
     for _ in 0..PORTS_TRIED_MAX {
@@ -182,13 +182,13 @@ pub(crate) fn on_a_free_port<T>(mut start: impl FnMut(u16) -> Result<T, String>)
     panic!("no server starts: {}", reasons.join("\n"));
 }
 
-/// Runs a program to its end and gives what it says. Panics where it fails.
+/// Runs a program to its end and returns its output. Panics where it fails.
 #[track_caller]
 pub(crate) fn finish(command: Command, program: &str) -> String {
     try_finish(command, program).unwrap_or_else(|complaint| panic!("{program} failed: {complaint}"))
 }
 
-/// Runs a program to its end and gives what it says, or what it complains of.
+/// Runs a program to its end and returns its output, or its error output.
 pub(crate) fn try_finish(mut command: Command, program: &str) -> Result<String, String> {
     let output = match command.output() {
         Ok(output) => output,

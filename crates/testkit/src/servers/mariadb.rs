@@ -35,7 +35,7 @@ pub struct MariaDbServer {
 }
 
 impl MariaDbServer {
-    /// A server of one's own, to be killed and restarted at will.
+    /// A dedicated server, to be killed and restarted.
     pub fn start() -> Self {
         on_a_free_port(|port| {
             let mut daemon = Daemon::new("mariadb", Account::instead_of_root("mysql"), Signal::KILL);
@@ -72,17 +72,14 @@ impl MariaDbServer {
         finish(client_command(self.port, database, sql), "mariadb").trim_end().to_owned()
     }
 
-    /// Its port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.daemon.pid()
     }
 
-    /// All it has logged.
     pub fn log(&self) -> String {
         self.daemon.log()
     }
@@ -101,12 +98,11 @@ impl MariaDbServer {
         self.daemon.restart(&launch, |_| answers(port));
     }
 
-    /// Makes it stand still, as a hanging machine does (SIGSTOP).
+    /// SIGSTOP.
     pub fn freeze(&self) {
         self.daemon.freeze();
     }
 
-    /// Lets it go on.
     pub fn thaw(&self) {
         self.daemon.thaw();
     }

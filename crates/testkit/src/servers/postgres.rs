@@ -33,7 +33,7 @@ pub struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// A server of one's own, to be killed and restarted at will.
+    /// A dedicated server, to be killed and restarted.
     pub fn start() -> Self {
         on_a_free_port(|port| {
             // SIGQUIT ends it at once, and unlike SIGKILL leaves no shared memory behind.
@@ -71,17 +71,14 @@ impl PostgresServer {
         finish(psql_command(self.port, database, sql), "psql").trim_end().to_owned()
     }
 
-    /// Its port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.daemon.pid()
     }
 
-    /// All it has logged.
     pub fn log(&self) -> String {
         self.daemon.log()
     }
@@ -100,12 +97,11 @@ impl PostgresServer {
         self.daemon.restart(&launch, |_| answers(port));
     }
 
-    /// Makes it stand still, as a hanging machine does (SIGSTOP). Sessions that are open go on.
+    /// SIGSTOP. Open sessions continue.
     pub fn freeze(&self) {
         self.daemon.freeze();
     }
 
-    /// Lets it go on.
     pub fn thaw(&self) {
         self.daemon.thaw();
     }

@@ -19,7 +19,7 @@ pub enum Fsync {
     EverySecond,
 }
 
-/// A Redis server to be. Without more ado it has no password, keeps nothing on disk and speaks plainly.
+/// By default without password, persistence and TLS.
 #[derive(Clone, Debug, Default)]
 pub struct RedisBuilder {
     directives: Vec<String>,
@@ -30,7 +30,7 @@ pub struct RedisBuilder {
 }
 
 impl RedisBuilder {
-    /// Keeps an append-only file, so that a restart finds what was there.
+    /// Keeps an append-only file, so that a restart finds the data.
     pub fn append_only(self, fsync: Fsync) -> Self {
         let policy = match fsync {
             Fsync::Always => "always",
@@ -39,7 +39,7 @@ impl RedisBuilder {
         self.directive("appendonly yes").directive(&format!("appendfsync {policy}"))
     }
 
-    /// Asks everybody for a password (`requirepass`).
+    /// Sets `requirepass`.
     pub fn password(mut self, password: &str) -> Self {
         self.password = Some(password.to_owned());
         self.directive(&format!("requirepass {password}")).directive(&format!("masterauth {password}"))
@@ -57,7 +57,7 @@ impl RedisBuilder {
         self
     }
 
-    /// Refuses to grow beyond this (`noeviction`).
+    /// Sets `maxmemory` with `noeviction`.
     pub fn memory_bytes_max(self, bytes: u64) -> Self {
         self.directive(&format!("maxmemory {bytes}")).directive("maxmemory-policy noeviction")
     }
@@ -68,7 +68,6 @@ impl RedisBuilder {
         self
     }
 
-    /// The password everybody is asked for.
     pub(super) fn shared_password(&self) -> Option<&str> {
         self.password.as_deref()
     }
@@ -79,7 +78,6 @@ impl RedisBuilder {
         self.directive("cluster-enabled yes").directive("cluster-node-timeout 2000")
     }
 
-    /// Starts it.
     pub fn start(self) -> RedisServer {
         on_a_free_port(|port| {
             let mut server =
@@ -108,7 +106,6 @@ impl RedisServer {
         RedisBuilder::default()
     }
 
-    /// Its port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -124,7 +121,6 @@ impl RedisServer {
         format!("{scheme}://{sign_in}127.0.0.1:{}", self.port)
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.daemon.pid()
     }
@@ -134,7 +130,6 @@ impl RedisServer {
         self.daemon.folder()
     }
 
-    /// All it has logged.
     pub fn log(&self) -> String {
         self.daemon.log()
     }
@@ -150,14 +145,14 @@ impl RedisServer {
         self.try_cli(args).unwrap_or_else(|complaint| panic!("redis-cli {args:?}: {complaint}"))
     }
 
-    /// Runs one command with `redis-cli`; gives its complaint where it fails.
+    /// Runs one command with `redis-cli`; returns the error where it fails.
     pub fn try_cli(&self, args: &[&str]) -> Result<String, String> {
         let mut command = self.cli_command();
         command.args(args).stdin(Stdio::null());
         try_finish(command, "redis-cli").map(|said| said.trim_end_matches('\n').to_owned())
     }
 
-    /// Runs many commands with one `redis-cli`, one a line as they are typed. Gives all replies, failures among them.
+    /// Runs many commands with one `redis-cli`, one per line. Returns all replies, failures included.
     #[track_caller]
     pub fn cli_lines(&self, lines: &str) -> String {
         let mut file = tempfile::tempfile().expect("a temporary file");
@@ -195,17 +190,15 @@ impl RedisServer {
         self.daemon.restart(&launch, |pid| answers(&probe, pid));
     }
 
-    /// Makes it stand still, as a hanging machine does (SIGSTOP).
+    /// SIGSTOP.
     pub fn freeze(&self) {
         self.daemon.freeze();
     }
 
-    /// Lets it go on.
     pub fn thaw(&self) {
         self.daemon.thaw();
     }
 
-    /// Whether it runs.
     pub fn is_running(&self) -> bool {
         self.daemon.is_running()
     }
@@ -220,7 +213,7 @@ impl RedisServer {
         Launch { program: "redis-server".to_owned(), args: vec![self.folder().join("redis.conf").into()] }
     }
 
-    /// Asks the server who it is: the port may belong to somebody else by now.
+    /// Checks the server's process id: the port may belong to another process by now.
     fn probe(&self) -> impl Fn() -> Option<String> + use<> {
         let command_line: Vec<_> = self.cli_command().get_args().map(ToOwned::to_owned).collect();
         move || {
@@ -253,7 +246,7 @@ impl RedisServer {
             lines.push(format!("port {}", self.port));
         }
         if self.builder.is_cluster_node {
-            // Its own choice would lie among the ports of outgoing connections.
+            // The default would be in the range of outgoing connections.
             lines.push(format!("cluster-port {}", free_port()));
         }
         lines.extend(self.builder.directives.iter().cloned());
@@ -275,7 +268,7 @@ fn write_certificates(folder: &Path) {
         std::fs::write(folder.join(name), pem).expect("its folder can be written");
     };
     let mut authority = CertificateParams::default();
-    // Of its own, or the server's certificate, which has the default one, would look like the authority itself.
+    // Its own name, or the server's certificate, which has the default one, would look self-signed.
     authority.distinguished_name.push(DnType::CommonName, "an authority for tests");
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().expect("keys can be made");

@@ -29,7 +29,7 @@ impl RedisCluster {
         for (index, node) in cluster.nodes[..MASTERS].iter().enumerate() {
             let (first, last) = (index * SLOTS / MASTERS, (index + 1) * SLOTS / MASTERS - 1);
             node.cli(&["CLUSTER", "ADDSLOTSRANGE", &first.to_string(), &last.to_string()]);
-            // Masters that begin with the same epoch would have to settle who is senior first.
+            // Masters with equal epochs would first have to resolve the conflict.
             node.cli(&["CLUSTER", "SET-CONFIG-EPOCH", &(index + 1).to_string()]);
         }
         cluster.introduce();
@@ -72,7 +72,7 @@ impl RedisCluster {
 
     /// Which node answers for a key now; none while a failover is under way.
     pub fn master_of(&self, key: &str) -> Option<usize> {
-        // The others, replicas included, say where the key lies instead.
+        // The others, replicas included, redirect.
         let answers = |node: &RedisServer| node.is_running() && node.try_cli(&["EXISTS", key]).is_ok();
         self.nodes.iter().position(answers)
     }

@@ -8,7 +8,6 @@ use super::daemon::{Daemon, Launch, on_a_free_port};
 use super::redis::{RedisBuilder, RedisServer};
 use crate::wait::eventually;
 
-/// What the sentinel calls the pair it watches.
 const MASTER_NAME: &str = "rollcall";
 /// How long a change of roles may take on a busy machine.
 const FAILOVER_LIMIT: Duration = Duration::from_secs(60);
@@ -26,7 +25,7 @@ impl RedisSentinel {
         Self::start_with(&RedisServer::builder())
     }
 
-    /// Starts all three, the servers as told. The sentinel itself asks for no password.
+    /// Starts all three, the servers with these settings. The sentinel itself has no password.
     pub fn start_with(builder: &RedisBuilder) -> Self {
         let master = builder.clone().start();
         let replica = builder.clone().directive(&format!("replicaof 127.0.0.1 {}", master.port())).start();
@@ -47,23 +46,17 @@ impl RedisSentinel {
         self.sentinel_port
     }
 
-    /// The sentinel's address.
-    pub fn sentinel_url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.sentinel_port)
-    }
-
     /// What the sentinel calls the pair.
     pub fn master_name(&self) -> &'static str {
         MASTER_NAME
     }
 
-    /// The port of whoever is master now, by the sentinel's word.
+    /// The port of the current master, as the sentinel reports it.
     pub fn master_port(&self) -> u16 {
         let address = self.ask(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER_NAME]);
         address.lines().last().and_then(|port| port.parse().ok()).expect("the sentinel names the master")
     }
 
-    /// Whoever is master now.
     pub fn master(&self) -> &RedisServer {
         let port = self.master_port();
         self.servers.iter().find(|server| server.port() == port).expect("the master is one of ours")
@@ -97,7 +90,6 @@ impl RedisSentinel {
         });
     }
 
-    /// Asks the sentinel.
     #[track_caller]
     fn ask(&self, args: &[&str]) -> String {
         let port = self.sentinel_port.to_string();

@@ -1,4 +1,4 @@
-//! Data folders that are made once and copied: making one takes a second or more of a busy machine.
+//! Data folders that are created once and copied: creating one takes a second or more on a busy machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::process::Command;
 /// Templates lie in cargo's target folder, so that `cargo clean` removes them too. A program outside of any makes
 /// everything anew. Owners and modes are kept.
 pub(crate) fn copy(name: &str, destination: &Path, make: impl FnOnce(&Path)) {
-    let template = shelf().map(|shelf| shelf.join(name));
+    let template = templates_folder().map(|templates_folder| templates_folder.join(name));
     match template {
         Some(template) if template.exists() => copy_folder(&template, destination),
         Some(template) => {
@@ -19,12 +19,12 @@ pub(crate) fn copy(name: &str, destination: &Path, make: impl FnOnce(&Path)) {
     }
 }
 
-/// Several processes may keep the same template at once: the first wins, and none sees half of one.
+/// Several processes may store the same template at once: the first wins, and none sees a partial one.
 fn keep(made: &Path, template: &Path) {
     let half_done =
         template.with_extension(format!("half-done-{}-{}", std::process::id(), fastrand::u32(..)));
-    let shelf = template.parent().expect("a template lies in a folder");
-    std::fs::create_dir_all(shelf).expect("the folder of the compiled tests can be written");
+    let templates_folder = template.parent().expect("a template lies in a folder");
+    std::fs::create_dir_all(templates_folder).expect("the folder of the compiled tests can be written");
     copy_folder(made, &half_done);
     if std::fs::rename(&half_done, template).is_err() {
         let _ = std::fs::remove_dir_all(&half_done);
@@ -33,7 +33,7 @@ fn keep(made: &Path, template: &Path) {
 
 /// In the folder that cargo has marked as its own: `…/target`, for a test in `…/target/debug/deps` and for a program
 /// in `…/target/release`.
-fn shelf() -> Option<PathBuf> {
+fn templates_folder() -> Option<PathBuf> {
     let program = std::env::current_exe().expect("a program knows where it is");
     let target = program.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());
     target.map(|target| target.join("server-templates"))

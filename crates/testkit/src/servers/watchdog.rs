@@ -1,8 +1,8 @@
-//! Ends a server and removes its folder when the test process dies, however it dies.
+//! Ends a server and removes its folder when the test process dies for any reason.
 //!
 //! Destructors do not run for statics, nor in a process that is killed. A small shell waits for the end of its input,
-//! which only this process holds open, and then does what is left to do. It is told the server's process id at each
-//! start and end, so that it never signals a stranger.
+//! which only this process holds open, and then cleans up. It receives the server's process id at each start and end,
+//! so that it never signals another process.
 
 use std::io::Write;
 use std::path::Path;
@@ -20,7 +20,6 @@ fi
 for _ in 1 2 3 4 5; do rm -rf "$1" 2>/dev/null && break; sleep 0.2; done
 "#;
 
-/// The shell that waits.
 pub(crate) struct Watchdog {
     shell: Child,
 }
@@ -33,7 +32,7 @@ impl Watchdog {
             .arg(folder)
             .arg(signal)
             .stdin(Stdio::piped())
-            // Whoever runs the tests waits until all who could write to its pipes are gone.
+            // The test runner waits until every process that could write to its pipes is gone.
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .current_dir("/")
@@ -43,12 +42,11 @@ impl Watchdog {
     }
 
     /// The server runs as this process now.
-    pub(crate) fn guard(&mut self, pid: u32) {
+    pub(crate) fn server_started(&mut self, pid: u32) {
         self.tell(&pid.to_string());
     }
 
-    /// The server has ended.
-    pub(crate) fn stand_down(&mut self) {
+    pub(crate) fn server_ended(&mut self) {
         self.tell("");
     }
 

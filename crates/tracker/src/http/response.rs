@@ -4,7 +4,7 @@ use wire::http::{Failure, RetryIn};
 
 /// What someone is told who has too many connections open.
 pub(super) const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\
-    Content-Type: text/plain\r\nContent-Length: 55\r\n\r\nd14:failure reason20:too many connections8:retry ini1ee";
+    Content-Type: text/plain\r\nContent-Length: 69\r\n\r\nd14:failure reason20:too many connections8:intervali60e8:retry ini1ee";
 
 /// How a request ended, as far as HTTP is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use domain::{AnnounceEvent, ClientKey, InfoHash, TorrentId, UnixTime, UserId};
+use domain::{AHEAD_MAX, AnnounceEvent, ClientKey, InfoHash, TorrentId, UnixTime, UserId};
 use journal::TrafficEntry;
-use swarm::{AHEAD_MAX, Heard, HeardTotals, Learnt};
+use swarm::{Heard, HeardTotals, Learnt};
 
 use crate::pipeline::Tracker;
 
@@ -46,6 +46,7 @@ impl Tracker {
             cause: entry.cause,
             at: self.steady_time_of(entry, now),
             since_last: entry.since_last,
+            silence_max: self.silence_limit().of(entry.interval),
             totals: entry.totals.map(|totals| HeardTotals {
                 run: totals.session.run,
                 uploaded: totals.uploaded,
@@ -61,7 +62,7 @@ impl Tracker {
     /// wrong now. Of both, the later moment that can be right: what is taken for too old makes a live peer vanish.
     fn steady_time_of(&self, entry: &TrafficEntry, now: UnixTime) -> UnixTime {
         let node = self.node();
-        let is_own = entry.node.is_some_and(|writer| writer == node || node.is_next_life_of(writer));
+        let is_own = entry.node.is_some_and(|writer| writer == node || node.is_restart_of(writer));
         if is_own {
             return entry.steady_at().min(now);
         }

@@ -13,6 +13,7 @@ use wire::ScrapeEntry;
 use wire::udp::{self, AnnounceRequest, ScrapeRequest, TransactionId};
 
 use super::ConnectionIds;
+use super::repeated_errors::RepeatedErrors;
 use crate::halt::Halt;
 use crate::limits::Sender;
 use crate::pipeline::{Accepted, Request, Tracker};
@@ -34,6 +35,7 @@ pub(super) struct Answerer<'t> {
     /// Over which replies are sent that had to wait.
     socket: Arc<UdpSocket>,
     attempt: Attempt,
+    errors: RepeatedErrors,
 }
 
 /// Which time it is that a packet is answered.
@@ -55,7 +57,8 @@ impl Drop for AsidePlace {
 
 impl<'t> Answerer<'t> {
     pub(super) fn new(tracker: &'t Arc<Tracker>, ids: ConnectionIds, socket: Arc<UdpSocket>) -> Self {
-        Answerer { tracker, ids, lists: PeerLists::default(), socket, attempt: Attempt::First }
+        let (lists, errors) = (PeerLists::default(), RepeatedErrors::new());
+        Answerer { tracker, ids, lists, socket, attempt: Attempt::First, errors }
     }
 
     /// Appends the reply to a packet; leaves it empty where silence is the answer.
@@ -72,7 +75,7 @@ impl<'t> Answerer<'t> {
                         }
                         outcome => outcome.map_err(Halt::into_rejection),
                     };
-                    self.conclude(outcome, request.transaction, reply);
+                    self.conclude(outcome, (packet, from), request.transaction, reply);
                     self.tracker.counters().answers_udp.record(answering.elapsed());
                 }
             }
@@ -80,7 +83,7 @@ impl<'t> Answerer<'t> {
                 if self.is_genuine(request.connection, request.transaction, ip, reply) {
                     let answering = Stopwatch::start();
                     let outcome = self.scrape(&request, ip, reply);
-                    self.conclude(outcome, request.transaction, reply);
+                    self.conclude(outcome, (packet, from), request.transaction, reply);
                     self.tracker.counters().answers_udp.record(answering.elapsed());
                 }
             }
@@ -88,7 +91,7 @@ impl<'t> Answerer<'t> {
                 if let (Some(connection), Some(transaction)) = (error.connection(), error.transaction()) {
                     if self.is_genuine(connection, transaction, ip, reply) {
                         let outcome = self.tracker.check_flood(ip, Sender::Proven).and(Err(error.into()));
-                        self.conclude(outcome, transaction, reply);
+                        self.conclude(outcome, (packet, from), transaction, reply);
                     }
                 } else {
                     self.tracker.counters().refused.count(error.label());
@@ -121,14 +124,24 @@ impl<'t> Answerer<'t> {
         genuine
     }
 
-    fn conclude(&self, outcome: Result<(), Rejection>, transaction: TransactionId, reply: &mut Vec<u8>) {
-        if let Err(rejection) = outcome {
-            self.tracker.counters().refused.count(rejection.label());
-            reply.clear();
-            // Whoever hears nothing asks again soon; whoever is told of an error waits for the next announce.
-            if !matches!(rejection, Rejection::Flood | Rejection::Access(Refusal::CannotCheck)) {
-                udp::write_error(reply, transaction, &rejection.to_string());
-            }
+    fn conclude(
+        &mut self,
+        outcome: Result<(), Rejection>,
+        (packet, from): (&[u8], SocketAddr),
+        transaction: TransactionId,
+        reply: &mut Vec<u8>,
+    ) {
+        let Err(rejection) = outcome else { return };
+        self.tracker.counters().refused.count(rejection.label());
+        reply.clear();
+        // A client that hears nothing asks again soon; one that is told of an error waits for the next announce.
+        if matches!(rejection, Rejection::Flood | Rejection::Access(Refusal::CannotCheck)) {
+            return;
+        }
+        if self.errors.may_tell(from, packet, self.tracker.now()) {
+            udp::write_error(reply, transaction, &rejection.to_string());
+        } else {
+            self.tracker.counters().errors_untold.increment();
         }
     }
 
@@ -205,7 +218,8 @@ impl<'t> Answerer<'t> {
         let on_answer: OnAnswer = Box::new(move || {
             let lists = PeerLists::default();
             let (tracker, attempt) = (&place.0, Attempt::AfterAsking);
-            let mut answerer = Answerer { tracker, ids, lists, socket: Arc::clone(&socket), attempt };
+            let (over, errors) = (Arc::clone(&socket), RepeatedErrors::new());
+            let mut answerer = Answerer { tracker, ids, lists, socket: over, attempt, errors };
             let mut reply = Vec::new();
             answerer.answer(&packet, from, &mut reply);
             // As with every reply: clients that do not get it ask again.

@@ -94,7 +94,7 @@ impl Authority {
     /// Connects and shakes hands.
     pub fn connect(&self, server: SocketAddr) -> RawHttp<TlsStream> {
         let stream = TcpStream::connect(server).unwrap();
-        testkit::http::be_patient(&stream).unwrap();
+        testkit::http::set_timeouts(&stream).unwrap();
         RawHttp::over(self.try_handshake(stream, server).unwrap(), server)
     }
 

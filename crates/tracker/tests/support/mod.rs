@@ -202,7 +202,7 @@ pub fn connect_from(local: impl Into<IpAddr>, server: SocketAddr) -> RawHttp {
     socket.bind(&SocketAddr::new(local.into(), 0).into()).unwrap();
     socket.connect(&server.into()).unwrap();
     let stream = TcpStream::from(socket);
-    testkit::http::be_patient(&stream).unwrap();
+    testkit::http::set_timeouts(&stream).unwrap();
     RawHttp::over(stream, server)
 }
 

@@ -9,12 +9,12 @@
 
 use std::hash::Hasher;
 
-use domain::{AnnounceEvent, ClientId, InfoHash, Passkey, UnixTime};
+use domain::{AHEAD_MAX, AnnounceEvent, ClientId, InfoHash, Passkey, Seconds, UnixTime};
 use journal::{Arrival, Rejected, TrafficEntry};
 use siphasher::sip::SipHasher13;
 
 use super::record::{Report, Stamp, Standing};
-use super::settings::{AHEAD_MAX, Window};
+use super::settings::Window;
 
 /// What a client says about a torrent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,13 +57,14 @@ pub fn fold(arrivals: &[Arrival], window: &Window) -> Folded {
     let mut news = Vec::with_capacity(arrivals.len());
     for (index, arrival) in arrivals.iter().enumerate() {
         let at = time_of(&arrival.entry, window);
+        let extra_silence = window.extra_silence(arrival.entry.interval);
         match arrival.entry.passkey {
             None => folded.without_passkey += 1,
-            Some(_) if window.is_past(at) => folded.too_old += 1,
+            Some(_) if window.is_past(at, extra_silence) => folded.too_old += 1,
             Some(_) if window.is_ahead(at) => {
                 folded.rejected.push(Rejected { index, reason: ahead(arrival, window) });
             }
-            Some(passkey) => news.push((passkey, change_of(arrival, at), index)),
+            Some(passkey) => news.push((passkey, change_of(arrival, at, extra_silence), index)),
         }
     }
     news.sort_unstable_by_key(|(passkey, change, _)| {
@@ -103,10 +104,11 @@ impl UserChanges {
 /// by the wall clock, where steady time does not fit, since that clock was wrong when the node started.
 fn time_of(entry: &TrafficEntry, window: &Window) -> UnixTime {
     let steady = entry.steady_at();
-    if window.is_past(steady) || window.is_ahead(steady) { entry.at } else { steady }
+    let is_past = window.is_past(steady, window.extra_silence(entry.interval));
+    if is_past || window.is_ahead(steady) { entry.at } else { steady }
 }
 
-fn change_of(arrival: &Arrival, at: UnixTime) -> Change {
+fn change_of(arrival: &Arrival, at: UnixTime, extra_silence: Seconds) -> Change {
     let entry = &arrival.entry;
     let standing = standing_of(entry);
     let is_first_of_second = entry.since_last.is_some_and(|since_last| since_last.0 > 0);
@@ -114,7 +116,7 @@ fn change_of(arrival: &Arrival, at: UnixTime) -> Change {
         AnnounceEvent::None if is_first_of_second => Stamp::of_heartbeat(at, standing),
         _ => Stamp::of_entry(at, arrival.origin),
     };
-    let report = Report { client: client_of(entry), standing, stamp };
+    let report = Report { client: client_of(entry), standing, extra_silence, stamp };
     Change { info_hash: entry.info_hash, report }
 }
 

@@ -23,7 +23,7 @@ impl Rebuild {
     /// Begins with the oldest entry that still counts.
     pub fn of(activity: Activity) -> Rebuild {
         // Places in the journal go by the wall clock, which may have been set back or forward. Too many entries do no harm.
-        let wall_cutoff = activity.clock.now() - activity.window().threshold;
+        let wall_cutoff = activity.clock.now() - activity.settings.silence.usual();
         let cutoff = activity.window().cutoff().min(wall_cutoff);
         let after = EntryId::at_ms(u64::from(cutoff.0) * 1_000);
         Rebuild { activity, after, entries: 0 }
@@ -35,7 +35,7 @@ impl Rebuild {
         let Some(last) = stored.last().map(|stored| stored.id) else { return Ok(false) };
         // What cannot be read was dealt with when it was first read.
         let arrival = |stored: &journal::Stored| {
-            let entry = TrafficEntry::parse(&stored.fields).ok()?;
+            let entry = TrafficEntry::parse_dated(&stored.fields, &*self.activity.clock).ok()?;
             Some(Arrival { id: stored.id, origin: stored.id, entry })
         };
         let arrivals: Vec<Arrival> = stored.iter().filter_map(arrival).collect();

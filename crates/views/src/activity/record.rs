@@ -9,7 +9,7 @@
 //!
 //! The scripts for Redis follow the same rules on the same bytes; the conformance suite holds both against a model.
 
-use domain::{ClientId, UnixTime};
+use domain::{ClientId, Seconds, UnixTime};
 use journal::EntryId;
 
 /// The most clients that are kept of one user on one torrent; the longest silent ones are forgotten first. A client
@@ -17,7 +17,7 @@ use journal::EntryId;
 pub const CLIENTS_MAX: usize = 16;
 
 /// The length of one client's report in bytes.
-pub const REPORT_BYTES: usize = 29;
+pub const REPORT_BYTES: usize = 33;
 
 /// What a client does on a torrent; also what its user does there, which is the first of these that any client does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,6 +82,8 @@ pub struct Report {
     pub client: ClientId,
     /// What it does.
     pub standing: Standing,
+    /// How much longer than usual it may be silent, because it was told a longer interval (A4).
+    pub extra_silence: Seconds,
     /// When it said so.
     pub stamp: Stamp,
 }
@@ -92,20 +94,27 @@ impl Report {
         self.standing != Standing::Stopped && self.stamp == Stamp::of_heartbeat(self.stamp.at, self.standing)
     }
 
-    /// The report as bytes: client, letter, `ts`, origin, all numbers with the greatest byte first.
+    /// The report counts until the cutoff has reached this moment.
+    pub fn counts_until(&self) -> UnixTime {
+        self.stamp.at + self.extra_silence
+    }
+
+    /// The report as bytes: client, letter, extra silence, `ts`, origin, all numbers with the greatest byte first.
     pub fn to_bytes(&self) -> [u8; REPORT_BYTES] {
         let mut bytes = [0; REPORT_BYTES];
         bytes[..8].copy_from_slice(&self.client.0.to_be_bytes());
         bytes[8] = self.standing.letter();
-        bytes[9..13].copy_from_slice(&self.stamp.at.0.to_be_bytes());
-        bytes[13..21].copy_from_slice(&self.stamp.origin.ms.to_be_bytes());
-        bytes[21..].copy_from_slice(&self.stamp.origin.seq.to_be_bytes());
+        bytes[9..13].copy_from_slice(&self.extra_silence.0.to_be_bytes());
+        bytes[13..17].copy_from_slice(&self.stamp.at.0.to_be_bytes());
+        bytes[17..25].copy_from_slice(&self.stamp.origin.ms.to_be_bytes());
+        bytes[25..].copy_from_slice(&self.stamp.origin.seq.to_be_bytes());
         bytes
     }
 
     fn from_bytes(bytes: &[u8; REPORT_BYTES]) -> Option<Self> {
         let (client, rest) = bytes.split_first_chunk()?;
         let (letter, rest) = rest.split_first()?;
+        let (extra_silence, rest) = rest.split_first_chunk()?;
         let (at, rest) = rest.split_first_chunk()?;
         let (ms, rest) = rest.split_first_chunk()?;
         let seq = rest.try_into().ok()?;
@@ -113,9 +122,21 @@ impl Report {
         Some(Report {
             client: ClientId(u64::from_be_bytes(*client)),
             standing: Standing::from_letter(*letter)?,
+            extra_silence: Seconds(u32::from_be_bytes(*extra_silence)),
             stamp: Stamp { at: UnixTime(u32::from_be_bytes(*at)), origin },
         })
     }
+}
+
+/// What follows from the clients of one user on one torrent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// What the user does.
+    pub standing: Standing,
+    /// When a client last said so.
+    pub at: UnixTime,
+    /// It counts until the cutoff has reached this moment.
+    pub until: UnixTime,
 }
 
 /// The clients of one user on one torrent.
@@ -137,9 +158,9 @@ impl Record {
         self.reports.iter().flat_map(Report::to_bytes).collect()
     }
 
-    /// Forgets what was said at `cutoff` or before.
+    /// Forgets what does not count any more.
     pub fn forget(&mut self, cutoff: UnixTime) {
-        self.reports.retain(|report| report.stamp.at > cutoff);
+        self.reports.retain(|report| report.counts_until() > cutoff);
     }
 
     /// Takes a report, unless it knows a later one of the same client. Returns how many clients had to be forgotten
@@ -160,11 +181,13 @@ impl Record {
         1
     }
 
-    /// What the user does on this torrent, and when a client last said so; none if nothing is known.
-    pub fn standing(&self) -> Option<(Standing, UnixTime)> {
-        let first = self.reports.iter().map(|report| report.standing).min()?;
-        let said = self.reports.iter().filter(|report| report.standing == first);
-        said.map(|report| report.stamp.at).max().map(|at| (first, at))
+    /// What the user does on this torrent; none if nothing is known.
+    pub fn standing(&self) -> Option<Shown> {
+        let standing = self.reports.iter().map(|report| report.standing).min()?;
+        let said = || self.reports.iter().filter(|report| report.standing == standing);
+        let at = said().map(|report| report.stamp.at).max()?;
+        let until = said().map(Report::counts_until).max()?;
+        Some(Shown { standing, at, until })
     }
 }
 
@@ -174,22 +197,42 @@ mod tests {
 
     fn report(client: u64, standing: Standing, at: u32) -> Report {
         let origin = EntryId { ms: u64::from(at) * 1000, seq: client };
-        Report { client: ClientId(client), standing, stamp: Stamp::of_entry(UnixTime(at), origin) }
+        let stamp = Stamp::of_entry(UnixTime(at), origin);
+        Report { client: ClientId(client), standing, extra_silence: Seconds(0), stamp }
+    }
+
+    fn standing(record: &Record) -> Option<(Standing, UnixTime)> {
+        record.standing().map(|shown| (shown.standing, shown.at))
+    }
+
+    #[test]
+    fn a4_a_client_that_was_told_a_longer_interval_counts_for_longer() {
+        let mut record = Record::default();
+        let long = Report { extra_silence: Seconds(50), ..report(1, Standing::Seeding, 100) };
+        record.take(&long);
+        record.take(&report(2, Standing::Seeding, 120));
+        let shown = record.standing().unwrap();
+        assert_eq!((shown.at, shown.until), (UnixTime(120), UnixTime(150)));
+        record.forget(UnixTime(149));
+        assert_eq!(standing(&record), Some((Standing::Seeding, UnixTime(100))));
+        assert_eq!(Record::from_bytes(&record.to_bytes()), record);
+        record.forget(UnixTime(150));
+        assert_eq!(standing(&record), None);
     }
 
     #[test]
     fn a2_any_client_that_seeds_makes_the_user_a_seeder() {
         let mut record = Record::default();
-        assert_eq!(record.standing(), None);
+        assert_eq!(standing(&record), None);
         record.take(&report(1, Standing::Seeding, 100));
         record.take(&report(2, Standing::Leeching, 200));
-        assert_eq!(record.standing(), Some((Standing::Seeding, UnixTime(100))));
+        assert_eq!(standing(&record), Some((Standing::Seeding, UnixTime(100))));
         record.take(&report(1, Standing::Stopped, 300));
-        assert_eq!(record.standing(), Some((Standing::Leeching, UnixTime(200))));
+        assert_eq!(standing(&record), Some((Standing::Leeching, UnixTime(200))));
         record.forget(UnixTime(200));
-        assert_eq!(record.standing(), Some((Standing::Stopped, UnixTime(300))));
+        assert_eq!(standing(&record), Some((Standing::Stopped, UnixTime(300))));
         record.forget(UnixTime(300));
-        assert_eq!(record.standing(), None);
+        assert_eq!(standing(&record), None);
     }
 
     #[test]
@@ -199,7 +242,7 @@ mod tests {
         goodbye.stamp.origin.seq = 9;
         record.take(&goodbye);
         record.take(&report(1, Standing::Seeding, 100));
-        assert_eq!(record.standing(), Some((Standing::Stopped, UnixTime(100))));
+        assert_eq!(standing(&record), Some((Standing::Stopped, UnixTime(100))));
     }
 
     #[test]

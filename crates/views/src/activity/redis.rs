@@ -20,6 +20,8 @@ mod acquainted;
 mod apply;
 mod refresh;
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use domain::{InfoHash, Passkey, UnixTime};
 use keyspace::{KeyNames, Redis, Reply, Trouble, read_reply, scripts};
@@ -37,6 +39,9 @@ const CLAIM_S: u32 = 60;
 
 /// Users looked at in one go.
 const SWEEP_USERS_AT_ONCE: usize = 50;
+
+/// Users of the index read in one go.
+const LISTED_USERS_AT_ONCE: usize = 1000;
 
 /// The index, as messages name it.
 const INDEX: &str = "tracker:users:active";
@@ -128,6 +133,24 @@ impl RedisActivity {
         call
     }
 
+    /// How long the lists of these users are, without removing anything; who has nothing in them is left out.
+    async fn lengths(&self, passkeys: &[Passkey]) -> Result<Vec<(Passkey, Counts)>, ViewsError> {
+        let mut pipeline = ::redis::Pipeline::new();
+        for passkey in passkeys {
+            pipeline.cmd("ZCARD").arg(self.names.user_seed(passkey));
+            pipeline.cmd("ZCARD").arg(self.names.user_leech(passkey));
+        }
+        let replies = self.redis.pipeline(&pipeline).await;
+        let mut lengths = Vec::with_capacity(passkeys.len());
+        for (passkey, [seeding, leeching]) in passkeys.iter().zip(as_pairs(replies)) {
+            let counts = Counts { seeding: length_of(seeding)?, leeching: length_of(leeching)? };
+            if counts != Counts::default() {
+                lengths.push((*passkey, counts));
+            }
+        }
+        Ok(lengths)
+    }
+
     /// Looks at claimed users, and says when to look again.
     async fn sweep_some(&self, users: &[String], claim: &str, window: &Window) -> Result<Swept, ViewsError> {
         let mut pipeline = ::redis::Pipeline::new();
@@ -159,7 +182,7 @@ fn next_look(reply: Option<Reply>, window: &Window, swept: &mut Swept) -> Result
         Ok(found) => {
             swept.torrents += found.torrents_removed;
             swept.is_behind |= found.has_more;
-            Ok(found.oldest.map_or(-1, |oldest| i64::from((oldest + window.threshold).0)))
+            Ok(found.oldest.map_or(-1, |oldest| i64::from((oldest + window.silence.usual()).0)))
         }
         Err(ViewsError::WrongType { key }) => {
             tracing::warn!(
@@ -167,7 +190,7 @@ fn next_look(reply: Option<Reply>, window: &Window, swept: &mut Swept) -> Result
                 "the activity of a user cannot be swept: the key holds another type of value"
             );
             swept.damaged += 1;
-            Ok(i64::from((window.now + window.threshold).0))
+            Ok(i64::from((window.now + window.silence.usual()).0))
         }
         Err(error) => Err(error),
     }
@@ -194,6 +217,21 @@ impl ActivityStore for RedisActivity {
         Ok(self.look(passkey, Reading::Nothing, window).await?.counts)
     }
 
+    async fn active_users(&self) -> Result<HashMap<Passkey, Counts>, ViewsError> {
+        let mut active = HashMap::new();
+        for first in (0..).step_by(LISTED_USERS_AT_ONCE) {
+            let mut call = ::redis::cmd("ZRANGE");
+            call.arg(self.names.users_active()).arg(first).arg(first + LISTED_USERS_AT_ONCE - 1);
+            let users: Vec<String> = self.redis.query(&call).await.map_err(of_index)?;
+            if users.is_empty() {
+                break;
+            }
+            let passkeys: Vec<Passkey> = users.iter().filter_map(|user| user.parse().ok()).collect();
+            active.extend(self.lengths(&passkeys).await?);
+        }
+        Ok(active)
+    }
+
     async fn sweep(&self, users_max: usize, window: &Window) -> Result<Swept, ViewsError> {
         // No whole number, so that it differs from every score that anybody else gives.
         let claim = format!("{}.5", window.now.0.saturating_add(CLAIM_S));
@@ -209,6 +247,20 @@ impl ActivityStore for RedisActivity {
             swept.is_behind |= some.is_behind;
         }
         Ok(swept)
+    }
+}
+
+fn as_pairs(replies: Vec<Reply>) -> impl Iterator<Item = [Reply; 2]> {
+    let mut replies = replies.into_iter();
+    std::iter::from_fn(move || Some([replies.next()?, replies.next()?]))
+}
+
+/// A key that holds something else is no list.
+fn length_of(reply: Reply) -> Result<u64, ViewsError> {
+    match read_reply(reply) {
+        Ok(length) => Ok(length),
+        Err(Trouble::WrongType { .. }) => Ok(0),
+        Err(trouble) => Err(trouble.into()),
     }
 }
 

@@ -3,6 +3,8 @@
 //! One row for each user and torrent, with its clients in one value: a change reads one row, works out what follows
 //! ([`super::record`]) and writes it back. An index by time takes the place of Redis's index of users.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use database::{Schema, SqliteDatabase, migrate_sqlite};
 use domain::{InfoHash, Passkey, UnixTime};
@@ -81,7 +83,7 @@ impl ActivityStore for SqliteActivity {
         let after = page.after.unwrap_or(FIRST);
         let rows: Vec<(Vec<u8>, i64)> = sqlx::query_as(
             "SELECT info_hash, at FROM activity \
-             WHERE passkey = ? AND standing = ? AND at > ? AND (at, info_hash) < (?, ?) \
+             WHERE passkey = ? AND standing = ? AND until > ? AND (at, info_hash) < (?, ?) \
              ORDER BY at DESC, info_hash DESC LIMIT ?",
         )
         .bind(passkey)
@@ -101,8 +103,8 @@ impl ActivityStore for SqliteActivity {
         self.remove_old(&passkey, window).await?;
         let (seeding, leeching): (i64, i64) = sqlx::query_as(
             "SELECT \
-             (SELECT count(*) FROM activity WHERE passkey = ?1 AND standing = 0 AND at > ?2), \
-             (SELECT count(*) FROM activity WHERE passkey = ?1 AND standing = 1 AND at > ?2)",
+             (SELECT count(*) FROM activity WHERE passkey = ?1 AND standing = 0 AND until > ?2), \
+             (SELECT count(*) FROM activity WHERE passkey = ?1 AND standing = 1 AND until > ?2)",
         )
         .bind(passkey)
         .bind(i64::from(window.cutoff().0))
@@ -111,9 +113,22 @@ impl ActivityStore for SqliteActivity {
         Ok(Counts { seeding: seeding.unsigned_abs(), leeching: leeching.unsigned_abs() })
     }
 
+    async fn active_users(&self) -> Result<HashMap<Passkey, Counts>, ViewsError> {
+        let rows: Vec<(String, i64, i64)> = sqlx::query_as(
+            "SELECT passkey, sum(standing = 0), sum(standing = 1) FROM activity WHERE standing IN (0, 1) GROUP BY passkey",
+        )
+        .fetch_all(&self.database.pool)
+        .await?;
+        let read = |(passkey, seeding, leeching): (String, i64, i64)| {
+            let counts = Counts { seeding: seeding.unsigned_abs(), leeching: leeching.unsigned_abs() };
+            Some((passkey.parse().ok()?, counts))
+        };
+        Ok(rows.into_iter().filter_map(read).collect())
+    }
+
     async fn sweep(&self, users_max: usize, window: &Window) -> Result<Swept, ViewsError> {
         let passkeys: Vec<(String,)> =
-            sqlx::query_as("SELECT DISTINCT passkey FROM activity WHERE at <= ? LIMIT ?")
+            sqlx::query_as("SELECT DISTINCT passkey FROM activity WHERE until <= ? LIMIT ?")
                 .bind(i64::from(window.cutoff().0))
                 .bind(users_max as i64)
                 .fetch_all(&self.database.pool)
@@ -133,13 +148,12 @@ impl ActivityStore for SqliteActivity {
 }
 
 async fn has_old(database: &SqliteDatabase, passkey: &str, window: &Window) -> Result<bool, ViewsError> {
-    let (found,): (bool,) = sqlx::query_as(
-        "SELECT EXISTS (SELECT 1 FROM activity WHERE passkey = ? AND standing IN (0, 1, 2) AND at <= ?)",
-    )
-    .bind(passkey)
-    .bind(i64::from(window.cutoff().0))
-    .fetch_one(&database.pool)
-    .await?;
+    let (found,): (bool,) =
+        sqlx::query_as("SELECT EXISTS (SELECT 1 FROM activity WHERE passkey = ? AND until <= ?)")
+            .bind(passkey)
+            .bind(i64::from(window.cutoff().0))
+            .fetch_one(&database.pool)
+            .await?;
     Ok(found)
 }
 
@@ -176,14 +190,13 @@ async fn remove_some(
     window: &Window,
 ) -> Result<u64, ViewsError> {
     let cutoff = window.cutoff();
-    let rows: Vec<ClientsRow> = sqlx::query_as(
-        "SELECT info_hash, clients FROM activity WHERE passkey = ? AND standing IN (0, 1, 2) AND at <= ? LIMIT ?",
-    )
-    .bind(passkey)
-    .bind(i64::from(cutoff.0))
-    .bind(REMOVE_MAX as i64)
-    .fetch_all(&mut **transaction)
-    .await?;
+    let rows: Vec<ClientsRow> =
+        sqlx::query_as("SELECT info_hash, clients FROM activity WHERE passkey = ? AND until <= ? LIMIT ?")
+            .bind(passkey)
+            .bind(i64::from(cutoff.0))
+            .bind(REMOVE_MAX as i64)
+            .fetch_all(&mut **transaction)
+            .await?;
     for (info_hash, clients) in &rows {
         let mut record = Record::from_bytes(clients);
         record.forget(cutoff);
@@ -199,15 +212,16 @@ async fn write(
     record: &Record,
 ) -> Result<(), ViewsError> {
     let query = match record.standing() {
-        Some((standing, at)) => sqlx::query(
-            "INSERT INTO activity (passkey, info_hash, standing, at, clients) VALUES (?, ?, ?, ?, ?) \
-             ON CONFLICT (passkey, info_hash) DO UPDATE SET \
-             standing = excluded.standing, at = excluded.at, clients = excluded.clients",
+        Some(shown) => sqlx::query(
+            "INSERT INTO activity (passkey, info_hash, standing, at, until, clients) VALUES (?, ?, ?, ?, ?, ?) \
+             ON CONFLICT (passkey, info_hash) DO UPDATE SET standing = excluded.standing, \
+             at = excluded.at, until = excluded.until, clients = excluded.clients",
         )
         .bind(passkey.to_owned())
         .bind(info_hash.to_vec())
-        .bind(standing_number(standing))
-        .bind(i64::from(at.0))
+        .bind(standing_number(shown.standing))
+        .bind(i64::from(shown.at.0))
+        .bind(i64::from(shown.until.0))
         .bind(record.to_bytes()),
         None => sqlx::query("DELETE FROM activity WHERE passkey = ? AND info_hash = ?")
             .bind(passkey.to_owned())

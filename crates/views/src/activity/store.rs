@@ -14,6 +14,7 @@
 //!
 //! The suite in `tests/activity` runs on every store.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -169,6 +170,10 @@ pub trait ActivityStore: Send + Sync + 'static {
 
     /// How long a user's lists are, both at the same moment.
     async fn counts(&self, passkey: &Passkey, window: &Window) -> Result<Counts, ViewsError>;
+
+    /// Everyone with anything in either list, and how long the lists are. Read as they stand: what became too old since
+    /// the last sweep is still counted. A user who comes or goes meanwhile may be missing.
+    async fn active_users(&self) -> Result<HashMap<Passkey, Counts>, ViewsError>;
 
     /// Looks at no more than `users_max` users of whom something is due, and removes what is too old.
     async fn sweep(&self, users_max: usize, window: &Window) -> Result<Swept, ViewsError>;

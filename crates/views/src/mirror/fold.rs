@@ -5,12 +5,11 @@
 
 use std::collections::HashMap;
 
-use domain::{AnnounceEvent, Cause, InfoHash, PeerId, Seconds, TorrentId, UnixTime, UserId};
+use domain::{AHEAD_MAX, AnnounceEvent, Cause, InfoHash, PeerId, Seconds, TorrentId, UnixTime, UserId};
 use journal::{Arrival, EntryId, TrafficEntry};
 
 use super::record::Record;
 use super::settings::{Directory, MirrorSettings};
-use crate::activity::settings::AHEAD_MAX;
 
 /// What an entry is about, as the script calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +107,13 @@ pub struct Folded {
     pub unknown_user: u64,
     /// Entries from too far ahead.
     pub ahead: u64,
+}
+
+impl Folded {
+    /// Entries of torrents or users that are not known.
+    pub fn unknown(&self) -> u64 {
+        self.unknown_torrent + self.unknown_user
+    }
 }
 
 /// Folds a batch.

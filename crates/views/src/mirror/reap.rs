@@ -128,7 +128,6 @@ impl Mirror {
         };
         let count = overdue.whose.len() as u64;
         counter.fetch_add(count, Ordering::Relaxed);
-        self.publish(&overdue.whose).await;
         Ok(count)
     }
 
@@ -203,16 +202,5 @@ impl Mirror {
             tokio::time::sleep(backoff.pause()).await;
         }
         Ok(self.parts.journal.append(Lane::Traffic, entries, &token).await?)
-    }
-
-    /// Tells the site who was reaped (M11). Whoever does not listen misses it; the keys tell the same.
-    async fn publish(&self, whose: &[Whose]) {
-        let mut pipeline = Pipeline::new();
-        for (torrent, peer, _) in whose {
-            pipeline.cmd("PUBLISH").arg(&self.settings.channel_expired).arg(format!("{torrent}:{peer}"));
-        }
-        if let Some(Err(reason)) = self.redis().pipeline(&pipeline).await.into_iter().find(Result::is_err) {
-            tracing::debug!(%reason, "the end of peers could not be told on the channel");
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! What can be set, and whom to ask.
 
-use domain::{InfoHash, Passkey, Seconds, TorrentId, UserId};
+use async_trait::async_trait;
+use domain::{InfoHash, Passkey, Seconds, SilenceLimit, TorrentId, UserId};
 
 /// What a mirror goes by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct MirrorSettings {
     pub inactive_keep: Seconds,
     /// Torrents that one step of the sweep looks at, about.
     pub reconcile_torrents: usize,
-    /// The channel on which reaped peers are told (M11).
+    /// The channel on which expired peers are published (M11).
     pub channel_expired: String,
 }
 
@@ -26,7 +27,7 @@ impl Default for MirrorSettings {
         MirrorSettings {
             reap_after: Seconds(2410),
             peer_grace: Seconds(610),
-            group: "mirror".to_owned(),
+            group: super::GROUP.to_owned(),
             hit_and_run_active: Seconds(14 * 24 * 60 * 60),
             inactive_keep: Seconds(30 * 24 * 60 * 60),
             reconcile_torrents: 100,
@@ -35,18 +36,17 @@ impl Default for MirrorSettings {
     }
 }
 
-/// No client is told to stay away for longer; other producers may write anything.
-const INTERVAL_MAX: Seconds = Seconds(7 * 24 * 60 * 60);
-
 impl MirrorSettings {
     /// When a peer is gone that was told to come back after `interval`.
     pub fn reap_after_of(&self, interval: Seconds) -> Seconds {
-        self.reap_after.max(interval.min(INTERVAL_MAX) + self.peer_grace)
+        let limit = SilenceLimit { interval: Seconds(0), grace: self.peer_grace };
+        self.reap_after.max(limit.of(interval))
     }
 }
 
-/// Knows users by their passkeys and torrents by their infohashes, for entries that do not bring the numbers. Must not
-/// wait.
+/// Knows users by their passkeys and torrents by their infohashes, for entries that do not bring the numbers. Looking up
+/// must not wait.
+#[async_trait]
 pub trait Directory: Send + Sync {
     /// The user with this passkey.
     fn user_of(&self, passkey: &Passkey) -> Option<UserId>;
@@ -58,6 +58,9 @@ pub trait Directory: Send + Sync {
     fn is_removed(&self, _torrent: TorrentId, _info_hash: &InfoHash) -> bool {
         false
     }
+
+    /// Waits until it knows whatever was registered before an entry was written at `written_ms`, in bounded time.
+    async fn catch_up(&self, _written_ms: u64) {}
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Everything says what is, not what changed. So it can be said again, and whatever was lost on the way is put right when
 //! the same entries come again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{PeerId, TorrentId};
 use keyspace::{MirrorKey, Reply, Trouble, read_reply, scripts};
@@ -35,7 +35,27 @@ impl Mirror {
     pub(super) async fn settle(&self, news: &News) -> Result<(), ViewsError> {
         self.settle_sets(news).await?;
         self.settle_counts(&news.torrents).await?;
+        self.publish_expired(&news.expired).await;
         Ok(())
+    }
+
+    /// Publishes which peers a timeout ended (M11), once all keys show it; also where the tracker noticed the silence.
+    /// A batch that is applied again publishes its peers again. A message that cannot be published is lost: the keys
+    /// hold the same.
+    async fn publish_expired(&self, expired: &BTreeSet<(PeerId, TorrentId)>) {
+        let commands: Vec<Cmd> = expired
+            .iter()
+            .map(|(peer, torrent)| {
+                let mut command = redis::cmd("PUBLISH");
+                command.arg(&self.settings.channel_expired).arg(format!("{torrent}:{peer}"));
+                command
+            })
+            .collect();
+        for commands in commands.chunks(COMMANDS_AT_ONCE_MAX) {
+            if let Some(Err(reason)) = self.send(commands).await.into_iter().find(Result::is_err) {
+                tracing::debug!(%reason, "expired peers could not be published");
+            }
+        }
     }
 
     /// Users' and peers' sets. Returns how many members were added or removed.

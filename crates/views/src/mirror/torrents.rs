@@ -3,7 +3,7 @@
 //! Calls for different torrents go together. Calls for the same torrent go one after the other, each after the answer to
 //! the one before: a call that came too late would find its entries behind the watermark and skip them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use domain::{InfoHash, PeerId, TorrentId, UserId};
 use keyspace::{Trouble, read_reply, scripts};
@@ -36,6 +36,8 @@ pub(super) struct News {
     pub(super) torrents: BTreeMap<TorrentId, Counts>,
     pub(super) users: BTreeMap<(UserId, TorrentId), Memberships>,
     pub(super) peers: BTreeMap<(PeerId, TorrentId), bool>,
+    /// Of these, peers that a timeout ended.
+    pub(super) expired: BTreeSet<(PeerId, TorrentId)>,
     /// Entries that had been applied before.
     pub(super) repeated: u64,
     /// Entries of torrents whose keys hold something else.
@@ -153,7 +155,7 @@ impl Mirror {
             names.owner(torrent, &info_hash),
         ];
         for peer in &peers {
-            keys.push(names.peer(torrent, &info_hash, peer));
+            keys.push(names.peer(torrent, peer));
             keys.push(names.peer_timeout(torrent, peer));
         }
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
@@ -230,9 +232,13 @@ impl News {
     }
 
     fn take_peers(&mut self, torrent: TorrentId, peers: &[PeerId], told: &[u64]) -> Option<()> {
-        for [number, is_active] in told.as_chunks::<2>().0 {
+        for [number, state] in told.as_chunks::<2>().0 {
             let peer = peers.get(usize::try_from(*number).ok()?.checked_sub(1)?)?;
-            self.peers.insert((*peer, torrent), *is_active == 1);
+            self.peers.insert((*peer, torrent), *state == 1);
+            match state {
+                2 => self.expired.insert((*peer, torrent)),
+                _ => self.expired.remove(&(*peer, torrent)),
+            };
         }
         Some(())
     }

@@ -28,6 +28,7 @@ fn history(rng: &mut Rng, first_user: u32) -> Vec<Announce> {
             seq,
             since_last_s: 0,
             is_foreign: rng.u32(..4) == 0,
+            interval_s: 1800,
         })
         .collect();
     let mut heard = BTreeSet::new();

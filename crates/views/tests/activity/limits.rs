@@ -31,12 +31,12 @@ pub async fn entries_that_are_too_old_change_nothing_and_are_counted(place: Plac
 
 pub async fn entries_from_far_ahead_are_rejected_until_their_time_has_come(place: Place) {
     let rig = place.rig().await;
-    let announces = [seeds(1, 1, 0), seeds(1, 2, 601), seeds(1, 3, 600)];
+    let announces = [seeds(1, 1, 0), seeds(1, 2, 61), seeds(1, 3, 60)];
     let rejected = rig.offer(&announces).await.unwrap();
     assert_eq!(rejected.len(), 1);
     assert_eq!(rejected[0].index, 1);
     assert!(rejected[0].reason.starts_with("ts: "), "{}", rejected[0].reason);
-    assert_eq!(rig.seeding(1).await, [(3, shown(600)), (1, shown(0))]);
+    assert_eq!(rig.seeding(1).await, [(3, shown(60)), (1, shown(0))]);
     assert_eq!(rig.activity.counters().rejected, 1);
     rig.wait(1);
     rig.hear(&announces).await;

@@ -1,8 +1,11 @@
 //! A4 and A5: what is too old, and how lists are read.
 
+use views::activity::Counts;
 use views::{ActivitySettings, Cursor, Page};
 
-use crate::rig::{NOW, Place, THRESHOLD, info_hash, leeches, number_of, passkey, seeds, shown, stops};
+use crate::rig::{
+    Announce, NOW, Place, THRESHOLD, info_hash, leeches, number_of, passkey, seeds, shown, stops,
+};
 
 /// Enough for every sweep to come to an end.
 const SWEEPS_MAX: usize = 100;
@@ -131,4 +134,56 @@ pub async fn a5_a_page_goes_on_where_the_last_one_ended_though_the_list_changed(
     let again = rig.activity.seeding(&passkey(1), &Page { after: first.next, limit: 10 }).await.unwrap();
     assert_eq!(again, rest);
     assert_eq!(again.torrents.len(), 6);
+}
+
+pub async fn a4_a_client_that_was_told_a_longer_interval_is_gone_after_that_and_the_grace(place: Place) {
+    let rig = place.rig().await;
+    let foreign = seeds(1, 1, 0).told(7200).foreign();
+    rig.hear(&[foreign, seeds(1, 2, 0), leeches(1, 3, 0).told(7200).foreign()]).await;
+    rig.wait(THRESHOLD);
+    // The list shows when it announced last, for programs that go by that alone.
+    assert_eq!(rig.seeding(1).await, [(1, shown(0))]);
+    assert_eq!(rig.leeching(1).await, [(3, shown(0))]);
+    assert_eq!(rig.activity.sweep().await.unwrap().torrents, 0, "nothing is left that is too old");
+    assert_eq!(rig.activity.sweep().await.unwrap().users, 0, "nobody is looked at again before it is time");
+    // A heartbeat counts from its own time on, and a goodbye at once.
+    let again = Announce { at: 3000, ..foreign };
+    rig.wait(3000 - THRESHOLD);
+    rig.hear(&[again, Announce { at: 3000, ..stops(1, 3, 0).told(7200).foreign() }]).await;
+    assert_eq!(rig.counts(1).await, (1, 0));
+    rig.hear(&[leeches(1, 3, 2999).told(7200).foreign()]).await;
+    assert_eq!(rig.counts(1).await, (1, 0), "an older entry does not bring it back");
+    rig.wait(7800 - 1);
+    assert_eq!(rig.seeding(1).await, [(1, shown(3000))]);
+    rig.wait(1);
+    assert_eq!(rig.counts(1).await, (0, 0));
+    rig.activity.sweep().await.unwrap();
+    assert!(place.is_empty().await);
+
+    // Told the usual interval from then on, it is gone as usual.
+    let now = 3000 + 7800;
+    rig.hear(&[seeds(1, 1, now).told(7200).foreign()]).await;
+    rig.wait(10);
+    rig.hear(&[seeds(1, 1, now + 10).foreign()]).await;
+    rig.wait(THRESHOLD);
+    assert_eq!(rig.counts(1).await, (0, 0));
+}
+
+pub async fn a5_many_users_are_counted_at_once_and_all_active_ones_are_found(place: Place) {
+    let rig = place.rig().await;
+    rig.hear(&[seeds(1, 1, 0), seeds(1, 2, 0), leeches(2, 1, -100), stops(3, 1, 0)]).await;
+    let users: Vec<_> = [2, 9, 1, 3].map(passkey).into();
+    let counts = rig.activity.counts_of(&users).await.unwrap();
+    assert_eq!(
+        counts,
+        [(0, 1), (0, 0), (2, 0), (0, 0)].map(|(seeding, leeching)| Counts { seeding, leeching })
+    );
+    let active = rig.activity.active_users().await.unwrap();
+    assert_eq!(active.len(), 2, "{active:?}");
+    assert_eq!(active[&passkey(1)], Counts { seeding: 2, leeching: 0 });
+    assert_eq!(active[&passkey(2)], Counts { seeding: 0, leeching: 1 });
+    rig.wait(THRESHOLD - 100);
+    assert_eq!(rig.activity.counts_of(&users).await.unwrap()[0], Counts::default(), "it is too old");
+    while rig.activity.sweep().await.unwrap().users > 0 {}
+    assert_eq!(rig.activity.active_users().await.unwrap().len(), 1, "a sweep removed it");
 }

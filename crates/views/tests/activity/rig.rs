@@ -178,6 +178,8 @@ pub struct Announce {
     pub since_last_s: u32,
     /// Whether the entry has the fourteen fields only.
     pub is_foreign: bool,
+    /// The interval that the client was told.
+    pub interval_s: u32,
 }
 
 /// A heartbeat of a seeder.
@@ -192,6 +194,7 @@ pub fn seeds(user: u32, torrent: u32, at: i64) -> Announce {
         seq: 0,
         since_last_s: 10,
         is_foreign: false,
+        interval_s: 1800,
     }
 }
 
@@ -221,6 +224,11 @@ impl Announce {
 
     pub fn event(self, event: AnnounceEvent) -> Self {
         Announce { event, ..self }
+    }
+
+    /// Of a tracker that told this interval.
+    pub fn told(self, interval_s: u32) -> Self {
+        Announce { interval_s, ..self }
     }
 
     pub fn foreign(self) -> Self {
@@ -255,7 +263,7 @@ impl Announce {
         for (name, value) in [("port", 6881), ("du", 0), ("dd", 0), ("dt", self.since_last_s)] {
             fields.push_text(name, value);
         }
-        fields.push("interval", "1800");
+        fields.push_text("interval", self.interval_s);
         fields.push("min_interval", "900");
         fields
     }
@@ -277,7 +285,7 @@ impl Announce {
             at: self.time(),
             steady: None,
             since_last: Some(Seconds(self.since_last_s)),
-            interval: Seconds(1800),
+            interval: Seconds(self.interval_s),
             min_interval: Seconds(900),
             user: None,
             torrent: None,

@@ -46,6 +46,8 @@ impl Process {
             group: GROUP.to_owned(),
             consumers: 1,
             batch_max: 300,
+            entries_per_s_max: 0,
+            not_before_ms: 0,
             read_wait: Duration::from_millis(50),
             dead_after: Duration::from_secs(3600),
             retry_max: 3,
@@ -55,7 +57,8 @@ impl Process {
         let (settings, seen) = watch::channel(consumer);
         let (stop, stopped) = watch::channel(false);
         let view = Arc::clone(&mirror) as Arc<dyn View>;
-        let parts = OrderedParts { journal: journal_on(redis), view, turn, process };
+        let clock = Arc::new(clock.clone());
+        let parts = OrderedParts { journal: journal_on(redis), view, turn, clock, process };
         let task = tokio::spawn(OrderedConsumer::new(parts, seen, stopped).run());
         Process { mirror, task, _settings: settings, _stop: stop }
     }

@@ -24,6 +24,7 @@ struct Peer {
 #[derive(Default)]
 struct User {
     active_s: u64,
+    counted_until: u32,
     has_leeched: bool,
     is_complete: bool,
     has_snatched: bool,
@@ -175,7 +176,10 @@ impl Torrent {
         if peer.is_active && entry.at.0 - peer.last <= REAP {
             let gap = u64::from(entry.at.0 - peer.last);
             peer.total_s += gap;
-            self.users.get_mut(&user).unwrap().active_s += gap;
+            let figures = self.users.get_mut(&user).unwrap();
+            let from = peer.last.max(figures.counted_until);
+            figures.active_s += u64::from(entry.at.0.saturating_sub(from));
+            figures.counted_until = figures.counted_until.max(entry.at.0);
         }
         peer.last = entry.at.0;
         there.push(peer);

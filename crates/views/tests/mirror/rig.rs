@@ -12,7 +12,7 @@ use journal::{
     Arrival, Batch, EntryId, Fields, Journal, JournalError, Lane, RedisJournal, TrafficEntry, Turn, View,
     ViewError,
 };
-use keyspace::{BaseNames, KeyNames, MirrorNames, MirrorTemplates, Redis, RedisSettings, read_reply};
+use keyspace::{BaseNames, KeyNames, MirrorNames, Redis, RedisSettings, read_reply};
 use redis::Pipeline;
 use testkit::{RedisCluster, RedisServer};
 use views::mirror::Directory;
@@ -199,7 +199,7 @@ pub fn mirror_on(
     settings: MirrorSettings,
     name: &str,
 ) -> Mirror {
-    let names = MirrorNames::new(&MirrorTemplates::default(), redis.mode()).unwrap();
+    let names = MirrorNames::new(redis.mode());
     let parts = MirrorParts {
         journal: journal_on(redis.clone()),
         redis,
@@ -249,7 +249,7 @@ impl Directory for Changing {
 /// A mirror that is told who is who.
 pub fn mirror_told_by(rig: &Rig, directory: Arc<dyn Directory>) -> Mirror {
     let redis = rig.place.redis();
-    let names = MirrorNames::new(&MirrorTemplates::default(), redis.mode()).unwrap();
+    let names = MirrorNames::new(redis.mode());
     let (journal, turn, clock) = (journal_on(redis.clone()), rig.turn.clone(), Arc::new(rig.clock.clone()));
     let parts = MirrorParts { journal, redis, names, turn, directory, clock };
     Mirror::new(parts, MirrorSettings::default(), "told.reaper".to_owned())

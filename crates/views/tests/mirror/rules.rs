@@ -128,6 +128,7 @@ async fn m8_two_clients_of_a_user_count_as_one_user_and_an_uploader_is_no_hit_an
 async fn a_batch_counts_once_however_often_it_comes() {
     for place in [Place::single(), Place::cluster()] {
         let rig = Rig::on(place);
+        rig.clock.advance(domain::Seconds(90));
         let announces: Vec<Announce> = (1..=20)
             .flat_map(|user| [leeches(user, user % 3 + 1, 0), leeches(user, user % 5 + 1, 60).completes()])
             .chain((1..=20).step_by(3).map(|user| leeches(user, user % 3 + 1, 90).stops()))
@@ -224,6 +225,7 @@ async fn m5_two_users_under_one_peer_id_both_count_and_neither_takes_the_others_
 #[tokio::test]
 async fn odd_values_of_one_torrent_stop_nobody() {
     let rig = Rig::on(Place::single());
+    rig.clock.advance(domain::Seconds(90));
     rig.hear(&[leeches(1, 1, 0), seeds(2, 2, 0)]).await;
     rig.place.cli(&["HSET", &torrent_key(1), "seeders", "many", "leechers", "-5", "announces", "1e400"]);
     let peer = peer_key(&leeches(1, 1, 0));

@@ -84,6 +84,7 @@ async fn m5_what_others_wrote_into_the_key_of_a_peer_harms_nobody_and_is_mended(
         assert_eq!(rig.place.layout().await, right, "{command:?}");
     }
     rig.place.cli(&["HSET", &key, "user_id", "x", "last_announce", "1e99"]);
+    rig.clock.advance(Seconds(100));
     rig.hear(&[leeches(3, 1, 100)]).await;
     assert_eq!(swept(&rig).await, 0, "an announce writes it anew");
 }

@@ -13,34 +13,19 @@ pub enum BencodeError {
     UnexpectedEnd,
     /// No value begins with this byte, or none may begin here.
     #[error("unexpected byte at {at}")]
-    UnexpectedByte {
-        /// Where.
-        at: usize,
-    },
+    UnexpectedByte { at: usize },
     /// An integer with leading zeros, without digits, or outside of 64 bits.
     #[error("bad integer at {at}")]
-    BadInteger {
-        /// Where it begins.
-        at: usize,
-    },
+    BadInteger { at: usize },
     /// A length with leading zeros, or a byte string longer than what is left.
     #[error("bad string length at {at}")]
-    BadLength {
-        /// Where it begins.
-        at: usize,
-    },
+    BadLength { at: usize },
     /// More than [`MAX_DEPTH`] lists and dictionaries inside one another.
     #[error("nested too deeply at {at}")]
-    TooDeep {
-        /// Where the innermost begins.
-        at: usize,
-    },
+    TooDeep { at: usize },
     /// A dictionary key that is not a byte string.
     #[error("dictionary key at {at} is not a string")]
-    KeyNotAString {
-        /// Where.
-        at: usize,
-    },
+    KeyNotAString { at: usize },
     /// A dictionary key that is smaller than the one before it, or the same.
     #[error("dictionary keys out of order or repeated at {at}")]
     KeyOutOfOrder {
@@ -49,16 +34,9 @@ pub enum BencodeError {
     },
     /// A dictionary that ends after a key.
     #[error("dictionary key without a value at {at}")]
-    KeyWithoutValue {
-        /// Where the dictionary ends.
-        at: usize,
-    },
-    /// Something follows the value.
+    KeyWithoutValue { at: usize },
     #[error("unexpected bytes behind the value, at {at}")]
-    TrailingBytes {
-        /// Where they begin.
-        at: usize,
-    },
+    TrailingBytes { at: usize },
 }
 
 /// The smallest unit of bencode.

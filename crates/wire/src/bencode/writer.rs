@@ -8,7 +8,6 @@ pub fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends an integer: `i42e`.
 #[inline]
 pub fn push_integer(out: &mut Vec<u8>, number: u64) {
     out.push(b'i');

@@ -10,34 +10,19 @@ pub enum QueryError {
     UnknownPath,
     /// A parameter without which there is no answer.
     #[error("{parameter} is missing")]
-    Missing {
-        /// Its name.
-        parameter: &'static str,
-    },
+    Missing { parameter: &'static str },
     /// A `%` that two hexadecimal digits do not follow.
     #[error("{parameter} has a bad %-escape")]
-    BadEscape {
-        /// The parameter's name.
-        parameter: &'static str,
-    },
+    BadEscape { parameter: &'static str },
     /// A hash or id of another length, once decoded.
     #[error("{parameter} must be 20 bytes")]
-    WrongLength {
-        /// The parameter's name.
-        parameter: &'static str,
-    },
+    WrongLength { parameter: &'static str },
     /// Something else where a decimal number is due.
     #[error("{parameter} must be a decimal number")]
-    NotANumber {
-        /// The parameter's name.
-        parameter: &'static str,
-    },
+    NotANumber { parameter: &'static str },
     /// A number that is larger than its kind allows.
     #[error("{parameter} is too large")]
-    TooLarge {
-        /// The parameter's name.
-        parameter: &'static str,
-    },
+    TooLarge { parameter: &'static str },
     /// What stands where the passkey is due cannot be one.
     #[error("passkey must be {min} to {max} hexadecimal digits", min = Passkey::MIN_DIGITS, max = Passkey::MAX_DIGITS)]
     NotAPasskey,

@@ -16,12 +16,10 @@ const MAX_KEY_BYTES: usize = 128;
 /// The longest text of an IPv6 address.
 const MAX_IP_BYTES: usize = 45;
 
-/// What an announce says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnnounceQuery {
     /// The torrent. Of a v2 hash of 32 bytes, the first 20.
     pub info_hash: InfoHash,
-    /// The client.
     pub peer_id: PeerId,
     /// Where it listens. May be zero.
     pub port: u16,
@@ -35,7 +33,6 @@ pub struct AnnounceQuery {
     pub event: AnnounceEvent,
     /// How many peers it wants; none if missing, negative or no number.
     pub numwant: Option<u32>,
-    /// The client's own number.
     pub key: ClientKey,
     /// The address it claims; none if missing or no address.
     pub ip: Option<IpAddr>,

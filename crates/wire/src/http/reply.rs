@@ -16,7 +16,6 @@ pub struct AnnounceReply<'a> {
     pub incomplete: u32,
     /// How often it has been downloaded to the end.
     pub downloaded: u32,
-    /// When to announce again.
     pub interval: Seconds,
     /// Not to announce sooner than this.
     pub min_interval: Seconds,
@@ -31,7 +30,6 @@ pub struct AnnounceReply<'a> {
 }
 
 impl AnnounceReply<'_> {
-    /// Appends the reply.
     pub fn write(&self, out: &mut Vec<u8>) {
         let octets = &mut [0; 16];
         out.extend_from_slice(b"d8:completei");
@@ -76,7 +74,6 @@ fn ip_octets(ip: IpAddr, buffer: &mut [u8; 16]) -> &[u8] {
 /// When a refused client may ask again (BEP 31).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryIn {
-    /// After so many minutes.
     Minutes(u32),
     /// Asking again is of no use.
     Never,
@@ -92,10 +89,14 @@ pub struct Failure<'a> {
 }
 
 impl Failure<'_> {
-    /// Appends the reply.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"d14:failure reason");
         push_bytes(out, self.reason.as_bytes());
+        // Clients that do not know BEP 31 go by the interval, and take half an hour where there is none.
+        if let Some(RetryIn::Minutes(minutes)) = self.retry_in {
+            out.extend_from_slice(b"8:interval");
+            push_integer(out, u64::from(minutes) * 60);
+        }
         if let Some(retry_in) = self.retry_in {
             out.extend_from_slice(b"8:retry in");
             match retry_in {

@@ -6,12 +6,11 @@ use super::error::QueryError;
 use super::percent::decode_passkey;
 use super::query::pairs;
 
-/// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// A peer says that it is there.
     Announce,
-    /// Someone wants to know how many peers there are.
+    /// A scrape: counts of peers.
     Scrape,
 }
 
@@ -28,7 +27,6 @@ impl Route {
 /// A request target, taken apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Target<'a> {
-    /// What is asked for.
     pub route: Route,
     /// The passkey's place in the path, as it was sent: not decoded, not checked. See [`Target::path_passkey`].
     pub passkey: Option<&'a [u8]>,
@@ -42,7 +40,7 @@ impl Target<'_> {
         self.passkey.map(decode_passkey).transpose()
     }
 
-    /// The passkey in the path or else in the query, for those who want nothing else of the query.
+    /// The passkey in the path or else in the query, without parsing the rest of the query.
     pub fn any_passkey(&self) -> Result<Option<Passkey>, QueryError> {
         if self.passkey.is_some() {
             return self.path_passkey();

@@ -16,34 +16,19 @@ pub enum PacketError {
     },
     /// An action that is none of BEP 15.
     #[error("unknown action")]
-    UnknownAction {
-        /// How the packet began.
-        header: Header,
-    },
+    UnknownAction { header: Header },
     /// An announce that ends before its port.
     #[error("announce is too short")]
-    ShortAnnounce {
-        /// How the packet began.
-        header: Header,
-    },
+    ShortAnnounce { header: Header },
     /// An option (BEP 41) that is longer than the packet.
     #[error("option is cut off")]
-    TruncatedOption {
-        /// How the packet began.
-        header: Header,
-    },
+    TruncatedOption { header: Header },
     /// A path and query (BEP 41) longer than [`MAX_URL_DATA_BYTES`].
     #[error("URL is longer than {MAX_URL_DATA_BYTES} bytes")]
-    UrlTooLong {
-        /// How the packet began.
-        header: Header,
-    },
+    UrlTooLong { header: Header },
     /// A scrape of nothing, or of something that is no whole number of hashes.
     #[error("scrape must list one or more info hashes of 20 bytes")]
-    BadHashList {
-        /// How the packet began.
-        header: Header,
-    },
+    BadHashList { header: Header },
 }
 
 impl PacketError {

@@ -46,7 +46,6 @@ pub fn write_scrape_reply(
     }
 }
 
-/// Appends a refusal.
 pub fn write_error(out: &mut Vec<u8>, transaction: TransactionId, message: &str) {
     push_header(out, ACTION_ERROR, transaction);
     out.extend_from_slice(message.as_bytes());

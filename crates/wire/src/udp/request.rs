@@ -25,7 +25,6 @@ const OPTION_END: u8 = 0;
 const OPTION_NOP: u8 = 1;
 const OPTION_URL_DATA: u8 = 2;
 
-/// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
     /// A client asks for a connection id.
@@ -35,30 +34,23 @@ pub enum Request<'a> {
     },
     /// A peer says that it is there.
     Announce(AnnounceRequest<'a>),
-    /// Someone wants to know how many peers there are.
+    /// A scrape: counts of peers.
     Scrape(ScrapeRequest<'a>),
 }
 
 /// What an announce says. The address it claims is not read: there are no trusted proxies over UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnnounceRequest<'a> {
-    /// The connection it claims.
     pub connection: ConnectionId,
     /// Which answer belongs to it.
     pub transaction: TransactionId,
-    /// The torrent.
     pub info_hash: InfoHash,
-    /// The client.
     pub peer_id: PeerId,
-    /// Bytes downloaded since `started`.
     pub downloaded: u64,
-    /// Bytes still wanted.
     pub left: u64,
-    /// Bytes uploaded since `started`.
     pub uploaded: u64,
     /// Why it announces; unknown reasons are plain announces.
     pub event: AnnounceEvent,
-    /// The client's own number.
     pub key: ClientKey,
     /// How many peers it wants; none for a negative number.
     pub numwant: Option<u32>,
@@ -86,7 +78,6 @@ impl<'a> AnnounceRequest<'a> {
 /// What a scrape asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScrapeRequest<'a> {
-    /// The connection it claims.
     pub connection: ConnectionId,
     /// Which answer belongs to it.
     pub transaction: TransactionId,
@@ -100,7 +91,6 @@ impl<'a> ScrapeRequest<'a> {
     }
 }
 
-/// Reads one packet.
 pub fn parse_request(packet: &[u8]) -> Result<Request<'_>, PacketError> {
     let mut fields = Fields { rest: packet };
     let (Some(connection), Some(action), Some(transaction)) =

@@ -9,12 +9,9 @@ use super::{
 /// The longest head: two bytes, a length of eight, a mask of four.
 const HEAD_BYTES_MAX: usize = 14;
 
-/// What a client said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// A text message, whole.
     Text(Cow<'a, str>),
-    /// A binary message, whole.
     Binary(Cow<'a, [u8]>),
     /// A question whether we are there.
     Ping(Cow<'a, [u8]>),

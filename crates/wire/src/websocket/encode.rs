@@ -39,7 +39,6 @@ pub fn write_text_head(out: &mut Vec<u8>, length: usize) {
     write_head(out, TEXT, length);
 }
 
-/// Adds a text message.
 pub fn write_text(out: &mut Vec<u8>, text: &str) {
     write_head(out, TEXT, text.len());
     out.extend_from_slice(text.as_bytes());

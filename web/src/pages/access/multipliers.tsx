@@ -124,7 +124,7 @@ function List(props: { multipliers: readonly Multiplier[]; refresh(): void }) {
     { key: "up", title: t.up, render: (one) => <Percent value={one.upload_percent} />, align: "end" },
     { key: "down", title: t.down, render: (one) => <Percent value={one.download_percent} />, align: "end" },
     { key: "state", title: all.state, render: (one) => <Standing multiplier={one} now={now} /> },
-    { key: "starts", title: t.starts, render: (one) => <Time at={one.starts_at} /> },
+    { key: "starts", narrow: "hide", title: t.starts, render: (one) => <Time at={one.starts_at} /> },
     { key: "ends", title: t.ends, render: (one) => (one.ends_at ? <Time at={one.ends_at} /> : <span class="dim nowrap">{t.endless}</span>) },
     { key: "note", title: t.note, render: (one) => <Name text={one.note} />, wide: true },
   ];
@@ -158,18 +158,19 @@ function Standing(props: { multiplier: Multiplier; now: number }) {
 function End(props: { multiplier: Multiplier; refresh(): void }) {
   const { multiplier } = props;
   const how = standing(multiplier, nowS.value);
+  // One that is over is kept: it explains what entries were credited.
+  if (how === "over") return null;
   const end = async () => {
     const question = {
       now: { title: t.endTitle, body: t.endBody, action: t.end, tone: "danger" as const },
       later: { title: t.laterTitle, body: t.laterBody, action: t.forget, tone: "danger" as const },
-      over: { title: t.overTitle, body: t.overBody, action: t.forget },
     }[how];
     if (!(await confirm(question))) return;
-    await attempt(() => api.del("/api/v1/multipliers/{id}", { path: { id: multiplier.id } }), how === "now" ? t.ended : t.removed);
+    await attempt(() => api.del("/api/v1/multipliers/{id}", { path: { id: multiplier.id } }), t.ended);
     props.refresh();
   };
   return (
-    <Button small tone={how === "over" ? "plain" : "danger"} onClick={end}>
+    <Button small tone="danger" onClick={end}>
       {how === "now" ? t.end : t.forget}
     </Button>
   );

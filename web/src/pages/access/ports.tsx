@@ -2,7 +2,6 @@
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { Schema } from "../../api/types";
-import { count } from "../../format";
 import { useResource } from "../../resource";
 import { can } from "../../session";
 import { attempt, Button, Card, confirm, Empty, Failure, Loading, Name, Table, TextField, type Column } from "../../ui";
@@ -63,7 +62,7 @@ function List(props: { banned: readonly Banned[]; refresh(): void }) {
   };
   const columns: Column<Banned>[] = [
     { key: "ports", title: t.ports, render: (ports) => <span class="mono nowrap">{portsText(ports)}</span>, phone: "title" },
-    { key: "many", title: t.howMany, render: (ports) => <span class="nowrap">{ports.first === ports.last ? t.one : t.many(count(ports.last - ports.first + 1))}</span> },
+    { key: "many", title: t.howMany, render: (ports) => <span class="nowrap">{t.many(ports.last - ports.first + 1)}</span> },
     { key: "reason", title: t.reason, render: (ports) => <Name text={ports.reason} />, wide: true },
   ];
   if (can("admin")) {

@@ -3,8 +3,9 @@
 /** What a multiplier is for. */
 export type Scope = "site" | "torrent" | "user";
 
-/** In force, to come, or over. */
+/** In force, to come, or over: its time has passed, or it was ended before it began. */
 export function standing(multiplier: { starts_at: number; ends_at?: number | null }, nowS: number): "now" | "later" | "over" {
-  if (multiplier.ends_at !== null && multiplier.ends_at !== undefined && multiplier.ends_at <= nowS) return "over";
-  return multiplier.starts_at > nowS ? "later" : "now";
+  const { starts_at, ends_at } = multiplier;
+  if (ends_at != null && (ends_at <= nowS || ends_at <= starts_at)) return "over";
+  return starts_at > nowS ? "later" : "now";
 }

@@ -8,6 +8,7 @@ import { can } from "../../session";
 import { attempt, Badge, Button, Bytes, Card, Check, confirm, Count, Empty, Failure, Infohash, Loading, MoreButton, Name, SearchField, Table, TextField, Time, type Column } from "../../ui";
 import { AccessForm } from "./form";
 import { readId, readInfohash } from "./reading";
+import { AddFile } from "./torrent-file";
 import { t as all } from "./texts";
 import { t } from "./texts/torrents";
 
@@ -29,6 +30,7 @@ export function Torrents() {
   };
   return (
     <>
+      {can("admin") && <AddFile refresh={refresh} />}
       {can("admin") && <Add refresh={refresh} />}
       <Card title={t.torrents} actions={<SearchField value={search} label={t.search} placeholder={t.search} onSearch={setSearch} />} flush>
         {list.error && list.items.length === 0 ? (
@@ -115,8 +117,8 @@ function Add(props: { refresh(): void }) {
 function List(props: { rows: readonly SwarmRow[]; isSearch: boolean; refresh(): void }) {
   const columns: Column<SwarmRow>[] = [
     { key: "name", title: t.torrent, render: (row) => <TorrentName row={row} />, wide: true, phone: "title" },
-    { key: "infohash", title: t.infohash, render: (row) => <Infohash value={row.torrent.infohash} />, phone: "hide" },
-    { key: "size", title: t.size, render: (row) => (row.torrent.total_bytes === "0" ? <span class="dim">–</span> : <Bytes value={row.torrent.total_bytes} />), align: "end" },
+    { key: "infohash", title: t.infohash, render: (row) => <Infohash value={row.torrent.infohash} />, phone: "hide", narrow: "hide" },
+    { key: "size", title: t.size, narrow: "hide", render: (row) => (row.torrent.total_bytes === "0" ? <span class="dim">–</span> : <Bytes value={row.torrent.total_bytes} />), align: "end" },
     { key: "swarm", title: t.swarm, render: (row) => <InSwarm row={row} />, align: "end" },
     { key: "state", title: all.state, render: (row) => <State row={row} /> },
     { key: "since", title: t.since, render: (row) => <Time at={row.torrent.created_at} /> },

@@ -1,22 +1,32 @@
-// A whole whitelist on its way to the server. It is a text of any length, not JSON, and may take minutes: so it goes past
+// Files on their way to the server: a whole whitelist, a torrent. They are not JSON, and may take minutes: so they go past
 // the API client, with the same proof of who asks.
+import type { Schema } from "../../api/types";
 import { Problem } from "../../api/client";
 import { session } from "../../session";
 
 /** Replaces the whitelist by what is in the file. */
 export async function uploadWhitelist(file: Blob): Promise<{ before: number; after: number }> {
-  const response = await send(file);
+  return read(await send("PUT", "/api/v1/whitelist", "text/plain", file));
+}
+
+/** Adds the torrent of a .torrent file. */
+export async function uploadTorrent(file: Blob, options: { approved: boolean; allowPublic: boolean }): Promise<Schema<"Torrent">> {
+  const query = new URLSearchParams({ approved: String(options.approved), allow_public: String(options.allowPublic) });
+  return read(await send("POST", `/api/v1/torrents/file?${query}`, "application/octet-stream", file));
+}
+
+async function read<T>(response: Response): Promise<T> {
   const said: unknown = await response.json().catch(() => null);
-  if (response.ok) return said as { before: number; after: number };
+  if (response.ok) return said as T;
   const problem = (said ?? {}) as { code?: string; detail?: string };
   throw new Problem(response.status, problem.code ?? `http_${response.status}`, problem.detail ?? response.statusText);
 }
 
-async function send(file: Blob): Promise<Response> {
+async function send(method: string, path: string, type: string, file: Blob): Promise<Response> {
   try {
-    return await fetch("/api/v1/whitelist", {
-      method: "PUT",
-      headers: { accept: "application/json", "content-type": "text/plain", "x-csrf-token": session.value?.csrf ?? "" },
+    return await fetch(path, {
+      method,
+      headers: { accept: "application/json", "content-type": type, "x-csrf-token": session.value?.csrf ?? "" },
       credentials: "same-origin",
       body: file,
     });

@@ -5,7 +5,7 @@ import type { PageOf, Schema } from "../../api/types";
 import { usePaged } from "../../resource";
 import { link } from "../../router";
 import { can } from "../../session";
-import { attempt, Badge, Button, Card, confirm, Dialog, DialogButtons, Empty, Failure, Loading, MoreButton, SearchField, Table, TextField, Time, type Column } from "../../ui";
+import { attempt, Badge, Button, Card, confirm, Dialog, DialogButtons, Empty, Failure, Loading, MoreButton, Name, SearchField, Table, TextField, Time, type Column } from "../../ui";
 import { AccessForm } from "./form";
 import { readId, readPasskey } from "./reading";
 import { NewSecret, Secret } from "./secret";
@@ -20,7 +20,7 @@ const PAGE = 50;
 /** Users and their passkeys, and the whitelist. */
 export function Users() {
   const [search, setSearch] = useState("");
-  const list = usePaged<User>(`access users ${search}`, (cursor, signal) => (search ? found(search, signal) : page(cursor, signal)));
+  const list = usePaged<User>(`access users ${search}`, (cursor, signal) => (search ? found(search, cursor, signal) : page(cursor, signal)));
   return (
     <>
       {can("admin") && <Add refresh={list.refresh} />}
@@ -45,16 +45,17 @@ function page(cursor: string | undefined, signal: AbortSignal): Promise<PageOf<U
   return api.get("/api/v1/users", { query: { limit: PAGE, ...(cursor ? { cursor } : {}) }, signal });
 }
 
-// By number, or by a whole passkey. A passkey goes in a body, not in an address: addresses land in logs.
-async function found(text: string, signal: AbortSignal): Promise<PageOf<User>> {
+// By name or number, or by a whole passkey. A passkey goes in a body, not in an address: addresses land in logs.
+async function found(text: string, cursor: string | undefined, signal: AbortSignal): Promise<PageOf<User>> {
+  const passkey = readPasskey(text);
+  if (passkey === null || !can("admin")) {
+    return api.get("/api/v1/users", { query: { limit: PAGE, search: text, ...(cursor ? { cursor } : {}) }, signal });
+  }
   const ids = new Set<number>();
   const id = readId(text);
   if (id !== null) ids.add(id);
-  const passkey = readPasskey(text);
-  if (passkey !== null && can("admin")) {
-    const holders = await api.post("/api/v1/users/lookup", { body: { passkeys: [passkey] }, signal });
-    for (const holder of holders) if (typeof holder.user === "number") ids.add(holder.user);
-  }
+  const holders = await api.post("/api/v1/users/lookup", { body: { passkeys: [passkey] }, signal });
+  for (const holder of holders) if (typeof holder.user === "number") ids.add(holder.user);
   const users: User[] = [];
   for (const one of ids) {
     try {
@@ -69,6 +70,7 @@ async function found(text: string, signal: AbortSignal): Promise<PageOf<User>> {
 function Add(props: { refresh(): void }) {
   const [id, setId] = useState("");
   const [passkey, setPasskey] = useState("");
+  const [name, setName] = useState("");
   const [errors, setErrors] = useState<{ id?: string; passkey?: string }>({});
   const [made, setMade] = useState<{ id: string; passkey: string } | null>(null);
   const submit = async () => {
@@ -81,19 +83,21 @@ function Add(props: { refresh(): void }) {
     setErrors(found);
     if (Object.keys(found).length > 0) return;
     const isDone = await attempt(async () => {
-      const user = await api.post("/api/v1/users", { body: { id: readId_, passkey: readPasskey_ } });
+      const user = await api.post("/api/v1/users", { body: { id: readId_, passkey: readPasskey_, name: name.trim() || null } });
       setMade({ id: String(user.id), passkey: user.passkey ?? "" });
     });
     if (!isDone) return;
     props.refresh();
     setId("");
     setPasskey("");
+    setName("");
   };
   return (
     <Card title={t.add}>
       <AccessForm action={all.add} onSubmit={submit}>
         <TextField label={t.id} hint={t.idHint} value={id} onInput={setId} error={errors.id} mono />
         <TextField label={t.passkey} hint={t.passkeyHint} value={passkey} onInput={setPasskey} error={errors.passkey} mono maxLength={64} />
+        <TextField label={t.name} hint={t.nameHint} value={name} onInput={setName} maxLength={100} />
       </AccessForm>
       {made && <NewSecret title={`${t.added(made.id)}. ${t.theirPasskey(made.id)}:`} warning={t.passkeyWarning} value={made.passkey} onClose={() => setMade(null)} />}
     </Card>
@@ -102,7 +106,7 @@ function Add(props: { refresh(): void }) {
 
 function List(props: { users: readonly User[]; isSearch: boolean; refresh(): void }) {
   const columns: Column<User>[] = [
-    { key: "user", title: t.user, render: (user) => <a href={link(`/users/${user.id}`)}>{user.id}</a>, phone: "title" },
+    { key: "user", title: t.user, render: (user) => <UserCell user={user} />, phone: "title" },
     { key: "state", title: all.state, render: (user) => <State user={user} /> },
     { key: "since", title: t.since, render: (user) => <Time at={user.created_at} /> },
   ];
@@ -116,6 +120,16 @@ function List(props: { users: readonly User[]; isSearch: boolean; refresh(): voi
   }
   const empty = props.isSearch ? <Empty title={t.noneSuch} /> : <Empty title={t.none}>{t.noneHint}</Empty>;
   return <Table columns={columns} rows={props.users} rowKey={(user) => user.id} caption={t.users} empty={empty} />;
+}
+
+function UserCell(props: { user: User }) {
+  const { id, name } = props.user;
+  return (
+    <span class="access-user">
+      <a href={link(`/users/${id}`)}>{id}</a>
+      {name && <Name text={name} most={18} />}
+    </span>
+  );
 }
 
 function State(props: { user: User }) {

@@ -108,12 +108,12 @@ function Verdicts(props: { listed: Listed }) {
 function Whole(props: { before: number; refresh(): void }) {
   const [file, setFile] = useState<File | null>(null);
   const [error, setError] = useState("");
-  const replaced = (answer: { before: number; after: number }) => toast(t.refreshed(count(answer.before), count(answer.after)));
+  const replaced = (answer: { before: number; after: number }) => toast(t.refreshed(answer.before, count(answer.after)));
 
   const refresh = async () => {
     setError(file ? (file.size === 0 ? t.fileEmpty : "") : t.fileMissing);
     if (!file || file.size === 0) return;
-    const body = t.refreshBody(count(props.before), file.name);
+    const body = t.refreshBody(props.before, file.name);
     if (!(await confirm({ title: t.refreshTitle, body, action: t.refreshDo, tone: "danger", typed: t.refreshTyped }))) return;
     await attempt(async () => replaced(await uploadWhitelist(file)));
     props.refresh();

@@ -2,7 +2,6 @@
 import { useState } from "preact/hooks";
 import { api, asProblem, type Problem } from "../../api/client";
 import type { AuditVerdict } from "../../api/types";
-import { count } from "../../format";
 import { useResource } from "../../resource";
 import type { PageProps } from "../../router";
 import { can } from "../../session";
@@ -85,7 +84,7 @@ function VerdictShown(props: { checked: Checked; newest: string | null }) {
       </span>
       <div class="stack-small">
         <p class="chain-title">{isEmpty ? t.empty : verdict.holds ? t.holds : t.broken}</p>
-        <p>{isEmpty ? t.emptyBody : verdict.holds ? t.holdsBody(count(verdict.records)) : t.brokenBody}</p>
+        <p>{isEmpty ? t.emptyBody : verdict.holds ? t.holdsBody(verdict.records) : t.brokenBody}</p>
         {!verdict.holds && <Facts items={faultOf(verdict)} />}
         <p class="dim">
           {t.checkedAt} <Time at={atS} />

@@ -105,7 +105,7 @@ function About(props: { record: AuditRecord }) {
   const href = hrefOf(subjectType, subjectId);
   const text = <Name text={subjectId} most={24} />;
   return (
-    <span class="nowrap">
+    <span>
       <span class="dim">{subjectType}</span> {href ? <a href={href}>{text}</a> : text}
     </span>
   );
@@ -116,7 +116,7 @@ function Who(props: { actor: string }) {
   const name = rest.join(":");
   if (name === "") return <Name text={props.actor} most={24} />;
   return (
-    <span class="nowrap">
+    <span>
       <span class="dim">{say(actorNames, kind)}</span> {kind === "key" ? <a href={link("/access/keys")}>{name}</a> : <Name text={name} most={24} />}
     </span>
   );

@@ -1,5 +1,6 @@
 // What the Audit page says.
 
+import { count, counted } from "../../format";
 import { texts } from "../../i18n";
 
 export const t = texts({
@@ -11,8 +12,8 @@ export const t = texts({
     verify: "Check again",
     checking: "Checking every record…",
     holds: "The chain holds",
-    holdsBody: (records: string) =>
-      `All ${records} records fit: each carries the hash of the one before it. None was changed, removed or put in between.`,
+    holdsBody: (records: number) =>
+      `Checked: ${counted(records, "record")}. Each carries the hash of the one before it. None was changed, removed or put in between.`,
     empty: "There is nothing to check yet",
     emptyBody: "The first change writes the first record.",
     broken: "The chain is broken",
@@ -51,7 +52,7 @@ export const t = texts({
     verify: "重新检查",
     checking: "正在检查每一条记录…",
     holds: "哈希链完好",
-    holdsBody: (records: string) => `${records} 条记录全部吻合：每条都带有前一条的哈希。没有被修改、删除或插入。`,
+    holdsBody: (records) => `${count(records)} 条记录全部吻合：每条都带有前一条的哈希。没有被修改、删除或插入。`,
     empty: "还没有可检查的内容",
     emptyBody: "第一次修改会写下第一条记录。",
     broken: "哈希链已断",

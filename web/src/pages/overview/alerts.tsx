@@ -3,7 +3,9 @@
 // The server writes what to do in English. For what we know by its code there are words here in both languages; the
 // server's own stay beside them, because they name the figures and the cause.
 import type { Alert } from "../../api/types";
+import { duration } from "../../format";
 import { language, texts } from "../../i18n";
+import { connection, dataAgeS } from "../../live";
 import { Badge, Card, Time } from "../../ui";
 import { t } from "./texts";
 
@@ -59,14 +61,16 @@ const PLACES: Record<string, string> = {
   audit_broken: "#/audit",
 };
 
-/** What wants an operator; one quiet line when nothing does. */
+/** What wants an operator; one quiet line when nothing does, and another one while that is not known. */
 export function Alerts(props: { alerts: readonly Alert[] }) {
   const { alerts } = props;
+  const isAway = connection.value === "away";
   return (
     <>
+      {isAway && <p class="not-known">{t.notKnown(duration(dataAgeS()))}</p>}
       {/* Told once when it changes; the list itself changes with every minute that an alert grows older. */}
-      <p class={alerts.length === 0 ? "all-well" : "visually-hidden"} role="status">
-        {alerts.length === 0 ? t.allWell : alerts.map(headline).join(". ")}
+      <p class={alerts.length === 0 && !isAway ? "all-well" : "visually-hidden"} role="status">
+        {alerts.length > 0 ? alerts.map(headline).join(". ") : isAway ? "" : t.allWell}
       </p>
       {alerts.length > 0 && (
         <Card title={t.alerts} flush>
@@ -100,6 +104,7 @@ function AlertRow(props: { alert: Alert }) {
         <span class={isChinese ? "dim" : ""} lang="en">
           {alert.detail}
         </span>{" "}
+        {isChinese && alert.affected.length > 0 && <>受影响：{alert.affected.join("、")}。 </>}
         {where && <a href={where}>{where === "#/audit" ? t.toAudit : t.toPipeline} →</a>}
       </p>
     </li>

@@ -1,7 +1,8 @@
 // The whole at a glance: what moves, what is wrong, and the last hour. Everything here moves by itself.
 import type { Overview } from "../../api/types";
 import { nowS } from "../../clock";
-import { bytes, byteRate, bytesExact, count, countExact, duration, millis, rate } from "../../format";
+import { medianWords, slowestWords } from "../../delay";
+import { bytes, byteRate, bytesExact, count, countExact, duration, rate } from "../../format";
 import { connection, overview } from "../../live";
 import { link, type PageProps } from "../../router";
 import { Duration, Failure, Loading, Page, Stat, Stats } from "../../ui";
@@ -39,10 +40,11 @@ export default function OverviewPage(_props: PageProps) {
 }
 
 function Lead(props: { now: Overview }) {
-  const { node, version, started_at } = props.now;
+  const { node, version, started_at, at_ms } = props.now;
+  const now = connection.value === "away" ? Math.floor(at_ms / 1000) : nowS.value;
   return (
     <>
-      {t.lead(node, version)} <Duration s={Math.max(0, nowS.value - started_at)} />
+      {t.lead(node, version)} <Duration s={Math.max(0, now - started_at)} />
     </>
   );
 }
@@ -54,11 +56,11 @@ function Figures(props: { now: Overview }) {
   return (
     <Stats>
       {people && (
-        <Stat label={t.online} value={count(people.online)} exact={countExact(people.online)} note={t.connections(count(people.connections))} href={link("/presence")} />
+        <Stat label={t.online} value={count(people.online)} exact={countExact(people.online)} note={people.connections == null ? undefined : t.connections(people.connections)} href={link("/presence")} />
       )}
       {tracker && [
-          <Stat key="seeding" label={t.seeding} value={count(tracker.seeders)} exact={countExact(tracker.seeders)} note={t.torrents(count(tracker.torrents_active))} href={link("/swarms", { sort: "seeders" })} />,
-          <Stat key="leeching" label={t.leeching} value={count(tracker.leechers)} exact={countExact(tracker.leechers)} note={t.torrents(count(tracker.torrents_active))} href={link("/swarms", { sort: "leechers" })} />,
+          <Stat key="seeding" label={t.seeding} value={count(tracker.seeders)} exact={countExact(tracker.seeders)} note={t.torrents(tracker.torrents_seeded)} href={link("/swarms", { sort: "seeders" })} />,
+          <Stat key="leeching" label={t.leeching} value={count(tracker.leechers)} exact={countExact(tracker.leechers)} note={t.torrents(tracker.torrents_leeched)} href={link("/swarms", { sort: "leechers" })} />,
           <Stat key="announces" label={t.announces} value={rate(tracker.announces_per_s)} exact={`${countExact(tracker.announces)}`} note={t.refused(rate(tracker.refused_per_s))} />,
           <Stat key="upload" label={t.upload} value={byteRate(tracker.upload_bytes_per_s)} exact={bytesExact(tracker.uploaded)} note={t.sinceStart(bytes(tracker.uploaded))} />,
           <Stat key="download" label={t.download} value={byteRate(tracker.download_bytes_per_s)} exact={bytesExact(tracker.downloaded)} note={t.sinceStart(bytes(tracker.downloaded))} />,
@@ -72,7 +74,7 @@ function Figures(props: { now: Overview }) {
           href={link("/pipeline")}
         />
       )}
-      {delay && <Stat label={t.heartbeat} value={millis(delay.p50)} note={t.p99(millis(delay.p99))} href={link("/presence")} />}
+      {delay && <Stat label={t.heartbeat} value={medianWords(delay)} note={slowestWords(delay)} href={link("/presence")} />}
     </Stats>
   );
 }

@@ -25,9 +25,9 @@ export function Journal(props: { journal: Overview["journal"] }) {
         <Stats>
           <Stat label={t.entries} value={count(journal.entries)} exact={countExact(journal.entries)} {...(journal.too_long ? { tone: "warn", note: t.tooLong } : {})} />
           <Stat label={t.appended} value={<Rate value={journal.appended_per_s} />} />
-          <Stat label={t.deadLetters} value={count(journal.dlq)} {...(journal.dlq > 0 ? { tone: "warn" } : {})} />
-          <Stat label={t.failed} value={count(journal.failed)} {...(journal.failed > 0 ? { tone: "bad" } : {})} />
-          <Stat label={t.risks} value={count(journal.risks)} />
+          <Stat label={t.deadLetters} value={count(journal.dlq)} href={link("/staff", { kind: "dead_letter" })} {...(journal.dlq > 0 ? { tone: "warn" } : {})} />
+          <Stat label={t.failed} value={count(journal.failed)} href={link("/staff", { kind: "failed_entry" })} {...(journal.failed > 0 ? { tone: "bad" } : {})} />
+          <Stat label={t.risks} value={count(journal.risks)} href={link("/staff", { kind: "risk" })} />
         </Stats>
       </div>
       <Table<ViewPulse>
@@ -68,13 +68,19 @@ export function Health(props: { health: Overview["health"] }) {
               <span class="dim part-since">
                 <Time at={part.since} />
               </span>
-              {part.reason && <p class="part-reason">{part.reason}</p>}
+              {part.reason && <p class="part-reason">{causeOf(props.health, part) ?? part.reason}</p>}
             </li>
           ))}
         </ul>
       )}
     </Card>
   );
+}
+
+/** What is said of a part that fails because of another: the reason is beside that one. */
+function causeOf(health: Overview["health"], part: Overview["health"][number]): string | null {
+  const needed = health.find((other) => other.name === part.needs);
+  return needed?.state === "failing" ? t.needs(needed.name) : null;
 }
 
 function stateName(state: string): string {

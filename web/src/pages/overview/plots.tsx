@@ -1,20 +1,16 @@
 // The last hour, and the present second at its end.
 import { useMemo } from "preact/hooks";
-import { api } from "../../api/client";
 import type { HistoryPoint, Overview } from "../../api/types";
-import { returns } from "../../live";
-import { useResource } from "../../resource";
+import { useHistory } from "../../history";
 import { Card, Chart, Empty, Failure, Loading, type Series, type Unit } from "../../ui";
 import { t } from "./texts";
 
-const EVERY_MS = 10_000;
-
 /** The last hour as plots. */
 export function Plots(props: { now: Overview }) {
-  const history = useResource(`history ${returns.value}`, (signal) => api.get("/api/v1/overview/history", { signal }), { everyMs: EVERY_MS });
+  const history = useHistory();
   if (history.loading) return <Loading rows={6} />;
   if (!history.data && history.error) return <Failure problem={history.error} retry={history.refresh} />;
-  const points = withNow(history.data?.points ?? [], props.now);
+  const points = history.data ?? [];
   if (points.length < 2) return <Empty title={t.noHistory} />;
   return <Charts points={points} now={props.now} />;
 }
@@ -52,25 +48,4 @@ function Charts(props: { points: readonly HistoryPoint[]; now: Overview }) {
       {views.length > 0 && plot(t.lagChart, "count", views.map((view) => line(view, (point) => point.lag[view] ?? null)))}
     </div>
   );
-}
-
-/** The points, and the present as the last of them. */
-export function withNow(points: readonly HistoryPoint[], now: Overview): HistoryPoint[] {
-  const at = Math.floor(now.at_ms / 1000);
-  const before = points.filter((point) => point.at < at);
-  return [
-    ...before,
-    {
-      at,
-      online: now.people?.online ?? null,
-      seeders: now.tracker?.seeders ?? null,
-      leechers: now.tracker?.leechers ?? null,
-      announces_per_s: now.tracker?.announces_per_s ?? null,
-      upload_bytes_per_s: now.tracker?.upload_bytes_per_s ?? null,
-      download_bytes_per_s: now.tracker?.download_bytes_per_s ?? null,
-      connects_per_s: now.gateway?.connects_per_s ?? null,
-      disconnects_per_s: now.gateway?.disconnects_per_s ?? null,
-      lag: Object.fromEntries((now.journal?.views ?? []).map((view) => [view.view, view.lag])),
-    },
-  ];
 }

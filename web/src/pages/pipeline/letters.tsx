@@ -3,7 +3,6 @@ import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { Schema } from "../../api/types";
 import { nowS } from "../../clock";
-import { count } from "../../format";
 import { usePaged } from "../../resource";
 import { link } from "../../router";
 import { can } from "../../session";
@@ -151,21 +150,21 @@ function Doings(props: { lane: Lane; choice: Choice; ids: string[]; total: numbe
   const isAll = choice.size === 0;
   const n = isAll ? props.total : choice.size;
 
-  const doIt = async (path: "/api/v1/letters/{lane}/replay" | "/api/v1/letters/{lane}/drop", done: (n: number, s: string) => string) => {
+  const doIt = async (path: "/api/v1/letters/{lane}/replay" | "/api/v1/letters/{lane}/drop", done: (n: number) => string) => {
     let handled = 0;
     const work = async () => {
       for (const body of requestsFor(choice)) handled += (await api.post(path, { path: { lane }, body })).count;
     };
-    if (await attempt(work)) toast(handled > 0 ? done(handled, count(handled)) : t.goneAlready, handled > 0 ? "ok" : "info");
+    if (await attempt(work)) toast(handled > 0 ? done(handled) : t.goneAlready, handled > 0 ? "ok" : "info");
     props.after();
   };
   const replay = async () => {
-    if (await confirm({ title: t.replayTitle(n, count(n)), body: t.replayBody, action: t.replay })) {
+    if (await confirm({ title: t.replayTitle(n), body: t.replayBody, action: t.replay })) {
       await doIt("/api/v1/letters/{lane}/replay", t.replayed);
     }
   };
   const drop = async () => {
-    const question = { title: t.dropTitle(n, count(n)), body: t.dropBody, action: t.drop, tone: "danger" as const };
+    const question = { title: t.dropTitle(n), body: t.dropBody, action: t.drop, tone: "danger" as const };
     if (await confirm(isAll ? { ...question, typed: t.dropTyped } : question)) await doIt("/api/v1/letters/{lane}/drop", t.dropped);
   };
   return (
@@ -179,7 +178,7 @@ function Doings(props: { lane: Lane; choice: Choice; ids: string[]; total: numbe
         <span>{t.chooseShown}</span>
       </label>
       <span class="dim" aria-live="polite">
-        {isAll ? t.noneChosen : t.chosen(choice.size, count(choice.size))}
+        {isAll ? t.noneChosen : t.chosen(choice.size)}
       </span>
       <span class="letter-buttons">
         <Button small onClick={replay}>

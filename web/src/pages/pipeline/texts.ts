@@ -1,8 +1,7 @@
 // What the Pipeline page says.
 
+import { count, counted } from "../../format";
 import { texts } from "../../i18n";
-
-const n_ = (n: number, one: string, many: string) => (n === 1 ? one : many);
 
 export const t = texts({
   en: {
@@ -46,7 +45,7 @@ export const t = texts({
     pauseBody: (about: string) =>
       `It stops at once, on every node: what it shows (${about}) stays as it is now. Nothing is lost: entries wait in the journal, which grows until you resume.`,
     resumeTitle: (view: string) => `Resume ${view}?`,
-    resumeBody: (lag: string) => `It goes on where it stopped, and takes the ${lag} entries that wait.`,
+    resumeBody: (lag: number) => `It goes on where it stopped, and takes ${counted(lag, "entry that waits", "entries that wait")}.`,
     pausedDone: (view: string) => `${view} is paused`,
     resumedDone: (view: string) => `${view} goes on`,
     lagPlot: "Lag by view, last hour",
@@ -66,21 +65,21 @@ export const t = texts({
     letterId: "Number",
     choose: (id: string) => `Choose ${id}`,
     chooseShown: "Choose all shown",
-    chosen: (n: number, s: string) => n_(n, "1 chosen", `${s} chosen`),
+    chosen: (n: number) => `${count(n)} chosen`,
     noneChosen: "None chosen: the buttons mean all",
     replay: "Try again",
     replayAll: "Try all again",
     drop: "Drop",
     dropAll: "Drop all",
-    replayTitle: (n: number, s: string) => n_(n, "Try 1 entry again?", `Try ${s} entries again?`),
+    replayTitle: (n: number) => `Try ${counted(n, "entry", "entries")} again?`,
     replayBody:
       "They are handed to their view now, as if for the first time. What was already counted is not counted twice. What fails again comes back here.",
-    dropTitle: (n: number, s: string) => n_(n, "Drop 1 entry?", `Drop ${s} entries?`),
+    dropTitle: (n: number) => `Drop ${counted(n, "entry", "entries")}?`,
     dropBody:
       "They are thrown away for good: what they say will never be in the view. There is no way back.",
     dropTyped: "drop",
-    replayed: (n: number, s: string) => n_(n, "1 entry is tried again", `${s} entries are tried again`),
-    dropped: (n: number, s: string) => n_(n, "1 entry was dropped", `${s} entries were dropped`),
+    replayed: (n: number) => counted(n, "entry is tried again", "entries are tried again"),
+    dropped: (n: number) => counted(n, "entry was dropped", "entries were dropped"),
     goneAlready: "They are not there any more: somebody was quicker, or they went through.",
     readOnly: "Your key may look, not change. Sign in with a key that has the scope admin to try again or drop.",
   },
@@ -125,7 +124,7 @@ export const t = texts({
     pauseBody: (about: string) =>
       `它会立即在所有节点上停下：它所显示的内容（${about}）停在此刻。不会丢失任何东西：记录留在 journal 里，在恢复之前 journal 会不断变长。`,
     resumeTitle: (view: string) => `恢复 ${view}？`,
-    resumeBody: (lag: string) => `它从停下的地方继续，处理等待中的 ${lag} 条记录。`,
+    resumeBody: (lag) => `它从停下的地方继续，处理等待中的 ${count(lag)} 条记录。`,
     pausedDone: (view: string) => `${view} 已暂停`,
     resumedDone: (view: string) => `${view} 已恢复`,
     lagPlot: "各视图积压，最近一小时",
@@ -145,19 +144,19 @@ export const t = texts({
     letterId: "编号",
     choose: (id: string) => `选择 ${id}`,
     chooseShown: "选择当前显示的全部",
-    chosen: (_n: number, s: string) => `已选 ${s} 条`,
+    chosen: (n) => `已选 ${count(n)} 条`,
     noneChosen: "未选择：按钮针对全部",
     replay: "重试",
     replayAll: "全部重试",
     drop: "丢弃",
     dropAll: "全部丢弃",
-    replayTitle: (_n: number, s: string) => `重试 ${s} 条记录？`,
+    replayTitle: (n) => `重试 ${count(n)} 条记录？`,
     replayBody: "它们会立刻重新交给各自的视图，就像第一次一样。已计入的不会重复计入。再次失败的会回到这里。",
-    dropTitle: (_n: number, s: string) => `丢弃 ${s} 条记录？`,
+    dropTitle: (n) => `丢弃 ${count(n)} 条记录？`,
     dropBody: "它们会被永久删除：其内容永远不会进入视图。无法撤销。",
     dropTyped: "drop",
-    replayed: (_n: number, s: string) => `${s} 条记录正在重试`,
-    dropped: (_n: number, s: string) => `已丢弃 ${s} 条记录`,
+    replayed: (n) => `${count(n)} 条记录正在重试`,
+    dropped: (n) => `已丢弃 ${count(n)} 条记录`,
     goneAlready: "它们已经不在了：别人先处理了，或者已经成功。",
     readOnly: "你的密钥只能查看，不能修改。要重试或丢弃，请用带 admin 权限的密钥登录。",
   },

@@ -1,7 +1,6 @@
 // Every view with its lag, and the switch that pauses it.
 import { api } from "../../api/client";
 import type { Schema } from "../../api/types";
-import { count } from "../../format";
 import { say } from "../../i18n";
 import { overview } from "../../live";
 import { can } from "../../session";
@@ -63,7 +62,7 @@ function Switch(props: { group: Group; refresh(): void }) {
   const change = async () => {
     const isSure = await confirm(
       paused
-        ? { title: t.resumeTitle(view), body: t.resumeBody(count(lag)), action: t.resume }
+        ? { title: t.resumeTitle(view), body: t.resumeBody(lag), action: t.resume }
         : { title: t.pauseTitle(view), body: t.pauseBody(say(viewHints, view)), action: t.pause, tone: "danger" },
     );
     if (!isSure) return;

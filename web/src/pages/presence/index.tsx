@@ -1,9 +1,8 @@
 // The Presence page: who is here, who comes and goes, and how connections end.
-import { api } from "../../api/client";
 import type { Overview } from "../../api/types";
-import { millis } from "../../format";
+import { medianWords, slowestWords } from "../../delay";
+import { useHistory } from "../../history";
 import { overview } from "../../live";
-import { useResource } from "../../resource";
 import type { PageProps } from "../../router";
 import { Card, Chart, Count, Empty, Failure, Loading, Page, Rate, Stat, Stats } from "../../ui";
 import { Causes } from "./causes";
@@ -11,8 +10,6 @@ import { Feed } from "./feed";
 import { Online } from "./online";
 import { platformNames, t } from "./texts";
 import "./presence.css";
-
-const HISTORY_EVERY_MS = 10_000;
 
 export default function Presence(props: PageProps) {
   const now = overview.value;
@@ -61,9 +58,9 @@ function Figures(props: { now: Overview }) {
       <Stat label={t.goings} value={<Rate value={gateway?.disconnects_per_s} />} />
       <Stat
         label={t.delay}
-        value={delay ? millis(delay.p50) : "–"}
+        value={delay ? medianWords(delay) : "–"}
         exact={t.delayHint}
-        note={delay ? t.delayNote(millis(delay.p99)) : t.delayNone}
+        note={delay ? t.delayNote(slowestWords(delay)) : t.delayNone}
       />
     </Stats>
   );
@@ -80,10 +77,10 @@ function ByPlatform(props: { platforms: { phone: number; computer: number; web: 
 }
 
 function LastHour() {
-  const history = useResource("history", (signal) => api.get("/api/v1/overview/history", { signal }), { everyMs: HISTORY_EVERY_MS });
+  const history = useHistory();
   if (history.error && !history.data) return <Failure problem={history.error} retry={history.refresh} />;
   if (!history.data) return <Loading />;
-  const { points } = history.data;
+  const points = history.data;
   const times = points.map((point) => point.at);
   const online = [{ label: t.here, values: points.map((point) => point.online ?? null), fill: true }];
   const moves = [

@@ -18,7 +18,7 @@ export const t = texts({
     delay: "Heartbeat delay",
     delayHint: "How late heartbeats are heard. Half of them come within this time.",
     delayNone: "none heard yet",
-    delayNote: (p99: string) => `half of them; 99 of 100 within ${p99}`,
+    delayNote: (slowest: string) => `half of them; ${slowest}`,
 
     people: "Who is here",
     ofThisGateway: "The list has the people at this gateway. The numbers count those at all gateways; find somebody by number, wherever they are.",
@@ -81,7 +81,7 @@ export const t = texts({
     delay: "心跳延迟",
     delayHint: "心跳晚到多久。一半的心跳在此时间以内到达。",
     delayNone: "尚无心跳",
-    delayNote: (p99) => `半数在此以内；99% 在 ${p99} 以内`,
+    delayNote: (slowest) => `半数在此以内；${slowest}`,
 
     people: "谁在这里",
     ofThisGateway: "列表只含连接到本 gateway 的人；数字统计所有 gateway。按编号可以找到任何一处的人。",

@@ -4,6 +4,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { asProblem, type Problem } from "../../api/client";
+import { counted } from "../../format";
 import { texts } from "../../i18n";
 import { Choices } from "../../nav";
 import { link, navigate, type PageProps } from "../../router";
@@ -20,7 +21,7 @@ const t = texts({
     keyHint: "It begins with rck_. It is exchanged for a session and kept nowhere in this browser.",
     action: "Sign in",
     wrong: "The server does not know this key. It may be mistyped, or removed.",
-    tooMany: (s: number) => `Too many wrong keys from your address. Try again in ${s} seconds.`,
+    tooMany: (s: number) => `Too many wrong keys from your address. Try again in ${counted(s, "second")}.`,
     away: "The server does not answer. See whether it runs, then try again.",
     noScope: "This key may not read anything: make one with the scope read or admin.",
     noKey: "No key yet? On the server's machine:",

@@ -24,6 +24,7 @@ export function Accounts(props: { torrent: Schema<"Torrent"> }) {
           columns={columns(torrent)}
           rows={list.items}
           rowKey={(account) => account.user}
+          phoneRows={10}
           caption={t.history}
           empty={<Empty title={t.noHistory}>{t.noHistoryHint}</Empty>}
         />
@@ -41,7 +42,7 @@ function columns(torrent: Schema<"Torrent">): Column<TorrentAccount>[] {
     { key: "uploaded", title: t.uploaded, align: "end", render: (row) => <Bytes value={row.figures.uploaded} /> },
     { key: "downloaded", title: t.downloaded, align: "end", render: (row) => <Bytes value={row.figures.downloaded} /> },
     { key: "seeded", title: t.seedingTime, align: "end", render: (row) => <Duration s={row.figures.seeding_s} /> },
-    { key: "completed", title: t.completed, align: "end", render: (row) => <Time at={row.completed_at} /> },
+    { key: "completed", title: t.completed, align: "end", narrow: "hide", render: (row) => <Time at={row.completed_at} /> },
     { key: "heard", title: t.heard, align: "end", render: (row) => <Time at={row.figures.last_seen} /> },
     { key: "why", title: t.whyColumn, render: (row) => <Why user={row.user} torrent={torrent.id} /> },
   ];

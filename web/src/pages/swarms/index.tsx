@@ -2,7 +2,6 @@
 import "./swarms.css";
 import { api } from "../../api/client";
 import type { SwarmRow } from "../../api/types";
-import * as format from "../../format";
 import { useLiveList } from "../../live-list";
 import { link, setQuery, type PageProps } from "../../router";
 import { Badge, Bytes, Card, Count, Empty, Failure, Loading, MoreButton, Name, Page, SearchField, Select, Table, Time, type Column, type Sorting } from "../../ui";
@@ -24,7 +23,7 @@ export default function Swarms(props: PageProps) {
   const total = list.first?.total;
   const hasFigures = list.items.every((row) => row.seeders !== null);
   return (
-    <Page title={t.title} lead={total === undefined ? undefined : t.total(format.countExact(total))}>
+    <Page title={t.title} lead={total === undefined ? undefined : t.total(total)}>
       <div class="toolbar">
         <SearchField value={search} onSearch={(text) => setQuery({ search: text })} label={t.searchLabel} placeholder={t.searchHint} />
         <PhoneSort by={sort.by} order={sort.order} />

@@ -32,6 +32,7 @@ export function Peers(props: { torrent: Schema<"Torrent"> }) {
           columns={columns(torrent.total_bytes)}
           rows={list.items}
           rowKey={(peer) => `${peer.user} ${peer.peer_id}`}
+          phoneRows={10}
           caption={t.peers}
           empty={<Empty title={t.noPeers}>{t.noPeersHint}</Empty>}
         />
@@ -42,17 +43,15 @@ export function Peers(props: { torrent: Schema<"Torrent"> }) {
 }
 
 function columns(totalBytes: string): Column<Peer>[] {
-  const all: Column<Peer>[] = [
+  return [
     { key: "user", title: t.user, phone: "title", render: (peer) => <a class="nowrap" href={link(`/users/${peer.user}`)}>{t.userNumber(String(peer.user))}</a> },
     { key: "state", title: t.state, render: (peer) => <Badge tone={peer.seeding ? "ok" : "info"}>{peer.seeding ? t.seeding : t.leeching}</Badge> },
-    { key: "client", title: t.client, wide: true, render: (peer) => <ClientName peerId={peer.peer_id} /> },
+    { key: "client", title: can("admin") ? t.clientAndAddress : t.client, wide: true, render: (peer) => <Client peer={peer} /> },
     { key: "progress", title: t.progress, render: (peer) => <PeerProgress peer={peer} totalBytes={totalBytes} /> },
     { key: "uploaded", title: t.uploaded, align: "end", render: (peer) => <Bytes value={peer.uploaded} /> },
     { key: "downloaded", title: t.downloaded, align: "end", render: (peer) => <Bytes value={peer.downloaded} /> },
     { key: "heard", title: t.heard, align: "end", render: (peer) => <Time at={peer.last_announce} /> },
   ];
-  if (can("admin")) all.push({ key: "address", title: t.address, render: (peer) => <Addresses peer={peer} /> });
-  return all;
 }
 
 function PeerProgress(props: { peer: Peer; totalBytes: string }) {
@@ -61,10 +60,12 @@ function PeerProgress(props: { peer: Peer; totalBytes: string }) {
   return <Progress share={share} label={t.progress} none={t.unknown} title={peer.left == null ? undefined : t.leftOf(format.bytesExact(peer.left))} />;
 }
 
-function Addresses(props: { peer: Peer }) {
-  const addresses = (props.peer.addresses ?? []) as string[];
+/** The program, and where it listens: addresses are for admins. */
+function Client(props: { peer: Peer }) {
+  const addresses = can("admin") ? ((props.peer.addresses ?? []) as string[]) : [];
   return (
-    <span class="addresses">
+    <span class="client-cell">
+      <ClientName peerId={props.peer.peer_id} />
       {addresses.map((address) => (
         <code key={address} class="hash">
           {address}
@@ -79,13 +80,13 @@ function Clients(props: { peers: readonly Peer[]; isAll: boolean }) {
   const rest = clients.slice(CLIENTS_SHOWN).reduce((sum, [, count]) => sum + count, 0);
   return (
     <div class="clients">
-      <span class="dim">{props.isAll ? t.clients : t.clientsOfLoaded(format.countExact(props.peers.length))}</span>
+      <span class="dim">{props.isAll ? t.clients : t.clientsOfLoaded(props.peers.length)}</span>
       {clients.slice(0, CLIENTS_SHOWN).map(([name, count]) => (
         <Badge key={name}>
           {name} <span class="number">×{count}</span>
         </Badge>
       ))}
-      {rest > 0 && <Badge>{t.otherClients(format.countExact(rest))}</Badge>}
+      {rest > 0 && <Badge>{t.otherClients(rest)}</Badge>}
     </div>
   );
 }

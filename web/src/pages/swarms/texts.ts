@@ -1,4 +1,5 @@
 // What the swarm pages say.
+import { count, counted } from "../../format";
 import { texts } from "../../i18n";
 
 export const t = texts({
@@ -12,7 +13,7 @@ export const t = texts({
     leechers: "Leechers",
     snatches: "Snatches",
     added: "Added",
-    total: (n: string) => `${n} torrents`,
+    total: (n: number) => counted(n, "torrent"),
     noFigures: "This process has no tracker: who seeds and leeches is known to the one that has it.",
     empty: "No torrents yet",
     emptyHint: "Add one under Access → Torrents, or by the API: POST /api/v1/torrents.",
@@ -48,7 +49,7 @@ export const t = texts({
     userNumber: (id: string) => `User ${id}`,
     client: "Client",
     progress: "Progress",
-    address: "Address",
+    clientAndAddress: "Client, address",
     heard: "Heard",
     seeding: "seeding",
     leeching: "leeching",
@@ -75,8 +76,8 @@ export const t = texts({
     torrentId: "Number",
     leftOf: (amount: string) => `${amount} left`,
     clients: "Clients",
-    clientsOfLoaded: (n: string) => `Clients of the ${n} peers below`,
-    otherClients: (n: string) => `${n} others`,
+    clientsOfLoaded: (n: number) => (n === 1 ? "Client of the peer below" : `Clients of the ${count(n)} peers below`),
+    otherClients: (n: number) => counted(n, "other"),
     whyColumn: "Entries",
   },
   zh: {
@@ -89,7 +90,7 @@ export const t = texts({
     leechers: "下载",
     snatches: "完成",
     added: "添加时间",
-    total: (n) => `共 ${n} 个种子`,
+    total: (n) => `共 ${count(n)} 个种子`,
     noFigures: "本进程没有 tracker：做种和下载人数由运行 tracker 的进程掌握。",
     empty: "还没有种子",
     emptyHint: "在“访问控制 → 种子”中添加，或使用 API：POST /api/v1/torrents。",
@@ -125,7 +126,7 @@ export const t = texts({
     userNumber: (id) => `用户 ${id}`,
     client: "客户端",
     progress: "进度",
-    address: "地址",
+    clientAndAddress: "客户端、地址",
     heard: "最近汇报",
     seeding: "做种中",
     leeching: "下载中",
@@ -152,8 +153,8 @@ export const t = texts({
     torrentId: "编号",
     leftOf: (amount) => `剩余 ${amount}`,
     clients: "客户端",
-    clientsOfLoaded: (n) => `下列 ${n} 个节点的客户端`,
-    otherClients: (n) => `其他 ${n} 个`,
+    clientsOfLoaded: (n) => `下列 ${count(n)} 个节点的客户端`,
+    otherClients: (n) => `其他 ${count(n)} 个`,
     whyColumn: "明细",
   },
 });

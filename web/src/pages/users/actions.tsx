@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { Schema } from "../../api/types";
 import { can } from "../../session";
-import { attempt, Button, confirm, CopyButton, Dialog, DialogButtons, words, type Question } from "../../ui";
+import { attempt, Button, confirm, CopyButton, Dialog, DialogButtons, TextField, words, type Question } from "../../ui";
 import { SlotsDialog } from "../../ui/slots";
 import { t } from "./texts";
 
@@ -11,6 +11,7 @@ import { t } from "./texts";
 export function UserActions(props: { user: Schema<"User">; refresh(): void }) {
   const { user, refresh } = props;
   const [asksSlots, setAsksSlots] = useState(false);
+  const [asksName, setAsksName] = useState(false);
   const [newPasskey, setNewPasskey] = useState<string | null>(null);
   if (!can("admin")) return null;
   const id = String(user.id);
@@ -39,6 +40,7 @@ export function UserActions(props: { user: Schema<"User">; refresh(): void }) {
           {t.enable}
         </Button>
       )}
+      <Button onClick={() => setAsksName(true)}>{t.setName}</Button>
       <Button onClick={() => setAsksSlots(true)}>{t.setSlots}</Button>
       <Button tone="danger" onClick={reset}>
         {t.resetPasskey}
@@ -46,8 +48,38 @@ export function UserActions(props: { user: Schema<"User">; refresh(): void }) {
       {asksSlots && (
         <SlotsDialog title={t.slotsTitle} value={user.leech_slots} onSave={(leech_slots) => change({ leech_slots })} onClose={() => setAsksSlots(false)} />
       )}
+      {asksName && <NameDialog user={user} onSave={(name) => change({ name })} onClose={() => setAsksName(false)} />}
       {newPasskey !== null && <NewPasskey value={newPasskey} onClose={() => setNewPasskey(null)} />}
     </>
+  );
+}
+
+/** Asks for the display name. `onSave` says whether it worked. */
+function NameDialog(props: { user: Schema<"User">; onSave(name: string | null): Promise<boolean>; onClose(): void }) {
+  const [text, setText] = useState(props.user.name ?? "");
+  const [busy, setBusy] = useState(false);
+  const save = async () => {
+    setBusy(true);
+    if (await props.onSave(text.trim() || null)) props.onClose();
+    else setBusy(false);
+  };
+  return (
+    <Dialog open title={t.nameTitle(String(props.user.id))} onClose={props.onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <TextField label={t.name} hint={t.nameHint} value={text} onInput={setText} maxLength={100} autoFocus />
+        <DialogButtons>
+          <Button onClick={props.onClose}>{words.cancel}</Button>
+          <Button tone="primary" type="submit" busy={busy}>
+            {t.save}
+          </Button>
+        </DialogButtons>
+      </form>
+    </Dialog>
   );
 }
 

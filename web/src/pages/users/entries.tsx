@@ -45,7 +45,7 @@ export function useEntries(user: number, torrent: number | null): Found {
 export function Entries(props: { found: Found; withTorrent: boolean }) {
   const { list, search } = props.found;
   const isSearching = list.hasMore || !search.complete;
-  const hint = isSearching ? t.unread(format.countExact(search.scanned)) : t.noEntriesHint;
+  const hint = isSearching ? t.unread(search.scanned) : t.noEntriesHint;
   return (
     <Card flush title={t.entries}>
       {list.error && <Failure problem={list.error} retry={list.refresh} />}
@@ -56,6 +56,7 @@ export function Entries(props: { found: Found; withTorrent: boolean }) {
           columns={columns(props.withTorrent)}
           rows={list.items}
           rowKey={(entry) => entry.id}
+          phoneRows={10}
           caption={t.entries}
           empty={<Empty title={t.noEntries}>{hint}</Empty>}
         />
@@ -72,12 +73,21 @@ function columns(withTorrent: boolean): Column<Entry>[] {
     { key: "event", title: t.event, render: (row) => <Event entry={row} /> },
     { key: "up", title: t.uploaded, align: "end", render: (row) => <Delta raw={row.uploaded_delta} credited={row.credited_uploaded} /> },
     { key: "down", title: t.downloaded, align: "end", render: (row) => <Delta raw={row.downloaded_delta} credited={row.credited_downloaded} /> },
-    { key: "left", title: t.left, align: "end", render: (row) => <Bytes value={row.left} /> },
-    { key: "within", title: t.within, align: "end", render: (row) => <Duration s={row.elapsed_s} /> },
-    { key: "client", title: t.client, wide: !withTorrent, render: (row) => <ClientName peerId={row.peer_id} /> },
+    { key: "left", title: t.left, align: "end", narrow: withTorrent ? "hide" : undefined, render: (row) => <Bytes value={row.left} /> },
+    { key: "within", title: t.within, align: "end", narrow: withTorrent ? "hide" : undefined, render: (row) => <Duration s={row.elapsed_s} /> },
+    { key: "client", title: can("admin") ? t.clientAndAddress : t.client, wide: !withTorrent, render: (row) => <Client entry={row} /> },
   );
-  if (can("admin")) all.push({ key: "ip", title: t.address, render: (row) => <code class="hash">{row.ip ?? "–"}</code> });
   return all;
+}
+
+/** The program, and where it announced from: addresses are for admins. */
+function Client(props: { entry: Entry }) {
+  return (
+    <span class="client-cell">
+      <ClientName peerId={props.entry.peer_id} />
+      {can("admin") && props.entry.ip && <code class="hash">{props.entry.ip}</code>}
+    </span>
+  );
 }
 
 function Event(props: { entry: Entry }) {
@@ -94,7 +104,7 @@ function Delta(props: { raw: string; credited: string | null | undefined }) {
   return (
     <span class="delta">
       <Bytes value={props.raw} />{" "}
-      <span class="dim" title={t.creditedHint}>
+      <span class="dim nowrap" title={t.creditedHint}>
         → <Bytes value={props.credited} />
       </span>
     </span>

@@ -1,14 +1,16 @@
-// All users, with who of them is here right now.
+// All users: what they moved, what they do now, and their state; sorted, filtered, searched.
 import "./users.css";
+import "./list.css";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { ListedUser, Schema } from "../../api/types";
+import * as format from "../../format";
 import { useLiveList } from "../../live-list";
 import { useResource } from "../../resource";
 import { link, setQuery, type PageProps } from "../../router";
 import { can } from "../../session";
-import { Badge, Card, Count, Empty, Failure, Loading, MoreButton, Name, Page, SearchField, StatusDot, Table, Time, type Column } from "../../ui";
-import { Slots } from "../../ui/slots";
-import { t } from "./texts";
+import { Badge, Bytes, Card, Count, Empty, Failure, Loading, MoreButton, Name, Page, SearchField, Select, StatusDot, Table, Time, type Column, type Sorting } from "../../ui";
+import { filterOf, SORTS, sortingOf, STATES, type SortKey, type StateKey } from "./listing";
+import { states, t } from "./texts";
 
 type User = Schema<"User">;
 type Person = Schema<"Person">;
@@ -19,24 +21,38 @@ const PRESENCE_EVERY_MS = 3000;
 /** All users. */
 export default function Users(props: PageProps) {
   const search = props.query.get("search") ?? "";
-  const list = useLiveList(`users ${search}`, (asked, signal) => api.get("/api/v1/users", { query: { ...asked, search } as { limit: number }, signal }), {
-    everyMs: EVERY_MS,
-    keepsRows: true,
-  });
+  const sort = sortingOf(props.query);
+  const state = filterOf(props.query);
+  const list = useLiveList(
+    `users ${sort.by} ${sort.order} ${state} ${search}`,
+    (asked, signal) => api.get("/api/v1/users", { query: { ...asked, search, sort: sort.by, order: sort.order, ...(state === "all" ? {} : { state }) }, signal }),
+    { everyMs: EVERY_MS, keepsRows: true },
+  );
   const people = usePeople(list.items);
+  const total = list.first?.total;
   const hint = can("admin") ? t.searchHintAdmin : t.searchHint;
   return (
-    <Page title={t.title}>
+    <Page title={t.title} lead={total == null ? undefined : t.total(total, format.countExact(total))}>
       <div class="toolbar">
         <SearchField value={search} onSearch={(text) => setQuery({ search: text })} label={t.searchLabel} placeholder={hint} />
+        <Select<StateKey> bare label={t.filter} value={state} options={STATES.map((value) => ({ value, label: states[value] }))} onChange={(next) => setQuery({ state: next === "all" ? undefined : next })} />
+        <PhoneSort {...sort} />
       </div>
       {list.error && <Failure problem={list.error} retry={list.refresh} />}
-      <Card flush class={list.stale ? "stale" : ""}>
+      <Card flush class={list.stale ? "users-list stale" : "users-list"}>
         {list.loading ? (
           <Loading rows={8} />
         ) : (
           (list.items.length > 0 || !list.error) && (
-            <Table columns={columns(people)} rows={list.items} rowKey={(user) => user.id} caption={t.title} empty={<Nothing search={search} />} />
+            <Table
+              columns={columns(people)}
+              rows={list.items}
+              rowKey={(user) => user.id}
+              caption={t.title}
+              sort={sort}
+              onSort={({ by, order }: Sorting) => setQuery({ sort: by, order })}
+              empty={<Nothing isAll={search === "" && state === "all"} />}
+            />
           )
         )}
       </Card>
@@ -46,33 +62,53 @@ export default function Users(props: PageProps) {
 }
 
 /** How the users on the page are, by number. A process without a gateway does not know, and then nothing is shown. */
-function usePeople(users: readonly User[]): Map<string, Person> {
+function usePeople(users: readonly ListedUser[]): Map<string, Person> {
   const ids = users.map((user) => user.id);
   const key = ids.length === 0 ? null : ids.join(" ");
   const asked = useResource(key, (signal) => api.post("/api/v1/presence/query", { body: { users: ids }, signal }), { everyMs: PRESENCE_EVERY_MS });
   return new Map((asked.data?.users ?? []).map((person) => [person.id, person]));
 }
 
-function columns(people: Map<string, Person>): Column<User>[] {
-  const person = (user: User) => people.get(String(user.id));
+function columns(people: Map<string, Person>): Column<ListedUser>[] {
   return [
-    { key: "id", title: t.id, phone: "title", render: (user) => <a class="nowrap" href={link(`/users/${user.id}`)}>{t.userNumber(String(user.id))}</a> },
-    { key: "presence", title: t.presence, wide: true, render: (user) => <PersonCell person={person(user)} /> },
-    { key: "seeding", title: t.seeding, align: "end", render: (user) => <Count value={person(user)?.seeding} /> },
-    { key: "leeching", title: t.leeching, align: "end", render: (user) => <Count value={person(user)?.leeching} /> },
-    { key: "state", title: t.state, render: (user) => <UserState user={user} /> },
-    { key: "slots", title: t.slots, align: "end", render: (user) => <Slots value={user.leech_slots} /> },
-    { key: "since", title: t.since, align: "end", render: (user) => <Time at={user.created_at} /> },
+    { key: "id", title: t.id, sort: "id", phone: "title", render: (user) => <UserCell user={user} /> },
+    { key: "state", title: t.state, render: (user) => <StateCell user={user} person={people.get(String(user.id))} /> },
+    { key: "ratio", title: t.ratio, align: "end", sort: "ratio", render: (user) => <Ratio value={user.ratio} /> },
+    { key: "uploaded", title: t.uploaded, align: "end", sort: "uploaded", render: (user) => <Bytes value={user.figures?.credited_uploaded} /> },
+    { key: "downloaded", title: t.downloaded, align: "end", sort: "downloaded", render: (user) => <Bytes value={user.figures?.credited_downloaded} /> },
+    { key: "seeding", title: t.seeding, align: "end", sort: "seeding", render: (user) => <Count value={user.seeding} /> },
+    { key: "leeching", title: t.leeching, align: "end", sort: "leeching", render: (user) => <Count value={user.leeching} /> },
+    { key: "heard", title: t.heard, align: "end", sort: "last_announce", render: (user) => <Time at={user.figures?.last_seen} /> },
   ];
 }
 
-function PersonCell(props: { person: Person | undefined }) {
-  const { person } = props;
-  if (!person) return <span class="dim">–</span>;
+/** The name, with the number behind it; without a name, the number. */
+function UserCell(props: { user: User }) {
+  const { id, name } = props.user;
   return (
-    <span class="person-cell">
-      <StatusDot status={person.status} />
-      {person.text ? <Name text={person.text} most={60} /> : person.status === "offline" && person.last_seen ? <span class="dim"><Time at={person.last_seen} /></span> : null}
+    <span class="user-cell">
+      <a href={link(`/users/${id}`)}>{name ? <Name text={name} /> : t.userNumber(String(id))}</a>
+      {name && <span class="dim nowrap">{String(id)}</span>}
+    </span>
+  );
+}
+
+function Ratio(props: { value: number | null | undefined }) {
+  return (
+    <span class="number" title={props.value == null ? t.noRatio : String(props.value)}>
+      {props.value == null ? format.NOTHING : format.ratio(props.value)}
+    </span>
+  );
+}
+
+/** Presence, and what is out of the ordinary: most users are enabled. */
+function StateCell(props: { user: User; person: Person | undefined }) {
+  const { user, person } = props;
+  return (
+    <span class="user-state">
+      {person ? <StatusDot status={person.status} /> : <span class="dim">{format.NOTHING}</span>}
+      {!user.enabled && <Badge tone="bad">{t.disabled}</Badge>}
+      {user.vouched && <Badge title={t.vouched}>{t.vouchedShort}</Badge>}
     </span>
   );
 }
@@ -82,11 +118,37 @@ export function UserState(props: { user: User }) {
   return (
     <span class="badges">
       {props.user.enabled ? <Badge tone="ok">{t.enabled}</Badge> : <Badge tone="bad">{t.disabled}</Badge>}
-      {props.user.vouched && <Badge>{t.vouched}</Badge>}
+      {props.user.vouched && <Badge title={t.vouched}>{t.vouchedShort}</Badge>}
     </span>
   );
 }
 
-function Nothing(props: { search: string }) {
-  return props.search === "" ? <Empty title={t.empty}>{t.emptyHint}</Empty> : <Empty title={t.nothingFound}>{t.nothingFoundHint}</Empty>;
+/** On a phone a table has no headings to press. */
+function PhoneSort(props: { by: SortKey; order: "asc" | "desc" }) {
+  const names: Record<SortKey, string> = {
+    id: t.id,
+    ratio: t.ratio,
+    uploaded: t.uploaded,
+    downloaded: t.downloaded,
+    seeding: t.seeding,
+    leeching: t.leeching,
+    last_announce: t.heard,
+  };
+  const options = SORTS.flatMap((key) => [
+    { value: `${key} desc`, label: `${names[key]} ↓` },
+    { value: `${key} asc`, label: `${names[key]} ↑` },
+  ]);
+  const choose = (choice: string) => {
+    const [sort, order] = choice.split(" ");
+    setQuery({ sort, order });
+  };
+  return (
+    <div class="users-sort">
+      <Select label={t.sortBy} bare value={`${props.by} ${props.order}`} options={options} onChange={choose} />
+    </div>
+  );
+}
+
+function Nothing(props: { isAll: boolean }) {
+  return props.isAll ? <Empty title={t.empty}>{t.emptyHint}</Empty> : <Empty title={t.nothingFound}>{t.nothingFoundHint}</Empty>;
 }

@@ -69,9 +69,9 @@ function deviceColumns(end: (device: string) => Promise<void>, rows: readonly De
     { key: "device", title: t.device, wide: true, phone: "title", render: (row) => <span class="name mono" title={row.device}>{row.device}</span> },
     { key: "platform", title: t.platform, render: (row) => say(platforms, row.platform) },
     { key: "status", title: t.state, render: (row) => <StatusDot status={row.status} /> },
-    { key: "app", title: t.appState, render: (row) => say(appStates, row.state) },
-    { key: "connection", title: t.connection, render: (row) => (row.connected === undefined ? "–" : row.connected ? t.connected : t.heartbeatsOnly) },
-    { key: "since", title: t.sinceWhen, align: "end", render: (row) => <Time at={row.since} /> },
+    { key: "app", title: t.appState, render: (row) => <span class="nowrap">{say(appStates, row.state)}</span> },
+    { key: "connection", title: t.connection, render: (row) => <span class="nowrap">{row.connected === undefined ? "–" : row.connected ? t.connected : t.heartbeatsOnly}</span> },
+    { key: "since", title: t.sinceWhen, align: "end", narrow: "hide", render: (row) => <Time at={row.since} /> },
     { key: "beats", title: t.beats, align: "end", render: (row) => <Beats beats={row.heartbeats_ms ?? []} /> },
   ];
   // With a single gateway its name says nothing.

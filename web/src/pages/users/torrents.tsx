@@ -39,9 +39,9 @@ function columns(user: number): Column<Account>[] {
     { key: "state", title: t.state, render: (row) => <AccountState account={row} /> },
     { key: "uploaded", title: t.uploaded, align: "end", render: (row) => <Bytes value={row.figures.uploaded} /> },
     { key: "downloaded", title: t.downloaded, align: "end", render: (row) => <Bytes value={row.figures.downloaded} /> },
-    { key: "left", title: t.left, align: "end", render: (row) => <Bytes value={row.left} /> },
+    { key: "left", title: t.left, align: "end", narrow: "hide", render: (row) => <Bytes value={row.left} /> },
     { key: "seeded", title: t.seedingTime, align: "end", render: (row) => <Duration s={row.figures.seeding_s} /> },
-    { key: "client", title: t.client, render: (row) => <ClientName prefix={row.client} /> },
+    { key: "client", title: t.client, narrow: "hide", render: (row) => <ClientName prefix={row.client} /> },
     { key: "heard", title: t.heard, align: "end", render: (row) => <Time at={row.figures.last_seen} /> },
     { key: "why", title: t.entries, render: (row) => <WhyLink user={user} torrent={row.torrent} label={t.whyTorrent(torrentWords(row))} /> },
   ];

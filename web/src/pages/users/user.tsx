@@ -2,6 +2,7 @@
 import "./users.css";
 import { api } from "../../api/client";
 import type { Schema } from "../../api/types";
+import { visible } from "../../names";
 import { useResource } from "../../resource";
 import { link, type PageProps } from "../../router";
 import { Card, Empty, Failure, Loading, Name, Page, StatusDot, Tabs, Time } from "../../ui";
@@ -36,9 +37,10 @@ export default function UserPage(props: PageProps) {
   const { user, figures } = found.data;
   const tab = TABS.find((key) => key === props.query.get("tab")) ?? "now";
   return (
-    <Page title={t.userNumber(id)} lead={back} actions={<UserActions user={user} refresh={found.refresh} />}>
+    <Page title={user.name ? <Name text={user.name} wrap /> : t.userNumber(id)} tabTitle={user.name ? visible(user.name) : t.userNumber(id)} lead={back} actions={<UserActions user={user} refresh={found.refresh} />}>
       {found.error && <Failure problem={found.error} retry={found.refresh} />}
       <div class="user-line">
+        {user.name && <span class="dim">{t.userNumber(id)}</span>}
         <PresenceLine id={number} />
         <UserState user={user} />
       </div>

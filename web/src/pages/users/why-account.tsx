@@ -48,7 +48,7 @@ function Sum(props: { explained: Explained; nameOf(client: Client): string | nul
   const rest = movedOf(props.explained.rest);
   if (!isNothing(rest) || !complete) {
     const isLess = rest.uploaded < 0n || rest.downloaded < 0n;
-    lines.push({ key: "rest", label: t.rest, hint: isLess ? t.restLess : complete ? t.restHint : t.restCut(format.countExact(clients.length)), ...rest });
+    lines.push({ key: "rest", label: t.rest, hint: isLess ? t.restLess : complete ? t.restHint : t.restCut(clients.length), ...rest });
   }
   const isExact = isSame(sumOf(lines), movedOf(account.figures));
   return (
@@ -119,7 +119,7 @@ function Kind(props: { part: Part }) {
     withheld: [t.kindWithheld, "warn", t.kindWithheldHint],
   };
   const [word, tone, hint] = words[kind];
-  const nodes = stretch && stretch.nodes > 1 ? t.heardBy(format.countExact(stretch.nodes)) : null;
+  const nodes = stretch && stretch.nodes > 1 ? t.heardBy(stretch.nodes) : null;
   return (
     <span title={hint}>
       <Badge tone={tone}>{word}</Badge>{nodes && <span class="dim"> {nodes}</span>}

@@ -5,7 +5,6 @@
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { Schema } from "../../api/types";
-import * as format from "../../format";
 import { useResource } from "../../resource";
 import { Button, Card, Failure, Loading } from "../../ui";
 import { WhyLink } from "./figures";
@@ -57,7 +56,7 @@ function Sum(props: { user: number; read: Read }) {
   const ordered = accounts.map((account): [Account, Moved] => [account, movedOf(account.figures)]).sort(([, one], [, other]) => compare(other, one));
   const lines = ordered.slice(0, shown).map(([account, moved]): SumLine => ({ key: String(account.torrent), label: <AccountLabel user={props.user} account={account} />, ...moved }));
   const others = ordered.slice(shown);
-  if (others.length > 0) lines.push({ key: "others", label: t.otherTorrents(format.countExact(others.length)), ...sumOf(others.map(([, moved]) => moved)) });
+  if (others.length > 0) lines.push({ key: "others", label: t.otherTorrents(others.length), ...sumOf(others.map(([, moved]) => moved)) });
   return (
     <>
       <SumTable lines={lines} figures={isSame(sum, movedOf(before)) ? before : after} />
@@ -77,7 +76,7 @@ function AccountLabel(props: { user: number; account: Account }) {
 }
 
 function verdictWords(verdict: Verdict, count: number): string {
-  const words: Record<Verdict, string> = { exact: `✓ ${t.exact}`, unread: t.tooMany(format.countExact(count)), moving: t.moving, differs: t.differs };
+  const words: Record<Verdict, string> = { exact: `✓ ${t.exact}`, unread: t.tooMany(count), moving: t.moving, differs: t.differs };
   return words[verdict];
 }
 

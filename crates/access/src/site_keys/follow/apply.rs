@@ -35,6 +35,11 @@ impl SiteApplier {
         &self.counters
     }
 
+    /// Notes that all keys were read.
+    pub(super) fn set_loaded(&self) {
+        self.gate.set_loaded();
+    }
+
     fn is_empty(&self) -> bool {
         self.gate.user_count() == 0 && self.gate.torrent_count() == 0 && self.clients.is_empty()
     }
@@ -46,11 +51,11 @@ impl SiteApplier {
         all.into_iter().collect()
     }
 
-    /// Whether a round found so little that Redis has more likely lost keys than the site removed them: nothing at all,
+    /// Whether a round found so little that Redis has more likely lost keys than the site removed them: an empty Redis,
     /// no client any longer, or less than half of the torrents or users. The latter two are believed in the end, if
     /// they last.
-    pub(super) fn is_loss(&mut self, is_empty: bool, missing: &[Subject], clients: usize) -> bool {
-        if is_empty && !self.is_empty() {
+    pub(super) fn is_loss(&mut self, is_redis_empty: bool, missing: &[Subject], clients: usize) -> bool {
+        if is_redis_empty && !self.is_empty() {
             tracing::warn!("redis has none of the site's keys any longer, going on with what is known");
             self.counters.rounds_empty.fetch_add(1, Ordering::Relaxed);
             return true;
@@ -94,9 +99,9 @@ impl SiteApplier {
         let mut gone = Vec::new();
         for (subject, found) in subjects.iter().zip(found) {
             match (subject, found) {
-                (Subject::Client(prefix), Found::Missing) => drop(clients.remove(prefix)),
+                (Subject::Client(prefix), Found::Missing | Found::Copy) => drop(clients.remove(prefix)),
                 (Subject::Client(prefix), _) => drop(clients.insert(*prefix)),
-                (_, Found::Missing) => gone.push(*subject),
+                (_, Found::Missing | Found::Copy) => gone.push(*subject),
                 (_, Found::Text(text)) if self.is_sound(subject, &text) => {
                     self.put(subject, &text, on_change)
                 }
@@ -221,8 +226,12 @@ impl SiteApplier {
 
     fn put_user(&mut self, user: UserId, passkey: Passkey, on_change: &mut impl FnMut(Change)) {
         let before = self.gate.user_of(&passkey).filter(|before| *before != user);
+        let old = self.gate.present_passkey_of(user).filter(|old| *old != passkey);
         if self.gate.put_user(user, passkey, true) {
             self.report(Change::UserAdmitted(user), on_change);
+            for changed in old.into_iter().chain([passkey]) {
+                self.report(Change::PasskeyChanged(changed), on_change);
+            }
         }
         // Whoever had this passkey has none now.
         if let Some(before) = before.filter(|before| self.gate.passkey_of(*before) == Some(passkey)) {
@@ -231,8 +240,10 @@ impl SiteApplier {
     }
 
     fn remove_user(&mut self, user: UserId, on_change: &mut impl FnMut(Change)) {
+        let passkey = self.gate.present_passkey_of(user);
         if self.gate.remove_user(user) {
             self.report(Change::UserRemoved(user), on_change);
+            passkey.into_iter().for_each(|old| self.report(Change::PasskeyChanged(old), on_change));
         }
     }
 

@@ -77,13 +77,17 @@ impl Round {
     ) -> Result<Vec<Subject>, Trouble> {
         // Asked for once more: messages may have told of some since they were scanned, and a scan may miss some.
         let clients = applier.clients_and(&self.clients);
-        let found = keys.read(&clients).await?;
-        let there = clients.iter().zip(&found).filter(|(_, found)| **found != Found::Missing);
+        let found = keys.read_site(&clients).await?;
+        let there = clients.iter().zip(&found).filter(|(_, found)| !is_gone(found));
         let there: Vec<Subject> = there.map(|(subject, _)| *subject).collect();
         let missing = applier.subjects_where(|subject| !self.seen.contains(&self.hasher.hash_one(subject)));
-        let is_empty = self.seen.is_empty() && self.bad == 0;
-        if applier.is_loss(is_empty, &missing, there.len()) && !self.is_asked_for {
+        let is_empty = self.seen.is_empty() && self.bad == 0 && there.is_empty();
+        let is_redis_empty = is_empty && !keys.has_source_mark().await?;
+        if applier.is_loss(is_redis_empty, &missing, there.len()) && !self.is_asked_for {
             return Ok(Vec::new());
+        }
+        if !is_empty {
+            keys.set_source_mark().await?;
         }
         applier.set_clients(&there, on_change);
         Ok(missing)
@@ -100,17 +104,13 @@ impl Round {
         let (mut subjects, mut unfit) = (Vec::with_capacity(page.len()), 0);
         for met in page {
             match met {
-                Met::Subject(client @ Subject::Client(_)) => {
-                    if self.seen.insert(self.hasher.hash_one(client)) {
-                        self.clients.push(client);
-                    }
-                }
+                Met::Subject(client @ Subject::Client(_)) => self.clients.push(client),
                 Met::Subject(subject) => subjects.push(subject),
                 Met::Unfit(..) => unfit += 1,
             }
         }
         self.bad += unfit;
-        let found = keys.read(&subjects).await?;
+        let found = keys.read_site(&subjects).await?;
         for (subject, found) in subjects.into_iter().zip(found) {
             match found {
                 Found::Text(text) if applier.is_sound(&subject, &text) => {
@@ -123,6 +123,7 @@ impl Round {
                 }
                 // It went between the scan and now.
                 Found::Missing if !matches!(subject, Subject::User(_)) => {}
+                Found::Copy => {}
                 Found::Missing | Found::Other | Found::Text(_) => self.bad += 1,
             }
         }
@@ -139,9 +140,9 @@ impl Round {
         let missing = self.missing.get_or_insert_default();
         if !missing.is_empty() {
             let some = missing.split_off(missing.len().saturating_sub(READ_AT_ONCE));
-            let found = keys.read(&some).await?;
+            let found = keys.read_site(&some).await?;
             // What somebody else may take over is not contested any longer.
-            let gone = some.iter().zip(&found).filter(|(_, found)| **found == Found::Missing);
+            let gone = some.iter().zip(&found).filter(|(_, found)| is_gone(found));
             let gone: Vec<Subject> = gone.map(|(subject, _)| *subject).collect();
             applier.hand_over(&gone, &mut self.contested, on_change);
             gone.iter().for_each(|subject| applier.remove(subject, on_change));
@@ -156,6 +157,12 @@ impl Round {
             );
         }
         counters.rounds.fetch_add(1, Ordering::Relaxed);
+        applier.set_loaded();
         Ok(true)
     }
+}
+
+/// Whether there is no key of the site's own.
+fn is_gone(found: &Found) -> bool {
+    matches!(found, Found::Missing | Found::Copy)
 }

@@ -29,6 +29,10 @@ impl Vouched {
         Vouched { passkey, by: Voucher::Whitelist, wanted: None }
     }
 
+    pub(super) fn by_site_key(passkey: Passkey, user: UserId) -> Self {
+        Vouched { passkey, by: Voucher::SiteKey, wanted: Some(user) }
+    }
+
     pub(super) fn by_endpoint(passkey: Passkey, wanted: Option<UserId>) -> Self {
         Vouched { passkey, by: Voucher::Endpoint, wanted }
     }
@@ -75,6 +79,8 @@ impl Vouching {
     pub(super) fn denied_by_endpoint(&mut self, passkey: Passkey) {
         if self.whitelist_failed(&passkey) {
             self.keep_if_vouched_by(&[Voucher::Whitelist], passkey);
+            self.finish(&passkey);
+        } else if self.gate.is_site_unread() {
             self.finish(&passkey);
         } else {
             self.unknown(passkey);

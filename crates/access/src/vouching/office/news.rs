@@ -8,6 +8,7 @@ use domain::Passkey;
 use super::{Done, Vouching, within};
 use crate::error::AccessError;
 use crate::vouching::recheck::Part;
+use crate::vouching::verdicts::Voucher;
 use crate::whitelist::feed::{PasskeyChange, PasskeyFeed};
 
 /// How long the whitelist may take to answer about many passkeys at once.
@@ -49,8 +50,12 @@ impl Vouching {
                     self.book.forget(&passkey);
                 }
             }
-            PasskeyChange::Removed(passkey) => self.hear_removal(&passkey),
+            PasskeyChange::Removed(passkey) => {
+                self.whitelist.believe_missing();
+                self.hear_removal(&passkey);
+            }
             PasskeyChange::Replaced => {
+                self.whitelist.believe_missing();
                 self.inquiries.outdate_all();
                 self.hear_replacement_of_written();
                 self.recheck.begin(self.strangers.verdicts());
@@ -76,7 +81,7 @@ impl Vouching {
         let whitelist = Arc::clone(&self.whitelist);
         self.work.spawn(async move {
             let passkeys: Vec<Passkey> = part.iter().map(|(passkey, _)| *passkey).collect();
-            let found = within(RECHECK_TIMEOUT, whitelist.contains(&passkeys)).await;
+            let found = within(RECHECK_TIMEOUT, whitelist.check(&passkeys)).await;
             Done::Rechecked(part, found)
         });
     }
@@ -98,7 +103,8 @@ impl Vouching {
     }
 
     fn compare(&mut self, (passkey, known): (Passkey, crate::vouching::verdicts::Verdict), is_in: bool) {
-        if known.vouched.is_some() == is_in || self.book.get(&passkey) != Some(known) {
+        let is_by_site_key = known.vouched.is_some_and(|(_, by)| by == Voucher::SiteKey);
+        if known.vouched.is_some() == is_in || is_by_site_key || self.book.get(&passkey) != Some(known) {
             return;
         }
         match known.vouched {

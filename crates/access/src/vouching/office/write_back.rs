@@ -66,7 +66,11 @@ impl Vouching {
         match (&ended, &outcome) {
             (Some(Errand::Add(passkeys)), Ok(())) => counters.write_backs.add(passkeys.len() as u64),
             (Some(Errand::Add(passkeys)), Err(_)) => counters.write_backs_failed.add(passkeys.len() as u64),
-            (Some(Errand::Remove(passkeys)), Ok(())) => counters.take_backs.add(passkeys.len() as u64),
+            (Some(Errand::Remove(passkeys)), Ok(())) => {
+                counters.take_backs.add(passkeys.len() as u64);
+                // Redis has no empty sets: the removal of the last passkey leaves none.
+                self.whitelist.believe_missing();
+            }
             (Some(Errand::Remove(passkeys)), Err(_)) => counters.take_backs_failed.add(passkeys.len() as u64),
             (None, _) => {}
         }

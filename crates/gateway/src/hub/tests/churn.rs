@@ -1,26 +1,26 @@
-//! Whatever happens at the same time, in the end everybody is told the truth.
+//! Random concurrent actions: in the end every feed shows the current state.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use people::PeopleChange;
+use friends::FriendsChange;
 use serde_json::json;
 
-use super::rig::{Client, Rig, START, hello, user};
+use super::fixture::{Client, Fixture, START, hello, user};
 
 const PEOPLE: u64 = 10;
 const STEPS: usize = 60;
 
-/// One person who comes and goes, says things, makes and loses friends, and hides, at random.
-async fn live(rig: Arc<Rig>, number: u64, seed: u64) -> Client {
+/// One user who connects and disconnects, sends commands, gains and loses friends, and becomes invisible, at random.
+async fn live(fixture: Arc<Fixture>, number: u64, seed: u64) -> Client {
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut client = rig.connect(number, "a").await;
+    let mut client = fixture.connect(number, "a").await;
     for _ in 0..STEPS {
         let other = 1 + random.u64(..PEOPLE);
         match random.u8(..9) {
             0 | 1 => {
                 client.drop_connection();
-                client = Client::connect(&rig.hub, number, hello("a")).await.unwrap();
+                client = Client::connect(&fixture.hub, number, hello("a")).await.unwrap();
             }
             2 => client.set_status(random.choice(["online", "busy", "away", "invisible"]).unwrap()).await,
             3 => drop(client.rpc("track", json!({"users": [other]})).await.unwrap()),
@@ -32,12 +32,12 @@ async fn live(rig: Arc<Rig>, number: u64, seed: u64) -> Client {
             6 if other != number => {
                 let pair = [(user(number), user(other))];
                 if random.bool() {
-                    rig.people.add_friends(&pair, START).await.unwrap();
+                    fixture.people.add_friends(&pair, START).await.unwrap();
                 } else {
-                    rig.people.remove_friends(&pair).await.unwrap();
+                    fixture.people.remove_friends(&pair).await.unwrap();
                 }
-                let change = PeopleChange::Friends(user(number), user(other));
-                rig.hub.people_changed(vec![change]).await.unwrap();
+                let change = FriendsChange::Friends(user(number), user(other));
+                fixture.hub.people_changed(vec![change]).await.unwrap();
             }
             7 => {
                 client.enter("room:x").await;
@@ -53,24 +53,24 @@ async fn live(rig: Arc<Rig>, number: u64, seed: u64) -> Client {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn p4_snapshots_and_changes_converge_to_the_truth_under_churn() {
-    let rig = Arc::new(Rig::new().await);
+    let fixture = Arc::new(Fixture::new().await);
     for one in 1..=PEOPLE {
-        rig.befriend(&(one + 1..=PEOPLE).map(|other| (one, other)).collect::<Vec<_>>()).await;
+        fixture.befriend(&(one + 1..=PEOPLE).map(|other| (one, other)).collect::<Vec<_>>()).await;
     }
     let lives: Vec<_> =
-        (1..=PEOPLE).map(|number| tokio::spawn(live(rig.clone(), number, 100 + number))).collect();
+        (1..=PEOPLE).map(|number| tokio::spawn(live(fixture.clone(), number, 100 + number))).collect();
     let mut clients = Vec::new();
     for life in lives {
         clients.push(life.await.unwrap());
     }
     // Whatever was changed last has been applied by the time that this has.
-    let everybody: Vec<PeopleChange> =
-        (1..=PEOPLE).map(|number| PeopleChange::Privacy(user(number))).collect();
-    rig.hub.people_changed(everybody).await.unwrap();
+    let everybody: Vec<FriendsChange> =
+        (1..=PEOPLE).map(|number| FriendsChange::Privacy(user(number))).collect();
+    fixture.hub.people_changed(everybody).await.unwrap();
     for client in &mut clients {
         client.read();
         let number = client.conn.user.get();
-        let mut fresh = rig.connect(number, "fresh").await;
+        let mut fresh = fixture.connect(number, "fresh").await;
         client.read();
         fresh.read();
         assert_eq!(client.users, fresh.users, "user {number}");
@@ -79,14 +79,14 @@ async fn p4_snapshots_and_changes_converge_to_the_truth_under_churn() {
         for (id, told) in &client.users {
             let is_self = *id == number.to_string();
             let hidden = told["version"] == 0;
-            let circle = rig.people.sights(user(number), &[user(id.parse().unwrap())]).await.unwrap();
+            let circle = fixture.people.view_users(user(number), &[user(id.parse().unwrap())]).await.unwrap();
             assert!(is_self || circle[0].is_friend, "{number} is shown {id}, who is no friend");
-            assert_eq!(hidden, !is_self && !circle[0].sight.status, "{number} of {id}");
+            assert_eq!(hidden, !is_self && !circle[0].visibility.status, "{number} of {id}");
         }
     }
     for client in clients {
         client.close();
     }
-    assert_eq!(rig.kept(), 0, "nobody is left behind");
-    assert_eq!(rig.hub.outside.table.read().len(), 0);
+    assert_eq!(fixture.kept(), 0, "nobody is left behind");
+    assert_eq!(fixture.hub.context.table.read().len(), 0);
 }

@@ -1,36 +1,36 @@
 //! One suite for the presence port: the same scenes with one gateway, and with three that share a Redis or a Redis
-//! Cluster. Whoever watches sees the same, wherever they and those they watch are connected.
+//! Cluster. Watchers see the same, whichever gateways they and the watched users are connected to.
 //!
-//! Each scene has people of its own. Places are gateways: with one gateway all places are the same.
+//! Each scenario has its own users. Places are gateways: with one gateway all places are the same.
 
-mod mending;
-mod scenes;
-mod stage;
-mod trouble;
+mod failures;
+mod fixture;
+mod repair;
+mod scenarios;
 
-use stage::{Kind, Stage};
+use fixture::{Gateways, Kind};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_one_gateway() {
-    let stage = Stage::new(Kind::Embedded).await;
-    scenes::play_all(&stage).await;
-    stage.end().await;
+    let gateways = Gateways::new(Kind::Embedded).await;
+    scenarios::play_all(&gateways).await;
+    gateways.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_three_gateways_on_one_redis() {
-    let mut stage = Stage::new(Kind::Single).await;
-    scenes::play_all(&stage).await;
-    trouble::who_was_at_a_gateway_that_died_is_pending_and_then_offline(&mut stage).await;
-    trouble::who_was_at_a_gateway_that_left_is_pending_unless_they_came_elsewhere(&mut stage).await;
-    stage.end().await;
+    let mut gateways = Gateways::new(Kind::Single).await;
+    scenarios::play_all(&gateways).await;
+    failures::users_of_a_dead_gateway_are_pending_and_then_offline(&mut gateways).await;
+    failures::users_of_a_gateway_that_left_are_pending_unless_they_reconnected(&mut gateways).await;
+    gateways.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p16_with_three_gateways_on_a_cluster() {
-    let mut stage = Stage::new(Kind::Cluster).await;
-    scenes::play_all(&stage).await;
-    trouble::who_was_at_a_gateway_that_died_is_pending_and_then_offline(&mut stage).await;
-    trouble::who_was_at_a_gateway_that_left_is_pending_unless_they_came_elsewhere(&mut stage).await;
-    stage.end().await;
+    let mut gateways = Gateways::new(Kind::Cluster).await;
+    scenarios::play_all(&gateways).await;
+    failures::users_of_a_dead_gateway_are_pending_and_then_offline(&mut gateways).await;
+    failures::users_of_a_gateway_that_left_are_pending_unless_they_reconnected(&mut gateways).await;
+    gateways.end().await;
 }

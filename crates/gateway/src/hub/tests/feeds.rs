@@ -1,25 +1,25 @@
-//! What friends are told.
+//! Feeds of friends.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::UserId;
-use people::PeopleChange;
-use presence::{Goodbye, Privacy, Status, Visibility};
+use friends::FriendsChange;
+use presence::{Audience, CloseKind, Privacy, Status};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::rig::{Client, Rig, START, hello, until, user};
-use crate::hub::{CommandError, HubSettings, Identity, Refusal};
+use super::fixture::{Client, Fixture, START, hello, until, user};
+use crate::hub::{CommandError, ConnectRefusal, HubSettings, Identity};
 use crate::outbox::Outbox;
-use crate::settings::{ConnectionSettings, PeopleSettings};
+use crate::settings::{ConnectionSettings, UserLimits};
 use crate::traffic::{TrafficCount, TrafficCounts, TrafficUnknown};
 
 #[tokio::test]
-async fn p4_who_comes_gets_all_friends_and_friends_get_every_change() {
-    let rig = Rig::new().await;
-    rig.befriend(&[(1, 2), (1, 3)]).await;
-    let mut one = rig.connect(1, "a").await;
+async fn p4_a_connecting_user_gets_all_friends_and_friends_get_every_change() {
+    let fixture = Fixture::new().await;
+    fixture.befriend(&[(1, 2), (1, 3)]).await;
+    let mut one = fixture.connect(1, "a").await;
     assert_eq!(one.heard[0]["type"], "snapshot");
     let first = &one.heard[0]["users"][0];
     assert_eq!(
@@ -31,7 +31,7 @@ async fn p4_who_comes_gets_all_friends_and_friends_get_every_change() {
         ("offline", "offline", "")
     );
 
-    let mut two = rig.connect(2, "b").await;
+    let mut two = fixture.connect(2, "b").await;
     assert_eq!((one.sees(2).as_str(), two.sees(1).as_str()), ("online", "online"));
     let devices = json!([{"id": "b", "platform": "web", "state": "foreground", "status": "online"}]);
     assert_eq!(one.told(2)["devices"], devices);
@@ -48,15 +48,15 @@ async fn p4_who_comes_gets_all_friends_and_friends_get_every_change() {
     two.close();
     assert_eq!((one.sees(2).as_str(), &one.told(2)["last_seen"]), ("offline", &json!(START.0)));
     one.close();
-    assert_eq!(rig.kept(), 0, "nobody is left behind");
+    assert_eq!(fixture.kept(), 0, "nobody is left behind");
 }
 
 #[tokio::test]
 async fn friendships_made_and_ended_elsewhere_show_within_a_moment() {
-    let rig = Rig::new().await;
-    let (mut one, mut two) = (rig.connect(1, "a").await, rig.connect(2, "b").await);
+    let fixture = Fixture::new().await;
+    let (mut one, mut two) = (fixture.connect(1, "a").await, fixture.connect(2, "b").await);
     assert_eq!((one.sees(2), two.sees(1)), (String::new(), String::new()));
-    let elsewhere = rig.elsewhere().await;
+    let elsewhere = fixture.elsewhere().await;
     elsewhere.add_friends(&[(user(1), user(2))], START).await.unwrap();
     until("both see each other", || one.sees(2) == "online" && two.sees(1) == "online").await;
     elsewhere.remove_friends(&[(user(1), user(2))]).await.unwrap();
@@ -67,29 +67,29 @@ async fn friendships_made_and_ended_elsewhere_show_within_a_moment() {
 
 #[tokio::test]
 async fn when_anything_may_have_changed_everything_is_read_again() {
-    let rig = Rig::new().await;
-    rig.befriend(&[(1, 2)]).await;
-    let (mut one, two) = (rig.connect(1, "a").await, rig.connect(2, "b").await);
-    let three = rig.connect(3, "c").await;
+    let fixture = Fixture::new().await;
+    fixture.befriend(&[(1, 2)]).await;
+    let (mut one, two) = (fixture.connect(1, "a").await, fixture.connect(2, "b").await);
+    let three = fixture.connect(3, "c").await;
     one.rpc("track", json!({"users": [3]})).await.unwrap();
-    rig.people.remove_friends(&[(user(1), user(2))]).await.unwrap();
-    rig.people.add_friends(&[(user(1), user(3))], START).await.unwrap();
-    rig.hub.people_changed(vec![PeopleChange::Everything]).await.unwrap();
+    fixture.people.remove_friends(&[(user(1), user(2))]).await.unwrap();
+    fixture.people.add_friends(&[(user(1), user(3))], START).await.unwrap();
+    fixture.hub.people_changed(vec![FriendsChange::Everything]).await.unwrap();
     assert_eq!((one.sees(2).as_str(), one.sees(3).as_str()), ("", "online"));
     one.rpc("untrack", json!({"users": [3]})).await.unwrap();
     assert_eq!(one.sees(3), "online", "a friend stays in the feed");
     for client in [one, two, three] {
         client.close();
     }
-    assert_eq!(rig.kept(), 0);
+    assert_eq!(fixture.kept(), 0);
 }
 
 #[tokio::test]
 async fn own_devices_see_each_other_and_one_of_several_that_goes_is_no_going() {
-    let rig = Rig::new().await;
-    rig.befriend(&[(1, 2)]).await;
-    let mut friend = rig.connect(2, "f").await;
-    let (mut phone, page) = (rig.connect(1, "phone").await, rig.connect(1, "page").await);
+    let fixture = Fixture::new().await;
+    fixture.befriend(&[(1, 2)]).await;
+    let mut friend = fixture.connect(2, "f").await;
+    let (mut phone, page) = (fixture.connect(1, "phone").await, fixture.connect(1, "page").await);
     assert_eq!(phone.told(1)["devices"].as_array().unwrap().len(), 2);
     page.drop_connection();
     assert_eq!(phone.told(1)["devices"].as_array().unwrap().len(), 1);
@@ -105,22 +105,22 @@ async fn own_devices_see_each_other_and_one_of_several_that_goes_is_no_going() {
 #[tokio::test]
 async fn strangers_are_tracked_as_far_as_they_may_be_seen() {
     let settings = HubSettings {
-        people: PeopleSettings { tracked_max: 3, ..PeopleSettings::default() },
+        limits: UserLimits { tracked_max: 3, ..UserLimits::default() },
         ..HubSettings::default()
     };
-    let rig = Rig::with(settings, Arc::new(crate::traffic::NoTraffic)).await;
-    let open = Privacy { status: Visibility::Everyone, ..Privacy::default() };
-    rig.people.set_privacy(user(3), &open).await.unwrap();
+    let fixture = Fixture::with(settings, Arc::new(crate::traffic::NoTraffic)).await;
+    let open = Privacy { status: Audience::Everyone, ..Privacy::default() };
+    fixture.people.set_privacy(user(3), &open).await.unwrap();
     let (mut one, _shy, mut open) =
-        (rig.connect(1, "a").await, rig.connect(2, "b").await, rig.connect(3, "c").await);
+        (fixture.connect(1, "a").await, fixture.connect(2, "b").await, fixture.connect(3, "c").await);
     let tracked = one.rpc("track", json!({"users": ["2", 3]})).await.unwrap();
     assert_eq!(tracked["users"].as_array().unwrap().len(), 1);
     assert_eq!((&tracked["users"][0]["id"], &tracked["users"][0]["status"]), (&json!("3"), &json!("online")));
     assert!(tracked["users"][0].get("last_seen").is_none(), "only friends see that");
     open.set_status("busy").await;
     assert_eq!((one.sees(3).as_str(), one.sees(2).as_str()), ("busy", ""));
-    // Who opens up later is seen from then on, who shuts no longer.
-    rig.people.set_privacy(user(3), &Privacy::default()).await.unwrap();
+    // A user who changes privacy becomes visible, or invisible, from then on.
+    fixture.people.set_privacy(user(3), &Privacy::default()).await.unwrap();
     let privacy = open.rpc("privacy.set", json!({"status": "nobody"})).await.unwrap();
     assert_eq!((&privacy["status"], &privacy["last_seen"]), (&json!("nobody"), &json!("friends")));
     assert_eq!(one.told(3), json!({"id": "3", "status": "offline", "version": 0}));
@@ -132,7 +132,7 @@ async fn strangers_are_tracked_as_far_as_they_may_be_seen() {
     assert_eq!(refused, Err(CommandError::LimitExceeded));
     let million: Vec<String> = (1..=1_000_000).map(|number: u32| number.to_string()).collect();
     let million = RawValue::from_string(format!(r#"{{"users":[{}]}}"#, million.join(","))).unwrap();
-    let refused = rig.hub.rpc(one.conn, "track", &*million).await.map(drop);
+    let refused = fixture.hub.rpc(one.conn, "track", &*million).await.map(drop);
     assert_eq!(refused, Err(CommandError::LimitExceeded));
     one.rpc("untrack", json!({"users": [2, 3]})).await.unwrap();
     assert_eq!(one.sees(3), "");
@@ -140,13 +140,13 @@ async fn strangers_are_tracked_as_far_as_they_may_be_seen() {
     open.set_status("away").await;
     assert_eq!((one.sees(3).as_str(), open.sees(3).as_str()), ("", "away"));
     one.close();
-    assert_eq!(rig.kept(), 2, "those two who are still connected");
+    assert_eq!(fixture.kept(), 2, "those two who are still connected");
 }
 
 #[tokio::test]
 async fn what_cannot_be_done_is_refused_and_changes_nothing() {
-    let rig = Rig::new().await;
-    let mut one = rig.connect(1, "a").await;
+    let fixture = Fixture::new().await;
+    let mut one = fixture.connect(1, "a").await;
     let bad =
         |error: Result<serde_json::Value, CommandError>| matches!(error, Err(CommandError::BadRequest(_)));
     assert_eq!(one.rpc("dance", json!({})).await, Err(CommandError::MethodNotFound));
@@ -167,9 +167,9 @@ async fn what_cannot_be_done_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_device_can_be_signed_out_and_a_person_disconnected() {
-    let rig = Rig::new().await;
-    let (mut phone, page) = (rig.connect(1, "phone").await, rig.connect(1, "page").await);
+async fn a_device_can_be_signed_out_and_a_user_disconnected() {
+    let fixture = Fixture::new().await;
+    let (mut phone, page) = (fixture.connect(1, "phone").await, fixture.connect(1, "page").await);
     let devices = phone.rpc("devices.list", json!({})).await.unwrap();
     assert_eq!(devices["devices"][1]["id"], "phone");
     assert_eq!(
@@ -180,17 +180,17 @@ async fn a_device_can_be_signed_out_and_a_person_disconnected() {
     assert!(page.outbox.is_closing() && !phone.outbox.is_closing());
     page.close();
     assert_eq!(phone.told(1)["devices"].as_array().unwrap().len(), 1);
-    assert_eq!(rig.hub.disconnect(user(1), None, true).await.unwrap(), 1);
+    assert_eq!(fixture.hub.disconnect(user(1), None, true).await.unwrap(), 1);
     assert!(phone.outbox.is_closing());
-    assert_eq!(rig.hub.disconnect(user(9), None, false).await.unwrap(), 0);
+    assert_eq!(fixture.hub.disconnect(user(9), None, false).await.unwrap(), 0);
 }
 
 #[tokio::test]
-async fn statuses_can_be_asked_for_also_of_people_who_are_not_here() {
-    let rig = Rig::new().await;
-    rig.befriend(&[(1, 2), (1, 4)]).await;
-    let (one, two) = (rig.connect(1, "a").await, rig.connect(2, "b").await);
-    rig.connect(4, "d").await.close();
+async fn statuses_can_be_read_also_of_offline_users() {
+    let fixture = Fixture::new().await;
+    fixture.befriend(&[(1, 2), (1, 4)]).await;
+    let (one, two) = (fixture.connect(1, "a").await, fixture.connect(2, "b").await);
+    fixture.connect(4, "d").await.close();
     let answer = one.rpc("status.get", json!({"users": ["1", "2", 3, 4]})).await.unwrap();
     let status: Vec<&str> =
         answer["users"].as_array().unwrap().iter().map(|told| told["status"].as_str().unwrap()).collect();
@@ -198,47 +198,47 @@ async fn statuses_can_be_asked_for_also_of_people_who_are_not_here() {
     assert_eq!(answer["users"][2], json!({"id": "3", "status": "offline", "version": 0}));
     assert_eq!(answer["users"][3]["last_seen"], START.0);
     two.close();
-    let views = rig.hub.status(&[user(2), user(9), user(1)]).await.unwrap();
-    let shown: Vec<(u64, Status)> = views.iter().map(|view| (view.user.get(), view.status)).collect();
-    assert_eq!(shown, [(2, Status::Offline), (9, Status::Offline), (1, Status::Online)]);
-    let count = rig.hub.online_count();
-    assert_eq!((count.tally.here(), count.connections), (1, [0, 0, 1]));
+    let views = fixture.hub.status(&[user(2), user(9), user(1)]).await.unwrap();
+    let visibility: Vec<(u64, Status)> = views.iter().map(|view| (view.user.get(), view.status)).collect();
+    assert_eq!(visibility, [(2, Status::Offline), (9, Status::Offline), (1, Status::Online)]);
+    let count = fixture.hub.online_count();
+    assert_eq!((count.tally.online(), count.connections), (1, [0, 0, 1]));
 }
 
 #[tokio::test]
-async fn a_connect_that_nobody_waits_for_any_more_leaves_nothing() {
-    let rig = Rig::new().await;
-    rig.befriend(&[(1, 2)]).await;
-    let mut friend = rig.connect(2, "f").await;
+async fn a_cancelled_connect_leaves_nothing() {
+    let fixture = Fixture::new().await;
+    fixture.befriend(&[(1, 2)]).await;
+    let mut friend = fixture.connect(2, "f").await;
     for _ in 0..20 {
-        let outbox = Outbox::new(&ConnectionSettings::default(), rig.counters.clone());
+        let outbox = Outbox::new(&ConnectionSettings::default(), fixture.counters.clone());
         let identity = Identity { user: user(1), expires_at: None, info: None };
-        let connect = rig.hub.connect(identity, hello("a"), outbox);
-        // Long enough to be asked for, mostly too short to be answered.
+        let connect = fixture.hub.connect(identity, hello("a"), outbox);
+        // Long enough for the request, mostly too short for the reply.
         let _ = tokio::time::timeout(std::time::Duration::from_micros(300), connect).await.map(|welcome| {
-            rig.hub.closed(welcome.unwrap().conn, Goodbye::Dropped);
+            fixture.hub.closed(welcome.unwrap().conn, CloseKind::Dropped);
         });
     }
     // The task takes requests in order: once this one is answered, those before it are done.
-    rig.connect(3, "x").await.close();
-    until("user 1 is gone", || rig.hub.devices(user(1)).is_empty()).await;
-    rig.pass(70);
+    fixture.connect(3, "x").await.close();
+    until("user 1 is gone", || fixture.hub.devices(user(1)).is_empty()).await;
+    fixture.pass(70);
     assert_eq!(friend.sees(1), "offline");
     friend.close();
-    assert_eq!(rig.kept(), 0);
+    assert_eq!(fixture.kept(), 0);
 }
 
 #[tokio::test]
 async fn devices_are_bounded_and_a_refused_one_leaves_nothing() {
     let mut settings = HubSettings::default();
     settings.policy.devices_max = 1;
-    let rig = Rig::with(settings, Arc::new(crate::traffic::NoTraffic)).await;
-    let one = rig.connect(1, "a").await;
-    let refused = Client::connect(&rig.hub, 1, hello("b")).await;
-    assert_eq!(refused.err(), Some(Refusal::TooManyDevices));
-    assert_eq!(rig.hub.outside.table.read().len(), 1);
+    let fixture = Fixture::with(settings, Arc::new(crate::traffic::NoTraffic)).await;
+    let one = fixture.connect(1, "a").await;
+    let refused = Client::connect(&fixture.hub, 1, hello("b")).await;
+    assert_eq!(refused.err(), Some(ConnectRefusal::TooManyDevices));
+    assert_eq!(fixture.hub.context.table.read().len(), 1);
     one.close();
-    assert_eq!(rig.kept(), 0);
+    assert_eq!(fixture.kept(), 0);
 }
 
 struct Figures;
@@ -255,38 +255,38 @@ impl TrafficCounts for Figures {
 
 #[tokio::test]
 async fn friends_see_what_somebodys_torrent_clients_do() {
-    let rig = Rig::with(HubSettings::default(), Arc::new(Figures)).await;
-    rig.befriend(&[(1, 2)]).await;
-    let (mut one, _two) = (rig.connect(1, "a").await, rig.connect(2, "b").await);
+    let fixture = Fixture::with(HubSettings::default(), Arc::new(Figures)).await;
+    fixture.befriend(&[(1, 2)]).await;
+    let (mut one, _two) = (fixture.connect(1, "a").await, fixture.connect(2, "b").await);
     until("figures arrive", || one.told(2)["seeding"] == 2 && one.told(2)["leeching"] == 1).await;
-    let asked = rig.counters.hub.traffic_asked.get();
-    rig.hub.traffic_changed(&[user(2), user(99)]);
-    until("a notice is a question", || rig.counters.hub.traffic_asked.get() > asked).await;
+    let asked = fixture.counters.hub.traffic_asked.get();
+    fixture.hub.traffic_changed(&[user(2), user(99)]);
+    until("a notice is a question", || fixture.counters.hub.traffic_asked.get() > asked).await;
 }
 
 #[tokio::test]
-async fn who_is_here_over_http_alone_can_be_asked_for() {
-    let rig = Rig::new().await;
-    rig.befriend(&[(1, 2)]).await;
-    let stranger = rig.connect(3, "c").await;
-    rig.hub.http_heartbeat(user(2), hello("phone")).await.unwrap();
-    let one = rig.connect(1, "a").await;
+async fn a_user_with_http_sessions_only_can_be_read() {
+    let fixture = Fixture::new().await;
+    fixture.befriend(&[(1, 2)]).await;
+    let stranger = fixture.connect(3, "c").await;
+    fixture.hub.http_heartbeat(user(2), hello("phone")).await.unwrap();
+    let one = fixture.connect(1, "a").await;
     let told = one.rpc("status.get", json!({"users": [2]})).await.unwrap();
     assert_eq!(told["users"][0]["status"], "online");
     one.close();
-    // Nobody watches them now.
-    let everyone = Privacy { status: Visibility::Everyone, ..Privacy::default() };
-    rig.people.set_privacy(user(2), &everyone).await.unwrap();
+    // Not watched now.
+    let everyone = Privacy { status: Audience::Everyone, ..Privacy::default() };
+    fixture.people.set_privacy(user(2), &everyone).await.unwrap();
     let told = stranger.rpc("status.get", json!({"users": [2]})).await.unwrap();
     assert_eq!(told["users"][0]["status"], "online", "{told}");
 }
 
 #[tokio::test]
-async fn who_is_untracked_and_tracked_again_at_once_stays_in_the_feed() {
-    let rig = Rig::new().await;
-    let everyone = Privacy { status: Visibility::Everyone, ..Privacy::default() };
-    rig.people.set_privacy(user(2), &everyone).await.unwrap();
-    let (mut one, _two) = (rig.connect(1, "a").await, rig.connect(2, "b").await);
+async fn a_user_untracked_and_tracked_again_at_once_stays_in_the_feed() {
+    let fixture = Fixture::new().await;
+    let everyone = Privacy { status: Audience::Everyone, ..Privacy::default() };
+    fixture.people.set_privacy(user(2), &everyone).await.unwrap();
+    let (mut one, _two) = (fixture.connect(1, "a").await, fixture.connect(2, "b").await);
     one.rpc("track", json!({"users": [2]})).await.unwrap();
     one.rpc("untrack", json!({"users": [2]})).await.unwrap();
     one.rpc("track", json!({"users": [2]})).await.unwrap();
@@ -295,8 +295,8 @@ async fn who_is_untracked_and_tracked_again_at_once_stays_in_the_feed() {
 
 #[tokio::test]
 async fn many_requests_to_track_at_once_are_all_answered() {
-    let rig = Rig::new().await;
-    let one = rig.connect(1, "a").await;
+    let fixture = Fixture::new().await;
+    let one = fixture.connect(1, "a").await;
     let asks = (2..=90).map(|number| one.rpc("track", json!({"users": [number]})));
     for told in futures_util::future::join_all(asks).await {
         assert!(told.is_ok(), "{told:?}");

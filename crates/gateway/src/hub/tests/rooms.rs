@@ -1,12 +1,12 @@
-//! Comings and goings in rooms.
+//! Joins and leaves of rooms.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::rig::Rig;
+use super::fixture::Fixture;
 use crate::hub::{CommandError, HubSettings};
-use crate::settings::PeopleSettings;
+use crate::settings::UserLimits;
 use crate::traffic::NoTraffic;
 
 fn told(pushes: &[Value]) -> Vec<String> {
@@ -24,95 +24,127 @@ fn told(pushes: &[Value]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn comings_and_goings_are_told_net_of_flicker() {
+async fn joins_and_leaves_are_net_of_flicker() {
     // The window is ended by hand.
     let settings = HubSettings { batch: std::time::Duration::from_secs(3600), ..HubSettings::default() };
-    let rig = Rig::with(settings, Arc::new(NoTraffic)).await;
-    let mut one = rig.connect(1, "a").await;
+    let fixture = Fixture::with(settings, Arc::new(NoTraffic)).await;
+    let mut one = fixture.connect(1, "a").await;
     one.enter("room:x").await;
-    rig.hub.rooms.tell();
+    fixture.hub.rooms.flush();
     assert_eq!(told(&one.pushed()), ["join 1"]);
-    let two = rig.connect(2, "b").await;
+    let two = fixture.connect(2, "b").await;
     two.enter("room:x").await;
     two.enter("room:x").await;
-    // Who came and went within the window was never there.
-    let three = rig.connect(3, "c").await;
+    // A user who joined and left within the window was never announced.
+    let three = fixture.connect(3, "c").await;
     three.enter("room:x").await;
     three.close();
-    rig.hub.rooms.tell();
+    fixture.hub.rooms.flush();
     assert_eq!(told(&one.pushed()), ["join 2"]);
 
-    // A reconnect within the window, a second device, and an update are nothing.
-    let phone = rig.connect(2, "phone").await;
+    // A reconnect within the window is another connection, which joins before the first one leaves.
+    let phone = fixture.connect(2, "phone").await;
     two.drop_connection();
     phone.enter("room:x").await;
+    fixture.hub.rooms.flush();
+    let pushed = one.pushed();
+    assert!(pushed[0]["push"].get("join").is_some(), "{pushed:?}");
+    assert_eq!(told(&pushed), ["join 2", "leave 2"]);
+    // A change of status is not announced, nor is a connection that leaves and re-enters within the window.
     phone.set_status("busy").await;
-    rig.hub.rooms.tell();
+    phone.hub.unsubscribe(phone.conn, "room:x").await.unwrap();
+    phone.enter("room:x").await;
+    fixture.hub.rooms.flush();
     assert!(one.pushed().is_empty());
     assert_eq!(one.in_room("room:x").await, ["1", "2"]);
-    let page = rig.connect(2, "page").await;
-    page.enter("room:x").await;
-    phone.hub.unsubscribe(phone.conn, "room:x").await.unwrap();
-    rig.hub.rooms.tell();
-    assert!(one.pushed().is_empty());
-    page.close();
-    rig.hub.rooms.tell();
+    phone.close();
+    fixture.hub.rooms.flush();
     assert_eq!(told(&one.pushed()), ["leave 2"]);
     assert_eq!(one.in_room("room:x").await, ["1"]);
     one.close();
-    rig.hub.rooms.tell();
-    assert_eq!(rig.counters.hub.rooms.get(), 0, "an empty room costs nothing");
+    fixture.hub.rooms.flush();
+    assert_eq!(fixture.counters.hub.rooms.get(), 0, "an empty room costs nothing");
+}
+
+/// As in Centrifuge: clients are connections, users are distinct.
+#[tokio::test]
+async fn each_connection_of_a_user_is_listed_counted_and_announced() {
+    let settings = HubSettings { batch: std::time::Duration::from_secs(3600), ..HubSettings::default() };
+    let fixture = Fixture::with(settings, Arc::new(NoTraffic)).await;
+    let mut one = fixture.connect(1, "a").await;
+    one.enter("room:x").await;
+    let (phone, page) = (fixture.connect(2, "phone").await, fixture.connect(2, "page").await);
+    phone.enter("room:x").await;
+    page.enter("room:x").await;
+    fixture.hub.rooms.flush();
+    assert_eq!(told(&one.pushed()), ["join 1", "join 2", "join 2"]);
+    assert_eq!(one.in_room("room:x").await, ["1", "2", "2"]);
+    let stats = fixture.hub.presence_stats(one.conn, "room:x").await.unwrap();
+    assert_eq!(stats.get(), r#"{"num_clients":3,"num_users":2}"#);
+    page.close();
+    fixture.hub.rooms.flush();
+    assert_eq!(told(&one.pushed()), ["leave 2"]);
+    assert_eq!(one.in_room("room:x").await, ["1", "2"]);
+    // A user who becomes invisible leaves with all connections.
+    let tablet = fixture.connect(2, "tablet").await;
+    tablet.enter("room:x").await;
+    fixture.hub.rooms.flush();
+    tablet.set_status("invisible").await;
+    fixture.hub.rooms.flush();
+    assert_eq!(told(&one.pushed()), ["join 2", "leave 2", "leave 2"]);
+    let stats = fixture.hub.presence_stats(one.conn, "room:x").await.unwrap();
+    assert_eq!(stats.get(), r#"{"num_clients":1,"num_users":1}"#);
 }
 
 #[tokio::test]
-async fn what_presence_answers_agrees_with_what_is_told() {
+async fn replies_to_presence_agree_with_joins_and_leaves() {
     let settings = HubSettings { batch: std::time::Duration::from_secs(3600), ..HubSettings::default() };
-    let rig = Rig::with(settings, Arc::new(NoTraffic)).await;
-    let mut one = rig.connect(1, "a").await;
+    let fixture = Fixture::with(settings, Arc::new(NoTraffic)).await;
+    let mut one = fixture.connect(1, "a").await;
     one.enter("room:x").await;
-    rig.hub.rooms.tell();
+    fixture.hub.rooms.flush();
     one.pushed();
-    let two = rig.connect(2, "b").await;
+    let two = fixture.connect(2, "b").await;
     two.enter("room:x").await;
     assert_eq!(one.in_room("room:x").await, ["1", "2"]);
     two.close();
     assert_eq!(one.in_room("room:x").await, ["1", "2"], "until it is told that they left");
-    rig.hub.rooms.tell();
+    fixture.hub.rooms.flush();
     assert_eq!(told(&one.pushed()), ["leave 2"]);
     assert_eq!(one.in_room("room:x").await, ["1"]);
 }
 
 #[tokio::test]
-async fn whoever_asks_who_is_in_a_room_has_nobody_told_before_the_window_ends() {
+async fn a_presence_reply_announces_nothing_before_the_window_ends() {
     let settings = HubSettings { batch: std::time::Duration::from_secs(3600), ..HubSettings::default() };
-    let rig = Rig::with(settings, Arc::new(NoTraffic)).await;
-    let mut one = rig.connect(1, "a").await;
+    let fixture = Fixture::with(settings, Arc::new(NoTraffic)).await;
+    let mut one = fixture.connect(1, "a").await;
     one.enter("room:x").await;
-    let two = rig.connect(2, "b").await;
+    let two = fixture.connect(2, "b").await;
     two.enter("room:x").await;
     assert_eq!(two.in_room("room:x").await, ["1", "2"]);
-    let stats = rig.hub.presence_stats(two.conn, "room:x").await.unwrap();
+    let stats = fixture.hub.presence_stats(two.conn, "room:x").await.unwrap();
     assert!(stats.get().contains(r#""num_users":2"#), "{stats}");
     assert!(one.pushed().is_empty());
-    rig.hub.rooms.tell();
+    fixture.hub.rooms.flush();
     assert_eq!(told(&one.pushed()), ["join 1", "join 2"]);
 }
 
 #[tokio::test]
-async fn rooms_are_for_who_is_in_them_and_bounded() {
+async fn rooms_are_for_their_members_and_bounded() {
     let settings = HubSettings {
-        people: PeopleSettings { rooms_max: 2, ..PeopleSettings::default() },
+        limits: UserLimits { rooms_max: 2, ..UserLimits::default() },
         ..HubSettings::default()
     };
-    let rig = Rig::with(settings, Arc::new(NoTraffic)).await;
-    let one = rig.connect(1, "a").await;
+    let fixture = Fixture::with(settings, Arc::new(NoTraffic)).await;
+    let one = fixture.connect(1, "a").await;
     one.enter("room:x").await;
     one.enter("room:y").await;
-    assert_eq!(rig.hub.subscribe(one.conn, "room:z").await, Err(CommandError::LimitExceeded));
-    assert!(matches!(rig.hub.subscribe(one.conn, "feed:#2").await, Err(CommandError::BadRequest(_))));
-    let outside = rig.connect(2, "b").await;
-    let refused = rig.hub.presence(outside.conn, "room:x").await.map(drop);
+    assert_eq!(fixture.hub.subscribe(one.conn, "room:z").await, Err(CommandError::LimitExceeded));
+    assert!(matches!(fixture.hub.subscribe(one.conn, "feed:#2").await, Err(CommandError::BadRequest(_))));
+    let context = fixture.connect(2, "b").await;
+    let refused = fixture.hub.presence(context.conn, "room:x").await.map(drop);
     assert_eq!(refused, Err(CommandError::PermissionDenied));
-    rig.hub.unsubscribe(one.conn, "room:y").await.unwrap();
+    fixture.hub.unsubscribe(one.conn, "room:y").await.unwrap();
     one.enter("room:z").await;
 }

@@ -119,6 +119,7 @@ fn heard(entry: &TrafficEntry) -> Heard {
         cause: entry.cause,
         at: entry.at,
         since_last: entry.since_last,
+        silence_max: Seconds(0),
         totals: entry.totals.map(|totals| HeardTotals {
             run: totals.session.run,
             uploaded: totals.uploaded,

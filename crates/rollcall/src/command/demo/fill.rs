@@ -5,8 +5,8 @@ use access::{ApiKeys, Scope as KeyScope, Store};
 use domain::UnixTime;
 use domain::clock::{Clock, SystemClock};
 use ledger::{NewMultiplier, Percent, Scope};
-use world::register::Progress;
-use world::{Plan, register};
+use simulate::catalogue::Progress;
+use simulate::{Plan, catalogue};
 
 use crate::backends;
 use crate::command::Desk;
@@ -29,7 +29,7 @@ pub(super) async fn fill(desk: &Desk, plan: &Plan) -> anyhow::Result<Filled> {
     let now = SystemClock.now();
     let store = Store::open(&desk.config.database_url(&desk.data)).await?;
     let people = backends::open_people(&desk.config, &store).await?;
-    register::enrol(plan, &store, &people, now, say_progress).await?;
+    catalogue::insert(plan, &store, &people, now, say_progress).await?;
     add_bonuses(desk, plan, now).await?;
     let keys = ApiKeys::on(&store);
     let creating = keys.create("demo", KeyScope::Admin.into(), now);
@@ -70,10 +70,10 @@ async fn add_bonuses(desk: &Desk, plan: &Plan, now: UnixTime) -> anyhow::Result<
 }
 
 fn bonuses(plan: &Plan, now: UnixTime) -> [NewMultiplier; 2] {
-    let free = plan.torrents.saturating_sub(u32::from(register::pending_torrent(plan).is_some())).max(1);
+    let free = plan.torrents.saturating_sub(u32::from(catalogue::pending_torrent(plan).is_some())).max(1);
     let percent = |percent| Percent::new(percent).unwrap_or(Percent::HUNDRED);
     let freeleech = NewMultiplier {
-        scope: Scope::Torrent(register::torrent_id(free)),
+        scope: Scope::Torrent(catalogue::torrent_id(free)),
         upload: Percent::HUNDRED,
         download: percent(0),
         starts_at: now,

@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use simulate::Plan;
 use tempfile::TempDir;
-use world::Plan;
 
 /// Says that a folder is a demo's, and which world lives in it.
 const MARK: &str = "demo";
@@ -29,7 +29,7 @@ impl Folder {
         fs::create_dir_all(&path).with_context(|| format!("cannot make the folder {}", path.display()))?;
         let mark = format!(
             "seed {} torrents {} peers {} people {}\n",
-            plan.seed, plan.torrents, plan.peers, plan.people
+            plan.seed, plan.torrents, plan.peers, plan.members
         );
         let found = match fs::read_to_string(path.join(MARK)) {
             Ok(found) => Some(found),
@@ -83,7 +83,7 @@ impl Folder {
 mod tests {
     use super::*;
 
-    const PLAN: Plan = Plan { torrents: 1, peers: 2, people: 3, pace: 1.0, seed: 4, mischief: true };
+    const PLAN: Plan = Plan { torrents: 1, peers: 2, members: 3, pace: 1.0, seed: 4, misbehaviour: true };
 
     #[test]
     fn a_temporary_folder_goes_and_a_named_one_stays() {

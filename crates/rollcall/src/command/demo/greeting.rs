@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde_json::{Value as Json, json};
-use world::{Plan, Tally};
+use simulate::{Plan, SimulationCounters};
 
 use super::folder::Folder;
 use super::ports::Ports;
@@ -29,7 +29,7 @@ impl Greeting<'_> {
     fn announce_urls(&self) -> Vec<String> {
         let addresses = self.ports.tracker_addresses();
         let urls = |scheme: &'static str| {
-            addresses.iter().map(move |address| format!("{scheme}://{address}/announce/<passkey>"))
+            addresses.iter().map(move |address| format!("{scheme}://{address}/<passkey>/announce"))
         };
         urls("http").chain(urls("udp")).collect()
     }
@@ -47,7 +47,7 @@ impl Greeting<'_> {
             "udp": self.ports.tracker_addresses().iter().map(ToString::to_string).collect::<Vec<_>>(),
             "data": self.folder.path(),
             "is_kept": self.folder.is_kept(),
-            "people": self.plan.people,
+            "people": self.plan.members,
             "torrents": self.plan.torrents,
             "peers": self.plan.peers,
             "users": self.plan.users(),
@@ -59,7 +59,7 @@ impl Greeting<'_> {
 
 impl fmt::Display for Greeting<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Plan { people, torrents, peers, .. } = self.plan;
+        let Plan { members: people, torrents, peers, .. } = self.plan;
         writeln!(
             f,
             "\nRollcall {} is alive: torrents: {torrents}, peers: {peers}, people: {people}.\n",
@@ -81,8 +81,8 @@ impl fmt::Display for Greeting<'_> {
 }
 
 /// Tells on standard error, where no script looks for results.
-pub(super) fn say_goodbye(tally: &Tally) {
-    let Tally { accepted, refused, connects, .. } = tally;
+pub(super) fn say_goodbye(tally: &SimulationCounters) {
+    let SimulationCounters { accepted, refused, connects, .. } = tally;
     eprintln!(
         "the world has ended: announces: {accepted}, refused: {refused}, connections of people: {connects}"
     );

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::clock::{Clock, SystemClock};
 use fastrand::Rng;
 use journal::{AppendToken, Fields, Lane};
-use world::{Plan, register};
+use simulate::{Plan, catalogue};
 
 use crate::command::Desk;
 
@@ -38,8 +38,8 @@ fn odd_entry(plan: &Plan, random: &mut Rng) -> Fields {
         [("du", "-1"), ("ts", "yesterday"), ("left", "almost nothing"), ("event", "paused?")]
             [random.usize(..4)];
     let values = [
-        ("passkey", register::passkey_of(plan.seed, user).to_string()),
-        ("infohash", register::work_of(plan.seed, torrent).info_hash.to_string()),
+        ("passkey", catalogue::passkey_of(plan.seed, user).to_string()),
+        ("infohash", catalogue::torrent_of(plan.seed, torrent).info_hash.to_string()),
         ("peer_id", "2d5243303030312d6f6464206f6e652020202020".to_owned()),
         ("port", "51413".to_owned()),
         ("ip", "127.0.0.9".to_owned()),

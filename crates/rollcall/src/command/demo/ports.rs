@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
 use anyhow::bail;
-use world::Places;
+use simulate::ServerAddresses;
 
 /// How often a free port is looked for.
 const TRIES: u32 = 50;
@@ -55,8 +55,8 @@ impl Ports {
     }
 
     /// The same for the world.
-    pub(super) fn places(&self) -> Places {
-        Places {
+    pub(super) fn places(&self) -> ServerAddresses {
+        ServerAddresses {
             http: self.tracker_addresses(),
             udp: self.tracker_addresses(),
             site: self.site_addresses().first().copied(),

@@ -30,8 +30,7 @@ pub(super) fn of(args: &DemoArgs, ports: &Ports) -> Vec<String> {
         ("limits.announce_burst_per_user", "0".to_owned()),
         // More than the line of any client here, less than a cheat claims.
         ("limits.peer_rate_max_mbit_per_s", "400".to_owned()),
-        ("ledger.hit_and_run_seeding_s", "1800".to_owned()),
-        ("ledger.hit_and_run_absence_s", "20".to_owned()),
+        ("ledger.hit_and_run_active_s", "1800".to_owned()),
         ("journal.retry_delay_s", "5".to_owned()),
         ("journal.keep_s", "3600".to_owned()),
         ("access.audit_sync", "every-second".to_owned()),

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use domain::clock::{Clock, SystemClock};
+use domain::counted;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -141,8 +142,12 @@ fn expiry(findings: &mut Findings, setting: &str, path: &Path, chain: &[Certific
     let left_days = (ends.unwrap_or(now) - now).div_euclid(DAY_S);
     let shown = path.display();
     match left_days {
-        ..0 => findings.problem(format!("{setting} {shown} expired {} days ago", -left_days), RENEW),
-        0..WARNING_DAYS => findings.warning(format!("{setting} {shown} expires in {left_days} days"), RENEW),
-        _ => findings.ok(format!("{setting} {shown} is valid for {left_days} more days")),
+        ..0 => {
+            findings.problem(format!("{setting} {shown} expired {} ago", counted(-left_days, "day")), RENEW)
+        }
+        0..WARNING_DAYS => {
+            findings.warning(format!("{setting} {shown} expires in {}", counted(left_days, "day")), RENEW)
+        }
+        _ => findings.ok(format!("{setting} {shown} is valid for another {}", counted(left_days, "day"))),
     }
 }

@@ -24,14 +24,19 @@ pub(super) fn check(_patient: &Patient) -> Findings {
     if SystemClock.now_ms() / 1000 < EARLIEST_S {
         findings.problem("the clock of this machine stands before 2025", MEND);
     }
-    match is_synchronised() {
-        Some(true) => findings.ok("the clock of this machine is kept right by NTP"),
-        Some(false) => findings.warning("nobody keeps the clock of this machine right", MEND),
-        None => {
-            findings.ok("no way here to tell whether NTP keeps the clock right (timedatectl does not say)")
-        }
-    }
+    judge_synchronisation(&mut findings, is_synchronised());
     findings
+}
+
+fn judge_synchronisation(findings: &mut Findings, is_synchronised: Option<bool>) {
+    match is_synchronised {
+        Some(true) => findings.ok("the clock of this machine is kept right by NTP"),
+        Some(false) => findings.warning("nothing keeps the clock of this machine right", MEND),
+        None => findings.unknown(
+            "it cannot be told whether NTP keeps the clock of this machine right (timedatectl does not say)",
+            "in a container, check the clock of its host",
+        ),
+    }
 }
 
 /// None where nobody knows, as in most containers.
@@ -72,6 +77,16 @@ pub(super) fn compare(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_cannot_be_checked_is_not_ok() {
+        for (told, grade) in [(Some(true), Grade::Ok), (Some(false), Grade::Warning), (None, Grade::Unknown)]
+        {
+            let mut findings = Findings::of("clock");
+            judge_synchronisation(&mut findings, told);
+            assert_eq!(findings.iter().next().map(|finding| finding.grade), Some(grade));
+        }
+    }
 
     #[test]
     fn clocks_are_compared_with_the_time_it_took_to_ask_in_mind() {

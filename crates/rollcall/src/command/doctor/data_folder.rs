@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use domain::counted;
 use rustix::fs::{Access, StatVfs};
 
 use super::Patient;
@@ -97,7 +98,8 @@ fn room(findings: &mut Findings, path: &Path) {
     }
     // Some file systems know no number of files; they say 0 of 0.
     if f_files > 0 && f_favail < 100 {
-        findings.problem(format!("only {f_favail} more files can be made at {}", path.display()), mend);
+        findings
+            .problem(format!("room for only {} more at {}", counted(f_favail, "file"), path.display()), mend);
     }
 }
 

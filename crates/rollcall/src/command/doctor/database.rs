@@ -40,7 +40,7 @@ pub(super) async fn check(patient: &Patient) -> Findings {
 }
 
 fn schemas(kind: Kind) -> Vec<Schema> {
-    vec![access::MIGRATIONS.schema(kind), ledger::MIGRATIONS.schema(kind), people::MIGRATIONS.schema(kind)]
+    vec![access::MIGRATIONS.schema(kind), ledger::MIGRATIONS.schema(kind), friends::MIGRATIONS.schema(kind)]
 }
 
 async fn file(findings: &mut Findings, path: &Path, schema: Schema) {

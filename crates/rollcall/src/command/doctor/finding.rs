@@ -9,6 +9,8 @@ use serde_json::{Value as Json, json};
 pub enum Grade {
     /// As it should be.
     Ok,
+    /// It could not be checked.
+    Unknown,
     /// It works, but something will go wrong one day.
     Warning,
     /// It does not work, or what was accounted for can be lost.
@@ -20,6 +22,7 @@ impl Grade {
     pub const fn name(self) -> &'static str {
         match self {
             Grade::Ok => "ok",
+            Grade::Unknown => "unknown",
             Grade::Warning => "warning",
             Grade::Problem => "problem",
         }
@@ -55,6 +58,12 @@ impl Findings {
         self.found.push(Finding { grade: Grade::Ok, found: found.into(), mend: None });
     }
 
+    /// It could not be checked.
+    pub fn unknown(&mut self, found: impl Into<String>, mend: impl Into<String>) {
+        let (found, mend) = (found.into(), Some(mend.into()));
+        self.found.push(Finding { grade: Grade::Unknown, found, mend });
+    }
+
     /// It works, but something will go wrong one day.
     pub fn warning(&mut self, found: impl Into<String>, mend: impl Into<String>) {
         let (found, mend) = (found.into(), Some(mend.into()));
@@ -71,6 +80,7 @@ impl Findings {
     pub fn graded(&mut self, grade: Grade, found: impl Into<String>, mend: impl Into<String>) {
         match grade {
             Grade::Ok => self.ok(found),
+            Grade::Unknown => self.unknown(found, mend),
             Grade::Warning => self.warning(found, mend),
             Grade::Problem => self.problem(found, mend),
         }

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use ::journal::consumer::foreign_of;
 use ::journal::{EntryId, GroupStatus, Journal, Lane};
 use domain::clock::{Clock, SystemClock};
 
 use super::Patient;
 use super::finding::Findings;
 use crate::backends;
+use domain::counted;
+
+use crate::output::duration;
 
 /// A view that is this far behind is not just busy.
 const BEHIND_WARNING: Duration = Duration::from_secs(60);
@@ -49,13 +53,26 @@ async fn look(findings: &mut Findings, patient: &Patient, journal: &dyn Journal)
     let bound = u64::from(patient.config.journal.length_alarm);
     match traffic.length > bound {
         true => findings.problem(
-            format!("{} entries are more than journal.length_alarm ({bound})", traffic.length),
+            format!("{}, more than journal.length_alarm ({bound})", counted(traffic.length, "entry")),
             "see which view is behind: rollcall journal status; a foreign group that nobody reads keeps entries, too",
         ),
-        false => findings.ok(format!("{} entries, {} appended in all", traffic.length, traffic.appended)),
+        false => {
+            findings.ok(format!("{}, {} appended in all", counted(traffic.length, "entry"), traffic.appended));
+        }
     }
     for group in &traffic.groups {
         behind(findings, patient, group, journal.oldest_unfinished(group).await?);
+    }
+    let dead_after = Duration::from_secs(patient.config.journal.dead_after_s.into());
+    for group in traffic.groups.iter().filter(|group| is_ours(patient, &group.name)) {
+        let consumers = journal.consumers(Lane::Traffic, &group.name).await?;
+        let foreign: Vec<&str> = foreign_of(&consumers, dead_after).collect();
+        if !foreign.is_empty() {
+            findings.warning(
+                format!("another program consumes in the group {}: {}", group.name, foreign.join(", ")),
+                "the entries that it takes are missing from the view: give it a group of its own",
+            );
+        }
     }
     for view in &paused {
         findings.warning(format!("the view {view} is paused"), format!("rollcall journal resume {view}"));
@@ -63,29 +80,33 @@ async fn look(findings: &mut Findings, patient: &Patient, journal: &dyn Journal)
     let dead = journal.status(Lane::Dead).await?.length;
     if dead > 0 {
         findings.warning(
-            format!("{dead} entries could not be taken and are tried again"),
+            format!("{} could not be taken; tried again", counted(dead, "entry")),
             "see why: rollcall dlq list; after mending: rollcall dlq replay --all",
         );
     }
     let failed = journal.status(Lane::Failed).await?.length;
     if failed > 0 {
         findings.problem(
-            format!("{failed} entries were given up: what they say is not accounted for"),
+            format!("given up, and not accounted for: {}", counted(failed, "entry")),
             "see why: rollcall failed list; after mending: rollcall failed replay --all",
         );
     }
     Ok(())
 }
 
-fn behind(findings: &mut Findings, patient: &Patient, group: &GroupStatus, oldest: Option<EntryId>) {
+fn is_ours(patient: &Patient, group: &str) -> bool {
     let config = &patient.config;
-    let ours = [&config.ledger.group, &config.activity.group, &config.mirror.group];
-    let is_ours = ours.iter().any(|known| known.as_str() == group.name);
+    [config.ledger.group.as_str(), views::activity::GROUP, views::mirror::GROUP].contains(&group)
+}
+
+fn behind(findings: &mut Findings, patient: &Patient, group: &GroupStatus, oldest: Option<EntryId>) {
+    let is_ours = is_ours(patient, &group.name);
     let Some(oldest) = oldest else {
         return findings.ok(format!("the group {} has everything", group.name));
     };
     let behind_s = SystemClock.now_ms().saturating_sub(oldest.ms) / 1000;
-    let found = format!("the group {} is {} entries and {behind_s} s behind", group.name, group.lag());
+    let lag = counted(group.lag(), "entry");
+    let found = format!("the group {} is {lag} and {} behind", group.name, duration(behind_s));
     if behind_s < BEHIND_WARNING.as_secs() {
         return findings.ok(found);
     }

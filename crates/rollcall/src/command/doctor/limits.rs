@@ -17,8 +17,8 @@ pub(super) fn check(patient: &Patient) -> Findings {
         u64::from(config.limits.connections_max) + u64::from(config.site.connections_max) + people;
     let needed = connections + FILES_BESIDES;
     let limit = getrlimit(Resource::Nofile);
-    // The server raises nothing by itself: what counts is what it is given.
-    match limit.current {
+    // The server raises its limit to the highest that it may have.
+    match limit.maximum {
         Some(allowed) if allowed < needed => findings.warning(
             format!(
                 "this shell may open {allowed} files; limits.connections_max, site.connections_max and \

@@ -9,7 +9,7 @@ use access::audit::{Record, Subject};
 use anyhow::Context;
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};
-use people::{Added, PairLine, PairLines, People};
+use friends::{FriendStore, FriendsAdded, PairLine, PairLines};
 use serde_json::json;
 
 use super::{Desk, record};
@@ -19,11 +19,11 @@ use crate::command::source::Source;
 const BATCH_MAX: usize = 1000;
 
 /// Runs it.
-pub async fn run(desk: &Desk, people: &People, file: &Path) -> anyhow::Result<()> {
+pub async fn run(desk: &Desk, people: &FriendStore, file: &Path) -> anyhow::Result<()> {
     let source = Source::open(Some(file), "pairs of users")?;
     let record = record("friend.import", Subject::new("friends", "all")).with("source", source.name());
     let done = desk.recorded(record, import(people, source), tell_of).await?;
-    let Added { added, already } = done;
+    let FriendsAdded { added, already } = done;
     let text = match already {
         0 => format!("added {added} friendships\n"),
         _ => format!("added {added} friendships; {already} were there already\n"),
@@ -31,15 +31,15 @@ pub async fn run(desk: &Desk, people: &People, file: &Path) -> anyhow::Result<()
     Ok(desk.output.show(&json!({ "added": added, "already": already }), &text)?)
 }
 
-fn tell_of(record: Record, done: &Added) -> Record {
+fn tell_of(record: Record, done: &FriendsAdded) -> Record {
     record.with("added", done.added).with("already", done.already)
 }
 
-async fn import(people: &People, source: Source) -> anyhow::Result<Added> {
+async fn import(people: &FriendStore, source: Source) -> anyhow::Result<FriendsAdded> {
     let name = source.name();
     let bar = source.bar();
     let mut pieces = source.read_aside();
-    let mut import = Import { people, waiting: Vec::new(), done: Added::default(), in_up_to: 0 };
+    let mut import = Import { people, waiting: Vec::new(), done: FriendsAdded::default(), in_up_to: 0 };
     let mut lines = PairLines::default();
     let mut read = async || {
         while let Some(piece) = pieces.recv().await {
@@ -60,10 +60,10 @@ async fn import(people: &People, source: Source) -> anyhow::Result<Added> {
 }
 
 struct Import<'a> {
-    people: &'a People,
+    people: &'a FriendStore,
     /// What is not in yet.
     waiting: Vec<PairLine>,
-    done: Added,
+    done: FriendsAdded,
     /// All lines up to this one are in.
     in_up_to: u64,
 }

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use super::{Desk, record, show_replaced, tell_of};
 use crate::cli::RefreshArgs;
 use crate::command::source::Source;
+use domain::counted;
 
 /// Runs it.
 pub async fn run(desk: &Desk, passkeys: &Passkeys, args: &RefreshArgs) -> anyhow::Result<()> {
@@ -50,7 +51,7 @@ async fn take_in(
         let piece = piece.context("nothing was changed, for reading failed")?;
         let passkeys = upload.push(&piece).await?;
         bar.inc(piece.len() as u64);
-        bar.set_message(format!("{passkeys} passkeys"));
+        bar.set_message(counted(passkeys, "passkey"));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use domain::InfoHash;
 
 use super::sample::Sample;
 use super::{Tester, from_here};
+use crate::announce_url::scrape_url;
 use crate::backends::{self, RedisBackend};
 use crate::command::Desk;
 use crate::redis_cli::{RedisCli, quoted};
@@ -72,7 +73,7 @@ fn announces(seeder: &Tester, leecher: &Tester, sample: &Sample) -> Vec<Recipe> 
         );
         format!("curl -sS --output - '{}?{query}'; echo", tester.announce_url)
     };
-    let scrape = leecher.announce_url.replacen("/announce/", "/scrape/", 1);
+    let scrape = scrape_url(&leecher.announce_url).unwrap_or_default();
     vec![
         recipe(
             "announce_seeder",

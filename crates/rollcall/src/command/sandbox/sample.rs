@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_sample_is_a_real_private_torrent_and_always_the_same() {
         let sample = Sample::numbered(1);
-        let parsed = Metainfo::parse(&sample.metainfo("http://127.0.0.1:6969/announce/0123abcd")).unwrap();
+        let parsed = Metainfo::parse(&sample.metainfo("http://127.0.0.1:6969/0123abcd/announce")).unwrap();
         assert_eq!((parsed.info_hash, parsed.private), (sample.info_hash, true));
         assert_eq!((parsed.name.as_str(), parsed.total_bytes), ("rollcall-sandbox-1.txt", BYTES as u64));
         assert_eq!(Sample::numbered(1), sample);

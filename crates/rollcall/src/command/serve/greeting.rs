@@ -3,9 +3,12 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use access::{Gate, Store};
+use keyspace::Redis;
 use serde_json::json;
+use site::health::effect_of;
 use tracker::Addresses;
 
 use crate::config::Config;
@@ -21,6 +24,44 @@ pub(super) struct Scene<'a> {
     pub(super) gate: &'a Gate,
     pub(super) store: &'a Store,
     pub(super) data: &'a Path,
+    pub(super) redis: Option<RedisState>,
+}
+
+/// The configured Redis, as it was when the server was up.
+pub(super) struct RedisState {
+    /// Where it is, without a password.
+    url: String,
+    /// Why it does not answer; none if it does.
+    error: Option<String>,
+}
+
+/// How long Redis may take to answer before the greeting says that it does not.
+const REDIS_ANSWER_MAX: Duration = Duration::from_secs(2);
+
+impl RedisState {
+    /// Asks Redis whether it is there; none if none is configured.
+    pub(super) async fn ask(config: &Config) -> anyhow::Result<Option<RedisState>> {
+        let Some(settings) = config.redis_settings()? else { return Ok(None) };
+        let url = settings.to_string();
+        let error = match tokio::time::timeout(REDIS_ANSWER_MAX, Redis::connect(settings)).await {
+            Ok(connected) => connected.err().map(|trouble| trouble.to_string()),
+            Err(_) => Some(format!("Redis did not answer within {} s", REDIS_ANSWER_MAX.as_secs())),
+        };
+        Ok(Some(RedisState { url, error }))
+    }
+
+    /// What does not work until it is back, if it is away: of what is in Redis, and of the site's parts in it.
+    fn warning(&self, has_mirror: bool, has_register: bool) -> Option<String> {
+        let error = self.error.as_ref()?;
+        let mut text = format!("{error}.\nUntil {} answers:\n", self.url);
+        let more = [("mirror", has_mirror), ("register", has_register)];
+        let more = more.into_iter().filter_map(|(part, is_there)| is_there.then_some(part));
+        for part in ["journal", "ledger", "activity", "whitelist"].into_iter().chain(more) {
+            let _ = writeln!(text, "  {}", effect_of(part));
+        }
+        text.push_str("The server connects by itself once Redis is back.\n\n");
+        Some(text)
+    }
 }
 
 /// How clients name a listener: nobody can dial "every address".
@@ -52,6 +93,7 @@ impl Scene<'_> {
             "first_key_file": first_key_file,
             "database": self.store.shown(),
             "journal": self.journal(),
+            "redis": self.redis.as_ref().map(|redis| json!({ "url": redis.url, "error": redis.error })),
             "users": self.gate.user_count(),
             "torrents": self.gate.torrent_count(),
         });
@@ -75,7 +117,7 @@ impl Scene<'_> {
             // IPv4 and IPv6 on every address are one host.
             hosts.dedup();
             for host in hosts {
-                let _ = writeln!(text, "  announce  {scheme}://{host}/announce/<passkey>");
+                let _ = writeln!(text, "  announce  {scheme}://{host}/<passkey>/announce");
             }
         }
         for url in self.site.iter().flat_map(|site| site.urls()) {
@@ -95,6 +137,10 @@ impl Scene<'_> {
         let _ = writeln!(text, "  journal   {}", self.journal());
         let _ =
             writeln!(text, "  database  {}  (users: {users}, torrents: {torrents})\n", self.store.shown());
+        let has_register = self.site.and_then(ServingSite::gateways).is_some();
+        let warning =
+            self.redis.as_ref().and_then(|redis| redis.warning(self.config.mirror.enabled, has_register));
+        text.push_str(&warning.unwrap_or_default());
         match self.site.and_then(ServingSite::first_key) {
             None => {}
             Some(FirstKey::Shown(key)) => {
@@ -119,12 +165,10 @@ impl Scene<'_> {
 
     fn next_steps(&self) -> String {
         let mut program = std::env::args().next().unwrap_or_else(|| "rollcall".to_owned());
-        // Without it a command would look into another database than the server's.
-        if let Some(file) = self.config.file() {
-            let _ = write!(program, " --config {}", file.display());
-        }
+        // The other terminal may be in another folder. All other settings are recorded in the data folder.
         if self.data != Path::new("./data") {
-            let _ = write!(program, " --data {}", self.data.display());
+            let data = std::path::absolute(self.data).unwrap_or_else(|_| self.data.to_owned());
+            let _ = write!(program, " --data {}", data.display());
         }
         format!(
             "Next, in another terminal:\n  \

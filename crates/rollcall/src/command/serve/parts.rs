@@ -4,8 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::site_keys::CopyNotes;
 use access::{Change, Gate, Store};
 use anyhow::Context;
+use domain::UserId;
 use domain::clock::SystemClock;
 use gateway::Gateway;
 use tokio::sync::oneshot;
@@ -20,7 +22,8 @@ use tracker::{Ending, Eviction, Running, Tracker};
 use crate::backends;
 use crate::config::{Config, Name};
 use crate::data_files::DataFiles;
-use crate::engine::Engine;
+use crate::directory::Resolver;
+use crate::engine::{Engine, Known};
 use crate::mirror_side;
 use crate::node::Node;
 use crate::replica_side::Replica;
@@ -87,11 +90,14 @@ impl Opened {
             None => Node::take(data, name, roles)?,
         };
         let files = DataFiles::check(config, data).await?;
-        let store = Store::open(&config.database_url(data)).await?;
-        let (gate, unopened) = vouching::gate(config)?;
-        let gate = Arc::new(gate);
-        let follower = Following::load(config, &store, &gate).await?;
-        let mut engine = Engine::open(config, data, &node, roles, &gate).await?;
+        let url = config.database_url(data);
+        let store = Store::open(&url).await?;
+        crate::command::backup::refuse_empty_beside_populated(store.database(), &url, data).await?;
+        let (gate, site_gate, unopened) = vouching::gates(config, roles)?;
+        let follower = Following::load(config, &store, &gate, site_gate.as_ref()).await?;
+        let resolver = Resolver::new(&gate, follower.counters(), follower.reader());
+        let known = Known { resolver, installed_ms: store.created_ms().await? };
+        let mut engine = Engine::open(config, data, &node, roles, &known).await?;
         engine.keep_tidy(backends::open_whitelist(config, &store)?.store);
         let notes = site_keys_side::keep_copies(config, roles, &store, &gate, &mut engine)?;
         let prepared = match roles.include(Role::Tracker) {
@@ -130,9 +136,13 @@ impl Opened {
             }
             false => None,
         };
-        let office = match &tracker {
-            Some(tracker) => Some(unopened.open(config, &store, &gate, Arc::clone(tracker)).await?),
-            None => None,
+        let verifies = [Role::Tracker, Role::Ledger, Role::Mirror].iter().any(|role| roles.include(*role));
+        let office = match verifies {
+            true => {
+                let turn_out = turn_out(&gate, tracker.clone(), notes.clone());
+                Some(unopened.open(config, &store, &gate, turn_out).await?)
+            }
+            false => None,
         };
         let (stop_following, stopped) = oneshot::channel::<()>();
         let gateway = site.as_ref().and_then(OpenSite::gateway);
@@ -212,6 +222,23 @@ fn prepare_tracker(
     Ok((Prepared::new(&settings, tracker)?, secrets.connection_ids()))
 }
 
+/// A user whose passkey is no longer verified leaves the swarms, and has no key any longer.
+fn turn_out(
+    gate: &Arc<Gate>,
+    tracker: Option<Arc<Tracker>>,
+    notes: Option<CopyNotes>,
+) -> impl FnMut(UserId) + use<> {
+    let gate = Arc::clone(gate);
+    move |user| {
+        if let Some(tracker) = &tracker {
+            tracker.order_eviction(Eviction::User(user));
+        }
+        if let (Some(notes), Some(passkey)) = (&notes, gate.passkey_of(user)) {
+            notes.note(Change::PasskeyChanged(passkey));
+        }
+    }
+}
+
 /// A user or torrent that is no longer allowed leaves the swarms at once, not when its peers would have expired; a
 /// user is disconnected from the gateway as well.
 fn apply(change: Change, tracker: Option<&Tracker>, gateway: Option<&Gateway>) {
@@ -227,6 +254,7 @@ fn apply(change: Change, tracker: Option<&Tracker>, gateway: Option<&Gateway>) {
         Change::UserAdmitted(_)
         | Change::TorrentAdmitted(_)
         | Change::PasskeyChanged(_)
+        | Change::PasskeyPublished(_)
         | Change::NameChanged(_) => {}
     }
 }

@@ -7,6 +7,7 @@ from dialogue import serve, sign, tell
 
 # Servers of tests are back at once.
 presence.RECONNECT_S_MIN = 0.1
+presence.RECONNECT_S_MAX = 0.5
 
 
 class Agent:
@@ -14,7 +15,7 @@ class Agent:
         self.rooms = {}
 
     def hear(self, what, about):
-        if what in ("connected", "connecting", "disconnected"):
+        if what in ("connected", "connecting", "stuck", "disconnected"):
             tell(what, **(about or {}))
         elif what == "snapshot":
             for user in about.values():

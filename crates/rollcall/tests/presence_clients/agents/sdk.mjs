@@ -1,5 +1,6 @@
 // The npm package `centrifuge`, unchanged and with nothing in between.
 import { Centrifuge } from "centrifuge";
+import { Centrifuge as ProtobufCentrifuge } from "centrifuge/build/protobuf";
 import WebSocket from "ws";
 import { serve, sign, tell } from "./dialogue.mjs";
 
@@ -8,8 +9,8 @@ let client;
 let localAddress;
 
 class Placed extends WebSocket {
-  constructor(url) {
-    super(url, [], { localAddress });
+  constructor(url, protocols = []) {
+    super(url, protocols, { localAddress });
   }
 }
 
@@ -22,9 +23,9 @@ async function operatorToken({ url, key }) {
   return (await answer.json()).token;
 }
 
-function start({ url, identity, first_ttl_s, data, local_address }) {
+function start({ url, identity, first_ttl_s, data, local_address, protobuf }) {
   localAddress = local_address;
-  client = new Centrifuge(url, {
+  client = new (protobuf ? ProtobufCentrifuge : Centrifuge)(url, {
     websocket: Placed,
     data,
     token: first_ttl_s === undefined ? "" : sign({ ...identity, ttl_s: first_ttl_s }),

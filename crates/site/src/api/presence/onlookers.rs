@@ -6,9 +6,9 @@ use access::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::UserId;
-use gateway::Happening;
-use gateway::hub::{OnlineAsked, OnlinePerson};
-use gateway::occurrences::KEPT_MAX;
+use gateway::RecentEvent;
+use gateway::hub::{OnlineFilter, OnlineUser};
+use gateway::recent_events::KEPT_MAX;
 use presence::{DeviceView, Platform, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -95,7 +95,7 @@ struct OnlineDevice {
 }
 
 impl OnlineShown {
-    fn of(person: &OnlinePerson) -> OnlineShown {
+    fn of(person: &OnlineUser) -> OnlineShown {
         let view = &person.view;
         let device = |device: &DeviceView| OnlineDevice {
             platform: device.platform.name(),
@@ -143,7 +143,7 @@ async fn online(
     let platform =
         one_of("platform", asked.platform.as_deref(), Platform::from_name, "phone, computer or web")?;
     let after = asked.cursor.as_deref().map(place).transpose()?;
-    let asked = OnlineAsked { status, platform, with_hidden: is_admin, after };
+    let asked = OnlineFilter { status, platform, with_hidden: is_admin, after };
     let page = gateway_of(&site)?.hub.online_page(&asked, limit);
     Ok(Json(Page {
         items: page.people.iter().map(OnlineShown::of).collect(),
@@ -217,15 +217,15 @@ enum OccurrenceEvent {
 }
 
 impl PresenceOccurrence {
-    fn of(happening: &Happening) -> PresenceOccurrence {
+    fn of(recent: &RecentEvent) -> PresenceOccurrence {
         PresenceOccurrence {
-            at_ms: happening.at_ms,
-            user: happening.user.get(),
-            event: happening.event.name(),
-            from: happening.from.name(),
-            to: happening.to.name(),
-            platform: happening.platform.map(Platform::name),
-            cause: happening.cause.name(),
+            at_ms: recent.at_ms,
+            user: recent.user.get(),
+            event: recent.event.name(),
+            from: recent.from.name(),
+            to: recent.to.name(),
+            platform: recent.platform.map(Platform::name),
+            cause: recent.cause.name(),
         }
     }
 }
@@ -253,6 +253,6 @@ async fn events(
         return Err(Problem::bad_request(format!("limit is {limit}: it must be from 1 to {KEPT_MAX}")));
     }
     let is_admin = caller.scopes.allow(Scope::Admin);
-    let happenings = gateway_of(&site)?.hub.happenings(limit as usize, is_admin);
-    Ok(Json(PresenceOccurrences { items: happenings.iter().map(PresenceOccurrence::of).collect() }))
+    let recent_events = gateway_of(&site)?.hub.recent_events(limit as usize, is_admin);
+    Ok(Json(PresenceOccurrences { items: recent_events.iter().map(PresenceOccurrence::of).collect() }))
 }

@@ -3,15 +3,16 @@
 use std::fmt;
 
 use domain::UserId;
+use friends::PresenceEventKind;
+use friends::RecordedEvent;
 use gateway::hub::OnlineCount;
-use people::Recorded;
-use people::history::OccurrenceKind;
-use presence::{DeviceView, PartDevice, Platform, SessionView, Status, View};
+use presence::{DeviceView, NodeDevice, Platform, SessionView, Status, View};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::openapi::schema::{OneOfBuilder, Type};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
+use views::activity::Counts;
 
 /// A person, as others see them.
 #[derive(Serialize, ToSchema)]
@@ -76,6 +77,11 @@ impl PersonShown {
             leeching: view.leeching,
         }
     }
+
+    pub(super) fn set_active(&mut self, counts: Counts) {
+        let clamp = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        (self.seeding, self.leeching) = (clamp(counts.seeding), clamp(counts.leeching));
+    }
 }
 
 /// A session of a person, for keys with `admin`.
@@ -126,7 +132,7 @@ pub(super) struct ElsewhereShown {
 }
 
 impl ElsewhereShown {
-    pub(super) fn of(node: String, device: &PartDevice) -> ElsewhereShown {
+    pub(super) fn of(node: String, device: &NodeDevice) -> ElsewhereShown {
         let status = if device.online { Status::Online } else { Status::Away };
         ElsewhereShown {
             device: device.id.to_string(),
@@ -244,11 +250,11 @@ pub(super) struct HappeningShown {
 }
 
 impl HappeningShown {
-    pub(super) fn of(recorded: &Recorded) -> HappeningShown {
-        let told = &recorded.occurrence;
+    pub(super) fn of(recorded: &RecordedEvent) -> HappeningShown {
+        let told = &recorded.event;
         let (from, to) = match told.kind {
-            OccurrenceKind::Transition { from, to } => (Some(from.name()), Some(to.name())),
-            OccurrenceKind::Arrived | OccurrenceKind::Left => (None, None),
+            PresenceEventKind::Transition { from, to } => (Some(from.name()), Some(to.name())),
+            PresenceEventKind::Arrived | PresenceEventKind::Left => (None, None),
         };
         HappeningShown {
             id: recorded.id.0,

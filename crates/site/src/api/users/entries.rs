@@ -72,7 +72,7 @@ struct EntryShown {
     #[schema(pattern = "^[0-9]+$")]
     downloaded_delta: String,
     /// So many of them count as uploaded, by the multipliers in force; of what another producer wrote, no more than the
-    /// ceiling allows. Null if that cannot be told, since a multiplier was removed.
+    /// ceiling allows. Null if that cannot be told, since an older version removed a multiplier.
     #[schema(pattern = "^[0-9]+$")]
     credited_uploaded: Option<String>,
     /// So many of them count as downloaded; null likewise.

@@ -172,12 +172,11 @@ async fn hit_and_runs(
     let after = asked.cursor()?;
     let limit = asked.limit()?;
     let user = find(&site, id).await?;
-    let now = site.parts.clock.now();
     // One page of accounts is looked at, however many of them owe something: a request has a bound.
     let page = site.parts.ledger.accounts_of(user.id, after, limit).await?;
     let torrents = names::of(&site, page.accounts.iter().map(|(key, _)| key.torrent)).await?;
     let items = page.accounts.iter().filter_map(|(key, account)| {
-        let standing = ledger::standing(account, &site.parts.hit_and_run, now);
+        let standing = ledger::standing(account, &site.parts.hit_and_run);
         HitAndRun::of(AccountShown::of(key, account, &torrents), &standing)
     });
     Ok(Json(Page { items: items.collect(), next_cursor: page.next.map(|torrent| torrent.to_string()) }))

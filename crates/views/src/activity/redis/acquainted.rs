@@ -28,7 +28,7 @@ impl Acquainted {
     pub(super) fn knows(&self, passkey: &Passkey, change: &Change, cutoff: UnixTime) -> bool {
         let key = self.key(passkey, change);
         let told = self.younger.get(&key).or_else(|| self.older.get(&key));
-        told.is_some_and(|told| *told > cutoff)
+        told.is_some_and(|told| *told + change.report.extra_silence > cutoff)
     }
 
     /// Notes that Redis was told.
@@ -42,20 +42,31 @@ impl Acquainted {
 
     fn key(&self, passkey: &Passkey, change: &Change) -> u64 {
         let report = &change.report;
-        self.hashes.hash_one((passkey, change.info_hash, report.client, report.standing))
+        self.hashes.hash_one((
+            passkey,
+            change.info_hash,
+            report.client,
+            report.standing,
+            report.extra_silence,
+        ))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use domain::{ClientId, InfoHash};
+    use domain::{ClientId, InfoHash, Seconds};
 
     use super::*;
     use crate::activity::record::{Report, Stamp, Standing};
 
     fn heartbeat(client: u64, at: u32) -> Change {
         let stamp = Stamp::of_heartbeat(UnixTime(at), Standing::Seeding);
-        let report = Report { client: ClientId(client), standing: Standing::Seeding, stamp };
+        let report = Report {
+            client: ClientId(client),
+            standing: Standing::Seeding,
+            extra_silence: Seconds(0),
+            stamp,
+        };
         Change { info_hash: InfoHash([7; 20]), report }
     }
 

@@ -28,8 +28,8 @@ use crate::error::ViewsError;
 /// Users asked about at once.
 const USERS_AT_ONCE: usize = 500;
 
-/// The client and the letter of a report: what a heartbeat leaves as it is.
-const WHO_AND_WHAT: usize = 9;
+/// The client, the letter and the extra silence of a report: what a heartbeat leaves as it is.
+const WHO_AND_WHAT: usize = 13;
 
 /// What is known of torrents, in their order: none where nothing is.
 type Records = Vec<Option<Vec<u8>>>;

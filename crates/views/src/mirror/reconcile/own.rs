@@ -21,12 +21,18 @@ pub(super) struct UserFigures {
     pub(super) is_complete: bool,
     pub(super) has_snatched: bool,
     pub(super) was_removed: bool,
+    /// Up to when `active_s` is counted.
+    pub(super) counted_until: u64,
 }
 
 impl UserFigures {
     pub(super) fn parse(text: &str) -> Option<UserFigures> {
         let words: Vec<&str> = text.split(' ').collect();
-        let [peers, active_s, flags] = words.as_slice() else { return None };
+        let (peers, active_s, flags, counted_until) = match words.as_slice() {
+            [peers, active_s, flags] => (peers, active_s, flags, &"0"),
+            [peers, active_s, flags, counted_until] => (peers, active_s, flags, counted_until),
+            _ => return None,
+        };
         let [leeched, complete, snatched, removed] = flags.as_bytes() else { return None };
         Some(UserFigures {
             peers: peers.parse().ok()?,
@@ -35,13 +41,14 @@ impl UserFigures {
             is_complete: *complete == b'1',
             has_snatched: *snatched == b'1',
             was_removed: *removed == b'1',
+            counted_until: counted_until.parse().ok()?,
         })
     }
 
     pub(super) fn to_text(self) -> String {
         let flags = [self.has_leeched, self.is_complete, self.has_snatched, self.was_removed];
         let flags: String = flags.map(|flag| if flag { '1' } else { '0' }).iter().collect();
-        format!("{} {} {flags}", self.peers, self.active_s)
+        format!("{} {} {flags} {}", self.peers, self.active_s, self.counted_until)
     }
 
     /// In which sets of the user the torrent is.

@@ -109,7 +109,7 @@ impl Mirror {
             faults.extend(self.faults_of_counts(torrent, info_hash, own).await?);
             faults.extend(self.faults_of_members(torrent, info_hash, own).await?);
         }
-        faults.extend(self.faults_of_peers(torrent, info_hash, own).await?);
+        faults.extend(self.faults_of_peers(torrent, own).await?);
         Ok(faults)
     }
 
@@ -197,18 +197,13 @@ impl Mirror {
     }
 
     /// What others read of each peer that is there (M5).
-    async fn faults_of_peers(
-        &self,
-        torrent: TorrentId,
-        info_hash: &InfoHash,
-        own: &Own,
-    ) -> Result<Vec<Fault>, ViewsError> {
+    async fn faults_of_peers(&self, torrent: TorrentId, own: &Own) -> Result<Vec<Fault>, ViewsError> {
         let peers: Vec<_> = own.peers.iter().collect();
         let mut faults = Vec::new();
         for peers in peers.chunks(PAGE) {
             let mut pipeline = Pipeline::new();
             for (peer, _) in peers {
-                pipeline.cmd("HMGET").arg(self.names().peer(torrent, info_hash, peer));
+                pipeline.cmd("HMGET").arg(self.names().peer(torrent, peer));
                 pipeline.arg("active").arg("completed").arg("user_id").arg("last_announce");
             }
             for ((peer, there), reply) in peers.iter().zip(self.redis().pipeline(&pipeline).await) {
@@ -219,7 +214,7 @@ impl Mirror {
                 if found.iter().map(Option::as_ref).eq(expected.iter().map(Some)) {
                     continue;
                 }
-                let key = self.names().peer(torrent, info_hash, peer);
+                let key = self.names().peer(torrent, peer);
                 faults.push(written_anew(&key, shown));
             }
         }

@@ -37,10 +37,7 @@ export const t = texts({
     endBody: "From now on bytes count as they are, or as another multiplier says. What it has added stays.",
     laterTitle: "Remove this multiplier?",
     laterBody: "It has not begun, and never will.",
-    overTitle: "Take it off the list?",
-    overBody: "Its time is over. What it has added stays.",
     ended: "The multiplier has ended",
-    removed: "The multiplier is off the list",
     what: (up: string, down: string) => `Uploads count ${up} %, downloads ${down} %`,
   },
   zh: {
@@ -77,10 +74,7 @@ export const t = texts({
     endBody: "此后流量按实际计，或按其他倍率计。它已增加的保持不变。",
     laterTitle: "删除这个倍率？",
     laterBody: "它尚未开始，也不会再开始。",
-    overTitle: "从列表中删除？",
-    overBody: "它的时间已过。它已增加的保持不变。",
     ended: "倍率已结束",
-    removed: "倍率已从列表中删除",
     what: (up: string, down: string) => `上传计 ${up}%，下载计 ${down}%`,
   },
 });

@@ -1,5 +1,6 @@
 // What the tab "Banned ports" says.
 
+import { count, counted } from "../../../format";
 import { texts } from "../../../i18n";
 
 export const t = texts({
@@ -21,8 +22,7 @@ export const t = texts({
     allowed: (ports: string) => `${ports} may be used again`,
     none: "No port is banned",
     noneHint: "Clients may listen wherever they like, above 1023.",
-    many: (n: string) => `${n} ports`,
-    one: "1 port",
+    many: (n: number) => counted(n, "port"),
     list: "Banned ports",
     howMany: "How many",
   },
@@ -44,8 +44,7 @@ export const t = texts({
     allowed: (ports: string) => `${ports} 可以使用了`,
     none: "没有禁用的端口",
     noneHint: "客户端可以监听 1023 以上的任意端口。",
-    many: (n: string) => `${n} 个端口`,
-    one: "1 个端口",
+    many: (n: number) => `${count(n)} 个端口`,
     list: "禁用端口",
     howMany: "数量",
   },

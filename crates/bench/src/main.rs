@@ -1,0 +1,146 @@
+//! The command line of `rollcall-bench`.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bench::baseline;
+use bench::process;
+use bench::server;
+use bench::socket_rate::Subject;
+use bench::suite::{self, BenchPlan};
+use clap::{Args, Parser, Subcommand};
+
+// The tracker's allocator, so that bytes per peer are those of the tracker.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Benchmarks over HTTP, UDP and WebSocket and of the journal and its views, reported as ratios to a limit of the same
+/// run.
+#[derive(Parser)]
+#[command(name = "rollcall-bench", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the measurements and print a table
+    Bench(BenchArgs),
+    /// Serve one fixed reply over HTTP
+    BaselineHttp(BaselineArgs),
+    /// Serve one fixed reply over UDP, in batches
+    BaselineUdp(BaselineArgs),
+    /// Echo WebSocket messages
+    BaselineWebsocket(EchoArgs),
+}
+
+#[derive(Args)]
+struct BenchArgs {
+    /// Write all measurements to FILE as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Three short rounds and fewer announces: a smoke test
+    #[arg(long)]
+    quick: bool,
+    /// Also measure the cost of an announce among ten million peers (2 GB of memory)
+    #[arg(long)]
+    peers_10m: bool,
+    /// Length of a round
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: Option<u64>,
+    /// Rounds against each server
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=100))]
+    rounds: Option<u32>,
+    /// HTTP connections
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    connections: u16,
+    /// HTTP requests in flight on each connection
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
+    pipeline: u16,
+    /// Run only measurements whose name contains this: http, udp, swarm, journal-redis, journal-aof, journal-sqlite,
+    /// ledger-sqlite, ledger-postgresql, ledger-mariadb, activity, layout, queue, nodes-delay, nodes-warm-start,
+    /// nodes-learn, nodes-mirror, gateway-memory, gateway-close, gateway-heartbeats, gateway-fan-out, presence-redis
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// The tracker's binary; the one beside this program by default
+    #[arg(long, value_name = "FILE")]
+    server: Option<PathBuf>,
+    /// Instruction counts for the table, as gungraun prints them with --output-format=json
+    #[arg(long, value_name = "FILE")]
+    instructions: Option<PathBuf>,
+    /// Measure a second baseline server in place of the tracker: the ratio should be 1
+    #[arg(long)]
+    self_check: bool,
+}
+
+#[derive(Args)]
+struct BaselineArgs {
+    /// The size of a reply, HTTP headers included
+    #[arg(long, value_name = "N")]
+    reply_bytes: u16,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
+    listen: SocketAddr,
+    /// How long to serve
+    #[arg(long, value_name = "N", default_value_t = baseline::LIFETIME_S_DEFAULT)]
+    lifetime_s: u64,
+}
+
+#[derive(Args)]
+struct EchoArgs {
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
+    listen: SocketAddr,
+    /// How long to serve
+    #[arg(long, value_name = "N", default_value_t = baseline::LIFETIME_S_DEFAULT)]
+    lifetime_s: u64,
+}
+
+fn main() -> anyhow::Result<()> {
+    process::raise_file_limit();
+    match Cli::parse().command {
+        Command::Bench(args) => run_bench(args),
+        Command::BaselineHttp(args) => {
+            let lifetime = Duration::from_secs(args.lifetime_s);
+            Ok(baseline::http::serve(args.listen, usize::from(args.reply_bytes), lifetime)?)
+        }
+        Command::BaselineUdp(args) => {
+            let lifetime = Duration::from_secs(args.lifetime_s);
+            Ok(baseline::udp::serve(args.listen, usize::from(args.reply_bytes), lifetime)?)
+        }
+        Command::BaselineWebsocket(args) => {
+            Ok(baseline::websocket::serve(args.listen, Duration::from_secs(args.lifetime_s))?)
+        }
+    }
+}
+
+fn run_bench(args: BenchArgs) -> anyhow::Result<()> {
+    let subject = match args.server {
+        _ if args.self_check => Subject::StandIn,
+        Some(binary) => Subject::Tracker(binary),
+        None => Subject::Tracker(server::binary_beside_this()?),
+    };
+    let plan = BenchPlan {
+        subject,
+        quick: args.quick,
+        peers_10m: args.peers_10m,
+        round: Duration::from_secs(args.seconds.unwrap_or(if args.quick { 1 } else { 4 })),
+        rounds: args.rounds.unwrap_or(if args.quick { 3 } else { 7 }),
+        connections: usize::from(args.connections),
+        pipeline: usize::from(args.pipeline),
+        only: args.only,
+        instructions: args.instructions,
+    };
+    let report = suite::run(&plan)?;
+    if let Some(path) = &args.json {
+        let json = serde_json::to_vec_pretty(&report)?;
+        std::fs::write(path, json).with_context(|| format!("writing {}", path.display()))?;
+    }
+    let mut out = std::io::stdout().lock();
+    write!(out, "\n{}", report.to_table())?;
+    Ok(())
+}

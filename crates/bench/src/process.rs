@@ -1,0 +1,267 @@
+//! Servers as child processes on their own core, and their processor time.
+//!
+//! A child is pinned with `taskset` and asks the kernel (through `setpriv`; both are util-linux) to be killed when this
+//! process ends for any reason. It is also killed when its handle is dropped.
+
+use std::fs::{self, File};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use domain::clock::Stopwatch;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::{Pid, SysconfVar, sysconf};
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+use crate::error::BenchError;
+
+/// Timeout until a server listens.
+const READY_S_MAX: u64 = 60;
+/// Log bytes shown when a server exits early.
+const LOG_BYTES_SHOWN: usize = 2_000;
+
+/// The cores of server and load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cores {
+    pub server: usize,
+    /// Equal to the server's on a machine with one core, where throughput means little.
+    pub load: usize,
+}
+
+impl Cores {
+    /// The first two cores that this process may use.
+    pub fn of_this_machine() -> Result<Self, BenchError> {
+        let allowed = sched_getaffinity(Pid::from_raw(0))
+            .map_err(|errno| BenchError::io("asking which cores may be used")(errno.into()))?;
+        let mut cores = (0..CpuSet::count()).filter(|core| allowed.is_set(*core).unwrap_or(false));
+        let server = cores.next().unwrap_or(0);
+        Ok(Cores { server, load: cores.next().unwrap_or(server) })
+    }
+
+    /// Pins the calling thread, and threads it starts later, to the load's core.
+    pub fn pin_load(self) -> Result<(), BenchError> {
+        pin(self.load)
+    }
+
+    /// Starts something on the server's core: processes inherit the core of the thread that starts them. Afterwards the
+    /// calling thread is on the load's core.
+    pub fn on_server<T>(self, start: impl FnOnce() -> T) -> Result<T, BenchError> {
+        pin(self.server)?;
+        let started = start();
+        pin(self.load)?;
+        Ok(started)
+    }
+}
+
+fn pin(core: usize) -> Result<(), BenchError> {
+    let mut set = CpuSet::new();
+    set.set(core)
+        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
+        .map_err(|errno| BenchError::io(format!("pinning to core {core}"))(errno.into()))
+}
+
+/// Killed when dropped.
+pub struct ServerProcess {
+    child: Child,
+    program: String,
+    log: PathBuf,
+}
+
+impl ServerProcess {
+    /// Starts `program` on `core`, with its output in `log`.
+    pub fn start(core: usize, program: &Path, args: &[String], log: &Path) -> Result<Self, BenchError> {
+        let out = File::create(log).map_err(BenchError::io(format!("creating {}", log.display())))?;
+        let err = out.try_clone().map_err(BenchError::io("sharing a log file"))?;
+        let child = Command::new("taskset")
+            .args(["-c", &core.to_string(), "setpriv", "--pdeathsig", "KILL"])
+            .arg(program)
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(err)
+            .spawn()
+            .map_err(BenchError::io(format!("starting {} through taskset", program.display())))?;
+        Ok(ServerProcess { child, program: program.display().to_string(), log: log.to_owned() })
+    }
+
+    /// Waits until the server accepts TCP connections.
+    pub fn wait_for_tcp(&mut self, address: SocketAddr) -> Result<(), BenchError> {
+        self.wait_until(address, || TcpStream::connect(address).is_ok())
+    }
+
+    /// Waits until the server has bound its UDP port, so that it cannot be bound again.
+    pub fn wait_for_udp(&mut self, address: SocketAddr) -> Result<(), BenchError> {
+        self.wait_until(address, || UdpSocket::bind(address).is_err())
+    }
+
+    fn wait_until(&mut self, address: SocketAddr, ready: impl Fn() -> bool) -> Result<(), BenchError> {
+        let watch = Stopwatch::start();
+        while watch.elapsed().as_secs() < READY_S_MAX {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                let (program, log) = (self.program.clone(), self.last_log_lines());
+                return Err(BenchError::EndedEarly { program, status: status.to_string(), log });
+            }
+            if ready() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Err(BenchError::NotReady {
+            program: self.program.clone(),
+            address: address.to_string(),
+            waited_s: READY_S_MAX,
+        })
+    }
+
+    fn last_log_lines(&self) -> String {
+        let log = fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(&log[log.len().saturating_sub(LOG_BYTES_SHOWN)..]).into_owned()
+    }
+
+    /// Anonymous resident memory: heap and stacks, not the program itself.
+    pub fn resident_bytes(&self) -> Result<u64, BenchError> {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = fs::read_to_string(&path).map_err(BenchError::io(path.clone()))?;
+        resident_of(&status)
+            .ok_or_else(|| BenchError::Unreadable { what: path, why: "no RssAnon".to_owned() })
+    }
+
+    /// The processor time taken so far.
+    pub fn cpu_time(&self) -> Result<CpuTime, BenchError> {
+        CpuTime::of(self.child.id())
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // It may have exited by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Processor time of a process since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// In user mode, all threads.
+    pub user: Duration,
+    /// In kernel mode, all threads.
+    pub system: Duration,
+    /// Ready to run, but waiting for its core; zero where the kernel does not provide it.
+    pub waited: Duration,
+}
+
+impl CpuTime {
+    /// Of a process that runs now.
+    pub fn of(pid: u32) -> Result<Self, BenchError> {
+        let path = format!("/proc/{pid}/stat");
+        let stat = fs::read_to_string(&path).map_err(BenchError::io(path.clone()))?;
+        let (user, system) = ticks_of(&stat).ok_or_else(|| BenchError::Unreadable {
+            what: path,
+            why: "no user and system time".to_owned(),
+        })?;
+        let ticks_per_s = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
+        let time_of = |ticks: u64| Duration::from_secs_f64(ticks as f64 / ticks_per_s as f64);
+        Ok(CpuTime { user: time_of(user), system: time_of(system), waited: time_waited(pid) })
+    }
+
+    /// In both modes.
+    pub fn used(self) -> Duration {
+        self.user + self.system
+    }
+
+    /// What was used and waited since `earlier`.
+    pub fn since(self, earlier: CpuTime) -> CpuTime {
+        CpuTime {
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
+            waited: self.waited.saturating_sub(earlier.waited),
+        }
+    }
+}
+
+/// The line `RssAnon:     1234 kB`.
+fn resident_of(status: &str) -> Option<u64> {
+    let kib = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?.trim().strip_suffix("kB")?;
+    kib.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// utime and stime, the 14th and 15th fields. The second is the program's name in brackets, which may contain anything.
+fn ticks_of(stat: &str) -> Option<(u64, u64)> {
+    let behind_the_name = &stat[stat.rfind(')')? + 1..];
+    let mut fields = behind_the_name.split_ascii_whitespace().skip(11);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+/// The second field of each thread's `schedstat`: nanoseconds on a run queue.
+fn time_waited(pid: u32) -> Duration {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let waited_ns = threads
+        .filter_map(|thread| fs::read_to_string(thread.path().join("schedstat")).ok())
+        .filter_map(|line| line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok())
+        .sum();
+    Duration::from_nanos(waited_ns)
+}
+
+/// Raises the limit of open files of this process and its children to the system's maximum. Every connection is one.
+pub fn raise_file_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // If refused, the old limit holds, and errors name it.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// A loopback address whose port was just free for TCP and UDP.
+pub fn free_address() -> Result<SocketAddr, BenchError> {
+    for _ in 0..100 {
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(BenchError::io("looking for a free port"))?;
+        let address = listener.local_addr().map_err(BenchError::io("looking for a free port"))?;
+        if UdpSocket::bind(address).is_ok() {
+            return Ok(address);
+        }
+    }
+    Err(BenchError::Unreadable { what: "a free port".to_owned(), why: "none of 100 was".to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_ticks_are_found_behind_any_program_name() {
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194304 102 0 0 0 250 50 0 0 20 0 1 0 121060 3133440 394";
+        assert_eq!(ticks_of(stat), Some((250, 50)));
+        assert_eq!(ticks_of("7 (a"), None);
+    }
+
+    #[test]
+    fn a_dropped_server_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let server =
+            ServerProcess::start(0, Path::new("sleep"), &["600".to_owned()], &folder.path().join("log"))
+                .unwrap();
+        let process = PathBuf::from(format!("/proc/{}", server.child.id()));
+        assert!(process.exists());
+        drop(server);
+        assert!(!process.exists());
+    }
+
+    #[test]
+    fn memory_is_read_from_what_the_kernel_tells() {
+        assert_eq!(
+            resident_of("VmRSS:\t  99 kB\nRssAnon:\t    1234 kB\nRssFile:\t 5 kB\n"),
+            Some(1234 * 1024)
+        );
+        assert_eq!(resident_of("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn a_server_that_ends_early_is_quoted() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = ["-c".to_owned(), "echo no such port; exit 3".to_owned()];
+        let mut server = ServerProcess::start(0, Path::new("sh"), &args, &folder.path().join("log")).unwrap();
+        let error = server.wait_for_tcp(free_address().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("no such port"), "{error}");
+    }
+}

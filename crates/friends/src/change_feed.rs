@@ -1,0 +1,230 @@
+//! Change feed of friendships and privacy, including changes that other processes and the site's own SQL make.
+//!
+//! Triggers on the tables insert a row into `people_changes` for every change. A feed polls that log a few times a
+//! second (one small read) and returns which users changed; the caller then reads their current state.
+//!
+//! # Guarantees
+//!
+//! - A change by any process is returned by the first poll after its commit, or [`FriendsChange::Everything`] is.
+//! - A failed poll loses nothing: the next one returns the same changes. Failures are logged at most once a minute.
+//! - [`ChangeFeed::next`] is cancel safe.
+//! - The change log stays bounded: feeds trim it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use domain::UserId;
+use tokio::time::{Interval, MissedTickBehavior};
+
+use crate::error::FriendsError;
+use crate::store::{FriendStore, user_of};
+
+mod log;
+mod mysql;
+mod postgres;
+mod sqlite;
+
+use log::{ChangeLog, Changes, Entry, Position};
+
+/// Rows that the change log keeps, so that several feeds can lag without reading everything again.
+const LOG_ROWS_MAX: u32 = 100_000;
+/// Timeout of each connect, read and trim.
+const POLL_TIMEOUT: Duration = Duration::from_secs(10);
+/// On a busy site, one poll in this many also trims the log.
+const TRIM_EVERY_POLLS: u32 = 50;
+/// Interval of warnings while polls keep failing.
+const WARN_EVERY: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FriendsChange {
+    /// Two users became friends or ended their friendship. The lower id comes first.
+    Friends(UserId, UserId),
+    Privacy(UserId),
+    /// Too many changes to list: read everything again.
+    Everything,
+}
+
+#[derive(Debug, Default)]
+pub struct ChangeFeedCounters {
+    /// Successful polls.
+    pub polls: AtomicU64,
+    pub failures: AtomicU64,
+    /// Zero while the database answers.
+    pub failures_in_a_row: AtomicU64,
+    /// Times that [`FriendsChange::Everything`] was returned.
+    pub everything: AtomicU64,
+}
+
+pub struct ChangeFeed {
+    store: FriendStore,
+    every: Duration,
+    log_rows_max: u32,
+    ticks: Option<Interval>,
+    /// Every change up to here was returned. None before the first poll.
+    known: Option<Position>,
+    /// Consecutive polls that returned changes.
+    polls_untrimmed: u32,
+    /// None after a failure: the next poll opens a new connection.
+    log: Option<Box<dyn ChangeLog>>,
+    counters: Arc<ChangeFeedCounters>,
+}
+
+impl fmt::Debug for ChangeFeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChangeFeed").field("known", &self.known).finish_non_exhaustive()
+    }
+}
+
+impl FriendStore {
+    /// A feed of the changes from [`ChangeFeed::begin`] on, polled at this interval.
+    pub fn change_feed(&self, every: Duration) -> ChangeFeed {
+        ChangeFeed {
+            store: self.clone(),
+            every: every.max(Duration::from_millis(1)),
+            log_rows_max: LOG_ROWS_MAX,
+            ticks: None,
+            known: None,
+            polls_untrimmed: 0,
+            log: None,
+            counters: Arc::default(),
+        }
+    }
+}
+
+impl ChangeFeed {
+    /// Overrides the default of 100,000 rows in the change log.
+    pub fn log_rows_max(mut self, rows: u32) -> Self {
+        self.log_rows_max = rows;
+        self
+    }
+
+    pub fn counters(&self) -> Arc<ChangeFeedCounters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// Starts the feed: every later change will be returned, so a caller that reads friends after this misses nothing.
+    /// Without a successful call, the first poll starts the feed and returns [`FriendsChange::Everything`].
+    pub async fn begin(&mut self) -> Result<(), FriendsError> {
+        let mut log = self.take_log().await?;
+        let present = log.position().await.map_err(|error| self.store.explain(error))?;
+        self.known = Some(present);
+        self.log = Some(log);
+        Ok(())
+    }
+
+    /// Waits for changes. Each is returned once; the result is never empty.
+    pub async fn next(&mut self) -> Vec<FriendsChange> {
+        loop {
+            self.tick().await;
+            let outcome = self.poll().await;
+            self.note(outcome.as_ref().err());
+            match outcome {
+                Ok(changes) if !changes.is_empty() => return changes,
+                _ => {}
+            }
+        }
+    }
+
+    /// Polls once.
+    pub async fn poll(&mut self) -> Result<Vec<FriendsChange>, FriendsError> {
+        let Some(known) = self.known.clone() else {
+            self.begin().await?;
+            return Ok(self.everything());
+        };
+        let mut log = self.take_log().await?;
+        // Without a timeout, an unreachable server would block this for many minutes (kernel TCP timeouts).
+        let changes = tokio::time::timeout(POLL_TIMEOUT, log.changes_since(&known)).await;
+        let changes = changes.unwrap_or(Err(sqlx::Error::PoolTimedOut));
+        let changes = changes.map_err(|error| self.store.explain(error))?;
+        // Trim when there are no changes, and regularly on a busy site, whose log would otherwise never shrink. Trims a
+        // part at a time, and before the position advances.
+        let is_quiet = matches!(changes, Changes::None(_));
+        self.polls_untrimmed = if is_quiet { 0 } else { self.polls_untrimmed.wrapping_add(1) };
+        let trimmed = match is_quiet || self.polls_untrimmed.is_multiple_of(TRIM_EVERY_POLLS) {
+            true => {
+                let trimming = tokio::time::timeout(POLL_TIMEOUT, log.trim(self.log_rows_max)).await;
+                trimming.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+            }
+            false => Ok(()),
+        };
+        // A failed trim does not withhold the changes; the next poll opens a new connection.
+        let log = trimmed.is_ok().then_some(log);
+        // No await from here on: the position advances only when the changes are returned.
+        match changes {
+            Changes::None(up_to) => {
+                self.known = Some(up_to);
+                self.log = log;
+                trimmed.map_err(|error| self.store.explain(error))?;
+                Ok(Vec::new())
+            }
+            Changes::Some(entries, up_to) => {
+                self.known = Some(up_to);
+                self.log = log;
+                let mut changes: Vec<FriendsChange> = entries.iter().filter_map(change_of).collect();
+                changes.sort_unstable();
+                changes.dedup();
+                Ok(changes)
+            }
+            Changes::Lost(up_to) => {
+                self.known = Some(up_to);
+                self.log = log;
+                Ok(self.everything())
+            }
+        }
+    }
+
+    fn everything(&self) -> Vec<FriendsChange> {
+        self.counters.everything.fetch_add(1, Ordering::Relaxed);
+        vec![FriendsChange::Everything]
+    }
+
+    async fn tick(&mut self) {
+        let every = self.every;
+        let ticks = self.ticks.get_or_insert_with(|| {
+            let mut ticks = tokio::time::interval(every);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            ticks
+        });
+        ticks.tick().await;
+    }
+
+    /// The caller puts the log back after success.
+    async fn take_log(&mut self) -> Result<Box<dyn ChangeLog>, FriendsError> {
+        match self.log.take() {
+            Some(log) => Ok(log),
+            None => {
+                let connecting = tokio::time::timeout(POLL_TIMEOUT, log::connect(&self.store.database)).await;
+                let connected = connecting.unwrap_or(Err(sqlx::Error::PoolTimedOut));
+                connected.map_err(|error| self.store.explain(error))
+            }
+        }
+    }
+
+    /// Counts, and logs the first of consecutive failures, then one a minute, then the recovery.
+    fn note(&self, failure: Option<&FriendsError>) {
+        let Some(error) = failure else {
+            self.counters.polls.fetch_add(1, Ordering::Relaxed);
+            if self.counters.failures_in_a_row.swap(0, Ordering::Relaxed) > 0 {
+                tracing::info!("the friend database answers again");
+            }
+            return;
+        };
+        self.counters.failures.fetch_add(1, Ordering::Relaxed);
+        let before = self.counters.failures_in_a_row.fetch_add(1, Ordering::Relaxed);
+        let polls_between = (WARN_EVERY.as_millis() / self.every.as_millis().max(1)).max(1) as u64;
+        if before.is_multiple_of(polls_between) {
+            tracing::warn!(%error, "cannot poll the friend database; friendships and privacy may be outdated until it answers");
+        }
+    }
+}
+
+/// None for rows with invalid ids.
+fn change_of(entry: &Entry) -> Option<FriendsChange> {
+    let (kind, one, other) = entry;
+    match kind.as_str() {
+        "friends" => Some(FriendsChange::Friends(user_of(*one)?, user_of(*other)?)),
+        _ => Some(FriendsChange::Privacy(user_of(*one)?)),
+    }
+}

@@ -1,0 +1,233 @@
+//! Friendships. A friendship has no direction: each pair is one row, the lower id first.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
+use domain::{UnixTime, UserId};
+
+use crate::error::FriendsError;
+use crate::sql::{Statement, Transaction, Value};
+use crate::store::{
+    FriendStore, LIST_MAX, TransactionError, retry_on_conflict, sql_id, sql_number, time_of, user_of,
+};
+
+/// Serializes our writers until they commit, so that friend counts stay true, and on MariaDB so that all take locks in
+/// the same order. On SQLite a write transaction is exclusive.
+pub(crate) const LOCK_FRIENDSHIPS: Statement = Statement {
+    sqlite: "SELECT 1",
+    postgres: "SELECT pg_advisory_xact_lock(hashtextextended('rollcall.people_friendships', 0))",
+    mysql: "SELECT newest FROM people_counters WHERE name = 'changes' FOR UPDATE",
+};
+
+const INSERT: Statement = Statement {
+    // Without a WHERE, SQLite would parse ON as a join constraint.
+    sqlite: "INSERT INTO people_friendships (since, user_a, user_b)
+             SELECT $1, k.value ->> 0, k.value ->> 1 FROM json_each($2) k WHERE true ON CONFLICT DO NOTHING",
+    postgres: "INSERT INTO people_friendships (since, user_a, user_b)
+               SELECT $1::BIGINT, k.a, k.b FROM unnest($2::BIGINT[], $3::BIGINT[]) AS k (a, b)
+               ON CONFLICT DO NOTHING",
+    mysql: "INSERT IGNORE INTO people_friendships (since, user_a, user_b)
+            SELECT ?, k.a, k.b FROM
+                JSON_TABLE(?, '$[*]' COLUMNS (a BIGINT PATH '$[0]', b BIGINT PATH '$[1]')) k",
+};
+
+const DELETE: Statement = Statement {
+    sqlite: "DELETE FROM people_friendships WHERE (user_a, user_b) IN
+                 (SELECT k.value ->> 0, k.value ->> 1 FROM json_each($1) k)",
+    postgres: "DELETE FROM people_friendships t USING unnest($1::BIGINT[], $2::BIGINT[]) AS k (a, b)
+               WHERE t.user_a = k.a AND t.user_b = k.b",
+    mysql: "DELETE t FROM JSON_TABLE(?, '$[*]' COLUMNS (a BIGINT PATH '$[0]', b BIGINT PATH '$[1]')) k
+            STRAIGHT_JOIN people_friendships t ON t.user_a = k.a AND t.user_b = k.b",
+};
+
+/// The first user of two equal lists with too many friends.
+const OVER_FRIEND_LIMIT: Statement = Statement {
+    sqlite: "SELECT id FROM (
+                 SELECT t.user_a AS id FROM json_each($1) k CROSS JOIN people_friendships t ON t.user_a = k.value
+                 UNION ALL
+                 SELECT t.user_b AS id FROM json_each($2) k CROSS JOIN people_friendships t ON t.user_b = k.value)
+             GROUP BY id HAVING count(*) > $3 ORDER BY id LIMIT 1",
+    postgres: "SELECT id FROM (
+                   SELECT t.user_a AS id FROM unnest($1::BIGINT[]) AS k (id) JOIN people_friendships t ON t.user_a = k.id
+                   UNION ALL
+                   SELECT t.user_b AS id FROM unnest($2::BIGINT[]) AS k (id) JOIN people_friendships t ON t.user_b = k.id
+               ) AS f GROUP BY id HAVING count(*) > $3 ORDER BY id LIMIT 1",
+    mysql: "SELECT id FROM (
+                SELECT t.user_a AS id FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) k
+                    STRAIGHT_JOIN people_friendships t ON t.user_a = k.id
+                UNION ALL
+                SELECT t.user_b AS id FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) k
+                    STRAIGHT_JOIN people_friendships t ON t.user_b = k.id
+            ) AS f GROUP BY id HAVING count(*) > ? ORDER BY id LIMIT 1",
+};
+
+const FRIENDS_OF: Statement = Statement::portable(
+    "SELECT id, since FROM (
+         SELECT user_b AS id, since FROM people_friendships WHERE user_a = $1 AND user_b > $2
+         UNION ALL
+         SELECT user_a AS id, since FROM people_friendships WHERE user_b = $3 AND user_a > $4
+     ) AS f ORDER BY id LIMIT $5",
+    "SELECT id, since FROM (
+         SELECT user_b AS id, since FROM people_friendships WHERE user_a = ? AND user_b > ?
+         UNION ALL
+         SELECT user_a AS id, since FROM people_friendships WHERE user_b = ? AND user_a > ?
+     ) AS f ORDER BY id LIMIT ?",
+);
+
+const COUNT: Statement = Statement::portable(
+    "SELECT (SELECT count(*) FROM people_friendships WHERE user_a = $1)
+          + (SELECT count(*) FROM people_friendships WHERE user_b = $2)",
+    "SELECT (SELECT count(*) FROM people_friendships WHERE user_a = ?)
+          + (SELECT count(*) FROM people_friendships WHERE user_b = ?)",
+);
+
+/// The pairs of this list that are friends.
+const FRIENDS_AMONG: Statement = Statement {
+    sqlite: "SELECT t.user_a, t.user_b FROM json_each($1) k
+             CROSS JOIN people_friendships t ON t.user_a = k.value ->> 0 AND t.user_b = k.value ->> 1",
+    postgres: "SELECT t.user_a, t.user_b FROM unnest($1::BIGINT[], $2::BIGINT[]) AS k (a, b)
+               JOIN people_friendships t ON t.user_a = k.a AND t.user_b = k.b",
+    mysql: "SELECT t.user_a, t.user_b
+            FROM JSON_TABLE(?, '$[*]' COLUMNS (a BIGINT PATH '$[0]', b BIGINT PATH '$[1]')) k
+            STRAIGHT_JOIN people_friendships t ON t.user_a = k.a AND t.user_b = k.b",
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Friend {
+    pub id: UserId,
+    pub since: UnixTime,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FriendsAdded {
+    pub added: u64,
+    /// Pairs that were friends before, or were listed twice.
+    pub already: u64,
+}
+
+impl FriendStore {
+    /// Makes each pair friends; all pairs or none. An existing friendship keeps its `since`.
+    pub async fn add_friends(
+        &self,
+        pairs: &[(UserId, UserId)],
+        now: UnixTime,
+    ) -> Result<FriendsAdded, FriendsError> {
+        let wanted = ordered(pairs)?;
+        if wanted.is_empty() {
+            return Ok(FriendsAdded::default());
+        }
+        let added = retry_on_conflict!(self, self.insert_friends(&wanted, now));
+        let added = added.inspect_err(|error| {
+            if matches!(error, FriendsError::TooManyFriends { .. }) {
+                self.counters.friends_refused.fetch_add(1, Ordering::Relaxed);
+            }
+        })?;
+        Ok(FriendsAdded { added, already: pairs.len() as u64 - added })
+    }
+
+    async fn insert_friends(&self, pairs: &[(i64, i64)], now: UnixTime) -> Result<u64, TransactionError> {
+        let mut transaction = self.begin().await?;
+        transaction.connection().write(&LOCK_FRIENDSHIPS, &[]).await?;
+        let mut added = 0;
+        for chunk in pairs.chunks(LIST_MAX) {
+            added += transaction
+                .connection()
+                .write(&INSERT, &[now.0.into(), Value::Pairs(chunk.to_vec())])
+                .await?;
+        }
+        if added == 0 {
+            return Ok(0);
+        }
+        let users: BTreeSet<i64> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
+        let users: Vec<i64> = users.into_iter().collect();
+        for chunk in users.chunks(LIST_MAX) {
+            self.check_friend_limit(&mut transaction, chunk).await?;
+        }
+        transaction.commit().await?;
+        Ok(added)
+    }
+
+    /// Fails if one of these users has too many friends.
+    async fn check_friend_limit(
+        &self,
+        transaction: &mut Transaction,
+        users: &[i64],
+    ) -> Result<(), TransactionError> {
+        let max = self.settings.friends_max;
+        let listed = Value::Numbers(users.to_vec());
+        let found: Vec<(i64,)> =
+            transaction.connection().read(&OVER_FRIEND_LIMIT, &[listed.clone(), listed, max.into()]).await?;
+        match found.first().and_then(|(id,)| user_of(*id)) {
+            Some(user) => Err(FriendsError::TooManyFriends { user, max }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends friendships; all or none. Returns how many there were.
+    pub async fn remove_friends(&self, pairs: &[(UserId, UserId)]) -> Result<u64, FriendsError> {
+        let wanted = ordered(pairs)?;
+        if wanted.is_empty() {
+            return Ok(0);
+        }
+        retry_on_conflict!(self, self.delete_friends(&wanted))
+    }
+
+    async fn delete_friends(&self, pairs: &[(i64, i64)]) -> Result<u64, TransactionError> {
+        let mut transaction = self.begin().await?;
+        transaction.connection().write(&LOCK_FRIENDSHIPS, &[]).await?;
+        let mut removed = 0;
+        for chunk in pairs.chunks(LIST_MAX) {
+            removed += transaction.connection().write(&DELETE, &[Value::Pairs(chunk.to_vec())]).await?;
+        }
+        transaction.commit().await?;
+        Ok(removed)
+    }
+
+    /// A page of a user's friends with ids above `after`, sorted by id.
+    pub async fn friends_of(
+        &self,
+        user: UserId,
+        after: Option<UserId>,
+        limit: u32,
+    ) -> Result<Vec<Friend>, FriendsError> {
+        let (user, after) = (Value::from(sql_id(user)), Value::from(after.map_or(0, sql_id)));
+        let rows: Vec<(i64, i64)> =
+            self.read(&FRIENDS_OF, &[user.clone(), after.clone(), user, after, limit.into()]).await?;
+        let friend = |(id, since): &(i64, i64)| Some(Friend { id: user_of(*id)?, since: time_of(*since) });
+        Ok(rows.iter().filter_map(friend).collect())
+    }
+
+    pub async fn count_friends(&self, user: UserId) -> Result<u64, FriendsError> {
+        let user = Value::from(sql_id(user));
+        let rows: Vec<(i64,)> = self.read(&COUNT, &[user.clone(), user]).await?;
+        Ok(rows.first().map_or(0, |(count,)| count.unsigned_abs()))
+    }
+
+    /// Which of `others` are friends of the user; each once, sorted.
+    pub async fn friends_among(&self, user: UserId, others: &[UserId]) -> Result<Vec<UserId>, FriendsError> {
+        let me = sql_id(user);
+        let pairs: BTreeSet<(i64, i64)> =
+            others.iter().map(|other| in_order(me, sql_id(*other))).filter(|(a, b)| a != b).collect();
+        let pairs: Vec<(i64, i64)> = pairs.into_iter().collect();
+        let mut friends = Vec::new();
+        for chunk in pairs.chunks(LIST_MAX) {
+            let rows: Vec<(i64, i64)> = self.read(&FRIENDS_AMONG, &[Value::Pairs(chunk.to_vec())]).await?;
+            friends.extend(rows.iter().filter_map(|(a, b)| user_of(if *a == me { *b } else { *a })));
+        }
+        friends.sort_unstable();
+        Ok(friends)
+    }
+}
+
+fn in_order(one: i64, other: i64) -> (i64, i64) {
+    (one.min(other), one.max(other))
+}
+
+/// The pairs as they are stored: deduplicated, in an order common to all writers.
+fn ordered(pairs: &[(UserId, UserId)]) -> Result<Vec<(i64, i64)>, FriendsError> {
+    if let Some((user, _)) = pairs.iter().find(|(one, other)| one == other) {
+        return Err(FriendsError::OwnFriend(*user));
+    }
+    let pairs = pairs.iter().map(|(one, other)| in_order(sql_number(one.get()), sql_number(other.get())));
+    Ok(pairs.collect::<BTreeSet<_>>().into_iter().collect())
+}

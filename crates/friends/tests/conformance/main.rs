@@ -1,0 +1,11 @@
+//! Conformance suite of the friend store; runs on SQLite, PostgreSQL and MariaDB.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod change_feed;
+mod fixture;
+mod friend_lists;
+mod friends;
+mod presence_events;
+mod privacy;
+mod stored_presence;

@@ -1,0 +1,111 @@
+//! Lists of online users and recent events, for operators.
+//!
+//! # Guarantees
+//!
+//! - A page costs what it shows and a short look into each shard, one lock at a time; if few users match the filter,
+//!   all are visited.
+//! - Invisible users are listed only with `with_hidden`, and so is the time since when a user is online, which would
+//!   reveal that they were invisible.
+
+use std::collections::BinaryHeap;
+
+use domain::{UnixTime, UserId};
+use presence::{Platform, Status, View};
+
+use super::Hub;
+use crate::recent_events::{Fresh, RecentEvent};
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OnlineFilter {
+    /// All online users if none.
+    pub status: Option<Status>,
+    /// Only those with such a device.
+    pub platform: Option<Platform>,
+    /// Whether to include invisible users, and since when users are online.
+    pub with_hidden: bool,
+    /// Only users with a higher id.
+    pub after: Option<UserId>,
+}
+
+#[derive(Clone, Debug)]
+pub struct OnlineUser {
+    /// The view of the user's own devices.
+    pub view: View,
+    /// Online since, invisible or not; none for pending users, and without `with_hidden`.
+    pub since: Option<UnixTime>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct OnlinePage {
+    /// In the order of their numbers.
+    pub people: Vec<OnlineUser>,
+    /// The last user of this page, if there are more.
+    pub next: Option<UserId>,
+}
+
+impl Hub {
+    /// Online users of this gateway, by id.
+    pub fn online_page(&self, asked: &OnlineFilter, limit: usize) -> OnlinePage {
+        let mut chosen = self.choose_online(asked, limit.saturating_add(1));
+        let is_more = chosen.len() > limit;
+        chosen.truncate(limit);
+        let next = chosen.last().copied().filter(|_| is_more);
+        let read = |user: UserId| {
+            let shard = self.shard(user);
+            // Skips users that went offline meanwhile.
+            let is_still = shard.roster.is_listed(user) && shard.fits(user, asked);
+            is_still.then(|| OnlineUser {
+                view: shard.roster.own_view(user),
+                since: shard.roster.online_since(user).filter(|_| asked.with_hidden),
+            })
+        };
+        OnlinePage { people: chosen.into_iter().filter_map(read).collect(), next }
+    }
+
+    /// The ids of the users who are online at this gateway, in ascending order.
+    pub fn online_users(&self, with_hidden: bool) -> Vec<UserId> {
+        self.choose_online(&OnlineFilter { with_hidden, ..OnlineFilter::default() }, usize::MAX)
+    }
+
+    /// The lowest numbers that fit, of all shards.
+    fn choose_online(&self, asked: &OnlineFilter, count: usize) -> Vec<UserId> {
+        let mut lowest: BinaryHeap<UserId> = BinaryHeap::new();
+        for shard in self.shards() {
+            let shard = shard.lock();
+            for user in shard.roster.listed_after(asked.after) {
+                let is_beyond = lowest.len() >= count && lowest.peek().is_some_and(|highest| user > *highest);
+                if is_beyond {
+                    break;
+                }
+                if shard.fits(user, asked) {
+                    lowest.push(user);
+                    if lowest.len() > count {
+                        lowest.pop();
+                    }
+                }
+            }
+        }
+        lowest.into_sorted_vec()
+    }
+
+    /// Of this gateway, newest first.
+    pub fn recent_events(&self, limit: usize, with_hidden: bool) -> Vec<RecentEvent> {
+        self.context.recent_events.newest(limit, with_hidden)
+    }
+
+    pub(crate) fn fresh_events(&self, max: usize) -> Fresh {
+        self.context.recent_events.take_fresh(max)
+    }
+}
+
+impl super::shard::Shard {
+    fn fits(&self, user: UserId, asked: &OnlineFilter) -> bool {
+        let (status, is_hidden) = self.roster.own_status(user);
+        let is_wanted = match asked.status {
+            Some(wanted) => status == wanted,
+            None => !matches!(status, Status::Offline | Status::Pending),
+        };
+        let has_device = |platform| self.roster.has_platform(user, platform);
+        is_wanted && (asked.with_hidden || !is_hidden) && asked.platform.is_none_or(has_device)
+    }
+}

@@ -1,0 +1,406 @@
+//! Several hubs on one Redis: rooms, typing, and what is done to devices at other gateways.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cluster::{ClusterSettings, ClusterStore};
+use domain::clock::SystemClock;
+use friends::FriendStore;
+use keyspace::{Redis, RedisSettings};
+use serde_json::{Value, json};
+use testkit::{RedisCluster, RedisServer};
+
+use super::fixture::{Client, START, hello, open, until, user};
+use crate::cluster_sync::{DirtyReason, SyncSettings};
+use crate::counters::GatewayCounters;
+use crate::hub::{Hub, HubParts, HubSettings};
+use crate::leader_lease::LeaderLease;
+use crate::traffic::NoTraffic;
+
+const LEASE: Duration = Duration::from_secs(2);
+
+/// Gateways on one database and one Redis.
+struct Town {
+    folder: tempfile::TempDir,
+    people: FriendStore,
+    url: String,
+}
+
+/// One gateway.
+struct Gate {
+    hub: Arc<Hub>,
+    redis: Redis,
+}
+
+impl Town {
+    async fn at(url: String) -> Town {
+        let folder = tempfile::tempdir().unwrap();
+        let people = open(&folder).await;
+        Town { folder, people, url }
+    }
+
+    async fn gate(&self, name: &str) -> Gate {
+        let redis = Redis::new(RedisSettings::from_url(&self.url).unwrap()).unwrap();
+        let settings = ClusterSettings { lease: LEASE, ..ClusterSettings::default() };
+        let store = Arc::new(ClusterStore::join(redis.clone(), name, settings).await.unwrap());
+        let sync = SyncSettings { renew: LEASE / 5, ..SyncSettings::default() };
+        let settings = HubSettings { batch: Duration::from_millis(10), sync, ..HubSettings::default() };
+        let parts = HubParts {
+            people: open(&self.folder).await,
+            clock: Arc::new(SystemClock),
+            settings,
+            counters: Arc::new(GatewayCounters::default()),
+            traffic: Arc::new(NoTraffic),
+            is_disabled: Arc::new(|_| false),
+            seed: 7,
+            pruning: LeaderLease::always_held(),
+            store: Some(store),
+            redis: Some(redis.clone()),
+        };
+        Gate { hub: Hub::start(parts).await.unwrap(), redis }
+    }
+
+    async fn befriend(&self, one: u64, other: u64) {
+        self.people.add_friends(&[(user(one), user(other))], START).await.unwrap();
+    }
+}
+
+impl Gate {
+    async fn connect(&self, number: u64, device: &str) -> Client {
+        Client::connect(&self.hub, number, hello(device)).await.unwrap()
+    }
+
+    /// Stops it as a crash would: other gateways are not notified.
+    async fn kill(self) {
+        self.hub.kill_for_test().await;
+    }
+}
+
+/// The room messages that a client received since the last call.
+fn told(client: &mut Client, heard: &mut Vec<String>) -> Vec<String> {
+    for push in client.pushed() {
+        let push = &push["push"];
+        for what in ["join", "leave"] {
+            if let Some(news) = push.get(what) {
+                heard.push(format!("{what} {}", news["info"]["user"].as_str().unwrap()));
+            }
+        }
+    }
+    heard.clone()
+}
+
+async fn hears(client: &mut Client, expected: &[&str]) {
+    let mut heard = Vec::new();
+    until(&format!("{expected:?}"), || told(client, &mut heard).len() >= expected.len()).await;
+    heard.sort_unstable();
+    assert_eq!(heard, expected);
+}
+
+async fn sees_in_room(client: &Client, room: &str, expected: &[&str]) {
+    for _ in 0..3_000 {
+        if client.in_room(room).await == expected {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(client.in_room(room).await, expected);
+}
+
+fn typing(client: &mut Client) -> Vec<Value> {
+    let data = |push: &Value| push["push"]["pub"]["data"].clone();
+    let timeless = |mut data: Value| {
+        assert!(data.as_object_mut().unwrap().remove("at_ms").is_some(), "P18: {data}");
+        data
+    };
+    client.pushed().iter().map(data).filter(|data| data["type"] == "typing").map(timeless).collect()
+}
+
+async fn hears_typing(client: &mut Client, expected: Value) {
+    let mut heard = Vec::new();
+    until("typing", || {
+        heard.extend(typing(client));
+        !heard.is_empty()
+    })
+    .await;
+    assert_eq!(heard, [expected]);
+}
+
+async fn a_room_is_one_whichever_gateway(url: String) {
+    let town = Town::at(url).await;
+    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
+    let room = "room:{x}";
+    let mut one = a.connect(1, "pc").await;
+    one.enter(room).await;
+    hears(&mut one, &["join 1"]).await;
+    let mut two = b.connect(2, "pc").await;
+    two.enter(room).await;
+    hears(&mut one, &["join 2"]).await;
+    hears(&mut two, &["join 1", "join 2"]).await;
+    sees_in_room(&two, room, &["1", "2"]).await;
+    let stats = a.hub.presence_stats(one.conn, room).await.unwrap();
+    assert!(stats.get().contains(r#""num_users":2"#), "{stats}");
+
+    // Another connection of the same user joins, at either gateway, and each leaves by itself.
+    let phone = a.connect(2, "phone").await;
+    phone.enter(room).await;
+    hears(&mut one, &["join 2"]).await;
+    until("two devices", || b.hub.rooms.stats(&room.into(), user(2)).clients == 3).await;
+    sees_in_room(&one, room, &["1", "2", "2"]).await;
+    sees_in_room(&two, room, &["1", "2", "2"]).await;
+    assert_eq!(b.hub.rooms.stats(&room.into(), user(2)).users, 2);
+    two.close();
+    hears(&mut one, &["leave 2"]).await;
+    assert_eq!(one.in_room(room).await, ["1", "2"]);
+
+    // A user who becomes invisible leaves at every gateway; a viewer on the `never` list does not see the user
+    // anywhere.
+    let mut three = b.connect(3, "pc").await;
+    three.enter(room).await;
+    sees_in_room(&three, room, &["1", "2", "3"]).await;
+    hears(&mut one, &["join 3"]).await;
+    // A new member receives the present members, from the gateway itself or as soon as the others have answered.
+    let mut heard = Vec::new();
+    until("everybody to be told of", || {
+        let heard = told(&mut three, &mut heard);
+        ["join 1", "join 2", "join 3"].iter().all(|join| heard.iter().any(|one| one == join))
+    })
+    .await;
+    one.set_status("invisible").await;
+    hears(&mut three, &["leave 1"]).await;
+    one.rpc("status.clear", json!({})).await.unwrap();
+    hears(&mut three, &["join 1"]).await;
+    one.rpc("privacy.set", json!({"never": ["3"]})).await.unwrap();
+    hears(&mut three, &["leave 1"]).await;
+    assert_eq!(three.in_room(room).await, ["2", "3"]);
+
+    // Typing is sent to the users that may see it, at any gateway.
+    told(&mut one, &mut Vec::new());
+    three.rpc("typing", json!({"room": "{x}", "on": true})).await.unwrap();
+    let on = json!({"type": "typing", "from": "3", "on": true, "room": "{x}"});
+    hears_typing(&mut one, on).await;
+    three.rpc("typing", json!({"room": "{x}", "on": false})).await.unwrap();
+    hears_typing(&mut one, json!({"type": "typing", "from": "3", "on": false, "room": "{x}"})).await;
+
+    // Members at a dead gateway leave; none stays for ever.
+    b.kill().await;
+    hears(&mut one, &["leave 3"]).await;
+    assert_eq!(one.in_room(room).await, ["1", "2"]);
+    a.hub.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p4_a_room_is_one_whichever_gateway_on_redis() {
+    let redis = RedisServer::start();
+    a_room_is_one_whichever_gateway(redis.url()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p16_a_room_is_one_whichever_gateway_on_a_cluster() {
+    let cluster = RedisCluster::start();
+    a_room_is_one_whichever_gateway(format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_missed_of_a_room_is_found_by_comparing() {
+    let redis = RedisServer::start();
+    let town = Town::at(redis.url()).await;
+    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
+    let one = a.connect(1, "pc").await;
+    one.enter("room:x").await;
+    let two = b.connect(2, "pc").await;
+    two.enter("room:x").await;
+    sees_in_room(&one, "room:x", &["1", "2"]).await;
+    sees_in_room(&two, "room:x", &["1", "2"]).await;
+    // Redis loses everything: entries are written again at the next comparison.
+    redis.cli(&["FLUSHALL"]);
+    b.hub.receive_gap();
+    let part = || redis.cli(&["HGETALL", &format!("p:r:{{x}}:{}", b.hub.cluster_store().unwrap().node())]);
+    until("the part", || part().contains("pc") || part().contains("\"n\":1")).await;
+    let three = a.connect(3, "pc").await;
+    three.enter("room:x").await;
+    sees_in_room(&two, "room:x", &["1", "2", "3"]).await;
+    // A lost message.
+    let lost: i64 = a.redis.query(redis::cmd("XTRIM").arg(inbox_of(&b)).arg("MAXLEN").arg(0)).await.unwrap();
+    assert!(lost >= 0);
+    three.close();
+    sees_in_room(&two, "room:x", &["1", "2"]).await;
+    a.hub.stop().await;
+    b.hub.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_room_that_the_last_one_here_leaves_is_forgotten_though_they_are_in_it_elsewhere() {
+    let redis = RedisServer::start();
+    let town = Town::at(redis.url()).await;
+    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
+    let (here, there) = (a.connect(1, "pc").await, b.connect(1, "phone").await);
+    here.enter("room:x").await;
+    there.enter("room:x").await;
+    sees_in_room(&here, "room:x", &["1", "1"]).await;
+    until("both devices", || a.hub.rooms.stats(&"room:x".into(), user(1)).clients == 2).await;
+    here.close();
+    until("the room to be forgotten", || a.hub.context.counters.hub.rooms.get() == 0).await;
+    assert_eq!(a.hub.rooms.stats(&"room:x".into(), user(1)).clients, 0);
+    sees_in_room(&there, "room:x", &["1"]).await;
+    a.hub.stop().await;
+    b.hub.stop().await;
+}
+
+fn inbox_of(gate: &Gate) -> String {
+    format!("p:in:{}", gate.hub.cluster_store().unwrap().node())
+}
+
+async fn messages_reach_devices_at_other_gateways(url: String) {
+    let town = Town::at(url).await;
+    town.befriend(1, 2).await;
+    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
+    let mut one = a.connect(1, "pc").await;
+    let mut two = b.connect(2, "phone").await;
+    until("both", || one.sees(2) == "online" && two.sees(1) == "online").await;
+    one.rpc("typing", json!({"to": 2, "on": true})).await.unwrap();
+    hears_typing(&mut two, json!({"type": "typing", "from": "1", "on": true})).await;
+    // An invisible user no longer types, wherever that was sent.
+    one.set_status("invisible").await;
+    hears_typing(&mut two, json!({"type": "typing", "from": "1", "on": false})).await;
+
+    let other = b.connect(1, "tablet").await;
+    let mut devices = Value::Null;
+    for _ in 0..3_000 {
+        devices = one.rpc("devices.list", json!({})).await.unwrap();
+        if devices["devices"].as_array().unwrap().len() == 2 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let names: Vec<&str> =
+        devices["devices"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
+    assert_eq!(names, ["pc", "tablet"]);
+    let elsewhere = a.hub.remote_devices(user(1)).await.unwrap();
+    assert_eq!((elsewhere.len(), elsewhere[0].0.as_str()), (1, "gw-b"));
+    one.rpc("devices.sign_out", json!({"device": "tablet"})).await.unwrap();
+    until("the tablet to be gone", || b.hub.devices(user(1)).is_empty()).await;
+    drop(other);
+
+    let ended = a.hub.disconnect(user(2), None, false).await.unwrap();
+    assert_eq!(ended, 1);
+    until("the phone to be gone", || b.hub.devices(user(2)).is_empty()).await;
+
+    // Heartbeats over HTTP may come to any gateway, and the goodbye to another.
+    a.hub.http_heartbeat(user(5), hello("tv")).await.unwrap();
+    until("the heartbeat to be known", || b.hub.cluster_store().is_some()).await;
+    for _ in 0..3_000 {
+        if !b.hub.remote_devices(user(5)).await.unwrap().is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    b.hub.http_goodbye(user(5), presence::DeviceId::new("tv").unwrap());
+    until("the television to be gone", || a.hub.devices(user(5)).is_empty()).await;
+    a.hub.stop().await;
+    b.hub.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p2_messages_reach_devices_at_other_gateways_on_redis() {
+    let redis = RedisServer::start();
+    messages_reach_devices_at_other_gateways(redis.url()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p16_messages_reach_devices_at_other_gateways_on_a_cluster() {
+    let cluster = RedisCluster::start();
+    let url = format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port());
+    messages_reach_devices_at_other_gateways(url).await;
+}
+
+/// Two gateways wrote declarations one after the other, but the second record arrives here before the reply to the
+/// first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p4_a_record_received_before_the_reply_to_an_older_declaration_is_shown_in_the_end() {
+    let redis = RedisServer::start();
+    let town = Town::at(redis.url()).await;
+    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
+    town.befriend(1, 2).await;
+    let (here, there) = (a.connect(1, "pc").await, b.connect(1, "phone").await);
+    let (mut near, mut far) = (a.connect(2, "pc").await, b.connect(2, "phone").await);
+    here.set_status("busy").await;
+    until("busy", || near.sees(1) == "busy" && far.sees(1) == "busy").await;
+    until("an answer", || a.hub.shard(user(1)).dirty_count() == 0).await;
+    {
+        // As if the answer to it was still on its way.
+        let mut shard = a.hub.shard(user(1));
+        let sync_state = shard.sync_state.as_mut().unwrap();
+        let declared = Some(a.hub.now());
+        sync_state
+            .mark_dirty(user(1), DirtyReason { cause: presence::Cause::Declared, device: None, declared });
+        assert_eq!(sync_state.take_dirty(1), [user(1)]);
+    }
+    let heard = || a.hub.context.counters.sync.applied.get();
+    let before = heard();
+    there.set_status("online").await;
+    until("online", || far.sees(1) == "online").await;
+    until("the news", || heard() > before).await;
+    assert_eq!(near.sees(1), "busy", "what was said here seems to be newer");
+    {
+        let mut shard = a.hub.shard(user(1));
+        shard.sync_state.as_mut().unwrap().finish_publish(user(1)).unwrap();
+        shard.confirm_declaration(a.hub.now(), user(1));
+    }
+    until("online, too", || near.sees(1) == "online").await;
+    drop((here, there));
+    a.hub.stop().await;
+    b.hub.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p4_users_that_are_not_watched_here_are_found_and_counted_once() {
+    let redis = RedisServer::start();
+    let town = Town::at(redis.url()).await;
+    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
+    let busy = b.connect(2, "pc").await;
+    busy.set_status("busy").await;
+    let hidden = b.connect(3, "pc").await;
+    hidden.set_status("invisible").await;
+    // One user, two gateways.
+    let (here, there) = (a.connect(4, "pc").await, b.connect(4, "phone").await);
+    let mut statuses = Vec::new();
+    for _ in 0..3_000 {
+        let views = a.hub.status(&[user(2), user(3), user(2), user(4), user(9)]).await.unwrap();
+        statuses = views.iter().map(|view| view.status.name()).collect();
+        if statuses == ["busy", "offline", "busy", "online", "offline"] {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(statuses, ["busy", "offline", "busy", "online", "offline"]);
+    town.people
+        .set_privacy(
+            user(2),
+            &presence::Privacy { status: presence::Audience::Everyone, ..Default::default() },
+        )
+        .await
+        .unwrap();
+    let asked = here.rpc("status.get", json!({"users": [2, 9]})).await.unwrap();
+    assert_eq!(
+        (asked["users"][0]["status"].as_str(), asked["users"][1]["status"].as_str()),
+        (Some("busy"), Some("offline"))
+    );
+    for gate in [&a, &b] {
+        let mut count = gate.hub.online_count_everywhere().await;
+        for _ in 0..1_000 {
+            if (count.tally.of(presence::Status::Online), count.tally.connections) == (1, 4) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            count = gate.hub.online_count_everywhere().await;
+        }
+        let of = |status| count.tally.of(status);
+        let people =
+            (of(presence::Status::Online), of(presence::Status::Busy), of(presence::Status::Invisible));
+        assert_eq!((people, count.tally.connections), ((1, 1, 1), 4));
+        assert_eq!(count.connections.iter().sum::<u64>(), 4);
+    }
+    drop((here, there));
+    a.hub.stop().await;
+    b.hub.stop().await;
+}

@@ -1,0 +1,233 @@
+//! The last presence events of this gateway, for operators.
+//!
+//! # Guarantees
+//!
+//! - The last 500 are kept, in order. Adding one takes a short lock.
+//! - Events of invisible users are shown as other users see them: a user who becomes invisible left, one who becomes
+//!   visible joined. Neither device nor cause distinguishes them from real departures and arrivals, nor does a
+//!   restart reveal who was invisible.
+//!
+//! # Deliberately absent
+//!
+//! Events of other gateways. The history: that is in the database.
+
+use std::collections::VecDeque;
+
+use domain::UserId;
+use parking_lot::Mutex;
+use presence::{Cause, Platform, Status};
+use serde::{Serialize, Serializer};
+
+pub const KEPT_MAX: usize = 500;
+
+/// A change of a user's own status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RecentEvent {
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    #[serde(serialize_with = "as_number")]
+    pub user: UserId,
+    /// Follows from the two statuses.
+    pub event: EventKind,
+    #[serde(serialize_with = "status_name")]
+    pub from: Status,
+    #[serde(serialize_with = "status_name")]
+    pub to: Status,
+    /// None if unknown.
+    #[serde(serialize_with = "platform_name")]
+    pub platform: Option<Platform>,
+    #[serde(serialize_with = "cause_name")]
+    pub cause: Cause,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    Joined,
+    Left,
+    Status,
+}
+
+impl EventKind {
+    /// Its name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            EventKind::Joined => "joined",
+            EventKind::Left => "left",
+            EventKind::Status => "status",
+        }
+    }
+
+    fn of(from: Status, to: Status) -> EventKind {
+        match (from, to) {
+            (Status::Offline, _) => EventKind::Joined,
+            (_, Status::Offline) => EventKind::Left,
+            _ => EventKind::Status,
+        }
+    }
+}
+
+fn as_number<S: Serializer>(user: &UserId, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(user.get())
+}
+
+fn status_name<S: Serializer>(status: &Status, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(status.name())
+}
+
+fn platform_name<S: Serializer>(platform: &Option<Platform>, serializer: S) -> Result<S::Ok, S::Error> {
+    platform.map(Platform::name).serialize(serializer)
+}
+
+fn cause_name<S: Serializer>(cause: &Cause, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(cause.name())
+}
+
+impl RecentEvent {
+    pub fn new(at_ms: u64, user: UserId, (from, to): (Status, Status), cause: Cause) -> RecentEvent {
+        RecentEvent { at_ms, user, event: EventKind::of(from, to), from, to, platform: None, cause }
+    }
+
+    /// On this kind of device.
+    pub fn on(mut self, platform: Option<Platform>) -> RecentEvent {
+        self.platform = platform;
+        self
+    }
+
+    /// The event as other users see it; none if it is not visible to them.
+    pub fn public(&self) -> Option<RecentEvent> {
+        // A pending user may have been invisible before: not distinguished.
+        let shown = |status: Status| match status {
+            Status::Pending => Status::Offline,
+            status => status.to_others(),
+        };
+        let (from, to) = (shown(self.from), shown(self.to));
+        if from == to {
+            return None;
+        }
+        let event = EventKind::of(from, to);
+        // Real arrivals have a device and one of several causes; both are replaced, or they would distinguish them.
+        let (platform, cause) = match event {
+            EventKind::Joined => (None, Cause::Connect),
+            EventKind::Left => (None, Cause::Close),
+            EventKind::Status => (self.platform, self.cause),
+        };
+        Some(RecentEvent { event, from, to, platform, cause, ..*self })
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct RecentEvents(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    ring: VecDeque<RecentEvent>,
+    /// Events since the last [`RecentEvents::take_fresh`].
+    fresh: u64,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fresh {
+    /// The newest, in their order.
+    pub(crate) recent_events: Vec<RecentEvent>,
+    /// Events that did not fit.
+    pub(crate) left_out: u64,
+}
+
+impl RecentEvents {
+    pub(crate) fn add(&self, recent: RecentEvent) {
+        let mut kept = self.0.lock();
+        if kept.ring.len() == KEPT_MAX {
+            kept.ring.pop_front();
+        }
+        kept.ring.push_back(recent);
+        kept.fresh += 1;
+    }
+
+    /// Newest first.
+    pub(crate) fn newest(&self, limit: usize, with_hidden: bool) -> Vec<RecentEvent> {
+        let kept = self.0.lock();
+        let shown = |one: &RecentEvent| if with_hidden { Some(*one) } else { one.public() };
+        kept.ring.iter().rev().filter_map(shown).take(limit).collect()
+    }
+
+    /// Events since the last call: the newest, and how many more.
+    pub(crate) fn take_fresh(&self, max: usize) -> Fresh {
+        let mut kept = self.0.lock();
+        let fresh = std::mem::take(&mut kept.fresh);
+        let count = usize::try_from(fresh).unwrap_or(usize::MAX).min(max).min(kept.ring.len());
+        let recent_events: Vec<RecentEvent> = kept.ring.range(kept.ring.len() - count..).copied().collect();
+        Fresh { recent_events, left_out: fresh - count as u64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recent(number: u64, from: Status, to: Status) -> RecentEvent {
+        let user = UserId::new(number).unwrap();
+        RecentEvent::new(number, user, (from, to), Cause::Declared).on(Some(Platform::Web))
+    }
+
+    #[test]
+    fn the_newest_are_kept_and_what_is_left_out_is_counted() {
+        let events = RecentEvents::default();
+        assert_eq!(events.take_fresh(50), Fresh::default());
+        for number in 1..=3 {
+            events.add(recent(number, Status::Offline, Status::Online));
+        }
+        let fresh = events.take_fresh(2);
+        let times: Vec<u64> = fresh.recent_events.iter().map(|one| one.at_ms).collect();
+        assert_eq!((times, fresh.left_out), (vec![2, 3], 1));
+        assert_eq!(events.take_fresh(2), Fresh::default(), "once each");
+        for number in 4..=1_003 {
+            events.add(recent(number, Status::Offline, Status::Online));
+        }
+        assert_eq!(events.newest(2_000, true).len(), KEPT_MAX);
+        assert_eq!(events.newest(1, true)[0].at_ms, 1_003);
+        assert_eq!(events.take_fresh(50).left_out, 950);
+    }
+
+    #[test]
+    fn p1_becoming_invisible_looks_like_leaving() {
+        let seen =
+            |from, to| recent(7, from, to).public().map(|one| (one.event, one.from, one.to, one.cause));
+        assert_eq!(
+            seen(Status::Online, Status::Invisible),
+            Some((EventKind::Left, Status::Online, Status::Offline, Cause::Close))
+        );
+        assert_eq!(
+            seen(Status::Invisible, Status::Busy),
+            Some((EventKind::Joined, Status::Offline, Status::Busy, Cause::Connect))
+        );
+        // Identical to a real arrival and a real departure.
+        for cause in Cause::ALL {
+            let told = |from, to| RecentEvent { cause, ..recent(7, from, to) }.public();
+            assert_eq!(told(Status::Invisible, Status::Busy), told(Status::Offline, Status::Busy));
+            assert_eq!(told(Status::Online, Status::Invisible), told(Status::Online, Status::Offline));
+            assert_eq!(told(Status::Pending, Status::Away), told(Status::Offline, Status::Away));
+        }
+        let shown = |from, to| recent(7, from, to).public().map(|one| (one.platform, one.cause));
+        assert_eq!(shown(Status::Invisible, Status::Busy), Some((None, Cause::Connect)));
+        assert_eq!(shown(Status::Offline, Status::Busy), Some((None, Cause::Connect)));
+        for (from, to) in [
+            (Status::Offline, Status::Invisible),
+            (Status::Invisible, Status::Offline),
+            (Status::Pending, Status::Invisible),
+            (Status::Pending, Status::Offline),
+        ] {
+            assert_eq!(seen(from, to), None, "{from:?} {to:?}");
+        }
+        let away = recent(7, Status::Online, Status::Away);
+        assert_eq!(away.public(), Some(away));
+    }
+
+    #[test]
+    fn it_is_written_as_the_api_has_it() {
+        let joined = recent(7, Status::Offline, Status::Online);
+        let expected = r#"{"at_ms":7,"user":7,"event":"joined","from":"offline","to":"online","platform":"web","cause":"declared"}"#;
+        assert_eq!(serde_json::to_string(&joined).unwrap(), expected);
+        assert_eq!(joined.event.name(), "joined");
+    }
+}

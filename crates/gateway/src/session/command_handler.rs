@@ -1,0 +1,348 @@
+//! Handles commands: one message of a client at a time, its commands in order.
+
+use std::sync::Arc;
+
+use domain::UnixTime;
+use serde_json::value::RawValue;
+
+use super::rate_limit::{CommandRateLimit, RateVerdict};
+use super::{SessionShared, connect_data};
+use crate::counters::CommandRefusal;
+use crate::hub::{CommandError, ConnRef, ConnectRefusal, Identity};
+use crate::operators;
+use crate::outbox::Outbox;
+use crate::protocol::{
+    CloseCode, Command, CommandKind, ConnectReply, ErrorReply, Frame, Message, Request, lines, read_message,
+};
+use crate::settings::RoomAccess;
+use crate::token::Rejected;
+
+/// A client after a successful `connect`.
+#[derive(Debug)]
+pub(super) struct ConnectedClient {
+    kind: ClientKind,
+    pub(super) expires_at: Option<UnixTime>,
+    client: Box<str>,
+}
+
+#[derive(Debug)]
+enum ClientKind {
+    User(ConnRef),
+    Operator(operators::Seat),
+}
+
+impl ConnectedClient {
+    /// None for an operator.
+    pub(super) fn user_conn(&self) -> Option<ConnRef> {
+        match &self.kind {
+            ClientKind::User(conn) => Some(*conn),
+            ClientKind::Operator(_) => None,
+        }
+    }
+}
+
+/// State taken from the session while a message is handled.
+pub(super) struct CommandHandler {
+    pub(super) shared: Arc<SessionShared>,
+    pub(super) outbox: Arc<Outbox>,
+    /// Set by `connect`.
+    pub(super) client_state: Option<Box<ConnectedClient>>,
+    pub(super) rate_limit: Arc<CommandRateLimit>,
+}
+
+enum CommandOutcome {
+    Result(Box<RawValue>),
+    /// The reply is in the outbox already.
+    Answered,
+    Error(ErrorReply),
+    Close(CloseCode),
+}
+
+impl From<CommandError> for CommandOutcome {
+    fn from(error: CommandError) -> Self {
+        let plain = |message| ErrorReply {
+            code: error.code(),
+            message,
+            detail: "",
+            is_temporary: error.is_temporary(),
+        };
+        CommandOutcome::Error(match error {
+            CommandError::Internal => plain("internal server error"),
+            CommandError::PermissionDenied => plain("permission denied"),
+            CommandError::MethodNotFound => plain("method not found"),
+            CommandError::LimitExceeded => plain("limit exceeded"),
+            CommandError::BadRequest(detail) => plain("bad request").with(detail),
+            CommandError::NotAvailable => plain("not available"),
+            CommandError::TooManyRequests => plain("too many requests"),
+        })
+    }
+}
+
+impl From<Result<Box<RawValue>, CommandError>> for CommandOutcome {
+    fn from(result: Result<Box<RawValue>, CommandError>) -> Self {
+        result.map_or_else(CommandOutcome::from, CommandOutcome::Result)
+    }
+}
+
+impl From<Result<(), CommandError>> for CommandOutcome {
+    fn from(result: Result<(), CommandError>) -> Self {
+        result.map_or_else(CommandOutcome::from, |()| CommandOutcome::Result(nothing()))
+    }
+}
+
+impl CommandHandler {
+    /// Handles all commands of a message. Returns the handler, and a close code if the connection must end.
+    pub(super) async fn serve(mut self, text: String) -> (CommandHandler, Option<CloseCode>) {
+        for line in lines(&text) {
+            let ended = match read_message(line) {
+                Ok(Message::Pong) => self.allow_pong(),
+                Ok(Message::Command(command)) => self.answer(command).await,
+                Err(_) => Some(CloseCode::BadRequest),
+            };
+            if ended.is_some() {
+                return (self, ended);
+            }
+        }
+        (self, None)
+    }
+
+    fn take_token(&self) -> RateVerdict {
+        self.rate_limit.take(self.shared.started.elapsed(), self.shared.settings.commands_per_s)
+    }
+
+    fn allow_pong(&self) -> Option<CloseCode> {
+        (self.take_token() == RateVerdict::Abusive).then_some(CloseCode::TooManyRequests)
+    }
+
+    async fn answer(&mut self, command: Command<'_>) -> Option<CloseCode> {
+        let (id, kind) = (command.id, command.request.kind());
+        let done = match self.take_token() {
+            RateVerdict::Granted => self.act(id, command.request).await,
+            RateVerdict::Refused => CommandOutcome::Error(ErrorReply::TOO_MANY_REQUESTS),
+            RateVerdict::Abusive => CommandOutcome::Close(CloseCode::TooManyRequests),
+        };
+        let counters = &self.shared.counters.sessions;
+        match done {
+            CommandOutcome::Result(result) => {
+                counters.commands.increment();
+                if id != 0 {
+                    self.outbox.reply(result_frame(id, kind, &result));
+                }
+                None
+            }
+            CommandOutcome::Answered => {
+                counters.commands.increment();
+                None
+            }
+            CommandOutcome::Error(error) => {
+                counters.commands_refused.count(refusal_of(&error));
+                // Commands without an id get no reply, also no error.
+                if id != 0 {
+                    self.outbox.reply(Frame::error(id, &error));
+                }
+                None
+            }
+            CommandOutcome::Close(code) => {
+                counters.commands_refused.count(match code {
+                    CloseCode::InvalidToken | CloseCode::Expired => CommandRefusal::Token,
+                    CloseCode::TooManyRequests => CommandRefusal::TooMany,
+                    CloseCode::PermissionDenied => CommandRefusal::Denied,
+                    _ => CommandRefusal::BadRequest,
+                });
+                Some(code)
+            }
+        }
+    }
+
+    async fn act(&mut self, id: u32, request: Request<'_>) -> CommandOutcome {
+        let Some(client_state) = &self.client_state else {
+            return match request {
+                Request::Connect(request) => self.connect(id, &request.token, request.data).await,
+                // `connect` must be the first command.
+                _ => CommandOutcome::Close(CloseCode::BadRequest),
+            };
+        };
+        let Some(conn) = client_state.user_conn() else { return self.act_for_operator(id, &request) };
+        let hub = Arc::clone(&self.shared.hub);
+        match request {
+            Request::Connect(_) => CommandOutcome::Close(CloseCode::BadRequest),
+            Request::Refresh { token } => self.refresh(id, &token),
+            Request::Subscribe { channel, token } => match self.check_room_access(conn, &channel, &token) {
+                Ok(()) => hub.subscribe(conn, &channel).await.into(),
+                Err(done) => done,
+            },
+            Request::SubRefresh { channel, token } => match self.check_room_access(conn, &channel, &token) {
+                Ok(()) => CommandOutcome::Result(nothing()),
+                Err(done) => done,
+            },
+            Request::Unsubscribe { channel } => hub.unsubscribe(conn, &channel).await.into(),
+            Request::Presence { channel } => hub.presence(conn, &channel).await.into(),
+            Request::PresenceStats { channel } => hub.presence_stats(conn, &channel).await.into(),
+            Request::Rpc { method, data } => {
+                let data = Some(data).filter(|data| data.get() != "null");
+                match hub.rpc(conn, &method, data).await {
+                    Ok(data) => in_data(&data),
+                    Err(error) => error.into(),
+                }
+            }
+            Request::History => CommandOutcome::Error(ErrorReply::NOT_AVAILABLE),
+            Request::Publish => CommandOutcome::Error(ErrorReply::PERMISSION_DENIED),
+            Request::Send => CommandOutcome::Answered,
+            Request::Unknown => CommandOutcome::Error(ErrorReply::METHOD_NOT_FOUND),
+        }
+    }
+
+    /// Operators may only receive.
+    fn act_for_operator(&mut self, id: u32, request: &Request<'_>) -> CommandOutcome {
+        match request {
+            Request::Connect(_) => CommandOutcome::Close(CloseCode::BadRequest),
+            Request::Refresh { token } => self.refresh(id, token),
+            Request::Send => CommandOutcome::Answered,
+            Request::Unknown => CommandOutcome::Error(ErrorReply::METHOD_NOT_FOUND),
+            _ => CommandOutcome::Error(ErrorReply::PERMISSION_DENIED),
+        }
+    }
+
+    async fn connect(&mut self, id: u32, token: &str, data: Option<&RawValue>) -> CommandOutcome {
+        let identity = match self.shared.tokens.identify(token) {
+            Ok(identity) => identity,
+            Err(Rejected::Expired) => return CommandOutcome::Error(ErrorReply::TOKEN_EXPIRED),
+            Err(Rejected::Invalid) => return self.connect_operator(id, token),
+        };
+        let hello = match connect_data::read(data) {
+            Ok(hello) => hello,
+            Err(detail) => return CommandOutcome::Error(ErrorReply::BAD_REQUEST.with(detail)),
+        };
+        let expires_at = identity.expires_at;
+        let hub = Arc::clone(&self.shared.hub);
+        let welcome = match hub.connect(identity, hello, Arc::clone(&self.outbox)).await {
+            Ok(welcome) => welcome,
+            Err(ConnectRefusal::Unavailable) => return CommandOutcome::Error(ErrorReply::INTERNAL),
+            Err(ConnectRefusal::TooManyDevices) => return CommandOutcome::Close(CloseCode::ConnectionLimit),
+            Err(ConnectRefusal::Stopping) => return CommandOutcome::Close(CloseCode::Shutdown),
+            Err(ConnectRefusal::Disabled) => return CommandOutcome::Close(CloseCode::PermissionDenied),
+        };
+        let reply = ConnectReply {
+            client: &welcome.client,
+            feed: &welcome.feed,
+            ttl_s: expires_at.map(|moment| self.shared.tokens.seconds_left(moment)),
+            ping_s: u32::try_from(self.shared.settings.ping.as_secs()).unwrap_or(u32::MAX),
+        };
+        self.outbox.open(welcome.conn, reply.to_frame(id));
+        self.shared.counters.sessions.connected.increment();
+        let client_state = ConnectedClient {
+            kind: ClientKind::User(welcome.conn),
+            expires_at,
+            client: welcome.client.into(),
+        };
+        self.client_state = Some(Box::new(client_state));
+        CommandOutcome::Answered
+    }
+
+    /// A token that is not a user's may be an operator's.
+    fn connect_operator(&mut self, id: u32, token: &str) -> CommandOutcome {
+        let operator = match self.shared.operators.identify(token) {
+            Ok(operator) => operator,
+            Err(Rejected::Expired) => return CommandOutcome::Error(ErrorReply::TOKEN_EXPIRED),
+            Err(Rejected::Invalid) => return CommandOutcome::Close(CloseCode::InvalidToken),
+        };
+        let (expires_at, is_admin) = (operator.expires_at, operator.is_admin);
+        let Ok(number) = getrandom::u64() else { return CommandOutcome::Error(ErrorReply::INTERNAL) };
+        let Some(seat) = self.shared.operators.enter(operator, &self.outbox) else {
+            return CommandOutcome::Close(CloseCode::ConnectionLimit);
+        };
+        let client = format!("operator-{number:016x}");
+        let reply = ConnectReply {
+            client: &client,
+            feed: operators::CHANNEL,
+            ttl_s: Some(self.shared.tokens.seconds_left(expires_at)),
+            ping_s: u32::try_from(self.shared.settings.ping.as_secs()).unwrap_or(u32::MAX),
+        };
+        self.outbox.open_for_operator(reply.to_frame(id));
+        if let Some(overview) = self.shared.operators.overview(is_admin) {
+            self.outbox.overview(overview);
+        }
+        let expires_at = Some(expires_at);
+        self.client_state = Some(Box::new(ConnectedClient {
+            kind: ClientKind::Operator(seat),
+            expires_at,
+            client: client.into(),
+        }));
+        CommandOutcome::Answered
+    }
+
+    fn refresh(&mut self, id: u32, token: &str) -> CommandOutcome {
+        let Some(client_state) = &mut self.client_state else {
+            return CommandOutcome::Close(CloseCode::BadRequest);
+        };
+        let renewed = match &client_state.kind {
+            ClientKind::User(conn) => {
+                let identity = self.shared.tokens.identify(token);
+                identity.map(|Identity { user, expires_at, .. }| (user == conn.user).then_some(expires_at))
+            }
+            ClientKind::Operator(seat) => self.shared.operators.identify(token).map(|operator| {
+                let is_theirs = *operator.key == *seat.key && operator.is_admin == seat.is_admin;
+                is_theirs.then_some(Some(operator.expires_at))
+            }),
+        };
+        match renewed {
+            // A connection cannot change its user.
+            Ok(None) => CommandOutcome::Close(CloseCode::InvalidToken),
+            Ok(Some(expires_at)) => {
+                client_state.expires_at = expires_at;
+                let ttl_s = expires_at.map(|moment| self.shared.tokens.seconds_left(moment));
+                self.outbox.reply(ConnectReply::refreshed(id, &client_state.client, ttl_s));
+                CommandOutcome::Answered
+            }
+            // SDKs take an error here as final; after this close code they reconnect with a new token.
+            Err(Rejected::Expired) => CommandOutcome::Close(CloseCode::Expired),
+            Err(Rejected::Invalid) => CommandOutcome::Close(CloseCode::InvalidToken),
+        }
+    }
+
+    /// By the room token, if rooms need one.
+    fn check_room_access(&self, conn: ConnRef, channel: &str, token: &str) -> Result<(), CommandOutcome> {
+        // Operators are subscribed implicitly; users never are.
+        if channel == operators::CHANNEL {
+            return Err(CommandOutcome::Error(ErrorReply::PERMISSION_DENIED));
+        }
+        if self.shared.room_access == RoomAccess::Everyone {
+            return Ok(());
+        }
+        match self.shared.tokens.admits(token, conn.user, channel) {
+            Ok(()) => Ok(()),
+            Err(Rejected::Expired) => Err(CommandOutcome::Error(ErrorReply::TOKEN_EXPIRED)),
+            Err(Rejected::Invalid) => Err(CommandOutcome::Error(ErrorReply::PERMISSION_DENIED)),
+        }
+    }
+}
+
+fn nothing() -> Box<RawValue> {
+    in_json("{}".to_owned())
+}
+
+fn in_json(text: String) -> Box<RawValue> {
+    RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// The result of a command of ours.
+fn in_data(data: &RawValue) -> CommandOutcome {
+    CommandOutcome::Result(in_json(format!(r#"{{"data":{}}}"#, data.get())))
+}
+
+fn result_frame(id: u32, kind: CommandKind, result: &RawValue) -> Frame {
+    Frame::reply(id, kind, result.get())
+}
+
+fn refusal_of(error: &ErrorReply) -> CommandRefusal {
+    match error.code {
+        103 => CommandRefusal::Denied,
+        104 => CommandRefusal::UnknownMethod,
+        106 => CommandRefusal::Limit,
+        107 => CommandRefusal::BadRequest,
+        108 => CommandRefusal::NotAvailable,
+        109 => CommandRefusal::Token,
+        111 => CommandRefusal::TooMany,
+        _ => CommandRefusal::Internal,
+    }
+}

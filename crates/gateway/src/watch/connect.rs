@@ -1,0 +1,255 @@
+//! Connects users.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use domain::UserId;
+use domain::clock::Stopwatch;
+use friends::FriendList;
+use hashbrown::HashMap;
+use presence::{CloseKind, Input, LastKnown, Status, Visibility};
+use tokio::sync::oneshot;
+
+use super::{Connect, in_time};
+use crate::feed;
+use crate::hub::user::{self, Connection, Watcher};
+use crate::hub::{ConnRef, ConnectAccepted, ConnectRefusal, Hub, user::client_name};
+use crate::outbox::FeedUser;
+
+/// A connected user, until the session takes over. Dropping it disconnects: the session may be gone by the time of
+/// the reply.
+pub(crate) struct PendingConnection {
+    hub: Arc<Hub>,
+    accepted: Option<ConnectAccepted>,
+}
+
+impl PendingConnection {
+    /// From now on the session owes the goodbye.
+    pub(crate) fn take(mut self) -> Option<ConnectAccepted> {
+        self.accepted.take()
+    }
+}
+
+impl Drop for PendingConnection {
+    fn drop(&mut self) {
+        if let Some(accepted) = self.accepted.take() {
+            self.hub.closed(accepted.conn, CloseKind::Dropped);
+        }
+    }
+}
+
+type Map<T> = HashMap<UserId, T, foldhash::fast::RandomState>;
+
+impl Hub {
+    /// Connects a batch of users with one read.
+    pub(super) async fn connect_all(
+        self: &Arc<Self>,
+        mut connects: Vec<Connect>,
+    ) -> Result<(), ConnectRefusal> {
+        // Clients that gave up are skipped. In a storm there are many, and reading for them would feed it.
+        connects.retain(|connect| !connect.reply.is_closed());
+        if connects.is_empty() {
+            return Ok(());
+        }
+        let mut users: Vec<UserId> = connects.iter().map(|connect| connect.identity.user).collect();
+        users.sort_unstable();
+        users.dedup();
+        let Some((mut circles, mut lasts)) = self.read_circles(&users).await else {
+            for connect in connects {
+                let _ = connect.reply.send(Err(ConnectRefusal::Unavailable));
+            }
+            return Err(ConnectRefusal::Unavailable);
+        };
+        let friends = circles.values().flat_map(|circle| circle.friends.iter().map(|friend| friend.user));
+        let unknown_users = self.unknown_users(users.iter().copied().chain(friends));
+        self.load_remote(unknown_users).await;
+        let mut asked: Map<usize> = Map::default();
+        for connect in &connects {
+            *asked.entry(connect.identity.user).or_default() += 1;
+        }
+        for connect in connects {
+            let user = connect.identity.user;
+            // The last connection of a user in this batch takes the data; earlier ones take copies.
+            let left = asked.get_mut(&user).map_or(0, |left| {
+                *left -= 1;
+                *left
+            });
+            let circle = if left == 0 { circles.remove(&user) } else { circles.get(&user).cloned() };
+            let last = if left == 0 { lasts.remove(&user) } else { lasts.get(&user).cloned() };
+            let (Some(circle), Some(last)) = (circle, last) else {
+                let _ = connect.reply.send(Err(ConnectRefusal::Unavailable));
+                continue;
+            };
+            self.connect_one(connect, circle, last);
+            // Thousands of friends take their time, and others on this thread want to go on too.
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    async fn read_circles(&self, users: &[UserId]) -> Option<(Map<FriendList>, Map<LastKnown>)> {
+        let counters = &self.context.counters.hub;
+        let stopwatch = Stopwatch::start();
+        let (circles, lasts) = tokio::join!(
+            in_time(self.people.friend_lists(users)),
+            in_time(self.people.view_users(users[0], users))
+        );
+        counters.loads.increment();
+        counters.load_seconds.record(stopwatch.elapsed());
+        let (Some(circles), Some(lasts)) = (circles, lasts) else {
+            counters.load_failures.increment();
+            return None;
+        };
+        counters.people_loaded.add(users.len() as u64);
+        let circles = circles.into_iter().map(|circle| (circle.user, circle)).collect();
+        Some((circles, lasts.into_iter().map(|own| (own.user, own.last)).collect()))
+    }
+
+    /// Connects one user: marks them online, adds watches of their friends, and queues the snapshot.
+    fn connect_one(self: &Arc<Self>, connect: Connect, circle: FriendList, last: LastKnown) {
+        let Connect { identity, hello, outbox, reply } = connect;
+        // The client gave up.
+        if reply.is_closed() {
+            return;
+        }
+        let user = identity.user;
+        let Some(conn) = self.context.table.write().take(user, outbox.clone()) else {
+            let _ = reply.send(Err(ConnectRefusal::Unavailable));
+            return;
+        };
+        let client = self.new_client();
+        let details = user::ConnectionDetails {
+            client,
+            platform: hello.platform,
+            info: identity.info,
+            ..user::ConnectionDetails::default()
+        };
+        let connection = Connection { conn: conn.conn, outbox: outbox.clone(), details: Box::new(details) };
+        let FriendList { privacy, friends: mut acquaintances, .. } = circle;
+        acquaintances.sort_unstable_by_key(|friend| friend.user);
+        let friends: Vec<UserId> = acquaintances.iter().map(|friend| friend.user).collect();
+        let entered = self.enter(conn, connection, ConnectingUser { hello, last, privacy, friends });
+        let (own, friends) = match entered {
+            Ok(entered) => entered,
+            Err(refusal) => {
+                self.context.table.write().release(conn);
+                let _ = reply.send(Err(refusal));
+                return;
+            }
+        };
+        let mut shown = Vec::with_capacity(friends.len() + 1);
+        shown.push(own);
+        let mut read = acquaintances.into_iter().peekable();
+        for friend in friends.iter() {
+            while read.next_if(|one| one.user < *friend).is_some() {}
+            // The friendship ended meanwhile: nothing is shown until that change is applied.
+            let (visibility, last) = match read.next_if(|one| one.user == *friend) {
+                Some(friend) => (friend.visibility, friend.last),
+                None => (Visibility::default(), LastKnown::default()),
+            };
+            let watcher = Watcher {
+                conn: conn.conn,
+                viewer: user,
+                outbox: outbox.clone(),
+                is_friend: true,
+                is_tracker: false,
+                visibility,
+            };
+            shown.push(self.begin_watch(*friend, watcher, last));
+        }
+        outbox.snapshot(shown.into_iter());
+        let accepted = ConnectAccepted { conn, client: client_name(client), feed: feed::channel(user) };
+        let _ = reply.send(Ok(PendingConnection { hub: self.clone(), accepted: Some(accepted) }));
+    }
+
+    /// Adds the connection to the shard. Returns the user's own state, and their friends.
+    fn enter(
+        &self,
+        conn: ConnRef,
+        connection: Connection,
+        connecting: ConnectingUser,
+    ) -> Result<(FeedUser, Arc<Vec<UserId>>), ConnectRefusal> {
+        let now = self.now();
+        let user = conn.user;
+        let ConnectingUser { hello, last, privacy, friends } = connecting;
+        let mut shard = self.shard(user);
+        if self.is_stopping() {
+            return Err(ConnectRefusal::Stopping);
+        }
+        // Under the lock: a user disabled later is closed by what is in the shard.
+        if self.is_disabled(user) {
+            return Err(ConnectRefusal::Disabled);
+        }
+        shard.load(now, user, last, &self.context);
+        let input = Input::Connected { conn: conn.conn, hello };
+        let Ok(after) = shard.input(now, user, input, &self.context) else {
+            return Err(ConnectRefusal::TooManyDevices);
+        };
+        // After the input: other devices of the user were notified of it, this one reads it here.
+        let view = shard.roster.own_view(user);
+        self.context.platform(connection.details.platform).fetch_add(1, Ordering::Relaxed);
+        shard.start_watching(now, user);
+        let entry = shard.user_entry(user, &self.context);
+        entry.add_connection(connection);
+        // A user who is connected already has friends in place, which change one by one.
+        let circle = entry.connected.get_or_insert_with(|| {
+            let visibility = self.context.visibility(view.status == Status::Invisible, Arc::new(privacy));
+            Box::new(user::ConnectedUser { friends: Arc::new(friends), visibility })
+        });
+        let friends = circle.friends.clone();
+        drop(shard);
+        self.finish(after);
+        Ok((feed::own(&view), friends))
+    }
+
+    /// Adds a watcher and reads the user's state, in one step.
+    pub(super) fn begin_watch(&self, user: UserId, watcher: Watcher, last: LastKnown) -> FeedUser {
+        let now = self.now();
+        let visibility = watcher.visibility;
+        let mut shard = self.shard(user);
+        shard.watch(now, user, last, &self.context).put_watcher(watcher);
+        shard.feed_user_for(now, user, visibility)
+    }
+
+    /// Loads the last known state of users into memory.
+    pub(super) async fn load_all(&self, loads: Vec<(UserId, oneshot::Sender<Result<(), ConnectRefusal>>)>) {
+        if loads.is_empty() {
+            return;
+        }
+        let users: Vec<UserId> = loads.iter().map(|(user, _)| *user).collect();
+        let Some(found) = in_time(self.people.view_users(users[0], &users)).await else {
+            self.context.counters.hub.load_failures.increment();
+            for (_, reply) in loads {
+                let _ = reply.send(Err(ConnectRefusal::Unavailable));
+            }
+            return;
+        };
+        for own in found {
+            let now = self.now();
+            self.shard(own.user).load(now, own.user, own.last, &self.context);
+        }
+        let unknown_users = self.unknown_users(users);
+        self.load_remote(unknown_users).await;
+        for (_, reply) in loads {
+            let _ = reply.send(Ok(()));
+        }
+    }
+
+    /// An unguessable id that distinguishes connections in a room.
+    fn new_client(&self) -> u128 {
+        let mut bytes = [0; 16];
+        if getrandom::fill(&mut bytes).is_err() {
+            // Nothing depends on its being secret.
+            let count = self.context.epochs.fetch_add(1, Ordering::Relaxed);
+            return u128::from(self.now().0) << 64 | u128::from(count);
+        }
+        u128::from_le_bytes(bytes)
+    }
+}
+
+struct ConnectingUser {
+    hello: presence::Hello,
+    last: LastKnown,
+    privacy: presence::Privacy,
+    friends: Vec<UserId>,
+}

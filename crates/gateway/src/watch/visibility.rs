@@ -1,0 +1,194 @@
+//! Applies what one user may see of another, for all connections of the viewer.
+
+use std::sync::Arc;
+
+use domain::UserId;
+use friends::ViewedUser;
+use presence::ConnId;
+
+use super::in_time;
+use crate::hub::user::Watcher;
+use crate::hub::{CommandError, ConnRef, Hub};
+use crate::outbox::{FeedUser, Outbox};
+
+struct WatchingConnection {
+    conn: ConnId,
+    outbox: Arc<Outbox>,
+    tracks: bool,
+}
+
+impl Hub {
+    /// Applies the relation between `viewer` and another user: friends or not, and what is visible.
+    pub(super) fn settle(&self, viewer: UserId, acquaintance: ViewedUser) {
+        let subject = acquaintance.user;
+        let connections = {
+            let mut shard = self.shard(viewer);
+            let Some(entry) = shard.users.get_mut(&viewer) else { return };
+            let Some(circle) = &mut entry.connected else { return };
+            match (circle.friends.binary_search(&subject), acquaintance.is_friend) {
+                (Ok(place), false) => {
+                    Arc::make_mut(&mut circle.friends).remove(place);
+                }
+                (Err(place), true) => Arc::make_mut(&mut circle.friends).insert(place, subject),
+                _ => {}
+            }
+            let connection = |connection: &crate::hub::user::Connection| WatchingConnection {
+                conn: connection.conn,
+                outbox: connection.outbox.clone(),
+                tracks: connection.details.tracked.binary_search(&subject).is_ok(),
+            };
+            entry.connections.iter().map(connection).collect::<Vec<WatchingConnection>>()
+        };
+        self.settle_watchers(viewer, &connections, acquaintance);
+        self.end_orphans(viewer, subject, &connections);
+    }
+
+    fn settle_watchers(&self, viewer: UserId, connections: &[WatchingConnection], acquaintance: ViewedUser) {
+        let ViewedUser { user: subject, is_friend, visibility, last } = acquaintance;
+        let now = self.now();
+        let mut shard = self.shard(subject);
+        if connections.iter().any(|connection| is_friend || connection.tracks) {
+            shard.watch(now, subject, last, &self.context);
+        }
+        for connection in connections {
+            let Some(entry) = shard.users.get_mut(&subject) else { break };
+            let before =
+                entry.watcher(connection.conn).map(|watcher| (watcher.is_friend, watcher.visibility));
+            if !is_friend && !connection.tracks {
+                if entry.remove_watcher(connection.conn) {
+                    connection.outbox.remove(subject, now);
+                }
+                continue;
+            }
+            entry.put_watcher(Watcher {
+                conn: connection.conn,
+                viewer,
+                outbox: connection.outbox.clone(),
+                is_friend,
+                is_tracker: connection.tracks,
+                visibility,
+            });
+            // A friend of whom nothing is visible is in the feed as offline.
+            if before != Some((is_friend, visibility)) {
+                connection.outbox.change(shard.feed_user_for(now, subject, visibility), true, now);
+            }
+        }
+        shard.release(subject);
+    }
+
+    /// Connections that ended meanwhile do not watch.
+    fn end_orphans(&self, viewer: UserId, subject: UserId, connections: &[WatchingConnection]) {
+        let orphans: Vec<ConnId> = {
+            let shard = self.shard(viewer);
+            let entry = shard.users.get(&viewer);
+            let is_there = |conn| entry.is_some_and(|entry| entry.connection(conn).is_some());
+            connections.iter().map(|connection| connection.conn).filter(|conn| !is_there(*conn)).collect()
+        };
+        for conn in orphans {
+            self.end_watch(subject, conn);
+        }
+    }
+
+    /// Ends a watch, whatever its reason.
+    pub(crate) fn end_watch(&self, subject: UserId, conn: ConnId) {
+        let mut shard = self.shard(subject);
+        if let Some(entry) = shard.users.get_mut(&subject) {
+            entry.remove_watcher(conn);
+            shard.release(subject);
+        }
+    }
+
+    /// Returns the users that are visible.
+    pub(super) async fn track_now(
+        &self,
+        conn: ConnRef,
+        users: Vec<UserId>,
+    ) -> Result<Vec<FeedUser>, CommandError> {
+        let tracked_max = self.settings.load().limits.tracked_max as usize;
+        if self.tracked_with(conn, &users)?.len() > tracked_max {
+            return Err(CommandError::LimitExceeded);
+        }
+        let found = in_time(self.people.view_users(conn.user, &users)).await.ok_or(CommandError::Internal)?;
+        let unknown_users = self.unknown_users(users.iter().copied());
+        self.load_remote(unknown_users).await;
+        let outbox = {
+            let tracked = self.tracked_with(conn, &users)?;
+            let mut shard = self.shard(conn.user);
+            let entry = shard.users.get_mut(&conn.user);
+            let connection = entry.and_then(|entry| entry.connection_mut(conn.conn));
+            let connection = connection.ok_or(CommandError::NotAvailable)?;
+            connection.details.tracked = tracked;
+            connection.outbox.clone()
+        };
+        let mut seen = Vec::new();
+        for ViewedUser { user, is_friend, visibility, last } in found {
+            let watcher = Watcher {
+                conn: conn.conn,
+                viewer: conn.user,
+                outbox: outbox.clone(),
+                is_friend,
+                is_tracker: true,
+                visibility,
+            };
+            let shown = self.begin_track(user, watcher, last);
+            if visibility.status {
+                seen.push(shown);
+            }
+        }
+        let connection = [WatchingConnection { conn: conn.conn, outbox, tracks: true }];
+        for user in &users {
+            self.end_orphans(conn.user, *user, &connection);
+        }
+        Ok(seen)
+    }
+
+    /// Like [`Hub::begin_watch`]. Friendship changes only by [`Hub::settle`].
+    fn begin_track(&self, user: UserId, mut watcher: Watcher, last: presence::LastKnown) -> FeedUser {
+        let before = self.shard(user).users.get(&user).and_then(|entry| entry.watcher(watcher.conn).cloned());
+        watcher.is_friend = before.is_some_and(|before| before.is_friend);
+        let (now, visibility, outbox) = (self.now(), watcher.visibility, watcher.outbox.clone());
+        let mut shard = self.shard(user);
+        shard.watch(now, user, last, &self.context).put_watcher(watcher);
+        let seen = shard.feed_user_for(now, user, visibility);
+        // The user may have been untracked a moment ago: a waiting removal would follow the reply.
+        if visibility.status {
+            outbox.show_again(seen.clone());
+        }
+        seen
+    }
+
+    /// The tracked users with `users` added, sorted.
+    fn tracked_with(&self, conn: ConnRef, users: &[UserId]) -> Result<Vec<UserId>, CommandError> {
+        let shard = self.shard(conn.user);
+        let connection = shard.users.get(&conn.user).and_then(|entry| entry.connection(conn.conn));
+        let mut tracked = connection.ok_or(CommandError::NotAvailable)?.details.tracked.clone();
+        tracked.extend_from_slice(users);
+        tracked.sort_unstable();
+        tracked.dedup();
+        Ok(tracked)
+    }
+
+    /// Friends stay in the feed.
+    pub(super) fn untrack_now(&self, conn: ConnRef, users: &[UserId]) {
+        {
+            let mut shard = self.shard(conn.user);
+            let entry = shard.users.get_mut(&conn.user);
+            let Some(connection) = entry.and_then(|entry| entry.connection_mut(conn.conn)) else { return };
+            connection.details.tracked.retain(|tracked| users.binary_search(tracked).is_err());
+            connection.details.tracked.shrink_to_fit();
+        }
+        for user in users {
+            let mut shard = self.shard(*user);
+            let Some(entry) = shard.users.get_mut(user) else { continue };
+            let Some(mut watcher) = entry.watcher(conn.conn).cloned() else { continue };
+            if watcher.is_friend {
+                watcher.is_tracker = false;
+                entry.put_watcher(watcher);
+            } else {
+                entry.remove_watcher(conn.conn);
+                watcher.outbox.remove(*user, self.now());
+            }
+            shard.release(*user);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! A limit on how many entries a view takes a second (J10).
+
+use std::time::Duration;
+
+use domain::clock::Stopwatch;
+use parking_lot::Mutex;
+
+/// Spaces batches out, for all tasks of one consumer together.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    since_start: Stopwatch,
+    /// When the entries that were let through so far are paid for, since the start.
+    paid_at: Mutex<Duration>,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Pace {
+        Pace { since_start: Stopwatch::start(), paid_at: Mutex::new(Duration::ZERO) }
+    }
+
+    /// How long to wait before so many entries are applied. Zero entries a second mean no limit.
+    pub(crate) fn wait_for(&self, entries: usize, per_s_max: u32) -> Duration {
+        self.wait_at(self.since_start.elapsed(), entries, per_s_max)
+    }
+
+    fn wait_at(&self, now: Duration, entries: usize, per_s_max: u32) -> Duration {
+        if per_s_max == 0 {
+            return Duration::ZERO;
+        }
+        let mut paid_at = self.paid_at.lock();
+        // What was not used is not saved up.
+        let start = (*paid_at).max(now);
+        *paid_at = start + Duration::from_secs_f64(entries as f64 / f64::from(per_s_max));
+        start - now
+    }
+
+    /// Entries in one batch, at most: never more than a second's worth.
+    pub(crate) fn batch_max(batch_max: usize, per_s_max: u32) -> usize {
+        match per_s_max {
+            0 => batch_max,
+            limit => batch_max.min(limit as usize),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn j10_no_more_entries_a_second_than_allowed() {
+        let pace = Pace::new();
+        let ms = Duration::from_millis;
+        assert_eq!(pace.wait_at(ms(0), 50, 100), ms(0));
+        assert_eq!(pace.wait_at(ms(100), 100, 100), ms(400), "the first fifty take half a second");
+        assert_eq!(pace.wait_at(ms(9000), 100, 100), ms(0), "an idle time is not saved up");
+        assert_eq!(pace.wait_at(ms(9000), 1, 100), ms(1000));
+        assert_eq!(pace.wait_at(ms(9000), 1_000_000, 0), ms(0), "no limit");
+        assert_eq!((Pace::batch_max(1000, 10), Pace::batch_max(1000, 0)), (10, 1000));
+    }
+}

@@ -1,0 +1,47 @@
+//! Entries that were skipped because they are older than the installation (J11): taken after all.
+
+use crate::error::JournalError;
+use crate::fields::Fields;
+use crate::id::EntryId;
+use crate::letter::Letter;
+use crate::notes::Skipped;
+use crate::port::{AppendToken, Journal, Lane};
+
+/// Entries handled at a time.
+const PAGE: usize = 500;
+
+/// Hands every entry that a group skipped, and that the journal still has, to that group as a dead letter that is due at
+/// once: a letter is applied once, by its place in the traffic lane, however often this is repeated. Returns how many;
+/// none if the group has skipped nothing.
+pub async fn take_skipped(journal: &dyn Journal, group: &str) -> Result<Option<u64>, JournalError> {
+    let notes = journal.notes().await?;
+    let Some(Skipped { before_ms, .. }) = Skipped::of_group(&notes, group) else {
+        return Ok(None);
+    };
+    let mut token = AppendToken { producer: format!("rewind.{group}.{before_ms:x}"), number: 0 };
+    let (mut after, mut taken) = (EntryId::ZERO, 0);
+    loop {
+        let mut page = journal.list(Lane::Traffic, after, PAGE).await?;
+        page.retain(|stored| stored.id.ms < before_ms);
+        let Some(last) = page.last() else { break };
+        after = last.id;
+        let letter = |origin, original: &Fields| Letter {
+            original: original.clone(),
+            group: group.to_owned(),
+            retry: 0,
+            reason: "older than the installation".to_owned(),
+            origin,
+            failed_at: domain::UnixTime(0),
+            due_at: domain::UnixTime(0),
+        };
+        let letters: Vec<Fields> =
+            page.iter().map(|stored| letter(stored.id, &stored.fields).to_fields()).collect();
+        token.number += 1;
+        journal.append(Lane::Dead, &letters, &token).await?;
+        taken += letters.len() as u64;
+    }
+    for (name, _) in Skipped::notes_of(&notes, group) {
+        journal.set_note(name, None).await?;
+    }
+    Ok(Some(taken))
+}

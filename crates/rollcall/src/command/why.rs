@@ -1,0 +1,299 @@
+//! `rollcall user why`: what made a user's figures, as the page "Why" of the dashboard shows it.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use access::{Store, User};
+use anyhow::Context;
+use domain::{AnnounceEvent, Cause, TorrentId, UserId};
+use journal::{EntryId, Lane, SearchBounds, Sought, SoughtTorrent, TrafficEntry};
+use ledger::{
+    AccountKey, EXPLAINED_CLIENTS_MAX, ExplainedClient, Figures, Ledger, Moved, PastTerms, Presence,
+};
+use serde_json::{Value as Json, json};
+
+use super::{Desk, PAGE_ROWS, accounts, user};
+use crate::cli::WhyArgs;
+use crate::output::{self, Fields, Table};
+
+/// Entries of the journal that one search looks at.
+const SCANNED_MAX: usize = 1_000_000;
+
+/// Shows the figures, what each client brought, and the announces that the journal still has.
+pub(super) async fn show(desk: &Desk, store: &Store, args: WhyArgs) -> anyhow::Result<()> {
+    let user = user::find(store, args.id).await?;
+    let ledger = desk.open_ledger().await?;
+    let figures = figures_of(&ledger, user.id, args.torrent).await?;
+    let clients = clients_of(&ledger, user.id, args.torrent).await?;
+    let torrent = match args.torrent {
+        Some(id) => Some(sought_torrent(store, id).await?),
+        None => None,
+    };
+    let sought = Sought { user: Some(user.id), passkey: Some(user.passkey), torrent, kind: None };
+    let bounds = SearchBounds { found_max: args.limit as usize, scanned_max: SCANNED_MAX };
+    let journal = desk.open_journal().await?;
+    let found = journal.search(Lane::Traffic, EntryId::MAX, &sought, bounds).await?;
+    let terms = ledger.past_terms().await?;
+    let read = found.entries.iter().filter_map(|stored| TrafficEntry::parse(&stored.fields).ok());
+    let entries: Vec<Explained> = read.map(|entry| Explained::of(&terms, user.id, entry)).collect();
+    let text = Shown {
+        names: names_of(store, &clients, &entries, args.torrent).await?,
+        user: &user,
+        torrent: args.torrent,
+        figures: &figures,
+        clients: &clients,
+        entries: &entries,
+        is_cut: found.next.is_some(),
+    };
+    let json = json!({
+        "user": user.id.get(),
+        "torrent": args.torrent.map(TorrentId::get),
+        "figures": accounts::json_of_figures(&figures),
+        "clients": clients.iter().map(Brought::to_json).collect::<Vec<_>>(),
+        "entries": entries.iter().map(Explained::to_json).collect::<Vec<_>>(),
+        "complete": found.next.is_none(),
+    });
+    Ok(desk.output.show(&json, &text)?)
+}
+
+/// Of the user on one torrent, or on all.
+async fn figures_of(ledger: &Ledger, user: UserId, torrent: Option<TorrentId>) -> anyhow::Result<Figures> {
+    let Some(torrent) = torrent else {
+        return Ok(ledger.user(user).await?.unwrap_or_default());
+    };
+    let account = ledger.account(AccountKey { user, torrent }).await?;
+    let account = account.with_context(|| {
+        format!("user {user} never announced torrent {torrent}: see rollcall user torrents {user}")
+    })?;
+    Ok(account.figures)
+}
+
+/// What the torrents are called that the text speaks of.
+async fn names_of(
+    store: &Store,
+    clients: &[Brought],
+    entries: &[Explained],
+    torrent: Option<TorrentId>,
+) -> anyhow::Result<HashMap<TorrentId, String>> {
+    let brought = clients.iter().map(|brought| brought.torrent);
+    let announced = entries.iter().filter_map(|explained| explained.entry.torrent);
+    let mut ids: Vec<TorrentId> = brought.chain(announced).chain(torrent).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let torrents = store.torrents_with(&ids).await?;
+    Ok(torrents.into_iter().map(|torrent| (torrent.id, torrent.name)).collect())
+}
+
+/// Everything, as text.
+struct Shown<'a> {
+    names: HashMap<TorrentId, String>,
+    user: &'a User,
+    torrent: Option<TorrentId>,
+    figures: &'a Figures,
+    clients: &'a [Brought],
+    entries: &'a [Explained],
+    is_cut: bool,
+}
+
+impl Shown<'_> {
+    fn name(&self, torrent: Option<TorrentId>) -> String {
+        torrent.and_then(|id| self.names.get(&id)).cloned().unwrap_or_default()
+    }
+
+    fn fields(&self) -> Fields {
+        let fields = match &self.user.name {
+            Some(name) => Fields::default().with("user", format!("{} ({name})", self.user.id)),
+            None => Fields::default().with("user", self.user.id),
+        };
+        let fields = match self.torrent {
+            Some(torrent) => fields.with("torrent", format!("{torrent} ({})", self.name(Some(torrent)))),
+            None => fields,
+        };
+        accounts::with_figures(fields, self.figures).with("ratio", accounts::ratio_text(self.figures))
+    }
+
+    fn client_table(&self) -> Table {
+        let mut table = Table::new(&["torrent", "client", "state", "uploaded", "downloaded", "name"]);
+        for brought in self.clients {
+            table.add(brought.cells(self.name(Some(brought.torrent))));
+        }
+        if self.clients.len() > 1 {
+            let sum =
+                |of: fn(&Moved) -> i128| signed_bytes(self.clients.iter().map(|one| of(&one.moved)).sum());
+            let (uploaded, downloaded) = (sum(|moved| moved.uploaded), sum(|moved| moved.downloaded));
+            table.add(vec!["all".to_owned(), String::new(), String::new(), uploaded, downloaded]);
+        }
+        table
+    }
+
+    fn entry_table(&self) -> Table {
+        let columns = [
+            "at (UTC)",
+            "torrent",
+            "event",
+            "uploaded",
+            "counted",
+            "downloaded",
+            "counted",
+            "client",
+            "name",
+        ];
+        let mut table = Table::new(&columns);
+        for explained in self.entries {
+            table.add(explained.cells(self.name(explained.entry.torrent)));
+        }
+        table
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = if self.is_cut { "; --limit shows more" } else { "" };
+        writeln!(
+            f,
+            "{}\nwhat each client brought, without multipliers\n{}",
+            self.fields(),
+            self.client_table()
+        )?;
+        writeln!(
+            f,
+            "announces, newest first, and what counted of each by the multipliers in force then{more}"
+        )?;
+        write!(f, "{}", self.entry_table())
+    }
+}
+
+async fn sought_torrent(store: &Store, id: TorrentId) -> anyhow::Result<SoughtTorrent> {
+    let known = store.torrent(id).await?;
+    let hashes = known.iter().flat_map(|torrent| [Some(torrent.info_hash), torrent.info_hash_v2]);
+    Ok(SoughtTorrent { id, info_hashes: hashes.flatten().collect() })
+}
+
+/// What a client brought on a torrent.
+struct Brought {
+    torrent: TorrentId,
+    /// Its number and what it does; none for those that are known only as a sum.
+    client: Option<(String, &'static str)>,
+    moved: Moved,
+}
+
+/// On one torrent, or on the first page of a user's torrents.
+async fn clients_of(
+    ledger: &Ledger,
+    user: UserId,
+    torrent: Option<TorrentId>,
+) -> anyhow::Result<Vec<Brought>> {
+    let torrents = match torrent {
+        Some(torrent) => vec![torrent],
+        None => {
+            let page = ledger.accounts_of(user, None, PAGE_ROWS).await?;
+            page.accounts.iter().map(|(key, _)| key.torrent).collect()
+        }
+    };
+    let mut all = Vec::new();
+    for torrent in torrents {
+        let key = AccountKey { user, torrent };
+        let Some(explained) = ledger.explain(key, EXPLAINED_CLIENTS_MAX).await? else { continue };
+        all.extend(explained.clients.iter().map(|client| Brought {
+            torrent,
+            client: Some((format!("{:016x}", client.client.0), state_of(client))),
+            moved: client.brought(),
+        }));
+        let moved = explained.rest;
+        if moved.uploaded != 0 || moved.downloaded != 0 {
+            all.push(Brought { torrent, client: None, moved });
+        }
+    }
+    Ok(all)
+}
+
+fn state_of(client: &ExplainedClient) -> &'static str {
+    match client.presence {
+        Presence::Gone => "gone",
+        Presence::Seeding => "seeding",
+        Presence::Leeching => "leeching",
+    }
+}
+
+impl Brought {
+    fn to_json(&self) -> Json {
+        json!({
+            "torrent": self.torrent.get(),
+            "client_id": self.client.as_ref().map(|(id, _)| id),
+            "state": self.client.as_ref().map(|(_, state)| state),
+            "uploaded": self.moved.uploaded.to_string(),
+            "downloaded": self.moved.downloaded.to_string(),
+        })
+    }
+
+    fn cells(&self, name: String) -> Vec<String> {
+        let (id, state) = self.client.clone().unwrap_or_else(|| ("others".to_owned(), ""));
+        let (uploaded, downloaded) = (signed_bytes(self.moved.uploaded), signed_bytes(self.moved.downloaded));
+        vec![self.torrent.to_string(), id, state.to_owned(), uploaded, downloaded, name]
+    }
+}
+
+fn signed_bytes(amount: i128) -> String {
+    format!("{}{}", if amount < 0 { "-" } else { "" }, output::bytes(amount.unsigned_abs()))
+}
+
+/// What an announce said; `-` for one without an event.
+fn event_of(entry: &TrafficEntry) -> &'static str {
+    match (entry.cause, entry.event) {
+        (Cause::Timeout | Cause::Removal, _) => entry.cause.name(),
+        (Cause::Announce, AnnounceEvent::None) => "-",
+        (Cause::Announce, event) => event.name(),
+    }
+}
+
+/// An entry, and what of it counted.
+struct Explained {
+    entry: TrafficEntry,
+    /// Uploaded and downloaded; none if that cannot be told.
+    counted: Option<(u64, u64)>,
+}
+
+impl Explained {
+    fn of(terms: &PastTerms, user: UserId, entry: TrafficEntry) -> Explained {
+        let moved = terms.believed(&entry);
+        let key = entry.torrent.map(|torrent| AccountKey { user, torrent });
+        let in_force = key.and_then(|key| terms.in_force(key, entry.at));
+        let counted =
+            in_force.map(|terms| (terms.uploaded(moved.uploaded), terms.downloaded(moved.downloaded)));
+        Explained { entry, counted }
+    }
+
+    fn to_json(&self) -> Json {
+        let entry = &self.entry;
+        json!({
+            "at": entry.at.0,
+            "torrent": entry.torrent.map(TorrentId::get),
+            "infohash": entry.info_hash.to_string(),
+            "event": entry.event.name(),
+            "cause": entry.cause.name(),
+            "uploaded_delta": entry.uploaded_delta.to_string(),
+            "downloaded_delta": entry.downloaded_delta.to_string(),
+            "credited_uploaded": self.counted.map(|(uploaded, _)| uploaded.to_string()),
+            "credited_downloaded": self.counted.map(|(_, downloaded)| downloaded.to_string()),
+            "client": ledger::client_of(&entry.peer_id),
+        })
+    }
+
+    fn cells(&self, name: String) -> Vec<String> {
+        let entry = &self.entry;
+        let counted = |of: fn((u64, u64)) -> u64| {
+            self.counted.map_or_else(|| "unknown".to_owned(), |both| output::bytes(of(both).into()))
+        };
+        vec![
+            output::second(entry.at),
+            entry.torrent.map_or_else(|| "-".to_owned(), |torrent| torrent.to_string()),
+            event_of(entry).to_owned(),
+            output::bytes(entry.uploaded_delta.into()),
+            counted(|both| both.0),
+            output::bytes(entry.downloaded_delta.into()),
+            counted(|both| both.1),
+            ledger::client_of(&entry.peer_id),
+            name,
+        ]
+    }
+}

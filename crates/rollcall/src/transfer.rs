@@ -1,0 +1,177 @@
+//! Moves everything that the database holds: into an archive file, out of it, into a database of another kind.
+//!
+//! # Layout
+//!
+//! - this file: the tables, one after the other, in one transaction
+//! - [`archive`]: a backup file: a SQLite database with all tables, and those of the embedded journal beside them
+//!
+//! # Guarantees
+//!
+//! - The server may run while an archive is made: database and journal are read as they were at one moment, between two
+//!   commits of the ledger, so that what is restored is what a loss of power at that moment would have left.
+//! - What was written is read again and compared before it is committed.
+//! - A database with users, torrents or accounts in it is never written to.
+//! - Ids that were given once are not given again, as before.
+//!
+//! # Deliberately absent
+//!
+//! The feeds of changes (`access_changes`, `people_changes`): a process that starts reads everything. Redis: it has
+//! backups of its own. Other files of the data folder, such as the audit trail.
+
+pub mod archive;
+
+use anyhow::{Context, bail, ensure};
+use database::copy::Link;
+use database::{Database, Kind};
+
+/// Tables of a database that follow from the others.
+const DERIVED: [&str; 6] = [
+    "access_changes",
+    "access_trimmed",
+    "access_counter",
+    "people_changes",
+    "people_trimmed",
+    archive::INFO_TABLE,
+];
+/// How the tables of the embedded journal are called in an archive.
+const JOURNAL_PREFIX: &str = "journal__";
+
+/// What was moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Rows in all tables.
+    pub rows: u64,
+    pub users: u64,
+    pub torrents: u64,
+    /// Bytes over all users.
+    pub uploaded: u128,
+    pub downloaded: u128,
+}
+
+/// Makes the tables of users, accounts and friendships where they are missing.
+pub async fn bring_up_to_date(database: &Database) -> anyhow::Result<()> {
+    access::Store::on(database.clone()).await?;
+    database::migrate(database, ledger::MIGRATIONS).await?;
+    Ok(database::migrate(database, friends::MIGRATIONS).await?)
+}
+
+/// Whether there are neither users nor torrents nor accounts.
+pub async fn is_empty(database: &Database) -> anyhow::Result<bool> {
+    let mut link = Link::read(database).await?;
+    let mut rows = 0;
+    for table in ["users", "torrents", "ledger_users"] {
+        if !link.columns(table).await?.is_empty() {
+            rows += link.number(&format!("SELECT count(*) FROM {table}")).await?.unwrap_or(0);
+        }
+    }
+    link.roll_back().await?;
+    Ok(rows == 0)
+}
+
+/// Fails unless the database is empty.
+async fn require_empty(database: &Database) -> anyhow::Result<()> {
+    if is_empty(database).await? {
+        return Ok(());
+    }
+    let way = match database {
+        Database::Sqlite(_) => "move the file away",
+        Database::Postgres(_) | Database::MySql(_) => "give it an empty database",
+    };
+    bail!(
+        "{} has users, torrents or accounts in it, and nothing was changed: {way}, and try again",
+        database.shown()
+    )
+}
+
+/// Copies all tables in `tables`, and the counters of ids.
+async fn copy_tables(source: &mut Link, target: &mut Link, tables: &[String]) -> anyhow::Result<u64> {
+    let mut rows = 0;
+    for table in tables.iter().filter(|table| is_data(table)) {
+        rows += copy_table(source, target, (table.as_str(), table.as_str())).await?;
+    }
+    Ok(rows)
+}
+
+fn is_data(table: &str) -> bool {
+    !DERIVED.contains(&table) && !table.ends_with("_migrations") && !table.starts_with(JOURNAL_PREFIX)
+}
+
+async fn copy_table(source: &mut Link, target: &mut Link, (from, into): (&str, &str)) -> anyhow::Result<u64> {
+    let (columns, classes) = (source.columns(from).await?, target.columns(into).await?);
+    let names = |columns: &[database::copy::Column]| -> Vec<String> {
+        columns.iter().map(|column| column.name.clone()).collect()
+    };
+    ensure!(
+        !columns.is_empty() && names(&columns) == names(&classes),
+        "the table {from} is not the same in both databases: both must be of this version of rollcall"
+    );
+    target.execute(&format!("DELETE FROM {into}")).await?;
+    let copied = source.copy_into(from, &columns, target, (into, &classes)).await?;
+    let written = target.sum(into, &classes).await.with_context(|| format!("cannot read {into} again"))?;
+    ensure!(
+        copied == written,
+        "the table {from} did not arrive as it was ({} of {} rows), and nothing was changed",
+        written.rows,
+        copied.rows
+    );
+    Ok(copied.rows)
+}
+
+/// The two tables whose ids are automatic and outlive their rows.
+const NUMBERED: [(&str, &str); 2] = [("users", "newest_user_id"), ("torrents", "newest_torrent_id")];
+
+/// Ids that were given to rows which are gone are not given again.
+async fn copy_counters(
+    (source, kind): (&mut Link, Kind),
+    (target, into): (&mut Link, Kind),
+) -> anyhow::Result<()> {
+    for (table, counter) in NUMBERED {
+        let highest = match kind {
+            Kind::Sqlite => format!("SELECT seq FROM sqlite_sequence WHERE name = '{table}'"),
+            Kind::Postgres => format!("SELECT last_value - (NOT is_called)::INT FROM {table}_id_seq"),
+            Kind::MySql => format!("SELECT {counter} FROM access_counter"),
+        };
+        let highest = source.number(&highest).await?.unwrap_or(0);
+        let set = match into {
+            Kind::Sqlite => format!(
+                "DELETE FROM sqlite_sequence WHERE name = '{table}';
+                 INSERT INTO sqlite_sequence (name, seq) VALUES ('{table}', {highest})"
+            ),
+            Kind::Postgres => {
+                format!("SELECT setval('{table}_id_seq', greatest({highest}, 1), {highest} > 0)")
+            }
+            Kind::MySql => {
+                format!("UPDATE access_counter SET {counter} = greatest({counter}, {highest})")
+            }
+        };
+        target.execute(&set).await?;
+    }
+    if into == Kind::Postgres {
+        for table in ["ledger_multipliers", "whitelist_generations"] {
+            let set = format!(
+                "SELECT setval(pg_get_serial_sequence('{table}', 'id'), greatest((SELECT max(id) FROM {table}), 1))"
+            );
+            target.execute(&set).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What an archive holds, by its sums.
+async fn measure(archive: &mut Link, rows: u64) -> anyhow::Result<Moved> {
+    let mut count = async |sql: &str| -> anyhow::Result<u64> {
+        Ok(archive.number(sql).await?.unwrap_or(0).unsigned_abs())
+    };
+    let users = count("SELECT count(*) FROM users").await?;
+    let torrents = count("SELECT count(*) FROM torrents").await?;
+    let mut sums = [0_u128; 2];
+    for (sum, column) in sums.iter_mut().zip(["uploaded", "downloaded"]) {
+        // Amounts may be beyond 64 bits: their last nine digits and the rest are added apart.
+        let high = format!(
+            "SELECT sum(CAST(substr({column}, 1, length({column}) - 9) AS INTEGER)) FROM ledger_users"
+        );
+        let low = format!("SELECT sum(CAST(substr({column}, -9) AS INTEGER)) FROM ledger_users");
+        *sum = u128::from(count(&high).await?) * 1_000_000_000 + u128::from(count(&low).await?);
+    }
+    Ok(Moved { rows, users, torrents, uploaded: sums[0], downloaded: sums[1] })
+}

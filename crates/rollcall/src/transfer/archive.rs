@@ -1,0 +1,252 @@
+//! A backup file: a SQLite database with all tables of the database, whatever its kind, and those of the embedded
+//! journal under names of their own.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use database::copy::{Class, Link};
+use database::{Database, Kind, Soundness, SqliteDatabase, SqliteOptions, check_sqlite};
+use domain::clock::{Clock, SystemClock};
+use journal::SqliteJournal;
+
+use super::{
+    JOURNAL_PREFIX, Moved, bring_up_to_date, copy_counters, copy_table, copy_tables, measure, require_empty,
+};
+use crate::backends::system_clock;
+
+/// What an archive says of itself.
+pub(super) const INFO_TABLE: &str = "backup_info";
+/// The account of which migrations the journal's file has seen.
+const JOURNAL_MIGRATIONS: &str = "journal_migrations";
+/// How long a file is checked before it is read.
+const CHECK_BUDGET: Duration = Duration::from_secs(60);
+
+/// A SQLite file that is removed with its side files unless it is kept.
+pub struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    /// A file of this name in the folder, with the process id in its name; one that is there is replaced.
+    pub fn beside(folder: &Path, name: &str) -> Scratch {
+        let scratch = Scratch { path: folder.join(format!("{name}.{}.partial", std::process::id())) };
+        scratch.remove();
+        scratch
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the finished file its name, unless there is a file of that name.
+    fn keep_as(self, path: &Path) -> anyhow::Result<()> {
+        let finish = || {
+            fs::File::open(&self.path)?.sync_all()?;
+            fs::rename(&self.path, path)
+        };
+        finish().with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn remove(&self) {
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            let _ = fs::remove_file(format!("{}{suffix}", self.path.display()));
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+async fn open_file(path: &Path) -> anyhow::Result<Database> {
+    let options = SqliteOptions { connections_max: 1, ..SqliteOptions::default() };
+    Ok(Database::Sqlite(SqliteDatabase::open(path, options).await?))
+}
+
+/// Makes an archive of the database and of the embedded journal, if there is one.
+pub async fn write(database: &Database, journal: Option<&Path>, path: &Path) -> anyhow::Result<Moved> {
+    ensure!(!path.exists(), "{} is there already: choose another name, or remove it", path.display());
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    ensure!(folder.is_dir(), "there is no folder {}: make it first", folder.display());
+    let name = path.file_name().with_context(|| format!("{} names no file", path.display()))?;
+    let scratch = Scratch::beside(folder, &name.to_string_lossy());
+    let moved = fill(database, journal, &scratch).await?;
+    scratch.keep_as(path)?;
+    Ok(moved)
+}
+
+/// Writes everything into a new file.
+pub async fn fill(database: &Database, journal: Option<&Path>, scratch: &Scratch) -> anyhow::Result<Moved> {
+    bring_up_to_date(database).await?;
+    let archive = open_file(scratch.path()).await?;
+    bring_up_to_date(&archive).await?;
+    let journal = match journal.filter(|path| path.exists()) {
+        Some(path) => Some(open_file(path).await?),
+        None => None,
+    };
+    let (mut source, mut entries) = read_both(database, journal.as_ref()).await?;
+    let mut target = Link::write(&archive).await?;
+    let tables = target.sqlite_tables().await?;
+    let mut rows = copy_tables(&mut source, &mut target, &tables).await?;
+    copy_counters((&mut source, database.kind()), (&mut target, Kind::Sqlite)).await?;
+    source.roll_back().await?;
+    if let Some(entries) = &mut entries {
+        rows += add_journal(entries, &mut target).await?;
+    }
+    let (now, version) = (SystemClock.now().0, env!("CARGO_PKG_VERSION"));
+    let info = format!(
+        "CREATE TABLE {INFO_TABLE} (made_at INTEGER NOT NULL, version TEXT NOT NULL) STRICT;
+         INSERT INTO {INFO_TABLE} VALUES ({now}, '{version}')"
+    );
+    target.execute(&info).await?;
+    let moved = measure(&mut target, rows).await?;
+    target.commit().await?;
+    if let Some(entries) = entries {
+        entries.roll_back().await?;
+    }
+    archive.close().await;
+    Ok(moved)
+}
+
+/// Snapshots of the database and of the journal between two commits of the ledger.
+async fn read_both(database: &Database, journal: Option<&Database>) -> anyhow::Result<(Link, Option<Link>)> {
+    let Some(journal) = journal else { return Ok((Link::read(database).await?, None)) };
+    let mut held = Link::write(database).await?;
+    match database.kind() {
+        // A writer keeps all others out.
+        Kind::Sqlite => {}
+        Kind::Postgres => held.execute("LOCK TABLE ledger_consumers IN EXCLUSIVE MODE").await?,
+        Kind::MySql => held.execute("SELECT name FROM ledger_consumers FOR UPDATE").await?,
+    }
+    let source = Link::read(database).await?;
+    let entries = Link::read(journal).await?;
+    held.roll_back().await?;
+    Ok((source, Some(entries)))
+}
+
+async fn add_journal(journal: &mut Link, archive: &mut Link) -> anyhow::Result<u64> {
+    let mut rows = 0;
+    for table in journal.sqlite_tables().await?.iter().filter(|table| *table != JOURNAL_MIGRATIONS) {
+        let into = format!("{JOURNAL_PREFIX}{table}");
+        let column = |column: &database::copy::Column| {
+            let kind = match column.class {
+                Class::Integer | Class::Flag => "INTEGER",
+                Class::Number | Class::Text => "TEXT",
+                Class::Blob => "BLOB",
+            };
+            format!("{} {kind}", column.name)
+        };
+        let columns: Vec<String> = journal.columns(table).await?.iter().map(column).collect();
+        archive.execute(&format!("CREATE TABLE {into} ({})", columns.join(", "))).await?;
+        rows += copy_table(journal, archive, (table.as_str(), into.as_str())).await?;
+    }
+    Ok(rows)
+}
+
+/// An archive that was checked and brought up to date, in a copy.
+pub struct Opened {
+    archive: Database,
+    tables: Vec<String>,
+    /// Removes the copy at last.
+    _scratch: Scratch,
+}
+
+impl Opened {
+    /// Checks the file, and opens a copy of it in `folder`. A copy of a SQLite database of ours is an archive, too.
+    pub async fn open(path: &Path, folder: &Path) -> anyhow::Result<Opened> {
+        if check_sqlite(path, CHECK_BUDGET).await? == Soundness::Empty {
+            bail!("{} is missing or empty: it is no backup", path.display());
+        }
+        let scratch = Scratch::beside(folder, "restore");
+        let mut copy = fs::File::options();
+        let mut copy = copy.write(true).create_new(true).mode(0o600).open(scratch.path())?;
+        std::io::copy(&mut fs::File::open(path)?, &mut copy)
+            .with_context(|| format!("cannot copy {}", path.display()))?;
+        Self::from_scratch(scratch).await.with_context(|| format!("{} cannot be restored", path.display()))
+    }
+
+    /// Takes a file that [`fill`] wrote.
+    pub async fn from_scratch(scratch: Scratch) -> anyhow::Result<Opened> {
+        let archive = open_file(scratch.path()).await?;
+        let mut link = Link::read(&archive).await?;
+        let tables = link.sqlite_tables().await?;
+        link.roll_back().await?;
+        for table in ["users", "access_migrations"] {
+            ensure!(
+                tables.iter().any(|known| known == table),
+                "it is neither a backup nor a database of rollcall: it has no table {table}"
+            );
+        }
+        bring_up_to_date(&archive).await?;
+        let mut link = Link::read(&archive).await?;
+        let tables = link.sqlite_tables().await?;
+        link.roll_back().await?;
+        Ok(Opened { archive, tables, _scratch: scratch })
+    }
+
+    /// Whether the embedded journal is in it.
+    pub fn has_journal(&self) -> bool {
+        self.tables.iter().any(|table| table.starts_with(JOURNAL_PREFIX))
+    }
+
+    /// Writes everything into an empty database, and into a journal that is not there yet.
+    pub async fn restore(&self, database: &Database, journal: Option<&Path>) -> anyhow::Result<Moved> {
+        if let Some(path) = journal {
+            ensure!(
+                is_new(path),
+                "{} is there already, and nothing was changed: move it away, and try again",
+                path.display()
+            );
+        }
+        require_empty(database).await?;
+        bring_up_to_date(database).await?;
+        let mut source = Link::read(&self.archive).await?;
+        let mut target = Link::write(database).await?;
+        let mut rows = copy_tables(&mut source, &mut target, &self.tables).await?;
+        copy_counters((&mut source, Kind::Sqlite), (&mut target, database.kind())).await?;
+        let moved = measure(&mut source, rows).await?;
+        if let Some(path) = journal.filter(|_| self.has_journal()) {
+            rows += self.restore_journal(&mut source, path).await?;
+        }
+        source.roll_back().await?;
+        target.commit().await?;
+        Ok(Moved { rows, ..moved })
+    }
+
+    async fn restore_journal(&self, source: &mut Link, path: &Path) -> anyhow::Result<u64> {
+        // Makes the tables.
+        drop(SqliteJournal::open(path, system_clock()).await?);
+        let file = open_file(path).await?;
+        let mut target = Link::write(&file).await?;
+        target.execute("PRAGMA defer_foreign_keys = ON").await?;
+        let mut rows = 0;
+        let journal = self.tables.iter().filter(|table| table.starts_with(JOURNAL_PREFIX));
+        for table in journal {
+            rows += copy_table(source, &mut target, (table.as_str(), &table[JOURNAL_PREFIX.len()..])).await?;
+        }
+        target.commit().await?;
+        file.close().await;
+        Ok(rows)
+    }
+
+    /// Closes it and removes the copy.
+    pub async fn close(self) {
+        self.archive.close().await;
+    }
+}
+
+fn is_new(path: &Path) -> bool {
+    match fs::metadata(path) {
+        Ok(file) => file.len() == 0,
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    }
+}

@@ -1,0 +1,131 @@
+//! A `.torrent` file on its way in: the same as `rollcall torrent add FILE`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::audit::Subject;
+use access::keys::Authenticated;
+use access::{NewTorrent, TORRENT_NAME_CHARS_MAX};
+use axum::body::{Body, HttpBody};
+use axum::extract::State;
+use axum::{Extension, Json};
+use http::StatusCode;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::routes;
+use wire::metainfo::{MAX_METAINFO_BYTES, Metainfo};
+
+use super::TorrentShown;
+use crate::api::whitelist::next_piece;
+use crate::api::{Change, recorded_with};
+use crate::app::Routes;
+use crate::extract::Asked;
+use crate::problem::{Problem, ProblemBody};
+use crate::scans::Scan;
+use crate::site::Site;
+
+pub(crate) fn uploads() -> Routes {
+    Routes::new().routes(routes!(upload))
+}
+
+/// How to take it.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct FileAsked {
+    /// Whether it is open to all at once; otherwise it awaits approval.
+    #[serde(default = "yes")]
+    #[param(default = true)]
+    approved: bool,
+    /// Whether a torrent without the private flag is taken: clients find peers of such a torrent past this tracker,
+    /// uncounted.
+    #[serde(default)]
+    #[param(default = false)]
+    allow_public: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// Lets the torrent of a `.torrent` file be announced
+///
+/// Name, size and infohashes are read from the file, as `rollcall torrent add FILE` does. It is 32 MiB long at the most.
+#[utoipa::path(
+    post, path = "/api/v1/torrents/file", tag = "torrents", params(FileAsked),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file as it is"),
+    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
+    responses(
+        (status = 201, description = "The torrent", body = TorrentShown),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn upload(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Asked(asked): Asked<FileAsked>,
+    body: Body,
+) -> Result<(StatusCode, Json<TorrentShown>), Problem> {
+    let pause_max = site.settings.limits.request_timeout;
+    // Only a few at a time: each may be as long as a file can be.
+    let reading = async move { read(body, pause_max).await };
+    let metainfo = site.scans.run(Scan::TorrentFiles, &site.counters.scans_refused, reading).await??;
+    if !metainfo.private && !asked.allow_public {
+        let detail = "the torrent has no private flag, so clients would also find peers past this tracker, uncounted: \
+                      create it again as a private torrent, or send it with allow_public=true";
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "public_torrent", detail));
+    }
+    let new = NewTorrent {
+        id: None,
+        info_hash: metainfo.info_hash,
+        info_hash_v2: metainfo.info_hash_v2,
+        name: metainfo.name,
+        total_bytes: metainfo.total_bytes,
+        created_at: site.parts.clock.now(),
+    };
+    let change = Change::new("torrent.add", Subject::torrent(None))
+        .with("infohash", new.info_hash.to_string())
+        .with("name", new.name.as_str());
+    let adding = async {
+        match asked.approved {
+            true => site.parts.store.add_torrent(new).await,
+            false => site.parts.store.add_pending_torrent(new).await,
+        }
+    };
+    let torrent = recorded_with(&site, &caller, change, adding, |record, torrent| {
+        record.about(Subject::torrent(Some(torrent.id)))
+    })
+    .await?;
+    Ok((StatusCode::CREATED, Json(TorrentShown::of(&torrent, &site))))
+}
+
+async fn read(mut body: Body, pause_max: Duration) -> Result<Metainfo, Problem> {
+    // What says that it is too long is not waited for.
+    if body.size_hint().lower() > MAX_METAINFO_BYTES as u64 {
+        return Err(too_long());
+    }
+    let mut bytes = Vec::new();
+    while let Some(piece) = next_piece(&mut body, pause_max).await? {
+        if bytes.len() + piece.len() > MAX_METAINFO_BYTES {
+            return Err(too_long());
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    let parsing = tokio::task::spawn_blocking(move || Metainfo::parse(&bytes));
+    let parsed = parsing.await.map_err(|error| Problem::internal("the torrent file", &error))?;
+    let metainfo = parsed.map_err(|error| {
+        let detail = format!("this is not a torrent: {error}");
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not_a_torrent", detail)
+    })?;
+    if metainfo.name.chars().count() > TORRENT_NAME_CHARS_MAX || metainfo.name.contains('\0') {
+        let detail =
+            format!("the name in the file must be at most {TORRENT_NAME_CHARS_MAX} characters, without NUL");
+        return Err(Problem::bad_request(detail));
+    }
+    Ok(metainfo)
+}
+
+fn too_long() -> Problem {
+    let detail = format!("a torrent file is at most {} MiB long", MAX_METAINFO_BYTES >> 20);
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+}

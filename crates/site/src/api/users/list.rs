@@ -1,0 +1,395 @@
+//! Users as staff look through them: all, those that a search finds, those in a state; by number, or by what they moved.
+//!
+//! By number they come from the database. Other orders and filters are read from the roster, which is kept for a few
+//! seconds.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use access::keys::{Authenticated, Scope};
+use access::{NameSearch, User};
+use axum::extract::State;
+use axum::{Extension, Json};
+use domain::{Passkey, UserId};
+use ledger::Figures;
+use serde::{Deserialize, Serialize};
+use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::openapi::{ObjectBuilder, Type};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::routes;
+use views::activity::Counts;
+
+use super::UserShown;
+use crate::api::figures::FiguresShown;
+use crate::api::presence::gateway_of;
+use crate::app::Routes;
+use crate::extract::{Asked, PageAsked, Place, query_parameter};
+use crate::problem::{Problem, ProblemBody};
+use crate::roster::{Roster, RosterPage, SortedBy, UserPlace, UserRow, Wanted};
+use crate::scans::Scan;
+use crate::site::Site;
+
+/// The longest text by which users are looked for: as long as a display name.
+const SEARCH_CHARS_MAX: usize = 100;
+/// Users that a search finds, at the most, where they are put in order in memory.
+const FOUND_MAX: u32 = 100_000;
+
+pub(super) fn routes() -> Routes {
+    Routes::new().routes(routes!(list))
+}
+
+/// A user of a list, with what they moved and what they do now.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ListedUser)]
+struct UserListed {
+    #[serde(flatten)]
+    user: UserShown,
+    /// What they moved in all; null if they were never heard of.
+    figures: Option<FiguresShown>,
+    /// Uploaded by downloaded, both as credited; null where nothing was downloaded.
+    #[schema(example = 1.5)]
+    ratio: Option<f64>,
+    /// How many torrents they seed right now; null while that cannot be read.
+    seeding: Option<u64>,
+    /// How many torrents they leech right now; null likewise.
+    leeching: Option<u64>,
+}
+
+/// A page of users.
+#[derive(Serialize, ToSchema)]
+#[schema(as = UserPage)]
+struct UsersShown {
+    /// What is on this page.
+    items: Vec<UserListed>,
+    /// Where the next page begins; null if this is the last.
+    next_cursor: Option<String>,
+    /// How many there are on all pages; null for a search by number.
+    total: Option<u64>,
+}
+
+/// What users are put in order by.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Sort {
+    #[default]
+    Id,
+    Uploaded,
+    Downloaded,
+    Ratio,
+    LastAnnounce,
+    Seeding,
+    Leeching,
+}
+
+/// Which way.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Order {
+    Asc,
+    Desc,
+}
+
+/// Which users.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum UserState {
+    Enabled,
+    Disabled,
+    Seeding,
+    Leeching,
+    Online,
+    HitAndRun,
+    NeverAnnounced,
+}
+
+/// Which users, in which order.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UsersAsked {
+    #[serde(default)]
+    sort: Sort,
+    order: Option<Order>,
+    state: Option<UserState>,
+    search: Option<String>,
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
+impl IntoParams for UsersAsked {
+    fn into_params(within: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let text = || ObjectBuilder::new().schema_type(Type::String);
+        let sorts = ["id", "uploaded", "downloaded", "ratio", "last_announce", "seeding", "leeching"];
+        let states =
+            ["enabled", "disabled", "seeding", "leeching", "online", "hit_and_run", "never_announced"];
+        let search = text().max_length(Some(SEARCH_CHARS_MAX)).pattern(Some("^[^\\x00]*$"));
+        let mut parameters = vec![
+            query_parameter(
+                "sort",
+                "By what: amounts as credited. Users without such a value come last; numbers decide ties.",
+                text().enum_values(Some(sorts)).default(Some("id".into())),
+            ),
+            query_parameter(
+                "order",
+                "Smallest or largest first. By number the smallest, else the largest, if left out.",
+                text().enum_values(Some(["asc", "desc"])),
+            ),
+            query_parameter(
+                "state",
+                "Only users in this state. Who is online is known by a process with the role \"gateway\", of its own \
+                 connections.",
+                text().enum_values(Some(states)),
+            ),
+            query_parameter(
+                "search",
+                "Only users with this in their name, in upper or lower case, with this number or, for keys with \
+                 `admin`, with this whole passkey.",
+                search,
+            ),
+        ];
+        parameters.extend(PageAsked::<ListPlace>::into_params(within));
+        parameters
+    }
+}
+
+/// A place in the list: a number where users come by number, a value and a number in every other order.
+enum ListPlace {
+    Number(UserId),
+    Valued(UserPlace),
+}
+
+impl ListPlace {
+    const fn id(&self) -> UserId {
+        match self {
+            ListPlace::Number(id) => *id,
+            ListPlace::Valued(place) => place.id,
+        }
+    }
+}
+
+impl Place for ListPlace {
+    const PATTERN: &'static str = "^(([0-9]{1,38}|none)-)?[1-9][0-9]{0,18}$";
+
+    fn read(text: &str) -> Option<ListPlace> {
+        let Some((value, id)) = text.split_once('-') else {
+            return <UserId as Place>::read(text).map(ListPlace::Number);
+        };
+        let is_decimal = value.len() <= 38 && value.bytes().all(|byte| byte.is_ascii_digit());
+        let value = match value {
+            "none" => None,
+            _ => Some(is_decimal.then(|| value.parse().ok()).flatten()?),
+        };
+        Some(ListPlace::Valued(UserPlace { value, id: <UserId as Place>::read(id)? }))
+    }
+}
+
+fn cursor_of(place: &UserPlace) -> String {
+    match place.value {
+        // As long as a cursor can be; nobody has moved that much.
+        Some(value) => format!("{}-{}", value.min(10_u128.pow(38) - 1), place.id),
+        None => format!("none-{}", place.id),
+    }
+}
+
+impl Sort {
+    const fn sorted_by(self) -> SortedBy {
+        match self {
+            Sort::Id => SortedBy::Id,
+            Sort::Uploaded => SortedBy::Uploaded,
+            Sort::Downloaded => SortedBy::Downloaded,
+            Sort::Ratio => SortedBy::Ratio,
+            Sort::LastAnnounce => SortedBy::LastAnnounce,
+            Sort::Seeding => SortedBy::Seeding,
+            Sort::Leeching => SortedBy::Leeching,
+        }
+    }
+}
+
+/// What was typed, as it is looked for.
+struct Search {
+    name: NameSearch,
+    /// Only for those who may see passkeys.
+    passkey: Option<Passkey>,
+}
+
+impl Search {
+    fn read(text: Option<&str>, caller: &Authenticated) -> Result<Option<Search>, Problem> {
+        let text = text.unwrap_or_default();
+        if text.chars().take(SEARCH_CHARS_MAX + 1).count() > SEARCH_CHARS_MAX {
+            return Err(Problem::bad_request(format!("search: at most {SEARCH_CHARS_MAX} characters")));
+        }
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let passkey = text.parse().ok().filter(|_| caller.scopes.allow(Scope::Admin));
+        Ok(Some(Search { name: NameSearch::new(text)?, passkey }))
+    }
+
+    async fn holder(&self, site: &Site) -> Result<Option<User>, Problem> {
+        match &self.passkey {
+            Some(passkey) => Ok(site.parts.store.user_by_passkey(passkey).await?),
+            None => Ok(None),
+        }
+    }
+
+    /// By number: up to `limit` behind `after`.
+    async fn users(&self, site: &Site, after: Option<UserId>, limit: u32) -> Result<Vec<User>, Problem> {
+        let mut found = site.parts.store.search_users(&self.name, after, limit).await?;
+        found.extend(self.holder(site).await?.filter(|user| after.is_none_or(|after| user.id > after)));
+        found.sort_by_key(|user| user.id);
+        found.dedup_by_key(|user| user.id);
+        Ok(found)
+    }
+
+    async fn ids(&self, site: &Site) -> Result<HashSet<UserId>, Problem> {
+        let found = site.parts.store.find_users(&self.name, FOUND_MAX).await?;
+        if found.len() >= FOUND_MAX as usize {
+            site.counters.searches_cut.increment();
+        }
+        Ok(found.into_iter().chain(self.holder(site).await?.map(|user| user.id)).collect())
+    }
+}
+
+/// Users: all, those that a search finds, those in a state
+///
+/// By number unless another order is asked for. Other orders and states follow what happens within a few seconds; the
+/// figures on a page are those of the moment.
+#[utoipa::path(
+    get, path = "/api/v1/users", tag = "users", params(UsersAsked),
+    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    responses(
+        (status = 200, description = "A page of users", body = UsersShown),
+        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+async fn list(
+    State(site): State<Arc<Site>>,
+    Extension(caller): Extension<Authenticated>,
+    Asked(asked): Asked<UsersAsked>,
+) -> Result<Json<UsersShown>, Problem> {
+    let search = Search::read(asked.search.as_deref(), &caller)?;
+    let page = PageAsked::<ListPlace>::of(asked.limit, asked.cursor);
+    let (limit, after) = (page.limit()?, page.cursor()?);
+    let descending = asked.order.map_or(asked.sort != Sort::Id, |order| order == Order::Desc);
+    if asked.sort == Sort::Id && !descending && asked.state.is_none() {
+        return by_number(&site, &caller, search, after, limit).await;
+    }
+    let wanted = Wanted { by: asked.sort.sorted_by(), descending, after: None, limit: limit as usize };
+    let among = match search {
+        None => None,
+        Some(search) => {
+            let looking = Arc::clone(&site);
+            let searching = async move { search.ids(&looking).await };
+            Some(site.scans.run(Scan::Names, &site.counters.scans_refused, searching).await??)
+        }
+    };
+    let page = in_order(&site, &caller, (wanted, after), asked.state, among).await?;
+    let users = site.parts.store.users_with(&page.users).await?;
+    let mut users: HashMap<UserId, User> = users.into_iter().map(|user| (user.id, user)).collect();
+    // Who was removed a moment ago is left out.
+    let users = page.users.iter().filter_map(|id| users.remove(id)).collect();
+    Ok(Json(UsersShown {
+        items: listed(&site, &caller, users).await?,
+        next_cursor: page.next.as_ref().map(cursor_of),
+        total: Some(page.total as u64),
+    }))
+}
+
+async fn by_number(
+    site: &Arc<Site>,
+    caller: &Authenticated,
+    search: Option<Search>,
+    after: Option<ListPlace>,
+    limit: u32,
+) -> Result<Json<UsersShown>, Problem> {
+    let after = after.map(|place| place.id());
+    let total = search.is_none().then(|| site.parts.gate.user_count() as u64);
+    let mut users = match search {
+        None => site.parts.store.list_users(after, limit + 1).await?,
+        Some(search) => {
+            let looking = Arc::clone(site);
+            let searching = async move { search.users(&looking, after, limit + 1).await };
+            site.scans.run(Scan::Names, &site.counters.scans_refused, searching).await??
+        }
+    };
+    let is_more = users.len() > limit as usize;
+    users.truncate(limit as usize);
+    let next_cursor = users.last().filter(|_| is_more).map(|user| user.id.to_string());
+    Ok(Json(UsersShown { items: listed(site, caller, users).await?, next_cursor, total }))
+}
+
+/// From the roster.
+async fn in_order(
+    site: &Arc<Site>,
+    caller: &Authenticated,
+    (wanted, after): (Wanted, Option<ListPlace>),
+    state: Option<UserState>,
+    among: Option<HashSet<UserId>>,
+) -> Result<RosterPage, Problem> {
+    let now_ms = site.parts.clock.now_ms();
+    let roster = site.roster.get(now_ms, Roster::read(site.parts.clone())).await?;
+    // A cursor of the list by number names a user, whose place in this order is looked up.
+    let after = after.map(|after| match after {
+        ListPlace::Valued(place) => place,
+        ListPlace::Number(id) => roster.place_of(id, wanted.by),
+    });
+    let wanted = Wanted { after, ..wanted };
+    let needs_activity = matches!(wanted.by, SortedBy::Seeding | SortedBy::Leeching)
+        || matches!(state, Some(UserState::Seeding | UserState::Leeching));
+    if needs_activity && !roster.has_activity {
+        return Err(Problem::unavailable(
+            "the store of the lists",
+            &"who seeds and leeches cannot be read now",
+        ));
+    }
+    let with_state = match state {
+        Some(UserState::Online) => {
+            let with_hidden = caller.scopes.allow(Scope::Admin);
+            Some(gateway_of(site)?.hub.online_users(with_hidden).into_iter().collect())
+        }
+        Some(UserState::HitAndRun) => {
+            Some(site.hit_and_runs_of_all().await?.of_user.keys().copied().collect())
+        }
+        _ => None::<HashSet<UserId>>,
+    };
+    let reading = tokio::task::spawn_blocking(move || {
+        roster.page(&wanted, |row| {
+            let is_in = |set: &Option<HashSet<UserId>>| set.as_ref().is_none_or(|set| set.contains(&row.id));
+            is_in(&among) && is_in(&with_state) && state.is_none_or(|state| fits(row, state))
+        })
+    });
+    reading.await.map_err(|error| Problem::internal("the list of users", &error))
+}
+
+fn fits(row: &UserRow, state: UserState) -> bool {
+    match state {
+        UserState::Enabled => row.enabled,
+        UserState::Disabled => !row.enabled,
+        UserState::Seeding => row.active.seeding > 0,
+        UserState::Leeching => row.active.leeching > 0,
+        UserState::NeverAnnounced => !row.has_announced(),
+        // A set of users of its own.
+        UserState::Online | UserState::HitAndRun => true,
+    }
+}
+
+/// Users with their figures, all read at once.
+async fn listed(site: &Site, caller: &Authenticated, users: Vec<User>) -> Result<Vec<UserListed>, Problem> {
+    let ids: Vec<UserId> = users.iter().map(|user| user.id).collect();
+    let passkeys: Vec<Passkey> = users.iter().map(|user| user.passkey).collect();
+    let figures: HashMap<UserId, Figures> = site.parts.ledger.users(&ids).await?.into_iter().collect();
+    // The list is worth having also while the lists of torrents are not.
+    let active = site.parts.activity.counts_of(&passkeys).await.ok();
+    let listed = users.iter().enumerate().map(|(position, user)| {
+        let figures = figures.get(&user.id);
+        let active: Option<Counts> = active.as_ref().and_then(|all| all.get(position)).copied();
+        UserListed {
+            user: UserShown::of(user, caller),
+            figures: figures.map(FiguresShown::of),
+            ratio: figures.and_then(Figures::ratio),
+            seeding: active.map(|counts| counts.seeding),
+            leeching: active.map(|counts| counts.leeching),
+        }
+    });
+    Ok(listed.collect())
+}

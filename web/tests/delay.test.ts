@@ -1,0 +1,33 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { medianWords, slowestWords } from "../src/delay";
+import { counted } from "../src/format";
+import { setLanguage } from "../src/i18n";
+
+afterEach(() => setLanguage("en"));
+
+describe("delays of heartbeats", () => {
+  const quick = { p50: 0.4, p99: 850, p50_exceeds: false, p99_exceeds: false };
+
+  it("say within what time nearly all of them were", () => {
+    expect(medianWords(quick)).toBe("0.4 ms");
+    expect(slowestWords(quick)).toBe("99 of 100 within 850 ms");
+  });
+
+  it("do not call within ten seconds what took longer than can be measured", () => {
+    const slow = { ...quick, p99: 10_000, p99_exceeds: true };
+    expect(slowestWords(slow)).toBe("more than 1 of 100 over 10 s");
+    setLanguage("zh");
+    expect(slowestWords(slow)).toBe("超过 1% 多于 10 s");
+    expect(medianWords({ ...slow, p50: 10_000, p50_exceeds: true })).toBe("> 10 s");
+  });
+});
+
+describe("a number of things", () => {
+  it("has no plural for one", () => {
+    expect(counted(1, "torrent")).toBe("1 torrent");
+    expect(counted("1", "entry", "entries")).toBe("1 entry");
+    expect(counted(0, "torrent")).toBe("0 torrents");
+    expect(counted(1_204, "torrent")).toBe("1,204 torrents");
+    expect(counted(2, "entry", "entries")).toBe("2 entries");
+  });
+});
