@@ -83,9 +83,6 @@ export class Server {
       "limits.peer_rate_max_mbit_per_s": "10000000",
       "limits.user_rate_max_mbit_per_s": "10000000",
       "gateway.token_hmac_secret": SECRET,
-      "gateway.goodbye_ms": "100",
-      "journal.read_wait_ms": "100",
-      "presence.text_bytes_max": "4096",
       "access.audit_sync": "every-second",
       ...settings,
     });

@@ -86,7 +86,6 @@ min_announce_interval_s = 0
 [limits]
 connections_per_address_max = 10000
 requests_per_address_per_s = 10000000
-request_burst_per_address = 10000000
 announces_per_user_per_s = 10000000
 announce_burst_per_user = 10000000
 

@@ -41,6 +41,8 @@ use permits::ConnectionPermits;
 
 /// Interval between two groups of connections closed during the drain.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+/// Connections that are closed at once, at the least: a gateway with few of them stops quickly.
+const DRAIN_STEP_MIN: usize = 20;
 /// Characters of the offered subprotocols that are logged.
 const OFFERED_CHARS_MAX: usize = 80;
 /// How long the last ones may take to go.
@@ -153,13 +155,13 @@ impl Acceptor {
         self.permits.count()
     }
 
-    /// Accepts no more connections, and closes all: a few at a time, over `gateway.goodbye_ms`. Waits until they are
-    /// closed, within a time limit.
+    /// Accepts no more connections, and closes all: in steps, so that clients do not all
+    /// reconnect elsewhere at the same moment. Waits until they are closed, within a time limit.
     pub async fn drain(&self) {
         let outboxes = self.permits.close();
         let goodbye = self.shared.settings.goodbye;
         let rounds = (goodbye.as_millis() / DRAIN_INTERVAL.as_millis()).max(1);
-        let each = outboxes.len().div_ceil(usize::try_from(rounds).unwrap_or(usize::MAX)).max(1);
+        let each = outboxes.len().div_ceil(usize::try_from(rounds).unwrap_or(usize::MAX)).max(DRAIN_STEP_MIN);
         for (round, some) in outboxes.chunks(each).enumerate() {
             if round > 0 && goodbye > Duration::ZERO {
                 sleep(DRAIN_INTERVAL).await;

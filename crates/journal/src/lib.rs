@@ -33,7 +33,7 @@
 //! - **Errors of a view.** Transient (the store is down, busy, full): the same batch is retried with growing pauses,
 //!   nothing is acknowledged. Rejected entries: dead letters, with reasons. An entry error of unknown origin: the
 //!   batch is halved until one entry is left.
-//! - **Fencing.** A consumer that was silent for `dead_after_s` may only be slow. Before its entries are taken over,
+//! - **Fencing.** A consumer that was silent for a minute may only be slow. Before its entries are taken over,
 //!   the view fences it: the ledger marks its row under the lock that the consumer itself needs. It can then apply
 //!   nothing, notices, and continues under another name. Views for which a repeated entry is harmless need no fence.
 //! - **Dead letters** are retried one by one when they are due: the first delay is `journal.retry_delay_s`, each

@@ -22,25 +22,19 @@ use crate::data_files::ACTIVITY_FILE;
 const SWEEP_USERS_MAX: usize = 1000;
 /// A file of the audit trail is rotated at this size. Rotated files are kept.
 const AUDIT_FILE_BYTES_MAX: u64 = 64 << 20;
-const DAY_S: u32 = 24 * 60 * 60;
+/// How long replicas may take to confirm an entry before it is checked again.
+const REPLICA_WAIT_MAX: Duration = Duration::from_secs(1);
+/// How long the counters of a client that left are kept: what it moved meanwhile counts if it comes back within this time.
+const SESSION_RETENTION: Seconds = Seconds(30 * 24 * 60 * 60);
 
 impl Config {
     /// How to reach Redis; none if everything is kept in the data folder.
     pub fn redis_settings(&self) -> anyhow::Result<Option<RedisSettings>> {
         let redis = &self.redis;
         let password = redis.password.reveal();
-        let mut settings = match (redis.url.as_str(), &redis.host) {
-            (Some(url), _) => RedisSettings::from_url(url)?,
-            (None, Some(host)) => {
-                let port = u16::try_from(redis.port).context("redis.port is out of range")?;
-                RedisSettings::from_parts(host.as_str(), Some(port), None, Some(redis.db))?
-            }
-            (None, None) => return Ok(None),
-        };
+        let Some(url) = redis.url.as_str() else { return Ok(None) };
+        let mut settings = RedisSettings::from_url(url)?;
         let credentials = &mut settings.credentials;
-        if let Some(username) = &redis.username {
-            credentials.user.get_or_insert_with(|| username.as_str().to_owned());
-        }
         if let (Some(password), None) = (password, &credentials.password) {
             credentials.password = Some(keyspace::Secret::new(password));
         }
@@ -57,17 +51,16 @@ impl Config {
             stream: journal.stream_key.as_str().to_owned(),
             dead: journal.dlq_key.as_str().to_owned(),
             failed: journal.failed_key.as_str().to_owned(),
-            whitelist: self.access.whitelist_key.as_str().to_owned(),
+            ..BaseNames::default()
         }
     }
 
     /// Which replicas an entry waits for.
     pub fn replicas(&self) -> Replicas {
-        let journal = &self.journal;
-        Replicas {
-            count: journal.wait_replicas,
-            patience: Duration::from_millis(journal.wait_timeout_ms.into()),
-        }
+        // Less than the time that Redis has for its answer, or Redis would seem to be down whenever a replica is.
+        let patience = Duration::from_millis(self.redis.response_timeout_ms.into()) / 5;
+        let patience = patience.min(REPLICA_WAIT_MAX);
+        Replicas { count: self.journal.wait_replicas, patience }
     }
 
     /// How the audit trail is kept.
@@ -99,7 +92,7 @@ impl Config {
             ceiling: self.ceiling(),
             user_ceiling: self.user_ceiling(),
             silence: self.silence_limit(),
-            session_retention: Seconds(self.ledger.session_retention_days.saturating_mul(DAY_S)),
+            session_retention: SESSION_RETENTION,
         }
     }
 

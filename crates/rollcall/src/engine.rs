@@ -26,6 +26,12 @@ use crate::mirror_side::MirrorSide;
 use crate::node::Node;
 use crate::roles::{Role, Roles};
 
+/// How long a consumer waits for new entries before it asks again.
+const READ_WAIT: Duration = Duration::from_secs(1);
+/// A consumer of another process that was silent for this long is dead; its entries are taken over.
+pub const DEAD_AFTER: Duration = Duration::from_secs(60);
+/// Entries in a batch of the mirror.
+const MIRROR_BATCH_MAX: u32 = 1000;
 /// How often the ledger forgets clients that have been gone for long.
 const PRUNE_EVERY: Duration = Duration::from_secs(5);
 /// How often the activity view looks for silent clients.
@@ -441,7 +447,7 @@ impl Config {
 
     /// How the layout reads the journal: in order, so one batch at a time.
     fn mirror_consumer(&self) -> ConsumerSettings {
-        self.consumer(views::mirror::GROUP, 1, self.mirror.batch_max, false)
+        self.consumer(views::mirror::GROUP, 1, MIRROR_BATCH_MAX, false)
     }
 
     fn consumer(
@@ -458,8 +464,8 @@ impl Config {
             batch_max: batch_max as usize,
             entries_per_s_max: journal.entries_per_s_max,
             not_before_ms: 0,
-            read_wait: Duration::from_millis(journal.read_wait_ms.into()),
-            dead_after: Duration::from_secs(journal.dead_after_s.into()),
+            read_wait: READ_WAIT,
+            dead_after: DEAD_AFTER,
             retry_max: journal.retry_max,
             retry_delay: Seconds(journal.retry_delay_s),
             answers_for_all,

@@ -14,6 +14,9 @@ use crate::tracker_settings::seconds;
 /// Each sign of life is remembered, at most once a second: after a crash "last seen" is the truth.
 const REMEMBER_EVERY: Seconds = Seconds(1);
 
+/// Share of the connections that is probed each minute, to estimate how many only seem to be alive (P14).
+const SAMPLE_ONE_IN: u32 = 100;
+
 /// A webhook is retried for this long.
 const WEBHOOK_RETRY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -24,15 +27,13 @@ impl Config {
         Policy {
             heartbeat: Seconds(presence.heartbeat_s),
             ping: Seconds(presence.ping_s),
-            probe: Seconds(presence.probe_s),
-            missed_max: presence.missed_heartbeats_max,
+            // P7: 5 s with heartbeats of 30 s.
+            probe: Seconds((presence.heartbeat_s / 6).max(1)),
             background_away: Seconds(presence.background_away_s),
             background_gone: Seconds(presence.background_gone_s),
             pending: Seconds(presence.pending_s),
             flap_grace: Seconds(presence.flap_grace_s),
-            flap_grace_max: Seconds(presence.flap_grace_max_s),
-            flap_forget: Seconds(presence.flap_forget_s),
-            devices_max: presence.devices_max,
+            flap_grace_max: Seconds(presence.flap_grace_s.saturating_mul(30)),
             store_interval: REMEMBER_EVERY,
             ..Policy::default()
         }
@@ -79,7 +80,6 @@ impl Config {
             commands_per_s: gateway.commands_per_s,
             ping: seconds(self.presence.ping_s),
             batch: Duration::from_millis(self.presence.batch_ms.into()),
-            goodbye: Duration::from_millis(gateway.goodbye_ms.into()),
             ..ConnectionSettings::default()
         }
     }
@@ -88,9 +88,8 @@ impl Config {
         let (presence, gateway) = (&self.presence, &self.gateway);
         UserLimits {
             room_access: gateway.room_access,
-            text_bytes_max: presence.text_bytes_max,
             history_days: presence.history_days,
-            sample_one_in: presence.sample_one_in,
+            sample_one_in: SAMPLE_ONE_IN,
             ..UserLimits::default()
         }
     }

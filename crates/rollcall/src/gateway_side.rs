@@ -26,8 +26,7 @@ use crate::tracker_settings::seconds;
 impl Config {
     /// Whether the gateways on this Redis are one.
     pub fn shares_presence(&self) -> bool {
-        let has_redis = self.redis.url.as_str().is_some() || self.redis.host.is_some();
-        has_redis && self.presence.share == Sharing::Auto
+        self.redis.url.as_str().is_some() && self.presence.share == Sharing::Auto
     }
 }
 

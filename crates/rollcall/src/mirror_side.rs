@@ -67,8 +67,7 @@ impl Config {
 
     /// Whether a layout is kept at all.
     pub fn has_layout(&self) -> bool {
-        let has_redis = self.redis.url.as_str().is_some() || self.redis.host.is_some();
-        has_redis && self.mirror.enabled
+        self.redis.url.as_str().is_some() && self.mirror.enabled
     }
 
     fn mirror_settings(&self) -> MirrorSettings {

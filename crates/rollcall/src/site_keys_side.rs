@@ -2,7 +2,6 @@
 //! Redis for programs that read those keys (M1 to M3).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use access::site_keys::{Copier, CopyNotes, CopyParts, SiteReader};
 use access::{Change, FollowCounters, Follower, Gate, SiteFollower, SiteKeys, Store};
@@ -37,8 +36,7 @@ impl Following {
         gate: &Arc<Gate>,
         site: Option<&Arc<Gate>>,
     ) -> anyhow::Result<Following> {
-        let every = Duration::from_millis(config.access.poll_interval_ms.into());
-        let database = access::load(store.clone(), Arc::clone(gate)).await?.poll_every(every);
+        let database = access::load(store.clone(), Arc::clone(gate)).await?;
         let site = match (site_keys(config)?, site) {
             (Some(keys), Some(site)) => Some(Box::new(SiteFollower::load(keys, Arc::clone(site)).await)),
             _ => None,

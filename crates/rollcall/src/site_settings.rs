@@ -11,6 +11,11 @@ fn texts_of(origins: &[WebOrigin]) -> Vec<String> {
     origins.iter().map(|origin| origin.as_str().to_owned()).collect()
 }
 
+/// One of so many verify calls is recorded in the audit trail (W6).
+const VERIFY_AUDIT_EVERY: u64 = 1000;
+/// The longest body of a request, except a refresh of the whitelist.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
 impl Config {
     /// Everything the site goes by.
     pub fn site_settings(&self) -> SiteSettings {
@@ -29,7 +34,7 @@ impl Config {
             embed_origins: texts_of(&site.embed_origins),
             session_length: Seconds(site.session_minutes * 60),
             metrics_open: site.metrics_open,
-            verify_audit_every: site.verify_audit_every.into(),
+            verify_audit_every: VERIFY_AUDIT_EVERY,
             limits: self.site_limits(),
             drain_timeout: seconds(self.tracker.drain_timeout_s),
         }
@@ -45,7 +50,7 @@ impl Config {
             header_bytes_max: HEADER_BYTES_MAX,
             header_timeout: seconds(limits.header_timeout_s),
             request_timeout: seconds(site.request_timeout_s),
-            body_bytes_max: site.body_kib_max as usize * 1024,
+            body_bytes_max: BODY_BYTES_MAX,
             upload_bytes_max: u64::from(site.upload_mib_max) << 20,
         }
     }

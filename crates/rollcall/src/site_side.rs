@@ -3,7 +3,6 @@
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use access::audit::{Audit, Record, Subject};
 use access::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing};
@@ -358,7 +357,7 @@ fn view_groups(config: &Config) -> Vec<ViewGroup> {
     if config.has_layout() {
         groups.push(("mirror", views::mirror::GROUP));
     }
-    let dead_after = Duration::from_secs(config.journal.dead_after_s.into());
+    let dead_after = crate::engine::DEAD_AFTER;
     let groups = groups.into_iter();
     groups.map(|(view, group)| ViewGroup { view, group: group.to_owned(), dead_after }).collect()
 }

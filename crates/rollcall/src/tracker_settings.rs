@@ -6,10 +6,19 @@ use std::time::Duration;
 use domain::{RateCeiling, Seconds};
 use tracker::settings::{LimitSettings, LiveSettings, ProxySettings, Settings, TlsFiles};
 
-use crate::config::{Config, HeaderName, Mirror};
+use crate::config::{Config, HeaderName};
 
 /// The longest head of an HTTP request, of the tracker and of the site.
 pub const HEADER_BYTES_MAX: usize = 8192;
+
+/// How often clients announce a torrent that awaits approval, if announce_interval_s is longer.
+const PENDING_INTERVAL: Seconds = Seconds(60);
+/// Peers for a client that does not say how many it wants.
+const NUMWANT_DEFAULT: usize = 50;
+/// How long a connection may stay open without a request.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Requests of this many seconds may come at once from one address.
+const REQUEST_BURST_S: u32 = 10;
 
 impl Config {
     /// Everything the tracker goes by.
@@ -38,8 +47,8 @@ impl Config {
             announce_interval: Seconds(tracker.announce_interval_s),
             min_announce_interval: Seconds(tracker.min_announce_interval_s),
             peer_grace: Seconds(tracker.peer_grace_s),
-            pending_interval: Seconds(tracker.pending_interval_s),
-            numwant_default: tracker.numwant_default as usize,
+            pending_interval: PENDING_INTERVAL,
+            numwant_default: NUMWANT_DEFAULT.min(tracker.numwant_max as usize),
             numwant_max: tracker.numwant_max as usize,
             clients_per_user_max: u8::try_from(tracker.peers_per_user_and_torrent_max).unwrap_or(u8::MAX),
             leeches_per_user_max: unless_zero(self.limits.leeches_per_user_max),
@@ -76,9 +85,9 @@ impl Config {
             connections_per_address_max: limits.connections_per_address_max,
             header_bytes_max: HEADER_BYTES_MAX,
             header_timeout: seconds(limits.header_timeout_s),
-            idle_timeout: seconds(limits.idle_timeout_s),
+            idle_timeout: IDLE_TIMEOUT,
             requests_per_address_per_s: limits.requests_per_address_per_s,
-            request_burst_per_address: limits.request_burst_per_address,
+            request_burst_per_address: limits.requests_per_address_per_s.saturating_mul(REQUEST_BURST_S),
             announces_per_user_per_s: limits.announces_per_user_per_s,
             announce_burst_per_user: limits.announce_burst_per_user,
         }
@@ -97,7 +106,7 @@ impl Config {
             ("tracker.share_ports", old_tracker.share_ports != new_tracker.share_ports),
             ("tracker.drain_timeout_s", old_tracker.drain_timeout_s != new_tracker.drain_timeout_s),
             ("access", self.access != new.access),
-            ("mirror", self.mirror != Mirror { batch_max: self.mirror.batch_max, ..new.mirror.clone() }),
+            ("mirror", self.mirror != new.mirror),
             ("site", self.site != new.site),
             ("presence", self.presence != new.presence),
             ("gateway", self.gateway != new.gateway),
@@ -111,10 +120,6 @@ impl Config {
             ("journal.node_name", self.journal.node_name != new.journal.node_name),
             ("redis", self.redis != new.redis),
             ("ledger.group", self.ledger.group != new.ledger.group),
-            (
-                "ledger.session_retention_days",
-                self.ledger.session_retention_days != new.ledger.session_retention_days,
-            ),
             ("limits.peer_rate_max_mbit_per_s", self.ceiling() != new.ceiling()),
             ("limits.user_rate_max_mbit_per_s", self.user_ceiling() != new.user_ceiling()),
             ("log.format", self.log.format != new.log.format),

@@ -18,6 +18,13 @@ use crate::roles::{Role, Roles};
 const CACHE_ENTRIES_MAX: usize = 1_000_000;
 /// Concurrent calls of the verify endpoint.
 const VERIFY_CALLS_AT_ONCE_MAX: usize = 32;
+/// How often removals from the whitelist are looked for.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// Calls of the verify endpoint per second; a tenth of them for clients of one address (IPv6: one /64).
+const VERIFY_CALLS_PER_S: u32 = 100;
+/// The circuit breaker opens after this many failures in a row, for `VERIFY_PAUSE`.
+const VERIFY_FAILURES_MAX: u32 = 5;
+const VERIFY_PAUSE: Duration = Duration::from_secs(10);
 
 impl Config {
     /// How strangers are judged.
@@ -28,12 +35,12 @@ impl Config {
             invalid_for: Seconds(access.cache_invalid_s),
             entries_max: CACHE_ENTRIES_MAX,
             call_timeout: Duration::from_millis(access.verify_timeout_ms.into()),
-            calls_per_s: access.verify_calls_per_s,
+            calls_per_s: VERIFY_CALLS_PER_S,
             calls_at_once_max: VERIFY_CALLS_AT_ONCE_MAX,
-            failures_max: access.verify_failures_max,
-            pause: Duration::from_secs(access.verify_pause_s.into()),
+            failures_max: VERIFY_FAILURES_MAX,
+            pause: VERIFY_PAUSE,
             on_failure: access.on_verify_failure,
-            feed_every: Duration::from_millis(access.poll_interval_ms.into()),
+            feed_every: POLL_INTERVAL,
             adopted_id_min: UserId::new(access.adopted_id_min.into())
                 .context("access.adopted_id_min must be positive")?,
         })

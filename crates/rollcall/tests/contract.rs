@@ -37,7 +37,6 @@ fn start(redis: &RedisServer) -> Server {
         .set("site.requests_per_key_per_s", 0)
         .set("site.requests_per_address_per_s", 0)
         .set("tracker.min_announce_interval_s", 0)
-        .set("journal.read_wait_ms", 200)
         .set("journal.retry_delay_s", 3600)
         .start()
 }

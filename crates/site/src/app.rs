@@ -192,8 +192,7 @@ async fn take_body(State(site): State<Arc<Site>>, request: Request, next: Next) 
     let limits = &site.settings.limits;
     let (parts, body) = request.into_parts();
     let too_large = || {
-        let detail =
-            format!("the body is longer than {} bytes: see site.body_kib_max", limits.body_bytes_max);
+        let detail = format!("the body is longer than {} bytes", limits.body_bytes_max);
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
     };
     // What says that it is too long is not waited for.

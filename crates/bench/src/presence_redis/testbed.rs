@@ -262,7 +262,6 @@ commands_per_s = 100000
 
 [presence]
 batch_ms = 0
-sample_one_in = 0
 
 [log]
 level = "warn"

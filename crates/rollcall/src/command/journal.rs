@@ -57,7 +57,7 @@ impl Config {
     }
 
     fn dead_after(&self) -> Duration {
-        Duration::from_secs(self.journal.dead_after_s.into())
+        crate::engine::DEAD_AFTER
     }
 }
 

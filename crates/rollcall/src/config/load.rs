@@ -1,6 +1,7 @@
 //! Reading: defaults, then the file, then the environment, then flags. Each overrides the one before.
 
 use std::ffi::OsString;
+use std::ops::Not;
 use std::path::{Path, PathBuf};
 
 use toml::Spanned;
@@ -18,17 +19,17 @@ const PREFIX: &str = "ROLLCALL_";
 const NOT_KEYS: [&str; 2] = ["ROLLCALL_CONFIG", "ROLLCALL_DATA"];
 
 /// Names that sites know from elsewhere (W8), and the keys they stand for. Ours override them.
-const ALIASES: [(&str, &str, &str); 9] = [
+const ALIASES: [(&str, &str, &str); 6] = [
     ("TRACKER_API_KEY", "site", "tracker_api_key"),
     ("TRACKER_STREAM_KEY", "journal", "stream_key"),
     ("TRACKER_DLQ_KEY", "journal", "dlq_key"),
     ("TRACKER_FAILED_KEY", "journal", "failed_key"),
     ("TRACKER_RETRY_MAX", "journal", "retry_max"),
-    ("REDIS_HOST", "redis", "host"),
-    ("REDIS_PORT", "redis", "port"),
     ("REDIS_PASSWORD", "redis", "password"),
-    ("REDIS_DB", "redis", "db"),
 ];
+
+/// The other names of W8: together they stand for `redis.url`. `REDIS_HOST` is needed, the others have defaults.
+const REDIS_PARTS: [&str; 3] = ["REDIS_HOST", "REDIS_PORT", "REDIS_DB"];
 
 /// Where a configuration comes from; kept with it, so that it can be read again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +53,8 @@ impl Sources {
             .into_iter()
             .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
             .filter(|(name, value)| {
-                let is_alias = !value.is_empty() && alias(name).is_some();
+                let is_known = alias(name).is_some() || REDIS_PARTS.contains(&name.as_str());
+                let is_alias = !value.is_empty() && is_known;
                 is_alias || name.starts_with(PREFIX) && !NOT_KEYS.contains(&name.as_str())
             })
             .collect();
@@ -69,7 +71,9 @@ impl Sources {
                 .map_err(|source| ConfigError::Unreadable { path: path.clone(), source })?;
             apply_file(&mut config, path, &text)?;
         }
-        for (name, value) in &self.environment {
+        apply_redis_parts(&mut config, &self.environment)?;
+        for (name, value) in self.environment.iter().filter(|(name, _)| !REDIS_PARTS.contains(&name.as_str()))
+        {
             apply_variable(&mut config, name, value)?;
         }
         for assignment in &self.flags {
@@ -153,6 +157,45 @@ fn apply_variable(config: &mut Config, name: &str, value: &str) -> Result<(), Co
         });
     };
     config.set(section, key, &Raw::Untyped(value.to_owned()), origin)
+}
+
+/// `REDIS_HOST`, `REDIS_PORT` and `REDIS_DB` as one `redis.url`.
+fn apply_redis_parts(config: &mut Config, environment: &[(String, String)]) -> Result<(), ConfigError> {
+    let value_of =
+        |name: &str| environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
+    let Some(host) = value_of("REDIS_HOST") else { return Ok(()) };
+    let origin_of = |name: &str| Origin::Environment { name: name.to_owned() };
+    let reject = |name: &str, value: &str, expected: &'static str| ConfigError::BadValue {
+        origin: origin_of(name),
+        key: name.to_owned(),
+        value: format!("\"{value}\""),
+        expected: expected.to_owned(),
+    };
+    if host.contains(['/', '@', ' ', ',']) {
+        return Err(reject(
+            "REDIS_HOST",
+            host,
+            "the name or address of one server; use redis.url for anything else",
+        ));
+    }
+    let port = value_of("REDIS_PORT").unwrap_or("6379");
+    if port.parse::<u16>().is_ok_and(|port| port > 0).not() {
+        return Err(reject("REDIS_PORT", port, "a port number"));
+    }
+    let db = value_of("REDIS_DB").unwrap_or("0");
+    if db.parse::<u32>().is_err() {
+        return Err(reject("REDIS_DB", db, "the number of a database"));
+    }
+    if let Some(set_by) = config.set_by.get("redis.url").cloned() {
+        return Err(ConfigError::Unfit {
+            problem: "redis.url and REDIS_HOST are both set: keep one of them".to_owned(),
+            origins: vec![set_by, origin_of("REDIS_HOST")],
+        });
+    }
+    let is_ipv6 = host.contains(':') && !host.starts_with('[');
+    let host = if is_ipv6 { format!("[{host}]") } else { host.to_owned() };
+    let url = Raw::Text(format!("redis://{host}:{port}/{db}"));
+    config.set("redis", "url", &url, origin_of("REDIS_HOST"))
 }
 
 fn alias(name: &str) -> Option<(&'static str, &'static str)> {

@@ -9,8 +9,6 @@ config_section! {
     Mirror as "mirror" {
         /// Whether the layout is kept. Needs Redis; without it there is none.
         enabled: bool = true,
-        /// Entries in a batch. Changes while the server runs.
-        batch_max: u32 [1..=10_000] = 1000,
         /// A peer that did not announce for this long is gone. 0 means tracker.announce_interval_s +
         /// tracker.peer_grace_s + 10. One that was told a longer interval is waited for longer.
         reap_after_s: u32 [0..=7 * DAY_S] = 0,

@@ -65,12 +65,7 @@ config_section! {
         /// A silent peer is forgotten this long after its announce was due. Clients built on libtorrent announce
         /// over UDP every 30 s at the most, whatever they are told.
         peer_grace_s: u32 [0..=WEEK_S] = 600,
-        /// How often clients are asked to announce a torrent that awaits approval, if that is sooner. They are given no
-        /// peers until it is approved.
-        pending_interval_s: u32 [1..=WEEK_S] = 60,
-        /// Peers handed to a client that does not say how many it wants. At most numwant_max.
-        numwant_default: u32 [0..=swarm::WANTED_MAX as u32] = 50,
-        /// Peers handed out at most.
+        /// Peers in a reply at most. A client that does not say how many it wants gets up to 50.
         numwant_max: u32 [1..=swarm::WANTED_MAX as u32] = 100,
         /// How many clients one user may run on one torrent at the same time.
         peers_per_user_and_torrent_max: u32 [1..=swarm::CLIENTS_PER_USER_MAX as u32] = 5,
@@ -101,8 +96,6 @@ config_section! {
         /// failover may lose what the dead master had just confirmed; the bytes in it count with each client's next
         /// announce. With 1 or more, entries wait while fewer replicas are there: give each master one more than this.
         wait_replicas: u32 [0..=10] = 0,
-        /// How long the replicas may take before the entry is looked after again. Less than redis.response_timeout_ms.
-        wait_timeout_ms: u32 [1..=60_000] = 1000,
         /// Announces that may wait for the journal. With more, clients are told to come back (each takes about 300
         /// bytes).
         queue_max: u32 [100..=10_000_000] = 100_000,
@@ -119,10 +112,6 @@ config_section! {
         retry_delay_s: u32 [0..=DAY_S] = 10,
         /// Entries that each view of this process takes a second, at most. 0 means no limit. Changes while the server runs.
         entries_per_s_max: u32 [0..=10_000_000] = 0,
-        /// How long a reader waits for new entries before it asks again.
-        read_wait_ms: u32 [10..=60_000] = 5000,
-        /// A reader of another process that was silent this long is taken for dead; its entries are taken over.
-        dead_after_s: u32 [5..=DAY_S] = 60,
         /// Entries that every view has are kept for this long, for replays.
         keep_s: u32 [0..=52 * WEEK_S] = DAY_S,
         /// With more entries than this, the log and "journal status" raise an alarm. Nothing is removed for it.
@@ -135,22 +124,15 @@ config_section! {
 }
 
 config_section! {
-    /// Redis, for several machines, or for other programs that read or write the journal. Leave url and host empty
-    /// to keep everything in the data folder.
+    /// Redis, for several machines, or for other programs that read or write the journal. Leave url empty to keep
+    /// everything in the data folder.
     Redis as "redis" {
         /// redis://HOST:PORT/DB, rediss:// for TLS, redis+sentinel://HOST:PORT,HOST:PORT/MASTER or
-        /// redis+cluster://HOST:PORT,HOST:PORT. User and password may stand before an @.
+        /// redis+cluster://HOST:PORT,HOST:PORT. USER:PASSWORD may stand before an @. The environment variables
+        /// REDIS_HOST, REDIS_PORT and REDIS_DB set this too.
         url: RedisUrl = RedisUrl::default(),
-        /// Instead of url (also REDIS_HOST).
-        host: Option<Name> = None,
-        /// (also REDIS_PORT)
-        port: u32 [1..=65_535] = 6379,
-        /// The ACL user; "" for the default one.
-        username: Option<Name> = None,
-        /// The password (also REDIS_PASSWORD). Also used where url has none.
+        /// The password, if url has none (also REDIS_PASSWORD).
         password: Secret = Secret::default(),
-        /// The number of the database (also REDIS_DB). A cluster has only 0.
-        db: u32 [0..=1_000_000] = 0,
         /// Certificates that a rediss:// server may be signed by, as PEM. "" means those of the system.
         tls_ca_file: Option<PathBuf> = None,
         /// How long Redis may take to answer.
@@ -167,9 +149,6 @@ config_section! {
         consumers: u32 [1..=64] = 1,
         /// Entries in a batch. Changes while the server runs.
         batch_max: u32 [1..=10_000] = 1000,
-        /// How long the counters of clients that left are remembered, so that what they moved meanwhile still counts
-        /// when they come back.
-        session_retention_days: u32 [1..=3650] = 30,
         /// Hit and run: who leeched a torrent and left after being active on it for less than this in all. The same rule
         /// holds for t:u:<user>:hnr in Redis. 0 turns it off.
         hit_and_run_active_s: u32 [0..=3650 * DAY_S] = 14 * DAY_S,
@@ -191,10 +170,6 @@ config_section! {
     /// passkeys on the whitelist; then those whom the site's verify endpoint knows. Torrents and clients likewise: the
     /// database and the site's keys count together.
     Access as "access" {
-        /// How often changes to users, torrents and clients are looked for in the database.
-        poll_interval_ms: u32 [10..=60_000] = 200,
-        /// The set of the whitelist in Redis. Without Redis the whitelist is a table of the database.
-        whitelist_key: Name = name("pt:passkeys"),
         /// The site's verify endpoint, such as "https://pt.example.com/passkey/verify". It is asked about passkeys that
         /// nobody here knows. "" asks nobody. Plain http:// only on loopback.
         verify_url: HttpUrl = HttpUrl::default(),
@@ -204,13 +179,6 @@ config_section! {
         verify_ca_file: Option<PathBuf> = None,
         /// How long the endpoint may take to answer.
         verify_timeout_ms: u32 [50..=60_000] = 2000,
-        /// Calls a second, at the most, and a tenth of them for clients of one address (IPv6: one /64); clients beyond
-        /// that are told to come back in a minute.
-        verify_calls_per_s: u32 [1..=100_000] = 100,
-        /// Failures in a row after which the endpoint is left alone for a while.
-        verify_failures_max: u32 [1..=1000] = 5,
-        /// How long it is left alone before it is tried again.
-        verify_pause_s: u32 [1..=3600] = 10,
         /// While the endpoint fails: "known-only" lets in who is on the whitelist or was vouched for before, "refuse"
         /// lets in nobody but users in the database.
         on_verify_failure: OnVerifyFailure = OnVerifyFailure::KnownOnly,
@@ -260,8 +228,6 @@ config_section! {
         session_minutes: u32 [1..=43_200] = 480,
         /// Lets everybody read /metrics. Otherwise it takes a key with the scope "read".
         metrics_open: bool = false,
-        /// Of so many verify calls one is recorded in the audit trail. 0 records none.
-        verify_audit_every: u32 [0..=1_000_000_000] = 1000,
         /// Requests a second with one key; ten seconds' worth may come at once. 0 means no limit.
         requests_per_key_per_s: u32 [0..=1_000_000] = 500,
         /// Requests a second from one address, likewise.
@@ -270,9 +236,7 @@ config_section! {
         connections_max: u32 [1..=1_000_000] = 2000,
         /// How long an answer may take. Uploads may take longer, as long as they go on.
         request_timeout_s: u32 [1..=3600] = 30,
-        /// The longest body of a request, but for a refresh of the whitelist.
-        body_kib_max: u32 [1..=1_000_000] = 1024,
-        /// The longest refresh of the whitelist; a passkey takes 33 bytes.
+        /// The longest refresh of the whitelist over the API; a passkey takes 33 bytes.
         upload_mib_max: u32 [1..=1_000_000] = 1024,
     }
 }
@@ -280,40 +244,25 @@ config_section! {
 config_section! {
     /// People: who is here, on which devices, and what is shown of them.
     Presence as "presence" {
-        /// A device is to be heard this often; the server's pings, which every client answers by itself, see to it.
-        heartbeat_s: u32 [5..=3600] = 30,
-        /// The server pings each connection this often. Less than heartbeat_s.
+        /// Expected interval of messages from a device: a silent one is probed, and offline after three intervals.
+        heartbeat_s: u32 [3..=3600] = 30,
+        /// The server pings each connection this often, which every client answers by itself. Less than heartbeat_s.
         ping_s: u32 [1..=3600] = 25,
-        /// How long a device has to answer when it was not heard in time, and how often it is asked again.
-        probe_s: u32 [1..=600] = 5,
-        /// Heartbeats that may be missing before a device is gone: three of 30 s are the 90 s after which it is.
-        missed_heartbeats_max: u32 [2..=100] = 3,
         /// A device whose app is in the background is shown as away when it was silent for this long.
         background_away_s: u32 [30..=86_400] = 300,
         /// And as offline when it was silent for this long.
         background_gone_s: u32 [60..=604_800] = 1800,
         /// After a restart, how long those who were here have to come back before they are offline.
         pending_s: u32 [1..=86_400] = 300,
-        /// Somebody whose connection keeps breaking is shown as gone only after a while: at first this long, twice as
-        /// long each time, up to flap_grace_max_s. 0 turns this off.
+        /// Flap damping: a user whose connection keeps breaking is shown offline after this delay, which doubles with each
+        /// flap up to thirty times its length. 0 turns it off.
         flap_grace_s: u32 [0..=600] = 2,
-        /// The longest such while.
-        flap_grace_max_s: u32 [0..=3600] = 60,
-        /// A connection that stays up for this long makes up for one that broke.
-        flap_forget_s: u32 [1..=86_400] = 120,
         /// Changes that are not urgent are put together for this long before friends are told.
         batch_ms: u32 [0..=10_000] = 100,
-        /// Devices of one person, at the most.
-        devices_max: u32 [1..=1000] = 20,
-        /// The longest text beside a status.
-        text_bytes_max: u32 [0..=4096] = 256,
         /// Who sees a person's status who has not chosen: "everyone", "friends" or "nobody".
         default_visibility: Audience = Audience::Friends,
         /// How long a person's changes of status are kept. 0 keeps none.
         history_days: u32 [0..=3650] = 30,
-        /// Of so many connections one is probed each minute, to estimate how many are only seemingly there. 0 turns
-        /// this off.
-        sample_one_in: u32 [0..=1_000_000] = 100,
         /// Where Redis is configured, every process with the role gateway is one of many, and people see each other
         /// whichever they are connected to: "auto". "off" keeps this one to itself.
         share: Sharing = Sharing::Auto,
@@ -354,8 +303,6 @@ config_section! {
         commands_per_s: u32 [1..=100_000] = 20,
         /// Who may enter a room: "everyone" who is signed in, or who has a "token" for it.
         room_access: RoomAccess = RoomAccess::Everyone,
-        /// When the server stops, connections are told to go elsewhere over this long.
-        goodbye_ms: u32 [0..=60_000] = 2000,
         /// Where to tell when somebody comes (first device in) and goes (last device out). "" tells nobody.
         webhook_url: HttpUrl = HttpUrl::default(),
         /// Certificates that the receiver may be signed by, as PEM. "" means those of the system.
@@ -383,12 +330,9 @@ config_section! {
         connections_per_address_max: u32 [1..=10_000_000] = 200,
         /// How long a client may take to send the head of a request.
         header_timeout_s: u32 [1..=3600] = 10,
-        /// How long a connection may stay open without a request.
-        idle_timeout_s: u32 [1..=DAY_S] = 60,
-        /// Requests a second from one address, over HTTP and UDP, once its burst is used up. 0 means no limit.
+        /// Requests per second from one address, over HTTP and UDP; ten seconds' worth may come at once. 0 means no
+        /// limit.
         requests_per_address_per_s: u32 [0..=10_000_000] = 200,
-        /// Requests one address may send at once. At least requests_per_address_per_s. 0 means no limit.
-        request_burst_per_address: u32 [0..=10_000_000] = 2000,
         /// Announces a second of one user, from any address, once their burst is used up. 0 means no limit. A client
         /// announces each torrent once in tracker.announce_interval_s, over each address family. A "stopped" is free.
         announces_per_user_per_s: u32 [0..=10_000_000] = 20,

@@ -50,7 +50,6 @@ fn builder() -> ServerBuilder {
         .set("site.requests_per_key_per_s", 0)
         .set("tracker.min_announce_interval_s", 0)
         .set("tracker.workers", 1)
-        .set("journal.read_wait_ms", 100)
 }
 
 /// A text as TOML writes it.

@@ -35,7 +35,7 @@ fn printing_works_even_where_the_settings_are_broken() {
 fn a_check_tells_what_differs_and_who_set_it() {
     let site = Site::new();
     site.write("rollcall.toml", "[tracker]\nannounce_interval_s = 3600\nworkers = 0\n");
-    let environment = [("ROLLCALL_LIMITS__IDLE_TIMEOUT_S", "30"), ("ROLLCALL_CONFIG", "rollcall.toml")];
+    let environment = [("ROLLCALL_LIMITS__HEADER_TIMEOUT_S", "30"), ("ROLLCALL_CONFIG", "rollcall.toml")];
     let arguments = ["config", "check", "--set", "log.format=json"];
     let outcome = site.run_with(&environment, &arguments);
     assert_eq!(
@@ -43,7 +43,7 @@ fn a_check_tells_what_differs_and_who_set_it() {
         "valid, these settings differ from their defaults:\n\
          setting                      value   default  set by\n\
          tracker.announce_interval_s  3600    1800     rollcall.toml:2\n\
-         limits.idle_timeout_s        30      60       environment ROLLCALL_LIMITS__IDLE_TIMEOUT_S\n\
+         limits.header_timeout_s      30      10       environment ROLLCALL_LIMITS__HEADER_TIMEOUT_S\n\
          log.format                   \"json\"  \"auto\"   --set\n"
     );
     let outcome = site.run_with(&environment, &[&arguments[..], &["--json"]].concat());
@@ -111,16 +111,31 @@ fn w8_settings_have_the_names_of_the_integration_guide() {
         ("REDIS_PORT", "6380"),
         ("REDIS_PASSWORD", "hunter2"),
         ("REDIS_DB", "2"),
-        ("ROLLCALL_REDIS__PORT", "6381"),
+        ("ROLLCALL_JOURNAL__RETRY_MAX", "7"),
     ];
     let outcome = Site::new().run_with(&environment, &["config", "check"]);
-    for line in ["journal.stream_key", "journal.retry_max", "redis.host", "redis.db", "redis.password"] {
+    for line in
+        ["journal.stream_key", "journal.retry_max", "redis://redis.example.org:6380/2", "redis.password"]
+    {
         assert!(outcome.stdout.contains(line), "{line}: {}", outcome.stdout);
     }
-    assert!(outcome.stdout.contains("6381"), "our own name overrides: {}", outcome.stdout);
+    let retries = outcome.stdout.lines().find(|line| line.starts_with("journal.retry_max")).unwrap();
+    assert!(retries.contains(" 7 "), "our own name overrides: {retries}");
     assert!(!outcome.stdout.contains("hunter2"), "{}", outcome.stdout);
     let refused = Site::new().run_with(&[("TRACKER_RETRY_MAX", "many")], &["config", "check"]);
     assert!(refused.stderr.contains("TRACKER_RETRY_MAX"), "{}", refused.stderr);
     let empty = Site::new().run_with(&[("REDIS_HOST", "")], &["config", "check"]);
-    assert!(!empty.stdout.contains("redis.host"), "an empty variable is none: {}", empty.stdout);
+    assert!(!empty.stdout.contains("redis.url"), "an empty variable is none: {}", empty.stdout);
+    for (name, value) in [("REDIS_HOST", "a,b"), ("REDIS_PORT", "0"), ("REDIS_DB", "first")] {
+        let environment = [("REDIS_HOST", "::1"), (name, value)];
+        let refused = Site::new().run_with(&environment, &["config", "check"]);
+        assert!(refused.exit_code != 0 && refused.stderr.contains(name), "{name}: {}", refused.stderr);
+    }
+    let address = Site::new().run_with(&[("REDIS_HOST", "::1")], &["config", "check"]);
+    assert!(address.stdout.contains("redis://[::1]:6379/0"), "{}", address.stdout);
+    let site = Site::new();
+    site.write("rollcall.toml", "[redis]\nurl = \"redis://127.0.0.1:1\"\n");
+    let both =
+        site.run_with(&[("REDIS_HOST", "::1"), ("ROLLCALL_CONFIG", "rollcall.toml")], &["config", "check"]);
+    assert!(both.stderr.contains("keep one of them"), "{}", both.stderr);
 }

@@ -171,16 +171,6 @@ fn a_redis_that_is_away_is_told_of_and_does_not_hide_a_user() {
     }
 }
 
-#[test]
-fn a_whitelist_key_of_ones_own_is_used() {
-    let (site, redis) = (Site::new(), RedisServer::start());
-    let url = redis.url();
-    let environment = [("ROLLCALL_REDIS__URL", url.as_str()), ("ROLLCALL_ACCESS__WHITELIST_KEY", "my:set")];
-    json_of(&site, &environment, &["passkey", "add", ONE]);
-    assert_eq!(redis.cli(&["SISMEMBER", "my:set", ONE]), "1");
-    assert_eq!(redis.cli(&["EXISTS", "pt:passkeys"]), "0");
-}
-
 /// The list is made on the fly: neither side ever has all of it in memory.
 fn refresh_a_million(site: &Site, environment: &[(&str, &str)]) {
     let mut child = start(site, environment, &["passkey", "refresh", "-", "--json"]);

@@ -13,7 +13,7 @@ const TURNS_PER_PERSON: usize = 3;
 
 #[test]
 fn p5_churn_leaves_nothing_behind() {
-    let mut site = Site::full(builder().set("presence.flap_grace_s", 0).set("presence.flap_forget_s", 1));
+    let mut site = Site::full(builder().set("presence.flap_grace_s", 0));
     let mut random = Rng::with_seed(11);
     for turn in 0..TURNS_PER_PERSON * site.people.len() {
         let person = site.people[random.usize(..site.people.len())];

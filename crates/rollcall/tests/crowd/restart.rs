@@ -80,7 +80,7 @@ fn p11_after_a_kill_everybody_is_pending_who_returns_is_online_and_the_rest_are_
 
 #[test]
 fn p11_a_stop_says_goodbye_and_nobody_is_seen_offline_who_returns() {
-    let mut site = Site::full(builder().set("presence.pending_s", 300).set("gateway.goodbye_ms", 200));
+    let mut site = Site::full(builder().set("presence.pending_s", 300));
     let status = site.server.stop();
     assert!(status.success(), "{status}");
     site.until("everybody to be told", |site| site.crowd.up() == 0);

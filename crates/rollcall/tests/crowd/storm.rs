@@ -23,7 +23,7 @@ const MESSAGE_BYTES_MIN: usize = 200 * 1024;
 
 fn site() -> Site {
     // Longer than everybody takes to come back, however slow the machine is.
-    Site::full(builder().set("presence.flap_grace_s", 300).set("presence.flap_grace_max_s", 3600))
+    Site::full(builder().set("presence.flap_grace_s", 300))
 }
 
 /// Everybody loses the connection and comes back at once; returns how long that took.

@@ -61,7 +61,7 @@ fn the_settings_of_compose_are_accepted_and_used() {
         "tracker.http_addr",
         "site.addr",
         "database.url",
-        "redis.host",
+        "redis.url",
         "redis.password",
         "site.tracker_api_key",
     ] {

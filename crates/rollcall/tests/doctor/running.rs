@@ -89,7 +89,6 @@ fn dead_letters_and_failed_entries_are_found() {
         .set("redis.url", format!("\"{}\"", redis.url()))
         .set("journal.retry_max", 1)
         .set("journal.retry_delay_s", 0)
-        .set("journal.read_wait_ms", 200)
         .start();
     redis.cli(&["XADD", "tracker:traffic", "*", "passkey", "nobody", "infohash", "nothing"]);
     let failed = |status: &Json| status["failed"].as_u64().unwrap_or(0);

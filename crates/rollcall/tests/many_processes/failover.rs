@@ -41,10 +41,7 @@ impl Drop for UntilDropped<'_> {
 #[test]
 fn t3_a_master_killed_under_load_loses_nothing_that_replicas_were_waited_for() {
     let mut cluster = cluster();
-    let waiting = builder()
-        .set("journal.wait_replicas", 1)
-        .set("journal.wait_timeout_ms", 500)
-        .set("journal.ack_timeout_ms", 1000);
+    let waiting = builder().set("journal.wait_replicas", 1).set("journal.ack_timeout_ms", 1000);
     let site = site_on(&cluster, waiting);
     let plan = Plan {
         seed: 61,

@@ -12,7 +12,6 @@ pub const SECRET: &str = "a secret of these tests, 32 characters and more";
 pub fn server() -> ServerBuilder {
     Server::builder(env!("CARGO_BIN_EXE_rollcall"))
         .set("gateway.token_hmac_secret", format!("{SECRET:?}"))
-        .set("gateway.goodbye_ms", 100)
         .set("site.metrics_open", true)
 }
 
@@ -21,7 +20,6 @@ pub fn quick_ladder(builder: ServerBuilder) -> ServerBuilder {
     builder
         .set("presence.heartbeat_s", 5)
         .set("presence.ping_s", 2)
-        .set("presence.probe_s", 1)
         .set("presence.background_away_s", 30)
         .set("presence.background_gone_s", 60)
 }

@@ -8,7 +8,6 @@ use crate::{BINARY, PATIENCE, command, make, paste, pasted};
 fn with_redis(url: &str) -> Server {
     Server::builder(BINARY)
         .set("redis.url", format!("\"{url}\""))
-        .set("journal.read_wait_ms", 200)
         .set("tracker.min_announce_interval_s", 0)
         .start()
 }

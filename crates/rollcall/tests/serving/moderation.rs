@@ -72,13 +72,13 @@ fn slots_change_live_for_one_and_for_all() {
 
 #[test]
 fn a_torrent_is_approved_and_its_peers_find_each_other() {
-    let server = builder().set("tracker.pending_interval_s", 45).start();
+    let server = builder().start();
     let [uploader, other] = [1, 2].map(|id| server.add_user(id));
     add_torrent(&server, &uploader);
     server.cli(&["torrent", "unapprove", &TORRENT.to_string()]);
-    soon("the torrent to await approval", || announce(&server, &uploader, &seeder(1)).interval == Some(45));
+    soon("the torrent to await approval", || announce(&server, &uploader, &seeder(1)).interval == Some(60));
     let waiting = announce(&server, &other, &leecher(2));
-    assert_eq!((waiting.interval, waiting.min_interval, waiting.peers), (Some(45), Some(45), Some(vec![])));
+    assert_eq!((waiting.interval, waiting.min_interval, waiting.peers), (Some(60), Some(60), Some(vec![])));
     assert_eq!(counts(&server, &other), (1, 1));
     server.cli(&["torrent", "approve", &TORRENT.to_string()]);
     // The very next announce behind the approval, though it comes long before the usual min interval.

@@ -83,7 +83,6 @@ pub struct Site {
 pub fn builder() -> ServerBuilder {
     Server::builder(env!("CARGO_BIN_EXE_rollcall"))
         .set("limits.requests_per_address_per_s", 0)
-        .set("limits.request_burst_per_address", 0)
         .set("limits.connections_per_address_max", 10_000)
         // Simulated clients move much at once, and announce late when the machine is busy.
         .set("limits.peer_rate_max_mbit_per_s", 10_000_000)
@@ -95,7 +94,6 @@ pub fn builder() -> ServerBuilder {
         .set("tracker.peer_grace_s", 600)
         .set("tracker.peers_per_user_and_torrent_max", 16)
         .set("tracker.workers", 2)
-        .set("journal.read_wait_ms", 500)
         .set("ledger.consumers", 2)
 }
 

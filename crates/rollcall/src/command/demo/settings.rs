@@ -20,13 +20,10 @@ pub(super) fn of(args: &DemoArgs, ports: &Ports) -> Vec<String> {
         ("tracker.min_announce_interval_s", (interval_s / 6).max(1).to_string()),
         // Who vanished is gone from the lists half a minute later, not after hours.
         ("tracker.peer_grace_s", interval_s.to_string()),
-        ("tracker.pending_interval_s", interval_s.to_string()),
         ("tracker.drain_timeout_s", "5".to_owned()),
         ("site.addr", list(ports.site_addresses())),
-        ("gateway.goodbye_ms", "200".to_owned()),
         // All clients of IPv6 come from one address.
         ("limits.requests_per_address_per_s", "0".to_owned()),
-        ("limits.request_burst_per_address", "0".to_owned()),
         ("limits.announce_burst_per_user", "0".to_owned()),
         // More than the line of any client here, less than a cheat claims.
         ("limits.peer_rate_max_mbit_per_s", "400".to_owned()),

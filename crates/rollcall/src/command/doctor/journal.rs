@@ -63,7 +63,7 @@ async fn look(findings: &mut Findings, patient: &Patient, journal: &dyn Journal)
     for group in &traffic.groups {
         behind(findings, patient, group, journal.oldest_unfinished(group).await?);
     }
-    let dead_after = Duration::from_secs(patient.config.journal.dead_after_s.into());
+    let dead_after = crate::engine::DEAD_AFTER;
     for group in traffic.groups.iter().filter(|group| is_ours(patient, &group.name)) {
         let consumers = journal.consumers(Lane::Traffic, &group.name).await?;
         let foreign: Vec<&str> = foreign_of(&consumers, dead_after).collect();
