@@ -8,6 +8,7 @@ mod error;
 mod percent;
 mod query;
 mod reply;
+mod scan;
 mod target;
 
 pub use crate::{MAX_SCRAPE_HASHES, ScrapeEntry};

@@ -54,6 +54,30 @@ pub(super) fn decode<'b>(text: &[u8], into: &'b mut [u8]) -> Result<&'b [u8], De
     Ok(&into[..length])
 }
 
+/// Decodes twenty bytes at the beginning of a value, and returns how long they are there. None if the value is shorter or
+/// has a bad escape.
+#[inline]
+pub(super) fn decode_20(text: &[u8]) -> Option<([u8; 20], usize)> {
+    let mut bytes = [0; 20];
+    let mut bad = 0;
+    let mut at = 0;
+    for byte in &mut bytes {
+        let first = *text.get(at)?;
+        *byte = first;
+        at += 1;
+        if first == b'%' {
+            let [high, low] = *text.get(at..at + 2)? else { return None };
+            let (high, low) = (HEX_VALUES[usize::from(high)], HEX_VALUES[usize::from(low)]);
+            bad |= high | low;
+            *byte = high << 4 | (low & 0x0f);
+            at += 2;
+        } else if first == b'&' {
+            return None;
+        }
+    }
+    (bad <= 0x0f).then_some((bytes, at))
+}
+
 /// Decodes a text that is only compared, never shown: a bad escape stands for itself, what does not fit is left out.
 pub(super) fn decode_leniently<'b>(text: &[u8], into: &'b mut [u8]) -> &'b [u8] {
     let mut rest = text;
@@ -69,6 +93,10 @@ pub(super) fn decode_leniently<'b>(text: &[u8], into: &'b mut [u8]) -> &'b [u8] 
 
 /// The passkey in a path segment or query value.
 pub(super) fn decode_passkey(text: &[u8]) -> Result<Passkey, QueryError> {
+    // No client escapes digits.
+    if let Ok(passkey) = Passkey::from_ascii(text) {
+        return Ok(passkey);
+    }
     let mut buffer = [0; Passkey::MAX_DIGITS];
     let digits = decode(text, &mut buffer).map_err(|_| QueryError::NotAPasskey)?;
     Passkey::from_ascii(digits).map_err(|_| QueryError::NotAPasskey)

@@ -1,14 +1,15 @@
 //! The queries of announces and scrapes.
 //!
 //! A query is split at `&`, then each part at its first `=`; of a parameter given twice the first counts (a scrape
-//! takes every `info_hash`). What is not known is skipped.
+//! takes every `info_hash`). Unknown parameters, and in announces those without `=`, are skipped.
 
 use std::net::IpAddr;
 
 use domain::{AnnounceEvent, ClientKey, InfoHash, Passkey, PeerId};
 
 use super::error::QueryError;
-use super::percent::{DecodeError, decode, decode_leniently, decode_passkey};
+use super::percent::{DecodeError, decode, decode_20, decode_leniently, decode_passkey};
+use super::scan::position;
 use crate::MAX_SCRAPE_HASHES;
 
 /// Longer keys are told apart by their first bytes.
@@ -47,21 +48,73 @@ impl AnnounceQuery {
         let (mut uploaded, mut downloaded, mut left) = (None, None, None);
         let (mut event, mut numwant, mut key) = (None, None, None);
         let (mut ip, mut passkey) = (None, None);
-        for (name, value) in pairs(query) {
-            match name {
-                b"info_hash" if info_hash.is_none() => info_hash = Some(parse_info_hash(value)?),
-                b"peer_id" if peer_id.is_none() => peer_id = Some(parse_peer_id(value)?),
-                b"port" if port.is_none() => port = parse_port(value)?,
-                b"uploaded" if uploaded.is_none() => uploaded = parse_counter("uploaded", value)?,
-                b"downloaded" if downloaded.is_none() => downloaded = parse_counter("downloaded", value)?,
-                b"left" if left.is_none() => left = Some(parse_left(value)?),
-                b"event" if event.is_none() => event = Some(AnnounceEvent::from_query(value)),
-                b"numwant" if numwant.is_none() => numwant = Some(parse_numwant(value)),
-                b"key" if key.is_none() => key = Some(parse_key(value)),
-                b"ip" if ip.is_none() => ip = Some(parse_ip(value)),
-                b"passkey" if passkey.is_none() => passkey = Some(decode_passkey(value)?),
-                _ => {}
-            }
+        let mut rest = query;
+        while let Some(first) = rest.first() {
+            // By the first letter: the names of all parameters that clients send are told apart after one comparison.
+            let known = match first {
+                b'i' => {
+                    prefixed(rest, b"info_hash=", Name::InfoHash).or_else(|| prefixed(rest, b"ip=", Name::Ip))
+                }
+                b'p' => prefixed(rest, b"peer_id=", Name::PeerId)
+                    .or_else(|| prefixed(rest, b"port=", Name::Port))
+                    .or_else(|| prefixed(rest, b"passkey=", Name::Passkey)),
+                b'u' => prefixed(rest, b"uploaded=", Name::Uploaded),
+                b'd' => prefixed(rest, b"downloaded=", Name::Downloaded),
+                b'l' => prefixed(rest, b"left=", Name::Left),
+                b'e' => prefixed(rest, b"event=", Name::Event),
+                b'n' => prefixed(rest, b"numwant=", Name::Numwant),
+                b'k' => prefixed(rest, b"key=", Name::Key),
+                _ => None,
+            };
+            let Some((name, text)) = known else {
+                rest = behind_parameter(rest);
+                continue;
+            };
+            rest = match name {
+                Name::InfoHash if info_hash.is_none() => {
+                    let (value, behind) = id(text, parse_info_hash, InfoHash)?;
+                    info_hash = Some(value);
+                    behind
+                }
+                Name::PeerId if peer_id.is_none() => {
+                    let (value, behind) = id(text, parse_peer_id, PeerId)?;
+                    peer_id = Some(value);
+                    behind
+                }
+                Name::Port if port.is_none() => {
+                    let (value, behind) = number(text, |value| parse_counter("port", value))?;
+                    let value = value.map(u16::try_from).transpose();
+                    port = value.map_err(|_| QueryError::TooLarge { parameter: "port" })?;
+                    behind
+                }
+                Name::Uploaded if uploaded.is_none() => {
+                    let (value, behind) = number(text, |value| parse_counter("uploaded", value))?;
+                    uploaded = value;
+                    behind
+                }
+                Name::Downloaded if downloaded.is_none() => {
+                    let (value, behind) = number(text, |value| parse_counter("downloaded", value))?;
+                    downloaded = value;
+                    behind
+                }
+                Name::Left if left.is_none() => {
+                    let (value, behind) = number(text, parse_left)?;
+                    left = Some(value);
+                    behind
+                }
+                _ => {
+                    let (value, behind) = split_value(text);
+                    match name {
+                        Name::Event if event.is_none() => event = Some(AnnounceEvent::from_query(value)),
+                        Name::Numwant if numwant.is_none() => numwant = Some(parse_numwant(value)),
+                        Name::Key if key.is_none() => key = Some(parse_key(value)),
+                        Name::Ip if ip.is_none() => ip = Some(parse_ip(value)),
+                        Name::Passkey if passkey.is_none() => passkey = Some(decode_passkey(value)?),
+                        _ => {}
+                    }
+                    behind
+                }
+            };
         }
         Ok(AnnounceQuery {
             info_hash: info_hash.ok_or(QueryError::Missing { parameter: "info_hash" })?,
@@ -129,6 +182,88 @@ pub(super) fn pairs(query: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
+/// The parameters of an announce.
+#[derive(Clone, Copy)]
+enum Name {
+    InfoHash,
+    PeerId,
+    Port,
+    Uploaded,
+    Downloaded,
+    Left,
+    Event,
+    Numwant,
+    Key,
+    Ip,
+    Passkey,
+}
+
+#[inline]
+fn prefixed<'a, const N: usize>(text: &'a [u8], prefix: &[u8; N], name: Name) -> Option<(Name, &'a [u8])> {
+    text.strip_prefix(prefix.as_slice()).map(|value| (name, value))
+}
+
+/// A value up to the next `&`, and what follows that.
+#[inline]
+fn split_value(text: &[u8]) -> (&[u8], &[u8]) {
+    let (value, behind) = text.split_at(position(text, b'&'));
+    (value, behind.get(1..).unwrap_or_default())
+}
+
+#[inline]
+fn behind_parameter(text: &[u8]) -> &[u8] {
+    split_value(text).1
+}
+
+/// What follows a value that ends here; none if it does not end here.
+#[inline]
+fn behind_value(text: &[u8]) -> Option<&[u8]> {
+    match text {
+        [] => Some(text),
+        [b'&', behind @ ..] => Some(behind),
+        _ => None,
+    }
+}
+
+/// An id of twenty bytes, decoded without looking for its end first. Everything else is left to `parse`.
+#[inline]
+fn id<T>(
+    text: &[u8],
+    parse: impl Fn(&[u8]) -> Result<T, QueryError>,
+    of_bytes: impl Fn([u8; 20]) -> T,
+) -> Result<(T, &[u8]), QueryError> {
+    if let Some((bytes, length)) = decode_20(text)
+        && let Some(behind) = behind_value(&text[length..])
+    {
+        return Ok((of_bytes(bytes), behind));
+    }
+    let (value, behind) = split_value(text);
+    Ok((parse(value)?, behind))
+}
+
+/// Up to 18 digits, read without looking for their end first. Everything else is left to `parse`.
+#[inline]
+fn number(
+    text: &[u8],
+    parse: impl Fn(&[u8]) -> Result<Option<u64>, QueryError>,
+) -> Result<(Option<u64>, &[u8]), QueryError> {
+    let (mut sum, mut length) = (0_u64, 0);
+    while let Some(digit) = text.get(length).map(|byte| byte.wrapping_sub(b'0'))
+        && digit <= 9
+        && length < DIGITS_WITHOUT_OVERFLOW
+    {
+        sum = sum * 10 + u64::from(digit);
+        length += 1;
+    }
+    if length > 0
+        && let Some(behind) = behind_value(&text[length..])
+    {
+        return Ok((Some(sum), behind));
+    }
+    let (value, behind) = split_value(text);
+    Ok((parse(value)?, behind))
+}
+
 fn parse_info_hash(value: &[u8]) -> Result<InfoHash, QueryError> {
     let mut buffer = [0; 32];
     let bytes = decode_id("info_hash", value, &mut buffer)?;
@@ -152,6 +287,9 @@ fn decode_id<'b>(parameter: &'static str, value: &[u8], into: &'b mut [u8]) -> R
         DecodeError::TooLong => QueryError::WrongLength { parameter },
     })
 }
+
+/// As many digits always fit into a `u64`.
+const DIGITS_WITHOUT_OVERFLOW: usize = 18;
 
 /// Why a text is no `u64`.
 enum NumberError {
@@ -189,11 +327,6 @@ fn parse_counter(parameter: &'static str, value: &[u8]) -> Result<Option<u64>, Q
     })
 }
 
-fn parse_port(value: &[u8]) -> Result<Option<u16>, QueryError> {
-    let Some(number) = parse_counter("port", value)? else { return Ok(None) };
-    u16::try_from(number).map(Some).map_err(|_| QueryError::TooLarge { parameter: "port" })
-}
-
 /// Clients that do not know yet (magnet links) send nothing, a negative number or an enormous one.
 fn parse_left(value: &[u8]) -> Result<Option<u64>, QueryError> {
     let digits = value.strip_prefix(b"-").unwrap_or(value);
@@ -222,4 +355,35 @@ fn parse_ip(value: &[u8]) -> Option<IpAddr> {
     let mut buffer = [0; MAX_IP_BYTES];
     let text = decode(value, &mut buffer).ok()?;
     std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values as they come and as they never come: what is read without looking for its end first is what the plain
+    /// parsers make of the value.
+    #[test]
+    fn numbers_and_ids_read_in_one_pass_are_those_of_the_plain_parsers() {
+        let mut random = 7_u64;
+        let mut draw = |bound: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) as usize % bound
+        };
+        for alphabet in [&b"0123456789"[..], b"0123456789&", b"%41", b"%4f%00ab&", b"-09%&=xyz"] {
+            for _ in 0..20_000 {
+                let length = draw(70);
+                let text: Vec<u8> = (0..length).map(|_| alphabet[draw(alphabet.len())]).collect();
+                let (value, behind) = split_value(&text);
+                let plain = |parsed: Result<_, QueryError>| parsed.map(|number| (number, behind));
+                let counter = |value: &[u8]| parse_counter("uploaded", value);
+                assert_eq!(number(&text, counter), plain(counter(value)), "{text:?}");
+                assert_eq!(number(&text, parse_left), plain(parse_left(value)), "{text:?}");
+                let hash = parse_info_hash(value).map(|hash| (hash, behind));
+                assert_eq!(id(&text, parse_info_hash, InfoHash), hash, "{text:?}");
+                let peer = parse_peer_id(value).map(|peer| (peer, behind));
+                assert_eq!(id(&text, parse_peer_id, PeerId), peer, "{text:?}");
+            }
+        }
+    }
 }

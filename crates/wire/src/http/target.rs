@@ -5,6 +5,7 @@ use domain::Passkey;
 use super::error::QueryError;
 use super::percent::decode_passkey;
 use super::query::pairs;
+use super::scan::position;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
@@ -64,10 +65,8 @@ impl std::fmt::Debug for Target<'_> {
 /// The paths are `/announce`, `/<passkey>/announce` and `/announce/<passkey>`, and the same for `scrape`.
 pub fn parse_target(target: &[u8]) -> Result<Target<'_>, QueryError> {
     let local = if target.first() == Some(&b'/') { target } else { strip_authority(target)? };
-    let (path, query) = match local.iter().position(|byte| *byte == b'?') {
-        Some(mark) => (&local[..mark], &local[mark + 1..]),
-        None => (local, &[][..]),
-    };
+    let (path, behind) = local.split_at(position(local, b'?'));
+    let query = behind.get(1..).unwrap_or_default();
     let (route, passkey) = split_path(path).ok_or(QueryError::UnknownPath)?;
     Ok(Target { route, passkey, query })
 }
@@ -75,15 +74,15 @@ pub fn parse_target(target: &[u8]) -> Result<Target<'_>, QueryError> {
 /// The route and passkey of a path. An empty segment is no passkey: `//announce` comes from URLs glued together.
 fn split_path(path: &[u8]) -> Option<(Route, Option<&[u8]>)> {
     let segments = path.strip_prefix(b"/")?;
-    let Some(slash) = segments.iter().position(|byte| *byte == b'/') else {
-        return Some((Route::from_segment(segments)?, None));
+    let (first, behind) = segments.split_at(position(segments, b'/'));
+    let Some(second) = behind.get(1..) else {
+        return Some((Route::from_segment(first)?, None));
     };
-    let (first, second) = (&segments[..slash], &segments[slash + 1..]);
     let (route, passkey) = match Route::from_segment(second) {
         Some(route) => (route, first),
         None => (Route::from_segment(first)?, second),
     };
-    if passkey.contains(&b'/') {
+    if position(passkey, b'/') < passkey.len() {
         return None;
     }
     Some((route, Some(passkey).filter(|passkey| !passkey.is_empty())))
