@@ -2,7 +2,9 @@
 # Measures this tree: announces per second, bytes per peer, cost and instructions of an announce; entries per second
 # into the journal, the ledger and activity, on real servers of its own; memory, latency, heartbeats and deliveries of
 # the gateway with thousands of WebSocket clients.
-# Arguments go to `rollcall-bench bench`: --quick, --json FILE, --peers-10m, --seconds N; `--help` lists all.
+# Arguments go to `rollcall-bench bench`: --quick, --json FILE, --peers-10m, --seconds N; `--help` lists all. A run of
+# everything writes docs/benchmarks.md and docs/pictures/bench.svg; with --only, --server, --self-check or --json nothing in docs
+# changes.
 #
 # Instruction counts need valgrind and the runner of gungraun; both are installed if missing. Where that is not
 # possible, or with ROLLCALL_BENCH_INSTRUCTIONS=no, the rest is measured without them.
@@ -45,9 +47,14 @@ count_instructions() {
 
 wants_instructions() {
   [ "${ROLLCALL_BENCH_INSTRUCTIONS:-yes}" != no ] || return 1
+  is_whole_run "$@"
+}
+
+# Whether everything of this tree is measured, so that the figures belong into the documents.
+is_whole_run() {
   local argument
   for argument in "$@"; do
-    case "$argument" in --help | -h | --self-check | --only | --only=*) return 1 ;; esac
+    case "$argument" in --help | -h | --self-check | --only | --only=* | --server | --server=* | --json | --json=*) return 1 ;; esac
   done
 }
 
@@ -70,4 +77,11 @@ if wants_instructions "$@"; then
     say "no instruction counts this time; the rest follows"
   fi
 fi
-exec ./target/release/rollcall-bench bench "${instructions[@]}" "$@"
+if is_whole_run "$@"; then
+  report="$PWD/target/bench.json"
+  ./target/release/rollcall-bench bench "${instructions[@]}" --json "$report" --page docs/benchmarks.md "$@"
+  ./scripts/plot-bench.py "$report" docs/pictures/bench.svg
+  say "wrote docs/benchmarks.md and docs/pictures/bench.svg"
+else
+  exec ./target/release/rollcall-bench bench "${instructions[@]}" "$@"
+fi

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Runs every test of the workspace, several test programs at a time.
+"""Runs every test of the workspace, several groups of tests at a time.
 
 `cargo test` runs one test program after the other. Most of ours wait for servers, deadlines and real clients, so a
 machine with two cores idles for half of that. This builds them with cargo, then runs them side by side, those that took
-longest last time first. What a program printed is shown only if it failed. `cargo test` alone still works.
+longest last time first. The modules of an integration-test program (`tests/it`) are groups of their own. What a group
+printed is shown only if it failed. `cargo test` alone still works.
+
+A group that failed is run once more, alone, when all others have ended: beside other tests a machine may starve a server
+or a client for longer than a test waits. A group that passes then is named in the last lines, so that it can be mended.
 
 usage: run-tests.py [--lint] [--meanwhile COMMAND] [WORD...]
   --lint       also finds what `cargo clippy --workspace --all-targets -- -D warnings` finds, in the same pass over the code
   --meanwhile  runs this beside the build, and no test before it has succeeded
-  WORD         only programs whose package or target contains one of the words
-environment: TEST_JOBS programs at a time (default: one a core), RUST_TEST_THREADS tests at a time in each
+  WORD         only groups whose package, program or module contains one of the words
+environment: TEST_JOBS groups at a time (default: one a core), RUST_TEST_THREADS tests at a time in each
 """
 
 import argparse
@@ -33,7 +37,7 @@ LONGEST = ["dashboard", "many_gateways", "contract", "conservation", "chaos", "p
 
 
 def build(lint):
-    """Builds all test programs, and gives back (name, program, folder to run it in) of each."""
+    """Builds all test programs, and gives back (name, command, folder to run it in) of each group of tests."""
     command = ["cargo", "test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]
     environment = dict(os.environ)
     if lint:
@@ -46,7 +50,7 @@ def build(lint):
         messages = [json.loads(line) for line in cargo.stdout if line.startswith("{")]
     if cargo.returncode != 0:
         sys.exit(cargo.returncode)
-    programs = []
+    groups = []
     for message in messages:
         if message.get("reason") != "compiler-artifact" or not message.get("executable"):
             continue
@@ -56,9 +60,22 @@ def build(lint):
         target = message["target"]
         if target["kind"][0] == "bench":
             continue
-        name = f"{folder.name} {target['kind'][0]} {target['name']}"
-        programs.append((name, message["executable"], folder))
-    return programs
+        program = message["executable"]
+        if target["name"] == "it":
+            groups += [(f"{folder.name} it {module}", command, folder) for module, command in modules(program, folder)]
+        else:
+            groups.append((f"{folder.name} {target['kind'][0]} {target['name']}", [program], folder))
+    return groups
+
+
+def modules(program, folder):
+    """The modules of an integration-test program, each with the command that runs its tests."""
+    listed = subprocess.run([program, "--list", "--format", "terse"], cwd=folder, capture_output=True, text=True, check=True)
+    names = [line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")]
+    groups = {}
+    for name in names:
+        groups.setdefault(name.partition("::")[0], []).append(name)
+    return [(module, [program, "--exact", *tests]) for module, tests in groups.items()]
 
 
 def known_times():
@@ -74,17 +91,19 @@ def guess(name):
 
 
 class Runs:
-    """The programs that have yet to run, and what came of the others."""
+    """The groups that have yet to run, and what came of the others."""
 
-    def __init__(self, programs):
+    def __init__(self, groups):
         times = known_times()
-        self.waiting = sorted(programs, key=lambda program: -times.get(program[0], guess(program[0])))
+        self.waiting = sorted(groups, key=lambda group: -times.get(group[0], guess(group[0])))
+        self.count = len(groups)
+        self.ended = 0
         self.lock = threading.Lock()
         self.times = times
         self.failed = []
         self.tests = 0
-        # Of the processors, for the programs and the servers they started: what is far below the time times the
-        # processors leaves room for more programs at a time.
+        # Of the processors, for the groups and the servers they started: what is far below the time times the
+        # processors leaves room for more groups at a time.
         self.work_s = 0.0
 
     def is_any_long(self):
@@ -92,7 +111,7 @@ class Runs:
             return any(name.startswith(LONG_PACKAGE) for name, *_ in self.waiting)
 
     def help(self):
-        """Works once only short programs wait: they leave the processors idle for half of the time."""
+        """Works once only short groups wait: they leave the processors idle for half of the time."""
         while self.is_any_long():
             time.sleep(1)
         self.work()
@@ -102,30 +121,41 @@ class Runs:
             with self.lock:
                 if not self.waiting:
                     return
-                name, program, folder = self.waiting.pop(0)
-            began = time.monotonic()
-            with tempfile.TemporaryFile() as output:
-                running = subprocess.Popen(
-                    [program], cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output
-                )
-                _, status, used = os.wait4(running.pid, 0)
-                running.returncode = code = os.waitstatus_to_exitcode(status)
-                output.seek(0)
-                text = output.read().decode(errors="replace")
-            self.note(name, code, (time.monotonic() - began, used.ru_utime + used.ru_stime), text)
+                group = self.waiting.pop(0)
+            self.run(group)
 
-    def note(self, name, code, took, text):
-        seconds, work_s = took
+    def run_failed_alone(self):
+        """Runs each group that failed once more. Returns those that passed now."""
+        again, self.failed = self.failed, []
+        for group in again:
+            print(f"once more, alone: {group[0]}", flush=True)
+            self.count += 1
+            self.run(group)
+        still = {name for name, *_ in self.failed}
+        return [name for name, *_ in again if name not in still]
+
+    def run(self, group):
+        name, command, folder = group
+        began = time.monotonic()
+        with tempfile.TemporaryFile() as output:
+            running = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+            _, status, used = os.wait4(running.pid, 0)
+            running.returncode = code = os.waitstatus_to_exitcode(status)
+            output.seek(0)
+            text = output.read().decode(errors="replace")
+        seconds, work_s = time.monotonic() - began, used.ru_utime + used.ru_stime
         passed = sum(int(count) for count in re.findall(r"^test result: .*?(\d+) passed", text, re.M))
         with self.lock:
+            self.ended += 1
             self.times[name] = round(seconds, 1)
-            self.tests += passed
             self.work_s += work_s
+            place = f"{self.ended:4}/{self.count}"
             if code == 0:
-                print(f"{seconds:7.1f} s  {work_s:7.1f} s of work  {passed:4} passed  {name}", flush=True)
+                self.tests += passed
+                print(f"{place}  {seconds:7.1f} s  {work_s:7.1f} s of work  {passed:4} passed  {name}", flush=True)
             else:
-                self.failed.append(name)
-                print(f"{text}\n{seconds:7.1f} s  FAILED (exit {code})  {name}", flush=True)
+                self.failed.append(group)
+                print(f"{text}\n{place}  {seconds:7.1f} s  FAILED (exit {code})  {name}", flush=True)
 
 
 def arguments():
@@ -139,13 +169,13 @@ def arguments():
 def main():
     asked = arguments()
     with subprocess.Popen(asked.meanwhile, shell=True, stdin=subprocess.DEVNULL) as beside:
-        programs = build(asked.lint)
+        groups = build(asked.lint)
     if beside.returncode != 0:
         sys.exit(f"failed: {asked.meanwhile}")
-    programs = [p for p in programs if not asked.words or any(word in p[0] for word in asked.words)]
+    groups = [group for group in groups if not asked.words or any(word in group[0] for word in asked.words)]
     # Programs of gigabytes were written just now. Databases wait for the disk, and would wait for all of that.
     os.sync()
-    runs = Runs(programs)
+    runs = Runs(groups)
     jobs = int(os.environ.get("TEST_JOBS") or os.cpu_count() or 1)
     began = time.monotonic()
     workers = [threading.Thread(target=runs.work) for _ in range(jobs)]
@@ -154,11 +184,14 @@ def main():
         worker.start()
     for worker in workers:
         worker.join()
+    passed_alone = runs.run_failed_alone()
     TIMES.write_text(json.dumps(runs.times, indent=1, sort_keys=True))
     seconds = time.monotonic() - began
-    print(f"\n{runs.tests} tests passed in {len(programs)} programs, {seconds:.0f} s ({runs.work_s:.0f} s of work)")
+    print(f"\n{runs.tests} tests passed in {len(groups)} groups, {seconds:.0f} s ({runs.work_s:.0f} s of work)")
+    if passed_alone:
+        print("failed beside others, passed alone: " + ", ".join(sorted(passed_alone)))
     if runs.failed:
-        sys.exit("failed: " + ", ".join(sorted(runs.failed)))
+        sys.exit("failed: " + ", ".join(sorted(name for name, *_ in runs.failed)))
 
 
 if __name__ == "__main__":

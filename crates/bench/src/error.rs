@@ -25,6 +25,9 @@ pub enum BenchError {
         /// Replies so far, over all connections.
         replies: u64,
     },
+    /// The page for the figures cannot take them.
+    #[error("{0}")]
+    Page(String),
     /// The reply violates the protocol.
     #[error("not a reply: {0}")]
     NotAReply(String),

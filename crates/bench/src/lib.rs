@@ -31,6 +31,7 @@
 //! - [`allocator`]: allocated bytes
 //! - [`instructions`]: instruction counts of the callgrind benchmark
 //! - [`report`]: the table and the JSON
+//! - [`page`]: the table in `docs/benchmarks.md`
 //! - [`progress`]: progress bars
 //! - [`suite`]: all measurements in order
 //!
@@ -50,6 +51,7 @@ pub mod ledger_rate;
 pub mod load;
 pub mod mirror_rate;
 pub mod nodes;
+pub mod page;
 pub mod population;
 pub mod presence_redis;
 pub mod process;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bench::baseline;
+use bench::page;
 use bench::process;
 use bench::server;
 use bench::socket_rate::Subject;
@@ -43,6 +44,9 @@ struct BenchArgs {
     /// Write all measurements to FILE as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the table into this Markdown page, between its markers
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
     /// Three short rounds and fewer announces: a smoke test
     #[arg(long)]
     quick: bool,
@@ -139,6 +143,13 @@ fn run_bench(args: BenchArgs) -> anyhow::Result<()> {
     if let Some(path) = &args.json {
         let json = serde_json::to_vec_pretty(&report)?;
         std::fs::write(path, json).with_context(|| format!("writing {}", path.display()))?;
+    }
+    if let Some(path) = &args.page {
+        let length = if args.quick { "A quick run: rough figures." } else { "A full run." };
+        let figures = format!("{length} {}", report.to_markdown());
+        let old = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        std::fs::write(path, page::with_figures(&old, &figures)?)
+            .with_context(|| format!("writing {}", path.display()))?;
     }
     let mut out = std::io::stdout().lock();
     write!(out, "\n{}", report.to_table())?;

@@ -165,12 +165,11 @@ impl Verdict {
 }
 
 impl Report {
-    /// Aligned, with its notes below.
-    pub fn to_table(&self) -> String {
+    /// The header, then a line per row; and the notes that the lines refer to by number. Equal notes are one.
+    fn lines_and_notes(&self) -> (Vec<[String; 6]>, Vec<&str>) {
         let mut notes: Vec<&str> = Vec::new();
         let mut lines = vec![["what", "figure", "limit", "ratio", "budget", "verdict"].map(str::to_owned)];
         for row in &self.rows {
-            // Equal notes are printed once.
             let number =
                 row.note.as_deref().map(|note| match notes.iter().position(|known| *known == note) {
                     Some(position) => position + 1,
@@ -181,8 +180,35 @@ impl Report {
                 });
             lines.push(row.cells(number));
         }
+        (lines, notes)
+    }
+
+    fn machine_text(&self) -> String {
         let Machine { processor, cores, kernel } = &self.machine;
-        let mut out = format!("{processor}, {cores} cores, Linux {kernel}\n\n");
+        format!("{processor}, {cores} cores, Linux {kernel}")
+    }
+
+    /// A Markdown table, with the machine above and the notes below.
+    pub fn to_markdown(&self) -> String {
+        let (lines, notes) = self.lines_and_notes();
+        let mut out = format!("{}.\n\n", self.machine_text());
+        for (number, line) in lines.iter().enumerate() {
+            let cells: Vec<String> = line.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            let _ = writeln!(out, "| {} |", cells.join(" | "));
+            if number == 0 {
+                out.push_str("|---|--:|--:|--:|---|---|\n");
+            }
+        }
+        for (position, note) in notes.iter().enumerate() {
+            let _ = write!(out, "\n[{}] {note}\n", position + 1);
+        }
+        out
+    }
+
+    /// Aligned, with its notes below.
+    pub fn to_table(&self) -> String {
+        let (lines, notes) = self.lines_and_notes();
+        let mut out = format!("{}\n\n", self.machine_text());
         out.push_str(&aligned(&lines));
         for (position, note) in notes.iter().enumerate() {
             let space = if position == 0 { "\n" } else { "" };
@@ -261,8 +287,14 @@ mod tests {
             Row::plain("long name of a thing", 5.0, "ns").noting("why"),
             Row::plain("short", 123_456.0, "/s").noting("why"),
         ];
-        let table = Report { machine, rows, details: serde_json::Value::Null }.to_table();
+        let table = Report { machine, rows: rows.clone(), details: serde_json::Value::Null }.to_table();
         assert_eq!(table.matches("] why").count(), 1, "{table}");
+        let page = Report { machine: Machine::this(), rows: rows.clone(), details: serde_json::Value::Null };
+        assert!(
+            page.to_markdown().contains("| short [1] | 123,456 /s | - | - | - | - |"),
+            "{}",
+            page.to_markdown()
+        );
         let columns: Vec<usize> = table
             .lines()
             .skip(4)
