@@ -42,14 +42,14 @@ pub enum AccessError {
         "user {0} was taken in because the site vouched for another passkey: use that passkey, which makes the user \
          ours, or remove the user first (\"rollcall user remove {0}\"; the account stays)"
     )]
-    UserIdAdopted(UserId),
+    UserIdExternal(UserId),
     /// Somebody was taken in with this passkey, under another id.
     #[error(
         "passkey {} belongs to user {holder}, who was taken in because the site vouched for it: add the user with \
          --id {holder}, which keeps the account, or remove user {holder} first to begin a new one as {wanted}",
         passkey.redacted()
     )]
-    PasskeyAdopted {
+    PasskeyExternal {
         /// The passkey; only its first digits are ever shown.
         passkey: Passkey,
         /// Who has it.
@@ -62,7 +62,7 @@ pub enum AccessError {
         "user {0} was taken in because the site vouches for the passkey: change it at the site, or make the user ours \
          first (\"rollcall user add --id {0} --passkey HEX\" with the present passkey)"
     )]
-    NotOurs(UserId),
+    NotRotatable(UserId),
     /// A new torrent cannot have the id of another.
     #[error("torrent {0} exists already: choose another id, or leave it out to get the next free one")]
     TorrentIdTaken(TorrentId),
@@ -112,7 +112,7 @@ pub enum AccessError {
     },
     /// So many processes take people in at once that nobody gets a turn.
     #[error("accounts for strangers could not be made: other processes make too many at once; try again")]
-    AdoptionContended,
+    ExternalUsersContended,
     /// How the verify endpoint is to be asked makes no sense.
     #[error("the verify endpoint cannot be asked: {0}")]
     VerifyEndpoint(String),
@@ -142,7 +142,7 @@ pub enum AccessError {
     #[error(
         "the whitelist was changed, but trackers hear of it only when what they remember runs out ({0}): do the same once more"
     )]
-    Untold(Box<AccessError>),
+    Unpublished(Box<AccessError>),
     /// There is no such API key.
     #[error("there is no key {0}: see rollcall key list")]
     UnknownKey(KeyId),
@@ -181,9 +181,9 @@ impl AccessError {
     pub fn is_retryable(&self) -> bool {
         match self {
             AccessError::Database(error) => error.is_retryable(),
-            AccessError::AdoptionContended | AccessError::WhitelistMissing => true,
+            AccessError::ExternalUsersContended | AccessError::WhitelistMissing => true,
             AccessError::Redis(trouble) => trouble.is_retryable(),
-            AccessError::Untold(error) => error.is_retryable(),
+            AccessError::Unpublished(error) => error.is_retryable(),
             _ => false,
         }
     }

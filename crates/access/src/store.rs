@@ -21,9 +21,9 @@ use sqlx::migrate::Migrator;
 
 use crate::error::AccessError;
 
-pub(crate) mod adopted;
 pub(crate) mod catalogue;
 pub(crate) mod clients;
+mod external_users;
 pub(crate) mod mysql;
 mod numbering;
 mod occupied;
@@ -36,8 +36,8 @@ pub(crate) mod tables;
 pub(crate) mod torrents;
 pub(crate) mod users;
 
-pub use adopted::{Adopted, Adoption, AdoptionTerms};
 pub use catalogue::{CatalogueKey, CatalogueOrder, CataloguePage};
+pub use external_users::{ExternalUser, ExternalUserOptions, NewExternalUser};
 pub use numbering::SANDBOX_IDS;
 pub use search::NameSearch;
 pub use torrents::{NewTorrent, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange};

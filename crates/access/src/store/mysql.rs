@@ -99,7 +99,7 @@ where
     async fn insert_user(
         &mut self,
         (user, passkey): &Keyed,
-        vouched: bool,
+        is_external: bool,
     ) -> Result<Read<User>, sqlx::Error> {
         let Some(ids) = self.number(NEWEST_USER_ID, vec![user.id.map(UserId::get)]).await? else {
             return Ok(Err(AccessError::NoNextId));
@@ -108,7 +108,7 @@ where
             .bind(ids[0])
             .bind(passkey.to_string())
             .bind(user.created_at.0)
-            .bind(vouched)
+            .bind(is_external)
             .execute(&mut *self.0)
             .await?;
         self.user(ids[0]).await?.ok_or(sqlx::Error::RowNotFound)
@@ -131,7 +131,7 @@ where
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
-    async fn set_vouched_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
+    async fn set_external_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
         let set = sqlx::query("UPDATE users SET passkey = ? WHERE id = ? AND vouched")
             .bind(passkey.to_string())
             .bind(id);

@@ -79,7 +79,7 @@ where
     async fn insert_user(
         &mut self,
         (user, passkey): &Keyed,
-        vouched: bool,
+        is_external: bool,
     ) -> Result<Read<User>, sqlx::Error> {
         let mut savepoint = Connection::begin(&mut *self.0).await?;
         let row = sqlx::query(
@@ -90,7 +90,7 @@ where
         .bind(user.id.map(|id| sql_integer(id.get())))
         .bind(passkey.to_string())
         .bind(i64::from(user.created_at.0))
-        .bind(vouched)
+        .bind(is_external)
         .fetch_one(&mut *savepoint)
         .await?;
         savepoint.commit().await?;
@@ -124,7 +124,7 @@ where
         Ok(found)
     }
 
-    async fn set_vouched_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
+    async fn set_external_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
         let mut savepoint = Connection::begin(&mut *self.0).await?;
         let set = sqlx::query("UPDATE users SET passkey = $1 WHERE id = $2 AND vouched")
             .bind(passkey.to_string())

@@ -77,7 +77,7 @@ pub(crate) fn read_user(row: &impl Columns) -> Result<User, AccessError> {
         id: id.ok_or_else(|| unreadable(&subject, "its id is not positive"))?,
         passkey: passkey.map_err(|error| unreadable(&subject, error))?,
         enabled: column(&subject, "enabled", row.flag("enabled"))?,
-        vouched: column(&subject, "vouched", row.flag("vouched"))?,
+        is_external: column(&subject, "vouched", row.flag("vouched"))?,
         leech_slots: slots(row, &subject)?,
         name: name.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
         sandbox: column(&subject, "sandbox", row.flag("sandbox"))?,

@@ -122,7 +122,7 @@ where
     async fn insert_user(
         &mut self,
         (user, passkey): &Keyed,
-        vouched: bool,
+        is_external: bool,
     ) -> Result<Read<User>, sqlx::Error> {
         let Some(numbered) = self.number("users", [user.id.map(UserId::get)].into_iter()).await? else {
             return Ok(Err(AccessError::NoNextId));
@@ -134,7 +134,7 @@ where
         .bind(numbered.ids[0])
         .bind(passkey.to_string())
         .bind(user.created_at.0)
-        .bind(vouched)
+        .bind(is_external)
         .fetch_one(&mut *self.0)
         .await?;
         self.leave_sandbox_out("users", &numbered).await?;
@@ -159,7 +159,7 @@ where
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
-    async fn set_vouched_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
+    async fn set_external_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
         let set = sqlx::query("UPDATE users SET passkey = ? WHERE id = ? AND vouched")
             .bind(passkey.to_string())
             .bind(id);

@@ -44,11 +44,11 @@ pub(crate) trait Tables: Send {
     /// The ids of those who have this id or this passkey.
     async fn user_holders(&mut self, id: Option<i64>, passkey: &Passkey) -> Result<Vec<i64>, sqlx::Error>;
     /// Adds a user of our own, or one whom somebody else vouches for.
-    async fn insert_user(&mut self, user: &Keyed, vouched: bool) -> Result<Read<User>, sqlx::Error>;
+    async fn insert_user(&mut self, user: &Keyed, is_external: bool) -> Result<Read<User>, sqlx::Error>;
     async fn insert_users(&mut self, batch: &[Keyed]) -> Result<Read<()>, sqlx::Error>;
     async fn set_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error>;
     /// Gives another passkey to somebody whom others vouch for; to a user of our own it does nothing.
-    async fn set_vouched_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error>;
+    async fn set_external_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error>;
     async fn change_user(&mut self, id: i64, change: &UserChange) -> Result<u64, sqlx::Error>;
     /// Marks a user as one of the sandbox.
     async fn mark_sandbox(&mut self, id: i64) -> Result<u64, sqlx::Error>;

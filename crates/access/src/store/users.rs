@@ -19,7 +19,7 @@ pub struct User {
     /// Whether they may announce.
     pub enabled: bool,
     /// Whether they are not ours: somebody else vouches for them, and is asked before they may announce.
-    pub vouched: bool,
+    pub is_external: bool,
     /// How many torrents they may leech at once.
     pub leech_slots: LeechSlots,
     /// The display name.
@@ -176,8 +176,8 @@ impl Store {
         let passkey = passkey.map_or_else(random_passkey, Ok)?;
         let mut transaction = self.begin().await?;
         let present = transaction.user(sql_integer(id.get())).await.map_err(|error| self.explain(error))?;
-        if present.transpose()?.is_some_and(|user| user.vouched) {
-            return Err(AccessError::NotOurs(id));
+        if present.transpose()?.is_some_and(|user| user.is_external) {
+            return Err(AccessError::NotRotatable(id));
         }
         match transaction.set_passkey(sql_integer(id.get()), &passkey).await {
             Ok(0) => return Err(AccessError::UnknownUser(id)),
@@ -208,13 +208,13 @@ impl Store {
         (user, passkey): &Keyed,
     ) -> Result<Option<User>, AccessError> {
         let holder = transaction.user_by_passkey(passkey).await.map_err(|error| self.explain(error))?;
-        let Some(holder) = holder.transpose()?.filter(|holder| holder.vouched) else { return Ok(None) };
+        let Some(holder) = holder.transpose()?.filter(|holder| holder.is_external) else { return Ok(None) };
         if let Some(wanted) = user.id.filter(|id| *id != holder.id) {
-            return Err(AccessError::PasskeyAdopted { passkey: *passkey, holder: holder.id, wanted });
+            return Err(AccessError::PasskeyExternal { passkey: *passkey, holder: holder.id, wanted });
         }
         let id = sql_integer(holder.id.get());
         transaction.make_own(id).await.map_err(|error| self.explain(error))?;
-        Ok(Some(User { vouched: false, ..holder }))
+        Ok(Some(User { is_external: false, ..holder }))
     }
 
     async fn insert_users(
@@ -257,7 +257,7 @@ impl Store {
 
     async fn explain_id(&self, transaction: &mut dyn Transaction, id: UserId) -> AccessError {
         match transaction.user(sql_integer(id.get())).await {
-            Ok(Some(Ok(user))) if user.vouched => AccessError::UserIdAdopted(id),
+            Ok(Some(Ok(user))) if user.is_external => AccessError::UserIdExternal(id),
             _ => AccessError::UserIdTaken(id),
         }
     }

@@ -116,7 +116,7 @@ impl Whitelist for RedisWhitelist {
         Ok(answers)
     }
 
-    fn believe_missing(&self) {
+    fn accept_missing(&self) {
         let mut sightings = self.sightings.lock();
         *sightings = Sightings { last_seen: None, changes: sightings.changes + 1 };
     }
