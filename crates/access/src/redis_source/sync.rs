@@ -77,7 +77,7 @@ pub async fn sync(
         Kind::Clients => sync.clients(&mut progress).await?,
     }
     if options.flush && sync.wanted == 0 && !options.allow_empty && !options.is_dry {
-        return Err(AccessError::NothingToKeep(kind.name()));
+        return Err(AccessError::EmptyDatabase(kind.name()));
     }
     let unknown = sync.handle_unknown(kind).await?;
     source.publish(sync.notifications).await?;
