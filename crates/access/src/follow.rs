@@ -1,16 +1,15 @@
 //! Keeps a gate equal to the database while the server runs.
 //!
-//! The tables' triggers note every change in `access_changes`. The follower asks a few times a second whether there is
-//! anything new (one small read), and takes in the present state of what changed since it last looked. Where the log no
-//! longer reaches back that far, it reads everything again.
+//! Triggers record every change in the table `access_changes`, the change log. The follower polls it a few times a second
+//! (one small query), and reads the current rows of what changed. If the log was trimmed past the follower's position, it
+//! reads everything again.
 //!
 //! # Guarantees
 //!
-//! - A change by any process is in the gate one poll later, all of one batch together; then `on_change` hears of it.
-//! - The gate is never emptied: a full reload puts in what is there before it takes out what is not.
-//! - A poll that fails changes nothing: the gate keeps what it has, the next poll tries again, and the log hears of it
-//!   once a minute at most.
-//! - The log stays bounded: the follower trims it.
+//! - A change by any process is in the gate one poll later, a batch at a time; then it is reported to `on_change`.
+//! - The gate is never emptied: a full reload inserts present rows before it removes absent ones.
+//! - A failed poll changes nothing and is retried; failures are logged at most once a minute.
+//! - The change log is bounded: the follower trims it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,60 +24,55 @@ use crate::error::AccessError;
 use crate::gate::Gate;
 use crate::store::Store;
 
-mod apply;
+mod gate_updater;
 mod log;
 
-use apply::Applier;
-use log::{ChangeLog, Known, News};
+use gate_updater::GateUpdater;
+use log::{ChangeLog, LogRead, Position};
 
-/// How often the follower looks.
 const POLL_EVERY: Duration = Duration::from_millis(200);
-/// How many changes the log keeps, so that several followers of one file need not reload.
+/// Rows that the change log keeps, so that slow followers need not reload.
 const LOG_ROWS_MAX: u32 = 100_000;
-/// How long one look may take.
-const NEWS_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a failure that lasts is logged.
+/// Time limit of one poll: an unreachable server would block it until the kernel gives up, after many minutes.
+const POLL_TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval of warnings while polls fail.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
-/// What became of somebody or something, told after the gate knows it.
+/// A change of the gate, reported after it was applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
     /// A user was added or enabled, or has a new passkey or other slots.
     UserAdmitted(UserId),
-    /// A user was removed or disabled: their peers must go.
+    /// A user was removed or disabled: the peers must be evicted.
     UserRemoved(UserId),
     /// A torrent was added, enabled or approved, or its v2 hash, id or slots changed.
     TorrentAdmitted(InfoHash),
-    /// A torrent was removed or disabled, or is known by another name now: its peers must go.
+    /// A torrent was removed or disabled, or has another primary infohash: the peers must be evicted.
     TorrentRemoved(InfoHash),
-    /// The list of clients changed.
     ClientsChanged,
-    /// The list of banned ports changed.
     PortsChanged,
-    /// A passkey means something else than before: it is somebody's now, or nobody's, or its owner was enabled or
-    /// disabled. Comes besides the others, for whoever keeps a copy.
+    /// The user of a passkey was added, removed, replaced, enabled or disabled. Reported in addition to the others, for
+    /// copies of the gate.
     PasskeyChanged(Passkey),
-    /// An infohash of either kind means something else than before, likewise.
-    NameChanged(InfoHash),
-    /// The site published this passkey: what was found out about it must be asked again.
+    /// The same for an infohash, v1 or v2.
+    InfoHashChanged(InfoHash),
+    /// The site published this passkey: it must be verified again.
     PasskeyPublished(Passkey),
 }
 
-/// What is counted.
 #[derive(Debug, Default)]
 pub struct FollowCounters {
-    /// Looks that found out what there was to find out.
+    /// Successful polls.
     pub polls: AtomicU64,
-    /// Looks that failed.
     pub failures: AtomicU64,
-    /// Looks that failed in a row; zero while the database answers.
+    /// Consecutive failures; zero while the database answers.
     pub failures_in_a_row: AtomicU64,
-    /// Times that everything was read again, because the log did not reach back far enough.
+    /// Full reloads after the log was trimmed past the position.
     pub reloads: AtomicU64,
 }
 
 impl FollowCounters {
-    pub(crate) fn note(&self, is_failure: bool) {
+    pub(crate) fn count_poll(&self, is_failure: bool) {
         if is_failure {
             self.failures.fetch_add(1, Ordering::Relaxed);
             self.failures_in_a_row.fetch_add(1, Ordering::Relaxed);
@@ -89,13 +83,12 @@ impl FollowCounters {
     }
 }
 
-/// Watches a database on behalf of a gate.
 pub struct Follower {
     store: Store,
     gate: Arc<Gate>,
-    /// Every change up to here is in the gate. None before the first reading.
-    known: Option<Known>,
-    /// None after a failure: the next poll connects anew.
+    /// Every change up to here is in the gate. None before the first load.
+    position: Option<Position>,
+    /// None after a failure: the next poll opens another connection.
     log: Option<Box<dyn ChangeLog>>,
     poll_every: Duration,
     log_rows_max: u32,
@@ -107,7 +100,7 @@ impl fmt::Debug for Follower {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Follower")
             .field("store", &self.store)
-            .field("known", &self.known)
+            .field("position", &self.position)
             .finish_non_exhaustive()
     }
 }
@@ -117,7 +110,7 @@ pub async fn load(store: Store, gate: Arc<Gate>) -> Result<Follower, AccessError
     let mut follower = Follower {
         store,
         gate,
-        known: None,
+        position: None,
         log: None,
         poll_every: POLL_EVERY,
         log_rows_max: LOG_ROWS_MAX,
@@ -129,40 +122,39 @@ pub async fn load(store: Store, gate: Arc<Gate>) -> Result<Follower, AccessError
 }
 
 impl Follower {
-    /// Looks this often instead of five times a second.
+    /// Default: five times a second.
     pub fn poll_every(mut self, period: Duration) -> Self {
         self.poll_every = period.max(Duration::from_millis(1));
         self
     }
 
-    /// Keeps this many changes in the log instead of 100,000.
+    /// Default: 100,000.
     pub fn log_rows_max(mut self, rows: u32) -> Self {
         self.log_rows_max = rows;
         self
     }
 
-    /// Goes by this clock instead of the system's; it tells when a torrent was approved.
+    /// The clock for times of approval. Default: the system's.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// What is counted.
     pub fn counters(&self) -> Arc<FollowCounters> {
         Arc::clone(&self.counters)
     }
 
-    /// Follows the database until `shutdown` is ready.
+    /// Runs until `shutdown` is ready.
     pub async fn run(mut self, mut on_change: impl FnMut(Change), shutdown: impl Future) {
         let mut ticks = tokio::time::interval(self.poll_every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut complaints = Complaints::new(self.poll_every);
+        let mut failure_log = FailureLog::new(self.poll_every);
         let follow = async {
             loop {
                 ticks.tick().await;
                 let outcome = self.poll(&mut on_change).await;
-                self.counters.note(outcome.is_err());
-                complaints.hear(outcome.as_ref().err());
+                self.counters.count_poll(outcome.is_err());
+                failure_log.record(outcome.as_ref().err());
             }
         };
         tokio::select! {
@@ -171,21 +163,21 @@ impl Follower {
         }
     }
 
-    /// Looks once, and takes in all there is. For tests and for loops other than [`Follower::run`].
+    /// Applies all changes in the log, once. For tests, and for loops other than [`Follower::run`].
     pub async fn poll(&mut self, on_change: &mut impl FnMut(Change)) -> Result<(), AccessError> {
         loop {
-            match self.news().await? {
-                News::None(known) => {
-                    self.known = Some(known);
+            match self.read_log().await? {
+                LogRead::UpToDate(position) => {
+                    self.position = Some(position);
                     return self.trim().await;
                 }
-                News::Batch(batch) => {
-                    self.known = Some(batch.up_to.clone());
-                    Applier::new(&self.gate, on_change, self.clock.steady()).take_in(batch);
+                LogRead::Batch(batch) => {
+                    self.position = Some(batch.up_to.clone());
+                    GateUpdater::new(&self.gate, on_change, self.clock.steady()).apply(batch);
                 }
-                News::Lost => {
+                LogRead::Truncated => {
                     tracing::info!(
-                        "the log of changes does not reach back far enough, reading all users and torrents again"
+                        "change log was trimmed past the last read; reloading all users and torrents"
                     );
                     self.counters.reloads.fetch_add(1, Ordering::Relaxed);
                     self.reload(on_change).await?;
@@ -194,15 +186,14 @@ impl Follower {
         }
     }
 
-    async fn news(&mut self) -> Result<News, AccessError> {
-        let Some(known) = self.known.clone() else { return Ok(News::Lost) };
+    async fn read_log(&mut self) -> Result<LogRead, AccessError> {
+        let Some(position) = self.position.clone() else { return Ok(LogRead::Truncated) };
         let mut log = self.take_log().await?;
-        // A server that went away without a word would be waited for by the kernel for many minutes.
-        let news = tokio::time::timeout(NEWS_TIMEOUT, log.news(&known)).await;
-        let news =
-            news.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(|error| self.store.explain(error))?;
+        let read = tokio::time::timeout(POLL_TIMEOUT, log.read_after(&position)).await;
+        let read =
+            read.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(|error| self.store.explain(error))?;
         self.log = Some(log);
-        Ok(news)
+        Ok(read)
     }
 
     async fn trim(&mut self) -> Result<(), AccessError> {
@@ -212,22 +203,22 @@ impl Follower {
         Ok(())
     }
 
-    /// Reads everything in one consistent view.
+    /// Reads everything in one consistent snapshot.
     async fn reload(&mut self, on_change: &mut impl FnMut(Change)) -> Result<(), AccessError> {
         let mut log = self.take_log().await?;
-        let known = log.begin_view().await.map_err(|error| self.store.explain(error))?;
-        let mut applier = Applier::new(&self.gate, on_change, self.clock.steady());
-        let outcome = apply::read_all(log.tables(), &mut applier).await;
-        // Even a reload that broke off has changed what it had read by then.
-        applier.finish();
+        let position = log.begin_snapshot().await.map_err(|error| self.store.explain(error))?;
+        let mut updater = GateUpdater::new(&self.gate, on_change, self.clock.steady());
+        let outcome = gate_updater::read_all(log.tables(), &mut updater).await;
+        // A failed reload has applied what it read until then.
+        updater.finish();
         outcome.map_err(|error| self.store.explain(error))?;
-        log.end_view().await.map_err(|error| self.store.explain(error))?;
-        self.known = Some(known);
+        log.end_snapshot().await.map_err(|error| self.store.explain(error))?;
+        self.position = Some(position);
         self.log = Some(log);
         Ok(())
     }
 
-    /// The log, to be put back where all went well.
+    /// The caller puts the log back unless an error occurred.
     async fn take_log(&mut self) -> Result<Box<dyn ChangeLog>, AccessError> {
         match self.log.take() {
             Some(log) => Ok(log),
@@ -236,34 +227,34 @@ impl Follower {
     }
 }
 
-/// Logs the first failure of a row, then one a minute, then the recovery.
+/// Logs the first of consecutive failures, then one a minute, then the recovery.
 #[derive(Debug)]
-struct Complaints {
+struct FailureLog {
     failures: u32,
     polls_between_warnings: u32,
 }
 
-impl Complaints {
+impl FailureLog {
     fn new(poll_every: Duration) -> Self {
         let polls = WARN_EVERY.as_millis() / poll_every.as_millis().max(1);
-        Complaints { failures: 0, polls_between_warnings: u32::try_from(polls).unwrap_or(u32::MAX).max(1) }
+        FailureLog { failures: 0, polls_between_warnings: u32::try_from(polls).unwrap_or(u32::MAX).max(1) }
     }
 
-    /// Takes note of a poll's outcome. Tells whether it was worth a line.
-    fn hear(&mut self, failure: Option<&AccessError>) -> bool {
+    /// Returns whether a line was written.
+    fn record(&mut self, failure: Option<&AccessError>) -> bool {
         let Some(error) = failure else {
             let recovered = std::mem::take(&mut self.failures) > 0;
             if recovered {
-                tracing::info!("the database answers again");
+                tracing::info!("database of users and torrents answers again");
             }
             return recovered;
         };
-        let loud = self.failures.is_multiple_of(self.polls_between_warnings);
+        let is_due = self.failures.is_multiple_of(self.polls_between_warnings);
         self.failures = self.failures.wrapping_add(1).max(1);
-        if loud {
-            tracing::warn!(%error, "the database of users and torrents failed, going on with what is known");
+        if is_due {
+            tracing::warn!(%error, "database of users and torrents failed; using the rows already read");
         }
-        loud
+        is_due
     }
 }
 
@@ -274,13 +265,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_that_lasts_is_logged_once_a_minute() {
-        let mut complaints = Complaints::new(Duration::from_millis(200));
-        let loud =
-            (0..601).filter(|_| complaints.hear(Some(&AccessError::Database(DatabaseError::Busy)))).count();
-        assert_eq!(loud, 3);
-        assert!(complaints.hear(None));
-        assert!(!complaints.hear(None));
-        assert!(complaints.hear(Some(&AccessError::Database(DatabaseError::Busy))));
+    fn a_lasting_failure_is_logged_once_a_minute() {
+        let mut failure_log = FailureLog::new(Duration::from_millis(200));
+        let lines = (0..601)
+            .filter(|_| failure_log.record(Some(&AccessError::Database(DatabaseError::Busy))))
+            .count();
+        assert_eq!(lines, 3);
+        assert!(failure_log.record(None));
+        assert!(!failure_log.record(None));
+        assert!(failure_log.record(Some(&AccessError::Database(DatabaseError::Busy))));
     }
 }

@@ -1,23 +1,19 @@
-//! The gate: decides in memory who may announce what.
+//! The gate: the in-memory copy of users, torrents, clients and ports that decides about announces.
 //!
 //! # Guarantees
 //!
 //! - A read takes no lock and allocates nothing; any number of threads read while one writes.
-//! - A reader never finds a user or torrent missing while it is being changed: what is new is put in before what is
-//!   old is taken out.
-//! - A passkey or infohash that moved from one owner to another belongs to the newer one, in whatever order the two
-//!   changes arrive.
-//! - A stranger, or somebody whom others vouch for, is let in only by a verdict that is fresh
-//!   ([`crate::vouching`]); where there is none, whoever asked is told to ask.
-//! - The database and the site's keys in Redis both count: what either has is known. Where both have it, the database
-//!   decides, so a disabled user or torrent stays refused.
-//! - The last passkey of a removed user and the number of a removed torrent are known for a while longer: the goodbye
-//!   of their peers is written under these.
+//! - A change inserts the new state before it removes the old one, so a reader never misses a user or torrent that is being
+//!   changed.
+//! - A passkey or infohash that moved to another owner belongs to the newer one, in whichever order the two changes arrive.
+//! - An unknown passkey or an external user is admitted only with a fresh positive answer of [`crate::verification`];
+//!   without an answer the caller is told to request one ([`Denied::NotVerified`]).
+//! - The database and the Redis source both count. Where both have an entry, the database decides, so a disabled user or
+//!   torrent stays refused.
+//! - The last passkey of a removed user and the id of a removed torrent stay available for a while: the `stopped` entries
+//!   of their peers carry them.
 //!
-//! # Deliberately absent
-//!
-//! Where the data comes from ([`crate::follow`]) and what a refused client did wrong before (limits are the
-//! tracker's).
+//! [`crate::follow`] and [`crate::redis_source`] fill the gate. Limits of what a client may do are the tracker's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,32 +23,29 @@ use domain::{InfoHash, Passkey, PeerId, TorrentId, UnixTime, UserId};
 
 use crate::clients::ClientRules;
 use crate::ports::{PortBans, PortRange};
-use crate::removed::Removed;
+use crate::removed::RecentlyRemoved;
 use crate::slots::LeechSlots;
-use crate::vouching::Strangers;
-use crate::vouching::strangers::Standing;
+use crate::verification::UnknownPasskeys;
+use crate::verification::unknown_passkeys::PasskeyStatus;
 
-mod terms;
+mod access;
 
-pub use terms::{Approval, TorrentGrant, TorrentTerms, UserTerms};
-use terms::{TorrentRecord, UserGrant};
+pub use access::{Approval, TorrentAccess, TorrentGrant, UserAccess};
+use access::{TorrentRecord, UserGrant};
 
 type Map<K, V> = papaya::HashMap<K, V, foldhash::fast::RandomState>;
 
-/// Added to the id of a torrent in the site's keys where the database has another torrent under that id, so that the two
-/// have accounts of their own.
+/// Added to the id of a torrent of the Redis source if the database has another torrent with that id, so that each has its
+/// own accounts.
 const TAKEN_ID_OFFSET: u64 = 1_000_000_000_000;
 
-/// Who announces what, once let in.
+/// An admitted announce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// The user behind the passkey.
     pub user: UserId,
-    /// The torrent's number.
     pub torrent: TorrentId,
-    /// The torrent's one name: a hybrid torrent announced by its v2 hash is found here under its v1 hash.
+    /// The torrent's primary infohash: v1 for a hybrid torrent, also if it is announced by its v2 hash.
     pub info_hash: InfoHash,
-    /// Whether the torrent still awaits approval.
     pub approval: Approval,
     /// How many torrents the user may leech at once.
     pub user_slots: LeechSlots,
@@ -60,44 +53,39 @@ pub struct Admission {
     pub torrent_slots: LeechSlots,
 }
 
-/// Why somebody is not let in. What `Display` writes is told to the client (T2).
+/// Why an announce is refused. The `Display` text is sent to the client (T2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Refusal {
-    /// Nobody has this passkey, or nobody has it any longer.
+    /// No user has this passkey.
     #[error("unknown passkey: download the torrent file again, or copy the announce URL from the site")]
     UnknownPasskey,
-    /// The user is known and shut out.
     #[error("this account is disabled: ask the site's staff")]
     UserDisabled,
-    /// The torrent is not registered.
     #[error("unknown torrent: it is not registered here, or was removed")]
     UnknownTorrent,
-    /// The torrent is registered and closed.
     #[error("this torrent is disabled: see its page on the site")]
     TorrentDisabled,
-    /// The program is not on the list, or is forbidden.
+    /// The peer id has a forbidden prefix, or none of the allowed ones.
     #[error("this client or its version is not allowed: see the site's list of clients")]
     ClientNotAllowed,
-    /// The client listens on a port that is banned.
     #[error(
         "the port your client listens on is not allowed here: choose another in its settings, above 49152"
     )]
     PortBanned,
-    /// Nobody here has this passkey, and whoever may vouch for it cannot be asked.
+    /// No user has this passkey, and verification is unavailable.
     #[error("this passkey cannot be checked right now: try again later")]
     CannotCheck,
-    /// The database does not have the torrent, and the site's keys were not read yet.
+    /// The database does not have the torrent, and the Redis source was not read yet.
     #[error("this torrent cannot be checked right now: try again later")]
     CannotCheckTorrent,
 }
 
-/// Why nobody is let in yet.
+/// Why an announce is not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// They are not, and are told so.
     Refused(Refusal),
-    /// Nobody knows: it has to be asked ([`Gate::strangers`]), and then the gate again. Never told to a client.
-    Ask,
+    /// Undecided: request a verification ([`Gate::unknown_passkeys`]), then ask the gate again. Never sent to a client.
+    NotVerified,
 }
 
 impl From<Refusal> for Denied {
@@ -107,7 +95,6 @@ impl From<Refusal> for Denied {
 }
 
 impl Refusal {
-    /// Every refusal, for tables of counters.
     pub const ALL: [Refusal; 8] = [
         Refusal::UnknownPasskey,
         Refusal::UserDisabled,
@@ -119,7 +106,7 @@ impl Refusal {
         Refusal::CannotCheckTorrent,
     ];
 
-    /// Its name in counters and logs.
+    /// Name in metrics and logs.
     pub const fn label(self) -> &'static str {
         match self {
             Refusal::UnknownPasskey => "unknown_passkey",
@@ -134,50 +121,48 @@ impl Refusal {
     }
 }
 
-/// Everyone and everything that may pass. The default gate is empty and lets nobody in.
+/// The default gate is empty and refuses every announce.
 #[derive(Debug, Default)]
 pub struct Gate {
     by_passkey: Map<Passkey, UserGrant>,
-    users: Map<UserId, UserTerms>,
+    users: Map<UserId, UserAccess>,
     by_info_hash: Map<InfoHash, TorrentGrant>,
     torrents: Map<TorrentId, TorrentRecord>,
     clients: ArcSwap<ClientRules>,
     banned_ports: PortBans,
-    removed_users: Removed<UserId, Passkey>,
-    removed_names: Removed<InfoHash, TorrentId>,
-    /// None where strangers are simply unknown.
-    strangers: Option<Arc<Strangers>>,
-    /// What the site's keys in Redis say, as a gate of its own. None without Redis.
-    site: Option<Arc<Gate>>,
-    /// Set once everything was read for the first time.
+    removed_users: RecentlyRemoved<UserId, Passkey>,
+    removed_torrents: RecentlyRemoved<InfoHash, TorrentId>,
+    /// None without verification: unknown passkeys are refused.
+    unknown_passkeys: Option<Arc<UnknownPasskeys>>,
+    /// A gate filled from the Redis source. None without Redis.
+    redis_source: Option<Arc<Gate>>,
+    /// Set once the source was read completely.
     is_loaded: AtomicBool,
-    /// Held by writers only: each changes two maps, which must not interleave.
+    /// Held by writers only: each changes two maps together.
     writing: Mutex<()>,
 }
 
 impl Gate {
-    /// An empty gate that lets strangers in whom somebody vouches for.
-    pub fn with_strangers(strangers: Arc<Strangers>) -> Self {
-        Gate { strangers: Some(strangers), ..Gate::default() }
+    /// An empty gate that admits verified passkeys.
+    pub fn with_verification(unknown_passkeys: Arc<UnknownPasskeys>) -> Self {
+        Gate { unknown_passkeys: Some(unknown_passkeys), ..Gate::default() }
     }
 
-    /// Consults `site` for what the database does not have. [`crate::site_keys::SiteFollower`] fills it.
-    pub fn with_site(mut self, site: Arc<Gate>) -> Self {
-        self.site = Some(site);
+    /// Uses `redis_source` for what the database does not have. [`crate::redis_source::RedisSourceFollower`] fills it.
+    pub fn with_redis_source(mut self, redis_source: Arc<Gate>) -> Self {
+        self.redis_source = Some(redis_source);
         self
     }
 
-    /// Where to ask about strangers, if there is such a place.
-    pub fn strangers(&self) -> Option<&Arc<Strangers>> {
-        self.strangers.as_ref()
+    pub fn unknown_passkeys(&self) -> Option<&Arc<UnknownPasskeys>> {
+        self.unknown_passkeys.as_ref()
     }
 }
 
-/// What the announce path asks.
+/// Reads.
 impl Gate {
-    /// Whether this announce is let in.
-    ///
-    /// The user is checked first: a stranger learns nothing about torrents or clients.
+    /// Decides about an announce. The user is checked first, so a client without a valid passkey learns nothing about
+    /// torrents or clients.
     pub fn admit(
         &self,
         passkey: &Passkey,
@@ -186,8 +171,8 @@ impl Gate {
         now: UnixTime,
     ) -> Result<Admission, Denied> {
         let holder = self.holder(passkey);
-        let user = self.judge(passkey, holder, |strangers| strangers.standing(passkey, now))?;
-        let torrent = self.torrent(info_hash).ok_or_else(|| self.refusal_of_torrent())?;
+        let user = self.decide_user(passkey, holder, |unknown| unknown.status(passkey, now))?;
+        let torrent = self.torrent(info_hash).ok_or_else(|| self.missing_torrent_refusal())?;
         if !torrent.enabled {
             return Err(Refusal::TorrentDisabled.into());
         }
@@ -204,245 +189,243 @@ impl Gate {
         })
     }
 
-    /// Whose passkey this is; enough for a scrape.
+    /// Decides about a scrape.
     pub fn admit_user(&self, passkey: &Passkey, now: UnixTime) -> Result<UserId, Denied> {
-        self.judge(passkey, self.holder(passkey), |strangers| strangers.standing(passkey, now))
+        self.decide_user(passkey, self.holder(passkey), |unknown| unknown.status(passkey, now))
     }
 
-    /// Whoever is ours is judged by the grant alone, everybody else by the site's key or their standing as well.
-    fn judge(
+    /// A user of the database is decided by the grant alone; an external user or unknown passkey needs a key in the Redis
+    /// source or a positive answer, too.
+    fn decide_user(
         &self,
         passkey: &Passkey,
         grant: Option<UserGrant>,
-        standing: impl Fn(&Arc<Strangers>) -> Standing,
+        status: impl Fn(&Arc<UnknownPasskeys>) -> PasskeyStatus,
     ) -> Result<UserId, Denied> {
         match grant {
             Some(grant) if !grant.enabled => return Err(Refusal::UserDisabled.into()),
-            Some(grant) if !grant.vouched => return Ok(grant.id),
+            Some(grant) if !grant.is_external => return Ok(grant.id),
             _ => {}
         }
-        let has_site_key = self.site_user_of(passkey).is_some();
-        if let Some(grant) = grant.filter(|_| has_site_key) {
+        let has_redis_key = self.redis_user_of(passkey).is_some();
+        if let Some(grant) = grant.filter(|_| has_redis_key) {
             return Ok(grant.id);
         }
-        match self.strangers.as_ref().map(standing) {
-            // Where both are known the row counts: it may have been changed since.
-            Some(Standing::Vouched(user)) => Ok(grant.map_or(user, |grant| grant.id)),
-            // Known, but without a row: the row is made when it is asked about.
-            Some(_) if has_site_key => Err(Denied::Ask),
-            Some(Standing::Unknown) | None => Err(Refusal::UnknownPasskey.into()),
-            Some(Standing::NotAsked) => Err(Denied::Ask),
-            Some(Standing::NotAsking) => Err(Refusal::CannotCheck.into()),
+        match self.unknown_passkeys.as_ref().map(status) {
+            // The row takes precedence over the answer: it may have changed since.
+            Some(PasskeyStatus::Verified(user)) => Ok(grant.map_or(user, |grant| grant.id)),
+            // A key without a row: verification creates the row.
+            Some(_) if has_redis_key => Err(Denied::NotVerified),
+            Some(PasskeyStatus::Invalid) | None => Err(Refusal::UnknownPasskey.into()),
+            Some(PasskeyStatus::NotCached) => Err(Denied::NotVerified),
+            Some(PasskeyStatus::Suspended) => Err(Refusal::CannotCheck.into()),
         }
     }
 
-    /// Who has this passkey, enabled or not, ours or not.
+    /// The user with this passkey in the database, enabled or not, external or not.
     pub(crate) fn holder(&self, passkey: &Passkey) -> Option<UserGrant> {
         self.by_passkey.pin().get(passkey).copied()
     }
 
-    /// The user id in the site's key of this passkey, if there is one. Rows may have another id for the user.
-    pub fn site_user_of(&self, passkey: &Passkey) -> Option<UserId> {
-        self.site.as_ref()?.holder(passkey).map(|grant| grant.id)
+    /// The user id in the site's key `t:user:<passkey>`. The user's row may have another id.
+    pub fn redis_user_of(&self, passkey: &Passkey) -> Option<UserId> {
+        self.redis_source.as_ref()?.holder(passkey).map(|grant| grant.id)
     }
 
-    /// Whether the site's keys exist and were not read yet, so that what is unknown may be known to them.
-    pub fn is_site_unread(&self) -> bool {
-        self.site.as_ref().is_some_and(|site| !site.is_loaded.load(Ordering::Acquire))
+    /// Whether there is a Redis source that was not read yet, so that it may have what the database has not.
+    pub fn is_redis_source_unread(&self) -> bool {
+        self.redis_source.as_ref().is_some_and(|source| !source.is_loaded.load(Ordering::Acquire))
     }
 
-    fn refusal_of_torrent(&self) -> Refusal {
-        if self.is_site_unread() { Refusal::CannotCheckTorrent } else { Refusal::UnknownTorrent }
+    fn missing_torrent_refusal(&self) -> Refusal {
+        if self.is_redis_source_unread() { Refusal::CannotCheckTorrent } else { Refusal::UnknownTorrent }
     }
 
-    /// Whose passkey this is, enabled or not; for entries that were written a while ago.
+    /// The user of this passkey, enabled or not; for journal entries.
     pub fn user_of(&self, passkey: &Passkey) -> Option<UserId> {
         let row = self.by_passkey.pin().get(passkey).map(|grant| grant.id);
-        // A row that was made a moment ago is not in the gate yet.
-        row.or_else(|| self.strangers.as_ref()?.account_of(passkey))
+        // The follower may not have read a new row yet.
+        row.or_else(|| self.unknown_passkeys.as_ref()?.account_of(passkey))
     }
 
-    /// What this infohash stands for, enabled or not.
+    /// The torrent of this infohash, enabled or not.
     pub fn torrent(&self, info_hash: &InfoHash) -> Option<TorrentGrant> {
-        self.own_torrent(info_hash).or_else(|| {
-            let key = self.site.as_ref()?.torrent(info_hash)?;
-            Some(TorrentGrant { id: self.id_of_site_torrent(key.id), ..key })
+        self.database_torrent(info_hash).or_else(|| {
+            let grant = self.redis_source.as_ref()?.torrent(info_hash)?;
+            Some(TorrentGrant { id: self.id_of_redis_torrent(grant.id), ..grant })
         })
     }
 
-    /// What this infohash stands for in the database, enabled or not.
-    pub(crate) fn own_torrent(&self, info_hash: &InfoHash) -> Option<TorrentGrant> {
+    /// The same in the database alone.
+    pub(crate) fn database_torrent(&self, info_hash: &InfoHash) -> Option<TorrentGrant> {
         self.by_info_hash.pin().get(info_hash).copied()
     }
 
-    /// The id under which a torrent of the site's keys has its accounts.
-    fn id_of_site_torrent(&self, id: TorrentId) -> TorrentId {
+    /// The id for the accounts of a torrent of the Redis source.
+    fn id_of_redis_torrent(&self, id: TorrentId) -> TorrentId {
         match self.torrents.pin().contains_key(&id) {
             true => TorrentId::new(id.get().saturating_add(TAKEN_ID_OFFSET)).unwrap_or(id),
             false => id,
         }
     }
 
-    /// The number of the torrent with this infohash, enabled or not.
+    /// The id of the torrent with this infohash, enabled or not.
     pub fn torrent_of(&self, info_hash: &InfoHash) -> Option<TorrentId> {
         self.torrent(info_hash).map(|grant| grant.id)
     }
 
-    /// The number of the torrent with this infohash, or of the one that had it until lately; for events of peers that
-    /// expired or were turned out.
-    pub fn torrent_of_departed(&self, info_hash: &InfoHash) -> Option<TorrentId> {
+    /// The same, including a recently removed torrent; for events of peers that expired or were evicted.
+    pub fn present_or_removed_torrent_of(&self, info_hash: &InfoHash) -> Option<TorrentId> {
         self.torrent_of(info_hash).or_else(|| self.removed_torrent_of(info_hash))
     }
 
-    /// The id of the torrent that had this infohash until lately.
+    /// The id of the recently removed torrent with this infohash.
     fn removed_torrent_of(&self, info_hash: &InfoHash) -> Option<TorrentId> {
-        let of_site =
-            || self.site.as_ref()?.removed_names.get(info_hash).map(|id| self.id_of_site_torrent(id));
-        self.removed_names.get(info_hash).or_else(of_site)
+        let in_redis = || {
+            let removed = self.redis_source.as_ref()?.removed_torrents.get(info_hash)?;
+            Some(self.id_of_redis_torrent(removed))
+        };
+        self.removed_torrents.get(info_hash).or_else(in_redis)
     }
 
-    /// Whether a torrent of this name is known to have been removed: nobody has this number any longer, and the name
-    /// was given up lately or is another torrent's. False where nobody remembers.
+    /// Whether this torrent is known to be removed: its id is unused, and its infohash was recently removed or belongs to
+    /// another torrent. False if the removal is too long ago to be known.
     pub fn is_torrent_removed(&self, torrent: TorrentId, info_hash: &InfoHash) -> bool {
         let holder = self.torrent_of(info_hash);
-        let was_its = || self.removed_torrent_of(info_hash) == Some(torrent);
-        self.info_hash_of(torrent).is_none() && holder.map_or_else(was_its, |holder| holder != torrent)
+        let is_recent = || self.removed_torrent_of(info_hash) == Some(torrent);
+        self.info_hash_of(torrent).is_none() && holder.map_or_else(is_recent, |holder| holder != torrent)
     }
 
-    /// Whether a client that calls itself `peer_id` may announce.
     pub fn allows_client(&self, peer_id: &PeerId) -> bool {
-        let own = self.clients.load();
-        match &self.site {
-            Some(site) => own.allows_with(&site.clients.load(), peer_id),
-            None => own.allows(peer_id),
+        let rules = self.clients.load();
+        match &self.redis_source {
+            Some(source) => rules.allows_with(&source.clients.load(), peer_id),
+            None => rules.allows(peer_id),
         }
     }
 
-    /// Whether a client may listen on this port.
     pub fn allows_port(&self, port: u16) -> bool {
         !self.banned_ports.contain(port)
     }
 
-    /// The present passkey of a user, enabled or not, or the last one of a user who was removed lately; for events of
-    /// peers that expired or were turned out.
+    /// The passkey of a user, enabled or not, or the last one of a recently removed user; for events of peers that expired
+    /// or were evicted.
     pub fn passkey_of(&self, user: UserId) -> Option<Passkey> {
         self.present_passkey_of(user).or_else(|| self.removed_users.get(&user))
     }
 
-    /// The present passkey of a user, enabled or not.
+    /// The same without removed users.
     pub(crate) fn present_passkey_of(&self, user: UserId) -> Option<Passkey> {
         self.users.pin().get(&user).map(|record| record.passkey)
     }
 
-    /// How many removed users and torrents were forgotten to make room for others that were removed later.
-    pub fn removed_users_forgotten(&self) -> u64 {
-        self.removed_users.forgotten() + self.removed_names.forgotten()
+    /// Removed users and torrents that were dropped because the table of recent removals was full.
+    pub fn removed_forgotten(&self) -> u64 {
+        self.removed_users.dropped() + self.removed_torrents.dropped()
     }
 
-    /// Whether a user is known and let in.
+    /// Whether a user exists and is admitted.
     pub fn is_enabled(&self, user: UserId, now: UnixTime) -> bool {
         let passkey = self.users.pin().get(&user).map(|record| record.passkey);
         passkey.is_some_and(|passkey| {
-            let standing = |strangers: &Arc<Strangers>| strangers.look(&passkey, now);
-            self.judge(&passkey, self.holder(&passkey), standing) == Ok(user)
+            let status = |unknown: &Arc<UnknownPasskeys>| unknown.peek(&passkey, now);
+            self.decide_user(&passkey, self.holder(&passkey), status) == Ok(user)
         })
     }
 
-    /// Whether a user is known and not let in, whoever vouches for them.
-    pub fn is_barred(&self, user: UserId) -> bool {
+    /// Whether a user exists and is disabled.
+    pub fn is_disabled(&self, user: UserId) -> bool {
         self.users.pin().get(&user).is_some_and(|record| !record.enabled)
     }
 
-    /// The one name of a torrent, enabled or not.
+    /// The primary infohash of a torrent, enabled or not.
     pub fn info_hash_of(&self, torrent: TorrentId) -> Option<InfoHash> {
-        let of_site = || {
-            let site = self.site.as_ref()?;
-            let moved = || site.names_of(TorrentId::new(torrent.get().checked_sub(TAKEN_ID_OFFSET)?)?);
-            let (info_hash, _) = site.names_of(torrent).or_else(moved)?;
+        let in_redis = || {
+            let source = self.redis_source.as_ref()?;
+            let moved =
+                || source.info_hashes_of(TorrentId::new(torrent.get().checked_sub(TAKEN_ID_OFFSET)?)?);
+            let (info_hash, _) = source.info_hashes_of(torrent).or_else(moved)?;
             (self.torrent_of(&info_hash) == Some(torrent)).then_some(info_hash)
         };
-        self.names_of(torrent).map(|(info_hash, _)| info_hash).or_else(of_site)
+        self.info_hashes_of(torrent).map(|(info_hash, _)| info_hash).or_else(in_redis)
     }
 
-    /// Tells of every torrent, enabled or not, in no order. Those that come or go meanwhile are told of or not.
+    /// Visits every torrent, enabled or not, in no order. One that is added or removed meanwhile may be visited or not.
     pub fn each_torrent(&self, mut each: impl FnMut(TorrentId, &InfoHash)) {
-        let own = self.torrents.pin();
-        own.iter().for_each(|(torrent, record)| each(*torrent, &record.terms.info_hash));
-        let Some(site) = &self.site else { return };
-        site.torrents.pin().iter().for_each(|(torrent, record)| {
-            let info_hash = &record.terms.info_hash;
+        let torrents = self.torrents.pin();
+        torrents.iter().for_each(|(torrent, record)| each(*torrent, &record.access.info_hash));
+        let Some(source) = &self.redis_source else { return };
+        source.torrents.pin().iter().for_each(|(torrent, record)| {
+            let info_hash = &record.access.info_hash;
             if !self.by_info_hash.pin().contains_key(info_hash) {
-                each(self.id_of_site_torrent(*torrent), info_hash);
+                each(self.id_of_redis_torrent(*torrent), info_hash);
             }
         });
     }
 
-    /// How many users have a row, enabled or not.
+    /// Users in the database, enabled or not.
     pub fn user_count(&self) -> usize {
         self.users.len()
     }
 
-    /// How many torrents are known, enabled or not.
+    /// Torrents of both sources, enabled or not.
     pub fn torrent_count(&self) -> usize {
-        self.torrents.len() + self.site.as_ref().map_or(0, |site| site.torrents.len())
+        self.torrents.len() + self.redis_source.as_ref().map_or(0, |source| source.torrents.len())
     }
 
-    /// How many ports are banned.
     pub fn banned_port_count(&self) -> u32 {
         self.banned_ports.count()
     }
 
-    /// How many client prefixes are known, allowed or forbidden.
+    /// Client prefixes of both sources, allowed or forbidden.
     pub fn client_count(&self) -> usize {
-        self.clients.load().len() + self.site.as_ref().map_or(0, |site| site.clients.load().len())
+        self.clients.load().len() + self.redis_source.as_ref().map_or(0, |source| source.clients.load().len())
     }
 }
 
-/// What the follower writes. One writer at a time; readers go on.
+/// Writes, by the followers. One writer at a time; readers are not blocked. Each returns whether it changed anything.
 impl Gate {
-    /// Takes in a user of ours to whom no other terms apply. Tells whether that changed anything.
+    /// Inserts or updates a user with default slots.
     pub fn put_user(&self, user: UserId, passkey: Passkey, enabled: bool) -> bool {
         let leech_slots = LeechSlots::DEFAULT;
-        self.put_user_on_terms(user, UserTerms { passkey, enabled, vouched: false, leech_slots })
+        self.put_user_access(user, UserAccess { passkey, enabled, is_external: false, leech_slots })
     }
 
-    /// Takes in a user who is not ours: they are let in as long as somebody vouches for them.
-    pub fn put_vouched_user(&self, user: UserId, passkey: Passkey, enabled: bool) -> bool {
+    /// Inserts or updates an external user with default slots.
+    pub fn put_external_user(&self, user: UserId, passkey: Passkey, enabled: bool) -> bool {
         let leech_slots = LeechSlots::DEFAULT;
-        self.put_user_on_terms(user, UserTerms { passkey, enabled, vouched: true, leech_slots })
+        self.put_user_access(user, UserAccess { passkey, enabled, is_external: true, leech_slots })
     }
 
-    /// Takes in a user, new or changed. Tells whether that changed anything.
-    pub fn put_user_on_terms(&self, user: UserId, terms: UserTerms) -> bool {
+    pub fn put_user_access(&self, user: UserId, access: UserAccess) -> bool {
         let _writing = self.lock_writers();
         let (by_passkey, users) = (self.by_passkey.pin(), self.users.pin());
-        let UserTerms { passkey, enabled, vouched, leech_slots } = terms;
-        let grant = UserGrant { id: user, enabled, vouched, leech_slots };
+        let UserAccess { passkey, enabled, is_external, leech_slots } = access;
+        let grant = UserGrant { id: user, enabled, is_external, leech_slots };
         let before = users.get(&user).copied();
-        if before == Some(terms) && by_passkey.get(&passkey) == Some(&grant) {
+        if before == Some(access) && by_passkey.get(&passkey) == Some(&grant) {
             return false;
         }
         by_passkey.insert(passkey, grant);
-        users.insert(user, terms);
+        users.insert(user, access);
         if let Some(old) = before.filter(|old| old.passkey != passkey) {
             self.forget_passkey(old.passkey, user);
         }
         true
     }
 
-    /// Forgets a user. Tells whether there was one.
     pub fn remove_user(&self, user: UserId) -> bool {
         let _writing = self.lock_writers();
         let users = self.users.pin();
         let Some(record) = users.get(&user).copied() else { return false };
         // First, so that a reader finds the passkey in one place or the other.
-        self.removed_users.remember(user, record.passkey);
+        self.removed_users.insert(user, record.passkey);
         users.remove(&user);
         self.forget_passkey(record.passkey, user);
         true
     }
 
-    /// Takes in a torrent that is approved and to which no other terms apply. Tells whether that changed anything.
+    /// Inserts or updates an approved torrent with default slots.
     pub fn put_torrent(
         &self,
         torrent: TorrentId,
@@ -451,47 +434,46 @@ impl Gate {
         enabled: bool,
     ) -> bool {
         let leech_slots = LeechSlots::DEFAULT;
-        let terms = TorrentTerms { info_hash, info_hash_v2, enabled, approved: true, leech_slots };
-        self.put_torrent_on_terms(torrent, terms, UnixTime(0))
+        let access = TorrentAccess { info_hash, info_hash_v2, enabled, approved: true, leech_slots };
+        self.put_torrent_access(torrent, access, UnixTime(0))
     }
 
-    /// Takes in a torrent, new or changed; `now` is when it is approved, if it was not. Tells whether that changed
-    /// anything.
-    pub fn put_torrent_on_terms(&self, torrent: TorrentId, terms: TorrentTerms, now: UnixTime) -> bool {
+    /// `now` becomes the time of approval if the torrent was pending before.
+    pub fn put_torrent_access(&self, torrent: TorrentId, access: TorrentAccess, now: UnixTime) -> bool {
         let _writing = self.lock_writers();
         let (by_info_hash, torrents) = (self.by_info_hash.pin(), self.torrents.pin());
         let before = torrents.get(&torrent).copied();
-        let approval = before.map_or(Approval::ALWAYS, |record| record.approval).then(terms.approved, now);
-        let record = TorrentRecord { terms, approval };
-        let TorrentTerms { info_hash, enabled, leech_slots, .. } = terms;
+        let approval = before.map_or(Approval::ALWAYS, |record| record.approval).then(access.approved, now);
+        let record = TorrentRecord { access, approval };
+        let TorrentAccess { info_hash, enabled, leech_slots, .. } = access;
         let grant = TorrentGrant { id: torrent, info_hash, enabled, approval, leech_slots };
-        if before == Some(record) && terms.names().all(|name| by_info_hash.get(&name) == Some(&grant)) {
+        if before == Some(record) && access.info_hashes().all(|hash| by_info_hash.get(&hash) == Some(&grant))
+        {
             return false;
         }
-        for name in terms.names() {
-            by_info_hash.insert(name, grant);
+        for hash in access.info_hashes() {
+            by_info_hash.insert(hash, grant);
         }
         torrents.insert(torrent, record);
-        for old_name in before.iter().flat_map(|record| record.terms.names()) {
-            if terms.names().all(|name| name != old_name) {
-                self.forget_info_hash(old_name, torrent);
+        for old in before.iter().flat_map(|record| record.access.info_hashes()) {
+            if access.info_hashes().all(|hash| hash != old) {
+                self.forget_info_hash(old, torrent);
             }
         }
         true
     }
 
-    /// Forgets a torrent. Gives back the name under which it was known.
+    /// Returns the primary infohash of the removed torrent.
     pub fn remove_torrent(&self, torrent: TorrentId) -> Option<InfoHash> {
         let _writing = self.lock_writers();
         let torrents = self.torrents.pin();
         let record = *torrents.remove(&torrent)?;
-        for name in record.terms.names() {
-            self.forget_info_hash(name, torrent);
+        for hash in record.access.info_hashes() {
+            self.forget_info_hash(hash, torrent);
         }
-        Some(record.terms.info_hash)
+        Some(record.access.info_hash)
     }
 
-    /// Replaces the list of clients. Tells whether that changed anything.
     pub fn set_clients(&self, rules: ClientRules) -> bool {
         let _writing = self.lock_writers();
         let changed = **self.clients.load() != rules;
@@ -501,81 +483,80 @@ impl Gate {
         changed
     }
 
-    /// Replaces the list of banned ports. Tells whether that changed anything.
     pub fn set_banned_ports(&self, ranges: impl IntoIterator<Item = PortRange>) -> bool {
         let _writing = self.lock_writers();
         self.banned_ports.replace(ranges)
     }
 
-    /// Notes that everything was read once.
     pub(crate) fn set_loaded(&self) {
         self.is_loaded.store(true, Ordering::Release);
     }
 
-    /// Lets what was found out about a passkey be asked again.
-    pub fn expire_verdict(&self, passkey: &Passkey, now: UnixTime) {
-        if let Some(strangers) = &self.strangers {
-            strangers.expire(passkey, now);
+    /// Expires the cached answer about a passkey; the next request verifies it again.
+    pub fn expire_answer(&self, passkey: &Passkey, now: UnixTime) {
+        if let Some(unknown_passkeys) = &self.unknown_passkeys {
+            unknown_passkeys.expire(passkey, now);
         }
     }
 
-    /// The names of a torrent that has a row, enabled or not: the one it is known by first.
-    pub(crate) fn names_of(&self, torrent: TorrentId) -> Option<(InfoHash, Option<InfoHash>)> {
-        self.torrents.pin().get(&torrent).map(|record| (record.terms.info_hash, record.terms.info_hash_v2))
+    /// The infohashes of a torrent of this gate, enabled or not; the primary one first.
+    pub(crate) fn info_hashes_of(&self, torrent: TorrentId) -> Option<(InfoHash, Option<InfoHash>)> {
+        self.torrents.pin().get(&torrent).map(|record| (record.access.info_hash, record.access.info_hash_v2))
     }
 
-    /// The passkeys of all users for whom `is_wanted` holds.
     pub(crate) fn passkeys_where(&self, mut is_wanted: impl FnMut(&Passkey) -> bool) -> Vec<Passkey> {
         let users = self.users.pin();
         users.values().map(|record| record.passkey).filter(|passkey| is_wanted(passkey)).collect()
     }
 
-    /// Whether a verdict lets this passkey in now.
+    /// Whether a fresh positive answer about this passkey is cached.
     pub(crate) fn is_verified(&self, passkey: &Passkey, now: UnixTime) -> bool {
-        let standing = self.strangers.as_ref().map(|strangers| strangers.look(passkey, now));
-        matches!(standing, Some(Standing::Vouched(_)))
+        let status = self.unknown_passkeys.as_ref().map(|unknown| unknown.peek(passkey, now));
+        matches!(status, Some(PasskeyStatus::Verified(_)))
     }
 
-    /// The names of all torrents, of both kinds, for which `is_wanted` holds.
-    pub(crate) fn names_where(&self, mut is_wanted: impl FnMut(&InfoHash) -> bool) -> Vec<InfoHash> {
+    /// Both infohashes of hybrid torrents count.
+    pub(crate) fn info_hashes_where(&self, mut is_wanted: impl FnMut(&InfoHash) -> bool) -> Vec<InfoHash> {
         let torrents = self.torrents.pin();
-        torrents.values().flat_map(|record| record.terms.names()).filter(|name| is_wanted(name)).collect()
+        torrents
+            .values()
+            .flat_map(|record| record.access.info_hashes())
+            .filter(|hash| is_wanted(hash))
+            .collect()
     }
 
-    /// The users for whom `is_gone` holds.
-    pub(crate) fn users_where(&self, mut is_gone: impl FnMut(UserId) -> bool) -> Vec<UserId> {
-        self.users.pin().keys().copied().filter(|user| is_gone(*user)).collect()
+    pub(crate) fn users_where(&self, mut is_wanted: impl FnMut(UserId) -> bool) -> Vec<UserId> {
+        self.users.pin().keys().copied().filter(|user| is_wanted(*user)).collect()
     }
 
-    /// The torrents for which `is_gone` holds.
-    pub(crate) fn torrents_where(&self, mut is_gone: impl FnMut(TorrentId) -> bool) -> Vec<TorrentId> {
-        self.torrents.pin().keys().copied().filter(|torrent| is_gone(*torrent)).collect()
+    pub(crate) fn torrents_where(&self, mut is_wanted: impl FnMut(TorrentId) -> bool) -> Vec<TorrentId> {
+        self.torrents.pin().keys().copied().filter(|torrent| is_wanted(*torrent)).collect()
     }
 
-    /// Drops a passkey unless it belongs to somebody else by now.
+    /// Removes a passkey unless another user has it by now.
     fn forget_passkey(&self, passkey: Passkey, owner: UserId) {
         let by_passkey = self.by_passkey.pin();
         if by_passkey.get(&passkey).is_some_and(|grant| grant.id == owner) {
             by_passkey.remove(&passkey);
-            // A verdict names the account, which is gone, too.
-            if let Some(strangers) = &self.strangers {
-                strangers.forget(&passkey);
+            // A cached answer would name the removed account.
+            if let Some(unknown_passkeys) = &self.unknown_passkeys {
+                unknown_passkeys.forget(&passkey);
             }
         }
     }
 
-    /// Drops an infohash unless it belongs to another torrent by now.
+    /// Removes an infohash unless another torrent has it by now.
     fn forget_info_hash(&self, info_hash: InfoHash, owner: TorrentId) {
         let by_info_hash = self.by_info_hash.pin();
         if by_info_hash.get(&info_hash).is_some_and(|grant| grant.id == owner) {
-            // First, so that a reader finds the number in one place or the other.
-            self.removed_names.remember(info_hash, owner);
+            // First, so that a reader finds the id in one place or the other.
+            self.removed_torrents.insert(info_hash, owner);
             by_info_hash.remove(&info_hash);
         }
     }
 
     fn lock_writers(&self) -> MutexGuard<'_, ()> {
-        // The lock guards no data of its own: a writer that panicked leaves nothing half-read behind it.
+        // The lock guards no data, so a poisoned one is still usable.
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -88,32 +88,34 @@ pub mod follow;
 pub mod gate;
 pub mod keys;
 pub mod ports;
+pub mod redis_source;
 mod removed;
 pub mod sessions;
-pub mod site_keys;
 pub mod slots;
 pub mod store;
 pub mod user_name;
-pub mod vouching;
+pub mod verification;
 pub mod whitelist;
 
 pub use audit::{Audit, AuditError, AuditSettings, AuditSync};
 pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
 pub use follow::{Change, FollowCounters, Follower, load};
-pub use gate::{Admission, Approval, Denied, Gate, Refusal, TorrentGrant, TorrentTerms, UserTerms};
+pub use gate::{Admission, Approval, Denied, Gate, Refusal, TorrentAccess, TorrentGrant, UserAccess};
 pub use keys::{ApiKey, ApiKeys, Authenticated, KeyId, KeyRing, NewKey, Scope, Scopes};
 pub use ports::{BannedPorts, PortRange};
+pub use redis_source::{RedisSource, RedisSourceFollower};
 pub use sessions::{Session, SessionFigures, SessionSecret, Sessions};
-pub use site_keys::{SiteFollower, SiteKeys};
 pub use slots::LeechSlots;
 pub use store::{
-    Adopted, Adoption, AdoptionTerms, CatalogueKey, CatalogueOrder, CataloguePage, MIGRATIONS, NameSearch,
-    NewTorrent, NewUser, SANDBOX_IDS, Store, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange, User,
-    UserChange, random_passkey,
+    CatalogueKey, CatalogueOrder, CataloguePage, ExternalUser, ExternalUserOptions, MIGRATIONS, NameSearch,
+    NewExternalUser, NewTorrent, NewUser, SANDBOX_IDS, Store, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange,
+    User, UserChange, random_passkey,
 };
 pub use user_name::UserName;
-pub use vouching::{OnVerifyFailure, Strangers, Vouching, VouchingCounters, VouchingSettings};
+pub use verification::{
+    OnVerifyFailure, UnknownPasskeys, VerificationCounters, VerificationSettings, Verifier,
+};
 pub use whitelist::{
     LineError, PasskeyChange, PasskeyFeed, PasskeyLines, Passkeys, RedisWhitelist, Refresh, Replaced,
     SqlWhitelist, Upload, Whitelist,

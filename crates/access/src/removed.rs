@@ -1,71 +1,67 @@
-//! What was removed lately: the last passkeys of users, the numbers of torrents.
+//! Recently removed users and torrents.
 //!
-//! The peers of a removed user or torrent are turned out a moment later, and the entry that says so bears the passkey
-//! and the number. So these are kept for a while: for the last hundred thousand that were removed, the oldest of which
-//! are forgotten first.
+//! The peers of a removed user or torrent are evicted a moment later, and their `stopped` entries need the user's passkey
+//! and the torrent's id. Both are kept for the last hundred thousand removals.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How many are remembered.
-const REMEMBERED_MAX: usize = 100_000;
+const ENTRIES_MAX: usize = 100_000;
 
-/// Who or what was removed lately, and what is still to be known of it.
+/// A map from the key of what was removed to a value that is still needed. The oldest removals are dropped first.
 #[derive(Debug)]
-pub(crate) struct Removed<K, V> {
-    memory: Mutex<Memory<K, V>>,
-    remembered_max: usize,
-    forgotten: AtomicU64,
+pub(crate) struct RecentlyRemoved<K, V> {
+    entries: Mutex<Entries<K, V>>,
+    entries_max: usize,
+    dropped: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Memory<K, V> {
-    /// What is to be known, and the number of the removal.
-    known: HashMap<K, (u64, V), foldhash::fast::RandomState>,
-    /// Removals in their order. One of something that was removed again later is void.
+struct Entries<K, V> {
+    /// With the serial number of the removal.
+    values: HashMap<K, (u64, V), foldhash::fast::RandomState>,
+    /// Oldest first. An item whose key was removed again later is void.
     order: VecDeque<(u64, K)>,
     removals: u64,
 }
 
-impl<K: Copy + Eq + Hash, V: Copy> Default for Removed<K, V> {
+impl<K: Copy + Eq + Hash, V: Copy> Default for RecentlyRemoved<K, V> {
     fn default() -> Self {
-        Self::with_room_for(REMEMBERED_MAX)
+        Self::with_capacity(ENTRIES_MAX)
     }
 }
 
-impl<K: Copy + Eq + Hash, V: Copy> Removed<K, V> {
-    fn with_room_for(remembered_max: usize) -> Self {
-        let memory = Memory { known: HashMap::default(), order: VecDeque::new(), removals: 0 };
-        Removed { memory: Mutex::new(memory), remembered_max, forgotten: AtomicU64::new(0) }
+impl<K: Copy + Eq + Hash, V: Copy> RecentlyRemoved<K, V> {
+    fn with_capacity(entries_max: usize) -> Self {
+        let entries = Entries { values: HashMap::default(), order: VecDeque::new(), removals: 0 };
+        RecentlyRemoved { entries: Mutex::new(entries), entries_max, dropped: AtomicU64::new(0) }
     }
 
-    /// Takes note of a removal.
-    pub(crate) fn remember(&self, whom: K, what: V) {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.removals += 1;
-        let number = memory.removals;
-        memory.known.insert(whom, (number, what));
-        memory.order.push_back((number, whom));
-        while memory.order.len() > self.remembered_max {
-            let Some((number, whom)) = memory.order.pop_front() else { break };
-            if memory.known.get(&whom).is_some_and(|(latest, _)| *latest == number) {
-                memory.known.remove(&whom);
-                self.forgotten.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn insert(&self, key: K, value: V) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.removals += 1;
+        let serial = entries.removals;
+        entries.values.insert(key, (serial, value));
+        entries.order.push_back((serial, key));
+        while entries.order.len() > self.entries_max {
+            let Some((serial, key)) = entries.order.pop_front() else { break };
+            if entries.values.get(&key).is_some_and(|(latest, _)| *latest == serial) {
+                entries.values.remove(&key);
+                self.dropped.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
 
-    /// What is still known of something that was removed.
-    pub(crate) fn get(&self, whom: &K) -> Option<V> {
-        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.known.get(whom).map(|(_, what)| *what)
+    pub(crate) fn get(&self, key: &K) -> Option<V> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.values.get(key).map(|(_, value)| *value)
     }
 
-    /// How many were forgotten for want of room.
-    pub(crate) fn forgotten(&self) -> u64 {
-        self.forgotten.load(Ordering::Relaxed)
+    /// Entries dropped because the map was full.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
     }
 }
 
@@ -84,24 +80,24 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_removals_are_forgotten_first_and_counted() {
-        let removed = Removed::with_room_for(3);
-        (1..=3).for_each(|number| removed.remember(user(number), passkey(number)));
-        removed.remember(user(1), passkey(11));
+    fn the_oldest_removals_are_dropped_first_and_counted() {
+        let removed = RecentlyRemoved::with_capacity(3);
+        (1..=3).for_each(|number| removed.insert(user(number), passkey(number)));
+        removed.insert(user(1), passkey(11));
         assert_eq!(removed.get(&user(1)), Some(passkey(11)), "the later removal counts");
-        assert_eq!(removed.forgotten(), 0, "the first removal of user 1 is void");
-        removed.remember(user(4), passkey(4));
+        assert_eq!(removed.dropped(), 0, "the first removal of user 1 is void");
+        removed.insert(user(4), passkey(4));
         assert_eq!(removed.get(&user(2)), None);
         assert_eq!(removed.get(&user(3)), Some(passkey(3)));
-        assert_eq!(removed.forgotten(), 1);
+        assert_eq!(removed.dropped(), 1);
     }
 
     #[test]
-    fn one_user_removed_for_ever_takes_no_more_room() {
-        let removed = Removed::with_room_for(3);
-        (1..=1_000).for_each(|number| removed.remember(user(7), passkey(number)));
+    fn repeated_removals_of_one_user_use_bounded_memory() {
+        let removed = RecentlyRemoved::with_capacity(3);
+        (1..=1_000).for_each(|number| removed.insert(user(7), passkey(number)));
         assert_eq!(removed.get(&user(7)), Some(passkey(1_000)));
-        let memory = removed.memory.lock().expect("nobody panicked");
-        assert_eq!((memory.known.len(), memory.order.len()), (1, 3));
+        let entries = removed.entries.lock().expect("no thread panicked");
+        assert_eq!((entries.values.len(), entries.order.len()), (1, 3));
     }
 }

@@ -2,17 +2,14 @@
 //!
 //! # Guarantees
 //!
-//! - Any number of processes may have the database open: the server, our commands, the site.
-//! - Every change leaves an entry in `access_changes`, written by triggers, so that [`crate::follow`] learns of
-//!   changes by whomever they were made.
-//! - What the site wrote in upper case is read in lower case. A row that cannot be read is left out of lists, with a
+//! - Several processes may have the database open: servers, commands, the site.
+//! - Triggers record every change in `access_changes`, so that [`crate::follow`] reads changes by any process.
+//! - Passkeys and infohashes in upper case are read in lower case. A row that cannot be parsed is left out of lists, with a
 //!   warning that names it.
-//! - The three kinds of databases behave alike; `tables` is the port, `sqlite`, `postgres` and `mysql` its adapters.
+//! - The databases behave alike: `tables` is the port, `sqlite`, `postgres` and `mysql` are its adapters.
 //!
-//! # Deliberately absent
-//!
-//! The clock: whoever adds something says when. Amounts of traffic: they are the ledger's. Tables of a site: a server's
-//! database must have none of our names in it, or it is left alone.
+//! Callers pass the time. Traffic is in the ledger. A server database that has tables of these names from another program is
+//! refused.
 
 use database::copy::Link;
 use database::{Database, Migrations};
@@ -21,9 +18,9 @@ use sqlx::migrate::Migrator;
 
 use crate::error::AccessError;
 
-pub(crate) mod adopted;
 pub(crate) mod catalogue;
 pub(crate) mod clients;
+mod external_users;
 pub(crate) mod mysql;
 mod numbering;
 mod occupied;
@@ -36,8 +33,8 @@ pub(crate) mod tables;
 pub(crate) mod torrents;
 pub(crate) mod users;
 
-pub use adopted::{Adopted, Adoption, AdoptionTerms};
 pub use catalogue::{CatalogueKey, CatalogueOrder, CataloguePage};
+pub use external_users::{ExternalUser, ExternalUserOptions, NewExternalUser};
 pub use numbering::SANDBOX_IDS;
 pub use search::NameSearch;
 pub use torrents::{NewTorrent, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange};
@@ -48,51 +45,48 @@ use postgres::PgTables;
 use sqlite::SqliteTables;
 use tables::{Tables, Transaction};
 
-/// Rows in one statement of a bulk insert: large enough that the statement's own cost vanishes.
+/// Rows per statement of a bulk insert.
 const BULK_ROWS: usize = 500;
-/// Rows fetched at a time where all are read.
+/// Rows per page when all rows are read.
 pub(crate) const PAGE_ROWS: u32 = 4096;
-/// Which migrations ran. A name of our own, since other crates keep theirs in the same database.
+/// Other crates have their own migrations in the same database.
 const MIGRATIONS_TABLE: &str = "access_migrations";
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
 static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
 static MYSQL: Migrator = sqlx::migrate!("migrations/mysql");
-/// What makes the tables.
 pub static MIGRATIONS: Migrations<'static> =
     Migrations { table: MIGRATIONS_TABLE, sqlite: &SQLITE, postgres: &POSTGRES, mysql: &MYSQL };
 
-/// The database. Clones share its connections.
+/// Clones share the connection pool.
 #[derive(Clone, Debug)]
 pub struct Store {
     database: Database,
 }
 
 impl Store {
-    /// Opens `sqlite:PATH`, `postgres://…` or `mysql://…`; makes the tables where they are missing, and the file and
-    /// folder of SQLite.
+    /// Opens `sqlite:PATH`, `postgres://…` or `mysql://…`; creates missing tables, and the file and folder of SQLite.
     pub async fn open(url: &str) -> Result<Store, AccessError> {
         let database = Database::open(url).await?;
         Self::on(database).await
     }
 
-    /// Uses a database that is open already; makes the tables where they are missing.
+    /// Creates missing tables.
     pub async fn on(database: Database) -> Result<Store, AccessError> {
         occupied::check(&database).await?;
         database::migrate(&database, MIGRATIONS).await?;
         Ok(Store { database })
     }
 
-    /// The database itself, which others may use as well.
     pub fn database(&self) -> &Database {
         &self.database
     }
 
-    /// Whether there was no SQLite file yet.
+    /// Whether the SQLite file was created by this process.
     pub fn is_new(&self) -> bool {
         self.database.is_new()
     }
 
-    /// When the database was made, in milliseconds since 1970 (J11); zero if it is older than that is noted.
+    /// When the database was created, in milliseconds since 1970 (J11); zero if it is older than this column.
     pub async fn created_ms(&self) -> Result<u64, AccessError> {
         let mut link = Link::read(&self.database).await?;
         let created_ms = link.number("SELECT created_ms FROM installation").await?;
@@ -100,17 +94,17 @@ impl Store {
         Ok(created_ms.unwrap_or(0).unsigned_abs())
     }
 
-    /// Where the database is, without a password.
+    /// The URL without the password.
     pub fn shown(&self) -> String {
         self.database.shown()
     }
 
-    /// Finishes what is under way and closes the connections.
+    /// Waits for running queries and closes the connections.
     pub async fn close(&self) {
         self.database.close().await;
     }
 
-    /// The tables outside of any transaction.
+    /// The tables outside of a transaction.
     async fn tables(&self) -> Result<Box<dyn Tables>, AccessError> {
         let tables: Result<Box<dyn Tables>, sqlx::Error> = match &self.database {
             Database::Sqlite(file) => file.pool.acquire().await.map(|held| Box::new(SqliteTables(held)) as _),
@@ -120,7 +114,7 @@ impl Store {
         tables.map_err(|error| self.explain(error))
     }
 
-    /// Begins to write. On SQLite nobody else can write from here on, elsewhere nobody else can write the same rows.
+    /// Begins a write transaction. In SQLite it excludes other writers; elsewhere it locks rows.
     async fn begin(&self) -> Result<Box<dyn Transaction>, AccessError> {
         let begun: Result<Box<dyn Transaction>, sqlx::Error> = match &self.database {
             Database::Sqlite(file) => {
@@ -141,7 +135,7 @@ impl Store {
     }
 }
 
-/// A passkey nobody can guess.
+/// 128 random bits.
 pub fn random_passkey() -> Result<Passkey, AccessError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(AccessError::Random)?;

@@ -45,7 +45,7 @@ fn t2_every_refusal_has_a_clear_text_and_a_label_of_its_own() {
 /// A gate beside which the site's keys count.
 fn with_site_keys() -> (Gate, Arc<Gate>) {
     let site = Arc::new(Gate::default());
-    (gate_with_one_of_each().with_site(site.clone()), site)
+    (gate_with_one_of_each().with_redis_source(site.clone()), site)
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn the_passkey_of_a_user_removed_a_moment_ago_is_still_known() {
     assert!(!gate.is_enabled(user_id(7), NOW), "somebody else has the passkey now");
     gate.put_user(user_id(7), passkey(70), true);
     assert_eq!(gate.passkey_of(user_id(7)), Some(passkey(70)), "the present one comes first");
-    assert_eq!(gate.removed_users_forgotten(), 0);
+    assert_eq!(gate.removed_forgotten(), 0);
 }
 
 #[test]
@@ -152,14 +152,14 @@ fn the_number_of_a_torrent_removed_a_moment_ago_is_still_known() {
     gate.remove_torrent(torrent_id(3));
     for name in [info_hash(3), info_hash(33)] {
         assert_eq!(gate.torrent_of(&name), None);
-        assert_eq!(gate.torrent_of_departed(&name), Some(torrent_id(3)));
+        assert_eq!(gate.present_or_removed_torrent_of(&name), Some(torrent_id(3)));
         assert!(gate.is_torrent_removed(torrent_id(3), &name));
     }
-    assert_eq!(gate.torrent_of_departed(&info_hash(4)), None);
+    assert_eq!(gate.present_or_removed_torrent_of(&info_hash(4)), None);
     assert!(!gate.is_torrent_removed(torrent_id(4), &info_hash(4)), "nobody remembers");
     // Uploaded again, under another number.
     gate.put_torrent(torrent_id(9), info_hash(3), None, true);
-    assert_eq!(gate.torrent_of_departed(&info_hash(3)), Some(torrent_id(9)));
+    assert_eq!(gate.present_or_removed_torrent_of(&info_hash(3)), Some(torrent_id(9)));
     assert!(gate.is_torrent_removed(torrent_id(3), &info_hash(3)));
     assert!(!gate.is_torrent_removed(torrent_id(9), &info_hash(3)));
 }

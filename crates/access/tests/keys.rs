@@ -144,18 +144,18 @@ async fn when_a_key_was_used_last_is_noted(fixture: Fixture) {
     let key = keys.create("a", scopes("read"), NOW).await.unwrap();
     let last_used = async || keys.list().await.unwrap()[0].last_used_at;
     let (ring, clock) = ring_on(&fixture, None).await;
-    ring.note_uses().await.unwrap();
+    ring.store_usage().await.unwrap();
     assert_eq!(last_used().await, None);
     clock.advance(Seconds(100));
     ring.authenticate(&key.text).unwrap();
     assert_eq!(last_used().await, None, "not with each request");
-    ring.note_uses().await.unwrap();
+    ring.store_usage().await.unwrap();
     let later = Some(UnixTime(NOW.0 + 100));
     assert_eq!(last_used().await, later);
     // A process whose clock is behind does not set it back.
     let (behind, _) = ring_on(&fixture, None).await;
     behind.authenticate(&key.text).unwrap();
-    behind.note_uses().await.unwrap();
+    behind.store_usage().await.unwrap();
     assert_eq!(last_used().await, later);
     assert_eq!((ring.figures().accepted, ring.figures().refused, ring.figures().keys), (1, 0, 1));
 }

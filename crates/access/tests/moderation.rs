@@ -33,7 +33,7 @@ fn admission(gate: &Gate) -> Admission {
 async fn poll(follower: &mut Follower) -> Vec<Change> {
     let mut changes = Vec::new();
     follower.poll(&mut |change| changes.push(change)).await.unwrap();
-    changes.retain(|change| !matches!(change, Change::PasskeyChanged(_) | Change::NameChanged(_)));
+    changes.retain(|change| !matches!(change, Change::PasskeyChanged(_) | Change::InfoHashChanged(_)));
     changes
 }
 

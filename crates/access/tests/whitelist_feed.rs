@@ -46,33 +46,37 @@ async fn refresh(passkeys: &Passkeys, pieces: &[&[u8]], allow_empty: bool) -> Re
 
 async fn w2_every_change_is_told_in_order(fixture: Fixture) {
     let (whitelist, mut feed) = open(&fixture).await;
-    assert_eq!(feed.news().await.unwrap(), []);
+    assert_eq!(feed.next_changes().await.unwrap(), []);
     whitelist.add(&passkeys(0..2)).await.unwrap();
     whitelist.remove(&[passkey(0)]).await.unwrap();
     let mut later = PasskeyFeed::open(&fixture.store().await).await.unwrap();
     let expected = [Added(passkey(0)), Added(passkey(1)), Removed(passkey(0))];
-    assert_eq!(feed.news().await.unwrap(), expected);
-    assert_eq!(feed.news().await.unwrap(), []);
-    assert_eq!(later.news().await.unwrap(), [], "what was told before it was opened");
+    assert_eq!(feed.next_changes().await.unwrap(), expected);
+    assert_eq!(feed.next_changes().await.unwrap(), []);
+    assert_eq!(later.next_changes().await.unwrap(), [], "what was told before it was opened");
     refresh(&whitelist, &[passkey(7).to_string().as_bytes()], false).await.unwrap();
     whitelist.add(&[passkey(8)]).await.unwrap();
     // A refresh may have changed anything, whatever came after it.
     for feed in [&mut feed, &mut later] {
-        assert_eq!(feed.news().await.unwrap(), [PasskeyChange::Replaced]);
-        assert_eq!(feed.news().await.unwrap(), []);
+        assert_eq!(feed.next_changes().await.unwrap(), [PasskeyChange::Replaced]);
+        assert_eq!(feed.next_changes().await.unwrap(), []);
     }
     whitelist.undo().await.unwrap().unwrap();
-    assert_eq!(feed.news().await.unwrap(), [PasskeyChange::Replaced]);
+    assert_eq!(feed.next_changes().await.unwrap(), [PasskeyChange::Replaced]);
     assert_eq!(whitelist.contains(&passkeys(0..2)).await.unwrap(), [false, true]);
 }
 
 async fn w2_who_repeats_a_call_tells_it_again(fixture: Fixture) {
     let (whitelist, mut feed) = open(&fixture).await;
     assert_eq!(whitelist.remove(&[passkey(1)]).await.unwrap(), 0);
-    assert_eq!(feed.news().await.unwrap(), [Removed(passkey(1))], "a process may have died before it told");
+    assert_eq!(
+        feed.next_changes().await.unwrap(),
+        [Removed(passkey(1))],
+        "a process may have died before it told"
+    );
     whitelist.add(&[]).await.unwrap();
     assert_eq!(whitelist.undo().await.unwrap(), None);
-    assert_eq!(feed.news().await.unwrap(), []);
+    assert_eq!(feed.next_changes().await.unwrap(), []);
 }
 
 async fn w2_a_reader_that_is_far_behind_asks_anew_about_everything(fixture: Fixture) {
@@ -80,13 +84,13 @@ async fn w2_a_reader_that_is_far_behind_asks_anew_about_everything(fixture: Fixt
     let mut prompt = PasskeyFeed::open(&fixture.store().await).await.unwrap();
     for round in 0..11 {
         whitelist.add(&passkeys(round * 1000..(round + 1) * 1000)).await.unwrap();
-        assert_eq!(prompt.news().await.unwrap().len(), 1000);
+        assert_eq!(prompt.next_changes().await.unwrap().len(), 1000);
     }
-    assert_eq!(feed.news().await.unwrap(), [PasskeyChange::Replaced]);
-    assert_eq!(feed.news().await.unwrap(), []);
+    assert_eq!(feed.next_changes().await.unwrap(), [PasskeyChange::Replaced]);
+    assert_eq!(feed.next_changes().await.unwrap(), []);
     assert_eq!(fixture::count(&mut fixture.raw().await, "passkey_changes").await, 10_000, "it is bounded");
     whitelist.remove(&passkeys(0..5000)).await.unwrap();
-    assert_eq!(feed.news().await.unwrap(), [PasskeyChange::Replaced], "too many to be named");
+    assert_eq!(feed.next_changes().await.unwrap(), [PasskeyChange::Replaced], "too many to be named");
     assert_eq!(fixture::count(&mut fixture.raw().await, "passkey_changes").await, 10_000);
 }
 
@@ -106,7 +110,7 @@ async fn w2_nothing_is_missed_while_many_write(fixture: Fixture) {
     let mut heard: BTreeMap<Passkey, u32> = BTreeMap::new();
     loop {
         let is_over = writers.is_empty();
-        for change in feed.news().await.unwrap() {
+        for change in feed.next_changes().await.unwrap() {
             match change {
                 Added(passkey) => *heard.entry(passkey).or_default() += 1,
                 other => panic!("{other:?}"),
@@ -126,7 +130,7 @@ async fn w2_nothing_is_missed_while_many_write(fixture: Fixture) {
 async fn w2_a_refresh_from_text_is_all_or_nothing(fixture: Fixture) {
     let (whitelist, mut feed) = open(&fixture).await;
     whitelist.add(&passkeys(0..3)).await.unwrap();
-    feed.news().await.unwrap();
+    feed.next_changes().await.unwrap();
     let slip: [&[u8]; 2] = [b"0123456789abcdef\n# a comment\n", b"0123456789abcdeX\n"];
     let error = refresh(&whitelist, &slip, false).await.unwrap_err();
     assert!(error.to_string().starts_with("line 3 is not a passkey"), "{error}");
@@ -143,7 +147,7 @@ async fn w2_a_refresh_from_text_is_all_or_nothing(fixture: Fixture) {
     let error = after_an_error.finish(false).await.unwrap_err();
     assert!(matches!(error, AccessError::RefreshLost), "{error}");
     drop(whitelist.upload().await.unwrap());
-    assert_eq!(feed.news().await.unwrap(), []);
+    assert_eq!(feed.next_changes().await.unwrap(), []);
     assert_eq!(whitelist.contains(&passkeys(0..3)).await.unwrap(), [true; 3]);
     let empty = refresh(&whitelist, &[b"# nobody\n"], true).await.unwrap();
     assert_eq!(empty, Replaced { before: 3, after: 0 });
@@ -181,11 +185,11 @@ async fn w1_upper_case_is_stored_in_lower_case(fixture: Fixture) {
 async fn w2_a_restored_database_is_noticed(fixture: Fixture) {
     let (whitelist, mut feed) = open(&fixture).await;
     whitelist.add(&passkeys(0..20)).await.unwrap();
-    assert_eq!(feed.news().await.unwrap().len(), 20);
+    assert_eq!(feed.next_changes().await.unwrap().len(), 20);
     let mut raw = fixture.raw().await;
     fixture::execute(&mut raw, "UPDATE whitelist_state SET newest_change = 3").await;
-    assert_eq!(feed.news().await.unwrap(), [PasskeyChange::Replaced]);
-    assert_eq!(feed.news().await.unwrap(), []);
+    assert_eq!(feed.next_changes().await.unwrap(), [PasskeyChange::Replaced]);
+    assert_eq!(feed.next_changes().await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -196,10 +200,10 @@ async fn w2_a_set_in_redis_is_told_of_in_the_database() {
     let whitelist = Passkeys::new(Arc::new(on_redis(&redis.url(), "pt:passkeys")), store);
     whitelist.add(&[passkey(1)]).await.unwrap();
     assert_eq!(redis.cli(&["SISMEMBER", "pt:passkeys", &passkey(1).to_string()]), "1");
-    assert_eq!(feed.news().await.unwrap(), [Added(passkey(1))]);
+    assert_eq!(feed.next_changes().await.unwrap(), [Added(passkey(1))]);
     refresh(&whitelist, &[b"00000000\n", b"11111111"], false).await.unwrap();
     assert_eq!(redis.cli(&["SCARD", "pt:passkeys"]), "2");
-    assert_eq!(feed.news().await.unwrap(), [PasskeyChange::Replaced]);
+    assert_eq!(feed.next_changes().await.unwrap(), [PasskeyChange::Replaced]);
 }
 
 #[tokio::test]
@@ -211,10 +215,10 @@ async fn w2_a_change_that_could_not_be_told_says_so_and_can_be_repeated() {
     let mut raw = fixture.raw().await;
     fixture::execute(&mut raw, "ALTER TABLE passkey_changes RENAME TO hidden").await;
     let error = whitelist.remove(&[passkey(1)]).await.unwrap_err();
-    assert!(matches!(error, AccessError::Untold(_)), "{error}");
+    assert!(matches!(error, AccessError::Unpublished(_)), "{error}");
     assert!(error.to_string().contains("do the same once more"), "{error}");
     fixture::execute(&mut raw, "ALTER TABLE hidden RENAME TO passkey_changes").await;
     let mut feed = PasskeyFeed::open(&store).await.unwrap();
     whitelist.remove(&[passkey(1)]).await.unwrap();
-    assert_eq!(feed.news().await.unwrap(), [Removed(passkey(1))]);
+    assert_eq!(feed.next_changes().await.unwrap(), [Removed(passkey(1))]);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use access::site_keys::{SiteReader, Subject};
+use access::redis_source::{RedisSourceReader, Subject};
 use access::{FollowCounters, Gate};
 use async_trait::async_trait;
 use domain::clock::{Clock, SystemClock};
@@ -29,12 +29,12 @@ const SURELY_KNOWN_MS: u64 = 10_000;
 pub struct Resolver {
     gate: Arc<Gate>,
     follow: Arc<FollowCounters>,
-    site: Option<SiteReader>,
+    site: Option<RedisSourceReader>,
 }
 
 impl Resolver {
     /// `site` reads the site's keys in Redis, if there are any.
-    pub fn new(gate: &Arc<Gate>, follow: Arc<FollowCounters>, site: Option<SiteReader>) -> Self {
+    pub fn new(gate: &Arc<Gate>, follow: Arc<FollowCounters>, site: Option<RedisSourceReader>) -> Self {
         Resolver { gate: Arc::clone(gate), follow, site }
     }
 
@@ -83,12 +83,14 @@ impl Resolver {
 
     /// Waits until each of these is verified or refused.
     async fn verify(&self, passkeys: Vec<Passkey>) {
-        let Some(strangers) = self.gate.strangers().filter(|_| !passkeys.is_empty()) else { return };
+        let Some(verification) = self.gate.unknown_passkeys().filter(|_| !passkeys.is_empty()) else {
+            return;
+        };
         let mut answers = Vec::with_capacity(passkeys.len());
         for passkey in passkeys {
             let (sender, answer) = oneshot::channel::<()>();
             let from = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-            strangers.ask(passkey, from, Box::new(move || drop(sender)));
+            verification.request(passkey, from, Box::new(move || drop(sender)));
             answers.push(answer);
         }
         let waiting = async {
@@ -96,7 +98,7 @@ impl Resolver {
                 let _ = answer.await;
             }
         };
-        let _ = tokio::time::timeout(strangers.patience() + Duration::from_secs(1), waiting).await;
+        let _ = tokio::time::timeout(verification.answer_timeout() + Duration::from_secs(1), waiting).await;
     }
 }
 

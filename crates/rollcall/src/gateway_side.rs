@@ -63,7 +63,7 @@ pub async fn open(
         people,
         clock: system_clock(),
         traffic: Arc::new(traffic),
-        is_disabled: Arc::new(move |user| gate.is_barred(user)),
+        is_disabled: Arc::new(move |user| gate.is_disabled(user)),
         policy: config.presence_policy(),
         settings: config.gateway_settings(secret),
         operators: standings(keys),

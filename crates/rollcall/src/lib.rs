@@ -21,7 +21,7 @@
 //! - [`redis_cli`]: how an operator types `redis-cli`
 //! - [`announce_url`]: what a user puts into a client
 //! - [`when`]: moments as operators write them
-//! - [`vouching`]: who vouches for strangers
+//! - [`verification`]: passkey verification
 //! - [`gateway_secret`]: with what the tokens of people are signed
 //! - [`site_keys_side`]: the database and the site's own keys, which say who may announce, and the copies in Redis
 //! - [`mirror_side`]: the tracker's layout in Redis
@@ -91,7 +91,7 @@ mod steady_time;
 pub mod take_over;
 pub mod tracker_settings;
 pub mod transfer;
-pub mod vouching;
+pub mod verification;
 pub mod when;
 
 use std::process::ExitCode;

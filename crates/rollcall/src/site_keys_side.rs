@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use access::site_keys::{Copier, CopyNotes, CopyParts, SiteReader};
-use access::{Change, FollowCounters, Follower, Gate, SiteFollower, SiteKeys, Store};
+use access::redis_source::{Copier, CopierParts, CopyQueue, RedisSourceReader};
+use access::{Change, FollowCounters, Follower, Gate, RedisSource, RedisSourceFollower, Store};
 use keyspace::{MirrorNames, Redis, SiteChannels};
-use site::metrics::SiteKeyFigures;
+use site::metrics::RedisSourceFigures;
 
 use crate::backends::{self, system_clock};
 use crate::config::Config;
@@ -14,17 +14,17 @@ use crate::engine::Engine;
 use crate::roles::{Role, Roles};
 
 /// The site's keys, where there is a Redis for them.
-pub fn site_keys(config: &Config) -> anyhow::Result<Option<SiteKeys>> {
+pub fn site_keys(config: &Config) -> anyhow::Result<Option<RedisSource>> {
     let Some(settings) = config.redis_settings()? else { return Ok(None) };
     let (names, channels) = (MirrorNames::new(settings.mode), SiteChannels::default());
-    Ok(Some(SiteKeys::new(Redis::new(settings)?, names, channels)))
+    Ok(Some(RedisSource::new(Redis::new(settings)?, names, channels)))
 }
 
 /// What keeps the gate up to date.
 pub struct Following {
     database: Follower,
     /// None without Redis.
-    site: Option<Box<SiteFollower>>,
+    site: Option<Box<RedisSourceFollower>>,
     gate: Arc<Gate>,
 }
 
@@ -38,14 +38,16 @@ impl Following {
     ) -> anyhow::Result<Following> {
         let database = access::load(store.clone(), Arc::clone(gate)).await?;
         let site = match (site_keys(config)?, site) {
-            (Some(keys), Some(site)) => Some(Box::new(SiteFollower::load(keys, Arc::clone(site)).await)),
+            (Some(keys), Some(site)) => {
+                Some(Box::new(RedisSourceFollower::load(keys, Arc::clone(site)).await))
+            }
             _ => None,
         };
         Ok(Following { database, site, gate: Arc::clone(gate) })
     }
 
     /// Has the site's keys read at once.
-    pub fn reader(&self) -> Option<SiteReader> {
+    pub fn reader(&self) -> Option<RedisSourceReader> {
         self.site.as_ref().map(|site| site.reader())
     }
 
@@ -55,12 +57,12 @@ impl Following {
     }
 
     /// What is counted of the site's keys.
-    pub fn figures(&self, notes: Option<&CopyNotes>) -> SiteKeyFigures {
+    pub fn figures(&self, notes: Option<&CopyQueue>) -> RedisSourceFigures {
         let site = self.site.as_deref();
-        SiteKeyFigures {
-            source: site.map(SiteFollower::counters),
-            copy: notes.map(CopyNotes::counters),
-            listening: site.map(|site| ("site_keys", site.listen_counters())).into_iter().collect(),
+        RedisSourceFigures {
+            source: site.map(RedisSourceFollower::counters),
+            copy: notes.map(CopyQueue::counters),
+            listening: site.map(|site| ("redis_source", site.listen_counters())).into_iter().collect(),
         }
     }
 
@@ -87,14 +89,14 @@ fn tell_site_change(gate: &Gate, change: Change, on_change: &impl Fn(Change)) {
     let now = system_clock().steady();
     match change {
         Change::PasskeyChanged(passkey) => {
-            gate.expire_verdict(&passkey, now);
+            gate.expire_answer(&passkey, now);
             if let Some(user) = gate.user_of(&passkey).filter(|user| !gate.is_enabled(*user, now)) {
                 on_change(Change::UserRemoved(user));
             }
             on_change(change);
         }
         Change::PasskeyPublished(passkey) => {
-            gate.expire_verdict(&passkey, now);
+            gate.expire_answer(&passkey, now);
             on_change(change);
         }
         Change::UserAdmitted(_) | Change::UserRemoved(_) => {}
@@ -109,12 +111,12 @@ pub fn keep_copies(
     store: &Store,
     gate: &Arc<Gate>,
     engine: &mut Engine,
-) -> anyhow::Result<Option<CopyNotes>> {
+) -> anyhow::Result<Option<CopyQueue>> {
     if !config.mirror.enabled || !roles.include(Role::Mirror) {
         return Ok(None);
     }
     let Some(keys) = site_keys(config)? else { return Ok(None) };
-    let (copier, notes) = Copier::new(CopyParts {
+    let (copier, notes) = Copier::new(CopierParts {
         keys,
         gate: Arc::clone(gate),
         store: store.clone(),

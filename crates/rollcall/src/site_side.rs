@@ -15,7 +15,7 @@ use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use site::metrics::{
     Allocator, CertificateFigures, GatewaysFigures, Metrics, MetricsSources, MirrorFigures, PeopleFigures,
-    SiteKeyFigures, ViewSource,
+    RedisSourceFigures, ViewSource,
 };
 use site::{
     Dependency, Health, Parts, Pulse, PulseSources, RunningSite, Site, SiteCounters, UnboundSite, ViewGroup,
@@ -55,7 +55,7 @@ pub struct Lent<'a> {
     /// How the gate follows the database.
     pub follower: Arc<FollowCounters>,
     /// What is done with the site's keys.
-    pub site_keys: SiteKeyFigures,
+    pub site_keys: RedisSourceFigures,
 }
 
 /// A site whose parts are open, and that needs nothing but sockets.

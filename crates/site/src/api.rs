@@ -203,10 +203,10 @@ impl From<AccessError> for Problem {
             | AccessError::List(_)
             | AccessError::EmptyRefresh
             | AccessError::BadSearch(_) => Problem::bad_request(error.to_string()),
-            AccessError::NotOurs(_)
-            | AccessError::UserIdAdopted { .. }
-            | AccessError::PasskeyAdopted { .. } => Problem::conflict("adopted", error.to_string()),
-            AccessError::Untold(_) => Problem::changed_not_told(&error),
+            AccessError::NotRotatable(_)
+            | AccessError::UserIdExternal { .. }
+            | AccessError::PasskeyExternal { .. } => Problem::conflict("adopted", error.to_string()),
+            AccessError::Unpublished(_) => Problem::changed_not_told(&error),
             AccessError::RefreshLost => Problem::conflict("refresh_lost", error.to_string()),
             AccessError::Redis(_) if error.is_retryable() => Problem::unavailable("Redis", &error),
             _ if error.is_retryable() => Problem::unavailable("the database", &error),

@@ -5,7 +5,7 @@
 //! - this file: the page's parts, put together
 //! - [`page`]: families of numbers and how they are written
 //! - [`watch`]: what has to be asked of the journal, asked now and then
-//! - `announces`, `replication`, `entries`, `mirror`, `stores`, `strangers`, `people`, `requests`, `site_keys`: one adapter
+//! - `announces`, `replication`, `entries`, `mirror`, `stores`, `verification`, `people`, `requests`, `redis_source`: one adapter
 //!   for each thing that counts
 //! - [`CertificateFigures`]: when certificates expire
 //! - [`process`], [`Allocator`]: memory, time, files and threads of this process
@@ -30,11 +30,11 @@ mod mirror;
 pub mod page;
 mod people;
 pub mod process;
+mod redis_source;
 mod replication;
 mod requests;
-mod site_keys;
 mod stores;
-mod strangers;
+mod verification;
 pub mod watch;
 
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub use gateways::GatewaysFigures;
 pub use mirror::MirrorFigures;
 pub use page::{Family, Page};
 pub use people::PeopleFigures;
-pub use site_keys::SiteKeyFigures;
+pub use redis_source::RedisSourceFigures;
 pub use stores::CertificateFigures;
 pub use watch::JournalWatch;
 

@@ -76,7 +76,7 @@ async fn verify(
 async fn is_valid(site: &Site, passkey: &Passkey) -> Result<bool, Problem> {
     let listed = site.parts.passkeys.check(&[*passkey]).await;
     let is_listed = listed.as_ref().is_ok_and(|found| found.first() == Some(&true));
-    let has_site_key = site.parts.gate.site_user_of(passkey).is_some();
+    let has_site_key = site.parts.gate.redis_user_of(passkey).is_some();
     let user = site.parts.store.user_by_passkey(passkey).await;
     // While the database is away, the gate still knows who is shut out.
     let is_shut_out = || {
@@ -88,7 +88,7 @@ async fn is_valid(site: &Site, passkey: &Passkey) -> Result<bool, Problem> {
         (Ok(Some(user)), _) if !user.enabled => Ok(false),
         (Err(_), _) if is_shut_out() => Ok(false),
         _ if is_listed || has_site_key => Ok(true),
-        (Ok(Some(user)), _) if !user.vouched => Ok(true),
+        (Ok(Some(user)), _) if !user.is_external => Ok(true),
         (Ok(_), Ok(_)) => Ok(false),
         (Err(error), _) => Err(Problem::unavailable("the database", error)),
         (_, Err(error)) => Err(Problem::unavailable("the whitelist", error)),

@@ -25,7 +25,7 @@ impl Halt {
     pub(crate) fn of(denied: Denied, passkey: &Passkey) -> Self {
         match denied {
             Denied::Refused(refusal) => refusal.into(),
-            Denied::Ask => Halt::Ask(*passkey),
+            Denied::NotVerified => Halt::Ask(*passkey),
         }
     }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::vouching::{Asked, OnAnswer};
+use access::verification::{OnAnswer, RequestOutcome};
 use access::{Admission, Denied, Gate, Refusal};
 use arc_swap::ArcSwap;
 use domain::clock::Clock;
@@ -320,14 +320,15 @@ impl Tracker {
     }
 
     /// Asks about an unknown passkey on behalf of the client at this address; see [`Halt::Ask`].
-    pub fn ask(&self, passkey: Passkey, from: IpAddr, on_answer: OnAnswer) -> Asked {
-        let strangers = self.gate.strangers();
-        strangers.map_or(Asked::Dropped, |strangers| strangers.ask(passkey, network_of(from), on_answer))
+    pub fn ask(&self, passkey: Passkey, from: IpAddr, on_answer: OnAnswer) -> RequestOutcome {
+        let verification = self.gate.unknown_passkeys();
+        verification
+            .map_or(RequestOutcome::Dropped, |queue| queue.request(passkey, network_of(from), on_answer))
     }
 
     /// How long an answer may take.
     pub fn ask_patience(&self) -> Duration {
-        self.gate.strangers().map_or(Duration::ZERO, |strangers| strangers.patience())
+        self.gate.unknown_passkeys().map_or(Duration::ZERO, |verification| verification.answer_timeout())
     }
 
     /// Packets that wait for an answer about their passkey.
@@ -487,7 +488,7 @@ impl Tracker {
             let event = TrafficEvent {
                 passkey: self.gate.passkey_of(departure.user),
                 user: departure.user,
-                torrent: self.gate.torrent_of_departed(&departure.info_hash),
+                torrent: self.gate.present_or_removed_torrent_of(&departure.info_hash),
                 info_hash: departure.info_hash,
                 peer_id: departure.peer_id,
                 port: departure.address.port(),

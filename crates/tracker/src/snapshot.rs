@@ -166,7 +166,7 @@ fn evict_if_out(tracker: &Tracker, info_hash: &domain::InfoHash, user: domain::U
     if !gate.torrent(info_hash).is_some_and(|torrent| torrent.enabled) {
         tracker.order_eviction(Eviction::Torrent(*info_hash));
     }
-    if gate.is_barred(user) || gate.passkey_of(user).is_none() {
+    if gate.is_disabled(user) || gate.passkey_of(user).is_none() {
         tracker.order_eviction(Eviction::User(user));
     }
 }

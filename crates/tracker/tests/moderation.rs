@@ -6,7 +6,7 @@ mod support;
 use std::sync::Barrier;
 use std::thread;
 
-use access::{LeechSlots, TorrentTerms, UserTerms};
+use access::{LeechSlots, TorrentAccess, UserAccess};
 use domain::{AnnounceEvent, Cause, InfoHash, Seconds, TorrentId, UserId};
 use support::*;
 use testkit::{Announce, RetryIn, eventually_equal};
@@ -19,14 +19,15 @@ fn on(torrent: InfoHash, announce: Announce) -> Announce {
 
 /// Says what the site says about user 1.
 fn give_slots(tracker: &TestTracker, leech_slots: LeechSlots) {
-    let terms = UserTerms { passkey: passkey(1), enabled: true, vouched: false, leech_slots };
-    tracker.gate.put_user_on_terms(UserId::new(1).unwrap(), terms);
+    let terms = UserAccess { passkey: passkey(1), enabled: true, is_external: false, leech_slots };
+    tracker.gate.put_user_access(UserId::new(1).unwrap(), terms);
 }
 
 /// Says what the site says about the torrent.
 fn put_torrent(tracker: &TestTracker, approved: bool, leech_slots: LeechSlots) {
-    let terms = TorrentTerms { info_hash: TORRENT, info_hash_v2: None, enabled: true, approved, leech_slots };
-    tracker.gate.put_torrent_on_terms(TorrentId::new(1).unwrap(), terms, tracker.tracker().now());
+    let terms =
+        TorrentAccess { info_hash: TORRENT, info_hash_v2: None, enabled: true, approved, leech_slots };
+    tracker.gate.put_torrent_access(TorrentId::new(1).unwrap(), terms, tracker.tracker().now());
 }
 
 #[track_caller]

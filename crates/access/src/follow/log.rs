@@ -1,8 +1,8 @@
-//! The log of changes: what is new in it, and keeping it short.
+//! The change log: reads new entries, and trims old ones.
 //!
-//! Where a follower stands in the log is told in the database's own terms. SQLite has one writer, and in MariaDB a row
-//! that is locked until the commit gives out the numbers, so in both the numbers follow the order of commits and a
-//! follower remembers the last. PostgreSQL lets writers overtake each other, so there a follower remembers a snapshot.
+//! A follower's position depends on the database. SQLite has one writer, and MariaDB numbers entries under a row lock that
+//! lasts until the commit, so in both the numbers follow the order of commits, and the position is a number. In PostgreSQL
+//! transactions may commit in another order than they took their numbers, so there the position is a snapshot.
 
 use async_trait::async_trait;
 use database::Database;
@@ -17,45 +17,42 @@ mod mysql;
 mod postgres;
 mod sqlite;
 
-/// Entries taken in at a time.
+/// Entries applied at a time.
 const BATCH_ROWS: i64 = 2_000;
-/// Entries deleted at a time, so that other writers need not wait long.
+/// Entries deleted at a time, to keep locks short.
 const TRIM_ROWS: i64 = 10_000;
 
-/// How far a follower knows the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Known {
-    /// All changes up to this number.
+pub(super) enum Position {
+    /// Includes all changes up to this number.
     Number(i64),
-    /// All changes that this snapshot of PostgreSQL contains.
+    /// Includes all changes that this snapshot of PostgreSQL contains.
     Snapshot(String),
 }
 
-/// What the log says to somebody who knows it up to some point.
 #[derive(Debug)]
-pub(super) enum News {
-    /// Nothing new up to here.
-    None(Known),
-    /// Some changes.
+pub(super) enum LogRead {
+    /// No changes; the new position.
+    UpToDate(Position),
     Batch(Batch),
-    /// What followed that point is gone, or the point was never reached: all must be read again.
-    Lost,
+    /// Entries after the position were trimmed, or the position is not of this database: everything must be read again.
+    Truncated,
 }
 
-/// The present state of all that a part of the log names.
+/// The current rows of everything that a range of the log names.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// Where that part ends.
-    pub(super) up_to: Known,
-    /// None stands for a row that is gone or cannot be read.
+    /// The end of that range.
+    pub(super) up_to: Position,
+    /// None for a row that is removed or cannot be read.
     pub(super) users: Vec<(i64, Option<User>)>,
-    /// None stands for a row that is gone or cannot be read.
+    /// None for a row that is removed or cannot be read.
     pub(super) torrents: Vec<(i64, Option<Torrent>)>,
-    /// The lists that are read whole, if any of them changed.
+    /// Set if one of the lists changed.
     pub(super) lists: Option<Lists>,
 }
 
-/// What is short enough to be read whole.
+/// Tables that are short enough to be read completely.
 #[derive(Debug)]
 pub(super) struct Lists {
     pub(super) clients: Vec<ClientRule>,
@@ -68,28 +65,26 @@ impl Lists {
     }
 }
 
-/// The log over a connection of its own. After an error the connection is in no known state, and is dropped.
+/// The log over its own connection. After an error the state of the connection is undefined, and it is dropped.
 ///
 /// # Duties
 ///
-/// - No change is ever missed: what was committed before a call to `news` is in its answer or in an earlier one, or
-///   the answer is [`News::Lost`].
-/// - All of one answer is one consistent view.
+/// - No change is missed: what was committed before a call of `read_after` is in its result or in an earlier one, or the
+///   result is [`LogRead::Truncated`].
+/// - Each result is one consistent snapshot.
 #[async_trait]
 pub(super) trait ChangeLog: Send {
-    /// What happened behind `known`.
-    async fn news(&mut self, known: &Known) -> Result<News, sqlx::Error>;
-    /// Begins one consistent view of all tables; tells how far it knows the log.
-    async fn begin_view(&mut self) -> Result<Known, sqlx::Error>;
-    /// Ends it.
-    async fn end_view(&mut self) -> Result<(), sqlx::Error>;
-    /// Deletes a part of what exceeds `rows_max`, oldest first.
+    async fn read_after(&mut self, known: &Position) -> Result<LogRead, sqlx::Error>;
+    /// Begins a consistent snapshot of all tables; returns its position in the log.
+    async fn begin_snapshot(&mut self) -> Result<Position, sqlx::Error>;
+    async fn end_snapshot(&mut self) -> Result<(), sqlx::Error>;
+    /// Deletes some of the entries beyond `rows_max`, oldest first.
     async fn trim(&mut self, rows_max: u32) -> Result<(), sqlx::Error>;
-    /// The tables, as this connection sees them.
+    /// The tables over the same connection.
     fn tables(&mut self) -> &mut dyn Tables;
 }
 
-/// The log of a store, over a connection outside of the shared ones.
+/// The log of a store, over a connection outside of the pool.
 pub(super) async fn connect(store: &Store) -> Result<Box<dyn ChangeLog>, sqlx::Error> {
     Ok(match store.database() {
         Database::Sqlite(file) => Box::new(sqlite::SqliteLog::new(file.connect().await?)),
@@ -98,32 +93,32 @@ pub(super) async fn connect(store: &Store) -> Result<Box<dyn ChangeLog>, sqlx::E
     })
 }
 
-/// What is to be read of a log whose numbers follow the order of commits.
+/// What to read of a log whose numbers follow the order of commits.
 #[derive(Debug, PartialEq, Eq)]
-enum Stretch {
-    Lost,
-    /// From behind the first up to the second.
+enum Range {
+    Truncated,
+    /// After the first number, up to and including the second.
     Between(i64, i64),
 }
 
-/// Compares what is known with what is there: the number of the last change ever, and the oldest that is left.
-fn stretch_behind(known: &Known, newest: i64, oldest: Option<i64>) -> Stretch {
+/// `newest` is the number of the last change ever, `oldest` that of the oldest entry left.
+fn range_after(known: &Position, newest: i64, oldest: Option<i64>) -> Range {
     match known {
-        Known::Number(known) if newest >= *known && oldest.is_some_and(|oldest| oldest <= known + 1) => {
-            Stretch::Between(*known, newest.min(known + BATCH_ROWS))
+        Position::Number(known) if newest >= *known && oldest.is_some_and(|oldest| oldest <= known + 1) => {
+            Range::Between(*known, newest.min(known + BATCH_ROWS))
         }
-        _ => Stretch::Lost,
+        _ => Range::Truncated,
     }
 }
 
-/// Before which number to delete, if at all.
+/// The number before which to delete, if there is anything to delete.
 fn trim_before(newest: i64, oldest: Option<i64>, rows_max: u32) -> Option<i64> {
     let oldest = oldest?;
     let keep_from = newest + 1 - i64::from(rows_max);
     (oldest < keep_from).then(|| keep_from.min(oldest + TRIM_ROWS))
 }
 
-/// Pairs each row with the id that the log names.
+/// Pairs each row with the id in the log.
 fn with_subjects<R: Columns, T>(
     rows: &[R],
     read: impl Fn(&R) -> Option<T>,
@@ -141,18 +136,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_that_does_not_reach_back_is_lost() {
-        let known = Known::Number(10);
-        assert_eq!(stretch_behind(&known, 12, Some(11)), Stretch::Between(10, 12));
-        assert_eq!(stretch_behind(&known, 12, Some(12)), Stretch::Lost, "the 11th is gone");
-        assert_eq!(stretch_behind(&known, 12, None), Stretch::Lost);
-        assert_eq!(stretch_behind(&known, 9, Some(1)), Stretch::Lost, "numbers began again");
-        assert_eq!(stretch_behind(&known, 1 << 40, Some(1)), Stretch::Between(10, 2_010), "a part at a time");
-        assert_eq!(stretch_behind(&Known::Snapshot("1:1:".into()), 12, Some(1)), Stretch::Lost);
+    fn a_log_trimmed_past_the_position_is_truncated() {
+        let known = Position::Number(10);
+        assert_eq!(range_after(&known, 12, Some(11)), Range::Between(10, 12));
+        assert_eq!(range_after(&known, 12, Some(12)), Range::Truncated, "entry 11 was trimmed");
+        assert_eq!(range_after(&known, 12, None), Range::Truncated);
+        assert_eq!(range_after(&known, 9, Some(1)), Range::Truncated, "another database");
+        assert_eq!(range_after(&known, 1 << 40, Some(1)), Range::Between(10, 2_010), "one batch");
+        assert_eq!(range_after(&Position::Snapshot("1:1:".into()), 12, Some(1)), Range::Truncated);
     }
 
     #[test]
-    fn a_log_is_trimmed_a_part_at_a_time() {
+    fn a_log_is_trimmed_in_batches() {
         assert_eq!(trim_before(100, Some(1), 100), None);
         assert_eq!(trim_before(101, Some(1), 100), Some(2));
         assert_eq!(trim_before(50_000, Some(1), 100), Some(10_001));

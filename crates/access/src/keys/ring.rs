@@ -1,10 +1,10 @@
-//! The keys in memory, as every request asks them.
+//! The active keys in memory.
 //!
-//! A request presents a text; the ring hashes it and compares the hash, in constant time, with that of the key whose id
-//! the text names, and with that of the configured key. No lock, no allocation, no database.
+//! The ring hashes the presented text and compares the hash, in constant time, with that of the key whose id is in the text,
+//! and with that of the configured key, without lock, allocation or query.
 //!
-//! [`KeyRing::follow`] reads the keys again five times a second: there are few, and whoever revokes one, with a command
-//! or with SQL, is heard by every process. While the database fails, the ring goes on with what it knows.
+//! [`KeyRing::follow`] reads the keys again five times a second, so that every process applies revocations by command or SQL.
+//! While the database fails, the ring uses the keys already read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -20,63 +20,57 @@ use super::text::KeyHash;
 use super::{ApiKeys, KeyId, Scope, Scopes};
 use crate::error::AccessError;
 
-/// What is longer than this is no key, and not worth hashing.
+/// Longer texts are refused without hashing.
 pub const PRESENTED_BYTES_MAX: usize = 1024;
-/// How often the keys are read again.
 const POLL_EVERY: Duration = Duration::from_millis(200);
-/// How long one reading may take.
+/// An unreachable server would block a query until the kernel gives up, after many minutes.
 const POLL_TIMEOUT: Duration = Duration::from_secs(10);
-/// Polls between two notes of when keys were used: a minute.
-const POLLS_PER_NOTE: u32 = 300;
-/// Polls between two warnings of the same failure: a minute.
+/// Polls between two writes of the times of last use: a minute.
+const POLLS_PER_WRITE: u32 = 300;
+/// Polls between two warnings while the database fails: a minute.
 const POLLS_PER_WARNING: u32 = 300;
 
-/// Whoever presented a key that is good.
+/// The caller of an authenticated request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Authenticated {
-    /// Which key.
     pub key_id: KeyId,
-    /// What it may do.
     pub scopes: Scopes,
 }
 
-/// What the ring saw since the start of this process.
+/// Counts since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RingFigures {
-    /// Keys that work now, without the configured one.
+    /// Active keys, without the configured one.
     pub keys: u64,
-    /// Texts that were a key.
     pub accepted: u64,
-    /// Texts that were none.
     pub refused: u64,
-    /// Times that the keys could not be read again.
+    /// Failed reads of the keys.
     pub failures: u64,
 }
 
-/// A key in memory.
 #[derive(Clone)]
 struct RingKey {
     id: KeyId,
     hash: KeyHash,
     scopes: Scopes,
     name: Arc<str>,
-    /// Shared with the ring before, so that no use is forgotten.
+    /// Shared with the previous list of keys, so that no use is lost.
     usage: Arc<Usage>,
 }
 
-/// When a key was used last, and what the database knows of it, in Unix seconds.
+/// Times of last use, in Unix seconds.
 #[derive(Default)]
 struct Usage {
-    seen: AtomicU32,
-    noted: AtomicU32,
+    used_at: AtomicU32,
+    /// The one in the database.
+    stored: AtomicU32,
 }
 
-/// The keys in memory.
 pub struct KeyRing {
     keys: ApiKeys,
     clock: Arc<dyn Clock>,
-    /// By their ids.
-    working: ArcSwap<Vec<RingKey>>,
+    /// Sorted by id.
+    active: ArcSwap<Vec<RingKey>>,
     configured: Option<KeyHash>,
     accepted: AtomicU64,
     refused: AtomicU64,
@@ -91,7 +85,7 @@ impl std::fmt::Debug for KeyRing {
 }
 
 impl KeyRing {
-    /// Reads the keys. `configured` is one more, which may verify and nothing else (`site.tracker_api_key`).
+    /// `configured` is `site.tracker_api_key`, a key with the scope `verify`.
     pub async fn load(
         keys: ApiKeys,
         configured: Option<&str>,
@@ -100,7 +94,7 @@ impl KeyRing {
         let ring = KeyRing {
             keys,
             clock,
-            working: ArcSwap::default(),
+            active: ArcSwap::default(),
             configured: configured.filter(|text| !text.is_empty()).map(KeyHash::of),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -111,7 +105,6 @@ impl KeyRing {
         Ok(ring)
     }
 
-    /// Whose key this is. Anything may be presented.
     pub fn authenticate(&self, presented: &str) -> Option<Authenticated> {
         let found = self.find(presented);
         let counter = if found.is_some() { &self.accepted } else { &self.refused };
@@ -124,53 +117,52 @@ impl KeyRing {
             return None;
         }
         let hash = KeyHash::of(presented);
-        let working = self.working.load();
+        let active = self.active.load();
         let named = KeyId::within(presented)
-            .and_then(|id| working.binary_search_by_key(&id, |key| key.id).ok())
-            .map(|place| &working[place]);
+            .and_then(|id| active.binary_search_by_key(&id, |key| key.id).ok())
+            .map(|index| &active[index]);
         if let Some(key) = named.filter(|key| key.hash.equals(&hash)) {
-            key.usage.seen.store(self.clock.now().0, Ordering::Relaxed);
+            key.usage.used_at.store(self.clock.now().0, Ordering::Relaxed);
             return Some(Authenticated { key_id: key.id, scopes: key.scopes });
         }
         let is_configured = self.configured.as_ref().is_some_and(|configured| configured.equals(&hash));
         is_configured.then(|| Authenticated { key_id: KeyId::CONFIGURED, scopes: Scope::Verify.into() })
     }
 
-    /// What a key may do that was presented before, for a session; none if it no longer works.
+    /// The key of a session, if it is still active.
     pub fn working(&self, id: KeyId) -> Option<Authenticated> {
-        let working = self.working.load();
-        let place = working.binary_search_by_key(&id, |key| key.id).ok()?;
-        let key = &working[place];
-        key.usage.seen.store(self.clock.now().0, Ordering::Relaxed);
+        let active = self.active.load();
+        let index = active.binary_search_by_key(&id, |key| key.id).ok()?;
+        let key = &active[index];
+        key.usage.used_at.store(self.clock.now().0, Ordering::Relaxed);
         Some(Authenticated { key_id: key.id, scopes: key.scopes })
     }
 
-    /// A secret that belongs to a key for as long as that works, one for each purpose: every process on the same database
-    /// has the same, and whoever only knows the key's id has not.
+    /// A secret derived from an active key and a purpose: the same in every process on the same database, and unknown to
+    /// callers that only know the id.
     pub fn secret_of(&self, id: KeyId, purpose: &str) -> Option<[u8; 32]> {
-        let working = self.working.load();
-        let place = working.binary_search_by_key(&id, |key| key.id).ok()?;
-        Some(working[place].hash.derive(purpose))
+        let active = self.active.load();
+        let index = active.binary_search_by_key(&id, |key| key.id).ok()?;
+        Some(active[index].hash.derive(purpose))
     }
 
-    /// What people call a key that works.
+    /// The name of an active key.
     pub fn name_of(&self, id: KeyId) -> Option<Arc<str>> {
-        let working = self.working.load();
-        let place = working.binary_search_by_key(&id, |key| key.id).ok()?;
-        Some(Arc::clone(&working[place].name))
+        let active = self.active.load();
+        let index = active.binary_search_by_key(&id, |key| key.id).ok()?;
+        Some(Arc::clone(&active[index].name))
     }
 
-    /// What it saw since the start of this process.
     pub fn figures(&self) -> RingFigures {
         RingFigures {
-            keys: self.working.load().len() as u64,
+            keys: self.active.load().len() as u64,
             accepted: self.accepted.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
             failures: self.failures.load(Ordering::Relaxed),
         }
     }
 
-    /// Keeps the ring equal to the database until `shutdown` is ready, and notes once a minute which keys were used.
+    /// Keeps the ring equal to the database until `shutdown` is ready, and writes the times of last use once a minute.
     pub async fn follow(&self, shutdown: impl Future) {
         let mut ticks = tokio::time::interval(POLL_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -180,23 +172,24 @@ impl KeyRing {
                 ticks.tick().await;
                 polls = polls.wrapping_add(1);
                 let mut outcome = self.reload_in_time().await;
-                if outcome.is_ok() && polls.is_multiple_of(POLLS_PER_NOTE) {
-                    outcome = self.note_uses().await;
+                if outcome.is_ok() && polls.is_multiple_of(POLLS_PER_WRITE) {
+                    outcome = self.store_usage().await;
                 }
-                failures = self.hear(outcome, failures);
+                failures = self.log_outcome(outcome, failures);
             }
         };
         tokio::select! {
             () = follow => {}
             _ = shutdown => {}
         }
-        if let Err(error) = self.note_uses().await {
-            tracing::warn!(%error, "when API keys were used last was not noted");
+        if let Err(error) = self.store_usage().await {
+            tracing::warn!(%error, "times of last use of API keys were not written");
         }
     }
 
-    /// Logs the first failure of a row, then one a minute, then the recovery. Tells how many there are in a row.
-    fn hear(&self, outcome: Result<(), AccessError>, failures: u32) -> u32 {
+    /// Logs the first of consecutive failures, then one a minute, then the recovery. Returns the number of consecutive
+    /// failures.
+    fn log_outcome(&self, outcome: Result<(), AccessError>, failures: u32) -> u32 {
         let Err(error) = outcome else {
             if failures > 0 {
                 tracing::info!("API keys can be read again");
@@ -205,47 +198,45 @@ impl KeyRing {
         };
         self.failures.fetch_add(1, Ordering::Relaxed);
         if failures.is_multiple_of(POLLS_PER_WARNING) {
-            tracing::warn!(%error, "API keys cannot be read, going on with those that are known");
+            tracing::warn!(%error, "API keys cannot be read; using those already read");
         }
         failures.saturating_add(1)
     }
 
     async fn reload_in_time(&self) -> Result<(), AccessError> {
-        // A server that went away without a word would be waited for by the kernel for many minutes.
         let reloaded = tokio::time::timeout(POLL_TIMEOUT, self.reload()).await;
         reloaded.unwrap_or_else(|_| Err(self.keys.explain(sqlx::Error::PoolTimedOut)))
     }
 
-    /// Reads the keys again, now.
     pub async fn reload(&self) -> Result<(), AccessError> {
         let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
-        for read in self.keys.working().await? {
+        for read in self.keys.active().await? {
             match read {
                 Ok(row) => rows.push(row),
                 Err(error) => unreadable.push(error),
             }
         }
-        // Told when it begins, not with each poll.
+        // Logged when the number rises, not with each poll.
         if self.unreadable.swap(unreadable.len() as u64, Ordering::Relaxed) < unreadable.len() as u64 {
             unreadable.iter().for_each(|error| tracing::warn!(%error, "skipped an API key"));
         }
         rows.sort_by_key(|row| row.key.id);
-        let present = self.working.load();
+        let present = self.active.load();
         if !are_same(&present, &rows) {
             let next = rows.into_iter().map(|row| ring_key(row, &present)).collect();
-            self.working.store(Arc::new(next));
+            self.active.store(Arc::new(next));
         }
         Ok(())
     }
 
-    /// Writes down when keys were used last. [`KeyRing::follow`] does so once a minute.
-    pub async fn note_uses(&self) -> Result<(), AccessError> {
-        let working = self.working.load_full();
-        for key in working.iter() {
-            let seen = key.usage.seen.load(Ordering::Relaxed);
-            if seen > key.usage.noted.load(Ordering::Relaxed) {
-                self.keys.note_use(key.id, UnixTime(seen)).await?;
-                key.usage.noted.store(seen, Ordering::Relaxed);
+    /// Writes the times of last use. [`KeyRing::follow`] does so once a minute.
+    pub async fn store_usage(&self) -> Result<(), AccessError> {
+        let active = self.active.load_full();
+        for key in active.iter() {
+            let used_at = key.usage.used_at.load(Ordering::Relaxed);
+            if used_at > key.usage.stored.load(Ordering::Relaxed) {
+                self.keys.set_last_used(key.id, UnixTime(used_at)).await?;
+                key.usage.stored.store(used_at, Ordering::Relaxed);
             }
         }
         Ok(())
@@ -263,7 +254,7 @@ fn are_same(present: &[RingKey], rows: &[KeyRow]) -> bool {
 }
 
 fn ring_key(row: KeyRow, before: &[RingKey]) -> RingKey {
-    let known = before.binary_search_by_key(&row.key.id, |key| key.id).ok().map(|place| &before[place]);
+    let known = before.binary_search_by_key(&row.key.id, |key| key.id).ok().map(|index| &before[index]);
     RingKey {
         id: row.key.id,
         hash: row.hash,

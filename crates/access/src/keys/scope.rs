@@ -1,24 +1,21 @@
-//! What a key may do.
+//! Permissions of a key.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// One thing that a key may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// Ask whether a passkey is good. For trackers.
+    /// Verify passkeys; for trackers.
     Verify,
-    /// Read everything but secrets; not verify.
+    /// Read everything but secrets; does not include `verify`.
     Read,
-    /// Everything.
+    /// Includes all others.
     Admin,
 }
 
 impl Scope {
-    /// All of them.
     pub const ALL: [Scope; 3] = [Scope::Verify, Scope::Read, Scope::Admin];
 
-    /// As it is written.
     pub const fn as_str(self) -> &'static str {
         match self {
             Scope::Verify => "verify",
@@ -38,7 +35,6 @@ impl fmt::Display for Scope {
     }
 }
 
-/// A text that names no scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a scope is verify, read or admin")]
 pub struct NotAScope;
@@ -51,22 +47,19 @@ impl FromStr for Scope {
     }
 }
 
-/// What a key may do, all in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// Whether this is allowed. `admin` allows everything.
     pub const fn allow(self, scope: Scope) -> bool {
         self.0 & (scope.bit() | Scope::Admin.bit()) != 0
     }
 
-    /// Whether nothing is allowed.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Those that were given, in their order.
+    /// The scopes as given, without those that `admin` includes.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| self.0 & scope.bit() != 0)
     }
@@ -107,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn admin_allows_everything_and_reading_is_not_verifying() {
+    fn admin_includes_all_scopes_and_read_does_not_include_verify() {
         let allowed = |text: &str| {
             let scopes: Scopes = text.parse().unwrap();
             Scope::ALL.map(|scope| scopes.allow(scope))
@@ -120,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_are_read_as_they_are_written() {
+    fn scopes_round_trip_through_text() {
         for text in ["verify", "verify,read", "verify,read,admin"] {
             assert_eq!(text.parse::<Scopes>().unwrap().to_string(), text);
         }

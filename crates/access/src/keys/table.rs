@@ -1,4 +1,4 @@
-//! The table of keys, in each kind of database.
+//! The table `api_keys`.
 
 use database::Database;
 use domain::UnixTime;
@@ -9,27 +9,25 @@ use super::{ApiKey, KeyId};
 use crate::error::AccessError;
 use crate::store::rows::Columns;
 
-/// Read at the most: more than [`super::KEYS_MAX`] can only come from somebody's SQL.
-const WORKING_ROWS_MAX: i64 = 2 * super::KEYS_MAX as i64;
+/// More than [`super::KEYS_MAX`] rows can only come from SQL of the site.
+const ACTIVE_ROWS_MAX: i64 = 2 * super::KEYS_MAX as i64;
 
-/// The columns of a key, for `SELECT`.
 macro_rules! columns {
     ($rest:literal) => {
         concat!("SELECT id, name, hash, scopes, created_at, last_used_at, revoked_at FROM api_keys ", $rest)
     };
 }
 
-/// A key and its hash.
 #[derive(Clone)]
 pub(super) struct KeyRow {
     pub(super) key: ApiKey,
     pub(super) hash: KeyHash,
 }
 
-/// A row, or why it cannot be read.
+/// A row, or why it cannot be parsed.
 type Read = Result<KeyRow, AccessError>;
 
-/// All keys, oldest first.
+/// Oldest first.
 pub(super) async fn all(database: &Database) -> Result<Vec<Read>, sqlx::Error> {
     const SQL: &str = columns!("ORDER BY created_at, id");
     Ok(match database {
@@ -39,11 +37,11 @@ pub(super) async fn all(database: &Database) -> Result<Vec<Read>, sqlx::Error> {
     })
 }
 
-/// The keys that work, by their ids.
-pub(super) async fn working(database: &Database) -> Result<Vec<Read>, sqlx::Error> {
+/// Sorted by id.
+pub(super) async fn active(database: &Database) -> Result<Vec<Read>, sqlx::Error> {
     const QUESTION: &str = columns!("WHERE revoked_at IS NULL ORDER BY id LIMIT ?");
     const DOLLAR: &str = columns!("WHERE revoked_at IS NULL ORDER BY id LIMIT $1");
-    let max = WORKING_ROWS_MAX;
+    let max = ACTIVE_ROWS_MAX;
     Ok(match database {
         Database::Sqlite(file) => read_all(&sqlx::query(QUESTION).bind(max).fetch_all(&file.pool).await?),
         Database::Postgres(pool) => read_all(&sqlx::query(DOLLAR).bind(max).fetch_all(pool).await?),
@@ -59,7 +57,7 @@ fn read(row: &impl Columns) -> Read {
     let mut subject = "an API key".to_owned();
     let id = text(row, "id", &subject)?;
     subject = format!("API key {id}");
-    let moment = |name: &str| match row.maybe_number(name) {
+    let time = |name: &str| match row.maybe_number(name) {
         Ok(number) => Ok(number.map(|number| UnixTime(u32::try_from(number.max(0)).unwrap_or(u32::MAX)))),
         Err(error) => Err(unreadable(&subject, error)),
     };
@@ -69,9 +67,9 @@ fn read(row: &impl Columns) -> Read {
             id: id.parse().map_err(|error| unreadable(&subject, error))?,
             name: text(row, "name", &subject)?,
             scopes: text(row, "scopes", &subject)?.parse().map_err(|error| unreadable(&subject, error))?,
-            created_at: moment("created_at")?.unwrap_or(UnixTime(0)),
-            last_used_at: moment("last_used_at")?,
-            revoked_at: moment("revoked_at")?,
+            created_at: time("created_at")?.unwrap_or(UnixTime(0)),
+            last_used_at: time("last_used_at")?,
+            revoked_at: time("revoked_at")?,
         },
         hash: hash.ok_or_else(|| unreadable(&subject, "its hash is not 64 digits"))?,
     })
@@ -86,7 +84,7 @@ fn unreadable(subject: &str, reason: impl ToString) -> AccessError {
     AccessError::Unreadable { subject: subject.to_owned(), reason: reason.to_string() }
 }
 
-/// Whether there is a key of this id, working or not.
+/// Active or not.
 pub(super) async fn exists(database: &Database, id: KeyId) -> Result<bool, sqlx::Error> {
     const QUESTION: &str = "SELECT count(*) FROM api_keys WHERE id = ?";
     const DOLLAR: &str = "SELECT count(*) FROM api_keys WHERE id = $1";
@@ -99,7 +97,7 @@ pub(super) async fn exists(database: &Database, id: KeyId) -> Result<bool, sqlx:
     Ok(count > 0)
 }
 
-/// Revokes a key. Tells whether it worked until now; the moment of an earlier revocation stays.
+/// Returns whether the key was active; the time of an earlier revocation stays.
 pub(super) async fn revoke(database: &Database, id: KeyId, now: UnixTime) -> Result<bool, sqlx::Error> {
     const QUESTION: &str = "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL";
     const DOLLAR: &str = "UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL";
@@ -116,26 +114,26 @@ pub(super) async fn revoke(database: &Database, id: KeyId, now: UnixTime) -> Res
     Ok(revoked > 0)
 }
 
-/// Notes that a key was used; a moment before the one that is known changes nothing.
-pub(super) async fn note_use(database: &Database, id: KeyId, at: UnixTime) -> Result<(), sqlx::Error> {
+/// An earlier time than the stored one changes nothing.
+pub(super) async fn set_last_used(database: &Database, id: KeyId, at: UnixTime) -> Result<(), sqlx::Error> {
     const QUESTION: &str =
         "UPDATE api_keys SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)";
     const DOLLAR: &str =
         "UPDATE api_keys SET last_used_at = $1 WHERE id = $2 AND (last_used_at IS NULL OR last_used_at < $3)";
     let at = i64::from(at.0);
-    macro_rules! note {
+    macro_rules! update {
         ($sql:expr, $pool:expr) => {
             sqlx::query($sql).bind(at).bind(id.as_str()).bind(at).execute($pool).await.map(|_| ())
         };
     }
     match database {
-        Database::Sqlite(file) => note!(QUESTION, &file.pool),
-        Database::Postgres(pool) => note!(DOLLAR, pool),
-        Database::MySql(pool) => note!(QUESTION, pool),
+        Database::Sqlite(file) => update!(QUESTION, &file.pool),
+        Database::Postgres(pool) => update!(DOLLAR, pool),
+        Database::MySql(pool) => update!(QUESTION, pool),
     }
 }
 
-/// The table while it is written. Dropped without a commit, nothing has happened.
+/// Rolled back if dropped without a commit.
 pub(super) enum KeyTransaction {
     Sqlite(sqlx::Transaction<'static, Sqlite>),
     Postgres(sqlx::Transaction<'static, Postgres>),
@@ -151,8 +149,8 @@ impl KeyTransaction {
         })
     }
 
-    /// Notes that there is a key. Tells whether there was none before; whoever asks at the same time waits.
-    pub(super) async fn mark_begun(&mut self) -> Result<bool, sqlx::Error> {
+    /// Returns whether there was no key before. A concurrent caller waits for the commit.
+    pub(super) async fn mark_first_key(&mut self) -> Result<bool, sqlx::Error> {
         const SQLITE: &str = "INSERT OR IGNORE INTO api_keys_begun (only_row) VALUES (1)";
         const POSTGRES: &str = "INSERT INTO api_keys_begun (only_row) VALUES (1) ON CONFLICT DO NOTHING";
         const MYSQL: &str = "INSERT IGNORE INTO api_keys_begun (only_row) VALUES (1)";
@@ -166,7 +164,7 @@ impl KeyTransaction {
         Ok(inserted > 0)
     }
 
-    pub(super) async fn count_working(&mut self) -> Result<i64, sqlx::Error> {
+    pub(super) async fn count_active(&mut self) -> Result<i64, sqlx::Error> {
         const SQL: &str = "SELECT count(*) FROM api_keys WHERE revoked_at IS NULL";
         match self {
             KeyTransaction::Sqlite(held) => sqlx::query_scalar(SQL).fetch_one(&mut **held).await,
@@ -175,7 +173,7 @@ impl KeyTransaction {
         }
     }
 
-    /// Puts a key in. Tells whether its id was free.
+    /// Returns whether the id was free.
     pub(super) async fn insert(&mut self, row: &KeyRow) -> Result<bool, sqlx::Error> {
         const SQLITE: &str =
             "INSERT OR IGNORE INTO api_keys (id, name, hash, scopes, created_at) VALUES (?, ?, ?, ?, ?)";

@@ -1,4 +1,4 @@
-//! How a key is spelled: `rck_<8 digits of its id>_<40 digits that are secret>`.
+//! Format of a key: `rck_<id, 8 digits>_<secret, 40 digits>`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,32 +8,31 @@ use subtle::ConstantTimeEq;
 
 use crate::error::AccessError;
 
-/// What every key begins with, so that one that leaked is known for what it is.
+/// Makes leaked keys recognisable.
 const PREFIX: &str = "rck_";
 const ID_DIGITS: usize = 8;
 const ID_BYTES: usize = ID_DIGITS / 2;
 const SECRET_BYTES: usize = 20;
-/// The longest id there is: that of the configured key.
+/// The length of [`KeyId::CONFIGURED`].
 const ID_CHARS_MAX: usize = 15;
 
-/// A key's id. Not secret: logs and the audit trail name keys by it.
+/// The public part of a key, for logs and the audit trail.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId {
-    /// Zero behind the last character.
+    /// Padded with zeros.
     chars: [u8; ID_CHARS_MAX],
     length: u8,
 }
 
 impl KeyId {
-    /// The id of the key that is configured as `site.tracker_api_key`. No key in the database can have it.
+    /// The id of `site.tracker_api_key`. It is not a valid id of a key in the database.
     pub const CONFIGURED: KeyId = KeyId { chars: *b"tracker_api_key", length: ID_CHARS_MAX as u8 };
 
-    /// As it is written.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.chars[..usize::from(self.length)]).expect("only ASCII is ever put in")
     }
 
-    /// The id within a key's text, if that is spelled like one of ours.
+    /// The id in the text of a key.
     pub(super) fn within(text: &str) -> Option<KeyId> {
         let rest = text.strip_prefix(PREFIX)?;
         let (id, secret) = rest.split_at_checked(ID_DIGITS)?;
@@ -54,7 +53,6 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// A text that is no key's id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a key's id has 8 digits, 0 to 9 and a to f: see rollcall key list")]
 pub struct NotAKeyId;
@@ -74,12 +72,10 @@ impl FromStr for KeyId {
     }
 }
 
-/// A key that was made just now.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewKey {
-    /// Its id.
     pub id: KeyId,
-    /// All of it: what whoever uses it must send. It cannot be found out again.
+    /// The whole key. It is not stored.
     pub text: String,
 }
 
@@ -90,20 +86,19 @@ impl fmt::Debug for NewKey {
 }
 
 impl NewKey {
-    /// A key nobody can guess.
     pub(super) fn random() -> Result<NewKey, AccessError> {
         let mut bytes = [0; ID_BYTES + SECRET_BYTES];
         getrandom::fill(&mut bytes).map_err(AccessError::Random)?;
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let (id, secret) = hex.split_at(ID_DIGITS);
         Ok(NewKey {
-            id: id.parse().expect("these are lowercase digits"),
+            id: id.parse().expect("lowercase hexadecimal digits"),
             text: format!("{PREFIX}{id}_{secret}"),
         })
     }
 }
 
-/// The SHA-256 of a key's text.
+/// SHA-256 of the text of a key.
 #[derive(Clone, Copy)]
 pub(super) struct KeyHash([u8; 32]);
 
@@ -112,12 +107,11 @@ impl KeyHash {
         KeyHash(Sha256::digest(text.as_bytes()).into())
     }
 
-    /// Lowercase digits.
+    /// Lower case.
     pub(super) fn to_hex(self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// None for what is not 64 digits.
     pub(super) fn from_hex(digits: &[u8]) -> Option<Self> {
         let mut bytes = [0; 32];
         if digits.len() != 2 * bytes.len() || !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -129,12 +123,12 @@ impl KeyHash {
         Some(KeyHash(bytes))
     }
 
-    /// A secret for one purpose, from which nothing follows for the key or for another purpose.
+    /// A secret for one purpose, which discloses neither the key nor the secrets of other purposes.
     pub(super) fn derive(&self, purpose: &str) -> [u8; 32] {
         Sha256::new().chain_update(self.0).chain_update(purpose).finalize().into()
     }
 
-    /// Takes the same time wherever the two differ.
+    /// In constant time.
     pub(super) fn equals(&self, other: &KeyHash) -> bool {
         self.0.ct_eq(&other.0).into()
     }
@@ -145,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_key_is_spelled_as_documented_and_never_twice_the_same() {
+    fn new_keys_have_the_documented_format_and_differ() {
         let (one, two) = (NewKey::random().unwrap(), NewKey::random().unwrap());
         assert_ne!(one.text, two.text);
         assert_eq!(one.text.len(), 4 + 8 + 1 + 40);
@@ -155,18 +149,18 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_found_only_in_what_is_spelled_like_a_key() {
+    fn an_id_is_found_only_in_a_text_with_the_format_of_a_key() {
         for text in
             ["", "rck_", "rck_0123456", "rck_01234567", "rck_0123456g_00", "rck_0123456é_", "RCK_01234567_"]
         {
             assert_eq!(KeyId::within(text), None, "{text:?}");
         }
         assert_eq!(KeyId::within("rck_01234567_").unwrap().as_str(), "01234567");
-        assert!("tracker_api_key".parse::<KeyId>().is_err(), "nobody can make a key of that id");
+        assert!("tracker_api_key".parse::<KeyId>().is_err(), "not a valid id");
     }
 
     #[test]
-    fn hashes_are_read_as_they_are_written() {
+    fn hashes_round_trip_through_hex() {
         let hash = KeyHash::of("x");
         assert!(KeyHash::from_hex(hash.to_hex().as_bytes()).unwrap().equals(&hash));
         assert!(!KeyHash::of("y").equals(&hash));

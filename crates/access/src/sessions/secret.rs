@@ -1,7 +1,7 @@
-//! What a browser keeps for somebody who is signed in, and what its pages must say besides it.
+//! The secret of a session, in an `HttpOnly` cookie, and its CSRF token.
 //!
-//! The secret is 256 random bits, which a page's scripts never see. What they must send with each change is made from it
-//! by a hash, so that it is bound to this one session, holds at every process, and tells nothing of the secret.
+//! The secret is 256 random bits. The CSRF token, which scripts send with each change, is a hash of it: it belongs to one
+//! session, is valid in every process, and does not disclose the secret.
 
 use std::fmt;
 
@@ -10,13 +10,12 @@ use subtle::ConstantTimeEq;
 
 use crate::error::AccessError;
 
-/// Characters of a secret: 256 bits, six each.
+/// 256 bits in base64.
 pub const SECRET_CHARS: usize = 43;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-/// Sets what pages must say apart from any other hash of a secret.
+/// Domain separation of the CSRF token from other hashes of a secret.
 const CSRF_PREFIX: &[u8] = b"rollcall csrf\n";
 
-/// A session's secret, as the browser sends it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionSecret(String);
 
@@ -27,25 +26,24 @@ impl fmt::Debug for SessionSecret {
 }
 
 impl SessionSecret {
-    /// One that nobody can guess.
     pub(super) fn random() -> Result<SessionSecret, AccessError> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(AccessError::Random)?;
         Ok(SessionSecret(base64url(&bytes)))
     }
 
-    /// What was sent, if it is spelled like a secret.
+    /// None if the text does not have the format of a secret.
     pub fn read(text: &str) -> Option<SessionSecret> {
-        let is_one = text.len() == SECRET_CHARS && text.bytes().all(|byte| ALPHABET.contains(&byte));
-        is_one.then(|| SessionSecret(text.to_owned()))
+        let is_valid = text.len() == SECRET_CHARS && text.bytes().all(|byte| ALPHABET.contains(&byte));
+        is_valid.then(|| SessionSecret(text.to_owned()))
     }
 
-    /// What the browser is to keep.
+    /// The value of the cookie.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// What pages must send with each change.
+    /// The CSRF token.
     pub fn csrf(&self) -> String {
         let mut hasher = Sha256::new();
         hasher.update(CSRF_PREFIX);
@@ -53,7 +51,7 @@ impl SessionSecret {
         base64url(&hasher.finalize())
     }
 
-    /// Whether this is what pages must send. Takes the same time wherever the two differ.
+    /// Compares a CSRF token in constant time.
     pub fn allows(&self, csrf: &str) -> bool {
         self.csrf().as_bytes().ct_eq(csrf.as_bytes()).into()
     }
@@ -63,18 +61,18 @@ impl SessionSecret {
     }
 }
 
-/// The SHA-256 of a secret, as the database has it.
+/// SHA-256 of a secret, as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct SessionHash([u8; 32]);
 
 impl SessionHash {
-    /// Lowercase digits.
+    /// Lower case.
     pub(super) fn to_hex(self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
-/// Base64 for addresses and headers (RFC 4648, section 5), without padding.
+/// RFC 4648, section 5, without padding.
 fn base64url(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
@@ -93,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_that_of_the_standard() {
+    fn base64url_matches_rfc_4648() {
         for (bytes, text) in [("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
             assert_eq!(base64url(bytes.as_bytes()), text);
         }
@@ -101,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_read_as_it_is_written_and_is_not_shown() {
+    fn a_secret_round_trips_and_is_not_shown_by_debug() {
         let secret = SessionSecret::random().unwrap();
         assert_eq!(secret.text().len(), SECRET_CHARS);
         assert_eq!(SessionSecret::read(secret.text()), Some(secret.clone()));
@@ -112,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_pages_say_belongs_to_one_session() {
+    fn a_csrf_token_belongs_to_one_session() {
         let (one, two) = (SessionSecret::random().unwrap(), SessionSecret::random().unwrap());
         assert!(one.allows(&one.csrf()) && two.allows(&two.csrf()));
         assert!(!one.allows(&two.csrf()) && !one.allows("") && !one.allows(one.text()));

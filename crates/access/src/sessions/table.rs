@@ -1,4 +1,4 @@
-//! The table of sessions, in each kind of database.
+//! The table `api_sessions`.
 
 use database::Database;
 use domain::UnixTime;
@@ -8,17 +8,16 @@ use super::secret::SessionHash;
 use crate::keys::KeyId;
 use crate::store::rows::Columns;
 
-/// Rows that are pushed out at once. More than one at a time comes from several sign-ins at the same moment.
-const PUSHED_OUT_ROWS_MAX: i64 = 1000;
+/// Rows removed at once. Only concurrent sign-ins need more than one.
+const SURPLUS_ROWS_MAX: i64 = 1000;
 
-/// A session and its hash.
 #[derive(Clone, Copy)]
 pub(super) struct SessionRow {
     pub(super) hash: SessionHash,
     pub(super) session: Session,
 }
 
-/// Runs one statement with the values that it takes, and tells how many rows it changed.
+/// Runs a statement; its value is the number of affected rows.
 macro_rules! execute {
     ($database:expr, $question:expr, $dollar:expr, $($value:expr),+) => {
         match $database {
@@ -31,7 +30,6 @@ macro_rules! execute {
     };
 }
 
-/// Puts a session in.
 pub(super) async fn insert(database: &Database, row: &SessionRow) -> Result<(), sqlx::Error> {
     const QUESTION: &str =
         "INSERT INTO api_sessions (hash, key_id, created_at, expires_at) VALUES (?, ?, ?, ?)";
@@ -50,7 +48,7 @@ pub(super) async fn insert(database: &Database, row: &SessionRow) -> Result<(), 
     Ok(())
 }
 
-/// The session of a hash. One that cannot be read is none.
+/// None also for a row that cannot be parsed.
 pub(super) async fn find(database: &Database, hash: &SessionHash) -> Result<Option<Session>, sqlx::Error> {
     const QUESTION: &str = "SELECT key_id, created_at, expires_at FROM api_sessions WHERE hash = ?";
     const DOLLAR: &str = "SELECT key_id, created_at, expires_at FROM api_sessions WHERE hash = $1";
@@ -69,27 +67,27 @@ pub(super) async fn find(database: &Database, hash: &SessionHash) -> Result<Opti
 }
 
 fn read(row: &impl Columns) -> Option<Session> {
-    let moment = |name: &str| {
+    let time = |name: &str| {
         let number = row.maybe_number(name).ok()??;
         Some(UnixTime(u32::try_from(number.max(0)).unwrap_or(u32::MAX)))
     };
     let key_id = row.maybe_text("key_id").ok()??;
     Some(Session {
         key_id: std::str::from_utf8(&key_id).ok()?.parse().ok()?,
-        created_at: moment("created_at")?,
-        expires_at: moment("expires_at")?,
+        created_at: time("created_at")?,
+        expires_at: time("expires_at")?,
     })
 }
 
-/// Takes a session out. Tells whether it was there.
+/// Returns whether the session existed.
 pub(super) async fn remove(database: &Database, hash: &SessionHash) -> Result<bool, sqlx::Error> {
     const QUESTION: &str = "DELETE FROM api_sessions WHERE hash = ?";
     const DOLLAR: &str = "DELETE FROM api_sessions WHERE hash = $1";
     Ok(execute!(database, QUESTION, DOLLAR, hash.to_hex()) > 0)
 }
 
-/// Takes out the oldest sessions of a key that has more than so many. Tells how many.
-pub(super) async fn push_out(database: &Database, key_id: KeyId, max: u32) -> Result<u64, sqlx::Error> {
+/// Removes the oldest sessions of a key that has more than `max`. Returns how many.
+pub(super) async fn remove_surplus(database: &Database, key_id: KeyId, max: u32) -> Result<u64, sqlx::Error> {
     const QUESTION: &str =
         "SELECT hash FROM api_sessions WHERE key_id = ? ORDER BY created_at DESC, hash LIMIT ? OFFSET ?";
     const DOLLAR: &str =
@@ -100,7 +98,7 @@ pub(super) async fn push_out(database: &Database, key_id: KeyId, max: u32) -> Re
         ($sql:expr, $pool:expr) => {
             sqlx::query_scalar($sql)
                 .bind(key_id.as_str())
-                .bind(PUSHED_OUT_ROWS_MAX)
+                .bind(SURPLUS_ROWS_MAX)
                 .bind(i64::from(max))
                 .fetch_all($pool)
                 .await?
@@ -118,7 +116,7 @@ pub(super) async fn push_out(database: &Database, key_id: KeyId, max: u32) -> Re
     Ok(removed)
 }
 
-/// Takes out what is over. Tells how many.
+/// Removes expired sessions and those of revoked keys. Returns how many.
 pub(super) async fn sweep(database: &Database, now: UnixTime) -> Result<u64, sqlx::Error> {
     const QUESTION: &str = "DELETE FROM api_sessions WHERE expires_at <= ? \
          OR key_id NOT IN (SELECT id FROM api_keys WHERE revoked_at IS NULL)";
@@ -127,7 +125,6 @@ pub(super) async fn sweep(database: &Database, now: UnixTime) -> Result<u64, sql
     Ok(execute!(database, QUESTION, DOLLAR, i64::from(now.0)))
 }
 
-/// How many there are.
 pub(super) async fn count(database: &Database) -> Result<i64, sqlx::Error> {
     const SQL: &str = "SELECT count(*) FROM api_sessions";
     match database {

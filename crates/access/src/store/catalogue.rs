@@ -1,15 +1,10 @@
-//! Torrents and users as people look through them: some by their numbers, those that a search finds, torrents in the
-//! order of size or age.
+//! Queries for lists of torrents and users: by ids, by search, and torrents sorted by size or age.
 //!
-//! # Guarantees
+//! Pages join without gaps or repeats: sizes and dates do not change, and ids break ties. A cursor is taken from the columns,
+//! also if the row cannot be parsed.
 //!
-//! Pages of an order join without gaps or repeats: sizes and dates stay what they are, and numbers decide ties. Places
-//! are told by what stands in the columns, also where no torrent can be made of the row.
-//!
-//! # Deliberately absent
-//!
-//! How many seed and leech: nobody writes that into the database (see the swarms in memory, or the Redis layout). An
-//! index on names: no database finds a part of a text by one; a hundred thousand names are read in a moment.
+//! Seeder and leecher counts are not in the database. Names have no index, because no database uses one to search for a part
+//! of a text; a hundred thousand names are scanned quickly enough.
 
 use domain::{TorrentId, UserId};
 
@@ -18,15 +13,12 @@ use super::search::NameSearch;
 use super::{Store, Torrent, User};
 use crate::error::AccessError;
 
-/// Numbers in one statement.
 const IDS_PER_STATEMENT: usize = 1000;
 
-/// What torrents are put in order by.
+/// The sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CatalogueKey {
-    /// The size of their content.
     Size,
-    /// When they were added.
     Added,
 }
 
@@ -38,8 +30,8 @@ impl CatalogueKey {
         }
     }
 
-    /// Where a row stands, if that can be read.
-    fn place_of(self, row: &Selected) -> Option<(i64, TorrentId)> {
+    /// The cursor of a row, if its columns can be parsed.
+    fn cursor_of(self, row: &Selected) -> Option<(i64, TorrentId)> {
         let value = match self {
             CatalogueKey::Size => row.total_bytes,
             CatalogueKey::Added => row.created_at,
@@ -48,29 +40,26 @@ impl CatalogueKey {
     }
 }
 
-/// An order, and where to go on in it.
+/// A sort order with a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CatalogueOrder {
-    /// By what; their numbers decide ties, in the same direction.
+    /// Ids break ties, in the same direction.
     pub by: CatalogueKey,
-    /// Whether the largest comes first.
     pub descending: bool,
-    /// Behind which place: the value, as it stands in its column, and the number of the last torrent that is known.
+    /// The cursor: value of the sort column and id of the last torrent of the previous page.
     pub after: Option<(i64, TorrentId)>,
 }
 
-/// A part of the torrents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CataloguePage {
-    /// They, in order. Rows that nobody can read are left out, so there may be few, or none, and still more to come.
+    /// Without rows that cannot be parsed, so a page may be short or empty and not be the last.
     pub torrents: Vec<Torrent>,
-    /// Where to go on; none if these were the last.
+    /// The cursor of the next page; none at the end.
     pub next: Option<(i64, TorrentId)>,
 }
 
-/// Looking through torrents.
 impl Store {
-    /// The torrents with these numbers, as far as there are such, in no order.
+    /// Those of the torrents that exist, in no order.
     pub async fn torrents_with(&self, ids: &[TorrentId]) -> Result<Vec<Torrent>, AccessError> {
         let mut found = Vec::with_capacity(ids.len());
         for some in ids.chunks(IDS_PER_STATEMENT) {
@@ -83,14 +72,14 @@ impl Store {
         Ok(found)
     }
 
-    /// The numbers of the first `limit` torrents that a search finds.
+    /// The ids of the first `limit` matches.
     pub async fn find_torrents(
         &self,
         search: &NameSearch,
         limit: u32,
     ) -> Result<Vec<TorrentId>, AccessError> {
         let selection = Selection {
-            what: What::Ids,
+            projection: Projection::Ids,
             search: Some(search.clone()),
             limit: Some(limit),
             ..Selection::all()
@@ -100,14 +89,13 @@ impl Store {
         Ok(numbers.into_iter().filter_map(|id| TorrentId::new(u64::try_from(id).ok()?)).collect())
     }
 
-    /// How many torrents a search finds.
     pub async fn count_found(&self, search: &NameSearch) -> Result<u64, AccessError> {
-        let selection = Selection { what: What::Count, search: Some(search.clone()), ..Selection::all() };
+        let selection =
+            Selection { projection: Projection::Count, search: Some(search.clone()), ..Selection::all() };
         let counted = self.tables().await?.selected_numbers(&selection).await;
         Ok(counted.map_err(|error| self.explain(error))?.first().map_or(0, |count| count.unsigned_abs()))
     }
 
-    /// Up to `limit` torrents in an order, all or those that a search finds.
     pub async fn torrents_in_order(
         &self,
         order: CatalogueOrder,
@@ -117,7 +105,7 @@ impl Store {
         self.page_in_order(order, limit, Selection { search: search.cloned(), ..Selection::all() }).await
     }
 
-    /// Up to `limit` torrents that await approval, in an order. An index keeps them by when they were added.
+    /// There is an index for the order by date.
     pub async fn pending_torrents(
         &self,
         order: CatalogueOrder,
@@ -126,9 +114,8 @@ impl Store {
         self.page_in_order(order, limit, Selection { pending: true, ..Selection::all() }).await
     }
 
-    /// How many torrents await approval.
     pub async fn count_pending_torrents(&self) -> Result<u64, AccessError> {
-        let selection = Selection { what: What::Count, pending: true, ..Selection::all() };
+        let selection = Selection { projection: Projection::Count, pending: true, ..Selection::all() };
         let counted = self.tables().await?.selected_numbers(&selection).await;
         Ok(counted.map_err(|error| self.explain(error))?.first().map_or(0, |count| count.unsigned_abs()))
     }
@@ -139,34 +126,32 @@ impl Store {
         limit: u32,
         among: Selection,
     ) -> Result<CataloguePage, AccessError> {
-        // One more than asked for tells whether there is more.
+        // One row beyond the limit shows whether there are more.
         let rows_max = limit.saturating_add(1);
         let selection = Selection { order: Some(order), limit: Some(rows_max), ..among };
         let rows = self.tables().await?.selected_torrents(&selection).await;
         let mut rows = rows.map_err(|error| self.explain(error))?;
-        let is_more = rows.len() as u64 > u64::from(limit);
+        let has_more = rows.len() as u64 > u64::from(limit);
         rows.truncate(limit as usize);
-        let last = rows.iter().rev().find_map(|row| order.by.place_of(row));
+        let last = rows.iter().rev().find_map(|row| order.by.cursor_of(row));
         let torrents = rows.into_iter().filter_map(|row| readable(row.torrent)).collect();
-        Ok(CataloguePage { torrents, next: last.filter(|_| is_more) })
+        Ok(CataloguePage { torrents, next: last.filter(|_| has_more) })
     }
 }
 
-/// Looking through users.
 impl Store {
-    /// The users with these numbers, as far as there are such, in no order.
+    /// Those of the users that exist.
     pub async fn users_with(&self, ids: &[UserId]) -> Result<Vec<User>, AccessError> {
         let mut found = Vec::with_capacity(ids.len());
         for some in ids.chunks(IDS_PER_STATEMENT) {
             let numbers = some.iter().map(|id| sql_integer(id.get())).collect();
-            let selection = Selection { of: Of::Users, ids: Some(numbers), ..Selection::all() };
+            let selection = Selection { table: Table::Users, ids: Some(numbers), ..Selection::all() };
             found.extend(self.selected_users(&selection).await?);
         }
         Ok(found)
     }
 
-    /// The first `limit` users behind `after` that a search finds, by their numbers. A row that nobody can read is left
-    /// out.
+    /// The first `limit` matches after `after`, by id, without rows that cannot be parsed.
     pub async fn search_users(
         &self,
         search: &NameSearch,
@@ -174,7 +159,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<User>, AccessError> {
         let selection = Selection {
-            of: Of::Users,
+            table: Table::Users,
             search: Some(search.clone()),
             after: after.map(|id| sql_integer(id.get())),
             limit: Some(limit),
@@ -183,11 +168,11 @@ impl Store {
         self.selected_users(&selection).await
     }
 
-    /// The numbers of the first `limit` users that a search finds.
+    /// The ids of the first `limit` matches.
     pub async fn find_users(&self, search: &NameSearch, limit: u32) -> Result<Vec<UserId>, AccessError> {
         let selection = Selection {
-            of: Of::Users,
-            what: What::Ids,
+            table: Table::Users,
+            projection: Projection::Ids,
             search: Some(search.clone()),
             limit: Some(limit),
             ..Selection::all()
@@ -203,55 +188,51 @@ impl Store {
     }
 }
 
-/// Whose table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
+enum Table {
     Torrents,
     Users,
 }
 
-impl Of {
+impl Table {
     const fn columns(self) -> &'static str {
         match self {
-            Of::Torrents => {
+            Table::Torrents => {
                 "id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at"
             }
-            Of::Users => "id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at",
+            Table::Users => "id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at",
         }
     }
 
-    const fn table(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
-            Of::Torrents => "torrents",
-            Of::Users => "users",
+            Table::Torrents => "torrents",
+            Table::Users => "users",
         }
     }
 }
 
-/// What is wanted of the rows of a selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum Projection {
     Rows,
     Ids,
     Count,
 }
 
-/// Which torrents or users, and in which order.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
-    of: Of,
-    what: What,
+    table: Table,
+    projection: Projection,
     ids: Option<Vec<i64>>,
     search: Option<NameSearch>,
-    /// Only torrents that await approval.
+    /// Only torrents that are not approved.
     pending: bool,
-    /// Only rows behind this number, by their numbers.
+    /// Only rows after this id.
     after: Option<i64>,
     order: Option<CatalogueOrder>,
     limit: Option<u32>,
 }
 
-/// Whose words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
@@ -259,16 +240,15 @@ pub(crate) enum Dialect {
     MySql,
 }
 
-/// A value on its way into a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     Number(i64),
     Text(String),
 }
 
-/// A statement with its values, in their order.
+/// SQL with the values to bind, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct Statement {
     pub(crate) sql: String,
     pub(crate) values: Vec<Value>,
 }
@@ -276,8 +256,8 @@ pub(crate) struct Asked {
 impl Selection {
     fn all() -> Selection {
         Selection {
-            of: Of::Torrents,
-            what: What::Rows,
+            table: Table::Torrents,
+            projection: Projection::Rows,
             ids: None,
             search: None,
             pending: false,
@@ -287,60 +267,59 @@ impl Selection {
         }
     }
 
-    /// The statement. Only our own words and numbers are in it: whatever anybody typed is a value.
-    pub(crate) fn asked(&self, dialect: Dialect) -> Asked {
-        let mut asking = Asking { dialect, asked: Asked::default(), has_condition: false };
-        let what = match self.what {
-            What::Rows => self.of.columns(),
-            What::Ids => "id",
-            What::Count => "count(*)",
+    /// The SQL contains only fixed text and integers; user input is bound.
+    pub(crate) fn statement(&self, dialect: Dialect) -> Statement {
+        let mut builder = StatementBuilder { dialect, statement: Statement::default(), has_condition: false };
+        let columns = match self.projection {
+            Projection::Rows => self.table.columns(),
+            Projection::Ids => "id",
+            Projection::Count => "count(*)",
         };
-        asking.push(&format!("SELECT {what} FROM {}", self.of.table()));
+        builder.push(&format!("SELECT {columns} FROM {}", self.table.name()));
         if let Some(ids) = &self.ids {
-            asking.condition();
+            builder.condition();
             let listed = ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-            asking.push(&format!("id IN ({listed})"));
+            builder.push(&format!("id IN ({listed})"));
         }
         if let Some(search) = &self.search {
-            asking.search(self.of, search);
+            builder.search(self.table, search);
         }
         if self.pending {
-            asking.condition();
-            asking.push("approved = FALSE");
+            builder.condition();
+            builder.push("approved = FALSE");
         }
         if let Some(after) = self.after {
-            asking.condition();
-            asking.push("id > ");
-            asking.value(Value::Number(after));
+            builder.condition();
+            builder.push("id > ");
+            builder.value(Value::Number(after));
         }
         if let Some(order) = &self.order {
-            asking.order(order);
-        } else if self.what == What::Ids || self.of == Of::Users {
-            asking.push(" ORDER BY id");
+            builder.order(order);
+        } else if self.projection == Projection::Ids || self.table == Table::Users {
+            builder.push(" ORDER BY id");
         }
         if let Some(limit) = self.limit {
-            asking.push(&format!(" LIMIT {limit}"));
+            builder.push(&format!(" LIMIT {limit}"));
         }
-        asking.asked
+        builder.statement
     }
 }
 
-/// A statement in the making.
-struct Asking {
+struct StatementBuilder {
     dialect: Dialect,
-    asked: Asked,
+    statement: Statement,
     has_condition: bool,
 }
 
-impl Asking {
+impl StatementBuilder {
     fn push(&mut self, sql: &str) {
-        self.asked.sql.push_str(sql);
+        self.statement.sql.push_str(sql);
     }
 
     fn value(&mut self, value: Value) {
-        self.asked.values.push(value);
+        self.statement.values.push(value);
         match self.dialect {
-            Dialect::Postgres => self.push(&format!("${}", self.asked.values.len())),
+            Dialect::Postgres => self.push(&format!("${}", self.statement.values.len())),
             Dialect::Sqlite | Dialect::MySql => self.push("?"),
         }
     }
@@ -350,23 +329,23 @@ impl Asking {
         self.has_condition = true;
     }
 
-    fn search(&mut self, of: Of, search: &NameSearch) {
+    fn search(&mut self, table: Table, search: &NameSearch) {
         self.condition();
         let (name, pattern) = match self.dialect {
             Dialect::Sqlite => ("(name GLOB ", search.glob()),
             Dialect::Postgres => ("(name ~ ", search.regex()),
-            // As it stands: the usual collations take all emoji for the same character.
+            // Binary: the usual collations treat all emoji as equal.
             Dialect::MySql => ("(name COLLATE utf8mb4_bin REGEXP ", search.regex()),
         };
         self.push(name);
         self.value(Value::Text(pattern));
-        if let Some(number) = search.number() {
+        if let Some(id) = search.id() {
             self.push(" OR id = ");
-            self.value(Value::Number(number));
+            self.value(Value::Number(id));
         }
-        if let Some(pattern) = search.hash_pattern().filter(|_| of == Of::Torrents) {
+        if let Some(pattern) = search.hash_pattern().filter(|_| table == Table::Torrents) {
             for column in ["infohash", "infohash_v2"] {
-                // The others compare these columns without regard to case.
+                // The others compare these columns case-insensitively.
                 let column = match self.dialect {
                     Dialect::Postgres => format!("lower({column})"),
                     Dialect::Sqlite | Dialect::MySql => column.to_owned(),
@@ -380,18 +359,18 @@ impl Asking {
 
     fn order(&mut self, order: &CatalogueOrder) {
         let column = order.by.column();
-        let (behind, direction) = if order.descending { ("<", " DESC") } else { (">", "") };
-        // Not every database keeps sites from others, which no torrent and no place can have.
+        let (after, direction) = if order.descending { ("<", " DESC") } else { (">", "") };
+        // Not every database has a constraint against other ids, which a cursor cannot express.
         self.condition();
         self.push("id > 0");
         if let Some((value, id)) = order.after {
             self.condition();
             let value = Value::Number(value);
-            self.push(&format!("({column} {behind} "));
+            self.push(&format!("({column} {after} "));
             self.value(value.clone());
             self.push(&format!(" OR ({column} = "));
             self.value(value);
-            self.push(&format!(" AND id {behind} "));
+            self.push(&format!(" AND id {after} "));
             self.value(Value::Number(sql_integer(id.get())));
             self.push("))");
         }
@@ -404,7 +383,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_typed_is_never_in_the_statement() {
+    fn user_input_is_never_in_the_sql() {
         let search = NameSearch::new("beef'; DROP TABLE torrents").unwrap();
         let order = CatalogueOrder {
             by: CatalogueKey::Size,
@@ -413,15 +392,15 @@ mod tests {
         };
         let selection =
             Selection { search: Some(search), order: Some(order), limit: Some(3), ..Selection::all() };
-        let asked = selection.asked(Dialect::Postgres);
+        let statement = selection.statement(Dialect::Postgres);
         assert!(
-            asked.sql.ends_with(
+            statement.sql.ends_with(
                 "WHERE (name ~ $1) AND id > 0 AND (total_bytes < $2 OR (total_bytes = $3 AND id < $4)) \
                  ORDER BY total_bytes DESC, id DESC LIMIT 3"
             ),
             "{}",
-            asked.sql
+            statement.sql
         );
-        assert_eq!(asked.values.len(), 4);
+        assert_eq!(statement.values.len(), 4);
     }
 }

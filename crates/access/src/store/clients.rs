@@ -1,22 +1,20 @@
-//! The table of client prefixes.
+//! The table `clients`.
 
 use super::Store;
 use crate::clients::{ClientPrefix, ClientRule};
 use crate::error::AccessError;
 
-/// Clients.
 impl Store {
-    /// Lets clients with this prefix announce. From the first on, those that no prefix fits are refused (M2).
+    /// Once a prefix is allowed, clients without a matching prefix are refused (M2).
     pub async fn allow_client(&self, prefix: ClientPrefix, name: &str) -> Result<(), AccessError> {
         self.put_client(ClientRule { prefix, name: name.to_owned(), allowed: true }).await
     }
 
-    /// Refuses clients with this prefix.
     pub async fn forbid_client(&self, prefix: ClientPrefix, name: &str) -> Result<(), AccessError> {
         self.put_client(ClientRule { prefix, name: name.to_owned(), allowed: false }).await
     }
 
-    /// Takes a prefix off the list, allowed or forbidden.
+    /// Removes a prefix, allowed or forbidden.
     pub async fn remove_client(&self, prefix: ClientPrefix) -> Result<(), AccessError> {
         let mut transaction = self.begin().await?;
         let removed = transaction.delete_client(&prefix.to_string(), &prefix.to_hex()).await;
@@ -26,7 +24,6 @@ impl Store {
         self.commit(transaction).await
     }
 
-    /// All prefixes.
     pub async fn list_clients(&self) -> Result<Vec<ClientRule>, AccessError> {
         self.tables().await?.all_clients().await.map_err(|error| self.explain(error))
     }

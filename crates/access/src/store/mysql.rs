@@ -1,6 +1,6 @@
 //! The tables in MariaDB and MySQL.
 //!
-//! No `RETURNING`: MySQL does not know it. A row is read back by its id in the same transaction.
+//! MySQL has no `RETURNING`: a new row is read by its id in the same transaction.
 
 use std::ops::DerefMut;
 
@@ -9,21 +9,21 @@ use domain::{InfoHash, Passkey, TorrentId, UserId};
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::{AssertSqlSafe, MySql, QueryBuilder};
 
-use super::catalogue::{Asked, Dialect, Selection, Value};
+use super::catalogue::{Dialect, Selection, Statement, Value};
 use super::numbering::number;
 use super::rows::{
     Columns, Selected, read_banned_ports, read_client, read_selected, read_torrent, read_user, readable,
     sql_integer,
 };
 use super::tables::{Page, Read, Tables, Transaction};
-use super::users::Keyed;
+use super::users::UserWithPasskey;
 use super::{NewTorrent, Torrent, TorrentChange, User, UserChange};
 use crate::clients::ClientRule;
 use crate::error::AccessError;
 use crate::ports::{BannedPorts, PortRange};
 use crate::slots::LeechSlots;
 
-/// The tables over a connection, a pooled one or a transaction.
+/// `C` is a pooled connection or a transaction.
 pub(crate) struct MySqlTables<C>(pub(crate) C);
 
 /// The two columns of `access_counter` that hold the highest ids.
@@ -31,7 +31,7 @@ const NEWEST_USER_ID: &str = "SELECT newest_user_id FROM access_counter FOR UPDA
 const NEWEST_TORRENT_ID: &str = "SELECT newest_torrent_id FROM access_counter FOR UPDATE";
 
 impl<C: DerefMut<Target = MySqlConnection> + Send> MySqlTables<C> {
-    /// Ids for new rows. None: the highest id has been given out. The counter is locked only where it decides.
+    /// Ids for new rows; none if ids are exhausted. The counter is locked only if an id must be assigned.
     async fn number(
         &mut self,
         newest: &'static str,
@@ -98,8 +98,8 @@ where
 
     async fn insert_user(
         &mut self,
-        (user, passkey): &Keyed,
-        vouched: bool,
+        (user, passkey): &UserWithPasskey,
+        is_external: bool,
     ) -> Result<Read<User>, sqlx::Error> {
         let Some(ids) = self.number(NEWEST_USER_ID, vec![user.id.map(UserId::get)]).await? else {
             return Ok(Err(AccessError::NoNextId));
@@ -108,13 +108,13 @@ where
             .bind(ids[0])
             .bind(passkey.to_string())
             .bind(user.created_at.0)
-            .bind(vouched)
+            .bind(is_external)
             .execute(&mut *self.0)
             .await?;
         self.user(ids[0]).await?.ok_or(sqlx::Error::RowNotFound)
     }
 
-    async fn insert_users(&mut self, batch: &[Keyed]) -> Result<Read<()>, sqlx::Error> {
+    async fn insert_users(&mut self, batch: &[UserWithPasskey]) -> Result<Read<()>, sqlx::Error> {
         let given = batch.iter().map(|(user, _)| user.id.map(UserId::get)).collect();
         let Some(ids) = self.number(NEWEST_USER_ID, given).await? else {
             return Ok(Err(AccessError::NoNextId));
@@ -131,7 +131,7 @@ where
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
-    async fn set_vouched_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
+    async fn set_external_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
         let set = sqlx::query("UPDATE users SET passkey = ? WHERE id = ? AND vouched")
             .bind(passkey.to_string())
             .bind(id);
@@ -159,7 +159,7 @@ where
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
-    async fn make_own(&mut self, id: i64) -> Result<u64, sqlx::Error> {
+    async fn clear_external(&mut self, id: i64) -> Result<u64, sqlx::Error> {
         let set = sqlx::query("UPDATE users SET vouched = 0 WHERE id = ?").bind(id);
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
@@ -179,7 +179,10 @@ where
         Ok(row.as_ref().map(read_torrent))
     }
 
-    async fn torrent_named(&mut self, info_hash: &InfoHash) -> Result<Option<Read<Torrent>>, sqlx::Error> {
+    async fn torrent_by_info_hash(
+        &mut self,
+        info_hash: &InfoHash,
+    ) -> Result<Option<Read<Torrent>>, sqlx::Error> {
         let row = sqlx::query(
             "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at FROM torrents
              WHERE infohash = ? OR infohash_v2_short = ?",
@@ -209,7 +212,7 @@ where
     }
 
     async fn selected_torrents(&mut self, selection: &Selection) -> Result<Vec<Selected>, sqlx::Error> {
-        let Asked { sql, values } = selection.asked(Dialect::MySql);
+        let Statement { sql, values } = selection.statement(Dialect::MySql);
         let mut query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
         for value in values {
             query = match value {
@@ -221,7 +224,7 @@ where
     }
 
     async fn selected_users(&mut self, selection: &Selection) -> Result<Vec<Read<User>>, sqlx::Error> {
-        let Asked { sql, values } = selection.asked(Dialect::MySql);
+        let Statement { sql, values } = selection.statement(Dialect::MySql);
         let mut query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
         for value in values {
             query = match value {
@@ -233,7 +236,7 @@ where
     }
 
     async fn selected_numbers(&mut self, selection: &Selection) -> Result<Vec<i64>, sqlx::Error> {
-        let Asked { sql, values } = selection.asked(Dialect::MySql);
+        let Statement { sql, values } = selection.statement(Dialect::MySql);
         let mut query = sqlx::query_scalar(AssertSqlSafe(sql)).persistent(false);
         for value in values {
             query = match value {

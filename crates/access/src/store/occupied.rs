@@ -1,7 +1,6 @@
-//! Keeps us out of a site's own database.
+//! Refuses a database of another program.
 //!
-//! A site surely has a table named `users`. To take it for ours, put triggers on it and find columns missing later
-//! would be worse than not to start.
+//! A site's own database usually has a table `users`. Rollcall must not add triggers to it.
 
 use database::Database;
 use sqlx::{MySql, MySqlPool, PgPool, QueryBuilder};
@@ -9,8 +8,8 @@ use sqlx::{MySql, MySqlPool, PgPool, QueryBuilder};
 use super::MIGRATIONS_TABLE;
 use crate::error::AccessError;
 
-/// Tables of ours. Those of the first migration, and those that a later one would take for its own.
-const OURS: [&str; 10] = [
+/// Tables of the first migration, and later ones whose migration would not fail if they existed.
+const TABLES: [&str; 10] = [
     "users",
     "torrents",
     "clients",
@@ -23,10 +22,10 @@ const OURS: [&str; 10] = [
     "api_sessions",
 ];
 
-/// Fails where the database of a server has tables of our names that are not ours.
+/// Fails if a server database has one of these tables but not the table of migrations.
 ///
-/// Ours are never there without the account of migrations, which is made first; so it is looked for last, and another
-/// process that makes both just now is not mistaken for a site. A SQLite file is ours alone, and refuses by itself.
+/// Migrations create the latter first, so it is checked last: another process may be creating both right now. For a SQLite
+/// file the migrations fail by themselves.
 pub(super) async fn check(database: &Database) -> Result<(), AccessError> {
     let outcome = match database {
         Database::Sqlite(_) => return Ok(()),
@@ -43,36 +42,36 @@ async fn postgres(pool: &PgPool) -> Result<Option<String>, sqlx::Error> {
     let occupied: Option<String> = sqlx::query_scalar(
         "SELECT name FROM unnest($1::TEXT[]) AS name WHERE to_regclass(name) IS NOT NULL LIMIT 1",
     )
-    .bind(OURS)
+    .bind(TABLES)
     .fetch_optional(pool)
     .await?;
     if occupied.is_none() {
         return Ok(None);
     }
-    let is_ours: bool = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL")
+    let is_migrated: bool = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL")
         .bind(MIGRATIONS_TABLE)
         .fetch_one(pool)
         .await?;
-    Ok(occupied.filter(|_| !is_ours))
+    Ok(occupied.filter(|_| !is_migrated))
 }
 
 async fn mysql(pool: &MySqlPool) -> Result<Option<String>, sqlx::Error> {
-    let mut look = QueryBuilder::<MySql>::new(
+    let mut query = QueryBuilder::<MySql>::new(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = database() AND table_name IN ",
     );
-    look.push_tuples(OURS, |mut row, table| {
+    query.push_tuples(TABLES, |mut row, table| {
         row.push_bind(table);
     });
-    look.push(" LIMIT 1");
-    let occupied: Option<String> = look.build_query_scalar().fetch_optional(pool).await?;
+    query.push(" LIMIT 1");
+    let occupied: Option<String> = query.build_query_scalar().fetch_optional(pool).await?;
     if occupied.is_none() {
         return Ok(None);
     }
-    let ours: i64 = sqlx::query_scalar(
+    let migrations: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM information_schema.tables WHERE table_schema = database() AND table_name = ?",
     )
     .bind(MIGRATIONS_TABLE)
     .fetch_one(pool)
     .await?;
-    Ok(occupied.filter(|_| ours == 0))
+    Ok(occupied.filter(|_| migrations == 0))
 }

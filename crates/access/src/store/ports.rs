@@ -1,26 +1,25 @@
-//! The table of banned ports.
+//! The table `banned_ports`.
 
 use super::Store;
 use crate::error::AccessError;
 use crate::ports::{BannedPorts, PortRange};
 
-/// Banned ports.
 impl Store {
-    /// Refuses clients that listen on these ports. The same range again gets the new reason.
+    /// Banning the same range again replaces the reason.
     pub async fn ban_ports(&self, range: PortRange, reason: &str) -> Result<(), AccessError> {
         let ban = BannedPorts { range, reason: reason.to_owned() };
         let inserted = self.tables().await?.insert_banned_ports(&ban).await;
         inserted.map_err(|error| self.explain(error))
     }
 
-    /// Lets clients listen on all of these ports again. A banned range that reaches further is cut.
+    /// Removes these ports from all banned ranges, which are shortened or split.
     pub async fn allow_ports(&self, range: PortRange) -> Result<(), AccessError> {
-        // What somebody else changes meanwhile is read again. Each time, somebody has got on.
+        // Retried after each conflict, in which another process has made progress.
         while !self.try_allow_ports(range).await? {}
         Ok(())
     }
 
-    /// False if somebody else has changed one of the bans since they were read; nothing was done then.
+    /// False, without any change, if another process changed one of the ranges since they were read.
     async fn try_allow_ports(&self, range: PortRange) -> Result<bool, AccessError> {
         let explain = |error| self.explain(error);
         let mut transaction = self.begin().await?;
@@ -31,7 +30,7 @@ impl Store {
         }
         for ban in bans {
             if transaction.delete_banned_ports(ban.range).await.map_err(explain)? == 0 {
-                // Its rest would be banned anew, of which the other may have allowed a part.
+                // The other process may have allowed a part of this range, which must not be banned again.
                 return Ok(false);
             }
             for rest in ban.range.without(range) {
@@ -43,7 +42,7 @@ impl Store {
         Ok(true)
     }
 
-    /// All banned ports, by their numbers.
+    /// By port.
     pub async fn list_banned_ports(&self) -> Result<Vec<BannedPorts>, AccessError> {
         self.tables().await?.all_banned_ports().await.map_err(|error| self.explain(error))
     }

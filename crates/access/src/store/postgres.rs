@@ -1,7 +1,7 @@
 //! The tables in PostgreSQL.
 //!
-//! An error ends a transaction here, so inserts stand behind a savepoint. Many rows go in as arrays, which is twice as
-//! fast as a list of values. A NUL, which no text may hold here, is kept as U+FFFD.
+//! An error aborts a transaction, so inserts run inside a savepoint. Bulk inserts use arrays, which are twice as fast as a list
+//! of values. NUL is not allowed in text, and is stored as U+FFFD.
 
 use std::ops::DerefMut;
 
@@ -10,19 +10,19 @@ use domain::{InfoHash, Passkey};
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Connection, Postgres};
 
-use super::catalogue::{Asked, Dialect, Selection, Value};
+use super::catalogue::{Dialect, Selection, Statement, Value};
 use super::rows::{
     Columns, Selected, read_banned_ports, read_client, read_selected, read_torrent, read_user, readable,
     sql_integer,
 };
 use super::tables::{Page, Read, Tables, Transaction};
-use super::users::Keyed;
+use super::users::UserWithPasskey;
 use super::{NewTorrent, Torrent, TorrentChange, User, UserChange};
 use crate::clients::ClientRule;
 use crate::ports::{BannedPorts, PortRange};
 use crate::slots::LeechSlots;
 
-/// The tables over a connection, a pooled one or a transaction.
+/// `C` is a pooled connection or a transaction.
 pub(crate) struct PgTables<C>(pub(crate) C);
 
 #[async_trait]
@@ -78,8 +78,8 @@ where
 
     async fn insert_user(
         &mut self,
-        (user, passkey): &Keyed,
-        vouched: bool,
+        (user, passkey): &UserWithPasskey,
+        is_external: bool,
     ) -> Result<Read<User>, sqlx::Error> {
         let mut savepoint = Connection::begin(&mut *self.0).await?;
         let row = sqlx::query(
@@ -90,14 +90,14 @@ where
         .bind(user.id.map(|id| sql_integer(id.get())))
         .bind(passkey.to_string())
         .bind(i64::from(user.created_at.0))
-        .bind(vouched)
+        .bind(is_external)
         .fetch_one(&mut *savepoint)
         .await?;
         savepoint.commit().await?;
         Ok(read_user(&row))
     }
 
-    async fn insert_users(&mut self, batch: &[Keyed]) -> Result<Read<()>, sqlx::Error> {
+    async fn insert_users(&mut self, batch: &[UserWithPasskey]) -> Result<Read<()>, sqlx::Error> {
         let ids: Vec<_> = batch.iter().map(|(user, _)| user.id.map(|id| sql_integer(id.get()))).collect();
         let passkeys: Vec<_> = batch.iter().map(|(_, passkey)| passkey.to_string()).collect();
         let moments: Vec<_> = batch.iter().map(|(user, _)| i64::from(user.created_at.0)).collect();
@@ -124,7 +124,7 @@ where
         Ok(found)
     }
 
-    async fn set_vouched_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
+    async fn set_external_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
         let mut savepoint = Connection::begin(&mut *self.0).await?;
         let set = sqlx::query("UPDATE users SET passkey = $1 WHERE id = $2 AND vouched")
             .bind(passkey.to_string())
@@ -155,7 +155,7 @@ where
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
-    async fn make_own(&mut self, id: i64) -> Result<u64, sqlx::Error> {
+    async fn clear_external(&mut self, id: i64) -> Result<u64, sqlx::Error> {
         let set = sqlx::query("UPDATE users SET vouched = FALSE WHERE id = $1").bind(id);
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
@@ -175,7 +175,10 @@ where
         Ok(row.as_ref().map(read_torrent))
     }
 
-    async fn torrent_named(&mut self, info_hash: &InfoHash) -> Result<Option<Read<Torrent>>, sqlx::Error> {
+    async fn torrent_by_info_hash(
+        &mut self,
+        info_hash: &InfoHash,
+    ) -> Result<Option<Read<Torrent>>, sqlx::Error> {
         let row = sqlx::query(
             "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at FROM torrents
              WHERE lower(infohash) = $1 OR lower(left(infohash_v2, 40)) = $1",
@@ -204,7 +207,7 @@ where
     }
 
     async fn selected_torrents(&mut self, selection: &Selection) -> Result<Vec<Selected>, sqlx::Error> {
-        let Asked { sql, values } = selection.asked(Dialect::Postgres);
+        let Statement { sql, values } = selection.statement(Dialect::Postgres);
         let mut query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
         for value in values {
             query = match value {
@@ -216,7 +219,7 @@ where
     }
 
     async fn selected_users(&mut self, selection: &Selection) -> Result<Vec<Read<User>>, sqlx::Error> {
-        let Asked { sql, values } = selection.asked(Dialect::Postgres);
+        let Statement { sql, values } = selection.statement(Dialect::Postgres);
         let mut query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
         for value in values {
             query = match value {
@@ -228,7 +231,7 @@ where
     }
 
     async fn selected_numbers(&mut self, selection: &Selection) -> Result<Vec<i64>, sqlx::Error> {
-        let Asked { sql, values } = selection.asked(Dialect::Postgres);
+        let Statement { sql, values } = selection.statement(Dialect::Postgres);
         let mut query = sqlx::query_scalar(AssertSqlSafe(sql)).persistent(false);
         for value in values {
             query = match value {

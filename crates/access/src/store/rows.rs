@@ -1,7 +1,7 @@
-//! Rows as they stand in the tables, and how they become values.
+//! Parses rows.
 //!
-//! The site may have written anything that the database takes, so each column is read by itself and a failure is a
-//! reason with the row's name, never a panic and never the end of a list.
+//! The site may have written anything that the database accepts, so each column is parsed separately, and a failure is an
+//! error that names the row; other rows are not affected.
 
 use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
 use sqlx::Row;
@@ -15,34 +15,27 @@ use crate::ports::{BannedPorts, NotPorts, PortRange};
 use crate::slots::LeechSlots;
 use crate::store::{Torrent, User};
 
-/// A number as SQL keeps it.
 pub(crate) fn sql_integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The user id that SQL keeps as this number.
 pub(crate) fn user_id(number: i64) -> Option<UserId> {
     u64::try_from(number).ok().and_then(UserId::new)
 }
 
-/// The torrent id that SQL keeps as this number.
 pub(crate) fn torrent_id(number: i64) -> Option<TorrentId> {
     u64::try_from(number).ok().and_then(TorrentId::new)
 }
 
-/// The columns of a row of any database, by their names.
+/// Columns of a row of any database, by name.
 pub(crate) trait Columns {
-    /// A whole number.
     fn number(&self, name: &str) -> Result<i64, sqlx::Error>;
-    /// A whole number or NULL.
     fn maybe_number(&self, name: &str) -> Result<Option<i64>, sqlx::Error>;
-    /// Yes or no.
     fn flag(&self, name: &str) -> Result<bool, sqlx::Error>;
-    /// A text or NULL; it need not be UTF-8.
+    /// Need not be UTF-8.
     fn maybe_text(&self, name: &str) -> Result<Option<Vec<u8>>, sqlx::Error>;
 }
 
-/// The same for each kind of row, but for the type that its texts are read as.
 macro_rules! columns {
     ($row:ty, $text:ty) => {
         impl Columns for $row {
@@ -77,11 +70,11 @@ pub(crate) fn read_user(row: &impl Columns) -> Result<User, AccessError> {
         id: id.ok_or_else(|| unreadable(&subject, "its id is not positive"))?,
         passkey: passkey.map_err(|error| unreadable(&subject, error))?,
         enabled: column(&subject, "enabled", row.flag("enabled"))?,
-        vouched: column(&subject, "vouched", row.flag("vouched"))?,
+        is_external: column(&subject, "vouched", row.flag("vouched"))?,
         leech_slots: slots(row, &subject)?,
         name: name.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
         sandbox: column(&subject, "sandbox", row.flag("sandbox"))?,
-        created_at: moment(row, &subject)?,
+        created_at: time(row, &subject)?,
     })
 }
 
@@ -101,11 +94,11 @@ pub(crate) fn read_torrent(row: &impl Columns) -> Result<Torrent, AccessError> {
         enabled: column(&subject, "enabled", row.flag("enabled"))?,
         approved: column(&subject, "approved", row.flag("approved"))?,
         leech_slots: slots(row, &subject)?,
-        created_at: moment(row, &subject)?,
+        created_at: time(row, &subject)?,
     })
 }
 
-/// A row of a selection of torrents: the numbers that it may be put in order by, as they stand, and what it says.
+/// A torrent of a selection, with its sort columns, which can be present even if the row cannot be parsed.
 pub(crate) struct Selected {
     pub(crate) id: Option<i64>,
     pub(crate) total_bytes: Option<i64>,
@@ -113,7 +106,6 @@ pub(crate) struct Selected {
     pub(crate) torrent: Result<Torrent, AccessError>,
 }
 
-/// Reads what [`read_torrent`] reads.
 pub(crate) fn read_selected(row: &impl Columns) -> Selected {
     Selected {
         id: row.number("id").ok(),
@@ -148,7 +140,7 @@ pub(crate) fn read_banned_ports(row: &impl Columns) -> Result<BannedPorts, Acces
     })
 }
 
-/// The value, or a warning that names the row.
+/// Logs an error.
 pub(crate) fn readable<T>(read: Result<T, AccessError>) -> Option<T> {
     read.inspect_err(|error| tracing::warn!(%error, "skipped a row")).ok()
 }
@@ -158,10 +150,9 @@ fn unreadable(subject: &str, reason: impl ToString) -> AccessError {
 }
 
 fn column<T>(subject: &str, name: &str, read: Result<T, sqlx::Error>) -> Result<T, AccessError> {
-    read.map_err(|_| unreadable(subject, format!("its {name} is of the wrong kind")))
+    read.map_err(|_| unreadable(subject, format!("its {name} has the wrong type")))
 }
 
-/// A text, which need not be UTF-8.
 fn text(row: &impl Columns, name: &str, subject: &str) -> Result<Vec<u8>, AccessError> {
     let read = column(subject, name, row.maybe_text(name))?;
     read.ok_or_else(|| unreadable(subject, format!("its {name} is missing")))
@@ -172,8 +163,8 @@ fn slots(row: &impl Columns, subject: &str) -> Result<LeechSlots, AccessError> {
     LeechSlots::from_number(number).map_err(|error| unreadable(subject, error))
 }
 
-/// A moment outside of what we can hold is not worth losing a user over.
-fn moment(row: &impl Columns, subject: &str) -> Result<UnixTime, AccessError> {
+/// Times out of range are clamped: they must not make the row unusable.
+fn time(row: &impl Columns, subject: &str) -> Result<UnixTime, AccessError> {
     let seconds = column(subject, "created_at", row.number("created_at"))?;
     Ok(UnixTime(seconds.clamp(0, i64::from(u32::MAX)) as u32))
 }
@@ -182,7 +173,7 @@ fn info_hash(digits: &[u8], subject: &str) -> Result<InfoHash, AccessError> {
     String::from_utf8_lossy(digits).parse().map_err(|error| unreadable(subject, error))
 }
 
-/// A v2 hash is known on the wire by its first 20 bytes (BEP 52).
+/// On the wire a v2 hash is truncated to 20 bytes (BEP 52).
 fn info_hash_v2_of(digits: &[u8], subject: &str) -> Result<InfoHash, AccessError> {
     let truncated = if digits.len() == 64 { &digits[..40] } else { digits };
     info_hash(truncated, subject)

@@ -1,32 +1,28 @@
-//! What people type to find a torrent or a user: a part of its name, its number, or the beginning of an infohash.
+//! Search text for a torrent or a user: a part of its name, its id, or a prefix of an infohash.
 //!
-//! # Guarantees
-//!
-//! - Every character stands for itself: nothing that is typed is a pattern.
-//! - Upper and lower case are the same, in every script, on all three kinds of databases. What `LIKE` makes of them
-//!   depends on the database and its collation, so each letter is asked for in both cases instead.
+//! - Every character is literal; there are no wildcards.
+//! - The search is case-insensitive in every script, on all databases. `LIKE` depends on the database and its collation, so
+//!   the pattern contains each letter in both cases instead.
 
 use crate::error::AccessError;
 
-/// The fewest digits that are taken for the beginning of an infohash.
+/// Fewer digits are not taken for the prefix of an infohash.
 const HASH_DIGITS_MIN: usize = 4;
-/// An infohash has no more; a v2 hash is known by as many.
+/// The length of an infohash; v2 hashes are truncated to it.
 const HASH_DIGITS_MAX: usize = 40;
 
-/// What is looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameSearch {
     text: String,
 }
 
 impl NameSearch {
-    /// The longest text that is looked for.
     pub const CHARS_MAX: usize = 200;
 
-    /// Looks for this, but for spaces around it.
+    /// Surrounding white space is ignored.
     pub fn new(text: &str) -> Result<NameSearch, AccessError> {
         let text = text.trim();
-        // One character more is enough to know.
+        // Does not count an arbitrarily long text to its end.
         let chars = text.chars().take(Self::CHARS_MAX + 1).count();
         if chars == 0 || chars > Self::CHARS_MAX || text.contains('\0') {
             return Err(AccessError::BadSearch(Self::CHARS_MAX));
@@ -34,20 +30,20 @@ impl NameSearch {
         Ok(NameSearch { text: text.to_owned() })
     }
 
-    /// The number of a torrent or a user, if it can be one.
-    pub(super) fn number(&self) -> Option<i64> {
+    /// The text as an id.
+    pub(super) fn id(&self) -> Option<i64> {
         let is_plain = self.text.bytes().all(|byte| byte.is_ascii_digit());
         is_plain.then(|| self.text.parse().ok()).flatten().filter(|number| *number > 0)
     }
 
-    /// The beginning of an infohash in small letters, if it can be one, as `LIKE` wants it.
+    /// A `LIKE` pattern for infohashes with this prefix.
     pub(super) fn hash_pattern(&self) -> Option<String> {
         let is_hex = self.text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let fits = (HASH_DIGITS_MIN..=HASH_DIGITS_MAX).contains(&self.text.len());
         (is_hex && fits).then(|| format!("{}%", self.text.to_ascii_lowercase()))
     }
 
-    /// A part of a name as SQLite's `GLOB` wants it.
+    /// A pattern for SQLite's `GLOB`.
     pub(super) fn glob(&self) -> String {
         let mut glob = "*".to_owned();
         for letter in self.text.chars() {
@@ -60,7 +56,7 @@ impl NameSearch {
         glob
     }
 
-    /// A part of a name as a regular expression that PostgreSQL, MariaDB and MySQL all understand.
+    /// A regular expression for PostgreSQL, MariaDB and MySQL.
     pub(super) fn regex(&self) -> String {
         let mut regex = String::new();
         for letter in self.text.chars() {
@@ -75,7 +71,6 @@ impl NameSearch {
     }
 }
 
-/// A letter in either case; anything else as it is.
 fn push_both_cases(pattern: &mut String, letter: char) {
     let mut cases = vec![letter];
     let mut also = |case: Option<char>| {
@@ -86,7 +81,7 @@ fn push_both_cases(pattern: &mut String, letter: char) {
     let (lower, upper) = (only(letter.to_lowercase()), only(letter.to_uppercase()));
     also(lower);
     also(upper);
-    // Letters with three forms, such as the Greek sigma at the end of a word.
+    // Letters with three forms, such as the Greek sigma.
     also(upper.and_then(|upper| only(upper.to_lowercase())));
     also(lower.and_then(|lower| only(lower.to_uppercase())));
     match cases.as_slice() {
@@ -101,7 +96,7 @@ fn push_class(pattern: &mut String, letters: impl IntoIterator<Item = char>) {
     pattern.push(']');
 }
 
-/// The letter, if it is one.
+/// None for a case mapping to several letters.
 fn only(mut letters: impl Iterator<Item = char>) -> Option<char> {
     let first = letters.next()?;
     letters.next().is_none().then_some(first)
@@ -112,19 +107,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_character_stands_for_itself_in_either_case() {
+    fn every_character_is_literal_and_case_insensitive() {
         let search = NameSearch::new(r"  aЖ*?[]^%_\.1 ").unwrap();
         assert_eq!(search.glob(), r"*[aA][Жж][*][?][[]]^%_\.1*");
         assert_eq!(search.regex(), r"[aA][Жж]\*\?\[\]\^\%\_\\\.1");
-        // Two letters in upper case are not one.
+        // The upper case has two letters.
         assert_eq!(NameSearch::new("ß").unwrap().regex(), "ß");
     }
 
     #[test]
-    fn what_can_be_a_number_or_an_infohash_is_also_looked_for_as_one() {
+    fn ids_and_infohash_prefixes_are_recognised() {
         let read = |text: &str| {
             let search = NameSearch::new(text).unwrap();
-            (search.number(), search.hash_pattern())
+            (search.id(), search.hash_pattern())
         };
         assert_eq!(read("77"), (Some(77), None));
         assert_eq!(read("1234"), (Some(1234), Some("1234%".to_owned())));
@@ -135,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_too_much_and_nul_are_refused() {
+    fn empty_too_long_and_nul_are_refused() {
         for text in ["", "   ", "a\0b", &"x".repeat(201), &"名".repeat(10_000)] {
             assert!(NameSearch::new(text).is_err());
         }

@@ -7,25 +7,25 @@ use domain::{InfoHash, Passkey, TorrentId, UserId};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, QueryBuilder, Sqlite};
 
-use super::catalogue::{Asked, Dialect, Selection, Value};
+use super::catalogue::{Dialect, Selection, Statement, Value};
 use super::numbering::{is_of_sandbox, number};
 use super::rows::{
     Columns, Selected, read_banned_ports, read_client, read_selected, read_torrent, read_user, readable,
     sql_integer,
 };
 use super::tables::{Page, Read, Tables, Transaction};
-use super::users::Keyed;
+use super::users::UserWithPasskey;
 use super::{NewTorrent, Torrent, TorrentChange, User, UserChange};
 use crate::clients::ClientRule;
 use crate::error::AccessError;
 use crate::ports::{BannedPorts, PortRange};
 use crate::slots::LeechSlots;
 
-/// The tables over a connection, a pooled one or a transaction.
+/// `C` is a pooled connection or a transaction.
 pub(crate) struct SqliteTables<C>(pub(crate) C);
 
 impl<C: DerefMut<Target = SqliteConnection> + Send> SqliteTables<C> {
-    /// The highest id that the table has given out, outside of the sandbox.
+    /// The highest id that was assigned, outside of the sandbox.
     async fn highest_id(&mut self, table: &str) -> Result<i64, sqlx::Error> {
         let highest: Option<i64> = sqlx::query_scalar("SELECT seq FROM sqlite_sequence WHERE name = ?")
             .bind(table)
@@ -34,7 +34,7 @@ impl<C: DerefMut<Target = SqliteConnection> + Send> SqliteTables<C> {
         Ok(highest.unwrap_or(0))
     }
 
-    /// Ids for new rows. None: the table has given out its highest id.
+    /// Ids for new rows; none if ids are exhausted.
     async fn number(
         &mut self,
         table: &str,
@@ -45,8 +45,8 @@ impl<C: DerefMut<Target = SqliteConnection> + Send> SqliteTables<C> {
         Ok(ids.map(|ids| Numbered { ids, highest }))
     }
 
-    /// SQLite has noted the highest id of all. Ids of the sandbox must not count.
-    async fn leave_sandbox_out(&mut self, table: &str, numbered: &Numbered) -> Result<(), sqlx::Error> {
+    /// Resets the sequence, which SQLite has moved to an id of the sandbox.
+    async fn exclude_sandbox(&mut self, table: &str, numbered: &Numbered) -> Result<(), sqlx::Error> {
         if !numbered.ids.iter().any(|id| is_of_sandbox(*id)) {
             return Ok(());
         }
@@ -61,7 +61,6 @@ impl<C: DerefMut<Target = SqliteConnection> + Send> SqliteTables<C> {
     }
 }
 
-/// The ids of new rows.
 struct Numbered {
     ids: Vec<i64>,
     /// The highest id before them.
@@ -121,8 +120,8 @@ where
 
     async fn insert_user(
         &mut self,
-        (user, passkey): &Keyed,
-        vouched: bool,
+        (user, passkey): &UserWithPasskey,
+        is_external: bool,
     ) -> Result<Read<User>, sqlx::Error> {
         let Some(numbered) = self.number("users", [user.id.map(UserId::get)].into_iter()).await? else {
             return Ok(Err(AccessError::NoNextId));
@@ -134,14 +133,14 @@ where
         .bind(numbered.ids[0])
         .bind(passkey.to_string())
         .bind(user.created_at.0)
-        .bind(vouched)
+        .bind(is_external)
         .fetch_one(&mut *self.0)
         .await?;
-        self.leave_sandbox_out("users", &numbered).await?;
+        self.exclude_sandbox("users", &numbered).await?;
         Ok(read_user(&row))
     }
 
-    async fn insert_users(&mut self, batch: &[Keyed]) -> Result<Read<()>, sqlx::Error> {
+    async fn insert_users(&mut self, batch: &[UserWithPasskey]) -> Result<Read<()>, sqlx::Error> {
         let given = batch.iter().map(|(user, _)| user.id.map(UserId::get));
         let Some(numbered) = self.number("users", given).await? else {
             return Ok(Err(AccessError::NoNextId));
@@ -151,7 +150,7 @@ where
             row.push_bind(*id).push_bind(passkey.to_string()).push_bind(user.created_at.0);
         });
         insert.build().execute(&mut *self.0).await?;
-        self.leave_sandbox_out("users", &numbered).await.map(Ok)
+        self.exclude_sandbox("users", &numbered).await.map(Ok)
     }
 
     async fn set_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
@@ -159,7 +158,7 @@ where
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
-    async fn set_vouched_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
+    async fn set_external_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, sqlx::Error> {
         let set = sqlx::query("UPDATE users SET passkey = ? WHERE id = ? AND vouched")
             .bind(passkey.to_string())
             .bind(id);
@@ -187,7 +186,7 @@ where
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
 
-    async fn make_own(&mut self, id: i64) -> Result<u64, sqlx::Error> {
+    async fn clear_external(&mut self, id: i64) -> Result<u64, sqlx::Error> {
         let set = sqlx::query("UPDATE users SET vouched = 0 WHERE id = ?").bind(id);
         Ok(set.execute(&mut *self.0).await?.rows_affected())
     }
@@ -207,7 +206,10 @@ where
         Ok(row.as_ref().map(read_torrent))
     }
 
-    async fn torrent_named(&mut self, info_hash: &InfoHash) -> Result<Option<Read<Torrent>>, sqlx::Error> {
+    async fn torrent_by_info_hash(
+        &mut self,
+        info_hash: &InfoHash,
+    ) -> Result<Option<Read<Torrent>>, sqlx::Error> {
         let row = sqlx::query(
             "SELECT id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at FROM torrents
              WHERE infohash = ?1 OR lower(substr(infohash_v2, 1, 40)) = ?1",
@@ -236,7 +238,7 @@ where
     }
 
     async fn selected_torrents(&mut self, selection: &Selection) -> Result<Vec<Selected>, sqlx::Error> {
-        let Asked { sql, values } = selection.asked(Dialect::Sqlite);
+        let Statement { sql, values } = selection.statement(Dialect::Sqlite);
         let mut query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
         for value in values {
             query = match value {
@@ -248,7 +250,7 @@ where
     }
 
     async fn selected_users(&mut self, selection: &Selection) -> Result<Vec<Read<User>>, sqlx::Error> {
-        let Asked { sql, values } = selection.asked(Dialect::Sqlite);
+        let Statement { sql, values } = selection.statement(Dialect::Sqlite);
         let mut query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
         for value in values {
             query = match value {
@@ -260,7 +262,7 @@ where
     }
 
     async fn selected_numbers(&mut self, selection: &Selection) -> Result<Vec<i64>, sqlx::Error> {
-        let Asked { sql, values } = selection.asked(Dialect::Sqlite);
+        let Statement { sql, values } = selection.statement(Dialect::Sqlite);
         let mut query = sqlx::query_scalar(AssertSqlSafe(sql)).persistent(false);
         for value in values {
             query = match value {
@@ -289,7 +291,7 @@ where
         .bind(torrent.created_at.0)
         .fetch_one(&mut *self.0)
         .await?;
-        self.leave_sandbox_out("torrents", &numbered).await?;
+        self.exclude_sandbox("torrents", &numbered).await?;
         Ok(read_torrent(&row))
     }
 
@@ -310,7 +312,7 @@ where
                 .push_bind(torrent.created_at.0);
         });
         insert.build().execute(&mut *self.0).await?;
-        self.leave_sandbox_out("torrents", &numbered).await.map(Ok)
+        self.exclude_sandbox("torrents", &numbered).await.map(Ok)
     }
 
     async fn change_torrent(&mut self, id: i64, change: &TorrentChange) -> Result<u64, sqlx::Error> {

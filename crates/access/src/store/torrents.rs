@@ -1,4 +1,4 @@
-//! The table of torrents.
+//! The table `torrents`.
 
 use domain::{InfoHash, TorrentId, UnixTime};
 
@@ -8,63 +8,51 @@ use super::{BULK_ROWS, Store};
 use crate::error::{AccessError, is_constraint};
 use crate::slots::LeechSlots;
 
-/// The longest name of a torrent that is taken, by the API and by command. Names are shown in every list.
+/// Limit of the API and the commands.
 pub const TORRENT_NAME_CHARS_MAX: usize = 10_000;
 
-/// A torrent as the database has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torrent {
-    /// Its number.
     pub id: TorrentId,
-    /// Its one name: the v1 infohash, or the truncated v2 hash of a torrent that has no v1.
+    /// The primary infohash: v1, or the truncated v2 hash of a torrent without v1.
     pub info_hash: InfoHash,
-    /// The truncated v2 hash of a hybrid torrent, by which some clients announce it.
+    /// The truncated v2 hash of a hybrid torrent, which some clients announce.
     pub info_hash_v2: Option<InfoHash>,
-    /// What people call it.
     pub name: String,
-    /// The size of its content; 0 where it is not known.
+    /// 0 if unknown.
     pub total_bytes: u64,
-    /// Whether it may be announced.
     pub enabled: bool,
-    /// Whether it is open to all, or still awaits approval.
+    /// False while it is pending.
     pub approved: bool,
     /// How many peers may leech it at once.
     pub leech_slots: LeechSlots,
-    /// When it was added.
     pub created_at: UnixTime,
 }
 
-/// What is to become of a torrent; none leaves a thing as it is.
+/// None leaves a field unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TorrentChange {
-    /// Whether it may be announced.
     pub enabled: Option<bool>,
-    /// Whether it is open to all, or awaits approval.
     pub approved: Option<bool>,
-    /// How many peers may leech it at once.
     pub leech_slots: Option<LeechSlots>,
 }
 
-/// A torrent to be added; enabled and approved from the start.
+/// New torrents are enabled and approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewTorrent {
-    /// None means the next free one.
+    /// None for the next free one.
     pub id: Option<TorrentId>,
-    /// Its one name (see [`Torrent::info_hash`]).
+    /// See [`Torrent::info_hash`].
     pub info_hash: InfoHash,
     /// The truncated v2 hash of a hybrid torrent.
     pub info_hash_v2: Option<InfoHash>,
-    /// What people call it.
     pub name: String,
-    /// The size of its content; 0 where it is not known.
+    /// 0 if unknown.
     pub total_bytes: u64,
-    /// The present moment.
     pub created_at: UnixTime,
 }
 
-/// Torrents.
 impl Store {
-    /// Adds a torrent.
     pub async fn add_torrent(&self, torrent: NewTorrent) -> Result<Torrent, AccessError> {
         let mut transaction = self.begin().await?;
         let added = self.insert_torrent(&mut *transaction, &torrent).await?;
@@ -72,7 +60,7 @@ impl Store {
         Ok(added)
     }
 
-    /// Adds a torrent that awaits approval from its first moment on.
+    /// Adds a torrent that is not approved yet.
     pub async fn add_pending_torrent(&self, torrent: NewTorrent) -> Result<Torrent, AccessError> {
         let mut transaction = self.begin().await?;
         let added = self.insert_torrent(&mut *transaction, &torrent).await?;
@@ -83,7 +71,7 @@ impl Store {
         Ok(Torrent { approved: false, ..added })
     }
 
-    /// Adds many torrents: all of them or, if one cannot be added, none. Tells how many.
+    /// Adds all torrents or none. Returns how many.
     pub async fn add_torrents<I>(&self, torrents: I) -> Result<u64, AccessError>
     where
         I: IntoIterator<Item = NewTorrent>,
@@ -104,19 +92,18 @@ impl Store {
         Ok(added)
     }
 
-    /// The torrent with this id.
     pub async fn torrent(&self, id: TorrentId) -> Result<Option<Torrent>, AccessError> {
         let found = self.tables().await?.torrent(sql_integer(id.get())).await;
         found.map_err(|error| self.explain(error))?.transpose()
     }
 
-    /// The torrent with this infohash, v1 or truncated v2.
+    /// By v1 or truncated v2 infohash.
     pub async fn torrent_by_info_hash(&self, info_hash: &InfoHash) -> Result<Option<Torrent>, AccessError> {
-        let found = self.tables().await?.torrent_named(info_hash).await;
+        let found = self.tables().await?.torrent_by_info_hash(info_hash).await;
         found.map_err(|error| self.explain(error))?.transpose()
     }
 
-    /// The first `limit` torrents behind `after`, by id. Fewer than `limit` means that these were the last.
+    /// The first `limit` torrents after `after`, by id. Fewer than `limit` are the last ones.
     pub async fn list_torrents(
         &self,
         after: Option<TorrentId>,
@@ -130,20 +117,18 @@ impl Store {
             let page = tables.torrent_page(last, wanted).await.map_err(|error| self.explain(error))?;
             torrents.extend(page.rows);
             match page.last {
-                // Rows that could not be read left room for more.
+                // Rows that cannot be read are skipped.
                 Some(id) if (torrents.len() as u32) < limit => last = id,
                 _ => return Ok(torrents),
             }
         }
     }
 
-    /// How many torrents there are.
     pub async fn count_torrents(&self) -> Result<u64, AccessError> {
         let count = self.tables().await?.count_torrents().await.map_err(|error| self.explain(error))?;
         Ok(count.unsigned_abs())
     }
 
-    /// Removes a torrent.
     pub async fn remove_torrent(&self, id: TorrentId) -> Result<(), AccessError> {
         let removed = self.tables().await?.delete_torrent(sql_integer(id.get())).await;
         match removed.map_err(|error| self.explain(error))? {
@@ -152,12 +137,10 @@ impl Store {
         }
     }
 
-    /// Lets a torrent be announced, or no longer.
     pub async fn set_torrent_enabled(&self, id: TorrentId, enabled: bool) -> Result<(), AccessError> {
         self.change_torrent(id, TorrentChange { enabled: Some(enabled), ..TorrentChange::default() }).await
     }
 
-    /// Changes what the site says about a torrent, all at once.
     pub async fn change_torrent(&self, id: TorrentId, change: TorrentChange) -> Result<(), AccessError> {
         let found = self.tables().await?.change_torrent(sql_integer(id.get()), &change).await;
         match found.map_err(|error| self.explain(error))? {
@@ -187,7 +170,7 @@ impl Store {
         match transaction.insert_torrents(batch).await {
             Ok(read) => read,
             Err(error) if is_constraint(&error) => {
-                // One of them is at fault: one at a time, it shows itself.
+                // Inserted one by one, to name the row at fault.
                 for torrent in batch {
                     self.insert_torrent(transaction, torrent).await?;
                 }
@@ -197,7 +180,7 @@ impl Store {
         }
     }
 
-    /// Finds out which rule a torrent broke.
+    /// Turns a constraint violation into the error that names its cause.
     async fn explain_torrent(
         &self,
         transaction: &mut dyn Transaction,
@@ -213,7 +196,7 @@ impl Store {
             return AccessError::TorrentIdTaken(id);
         }
         for info_hash in [Some(torrent.info_hash), torrent.info_hash_v2].into_iter().flatten() {
-            if let Ok(Some(Ok(holder))) = transaction.torrent_named(&info_hash).await {
+            if let Ok(Some(Ok(holder))) = transaction.torrent_by_info_hash(&info_hash).await {
                 return AccessError::InfoHashTaken { info_hash, holder: holder.id, name: holder.name };
             }
         }

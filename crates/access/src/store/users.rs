@@ -1,4 +1,4 @@
-//! The table of users.
+//! The table `users`.
 
 use domain::{Passkey, UnixTime, UserId};
 
@@ -9,35 +9,28 @@ use crate::error::{AccessError, is_constraint};
 use crate::slots::LeechSlots;
 use crate::user_name::UserName;
 
-/// A user as the database has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// Their number.
     pub id: UserId,
-    /// The secret in their announce URL.
     pub passkey: Passkey,
-    /// Whether they may announce.
     pub enabled: bool,
-    /// Whether they are not ours: somebody else vouches for them, and is asked before they may announce.
-    pub vouched: bool,
-    /// How many torrents they may leech at once.
+    /// Known by whitelist, verification or the Redis source only; the passkey must be verified before an announce.
+    pub is_external: bool,
+    /// How many torrents the user may leech at once.
     pub leech_slots: LeechSlots,
-    /// The display name.
+    /// Display name.
     pub name: Option<String>,
-    /// Whether `rollcall sandbox` made it.
+    /// Created by `rollcall sandbox`.
     pub sandbox: bool,
-    /// When they were added.
     pub created_at: UnixTime,
 }
 
-/// What is to become of a user; none leaves a thing as it is.
+/// None leaves a field unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserChange {
-    /// Whether they may announce.
     pub enabled: Option<bool>,
-    /// How many torrents they may leech at once.
     pub leech_slots: Option<LeechSlots>,
-    /// The display name; `Some(None)` removes it.
+    /// `Some(None)` removes the display name.
     pub name: Option<Option<UserName>>,
 }
 
@@ -47,21 +40,18 @@ impl UserChange {
     }
 }
 
-/// A user to be added; enabled from the start.
+/// New users are enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewUser {
-    /// None means the next free one.
+    /// None for the next free one.
     pub id: Option<UserId>,
-    /// None means a random one.
+    /// None for a random one.
     pub passkey: Option<Passkey>,
-    /// The present moment.
     pub created_at: UnixTime,
 }
 
-/// Users.
 impl Store {
-    /// Adds a user. Who was taken in with this passkey before, because somebody vouched for them, becomes one of ours
-    /// and keeps their number, and with it their account.
+    /// Adds a user. An external user with this passkey becomes a user of the database, and keeps id and account.
     pub async fn add_user(&self, user: NewUser) -> Result<User, AccessError> {
         let mut transaction = self.begin().await?;
         let added = self.insert_user(&mut *transaction, with_passkey(user)?).await?;
@@ -69,7 +59,6 @@ impl Store {
         Ok(added)
     }
 
-    /// Adds a user with a display name.
     pub async fn add_named_user(&self, user: NewUser, name: UserName) -> Result<User, AccessError> {
         let mut transaction = self.begin().await?;
         let added = self.insert_user(&mut *transaction, with_passkey(user)?).await?;
@@ -81,7 +70,6 @@ impl Store {
         Ok(User { name: Some(text), ..added })
     }
 
-    /// Adds a user that is marked as one of the sandbox.
     pub async fn add_sandbox_user(&self, user: NewUser) -> Result<User, AccessError> {
         let mut transaction = self.begin().await?;
         let added = self.insert_user(&mut *transaction, with_passkey(user)?).await?;
@@ -91,7 +79,7 @@ impl Store {
         Ok(User { sandbox: true, ..added })
     }
 
-    /// Adds many users: all of them or, if one cannot be added, none. Tells how many.
+    /// Adds all users or none. Returns how many.
     pub async fn add_users<I>(&self, users: I) -> Result<u64, AccessError>
     where
         I: IntoIterator<Item = NewUser>,
@@ -101,7 +89,7 @@ impl Store {
         let mut transaction = self.begin().await?;
         let mut added = 0;
         loop {
-            let batch: Vec<Keyed> =
+            let batch: Vec<UserWithPasskey> =
                 users.by_ref().take(BULK_ROWS).map(with_passkey).collect::<Result<_, _>>()?;
             if batch.is_empty() {
                 break;
@@ -113,19 +101,17 @@ impl Store {
         Ok(added)
     }
 
-    /// The user with this id.
     pub async fn user(&self, id: UserId) -> Result<Option<User>, AccessError> {
         let found = self.tables().await?.user(sql_integer(id.get())).await;
         found.map_err(|error| self.explain(error))?.transpose()
     }
 
-    /// The user with this passkey.
     pub async fn user_by_passkey(&self, passkey: &Passkey) -> Result<Option<User>, AccessError> {
         let found = self.tables().await?.user_by_passkey(passkey).await;
         found.map_err(|error| self.explain(error))?.transpose()
     }
 
-    /// The first `limit` users behind `after`, by id. Fewer than `limit` means that these were the last.
+    /// The first `limit` users after `after`, by id. Fewer than `limit` are the last ones.
     pub async fn list_users(&self, after: Option<UserId>, limit: u32) -> Result<Vec<User>, AccessError> {
         let mut tables = self.tables().await?;
         let mut users = Vec::new();
@@ -135,20 +121,18 @@ impl Store {
             let page = tables.user_page(last, wanted).await.map_err(|error| self.explain(error))?;
             users.extend(page.rows);
             match page.last {
-                // Rows that could not be read left room for more.
+                // Rows that cannot be read are skipped.
                 Some(id) if (users.len() as u32) < limit => last = id,
                 _ => return Ok(users),
             }
         }
     }
 
-    /// How many users there are.
     pub async fn count_users(&self) -> Result<u64, AccessError> {
         let count = self.tables().await?.count_users().await.map_err(|error| self.explain(error))?;
         Ok(count.unsigned_abs())
     }
 
-    /// Removes a user.
     pub async fn remove_user(&self, id: UserId) -> Result<(), AccessError> {
         let removed = self.tables().await?.delete_user(sql_integer(id.get())).await;
         match removed.map_err(|error| self.explain(error))? {
@@ -157,12 +141,10 @@ impl Store {
         }
     }
 
-    /// Lets a user announce, or no longer.
     pub async fn set_user_enabled(&self, id: UserId, enabled: bool) -> Result<(), AccessError> {
         self.change_user(id, UserChange { enabled: Some(enabled), ..UserChange::default() }).await
     }
 
-    /// Changes what the site says about a user, all at once.
     pub async fn change_user(&self, id: UserId, change: UserChange) -> Result<(), AccessError> {
         let found = self.tables().await?.change_user(sql_integer(id.get()), &change).await;
         match found.map_err(|error| self.explain(error))? {
@@ -171,13 +153,13 @@ impl Store {
         }
     }
 
-    /// Gives a user of ours a new passkey (none means a random one); the old one stops working. Tells the new one.
+    /// Replaces the passkey of a user that is not external; none for a random one. Returns the new passkey.
     pub async fn rotate_passkey(&self, id: UserId, passkey: Option<Passkey>) -> Result<Passkey, AccessError> {
         let passkey = passkey.map_or_else(random_passkey, Ok)?;
         let mut transaction = self.begin().await?;
         let present = transaction.user(sql_integer(id.get())).await.map_err(|error| self.explain(error))?;
-        if present.transpose()?.is_some_and(|user| user.vouched) {
-            return Err(AccessError::NotOurs(id));
+        if present.transpose()?.is_some_and(|user| user.is_external) {
+            return Err(AccessError::NotRotatable(id));
         }
         match transaction.set_passkey(sql_integer(id.get()), &passkey).await {
             Ok(0) => return Err(AccessError::UnknownUser(id)),
@@ -188,44 +170,48 @@ impl Store {
         Ok(passkey)
     }
 
-    async fn insert_user(&self, transaction: &mut dyn Transaction, user: Keyed) -> Result<User, AccessError> {
+    async fn insert_user(
+        &self,
+        transaction: &mut dyn Transaction,
+        user: UserWithPasskey,
+    ) -> Result<User, AccessError> {
         let error = match transaction.insert_user(&user, false).await {
             Ok(read) => return read,
             Err(error) => error,
         };
         if is_constraint(&error)
-            && let Some(own) = self.take_over(transaction, &user).await?
+            && let Some(converted) = self.convert_external(transaction, &user).await?
         {
-            return Ok(own);
+            return Ok(converted);
         }
         Err(self.explain_user(transaction, error, user.0.id, &user.1).await)
     }
 
-    /// Makes somebody ours who was taken in with this passkey, under the number wanted or any.
-    async fn take_over(
+    /// Makes the external user with this passkey, if there is one, a user of the database.
+    async fn convert_external(
         &self,
         transaction: &mut dyn Transaction,
-        (user, passkey): &Keyed,
+        (user, passkey): &UserWithPasskey,
     ) -> Result<Option<User>, AccessError> {
         let holder = transaction.user_by_passkey(passkey).await.map_err(|error| self.explain(error))?;
-        let Some(holder) = holder.transpose()?.filter(|holder| holder.vouched) else { return Ok(None) };
+        let Some(holder) = holder.transpose()?.filter(|holder| holder.is_external) else { return Ok(None) };
         if let Some(wanted) = user.id.filter(|id| *id != holder.id) {
-            return Err(AccessError::PasskeyAdopted { passkey: *passkey, holder: holder.id, wanted });
+            return Err(AccessError::PasskeyExternal { passkey: *passkey, holder: holder.id, wanted });
         }
         let id = sql_integer(holder.id.get());
-        transaction.make_own(id).await.map_err(|error| self.explain(error))?;
-        Ok(Some(User { vouched: false, ..holder }))
+        transaction.clear_external(id).await.map_err(|error| self.explain(error))?;
+        Ok(Some(User { is_external: false, ..holder }))
     }
 
     async fn insert_users(
         &self,
         transaction: &mut dyn Transaction,
-        batch: &[Keyed],
+        batch: &[UserWithPasskey],
     ) -> Result<(), AccessError> {
         match transaction.insert_users(batch).await {
             Ok(read) => read,
             Err(error) if is_constraint(&error) => {
-                // One of them is at fault, or was taken in before: one at a time, it shows itself.
+                // Inserted one by one, to convert external users and to name the row at fault.
                 for user in batch {
                     self.insert_user(transaction, *user).await?;
                 }
@@ -235,7 +221,7 @@ impl Store {
         }
     }
 
-    /// Finds out which rule a user broke.
+    /// Turns a constraint violation into the error that names its cause.
     async fn explain_user(
         &self,
         transaction: &mut dyn Transaction,
@@ -257,15 +243,15 @@ impl Store {
 
     async fn explain_id(&self, transaction: &mut dyn Transaction, id: UserId) -> AccessError {
         match transaction.user(sql_integer(id.get())).await {
-            Ok(Some(Ok(user))) if user.vouched => AccessError::UserIdAdopted(id),
+            Ok(Some(Ok(user))) if user.is_external => AccessError::UserIdExternal(id),
             _ => AccessError::UserIdTaken(id),
         }
     }
 }
 
-/// A new user whose passkey is settled.
-pub(crate) type Keyed = (NewUser, Passkey);
+/// A new user with its passkey, given or random.
+pub(crate) type UserWithPasskey = (NewUser, Passkey);
 
-fn with_passkey(user: NewUser) -> Result<Keyed, AccessError> {
+fn with_passkey(user: NewUser) -> Result<UserWithPasskey, AccessError> {
     Ok((user, user.passkey.map_or_else(random_passkey, Ok)?))
 }

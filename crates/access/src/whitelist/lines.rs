@@ -1,29 +1,23 @@
-//! Lists of passkeys as text: one a line.
+//! Parser for lists of passkeys, one per line.
 //!
-//! Blanks around a passkey, empty lines and lines that begin with `#` are passed over. Upper case is normalised (W1).
-//! Anything else is an error that names the line, and never shows it: it is a passkey with a slip, most likely.
+//! Surrounding blanks, empty lines and lines that begin with `#` are ignored. Upper case is normalised (W1). An error names the
+//! line number and not its text, which is probably a mistyped passkey.
 
 use domain::Passkey;
 
-/// Bytes of a line, at the most, a comment's included.
 const LINE_BYTES_MAX: usize = 4096;
 
-/// A line that is no passkey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} {}", problem.text())]
 pub struct LineError {
-    /// Which line; the first is 1.
+    /// From 1.
     pub line: u64,
-    /// What is wrong with it.
     pub problem: LineProblem,
 }
 
-/// What is wrong with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineProblem {
-    /// It is neither a passkey nor a comment.
     NotAPasskey,
-    /// It is longer than any line should be.
     TooLong,
 }
 
@@ -38,17 +32,17 @@ impl LineProblem {
     }
 }
 
-/// Reads passkeys from text that comes in pieces of any size.
+/// Accepts text in chunks of any size.
 #[derive(Debug, Default)]
 pub struct PasskeyLines {
-    /// The beginning of a line whose end has not come yet.
+    /// The last line so far, not ended yet.
     begun: Vec<u8>,
-    /// Lines whose end has come.
+    /// Complete lines.
     lines: u64,
 }
 
 impl PasskeyLines {
-    /// Takes a piece. Gives back the passkeys of all lines that end in it.
+    /// Returns the passkeys of all lines that end in this chunk.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<Passkey>, LineError> {
         let mut passkeys = Vec::new();
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
@@ -63,12 +57,11 @@ impl PasskeyLines {
         Ok(passkeys)
     }
 
-    /// The text is at its end: gives back the passkey of a last line that nothing ended.
+    /// Ends the text. Returns the passkey of a last line without a line feed.
     pub fn finish(mut self) -> Result<Option<Passkey>, LineError> {
         self.end_line(b"")
     }
 
-    /// Reads a line, of which this is the last part.
     fn end_line(&mut self, last_part: &[u8]) -> Result<Option<Passkey>, LineError> {
         if self.begun.len() + last_part.len() > LINE_BYTES_MAX {
             return Err(self.error(LineProblem::TooLong));
@@ -113,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn w1_a_list_is_read_alike_in_pieces_of_any_size() {
+    fn w1_a_list_is_parsed_from_chunks_of_any_size() {
         let text = b"# the site's users\r\n\n  0123456789ABCDEF \r\n\t\nfedcba98\n#00\nabcdef0123";
         for piece in 1..=text.len() {
             let read = read_all(text, piece).unwrap();
@@ -123,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn w1_anything_else_is_an_error_that_names_the_line_and_does_not_show_it() {
+    fn w1_an_error_names_the_line_and_does_not_show_it() {
         for (text, line) in [
             (&b"abcd"[..], 1),
             (b"01234567\nnot hex!\n", 2),
@@ -142,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_not_kept() {
+    fn the_length_of_a_line_is_bounded() {
         let mut lines = PasskeyLines::default();
         assert!(lines.push(b"01234567\n").is_ok());
         let piece = [b'a'; 1000];

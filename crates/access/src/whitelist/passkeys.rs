@@ -1,27 +1,26 @@
-//! The whitelist for those who change it: commands and the HTTP API.
+//! The whitelist for its writers, the commands and the HTTP API: every change is also published ([`super::feed`]).
 //!
-//! Every change goes through here, so that nobody forgets to tell the trackers ([`super::feed`]). They are told after
-//! the set has changed, and also where it turned out to have been so already: whoever repeats a call that broke off
-//! half-way mends what was missed.
+//! Changes are published after the set has changed, and also if it did not change: repeating a call that failed halfway
+//! publishes what was missed.
 
 use std::fmt;
 use std::sync::Arc;
 
 use domain::Passkey;
 
-use super::feed::{self, Deed};
+use super::feed::{self, Action};
 use super::{PasskeyLines, Refresh, Replaced, Whitelist};
 use crate::audit::{self, Record, Subject};
 use crate::error::AccessError;
 use crate::store::Store;
 
-/// Passkeys of an upload that are held in memory (two megabytes). With fewer, SQLite writes the same pages over and
-/// over: a million took 33 s in batches of 4,000 and 6 s in these.
+/// Passkeys of an upload in memory (two megabytes). In smaller batches SQLite writes the same pages repeatedly: a million
+/// passkeys took 33 s in batches of 4,000 and 6 s in these.
 const BATCH: usize = 65_536;
-/// Bytes read at a time, so that a piece of any size is worked off in bounded memory.
-const PIECE: usize = 64 * 1024;
+/// Bytes parsed at a time, so that a chunk of any size needs bounded memory.
+const CHUNK: usize = 64 * 1024;
 
-/// The whitelist, and those who must hear of its changes. Clones share both.
+/// Clones share the whitelist.
 #[derive(Clone)]
 pub struct Passkeys {
     whitelist: Arc<dyn Whitelist>,
@@ -35,50 +34,49 @@ impl fmt::Debug for Passkeys {
 }
 
 impl Passkeys {
-    /// The whitelist, whose changes are told in this store.
+    /// Changes are published in `store`.
     pub fn new(whitelist: Arc<dyn Whitelist>, store: Store) -> Self {
         Passkeys { whitelist, store }
     }
 
-    /// Puts passkeys in. Tells how many were not there before.
+    /// Returns how many were not on it before.
     pub async fn add(&self, passkeys: &[Passkey]) -> Result<u64, AccessError> {
         let added = self.whitelist.add(passkeys).await?;
-        feed::tell(&self.store, Deed::Added, passkeys).await.map_err(untold)?;
+        feed::publish(&self.store, Action::Added, passkeys).await.map_err(unpublished)?;
         Ok(added)
     }
 
-    /// Takes passkeys out. Tells how many were there.
+    /// Returns how many were on it.
     pub async fn remove(&self, passkeys: &[Passkey]) -> Result<u64, AccessError> {
         let removed = self.whitelist.remove(passkeys).await?;
-        feed::tell(&self.store, Deed::Removed, passkeys).await.map_err(untold)?;
+        feed::publish(&self.store, Action::Removed, passkeys).await.map_err(unpublished)?;
         Ok(removed)
     }
 
-    /// Whether each of these is in it, in the order asked.
+    /// In the order of `passkeys`.
     pub async fn contains(&self, passkeys: &[Passkey]) -> Result<Vec<bool>, AccessError> {
         self.whitelist.contains(passkeys).await
     }
 
-    /// Likewise, for whoever lets in or refuses by it; see [`Whitelist::check`].
+    /// See [`Whitelist::check`].
     pub async fn check(&self, passkeys: &[Passkey]) -> Result<Vec<bool>, AccessError> {
         self.whitelist.check(passkeys).await
     }
 
-    /// How many passkeys there are.
     pub async fn count(&self) -> Result<u64, AccessError> {
         self.whitelist.count().await
     }
 
-    /// Exchanges the set and the one before the last refresh. None if there is no such set, or it is empty.
+    /// See [`Whitelist::undo`].
     pub async fn undo(&self) -> Result<Option<Replaced>, AccessError> {
         let replaced = self.whitelist.undo().await?;
         if replaced.is_some() {
-            feed::tell_replaced(&self.store).await.map_err(untold)?;
+            feed::publish_replaced(&self.store).await.map_err(unpublished)?;
         }
         Ok(replaced)
     }
 
-    /// Begins a full refresh from text that comes in pieces. Nothing changes before [`Upload::finish`].
+    /// Begins a refresh from text that arrives in chunks. The whitelist does not change before [`Upload::finish`].
     pub async fn upload(&self) -> Result<Upload, AccessError> {
         let refresh = self.whitelist.begin_refresh().await?;
         Ok(Upload {
@@ -91,16 +89,16 @@ impl Passkeys {
         })
     }
 
-    /// Clears away all that earlier refreshes left behind. It takes a while after a large one, in short steps.
+    /// Deletes what earlier refreshes left, in short steps.
     pub async fn tidy(&self) -> Result<(), AccessError> {
         while self.whitelist.tidy().await? {}
         Ok(())
     }
 }
 
-/// A full refresh under way: one passkey a line (see [`super::lines`]), in pieces of any size.
+/// A refresh in progress: one passkey per line (see [`super::lines`]), in chunks of any size.
 ///
-/// Dropped without [`Upload::finish`], it is as if it had never been. After an error it can only be abandoned.
+/// Dropped without [`Upload::finish`], it has no effect. After an error it can only be abandoned.
 pub struct Upload {
     store: Store,
     refresh: Box<dyn Refresh>,
@@ -118,36 +116,35 @@ impl fmt::Debug for Upload {
 }
 
 impl Upload {
-    /// Takes a piece of the text. Tells how many passkeys were read so far, twice what stands there twice.
+    /// Returns the number of passkeys read so far, including duplicates.
     pub async fn push(&mut self, bytes: &[u8]) -> Result<u64, AccessError> {
         let outcome = self.take(bytes).await;
         self.is_whole &= outcome.is_ok();
         outcome.map(|()| self.passkeys)
     }
 
-    /// The text is at its end: makes the list the whitelist, at once and whole. A list without a passkey is refused
-    /// unless that is meant. On any error the whitelist is as it was, but for [`AccessError::Untold`], and for a
-    /// database that went away while it switched.
+    /// Ends the text and makes the list the whitelist, atomically. An error leaves the whitelist unchanged, except
+    /// [`AccessError::Unpublished`] and a connection lost during the switch.
     pub async fn finish(mut self, allow_empty: bool) -> Result<Replaced, AccessError> {
         if let Err(error) = self.complete(allow_empty).await {
             self.abandon().await;
             return Err(error);
         }
         let replaced = self.refresh.commit().await?;
-        feed::tell_replaced(&self.store).await.map_err(untold)?;
+        feed::publish_replaced(&self.store).await.map_err(unpublished)?;
         Ok(replaced)
     }
 
-    /// Throws it away. Should that fail, it goes by itself later.
+    /// Discards the new set. If that fails, it expires later.
     pub async fn abandon(self) {
         if let Err(error) = self.refresh.abandon().await {
-            tracing::debug!(%error, "a refresh that was given up will be cleared away later");
+            tracing::debug!(%error, "an abandoned refresh of the whitelist will be deleted later");
         }
     }
 
     async fn take(&mut self, bytes: &[u8]) -> Result<(), AccessError> {
-        for piece in bytes.chunks(PIECE) {
-            let read = self.lines.push(piece)?;
+        for chunk in bytes.chunks(CHUNK) {
+            let read = self.lines.push(chunk)?;
             self.passkeys += read.len() as u64;
             self.batch.extend(read);
             if self.batch.len() >= BATCH {
@@ -180,12 +177,11 @@ impl Upload {
     }
 }
 
-/// Passkeys that a record names; how many there were it says in any case.
+/// Passkeys named in a record of the audit trail; the count is always complete.
 const RECORDED_MAX: usize = 100;
 
-/// Records of changes to the whitelist.
 impl Record {
-    /// The same about these passkeys, none of which can be told from what is recorded.
+    /// Adds the passkeys in a form that does not disclose them.
     pub fn about_passkeys(self, passkeys: &[Passkey]) -> Self {
         match passkeys {
             [passkey] => self.about(Subject::passkey(passkey)),
@@ -198,6 +194,6 @@ impl Record {
     }
 }
 
-fn untold(source: AccessError) -> AccessError {
-    AccessError::Untold(Box::new(source))
+fn unpublished(source: AccessError) -> AccessError {
+    AccessError::Unpublished(Box::new(source))
 }

@@ -1,19 +1,14 @@
 //! The whitelist as a set in Redis (`pt:passkeys`), where the site and other programs find it.
 //!
-//! # How
+//! A refresh fills another set, and one script renames both. The new set expires ten minutes after its last batch. If it
+//! expired, was evicted or lost members in a failover, it has fewer members than were added, and the script refuses it: an
+//! incomplete set never becomes the whitelist. The script stores a note of what it did, so that a call whose reply was lost
+//! can be repeated.
 //!
-//! A refresh fills a set of its own beside the whitelist, and one script renames both. That set expires when its builder
-//! has been silent for ten minutes. Should it have expired, been evicted or lost a part in a failover meanwhile, it has
-//! fewer members than were put in, and the script refuses it: a set with a hole is never made the whitelist.
+//! Redis has no empty sets, so a missing set may be empty, lost, or between the two `RENAME`s of a manual refresh.
+//! [`Whitelist::check`] treats it as empty if it was never seen, or has been missing for an hour.
 //!
-//! The script also leaves a note of what it did, so that a call whose answer got lost can be made again.
-//!
-//! Redis has no empty sets, so a set that is missing may be empty, lost, or between the two `RENAME`s of a refresh by
-//! hand. [`Whitelist::check`] believes that it is empty where it was never seen, or is missing for an hour.
-//!
-//! # Deliberately absent
-//!
-//! Lower case where the site wrote upper case: the set is asked for passkeys as W1 has them.
+//! Passkeys are looked up in lower case only (W1), also if the site wrote upper case.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,40 +23,39 @@ use tokio::time::Instant;
 use super::{Refresh, Replaced, Whitelist};
 use crate::error::AccessError;
 
-/// A set whose builder was silent for this long expires.
-const SILENT_MAX: Duration = Duration::from_secs(600);
-/// Members in one command. Redis does nothing else meanwhile.
+/// Expiry of a new set after its last batch.
+const IDLE_MAX: Duration = Duration::from_secs(600);
+/// Members per command, which blocks Redis.
 const MEMBERS_PER_COMMAND: usize = 1000;
-/// Members sent together.
+/// Members per pipeline.
 const MEMBERS_PER_TRIP: usize = 10_000;
-/// A set that is missing for this long is empty.
+/// A set that is missing for this long counts as empty.
 const MISSING_MAX: Duration = Duration::from_secs(3600);
-/// How often a script is called again after Redis went away without saying whether it was run.
-const SWITCH_TRIES: u32 = 3;
+/// Calls of a script whose reply is lost.
+const SCRIPT_TRIES: u32 = 3;
 
 /// The whitelist in Redis, single, sentinel or cluster.
 #[derive(Clone, Debug)]
 pub struct RedisWhitelist {
     redis: Redis,
     names: KeyNames,
-    silent_max: Duration,
+    idle_max: Duration,
     /// Shared by clones.
-    sightings: Arc<Mutex<Sightings>>,
+    existence: Arc<Mutex<Existence>>,
 }
 
 impl RedisWhitelist {
-    /// The whitelist in this Redis.
     pub fn new(redis: Redis, names: KeyNames) -> Self {
-        RedisWhitelist { redis, names, silent_max: SILENT_MAX, sightings: Arc::default() }
+        RedisWhitelist { redis, names, idle_max: IDLE_MAX, existence: Arc::default() }
     }
 
-    /// Lets sets expire whose builders were silent for this long, instead of ten minutes.
-    pub fn silent_max(mut self, silence: Duration) -> Self {
-        self.silent_max = silence;
+    /// Expiry of a new set after its last batch. Default: ten minutes.
+    pub fn idle_max(mut self, idle_max: Duration) -> Self {
+        self.idle_max = idle_max;
         self
     }
 
-    /// Sends passkeys with a command that answers with how many it concerned.
+    /// `command` replies with the number of changed members.
     async fn change(&self, command: &str, passkeys: &[Passkey]) -> Result<u64, AccessError> {
         let mut changed = 0;
         for trip in passkeys.chunks(MEMBERS_PER_TRIP) {
@@ -89,36 +83,36 @@ impl Whitelist for RedisWhitelist {
 
     async fn contains(&self, passkeys: &[Passkey]) -> Result<Vec<bool>, AccessError> {
         let mut answers = Vec::with_capacity(passkeys.len());
-        for asked in passkeys.chunks(MEMBERS_PER_COMMAND) {
-            let command = with_members("SMISMEMBER", self.names.whitelist(), asked);
-            answers.extend(complete(self.redis.query(&command).await?, asked)?);
+        for batch in passkeys.chunks(MEMBERS_PER_COMMAND) {
+            let command = with_members("SMISMEMBER", self.names.whitelist(), batch);
+            answers.extend(complete(self.redis.query(&command).await?, batch)?);
         }
         Ok(answers)
     }
 
     async fn check(&self, passkeys: &[Passkey]) -> Result<Vec<bool>, AccessError> {
         let mut answers = Vec::with_capacity(passkeys.len());
-        for asked in passkeys.chunks(MEMBERS_PER_COMMAND) {
-            let begun = self.sightings.lock().changes;
+        for batch in passkeys.chunks(MEMBERS_PER_COMMAND) {
+            let changes = self.existence.lock().changes;
             let mut both = Pipeline::new();
-            both.add_command(with_members("SMISMEMBER", self.names.whitelist(), asked));
+            both.add_command(with_members("SMISMEMBER", self.names.whitelist(), batch));
             both.cmd("EXISTS").arg(self.names.whitelist());
-            // In one transaction, so that both are about the same set.
+            // One transaction, so that both refer to the same set.
             let mut replies = self.redis.transaction(&both).await?.into_iter();
-            let unanswered = || unexpected("a transaction did not answer for every command");
+            let unanswered = || unexpected("a transaction has too few replies");
             let found = read_reply(replies.next().ok_or_else(unanswered)?)?;
             let exists = read_reply(replies.next().ok_or_else(unanswered)?)?;
-            if self.sightings.lock().is_unsettled(exists, begun, Instant::now()) {
+            if self.existence.lock().is_uncertain(exists, changes, Instant::now()) {
                 return Err(AccessError::WhitelistMissing);
             }
-            answers.extend(complete(found, asked)?);
+            answers.extend(complete(found, batch)?);
         }
         Ok(answers)
     }
 
-    fn believe_missing(&self) {
-        let mut sightings = self.sightings.lock();
-        *sightings = Sightings { last_seen: None, changes: sightings.changes + 1 };
+    fn accept_missing(&self) {
+        let mut existence = self.existence.lock();
+        *existence = Existence { last_seen: None, changes: existence.changes + 1 };
     }
 
     async fn count(&self) -> Result<u64, AccessError> {
@@ -128,59 +122,58 @@ impl Whitelist for RedisWhitelist {
     async fn begin_refresh(&self) -> Result<Box<dyn Refresh>, AccessError> {
         let token = random_token()?;
         let key = self.names.whitelist_new(&token);
-        Ok(Box::new(RedisRefresh { whitelist: self.clone(), token, key, members: 0, is_whole: true }))
+        Ok(Box::new(RedisRefresh { whitelist: self.clone(), token, key, members: 0, is_complete: true }))
     }
 
     async fn undo(&self) -> Result<Option<Replaced>, AccessError> {
         let token = random_token()?;
-        // Where the two sets change places, one of them needs a third name for a moment.
-        let aside = self.names.whitelist_new(&token);
+        // A temporary name for the exchange of the two sets.
+        let temporary = self.names.whitelist_new(&token);
         let names = &self.names;
-        let keys = [names.whitelist(), names.whitelist_old(), &aside, names.whitelist_note()];
+        let keys = [names.whitelist(), names.whitelist_old(), &temporary, names.whitelist_note()];
         let mut call = scripts::WHITELIST_UNDO.call(&keys);
         call.arg(&token);
-        Ok(replaced(self.run_surely(&call).await?))
+        Ok(replaced(self.run_idempotent(&call).await?))
     }
 
     async fn tidy(&self) -> Result<bool, AccessError> {
-        // Redis clears away by itself.
+        // Abandoned sets expire.
         Ok(false)
     }
 }
 
 impl RedisWhitelist {
-    /// Calls a script that knows by its token that it was run already.
-    async fn run_surely(&self, call: &Cmd) -> Result<Option<(u64, u64)>, Trouble> {
+    /// Repeats a script whose reply is lost; it recognises by its token that it has run.
+    async fn run_idempotent(&self, call: &Cmd) -> Result<Option<(u64, u64)>, Trouble> {
         let mut tries = 1;
         loop {
             match self.redis.query(call).await {
-                Err(Trouble::Unanswered { .. }) if tries < SWITCH_TRIES => tries += 1,
+                Err(Trouble::Unanswered { .. }) if tries < SCRIPT_TRIES => tries += 1,
                 outcome => return outcome,
             }
         }
     }
 }
 
-/// A set that is being built.
 struct RedisRefresh {
     whitelist: RedisWhitelist,
     token: String,
     key: String,
-    /// How many members the set must have.
+    /// Members that the set must have.
     members: u64,
-    /// False once a batch has failed.
-    is_whole: bool,
+    /// False after a failed batch.
+    is_complete: bool,
 }
 
 impl RedisRefresh {
-    /// All or nothing, so that there is never a set that does not expire.
+    /// In a transaction, so that a set never exists without expiry.
     async fn send(&mut self, passkeys: &[Passkey]) -> Result<(), Trouble> {
         let mut pipeline = Pipeline::new();
         for members in passkeys.chunks(MEMBERS_PER_COMMAND) {
             pipeline.add_command(with_members("SADD", &self.key, members));
         }
-        let silent_ms = u64::try_from(self.whitelist.silent_max.as_millis()).unwrap_or(u64::MAX);
-        pipeline.cmd("PEXPIRE").arg(&self.key).arg(silent_ms);
+        let idle_ms = u64::try_from(self.whitelist.idle_max.as_millis()).unwrap_or(u64::MAX);
+        pipeline.cmd("PEXPIRE").arg(&self.key).arg(idle_ms);
         let replies = self.whitelist.redis.transaction(&pipeline).await?;
         let sets = replies.len().saturating_sub(1);
         for reply in replies.into_iter().take(sets) {
@@ -195,21 +188,21 @@ impl Refresh for RedisRefresh {
     async fn add(&mut self, passkeys: &[Passkey]) -> Result<(), AccessError> {
         for trip in passkeys.chunks(MEMBERS_PER_TRIP) {
             let outcome = self.send(trip).await;
-            self.is_whole &= outcome.is_ok();
+            self.is_complete &= outcome.is_ok();
             outcome?;
         }
         Ok(())
     }
 
     async fn commit(self: Box<Self>) -> Result<Replaced, AccessError> {
-        if !self.is_whole {
+        if !self.is_complete {
             return Err(AccessError::RefreshLost);
         }
         let names = &self.whitelist.names;
         let keys = [names.whitelist(), names.whitelist_old(), &self.key, names.whitelist_note()];
         let mut call = scripts::WHITELIST_SWITCH.call(&keys);
         call.arg(&self.token).arg(self.members);
-        let done = self.whitelist.run_surely(&call).await?;
+        let done = self.whitelist.run_idempotent(&call).await?;
         replaced(done).ok_or(AccessError::RefreshLost)
     }
 
@@ -227,17 +220,17 @@ fn with_members(command: &str, key: &str, passkeys: &[Passkey]) -> Cmd {
     command
 }
 
-/// When the set was there, as far as this process looked.
+/// Whether the set exists, as far as this process has seen.
 #[derive(Debug, Default)]
-struct Sightings {
+struct Existence {
     last_seen: Option<Instant>,
-    /// Changes through us. A look that began before the latest one says nothing about the set as it is now.
+    /// Number of changes through Rollcall. A lookup that began before the latest one does not count.
     changes: u64,
 }
 
-impl Sightings {
-    /// Whether the set is missing at this moment, and was there lately. The look began after so many `changes`.
-    fn is_unsettled(&mut self, exists: bool, changes: u64, now: Instant) -> bool {
+impl Existence {
+    /// Whether the set is missing, but existed within [`MISSING_MAX`]. `changes` is the number at the begin of the lookup.
+    fn is_uncertain(&mut self, exists: bool, changes: u64, now: Instant) -> bool {
         if exists && changes == self.changes {
             self.last_seen = Some(now);
         }
@@ -245,23 +238,23 @@ impl Sightings {
     }
 }
 
-/// The answers, if there is one for every passkey.
-fn complete(found: Vec<bool>, asked: &[Passkey]) -> Result<Vec<bool>, AccessError> {
-    match found.len() == asked.len() {
+/// Checks the number of replies.
+fn complete(found: Vec<bool>, passkeys: &[Passkey]) -> Result<Vec<bool>, AccessError> {
+    match found.len() == passkeys.len() {
         true => Ok(found),
-        false => Err(unexpected("SMISMEMBER did not answer for every passkey").into()),
+        false => Err(unexpected("SMISMEMBER has too few replies").into()),
     }
 }
 
 fn unexpected(reason: &str) -> Trouble {
-    Trouble::Other { code: "a reply nobody expected".to_owned(), reason: reason.to_owned() }
+    Trouble::Other { code: "unexpected reply".to_owned(), reason: reason.to_owned() }
 }
 
 fn replaced(done: Option<(u64, u64)>) -> Option<Replaced> {
     done.map(|(before, after)| Replaced { before, after })
 }
 
-/// Tells one builder's set from another's.
+/// Distinguishes concurrent refreshes.
 fn random_token() -> Result<String, AccessError> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(AccessError::Random)?;
@@ -273,18 +266,18 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn w2_a_set_that_is_missing_is_empty_if_it_was_never_there_or_not_for_an_hour() {
-        let (mut sightings, start) = (Sightings::default(), Instant::now());
-        let mut is_unsettled_after =
-            |seconds, exists| sightings.is_unsettled(exists, 0, start + Duration::from_secs(seconds));
-        assert!(!is_unsettled_after(0, false), "never there");
-        assert!(!is_unsettled_after(10, true));
-        assert!(is_unsettled_after(11, false));
-        assert!(is_unsettled_after(10 + 3599, false));
-        assert!(!is_unsettled_after(10 + 3600, false));
-        // A look that began before a change through us, and ended after it.
-        sightings = Sightings { last_seen: None, changes: 1 };
-        assert!(!sightings.is_unsettled(true, 0, start));
-        assert!(!sightings.is_unsettled(false, 1, start));
+    async fn w2_a_missing_set_is_empty_if_it_was_never_seen_or_not_for_an_hour() {
+        let (mut existence, start) = (Existence::default(), Instant::now());
+        let mut is_uncertain_after =
+            |seconds, exists| existence.is_uncertain(exists, 0, start + Duration::from_secs(seconds));
+        assert!(!is_uncertain_after(0, false), "never seen");
+        assert!(!is_uncertain_after(10, true));
+        assert!(is_uncertain_after(11, false));
+        assert!(is_uncertain_after(10 + 3599, false));
+        assert!(!is_uncertain_after(10 + 3600, false));
+        // A lookup that began before a change through Rollcall.
+        existence = Existence { last_seen: None, changes: 1 };
+        assert!(!existence.is_uncertain(true, 0, start));
+        assert!(!existence.is_uncertain(false, 1, start));
     }
 }

@@ -1,48 +1,45 @@
 //! The whitelist as a table of the database, for a site without Redis.
 //!
-//! # How
+//! Every passkey belongs to a generation, and one row names the current generation. A refresh fills another generation, in
+//! any number of transactions, and the last one changes that row. Readers read both in one statement, so each sees one
+//! complete set.
 //!
-//! Every passkey belongs to a generation, and one row says which generation counts. A refresh fills a generation of its
-//! own, in as many transactions as it takes, and changes that row in the last. Readers ask for both in one statement, so
-//! each sees one whole set.
-//!
-//! A builder notes the time with each batch. One that has been silent for ten minutes is taken for dead, and its
-//! generation is given up: what it still sends is refused, so a set with a hole is never made the whitelist. What was
-//! given up or replaced is deleted in small steps ([`Whitelist::tidy`]), so that nobody waits long for a lock.
+//! Each batch of a refresh updates a timestamp. After ten minutes without a batch the generation is dropped, and further
+//! batches are refused, so an incomplete set never becomes the whitelist. Dropped and replaced generations are deleted in
+//! small steps ([`Whitelist::tidy`]), to keep locks short.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::Passkey;
 
-use super::tables::{self, Fate, Generations, Transaction};
+use super::tables::{self, GenerationState, Generations, Transaction};
 use super::{Refresh, Replaced, Whitelist};
 use crate::error::AccessError;
 use crate::store::Store;
 
-/// A builder that was silent for this long is taken for dead.
-const SILENT_MAX: Duration = Duration::from_secs(600);
-/// Passkeys deleted at a time.
+/// A refresh without a batch for this long is dropped.
+const IDLE_MAX: Duration = Duration::from_secs(600);
+/// Passkeys deleted per step.
 const TIDY_ROWS: i64 = 5000;
-/// How often a switch is tried again after the database went away without saying whether it was made.
+/// Attempts of a switch whose outcome is unknown.
 const SWITCH_TRIES: u32 = 3;
 
-/// The whitelist in SQLite, PostgreSQL or MariaDB. Clones share the store.
+/// Clones share the store.
 #[derive(Clone, Debug)]
 pub struct SqlWhitelist {
     store: Store,
-    silent_max: Duration,
+    idle_max: Duration,
 }
 
 impl SqlWhitelist {
-    /// The whitelist of this store.
     pub fn new(store: Store) -> Self {
-        SqlWhitelist { store, silent_max: SILENT_MAX }
+        SqlWhitelist { store, idle_max: IDLE_MAX }
     }
 
-    /// Takes builders for dead that were silent for this long, instead of ten minutes.
-    pub fn silent_max(mut self, silence: Duration) -> Self {
-        self.silent_max = silence;
+    /// A refresh without a batch for this long is dropped. Default: ten minutes.
+    pub fn idle_max(mut self, idle_max: Duration) -> Self {
+        self.idle_max = idle_max;
         self
     }
 
@@ -50,7 +47,7 @@ impl SqlWhitelist {
         tables::begin(self.store.database()).await.map_err(|error| self.store.explain(error))
     }
 
-    /// Puts in or takes out, while nobody switches to another set.
+    /// Adds or removes, under the lock that excludes a switch.
     async fn change(&self, passkeys: &[Passkey], adds: bool) -> Result<u64, AccessError> {
         let explain = |error| self.store.explain(error);
         let mut transaction = self.begin().await?;
@@ -80,15 +77,15 @@ impl SqlWhitelist {
 
     async fn tidy_once(&self) -> Result<bool, sqlx::Error> {
         let mut transaction = tables::begin(self.store.database()).await?;
-        let silent_s = i64::try_from(self.silent_max.as_secs()).unwrap_or(i64::MAX);
-        let given_up = transaction.drop_silent(silent_s).await?;
-        if given_up > 0 {
-            tracing::info!(given_up, "a refresh of the whitelist was never finished, clearing it away");
+        let idle_s = i64::try_from(self.idle_max.as_secs()).unwrap_or(i64::MAX);
+        let dropped = transaction.drop_idle(idle_s).await?;
+        if dropped > 0 {
+            tracing::info!(dropped, "an unfinished refresh of the whitelist is deleted");
         }
         let Some((generation, cleared_to)) = transaction.first_dropped().await? else {
             return Ok(false);
         };
-        match transaction.nth_behind(generation, &cleared_to, TIDY_ROWS - 1).await? {
+        match transaction.nth_after(generation, &cleared_to, TIDY_ROWS - 1).await? {
             Some(up_to) => transaction.delete_between(generation, &cleared_to, &up_to).await?,
             None => transaction.delete_rest(generation, &cleared_to).await?,
         }
@@ -125,7 +122,7 @@ impl Whitelist for SqlWhitelist {
         let mut transaction = self.begin().await?;
         let generation = transaction.new_generation().await.map_err(explain)?;
         transaction.commit().await.map_err(explain)?;
-        Ok(Box::new(SqlRefresh { store: self.store.clone(), generation, is_whole: true }))
+        Ok(Box::new(SqlRefresh { store: self.store.clone(), generation, is_complete: true }))
     }
 
     async fn undo(&self) -> Result<Option<Replaced>, AccessError> {
@@ -137,16 +134,15 @@ impl Whitelist for SqlWhitelist {
     }
 }
 
-/// A generation that is being built.
 struct SqlRefresh {
     store: Store,
     generation: i64,
-    /// False once a batch has failed.
-    is_whole: bool,
+    /// False after a failed batch.
+    is_complete: bool,
 }
 
 impl SqlRefresh {
-    /// False if the generation was given up.
+    /// False if the generation was dropped.
     async fn insert(&mut self, passkeys: &[Passkey]) -> Result<bool, sqlx::Error> {
         let mut transaction = tables::begin(self.store.database()).await?;
         if !transaction.touch(self.generation).await? {
@@ -157,7 +153,7 @@ impl SqlRefresh {
         Ok(true)
     }
 
-    /// None if the generation was given up. Twice is once: a generation that counts already was switched to before.
+    /// None if the generation was dropped. Idempotent: if the generation is current, it was switched to before.
     async fn switch(&self) -> Result<Option<Replaced>, sqlx::Error> {
         let mut transaction = tables::begin(self.store.database()).await?;
         let Generations { current, previous } = transaction.lock_generations().await?;
@@ -170,9 +166,9 @@ impl SqlRefresh {
         }
         let before = transaction.count_in(current).await?;
         let after = transaction.count_in(self.generation).await?;
-        transaction.set_fate(self.generation, Fate::Kept).await?;
+        transaction.set_state(self.generation, GenerationState::Kept).await?;
         if let Some(previous) = previous {
-            transaction.set_fate(previous, Fate::Dropped).await?;
+            transaction.set_state(previous, GenerationState::Dropped).await?;
         }
         transaction
             .set_generations(Generations { current: self.generation, previous: Some(current) })
@@ -185,11 +181,11 @@ impl SqlRefresh {
 #[async_trait]
 impl Refresh for SqlRefresh {
     async fn add(&mut self, passkeys: &[Passkey]) -> Result<(), AccessError> {
-        // In order, passkeys that lie side by side in the table are written together.
+        // Sorted, because neighbours in the index are written together.
         let mut sorted = passkeys.to_vec();
         sorted.sort_unstable();
         let outcome = self.insert(&sorted).await;
-        self.is_whole &= matches!(outcome, Ok(true));
+        self.is_complete &= matches!(outcome, Ok(true));
         match outcome {
             Ok(true) => Ok(()),
             Ok(false) => Err(AccessError::RefreshLost),
@@ -198,7 +194,7 @@ impl Refresh for SqlRefresh {
     }
 
     async fn commit(self: Box<Self>) -> Result<Replaced, AccessError> {
-        if !self.is_whole {
+        if !self.is_complete {
             return Err(AccessError::RefreshLost);
         }
         let mut tries = 1;
@@ -214,9 +210,9 @@ impl Refresh for SqlRefresh {
     async fn abandon(self: Box<Self>) -> Result<(), AccessError> {
         let explain = |error| self.store.explain(error);
         let mut transaction = tables::begin(self.store.database()).await.map_err(explain)?;
-        // Given up already, or a commit came through after all: either way there is nothing to do.
+        // False if it was dropped, or committed after all.
         if transaction.touch(self.generation).await.map_err(explain)? {
-            transaction.set_fate(self.generation, Fate::Dropped).await.map_err(explain)?;
+            transaction.set_state(self.generation, GenerationState::Dropped).await.map_err(explain)?;
         }
         transaction.commit().await.map_err(explain)
     }

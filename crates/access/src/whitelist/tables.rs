@@ -1,12 +1,10 @@
 //! The tables of the whitelist and of its change feed, over one connection.
 //!
-//! What the three kinds of databases say alike is written once, by a macro that puts in what differs: how parameters
-//! are written, how a row is locked, what time it is. What each does in a way of its own, such as many rows in one
-//! statement, stands in a file for each.
+//! A macro generates the statements that differ only in the syntax of parameters, row locks and the current time. Statements
+//! with many rows differ more, and are in one file per database.
 //!
-//! Locks are always taken in this order: the row of `whitelist_state`, the row of a generation, passkeys. So nobody
-//! waits in a circle. Time is the database's own, so that processes on machines whose clocks differ agree on who has
-//! been silent.
+//! Locks are always taken in this order, which prevents deadlocks: the row of `whitelist_state`, the row of a generation,
+//! passkeys. Times are those of the database, because the clocks of the processes may differ.
 
 use std::ops::DerefMut;
 
@@ -22,87 +20,84 @@ mod mysql;
 mod postgres;
 mod sqlite;
 
-/// Passkeys in one statement, at the most: databases bound their parameters.
+/// Databases limit the number of parameters.
 const PASSKEYS_PER_STATEMENT: usize = 1000;
 
-/// Which generations matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Generations {
-    /// The one that counts.
     pub(super) current: i64,
-    /// The one that counted before the last refresh.
+    /// The current one before the last refresh.
     pub(super) previous: Option<i64>,
 }
 
-/// What became of a generation that is no longer being built.
+/// The state of a generation after its refresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// It counts, or may again.
+pub(super) enum GenerationState {
+    /// Current or previous.
     Kept,
-    /// It is to be deleted.
+    /// To be deleted.
     Dropped,
 }
 
-impl Fate {
-    const fn state(self) -> &'static str {
+impl GenerationState {
+    const fn text(self) -> &'static str {
         match self {
-            Fate::Kept => "kept",
-            Fate::Dropped => "dropped",
+            GenerationState::Kept => "kept",
+            GenerationState::Dropped => "dropped",
         }
     }
 }
 
-/// An entry of the change feed as it stands in its table.
+/// An entry of the change feed: number, kind, passkey.
 pub(super) type ChangeRow = (i64, String, Option<String>);
 
-/// What all databases say alike.
+/// Statements that the macro generates.
 #[async_trait]
 pub(super) trait Statements: Send {
-    /// Which generations matter. Nobody else can change this, nor add or remove passkeys, until the commit.
+    /// Locks the state until the commit, against other switches, additions and removals.
     async fn lock_generations(&mut self) -> Result<Generations, sqlx::Error>;
     async fn set_generations(&mut self, generations: Generations) -> Result<(), sqlx::Error>;
-    /// Notes a sign of life of a builder. False if its generation is not being built any more.
+    /// Updates the timestamp of a refresh. False if its generation was dropped or kept.
     async fn touch(&mut self, generation: i64) -> Result<bool, sqlx::Error>;
-    async fn set_fate(&mut self, generation: i64, fate: Fate) -> Result<(), sqlx::Error>;
-    /// Gives up the generations whose builders have been silent for so long. Tells how many.
-    async fn drop_silent(&mut self, silent_s: i64) -> Result<u64, sqlx::Error>;
-    /// How many passkeys count.
+    async fn set_state(&mut self, generation: i64, state: GenerationState) -> Result<(), sqlx::Error>;
+    /// Drops the generations of refreshes without a batch for this long. Returns how many.
+    async fn drop_idle(&mut self, idle_s: i64) -> Result<u64, sqlx::Error>;
+    /// Passkeys of the current generation.
     async fn count(&mut self) -> Result<i64, sqlx::Error>;
     async fn count_in(&mut self, generation: i64) -> Result<i64, sqlx::Error>;
-    /// A generation that is to be deleted, locked, and how far it is deleted already.
+    /// A dropped generation, locked, and the last passkey deleted from it.
     async fn first_dropped(&mut self) -> Result<Option<(i64, String)>, sqlx::Error>;
-    /// The passkey that has so many others between itself and `behind`.
-    async fn nth_behind(
+    /// The passkey with `between` others between itself and `after`.
+    async fn nth_after(
         &mut self,
         generation: i64,
-        behind: &str,
+        after: &str,
         between: i64,
     ) -> Result<Option<String>, sqlx::Error>;
-    /// Deletes from a generation what lies behind the first and up to the second passkey.
-    async fn delete_between(&mut self, generation: i64, behind: &str, up_to: &str)
-    -> Result<(), sqlx::Error>;
-    /// Deletes a generation, and what it has behind this passkey.
-    async fn delete_rest(&mut self, generation: i64, behind: &str) -> Result<(), sqlx::Error>;
-    /// Takes so many numbers for changes. Gives back the last of them.
+    /// Deletes passkeys after `after`, up to and including `up_to`.
+    async fn delete_between(&mut self, generation: i64, after: &str, up_to: &str) -> Result<(), sqlx::Error>;
+    /// Deletes the passkeys after `after`, and the generation.
+    async fn delete_rest(&mut self, generation: i64, after: &str) -> Result<(), sqlx::Error>;
+    /// Reserves numbers for changes. Returns the last of them.
     async fn take_numbers(&mut self, count: i64) -> Result<i64, sqlx::Error>;
     async fn newest_change(&mut self) -> Result<i64, sqlx::Error>;
-    /// The changes behind the first number, up to the second.
-    async fn changes(&mut self, behind: i64, up_to: i64) -> Result<Vec<ChangeRow>, sqlx::Error>;
+    /// Changes after `after`, up to and including `up_to`.
+    async fn changes(&mut self, after: i64, up_to: i64) -> Result<Vec<ChangeRow>, sqlx::Error>;
     async fn trim_changes(&mut self, up_to: i64) -> Result<(), sqlx::Error>;
 }
 
-/// What each database does in a way of its own.
+/// Statements that each database has in its own form.
 #[async_trait]
 pub(super) trait ManyRows: Send {
-    /// Begins a generation. Gives back its number.
+    /// Returns its id.
     async fn new_generation(&mut self) -> Result<i64, sqlx::Error>;
-    /// Puts passkeys into a generation. Tells how many were not in it.
+    /// Returns how many were not in it.
     async fn insert(&mut self, generation: i64, passkeys: &[Passkey]) -> Result<u64, sqlx::Error>;
-    /// Takes passkeys out of a generation. Tells how many were in it.
+    /// Returns how many were in it.
     async fn delete(&mut self, generation: i64, passkeys: &[Passkey]) -> Result<u64, sqlx::Error>;
-    /// Those of at most [`PASSKEYS_PER_STATEMENT`] passkeys that count, in one look.
+    /// Those of at most [`PASSKEYS_PER_STATEMENT`] passkeys that are in the current generation.
     async fn present(&mut self, passkeys: &[Passkey]) -> Result<Vec<String>, sqlx::Error>;
-    /// Notes what happened to these passkeys, or to any if there are none, under the numbers from `first` on.
+    /// Appends to the change feed, with numbers from `first`. No passkeys stand for all.
     async fn insert_changes(
         &mut self,
         first: i64,
@@ -111,17 +106,16 @@ pub(super) trait ManyRows: Send {
     ) -> Result<(), sqlx::Error>;
 }
 
-/// The tables over one connection.
 pub(super) trait WhitelistTables: Statements + ManyRows {}
 impl<T: Statements + ManyRows> WhitelistTables for T {}
 
-/// The tables inside a transaction. Dropped without a commit, nothing has happened.
+/// Rolled back if dropped without a commit.
 #[async_trait]
 pub(super) trait Transaction: WhitelistTables {
     async fn commit(self: Box<Self>) -> Result<(), sqlx::Error>;
 }
 
-/// The tables outside of any transaction.
+/// Outside of a transaction.
 pub(super) async fn acquire(database: &Database) -> Result<Box<dyn WhitelistTables>, sqlx::Error> {
     Ok(match database {
         Database::Sqlite(file) => Box::new(OnSqlite(file.pool.acquire().await?)),
@@ -130,7 +124,7 @@ pub(super) async fn acquire(database: &Database) -> Result<Box<dyn WhitelistTabl
     })
 }
 
-/// Begins to write.
+/// Begins a write transaction.
 pub(super) async fn begin(database: &Database) -> Result<Box<dyn Transaction>, sqlx::Error> {
     Ok(match database {
         Database::Sqlite(file) => Box::new(OnSqlite(file.begin_write().await?)),
@@ -139,42 +133,40 @@ pub(super) async fn begin(database: &Database) -> Result<Box<dyn Transaction>, s
     })
 }
 
-/// Those of any number of passkeys that count, each in the order asked.
+/// In the order of `passkeys`, of any number.
 pub(super) async fn contains(
     tables: &mut dyn WhitelistTables,
     passkeys: &[Passkey],
 ) -> Result<Vec<bool>, sqlx::Error> {
     let mut answers = Vec::with_capacity(passkeys.len());
-    for asked in passkeys.chunks(PASSKEYS_PER_STATEMENT) {
-        let present = tables.present(asked).await?;
+    for batch in passkeys.chunks(PASSKEYS_PER_STATEMENT) {
+        let present = tables.present(batch).await?;
         let present: std::collections::HashSet<Passkey> =
             present.iter().filter_map(|text| text.parse().ok()).collect();
-        answers.extend(asked.iter().map(|passkey| present.contains(passkey)));
+        answers.extend(batch.iter().map(|passkey| present.contains(passkey)));
     }
     Ok(answers)
 }
 
-/// Passkeys as a JSON array: one parameter for any number of them.
+/// One parameter for any number of passkeys.
 fn json_array(passkeys: &[Passkey]) -> String {
     use std::fmt::Write;
     let mut json = String::with_capacity(passkeys.len() * 35 + 2);
     for passkey in passkeys {
         let separator = if json.is_empty() { '[' } else { ',' };
-        write!(json, "{separator}\"{passkey}\"").expect("a text can be written to");
+        write!(json, "{separator}\"{passkey}\"").expect("writing to a string cannot fail");
     }
     json.push_str(if json.is_empty() { "[]" } else { "]" });
     json
 }
 
-/// Passkeys as an array of texts.
 fn texts(passkeys: &[Passkey]) -> Vec<String> {
     passkeys.iter().map(Passkey::to_string).collect()
 }
 
-/// The shared statements for one kind of database: its types, its clock, its lock, its parameters.
 macro_rules! statements {
     ($on:ident, $database:ty, $connection:ty, $now:literal, $lock:literal, $p1:literal, $p2:literal, $p3:literal) => {
-        /// The tables over a connection, a pooled one or a transaction.
+        /// `C` is a pooled connection or a transaction.
         pub(super) struct $on<C>(pub(super) C);
 
         #[async_trait]
@@ -227,16 +219,16 @@ macro_rules! statements {
                 Ok(touched.rows_affected() > 0)
             }
 
-            async fn set_fate(&mut self, generation: i64, fate: Fate) -> Result<(), sqlx::Error> {
+            async fn set_state(&mut self, generation: i64, state: GenerationState) -> Result<(), sqlx::Error> {
                 sqlx::query(concat!("UPDATE whitelist_generations SET state = ", $p1, " WHERE id = ", $p2))
-                    .bind(fate.state())
+                    .bind(state.text())
                     .bind(generation)
                     .execute(&mut *self.0)
                     .await
                     .map(|_| ())
             }
 
-            async fn drop_silent(&mut self, silent_s: i64) -> Result<u64, sqlx::Error> {
+            async fn drop_idle(&mut self, idle_s: i64) -> Result<u64, sqlx::Error> {
                 let dropped = sqlx::query(concat!(
                     "UPDATE whitelist_generations SET state = 'dropped'
                      WHERE state = 'building' AND touched_at <= ",
@@ -244,7 +236,7 @@ macro_rules! statements {
                     " - ",
                     $p1
                 ))
-                .bind(silent_s)
+                .bind(idle_s)
                 .execute(&mut *self.0)
                 .await?;
                 Ok(dropped.rows_affected())
@@ -278,10 +270,10 @@ macro_rules! statements {
                 .await
             }
 
-            async fn nth_behind(
+            async fn nth_after(
                 &mut self,
                 generation: i64,
-                behind: &str,
+                after: &str,
                 between: i64,
             ) -> Result<Option<String>, sqlx::Error> {
                 sqlx::query_scalar(concat!(
@@ -293,7 +285,7 @@ macro_rules! statements {
                     $p3
                 ))
                 .bind(generation)
-                .bind(behind)
+                .bind(after)
                 .bind(between)
                 .fetch_optional(&mut *self.0)
                 .await
@@ -302,7 +294,7 @@ macro_rules! statements {
             async fn delete_between(
                 &mut self,
                 generation: i64,
-                behind: &str,
+                after: &str,
                 up_to: &str,
             ) -> Result<(), sqlx::Error> {
                 sqlx::query(concat!(
@@ -314,7 +306,7 @@ macro_rules! statements {
                     $p3
                 ))
                 .bind(generation)
-                .bind(behind)
+                .bind(after)
                 .bind(up_to)
                 .execute(&mut *self.0)
                 .await?;
@@ -331,7 +323,7 @@ macro_rules! statements {
                 .map(|_| ())
             }
 
-            async fn delete_rest(&mut self, generation: i64, behind: &str) -> Result<(), sqlx::Error> {
+            async fn delete_rest(&mut self, generation: i64, after: &str) -> Result<(), sqlx::Error> {
                 sqlx::query(concat!(
                     "DELETE FROM whitelist_passkeys WHERE generation = ",
                     $p1,
@@ -339,7 +331,7 @@ macro_rules! statements {
                     $p2
                 ))
                 .bind(generation)
-                .bind(behind)
+                .bind(after)
                 .execute(&mut *self.0)
                 .await?;
                 sqlx::query(concat!("DELETE FROM whitelist_generations WHERE id = ", $p1))
@@ -361,7 +353,7 @@ macro_rules! statements {
                 sqlx::query_scalar("SELECT newest_change FROM whitelist_state").fetch_one(&mut *self.0).await
             }
 
-            async fn changes(&mut self, behind: i64, up_to: i64) -> Result<Vec<ChangeRow>, sqlx::Error> {
+            async fn changes(&mut self, after: i64, up_to: i64) -> Result<Vec<ChangeRow>, sqlx::Error> {
                 sqlx::query_as(concat!(
                     "SELECT seq, kind, passkey FROM passkey_changes WHERE seq > ",
                     $p1,
@@ -369,7 +361,7 @@ macro_rules! statements {
                     $p2,
                     " ORDER BY seq"
                 ))
-                .bind(behind)
+                .bind(after)
                 .bind(up_to)
                 .fetch_all(&mut *self.0)
                 .await

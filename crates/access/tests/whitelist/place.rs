@@ -48,13 +48,13 @@ impl Place {
     }
 
     /// The same, which takes builders for dead after this long.
-    pub async fn open_impatient(&self, silent_max: Duration) -> Arc<dyn Whitelist> {
+    pub async fn open_impatient(&self, idle_max: Duration) -> Arc<dyn Whitelist> {
         match self {
-            Place::Sql(fixture) => Arc::new(SqlWhitelist::new(fixture.store().await).silent_max(silent_max)),
-            Place::Redis(server) => Arc::new(on_redis(&server.url(), "pt:passkeys").silent_max(silent_max)),
+            Place::Sql(fixture) => Arc::new(SqlWhitelist::new(fixture.store().await).idle_max(idle_max)),
+            Place::Redis(server) => Arc::new(on_redis(&server.url(), "pt:passkeys").idle_max(idle_max)),
             Place::Cluster(cluster, key) => {
                 let url = format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port());
-                Arc::new(on_redis(&url, key).silent_max(silent_max))
+                Arc::new(on_redis(&url, key).idle_max(idle_max))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! `rollcall client …`
 
 use access::audit::Subject;
-use access::site_keys::Kind;
+use access::redis_source::Kind;
 use access::{AccessError, ClientPrefix, ClientRule, Store};
 use serde_json::{Value as Json, json};
 

@@ -71,7 +71,7 @@ async fn check(
 
 /// Whether the user alone decides: one of ours, or one who is shut out. For others somebody has to vouch.
 fn decides(user: &User) -> bool {
-    !user.vouched || !user.enabled
+    !user.is_external || !user.enabled
 }
 
 /// What is known of a passkey.

@@ -2,8 +2,8 @@
 
 use access::Store;
 use access::audit::Subject;
-use access::site_keys::sync::sync;
-use access::site_keys::{Kind, SyncOptions, SyncReport};
+use access::redis_source::sync::sync;
+use access::redis_source::{Kind, SyncOptions, SyncReport};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use access::audit::{Record, Subject};
-use access::site_keys::Kind;
+use access::redis_source::Kind;
 use access::{AccessError, LeechSlots, NewTorrent, Store, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange};
 use anyhow::{Context, bail};
 use domain::clock::{Clock, SystemClock};

@@ -1,7 +1,7 @@
 //! `rollcall user …`
 
 use access::audit::{Record, Subject, passkey_subject_id};
-use access::site_keys::Kind;
+use access::redis_source::Kind;
 use access::{AccessError, NewUser, Store, User, UserChange, UserName};
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};
@@ -111,7 +111,7 @@ fn fields_of(user: &User) -> Fields {
     fields
         .with("passkey", user.passkey)
         .with("enabled", yes_or_no(user.enabled))
-        .with("adopted", yes_or_no(user.vouched))
+        .with("adopted", yes_or_no(user.is_external))
         .with("leech slots", user.leech_slots)
 }
 
@@ -121,7 +121,7 @@ fn list(desk: &Desk, users: &[User], show_passkeys: bool) -> std::io::Result<()>
         table.add(vec![
             user.id.to_string(),
             yes_or_no(user.enabled).to_owned(),
-            yes_or_no(user.vouched).to_owned(),
+            yes_or_no(user.is_external).to_owned(),
             passkey_of(user, show_passkeys),
             user.name.clone().unwrap_or_default(),
         ]);
@@ -171,7 +171,7 @@ fn json_of(user: &User, show_passkeys: bool) -> Json {
         "name": user.name,
         "passkey": passkey_of(user, show_passkeys),
         "enabled": user.enabled,
-        "adopted": user.vouched,
+        "adopted": user.is_external,
         "leech_slots": user.leech_slots.to_number(),
         "created_at": user.created_at.0,
     })

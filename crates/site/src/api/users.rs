@@ -75,7 +75,7 @@ impl UserShown {
             name: user.name.clone(),
             passkey: caller.scopes.allow(Scope::Admin).then(|| user.passkey.to_string()),
             enabled: user.enabled,
-            vouched: user.vouched,
+            vouched: user.is_external,
             leech_slots: user.leech_slots.to_number(),
             created_at: user.created_at.0,
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use keyspace::listen::ListenCounters;
 use views::Mirror;
 
-use super::site_keys::listening;
+use super::redis_source::listening;
 use super::{Page, Source};
 
 /// The layout, and what was heard of peers that fell silent.

@@ -118,9 +118,9 @@ impl Source for GateFigures {
             "rollcall_access_removed_forgotten_total",
             "Removed users whose last passkey was forgotten to make room for others; their peers leave without one.",
         )
-        .is(gate.removed_users_forgotten());
-        if let Some(strangers) = gate.strangers() {
-            strangers.encode(page);
+        .is(gate.removed_forgotten());
+        if let Some(unknown_passkeys) = gate.unknown_passkeys() {
+            unknown_passkeys.encode(page);
         }
         let Some(follower) = &self.follower else { return };
         page.counter(

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use access::{Audit, AuditSettings, AuditSync, Sessions, Store, Strangers};
+use access::{Audit, AuditSettings, AuditSync, Sessions, Store, UnknownPasskeys};
 use domain::clock::SystemClock;
 use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
 use gateway::{GatewayCounters, OnlineCount};
@@ -18,7 +18,7 @@ use site::SiteLimits;
 use site::caller::Callers;
 use site::health::{Dependency, Health};
 use site::metrics::{
-    Allocator, CertificateFigures, GatewaysFigures, MirrorFigures, PeopleFigures, SiteKeyFigures, Source,
+    Allocator, CertificateFigures, GatewaysFigures, MirrorFigures, PeopleFigures, RedisSourceFigures, Source,
 };
 use site::ranking::Rankings;
 use site::rate::RateLimit;
@@ -85,7 +85,7 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
         Arc::new(SystemClock),
     )
     .unwrap();
-    let (strangers, _questions) = Strangers::new(Duration::from_secs(1));
+    let (unknown_passkeys, _requests) = UnknownPasskeys::new(Duration::from_secs(1));
     let count = Arc::new(OnlineCount::default);
     let mirror = a_mirror(&server);
     let gateways =
@@ -95,9 +95,9 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     let more: [&dyn Source; 15] = [
         &gateways,
         &mirror,
-        &some_site_keys(),
+        &some_redis_source(),
         &audit,
-        &*strangers,
+        &*unknown_passkeys,
         &CertificateFigures(vec![("site", a_certificate(scene.folder.path()))]),
         &SiteCounters::default(),
         &Callers {
@@ -166,11 +166,11 @@ fn a_mirror(server: &RedisServer) -> MirrorFigures {
 }
 
 /// Keys that are both believed and copied, which no one process does.
-fn some_site_keys() -> SiteKeyFigures {
-    SiteKeyFigures {
+fn some_redis_source() -> RedisSourceFigures {
+    RedisSourceFigures {
         source: Some(Arc::default()),
         copy: Some(Arc::default()),
-        listening: vec![("site_keys", Arc::default())],
+        listening: vec![("redis_source", Arc::default())],
     }
 }
 

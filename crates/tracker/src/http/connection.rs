@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
-use access::vouching::Asked;
+use access::verification::RequestOutcome;
 use domain::Passkey;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -255,7 +255,7 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
         let on_answer = Box::new(move || {
             let _ = answered.send(());
         });
-        if tracker.ask(passkey, client, on_answer) == Asked::Taken {
+        if tracker.ask(passkey, client, on_answer) == RequestOutcome::Queued {
             let _ = timeout(tracker.ask_patience(), answer).await;
         }
     }

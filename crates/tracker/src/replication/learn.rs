@@ -88,7 +88,7 @@ impl Tracker {
         let user = entry.user.or_else(by_passkey)?;
         let gate = self.gate();
         let is_out =
-            gate.is_barred(user) || !gate.allows_client(&entry.peer_id) || !gate.allows_port(entry.port);
+            gate.is_disabled(user) || !gate.allows_client(&entry.peer_id) || !gate.allows_port(entry.port);
         (!is_out || is_end(entry)).then_some(user)
     }
 }

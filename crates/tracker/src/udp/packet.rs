@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use access::Refusal;
-use access::vouching::{Asked, OnAnswer};
+use access::verification::{OnAnswer, RequestOutcome};
 use domain::clock::Stopwatch;
 use domain::{InfoHash, Passkey};
 use swarm::{Families, PeerLists};
@@ -228,8 +228,8 @@ impl<'t> Answerer<'t> {
             }
         });
         match self.tracker.ask(passkey, from.ip().to_canonical(), on_answer) {
-            Asked::Taken => counters.packets_set_aside.increment(),
-            Asked::Dropped => counters.packets_not_set_aside.increment(),
+            RequestOutcome::Queued => counters.packets_set_aside.increment(),
+            RequestOutcome::Dropped => counters.packets_not_set_aside.increment(),
         }
     }
 

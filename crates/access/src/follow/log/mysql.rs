@@ -1,15 +1,14 @@
-//! The log in MariaDB and MySQL: a row that is locked until the commit gives out the numbers, so they follow the order
-//! of commits, without gaps.
+//! The change log in MariaDB and MySQL: numbers are assigned under a row lock that lasts until the commit, so they follow
+//! the order of commits, without gaps.
 
 use async_trait::async_trait;
 use sqlx::mysql::MySqlConnection;
 
-use super::{Batch, ChangeLog, Known, Lists, News, Stretch, stretch_behind, trim_before, with_subjects};
+use super::{Batch, ChangeLog, Lists, LogRead, Position, Range, range_after, trim_before, with_subjects};
 use crate::store::mysql::MySqlTables;
 use crate::store::rows::{read_torrent, read_user, readable};
 use crate::store::tables::Tables;
 
-/// The log over a connection of its own.
 pub(super) struct MySqlLog {
     tables: MySqlTables<Box<MySqlConnection>>,
 }
@@ -23,12 +22,12 @@ impl MySqlLog {
         &mut self.tables.0
     }
 
-    /// The number of the last change ever, 0 if there was none. It stays when the log is trimmed.
+    /// The number of the last change ever, also if it was trimmed; 0 if there was none.
     async fn newest(&mut self) -> Result<i64, sqlx::Error> {
         sqlx::query_scalar("SELECT newest FROM access_counter").fetch_one(self.connection()).await
     }
 
-    /// Begins a view that stands still, unlike that of other sessions.
+    /// Repeatable read, whatever the default of the server.
     async fn begin(&mut self) -> Result<(), sqlx::Error> {
         sqlx::raw_sql(
             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
@@ -72,7 +71,7 @@ impl MySqlLog {
         .fetch_one(self.connection())
         .await?;
         Ok(Batch {
-            up_to: Known::Number(up_to),
+            up_to: Position::Number(up_to),
             users: with_subjects(&users, |row| readable(read_user(row)))?,
             torrents: with_subjects(&torrents, |row| readable(read_torrent(row)))?,
             lists: if lists_changed { Some(Lists::read(&mut self.tables).await?) } else { None },
@@ -82,28 +81,28 @@ impl MySqlLog {
 
 #[async_trait]
 impl ChangeLog for MySqlLog {
-    async fn news(&mut self, known: &Known) -> Result<News, sqlx::Error> {
-        let newest = Known::Number(self.newest().await?);
+    async fn read_after(&mut self, known: &Position) -> Result<LogRead, sqlx::Error> {
+        let newest = Position::Number(self.newest().await?);
         if newest == *known {
-            return Ok(News::None(newest));
+            return Ok(LogRead::UpToDate(newest));
         }
-        // One view for the log and the rows it names.
+        // One snapshot for the log and the rows it names.
         self.begin().await?;
         let newest = self.newest().await?;
-        let news = match stretch_behind(known, newest, self.oldest().await?) {
-            Stretch::Lost => News::Lost,
-            Stretch::Between(known, up_to) => News::Batch(self.read(known, up_to).await?),
+        let read = match range_after(known, newest, self.oldest().await?) {
+            Range::Truncated => LogRead::Truncated,
+            Range::Between(known, up_to) => LogRead::Batch(self.read(known, up_to).await?),
         };
-        self.end_view().await?;
-        Ok(news)
+        self.end_snapshot().await?;
+        Ok(read)
     }
 
-    async fn begin_view(&mut self) -> Result<Known, sqlx::Error> {
+    async fn begin_snapshot(&mut self) -> Result<Position, sqlx::Error> {
         self.begin().await?;
-        self.newest().await.map(Known::Number)
+        self.newest().await.map(Position::Number)
     }
 
-    async fn end_view(&mut self) -> Result<(), sqlx::Error> {
+    async fn end_snapshot(&mut self) -> Result<(), sqlx::Error> {
         sqlx::raw_sql("ROLLBACK").execute(self.connection()).await.map(|_| ())
     }
 

@@ -1,26 +1,25 @@
-//! The log in PostgreSQL: what is new is what the snapshot of the last look did not contain.
+//! The change log in PostgreSQL: new entries are those that the snapshot of the last poll did not contain.
 //!
-//! Numbers from a sequence are taken before the commit, so a follower that remembered the highest number would never
-//! see a transaction that took lower ones and committed later. A snapshot says exactly which transactions it contains:
-//! each entry is found once, whenever its transaction commits, and no writer waits for another.
+//! Sequence numbers are assigned before the commit, so a follower that stored the highest number would miss a transaction
+//! with lower numbers that commits later. A snapshot defines exactly which transactions it contains: each entry is found
+//! once, whenever its transaction commits, and writers do not wait for each other.
 //!
-//! A transaction that stays open for long costs a look at the entries since its begin with each poll, and holds up the
-//! trimming of the log meanwhile; both end with it.
+//! While a transaction stays open for long, each poll reads the entries since its begin again, and they are not trimmed.
 
 use async_trait::async_trait;
 use sqlx::Row;
 use sqlx::postgres::PgConnection;
 
-use super::{Batch, ChangeLog, Known, Lists, News, trim_before, with_subjects};
+use super::{Batch, ChangeLog, Lists, LogRead, Position, trim_before, with_subjects};
 use crate::store::postgres::PgTables;
 use crate::store::rows::{read_torrent, read_user, readable};
 use crate::store::tables::Tables;
 
-/// More subjects than this are not worth looking up one by one: all are read again, page by page.
+/// With more subjects than this, a full reload is cheaper.
 const SUBJECTS_MAX: usize = 20_000;
 
-/// The entries that the snapshot `$1` does not contain. Those of transactions yet to come are left over from another
-/// server, whose tables were copied.
+/// The entries that the snapshot `$1` does not contain. Entries of future transactions come from another server, whose
+/// tables were copied.
 macro_rules! unseen {
     () => {
         "FROM access_changes
@@ -29,20 +28,19 @@ macro_rules! unseen {
     };
 }
 
-/// Whether anything was taken out of the log that the snapshot `$1` does not contain, or the server's transactions
-/// begin again.
-const LOST: &str = "SELECT pg_snapshot_xmax($1::TEXT::PG_SNAPSHOT) > pg_snapshot_xmax(pg_current_snapshot())
+/// Whether entries that the snapshot `$1` does not contain were trimmed, or transaction ids went back.
+const TRUNCATED: &str =
+    "SELECT pg_snapshot_xmax($1::TEXT::PG_SNAPSHOT) > pg_snapshot_xmax(pg_current_snapshot())
         OR EXISTS (SELECT 1 FROM access_trimmed
                    WHERE trimmed_to >= pg_snapshot_xmin($1::TEXT::PG_SNAPSHOT)
                      AND trimmed_by < pg_snapshot_xmax(pg_current_snapshot())
                      AND NOT pg_visible_in_snapshot(trimmed_by, $1::TEXT::PG_SNAPSHOT))";
 
-/// The log over a connection of its own.
 pub(super) struct PgLog {
     tables: PgTables<Box<PgConnection>>,
 }
 
-/// What a part of the log names.
+/// The ids in a range of the log.
 #[derive(Debug, Default)]
 struct Subjects {
     users: Vec<i64>,
@@ -59,8 +57,8 @@ impl PgLog {
         &mut self.tables.0
     }
 
-    /// One look: the snapshot it is made in, and whether that contains anything that `known` does not.
-    async fn look(&mut self, known: &str) -> Result<(String, bool), sqlx::Error> {
+    /// The current snapshot, and whether it contains anything that `known` does not.
+    async fn poll(&mut self, known: &str) -> Result<(String, bool), sqlx::Error> {
         sqlx::query_as(concat!(
             "SELECT pg_current_snapshot()::TEXT, EXISTS (SELECT 1 ",
             unseen!(),
@@ -74,8 +72,8 @@ impl PgLog {
         .await
     }
 
-    async fn is_lost(&mut self, known: &str) -> Result<bool, sqlx::Error> {
-        sqlx::query_scalar(LOST).bind(known).fetch_one(self.connection()).await
+    async fn is_truncated(&mut self, known: &str) -> Result<bool, sqlx::Error> {
+        sqlx::query_scalar(TRUNCATED).bind(known).fetch_one(self.connection()).await
     }
 
     async fn begin(&mut self) -> Result<String, sqlx::Error> {
@@ -83,7 +81,7 @@ impl PgLog {
         sqlx::query_scalar("SELECT pg_current_snapshot()::TEXT").fetch_one(self.connection()).await
     }
 
-    /// None where there are too many.
+    /// None if there are too many.
     async fn subjects(&mut self, known: &str) -> Result<Option<Subjects>, sqlx::Error> {
         let rows: Vec<(String, i64)> =
             sqlx::query_as(concat!("SELECT DISTINCT kind, subject ", unseen!(), " LIMIT $2"))
@@ -119,7 +117,7 @@ impl PgLog {
         .fetch_all(self.connection())
         .await?;
         Ok(Batch {
-            up_to: Known::Snapshot(up_to),
+            up_to: Position::Snapshot(up_to),
             users: with_subjects(&users, |row| readable(read_user(row)))?,
             torrents: with_subjects(&torrents, |row| readable(read_torrent(row)))?,
             lists: if subjects.lists { Some(Lists::read(&mut self.tables).await?) } else { None },
@@ -129,31 +127,31 @@ impl PgLog {
 
 #[async_trait]
 impl ChangeLog for PgLog {
-    async fn news(&mut self, known: &Known) -> Result<News, sqlx::Error> {
-        let Known::Snapshot(known) = known else { return Ok(News::Lost) };
-        let (now, is_anything_new) = self.look(known).await?;
-        if !is_anything_new {
-            return Ok(News::None(Known::Snapshot(now)));
+    async fn read_after(&mut self, known: &Position) -> Result<LogRead, sqlx::Error> {
+        let Position::Snapshot(known) = known else { return Ok(LogRead::Truncated) };
+        let (now, has_changes) = self.poll(known).await?;
+        if !has_changes {
+            return Ok(LogRead::UpToDate(Position::Snapshot(now)));
         }
-        // One view for the log and the rows it names.
+        // One snapshot for the log and the rows it names.
         let up_to = self.begin().await?;
-        let news = if self.is_lost(known).await? {
-            News::Lost
+        let read = if self.is_truncated(known).await? {
+            LogRead::Truncated
         } else {
             match self.subjects(known).await? {
-                Some(subjects) => News::Batch(self.read(subjects, up_to).await?),
-                None => News::Lost,
+                Some(subjects) => LogRead::Batch(self.read(subjects, up_to).await?),
+                None => LogRead::Truncated,
             }
         };
-        self.end_view().await?;
-        Ok(news)
+        self.end_snapshot().await?;
+        Ok(read)
     }
 
-    async fn begin_view(&mut self) -> Result<Known, sqlx::Error> {
-        self.begin().await.map(Known::Snapshot)
+    async fn begin_snapshot(&mut self) -> Result<Position, sqlx::Error> {
+        self.begin().await.map(Position::Snapshot)
     }
 
-    async fn end_view(&mut self) -> Result<(), sqlx::Error> {
+    async fn end_snapshot(&mut self) -> Result<(), sqlx::Error> {
         sqlx::raw_sql("ROLLBACK").execute(self.connection()).await.map(|_| ())
     }
 
@@ -162,8 +160,7 @@ impl ChangeLog for PgLog {
         let ends = ends.fetch_one(self.connection()).await?;
         let (oldest, newest): (Option<i64>, Option<i64>) = (ends.try_get("oldest")?, ends.try_get("newest")?);
         let Some(before) = trim_before(newest.unwrap_or(0), oldest, rows_max) else { return Ok(()) };
-        // What some follower may not have seen yet stays: an entry is surely seen by all who have looked since the
-        // oldest transaction that is still open began.
+        // Entries that some follower may not have read stay: those of transactions as recent as the oldest open one.
         let delete = sqlx::query(
             "DELETE FROM access_changes WHERE seq < $1
                AND (xid < pg_snapshot_xmin(pg_current_snapshot()) OR xid >= pg_snapshot_xmax(pg_current_snapshot()))",

@@ -1,14 +1,13 @@
-//! The log in SQLite: one writer at a time, so numbers follow the order of commits.
+//! The change log in SQLite: one writer at a time, so numbers follow the order of commits.
 
 use async_trait::async_trait;
 use sqlx::sqlite::SqliteConnection;
 
-use super::{Batch, ChangeLog, Known, Lists, News, Stretch, stretch_behind, trim_before, with_subjects};
+use super::{Batch, ChangeLog, Lists, LogRead, Position, Range, range_after, trim_before, with_subjects};
 use crate::store::rows::{read_torrent, read_user, readable};
 use crate::store::sqlite::SqliteTables;
 use crate::store::tables::Tables;
 
-/// The log over a connection of its own.
 pub(super) struct SqliteLog {
     tables: SqliteTables<Box<SqliteConnection>>,
 }
@@ -22,7 +21,7 @@ impl SqliteLog {
         &mut self.tables.0
     }
 
-    /// The number of the last change ever, 0 if there was none. It stays when the log is trimmed.
+    /// The number of the last change ever, also if it was trimmed; 0 if there was none.
     async fn newest(&mut self) -> Result<i64, sqlx::Error> {
         let newest: Option<i64> =
             sqlx::query_scalar("SELECT seq FROM sqlite_sequence WHERE name = 'access_changes'")
@@ -62,7 +61,7 @@ impl SqliteLog {
         .fetch_one(self.connection())
         .await?;
         Ok(Batch {
-            up_to: Known::Number(up_to),
+            up_to: Position::Number(up_to),
             users: with_subjects(&users, |row| readable(read_user(row)))?,
             torrents: with_subjects(&torrents, |row| readable(read_torrent(row)))?,
             lists: if lists_changed { Some(Lists::read(&mut self.tables).await?) } else { None },
@@ -72,29 +71,29 @@ impl SqliteLog {
 
 #[async_trait]
 impl ChangeLog for SqliteLog {
-    async fn news(&mut self, known: &Known) -> Result<News, sqlx::Error> {
-        let newest = Known::Number(self.newest().await?);
+    async fn read_after(&mut self, known: &Position) -> Result<LogRead, sqlx::Error> {
+        let newest = Position::Number(self.newest().await?);
         if newest == *known {
-            return Ok(News::None(newest));
+            return Ok(LogRead::UpToDate(newest));
         }
-        // One view for the log and the rows it names.
+        // One snapshot for the log and the rows it names.
         sqlx::raw_sql("BEGIN").execute(self.connection()).await?;
         let newest = self.newest().await?;
-        let news = match stretch_behind(known, newest, self.oldest().await?) {
-            Stretch::Lost => News::Lost,
-            Stretch::Between(known, up_to) => News::Batch(self.read(known, up_to).await?),
+        let read = match range_after(known, newest, self.oldest().await?) {
+            Range::Truncated => LogRead::Truncated,
+            Range::Between(known, up_to) => LogRead::Batch(self.read(known, up_to).await?),
         };
-        self.end_view().await?;
-        Ok(news)
+        self.end_snapshot().await?;
+        Ok(read)
     }
 
-    async fn begin_view(&mut self) -> Result<Known, sqlx::Error> {
+    async fn begin_snapshot(&mut self) -> Result<Position, sqlx::Error> {
         sqlx::raw_sql("BEGIN").execute(self.connection()).await?;
-        // The first read fixes the view.
-        self.newest().await.map(Known::Number)
+        // The first read fixes the snapshot.
+        self.newest().await.map(Position::Number)
     }
 
-    async fn end_view(&mut self) -> Result<(), sqlx::Error> {
+    async fn end_snapshot(&mut self) -> Result<(), sqlx::Error> {
         sqlx::raw_sql("ROLLBACK").execute(self.connection()).await.map(|_| ())
     }
 

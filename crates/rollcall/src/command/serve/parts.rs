@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::site_keys::CopyNotes;
+use access::redis_source::CopyQueue;
 use access::{Change, Gate, Store};
 use anyhow::Context;
 use domain::UserId;
@@ -32,7 +32,7 @@ use crate::site_keys_side::{self, Following};
 use crate::site_side::{Lent, OpenSite, ServingSite};
 use crate::steady_time;
 use crate::take_over::{AllPorts, Goods, Predecessor};
-use crate::vouching::{self, Office};
+use crate::verification::{self, VerifierTask};
 
 /// Everything that is needed to serve, open and warm. Nobody is served yet, and whoever served before goes on.
 pub(super) struct Opened {
@@ -66,7 +66,7 @@ pub(super) struct Behind {
     pub(super) store: Store,
     pub(super) engine: Engine,
     replica: Option<Replica>,
-    office: Option<Office>,
+    verifier: Option<VerifierTask>,
     following: JoinHandle<()>,
     stop_following: oneshot::Sender<()>,
 }
@@ -93,7 +93,7 @@ impl Opened {
         let url = config.database_url(data);
         let store = Store::open(&url).await?;
         crate::command::backup::refuse_empty_beside_populated(store.database(), &url, data).await?;
-        let (gate, site_gate, unopened) = vouching::gates(config, roles)?;
+        let (gate, site_gate, prepared_verifier) = verification::gates(config, roles)?;
         let follower = Following::load(config, &store, &gate, site_gate.as_ref()).await?;
         let resolver = Resolver::new(&gate, follower.counters(), follower.reader());
         let known = Known { resolver, installed_ms: store.created_ms().await? };
@@ -137,24 +137,24 @@ impl Opened {
             false => None,
         };
         let verifies = [Role::Tracker, Role::Ledger, Role::Mirror].iter().any(|role| roles.include(*role));
-        let office = match verifies {
+        let verifier = match verifies {
             true => {
                 let turn_out = turn_out(&gate, tracker.clone(), notes.clone());
-                Some(unopened.open(config, &store, &gate, turn_out).await?)
+                Some(prepared_verifier.start(config, &store, &gate, turn_out).await?)
             }
             false => None,
         };
         let (stop_following, stopped) = oneshot::channel::<()>();
         let gateway = site.as_ref().and_then(OpenSite::gateway);
         let on_change = move |change| {
-            notes.iter().for_each(|notes| notes.note(change));
+            notes.iter().for_each(|notes| notes.push(change));
             apply(change, tracker.as_deref(), gateway.as_deref());
         };
         let following = tokio::spawn(follower.run(on_change, stopped));
         files.remember().await;
         engine.begin_storing();
         let front = Front { prepared, site, own_ports };
-        let behind = Behind { store, engine, replica, office, following, stop_following };
+        let behind = Behind { store, engine, replica, verifier, following, stop_following };
         Ok(Opened { node, predecessor, gate, front, behind })
     }
 }
@@ -187,8 +187,8 @@ impl Behind {
     pub(super) async fn end(self, config: &Config, writes_snapshot: bool) {
         // The follower ends as soon as its sender is gone.
         drop(self.stop_following);
-        if let Some(office) = self.office {
-            office.close().await;
+        if let Some(verifier) = self.verifier {
+            verifier.stop().await;
         }
         self.engine.drain(Duration::from_secs(config.tracker.drain_timeout_s.into())).await;
         if let Some(replica) = self.replica {
@@ -226,7 +226,7 @@ fn prepare_tracker(
 fn turn_out(
     gate: &Arc<Gate>,
     tracker: Option<Arc<Tracker>>,
-    notes: Option<CopyNotes>,
+    notes: Option<CopyQueue>,
 ) -> impl FnMut(UserId) + use<> {
     let gate = Arc::clone(gate);
     move |user| {
@@ -234,7 +234,7 @@ fn turn_out(
             tracker.order_eviction(Eviction::User(user));
         }
         if let (Some(notes), Some(passkey)) = (&notes, gate.passkey_of(user)) {
-            notes.note(Change::PasskeyChanged(passkey));
+            notes.push(Change::PasskeyChanged(passkey));
         }
     }
 }
@@ -255,6 +255,6 @@ fn apply(change: Change, tracker: Option<&Tracker>, gateway: Option<&Gateway>) {
         | Change::TorrentAdmitted(_)
         | Change::PasskeyChanged(_)
         | Change::PasskeyPublished(_)
-        | Change::NameChanged(_) => {}
+        | Change::InfoHashChanged(_) => {}
     }
 }

@@ -163,7 +163,7 @@ async fn entries(
     let read = |stored: &Stored| Some((stored.id, TrafficEntry::parse(&stored.fields).ok()?));
     let read: Vec<(EntryId, TrafficEntry)> = found.entries.iter().filter_map(read).collect();
     let torrent_of = |entry: &TrafficEntry| {
-        entry.torrent.or_else(|| site.parts.gate.torrent_of_departed(&entry.info_hash))
+        entry.torrent.or_else(|| site.parts.gate.present_or_removed_torrent_of(&entry.info_hash))
     };
     let torrents = names::of(&site, read.iter().filter_map(|(_, entry)| torrent_of(entry))).await?;
     let showing = Showing {

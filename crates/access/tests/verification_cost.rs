@@ -1,0 +1,34 @@
+//! What a stranger costs whose verdict is remembered: no allocation, told by the allocator itself.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod fixture;
+#[allow(dead_code, reason = "the other suite uses the rest")]
+#[path = "verification/harness.rs"]
+mod harness;
+
+use fixture::{NOW, passkey};
+use harness::{Harness, Options};
+use tikv_jemalloc_ctl::thread::allocatedp;
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Bytes that this thread has allocated so far.
+fn allocated() -> u64 {
+    allocatedp::read().unwrap().get()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn w4_a_remembered_verdict_costs_no_allocation() {
+    let harness = Harness::new(Options::default()).await;
+    harness.whitelist.add(&[passkey(1)]).await.unwrap();
+    let user = harness.admit(passkey(1)).await.unwrap();
+    assert!(harness.admit(passkey(2)).await.is_err());
+    let (listed, unlisted) = (passkey(1), passkey(2));
+    let before = allocated();
+    for _ in 0..10_000 {
+        assert_eq!(harness.gate.admit_user(&listed, NOW), Ok(user));
+        assert!(harness.gate.admit_user(&unlisted, NOW).is_err());
+    }
+    assert_eq!(allocated() - before, 0);
+}
