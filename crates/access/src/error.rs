@@ -2,7 +2,7 @@
 
 use database::DatabaseError;
 use domain::{InfoHash, Passkey, TorrentId, UserId};
-use keyspace::Trouble;
+use keyspace::RedisError;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
@@ -124,7 +124,7 @@ pub enum AccessError {
     NothingToKeep(&'static str),
     /// Redis, where the whitelist is, does not do what was asked.
     #[error(transparent)]
-    Redis(#[from] Trouble),
+    Redis(#[from] RedisError),
     /// A list of passkeys has something else in it. Nothing was changed.
     #[error("{0}; nothing was changed")]
     List(#[from] LineError),

@@ -11,7 +11,7 @@ use redis::{
     TlsCertificates,
 };
 
-use crate::error::Trouble;
+use crate::error::RedisError;
 use crate::settings::{Credentials, Node, RedisSettings, TlsFiles};
 
 /// A connection on which nothing moves is probed after this long, so that a silently lost one is found.
@@ -45,7 +45,7 @@ pub(crate) struct Dialer {
 
 impl Dialer {
     /// Reads the files for TLS, if there are any.
-    pub(crate) fn new(settings: RedisSettings) -> Result<Dialer, Trouble> {
+    pub(crate) fn new(settings: RedisSettings) -> Result<Dialer, RedisError> {
         let certificates = settings.tls.as_ref().map(certificates_of).transpose()?;
         if certificates.is_some() {
             // Fails where one was chosen already, which is as good.
@@ -67,7 +67,7 @@ impl Dialer {
         &self,
         node: &Node,
         response_timeout: Option<Duration>,
-    ) -> Result<MultiplexedConnection, Trouble> {
+    ) -> Result<MultiplexedConnection, RedisError> {
         self.dial_as(node, &self.settings.credentials, self.settings.db, response_timeout).await
     }
 
@@ -75,32 +75,32 @@ impl Dialer {
     pub(crate) async fn dial_master(
         &self,
         response_timeout: Option<Duration>,
-    ) -> Result<(MultiplexedConnection, Node), Trouble> {
+    ) -> Result<(MultiplexedConnection, Node), RedisError> {
         let master = self.ask_sentinels().await?;
         let mut connection = self.dial(&master, response_timeout).await?;
         // Right after a failover a sentinel may still name the old master.
         let role = redis::cmd("ROLE").query_async::<Vec<redis::Value>>(&mut connection).await;
         match role.ok().and_then(|role| role.into_iter().next()) {
             Some(redis::Value::BulkString(role)) if role != b"master" => {
-                Err(Trouble::unavailable(format!("{master} is no master: the failover has not ended yet")))
+                Err(RedisError::unavailable(format!("{master} is no master: the failover has not ended yet")))
             }
             _ => Ok((connection, master)),
         }
     }
 
     /// Who is master, by the word of the first sentinel that answers.
-    pub(crate) async fn ask_sentinels(&self) -> Result<Node, Trouble> {
-        let mut trouble = Trouble::unavailable("no sentinel is named");
+    pub(crate) async fn ask_sentinels(&self) -> Result<Node, RedisError> {
+        let mut error = RedisError::unavailable("no sentinel is named");
         for sentinel in &self.settings.nodes {
             match self.ask_sentinel(sentinel).await {
                 Ok(master) => return Ok(master),
-                Err(other) => trouble = other,
+                Err(other) => error = other,
             }
         }
-        Err(trouble)
+        Err(error)
     }
 
-    async fn ask_sentinel(&self, sentinel: &Node) -> Result<Node, Trouble> {
+    async fn ask_sentinel(&self, sentinel: &Node) -> Result<Node, RedisError> {
         let timeout = Some(self.settings.connect_timeout);
         let mut connection = self.dial_as(sentinel, &self.settings.sentinel_credentials, 0, timeout).await?;
         let name = &self.settings.master_name;
@@ -109,8 +109,8 @@ impl Dialer {
             .arg(name)
             .query_async(&mut connection)
             .await
-            .map_err(|error| Trouble::of_connecting(&format!("sentinel {sentinel}"), &error))?;
-        let (host, port) = answer.ok_or_else(|| Trouble::Refused {
+            .map_err(|error| RedisError::from_connect(&format!("sentinel {sentinel}"), &error))?;
+        let (host, port) = answer.ok_or_else(|| RedisError::Refused {
             code: "SENTINEL".to_owned(),
             reason: format!(
                 "sentinel {sentinel} knows no master called {name}: correct the name in redis.url"
@@ -120,19 +120,19 @@ impl Dialer {
     }
 
     /// Connects to a server in order to listen.
-    pub(crate) async fn dial_pubsub(&self, node: &Node) -> Result<PubSub, Trouble> {
-        let explain = |error| Trouble::of_connecting(&node.to_string(), &error);
+    pub(crate) async fn dial_pubsub(&self, node: &Node) -> Result<PubSub, RedisError> {
+        let explain = |error| RedisError::from_connect(&node.to_string(), &error);
         let client = self.client_for(node, &self.settings.credentials, self.settings.db).map_err(explain)?;
         // The driver itself would wait for as long as the system does.
         let result =
             match tokio::time::timeout(self.settings.connect_timeout, client.get_async_pubsub()).await {
                 Ok(result) => result.map_err(explain),
-                Err(_) => Err(Trouble::unavailable(format!("{node}: it did not answer in time"))),
+                Err(_) => Err(RedisError::unavailable(format!("{node}: it did not answer in time"))),
             };
         self.count(result)
     }
 
-    fn count<T>(&self, result: Result<T, Trouble>) -> Result<T, Trouble> {
+    fn count<T>(&self, result: Result<T, RedisError>) -> Result<T, RedisError> {
         let counter = match result {
             Ok(_) => &self.counters.connected,
             Err(_) => &self.counters.connect_failures,
@@ -147,8 +147,8 @@ impl Dialer {
         credentials: &Credentials,
         db: u32,
         response_timeout: Option<Duration>,
-    ) -> Result<MultiplexedConnection, Trouble> {
-        let explain = |error| Trouble::of_connecting(&node.to_string(), &error);
+    ) -> Result<MultiplexedConnection, RedisError> {
+        let explain = |error| RedisError::from_connect(&node.to_string(), &error);
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(self.settings.connect_timeout))
             .set_response_timeout(response_timeout)
@@ -183,7 +183,7 @@ fn tcp_settings() -> TcpSettings {
     TcpSettings::default().set_nodelay(true).set_keepalive(keepalive).set_user_timeout(UNRECEIVED_MAX)
 }
 
-fn certificates_of(files: &TlsFiles) -> Result<TlsCertificates, Trouble> {
+fn certificates_of(files: &TlsFiles) -> Result<TlsCertificates, RedisError> {
     let client_tls = match (&files.cert, &files.key) {
         (Some(cert), Some(key)) => Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? }),
         _ => None,
@@ -191,8 +191,11 @@ fn certificates_of(files: &TlsFiles) -> Result<TlsCertificates, Trouble> {
     Ok(TlsCertificates { client_tls, root_cert: files.ca.as_deref().map(read).transpose()? })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Trouble> {
+fn read(path: &Path) -> Result<Vec<u8>, RedisError> {
     std::fs::read(path).map_err(|error| {
-        Trouble::settings(format!("cannot read {} (named in the address of Redis): {error}", path.display()))
+        RedisError::settings(format!(
+            "cannot read {} (named in the address of Redis): {error}",
+            path.display()
+        ))
     })
 }

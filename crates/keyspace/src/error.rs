@@ -1,10 +1,10 @@
 //! What can go wrong with Redis, each with what to do about it.
 
-use redis::{ErrorKind, RedisError, ServerError};
+use redis::{ErrorKind, ServerError};
 
 /// Why Redis did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum RedisError {
     /// What was configured cannot be used.
     #[error("{reason}")]
     Settings {
@@ -53,78 +53,78 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl RedisError {
     /// Whether the same call can succeed later, without anybody changing what is asked.
     ///
     /// A wrong-typed key also counts: an operator can put it right while everything waits.
     pub fn is_retryable(&self) -> bool {
-        !matches!(self, Trouble::Settings { .. } | Trouble::NoGroup { .. } | Trouble::Other { .. })
+        !matches!(self, RedisError::Settings { .. } | RedisError::NoGroup { .. } | RedisError::Other { .. })
     }
 
     /// Redis's own word for it, where it said one.
     pub fn code(&self) -> &str {
         match self {
-            Trouble::Refused { code, .. } | Trouble::Other { code, .. } => code,
-            Trouble::WrongType { .. } => "WRONGTYPE",
-            Trouble::NoGroup { .. } => "NOGROUP",
+            RedisError::Refused { code, .. } | RedisError::Other { code, .. } => code,
+            RedisError::WrongType { .. } => "WRONGTYPE",
+            RedisError::NoGroup { .. } => "NOGROUP",
             _ => "",
         }
     }
 
     pub(crate) fn settings(reason: impl Into<String>) -> Self {
-        Trouble::Settings { reason: reason.into() }
+        RedisError::Settings { reason: reason.into() }
     }
 
     pub(crate) fn unavailable(reason: impl Into<String>) -> Self {
-        Trouble::Unavailable { reason: reason.into() }
+        RedisError::Unavailable { reason: reason.into() }
     }
 
     /// A reply that is not of the shape it should have.
     pub(crate) fn unexpected(reason: impl ToString) -> Self {
-        Trouble::Other { code: "a reply nobody expected".to_owned(), reason: reason.to_string() }
+        RedisError::Other { code: "a reply nobody expected".to_owned(), reason: reason.to_string() }
     }
 
     /// What an error reply means.
-    pub fn of_reply(error: &ServerError) -> Self {
+    pub fn from_reply(error: &ServerError) -> Self {
         let details = error.details().unwrap_or_default();
         match error.code() {
-            "WRONGTYPE" => Trouble::WrongType { reason: details.to_owned() },
-            "NOGROUP" => Trouble::NoGroup { reason: details.to_owned() },
+            "WRONGTYPE" => RedisError::WrongType { reason: details.to_owned() },
+            "NOGROUP" => RedisError::NoGroup { reason: details.to_owned() },
             code => match remedy(code, details) {
-                Some(reason) => Trouble::Refused { code: code.to_owned(), reason },
-                None => Trouble::Other { code: code.to_owned(), reason: details.to_owned() },
+                Some(reason) => RedisError::Refused { code: code.to_owned(), reason },
+                None => RedisError::Other { code: code.to_owned(), reason: details.to_owned() },
             },
         }
     }
 
     /// What an error means that came while connecting: nothing has been asked yet.
-    pub(crate) fn of_connecting(to: &str, error: &RedisError) -> Self {
+    pub(crate) fn from_connect(to: &str, error: &redis::RedisError) -> Self {
         match (error.kind(), first_reply(error)) {
-            (_, Some(reply)) => match Trouble::of_reply(&reply) {
-                Trouble::Other { code, reason } => {
-                    Trouble::Refused { code, reason: format!("{to} does not let us in: {reason}") }
+            (_, Some(reply)) => match RedisError::from_reply(&reply) {
+                RedisError::Other { code, reason } => {
+                    RedisError::Refused { code, reason: format!("{to} does not let us in: {reason}") }
                 }
-                trouble => trouble,
+                error => error,
             },
-            (ErrorKind::AuthenticationFailed, None) => Trouble::Refused {
+            (ErrorKind::AuthenticationFailed, None) => RedisError::Refused {
                 code: "WRONGPASS".to_owned(),
                 reason: format!("{to} does not accept the user or the password; {PASSWORD_REMEDY}"),
             },
-            _ => Trouble::unavailable(format!("{to}: {error}")),
+            _ => RedisError::unavailable(format!("{to}: {error}")),
         }
     }
 
     /// What an error means that came after something was sent.
-    pub(crate) fn of_sending(to: &str, error: &RedisError) -> Self {
+    pub(crate) fn from_send(to: &str, error: &redis::RedisError) -> Self {
         match first_reply(error) {
-            Some(reply) => Trouble::of_reply(&reply),
-            None => Trouble::Unanswered { reason: format!("{to}: {error}") },
+            Some(reply) => RedisError::from_reply(&reply),
+            None => RedisError::Unanswered { reason: format!("{to}: {error}") },
         }
     }
 }
 
 /// The first thing Redis itself said, if it said anything.
-fn first_reply(error: &RedisError) -> Option<ServerError> {
+fn first_reply(error: &redis::RedisError) -> Option<ServerError> {
     let replies = error.clone().into_server_errors()?;
     // That a transaction was given up says less than why.
     let telling = replies.iter().find(|(_, reply)| reply.code() != "EXECABORT");
@@ -167,29 +167,29 @@ fn remedy(code: &str, details: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn trouble_of(reply: &str) -> Trouble {
+    fn error_of(reply: &str) -> RedisError {
         let value = redis::parse_redis_value(reply.as_bytes()).unwrap();
         match value {
-            redis::Value::ServerError(error) => Trouble::of_reply(&error),
+            redis::Value::ServerError(error) => RedisError::from_reply(&error),
             other => panic!("{other:?} is no error"),
         }
     }
 
     #[test]
     fn a_full_redis_says_what_to_raise() {
-        let trouble = trouble_of("-OOM command not allowed when used memory > 'maxmemory'.\r\n");
-        assert!(trouble.is_retryable());
-        assert!(trouble.to_string().contains("raise maxmemory"), "{trouble}");
+        let error = error_of("-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+        assert!(error.is_retryable());
+        assert!(error.to_string().contains("raise maxmemory"), "{error}");
     }
 
     #[test]
     fn refusals_can_be_waited_out_and_nonsense_cannot() {
         for refusal in ["READONLY no", "LOADING x", "NOAUTH x", "NOPERM x", "CLUSTERDOWN x", "MISCONF x"] {
-            let trouble = trouble_of(&format!("-{refusal}\r\n"));
-            assert!(matches!(trouble, Trouble::Refused { .. }), "{refusal}: {trouble:?}");
+            let error = error_of(&format!("-{refusal}\r\n"));
+            assert!(matches!(error, RedisError::Refused { .. }), "{refusal}: {error:?}");
         }
-        assert!(matches!(trouble_of("-WRONGTYPE x\r\n"), Trouble::WrongType { .. }));
-        assert!(!trouble_of("-NOGROUP No such key\r\n").is_retryable());
-        assert!(!trouble_of("-ERR unknown command\r\n").is_retryable());
+        assert!(matches!(error_of("-WRONGTYPE x\r\n"), RedisError::WrongType { .. }));
+        assert!(!error_of("-NOGROUP No such key\r\n").is_retryable());
+        assert!(!error_of("-ERR unknown command\r\n").is_retryable());
     }
 }

@@ -11,7 +11,7 @@ pub mod site;
 
 use domain::Passkey;
 
-use crate::error::Trouble;
+use crate::error::RedisError;
 use crate::settings::Mode;
 use crate::slots::slot_of;
 
@@ -51,16 +51,16 @@ pub struct KeyNames {
     whitelist: String,
     whitelist_old: String,
     whitelist_new: String,
-    whitelist_note: String,
+    whitelist_last_change: String,
     is_cluster: bool,
 }
 
 impl KeyNames {
     /// The names on a Redis of this kind. On a cluster, names that do not share the stream's slot are refused.
-    pub fn new(base: &BaseNames, mode: Mode) -> Result<KeyNames, Trouble> {
+    pub fn new(base: &BaseNames, mode: Mode) -> Result<KeyNames, RedisError> {
         check_distinct(base)?;
         let place = |name: &str| match mode {
-            Mode::Cluster => beside(&base.stream, name),
+            Mode::Cluster => in_slot_of(&base.stream, name),
             Mode::Single | Mode::Sentinel => Ok(name.to_owned()),
         };
         let whitelist = &base.whitelist;
@@ -72,7 +72,7 @@ impl KeyNames {
             whitelist: whitelist.clone(),
             whitelist_old: of_whitelist(":old")?,
             whitelist_new: of_whitelist(":new")?,
-            whitelist_note: of_whitelist(":note")?,
+            whitelist_last_change: of_whitelist(":note")?,
             traffic: base.stream.clone(),
             dead: place(&base.dead)?,
             failed: place(&base.failed)?,
@@ -155,8 +155,8 @@ impl KeyNames {
     }
 
     /// Hash: what the last refresh or step back did, so that none is done twice (W2).
-    pub fn whitelist_note(&self) -> &str {
-        &self.whitelist_note
+    pub fn whitelist_last_change(&self) -> &str {
+        &self.whitelist_last_change
     }
 
     fn of_user(&self, prefix: &str, passkey: &Passkey) -> String {
@@ -167,21 +167,21 @@ impl KeyNames {
     }
 }
 
-fn check_distinct(base: &BaseNames) -> Result<(), Trouble> {
+fn check_distinct(base: &BaseNames) -> Result<(), RedisError> {
     let BaseNames { stream, dead, failed, whitelist } = base;
     if whitelist.is_empty() || [stream, dead, failed].contains(&whitelist) {
-        return Err(Trouble::settings(format!(
+        return Err(RedisError::settings(format!(
             "access.whitelist_key ({whitelist}) must be a name of its own: leave it out for pt:passkeys"
         )));
     }
     if [stream, dead, failed].iter().any(|name| name.is_empty()) {
-        return Err(Trouble::settings(
+        return Err(RedisError::settings(
             "TRACKER_STREAM_KEY, TRACKER_DLQ_KEY and TRACKER_FAILED_KEY must not be empty: leave them out for the \
              usual names",
         ));
     }
     if stream == dead || stream == failed || dead == failed {
-        return Err(Trouble::settings(format!(
+        return Err(RedisError::settings(format!(
             "TRACKER_STREAM_KEY ({stream}), TRACKER_DLQ_KEY ({dead}) and TRACKER_FAILED_KEY ({failed}) must be three \
              different names"
         )));
@@ -191,7 +191,7 @@ fn check_distinct(base: &BaseNames) -> Result<(), Trouble> {
 
 /// The name on a cluster of a key that belongs to the stream: the name itself where it shares the slot, else with the
 /// stream's name as its tag.
-fn beside(stream: &str, name: &str) -> Result<String, Trouble> {
+fn in_slot_of(stream: &str, name: &str) -> Result<String, RedisError> {
     let slot = slot_of(stream.as_bytes());
     let tagged = name.strip_prefix(stream).map(|rest| format!("{{{stream}}}{rest}"));
     [Some(name.to_owned()), tagged]
@@ -199,7 +199,7 @@ fn beside(stream: &str, name: &str) -> Result<String, Trouble> {
         .flatten()
         .find(|candidate| slot_of(candidate.as_bytes()) == slot)
         .ok_or_else(|| {
-            Trouble::settings(format!(
+            RedisError::settings(format!(
                 "on a Redis cluster, {name} must lie in the slot of {stream}, since entries move from one to the \
                  other: call it {{{stream}}}:dlq, or begin all three names with the same tag, such as {{pt}}:traffic"
             ))
@@ -208,14 +208,14 @@ fn beside(stream: &str, name: &str) -> Result<String, Trouble> {
 
 /// The name on a cluster of a key that belongs to a set: in its slot, by the set's own name as the tag, or by the tag
 /// that the name has already.
-fn tagged(set: &str, ending: &str) -> Result<String, Trouble> {
+fn tagged(set: &str, ending: &str) -> Result<String, RedisError> {
     let slot = slot_of(set.as_bytes());
     [format!("{{{set}}}{ending}"), format!("{set}{ending}")]
         .into_iter()
         .find(|candidate| slot_of(candidate.as_bytes()) == slot)
         .ok_or_else(|| {
-            Trouble::settings(format!(
-                "on a Redis cluster, no name beside {set} lies in its slot: give access.whitelist_key a name without \
+            RedisError::settings(format!(
+                "on a Redis cluster, no name in_slot_of {set} lies in its slot: give access.whitelist_key a name without \
                  braces, or with a tag such as {{pt}}:passkeys"
             ))
         })
@@ -288,7 +288,7 @@ mod tests {
         let keys = KeyNames::new(&BaseNames::default(), Mode::Cluster).unwrap();
         assert_eq!((keys.whitelist(), keys.whitelist_old()), ("pt:passkeys", "{pt:passkeys}:old"));
         assert_eq!(keys.whitelist_new("1f"), "{pt:passkeys}:new:1f");
-        for name in [keys.whitelist_old(), keys.whitelist_note(), &keys.whitelist_new("1f")] {
+        for name in [keys.whitelist_old(), keys.whitelist_last_change(), &keys.whitelist_new("1f")] {
             assert_eq!(slot_of(name.as_bytes()), slot_of(b"pt:passkeys"), "{name}");
         }
         let odd = BaseNames { whitelist: "{}x".to_owned(), ..BaseNames::default() };

@@ -16,7 +16,7 @@ use std::time::Duration;
 use domain::clock::Stopwatch;
 use parking_lot::Mutex;
 
-use crate::error::Trouble;
+use crate::error::RedisError;
 use crate::handle::Redis;
 use crate::scripts;
 
@@ -43,7 +43,7 @@ impl Lease {
     }
 
     /// Takes it, or makes it last longer. True if it is ours.
-    pub async fn take(&self) -> Result<bool, Trouble> {
+    pub async fn take(&self) -> Result<bool, RedisError> {
         // From before the question, so that we never think longer than Redis that it is ours.
         let asked = Stopwatch::start();
         let mut call = scripts::LEASE_TAKE.call(&[&self.key]);
@@ -59,7 +59,7 @@ impl Lease {
     }
 
     /// Gives it back, if it is ours.
-    pub async fn release(&self) -> Result<(), Trouble> {
+    pub async fn release(&self) -> Result<(), RedisError> {
         *self.held.lock() = None;
         let mut call = scripts::LEASE_RELEASE.call(&[&self.key]);
         call.arg(&self.holder);

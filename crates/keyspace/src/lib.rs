@@ -5,7 +5,7 @@
 //! - [`keys`]: every key name, with the requirement it serves
 //! - [`settings`]: address, mode, TLS and login
 //! - [`handle`]: the handle: commands, pipelines, transactions, dedicated connections
-//! - [`listen`]: subscriptions to expired keys and channels on every master; [`notify`]: `notify-keyspace-events`
+//! - [`pubsub`]: subscriptions to expired keys and channels on every master; [`notify`]: `notify-keyspace-events`
 //! - [`scan`]: `SCAN` by pattern on every master
 //! - `link`, `dial`, `outage`: one server: connecting, reconnecting, one log line for an outage
 //! - `cluster`: which server holds which slot; `sentinel`: which server is master
@@ -46,9 +46,9 @@ pub mod handle;
 pub mod keys;
 pub mod lease;
 mod link;
-pub mod listen;
 pub mod notify;
 mod outage;
+pub mod pubsub;
 pub mod scan;
 pub mod scripts;
 mod sentinel;
@@ -56,15 +56,15 @@ pub mod settings;
 pub mod slots;
 
 pub use dial::Counters;
-pub use error::Trouble;
-pub use handle::{Dedicated, Redis, Reply, read_reply};
+pub use error::RedisError;
+pub use handle::{DedicatedConnection, Redis, Reply, read_reply};
 pub use keys::mirror::{MirrorKey, MirrorNames};
-pub use keys::presence::{PersonKeys, PresenceKeys};
+pub use keys::presence::{PresenceKeys, UserPresenceKeys};
 pub use keys::site::SiteChannels;
 pub use keys::{BaseNames, KeyNames};
 pub use lease::Lease;
-pub use listen::{Heard, ListenCounters, Listener, Wanted};
-pub use notify::Notifications;
+pub use notify::ExpiryNotifications;
+pub use pubsub::{PubSubCounters, PubSubEvent, Subscriber, Subscriptions};
 pub use scan::Scan;
 pub use scripts::Script;
 pub use settings::{Mode, Node, RedisSettings, Secret, TlsFiles};

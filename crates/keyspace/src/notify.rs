@@ -12,7 +12,7 @@
 
 use redis::aio::MultiplexedConnection;
 
-use crate::error::Trouble;
+use crate::error::RedisError;
 use crate::handle::Redis;
 use crate::settings::Node;
 
@@ -24,11 +24,11 @@ pub const REMEDY: &str = "write \"notify-keyspace-events Kx\" into redis.conf an
 
 /// Whether a server tells of expired keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notifications {
+pub enum ExpiryNotifications {
     /// It did so before we asked.
-    AlreadyOn,
+    AlreadyEnabled,
     /// It does since we asked.
-    SetByUs {
+    Enabled {
         /// The setting as it is now.
         flags: String,
     },
@@ -39,23 +39,23 @@ pub enum Notifications {
     },
 }
 
-impl Notifications {
+impl ExpiryNotifications {
     /// Whether it tells of expired keys now.
-    pub fn is_on(&self) -> bool {
-        !matches!(self, Notifications::Refused { .. })
+    pub fn is_enabled(&self) -> bool {
+        !matches!(self, ExpiryNotifications::Refused { .. })
     }
 }
 
 impl Redis {
     /// Asks every server (on a cluster, replicas as well: one of them may be master soon) to tell of expired keys.
     /// One that cannot be reached is reported as refusing.
-    pub async fn ensure_expiry_notifications(&self) -> Result<Vec<(Node, Notifications)>, Trouble> {
+    pub async fn ensure_expiry_notifications(&self) -> Result<Vec<(Node, ExpiryNotifications)>, RedisError> {
         let timeout = Some(self.settings().response_timeout);
         let mut found = Vec::new();
         for node in self.servers().await? {
             let outcome = match self.dialer().dial(&node, timeout).await {
-                Ok(mut connection) => ensure_on(&mut connection).await,
-                Err(trouble) => Notifications::Refused { reason: trouble.to_string() },
+                Ok(mut connection) => ensure_enabled(&mut connection).await,
+                Err(error) => ExpiryNotifications::Refused { reason: error.to_string() },
             };
             found.push((node, outcome));
         }
@@ -64,29 +64,29 @@ impl Redis {
 }
 
 /// Asks one server.
-pub(crate) async fn ensure_on(connection: &mut MultiplexedConnection) -> Notifications {
+pub(crate) async fn ensure_enabled(connection: &mut MultiplexedConnection) -> ExpiryNotifications {
     let present: Result<(String, String), _> =
         redis::cmd("CONFIG").arg("GET").arg(SETTING).query_async(connection).await;
     let flags = match present {
         Ok((_, flags)) => flags,
-        Err(error) => return Notifications::Refused { reason: error.to_string() },
+        Err(error) => return ExpiryNotifications::Refused { reason: error.to_string() },
     };
-    let Some(flags) = missing_added(&flags) else {
-        return Notifications::AlreadyOn;
+    let Some(flags) = with_required_flags(&flags) else {
+        return ExpiryNotifications::AlreadyEnabled;
     };
     match redis::cmd("CONFIG").arg("SET").arg(SETTING).arg(&flags).query_async::<()>(connection).await {
-        Ok(()) => Notifications::SetByUs { flags },
-        Err(error) => Notifications::Refused { reason: error.to_string() },
+        Ok(()) => ExpiryNotifications::Enabled { flags },
+        Err(error) => ExpiryNotifications::Refused { reason: error.to_string() },
     }
 }
 
 /// Whether this setting of `notify-keyspace-events` tells of expired keys as we listen to them.
-pub fn tells_of_expired(flags: &str) -> bool {
-    missing_added(flags).is_none()
+pub fn reports_expired_keys(flags: &str) -> bool {
+    with_required_flags(flags).is_none()
 }
 
 /// The setting with what is missing from it; none if nothing is. `A` stands for all events, `x` among them.
-fn missing_added(flags: &str) -> Option<String> {
+fn with_required_flags(flags: &str) -> Option<String> {
     let mut all = flags.to_owned();
     if !flags.contains('K') {
         all.push('K');
@@ -103,12 +103,12 @@ mod tests {
 
     #[test]
     fn m6_flags_are_added_and_none_is_taken_away() {
-        assert_eq!(missing_added("").as_deref(), Some("Kx"));
-        assert_eq!(missing_added("gE").as_deref(), Some("gEKx"));
-        assert_eq!(missing_added("Ex").as_deref(), Some("ExK"));
-        assert_eq!(missing_added("AE").as_deref(), Some("AEK"));
+        assert_eq!(with_required_flags("").as_deref(), Some("Kx"));
+        assert_eq!(with_required_flags("gE").as_deref(), Some("gEKx"));
+        assert_eq!(with_required_flags("Ex").as_deref(), Some("ExK"));
+        assert_eq!(with_required_flags("AE").as_deref(), Some("AEK"));
         for enough in ["Kx", "xK", "AK", "AKE"] {
-            assert!(tells_of_expired(enough), "{enough}");
+            assert!(reports_expired_keys(enough), "{enough}");
         }
     }
 }

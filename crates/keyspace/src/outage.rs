@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-use crate::error::Trouble;
+use crate::error::RedisError;
 
 /// How many links of this process have no connection, by server. A server whose links are all connected is not in it.
 static DISCONNECTED: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
@@ -17,7 +17,7 @@ pub(crate) struct Outage {
 
 impl Outage {
     /// A link to this server could not connect. Logged if it is the first to notice.
-    pub(crate) fn begin(server: String, trouble: &Trouble) -> Outage {
+    pub(crate) fn begin(server: String, error: &RedisError) -> Outage {
         let is_first = {
             let mut disconnected = DISCONNECTED.lock();
             let links = disconnected.entry(server.clone()).or_default();
@@ -25,7 +25,7 @@ impl Outage {
             *links == 1
         };
         if is_first {
-            tracing::warn!(server, %trouble, "no connection to redis, trying again");
+            tracing::warn!(server, %error, "no connection to redis, trying again");
         }
         Outage { server }
     }
@@ -62,10 +62,10 @@ mod tests {
 
     #[test]
     fn links_to_one_server_share_an_outage() {
-        let trouble = Trouble::unavailable("nobody listens");
+        let error = RedisError::unavailable("nobody listens");
         let links = || DISCONNECTED.lock().get("a:1").copied();
         let (first, second) =
-            (Outage::begin("a:1".to_owned(), &trouble), Outage::begin("a:1".to_owned(), &trouble));
+            (Outage::begin("a:1".to_owned(), &error), Outage::begin("a:1".to_owned(), &error));
         assert_eq!(links(), Some(2));
         assert!(!first.is_last());
         first.end(3);

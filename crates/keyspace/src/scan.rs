@@ -13,7 +13,7 @@
 
 use redis::aio::MultiplexedConnection;
 
-use crate::error::Trouble;
+use crate::error::RedisError;
 use crate::handle::Redis;
 use crate::settings::Node;
 
@@ -38,7 +38,7 @@ impl Redis {
 
 impl Scan {
     /// Some more keys; none at the end. A key that is no text is left out: no key of ours is. A key may come twice.
-    pub async fn next_page(&mut self) -> Result<Option<Vec<String>>, Trouble> {
+    pub async fn next_page(&mut self) -> Result<Option<Vec<String>>, RedisError> {
         if self.servers.is_none() {
             self.servers = Some(self.redis.masters().await?);
         }
@@ -54,7 +54,7 @@ impl Scan {
         let page: (u64, Vec<Vec<u8>>) = command
             .query_async(connection)
             .await
-            .map_err(|error| Trouble::of_sending(&node.to_string(), &error))?;
+            .map_err(|error| RedisError::from_send(&node.to_string(), &error))?;
         match page.0 {
             0 => self.current = None,
             next => *cursor = next,
@@ -64,7 +64,7 @@ impl Scan {
 }
 
 /// One pattern that all keys of these patterns fit, and few others, so that one scan does for several.
-pub fn pattern_of_all(patterns: &[String]) -> String {
+pub fn common_pattern(patterns: &[String]) -> String {
     let prefixes: Vec<Vec<char>> = patterns
         .iter()
         .map(|pattern| pattern.chars().take_while(|c| !matches!(c, '*' | '?' | '[' | '\\')).collect())
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn one_pattern_stands_for_several() {
         let all = |patterns: &[&str]| {
-            pattern_of_all(&patterns.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
+            common_pattern(&patterns.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
         };
         assert_eq!(all(&["t:info_hash:*", "t:user:*", "t:whitelist:*"]), "t:[iuw][hns][efi][ort][:_e]*");
         assert_eq!(all(&["a:*"]), "a:*");

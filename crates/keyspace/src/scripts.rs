@@ -50,8 +50,8 @@ script!(
 );
 script!(
     /// Forgets a consumer that has nothing pending.
-    FORGET_CONSUMER,
-    "forget_consumer"
+    DELETE_CONSUMER,
+    "delete_consumer"
 );
 script!(
     /// Moves letters from one stream to another (J5, J6).
@@ -60,8 +60,8 @@ script!(
 );
 script!(
     /// Deletes and acknowledges entries (J7).
-    DELETE,
-    "delete"
+    DELETE_ENTRIES,
+    "delete_entries"
 );
 script!(
     /// Removes old entries that every group has acknowledged.
@@ -76,8 +76,8 @@ script!(
 );
 script!(
     /// Removes what is too old of a user's torrents and reads the rest (A4, A5).
-    ACTIVITY_LOOK,
-    "activity_look",
+    ACTIVITY_READ,
+    "activity_read",
     on "activity"
 );
 script!(
@@ -87,8 +87,8 @@ script!(
 );
 script!(
     /// Says when to look at them again (A4).
-    ACTIVITY_SETTLE,
-    "activity_settle"
+    ACTIVITY_RESCHEDULE,
+    "activity_reschedule"
 );
 script!(
     /// Makes a set that was built aside the whitelist (W2).
@@ -127,13 +127,13 @@ script!(
 );
 script!(
     /// Mends keys of one torrent of the mirror, if nothing was applied to it meanwhile.
-    MIRROR_MEND,
-    "mirror_mend"
+    MIRROR_REPAIR,
+    "mirror_repair"
 );
 script!(
     /// Takes torrents out of the indexes and the statistics of the mirror (M9, M10).
-    MIRROR_FORGET,
-    "mirror_forget"
+    MIRROR_REMOVE,
+    "mirror_remove"
 );
 script!(
     /// Writes whom one gateway has in a room.
@@ -166,13 +166,13 @@ script!(
 );
 script!(
     /// Notes when people are due (P13).
-    PRESENCE_DUE,
-    "presence_due"
+    PRESENCE_DUE_UPDATE,
+    "presence_due_update"
 );
 script!(
     /// Looks who is due (P13).
-    PRESENCE_LOOK,
-    "presence_look"
+    PRESENCE_DUE_READ,
+    "presence_due_read"
 );
 
 /// Every script there is.
@@ -180,14 +180,14 @@ pub static ALL: [&Script; 26] = [
     &ROOM_PUT,
     &MARK_APPENDED,
     &TAKE_OVER,
-    &FORGET_CONSUMER,
+    &DELETE_CONSUMER,
     &TRANSFER,
-    &DELETE,
+    &DELETE_ENTRIES,
     &TRIM,
     &ACTIVITY_APPLY,
-    &ACTIVITY_LOOK,
+    &ACTIVITY_READ,
     &ACTIVITY_CLAIM,
-    &ACTIVITY_SETTLE,
+    &ACTIVITY_RESCHEDULE,
     &WHITELIST_SWITCH,
     &WHITELIST_UNDO,
     &LEASE_TAKE,
@@ -195,14 +195,14 @@ pub static ALL: [&Script; 26] = [
     &MIRROR_TORRENT,
     &MIRROR_INDEX,
     &MIRROR_RENAME,
-    &MIRROR_MEND,
-    &MIRROR_FORGET,
+    &MIRROR_REPAIR,
+    &MIRROR_REMOVE,
     &PRESENCE_PUBLISH,
     &PRESENCE_REAP,
     &PRESENCE_WATCH,
     &PRESENCE_NODES,
-    &PRESENCE_DUE,
-    &PRESENCE_LOOK,
+    &PRESENCE_DUE_UPDATE,
+    &PRESENCE_DUE_READ,
 ];
 
 impl Script {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::error::Trouble;
+use crate::error::RedisError;
 
 mod url;
 
@@ -120,7 +120,7 @@ impl RedisSettings {
     ///
     /// each also with `rediss` for TLS, and behind a `?`: `ca=FILE`, `cert=FILE` and `key=FILE` for TLS,
     /// `sentinel_user=` and `sentinel_password=`. Special characters are written as `%40`.
-    pub fn from_url(url: &str) -> Result<RedisSettings, Trouble> {
+    pub fn from_url(url: &str) -> Result<RedisSettings, RedisError> {
         url::parse(url)
     }
 
@@ -130,10 +130,10 @@ impl RedisSettings {
         port: Option<u16>,
         password: Option<&str>,
         db: Option<u32>,
-    ) -> Result<RedisSettings, Trouble> {
+    ) -> Result<RedisSettings, RedisError> {
         let host = host.trim();
         if host.is_empty() || host.contains(['/', '@', ' ', ',']) {
-            return Err(Trouble::settings(format!(
+            return Err(RedisError::settings(format!(
                 "REDIS_HOST must be the name or address of one server ({host:?} is not): use redis.url for anything else"
             )));
         }

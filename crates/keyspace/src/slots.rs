@@ -44,8 +44,8 @@ const CRC_TABLE: [u16; 256] = {
 };
 
 /// Whether a command changes nothing, so that it may be sent again.
-pub(crate) fn is_reading(command: &Cmd) -> bool {
-    const READING: [&[u8]; 23] = [
+pub(crate) fn is_read_only(command: &Cmd) -> bool {
+    const READ_ONLY: [&[u8]; 23] = [
         b"PING",
         b"GET",
         b"MGET",
@@ -74,7 +74,7 @@ pub(crate) fn is_reading(command: &Cmd) -> bool {
         Some(Arg::Simple(name)) => name,
         _ => return false,
     };
-    READING.iter().any(|reading| name.eq_ignore_ascii_case(reading))
+    READ_ONLY.iter().any(|reading| name.eq_ignore_ascii_case(reading))
 }
 
 /// The first key of a command; none if it names no key (`PING`) and any server will do.

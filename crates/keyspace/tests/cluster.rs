@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use keyspace::{Redis, RedisSettings, Trouble, read_reply, scripts, slot_of};
+use keyspace::{Redis, RedisError, RedisSettings, read_reply, scripts, slot_of};
 use redis::{cmd, pipe};
 use testkit::{RedisCluster, RedisServer, eventually};
 
@@ -37,7 +37,7 @@ async fn pipelines_are_split_by_slot_and_put_together_again() {
     let mut calls = pipe();
     for number in 0..20 {
         cluster.cli(&["XGROUP", "CREATE", &format!("s{number}"), "g", "0", "MKSTREAM"]);
-        let mut call = scripts::FORGET_CONSUMER.call(&[&format!("s{number}")]);
+        let mut call = scripts::DELETE_CONSUMER.call(&[&format!("s{number}")]);
         call.arg("g").arg("c");
         calls.add_command(call);
     }
@@ -50,8 +50,8 @@ async fn pipelines_are_split_by_slot_and_put_together_again() {
     let replies = redis.transaction(&transaction).await.unwrap();
     assert_eq!(read_reply::<u64>(replies.into_iter().nth(1).unwrap()).unwrap(), 2);
     transaction.cmd("SET").arg("elsewhere").arg(1);
-    let trouble = redis.transaction(&transaction).await.unwrap_err();
-    assert_eq!(trouble.code(), "CROSSSLOT");
+    let error = redis.transaction(&transaction).await.unwrap_err();
+    assert_eq!(error.code(), "CROSSSLOT");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,13 +121,13 @@ async fn a_dead_master_fails_its_own_keys_only_until_its_replica_takes_over() {
     cluster.node_mut(1).kill();
     let replies = redis.pipeline(&writing).await;
     assert!(replies[0].is_ok() && replies[2].is_ok(), "{replies:?}");
-    assert!(replies[1].as_ref().is_err_and(Trouble::is_retryable), "{replies:?}");
+    assert!(replies[1].as_ref().is_err_and(RedisError::is_retryable), "{replies:?}");
 
     let waiting = async {
         loop {
             match redis.query::<u64>(cmd("GET").arg(&keys[1])).await {
                 Ok(value) => break value,
-                Err(trouble) => assert!(trouble.is_retryable(), "{trouble}"),
+                Err(error) => assert!(error.is_retryable(), "{error}"),
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

@@ -169,7 +169,7 @@ impl View for Activity {
         let mut folded = fold::fold(batch.arrivals, &window);
         let applied = match folded.users.as_slice() {
             [] => store::Applied::default(),
-            // Whatever the store's trouble is, it is none of an entry's.
+            // Whatever the store's error is, it is none of an entry's.
             users => self
                 .store
                 .apply(users, &window)

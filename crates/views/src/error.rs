@@ -2,14 +2,14 @@
 
 use database::DatabaseError;
 use journal::JournalError;
-use keyspace::Trouble;
+use keyspace::RedisError;
 
 /// Why a view's store did not do what it was asked. Never with a passkey in it.
 #[derive(Debug, thiserror::Error)]
 pub enum ViewsError {
     /// Redis cannot be reached, does not answer, or refuses.
     #[error(transparent)]
-    Redis(#[from] Trouble),
+    Redis(#[from] RedisError),
     /// The journal did not take what was to be written into it.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -37,7 +37,7 @@ impl ViewsError {
     /// Whether the same call may well succeed later, with nobody doing anything about it.
     pub fn is_retryable(&self) -> bool {
         match self {
-            ViewsError::Redis(trouble) => trouble.is_retryable(),
+            ViewsError::Redis(error) => error.is_retryable(),
             ViewsError::Journal(error) => error.is_retryable(),
             ViewsError::WrongType { .. } => false,
             ViewsError::NotApplied { .. } => true,

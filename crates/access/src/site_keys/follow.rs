@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::Passkey;
-use keyspace::{Heard, ListenCounters, Listener, Trouble, Wanted};
+use keyspace::{PubSubCounters, PubSubEvent, RedisError, Subscriber, Subscriptions};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -76,7 +76,7 @@ impl SiteReader {
 pub struct SiteFollower {
     keys: SiteKeys,
     applier: SiteApplier,
-    listener: Listener,
+    listener: Subscriber,
     round_every: Duration,
     pause_per_round: u32,
     /// What the site told of, and was not read yet.
@@ -106,7 +106,8 @@ impl SiteFollower {
     pub async fn load(keys: SiteKeys, gate: Arc<Gate>) -> SiteFollower {
         let channels = Kind::ALL.map(|kind| keys.channel_of(kind).to_owned());
         // First, so that nothing that changes meanwhile is missed.
-        let listener = keys.redis.listen(Wanted { expiring: Vec::new(), channels: channels.into() });
+        let listener =
+            keys.redis.subscribe(Subscriptions { expired_keys: Vec::new(), channels: channels.into() });
         let counters = Arc::new(SiteKeyCounters::default());
         let (requester, requests) = mpsc::channel(REQUESTS_MAX);
         let mut follower = SiteFollower {
@@ -136,12 +137,12 @@ impl SiteFollower {
         follower
     }
 
-    async fn read_first(&mut self) -> Result<(), Trouble> {
-        let listening = async { while self.listener.next().await != Heard::Listening {} };
+    async fn read_first(&mut self) -> Result<(), RedisError> {
+        let listening = async { while self.listener.next().await != PubSubEvent::Subscribed {} };
         if tokio::time::timeout(START_TIMEOUT, listening).await.is_err() {
             // Says why, if it can.
             self.keys.redis.query::<String>(&redis::cmd("PING")).await?;
-            return Err(Trouble::Unavailable { reason: "it does not let us listen".to_owned() });
+            return Err(RedisError::Unavailable { reason: "it does not let us listen".to_owned() });
         }
         let mut round = Round::new(&self.keys, true);
         while !round.step(&self.keys, &mut self.applier, &mut |_| ()).await? {}
@@ -171,7 +172,7 @@ impl SiteFollower {
     }
 
     /// What is counted of listening.
-    pub fn listen_counters(&self) -> Arc<ListenCounters> {
+    pub fn listen_counters(&self) -> Arc<PubSubCounters> {
         self.listener.counters()
     }
 
@@ -237,7 +238,7 @@ impl SiteFollower {
     }
 
     /// Takes note of what was heard and of what else can be heard without waiting. True if all keys must be looked at.
-    async fn take_all(&mut self, heard: Heard) -> bool {
+    async fn take_all(&mut self, heard: PubSubEvent) -> bool {
         let mut is_all = self.take(heard);
         while self.told.len() < READ_AT_ONCE {
             tokio::select! {
@@ -250,11 +251,11 @@ impl SiteFollower {
     }
 
     /// Takes note of what was heard. True if all keys must be looked at.
-    fn take(&mut self, heard: Heard) -> bool {
+    fn take(&mut self, heard: PubSubEvent) -> bool {
         match heard {
-            Heard::Listening => true,
-            Heard::Gap | Heard::Expired(_) => false,
-            Heard::Said { channel, payload } => {
+            PubSubEvent::Subscribed => true,
+            PubSubEvent::Gap | PubSubEvent::Expired(_) => false,
+            PubSubEvent::Message { channel, payload } => {
                 self.counters.messages.fetch_add(1, Ordering::Relaxed);
                 let kind = Kind::ALL.into_iter().find(|kind| self.keys.channel_of(*kind) == channel);
                 let Some(kind) = kind else { return false };
@@ -280,7 +281,7 @@ impl SiteFollower {
     }
 
     /// Reads what the site told of, with all that it tells of meanwhile.
-    async fn read_told(&mut self, on_change: &mut impl FnMut(Change)) -> Result<(), Trouble> {
+    async fn read_told(&mut self, on_change: &mut impl FnMut(Change)) -> Result<(), RedisError> {
         if self.told.is_empty() {
             return Ok(());
         }
@@ -295,7 +296,7 @@ impl SiteFollower {
         Ok(())
     }
 
-    fn complain(&self, trouble: &Trouble) {
+    fn complain(&self, trouble: &RedisError) {
         self.follow.note(true);
         if self.follow.failures_in_a_row.load(Ordering::Relaxed) % 60 == 1 {
             tracing::warn!(%trouble, "the site's keys cannot be read, going on with what is known");

@@ -2,8 +2,8 @@
 
 use domain::{Passkey, UserId};
 use keyspace::keys::site::copies;
-use keyspace::scan::pattern_of_all;
-use keyspace::{Reply, Scan, Trouble, read_reply};
+use keyspace::scan::common_pattern;
+use keyspace::{RedisError, Reply, Scan, read_reply};
 use redis::Pipeline;
 
 use super::{Kind, SiteKeys, Subject};
@@ -48,7 +48,7 @@ impl SiteKeys {
     }
 
     /// Reads what these keys say, in the same order. Fails as a whole: half an answer would look like keys that are gone.
-    pub(super) async fn read(&self, subjects: &[Subject]) -> Result<Vec<Found>, Trouble> {
+    pub(super) async fn read(&self, subjects: &[Subject]) -> Result<Vec<Found>, RedisError> {
         let mut pipeline = Pipeline::new();
         for subject in subjects {
             let key = self.key_of(subject);
@@ -61,7 +61,7 @@ impl SiteKeys {
     }
 
     /// Like [`SiteKeys::read`], but tells our copies from keys of the site's own.
-    pub(super) async fn read_site(&self, subjects: &[Subject]) -> Result<Vec<Found>, Trouble> {
+    pub(super) async fn read_site(&self, subjects: &[Subject]) -> Result<Vec<Found>, RedisError> {
         let found = self.read(subjects).await?;
         let copies = self.are_copies(subjects).await?;
         let told = found.into_iter().zip(copies).map(|(found, is_copy)| match found {
@@ -72,7 +72,7 @@ impl SiteKeys {
     }
 
     /// Whether the keys of these subjects are copies of our database, as far as they exist.
-    pub(super) async fn are_copies(&self, subjects: &[Subject]) -> Result<Vec<bool>, Trouble> {
+    pub(super) async fn are_copies(&self, subjects: &[Subject]) -> Result<Vec<bool>, RedisError> {
         let mut pipeline = Pipeline::new();
         for subject in subjects {
             pipeline.cmd("SISMEMBER").arg(copies(subject.kind().name())).arg(subject.text());
@@ -83,7 +83,7 @@ impl SiteKeys {
     /// All keys of these kinds.
     pub(super) fn pages(&self, kinds: &[Kind]) -> Pages {
         let patterns: Vec<String> = kinds.iter().map(|kind| self.names.pattern(kind.key())).collect();
-        Pages { scan: self.redis.scan(pattern_of_all(&patterns)), kinds: kinds.to_vec() }
+        Pages { scan: self.redis.scan(common_pattern(&patterns)), kinds: kinds.to_vec() }
     }
 
     /// What a key of these kinds is about; none if it is none of them.
@@ -100,17 +100,17 @@ impl SiteKeys {
 
 impl Pages {
     /// Some more; none at the end. One key may come twice.
-    pub(super) async fn next(&mut self, keys: &SiteKeys) -> Result<Option<Vec<Met>>, Trouble> {
+    pub(super) async fn next(&mut self, keys: &SiteKeys) -> Result<Option<Vec<Met>>, RedisError> {
         let page = self.scan.next_page().await?;
         Ok(page.map(|page| page.iter().filter_map(|key| keys.meet(&self.kinds, key)).collect()))
     }
 }
 
-fn found_of(reply: Reply) -> Result<Found, Trouble> {
+fn found_of(reply: Reply) -> Result<Found, RedisError> {
     match read_reply::<Option<Vec<u8>>>(reply) {
         Ok(None) => Ok(Found::Missing),
         Ok(Some(bytes)) => Ok(String::from_utf8(bytes).map_or(Found::Other, Found::Text)),
-        Err(Trouble::WrongType { .. }) => Ok(Found::Other),
+        Err(RedisError::WrongType { .. }) => Ok(Found::Other),
         Err(trouble) => Err(trouble),
     }
 }

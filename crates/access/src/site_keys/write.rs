@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use keyspace::keys::site::{SOURCE_MARK, copies};
-use keyspace::{Trouble, read_reply};
+use keyspace::{RedisError, read_reply};
 use redis::Pipeline;
 
 use super::read::Found;
@@ -78,7 +78,7 @@ impl SiteKeys {
         lines: &[Line],
         reach: Reach,
         news: &mut News,
-    ) -> Result<Settled, Trouble> {
+    ) -> Result<Settled, RedisError> {
         let subjects: Vec<Subject> = lines.iter().map(|(subject, _)| *subject).collect();
         let found = self.read(&subjects).await?;
         let copies = self.are_copies(&subjects).await?;
@@ -121,7 +121,7 @@ impl SiteKeys {
         Ok(settled)
     }
 
-    async fn send(&self, pipeline: &Pipeline) -> Result<(), Trouble> {
+    async fn send(&self, pipeline: &Pipeline) -> Result<(), RedisError> {
         for reply in self.redis.pipeline(pipeline).await {
             read_reply::<redis::Value>(reply)?;
         }
@@ -152,7 +152,7 @@ impl SiteKeys {
     }
 
     /// Removes keys whose names nobody understands.
-    pub(super) async fn remove_unfit(&self, keys: &[String]) -> Result<(), Trouble> {
+    pub(super) async fn remove_unfit(&self, keys: &[String]) -> Result<(), RedisError> {
         let mut pipeline = Pipeline::new();
         for key in keys {
             pipeline.cmd("DEL").arg(key);
@@ -161,7 +161,7 @@ impl SiteKeys {
     }
 
     /// Tells the news on the channels (M11).
-    pub(super) async fn tell(&self, news: News) -> Result<(), Trouble> {
+    pub(super) async fn tell(&self, news: News) -> Result<(), RedisError> {
         let mut pipeline = Pipeline::new();
         for (kind, subjects) in news.0 {
             let channel = self.channel_of(kind);
@@ -177,12 +177,16 @@ impl SiteKeys {
     }
 
     /// Whether there is any copy of this kind.
-    pub(super) async fn has_copies(&self, kind: Kind) -> Result<bool, Trouble> {
+    pub(super) async fn has_copies(&self, kind: Kind) -> Result<bool, RedisError> {
         self.redis.query(redis::cmd("EXISTS").arg(copies(kind.name()))).await
     }
 
     /// Some copies of this kind, and where to go on; zero at the end. One may come twice.
-    pub(super) async fn some_copies(&self, kind: Kind, cursor: u64) -> Result<(u64, Vec<Subject>), Trouble> {
+    pub(super) async fn some_copies(
+        &self,
+        kind: Kind,
+        cursor: u64,
+    ) -> Result<(u64, Vec<Subject>), RedisError> {
         let mut command = redis::cmd("SSCAN");
         command.arg(copies(kind.name())).arg(cursor).arg("COUNT").arg(COPIES_STEP);
         let (next, members): (u64, Vec<String>) = self.redis.query(&command).await?;
@@ -190,12 +194,12 @@ impl SiteKeys {
     }
 
     /// Whether Redis still has the mark that was set when the site's keys were read.
-    pub(super) async fn has_source_mark(&self) -> Result<bool, Trouble> {
+    pub(super) async fn has_source_mark(&self) -> Result<bool, RedisError> {
         self.redis.query(redis::cmd("EXISTS").arg(SOURCE_MARK)).await
     }
 
     /// Sets that mark.
-    pub(super) async fn set_source_mark(&self) -> Result<(), Trouble> {
+    pub(super) async fn set_source_mark(&self) -> Result<(), RedisError> {
         self.redis.query(redis::cmd("SET").arg(SOURCE_MARK).arg(1)).await
     }
 }

@@ -21,7 +21,7 @@ use std::time::Duration;
 use ::redis::{Cmd, Pipeline, cmd};
 use async_trait::async_trait;
 use domain::Passkey;
-use keyspace::{KeyNames, Redis, Trouble, read_reply, scripts};
+use keyspace::{KeyNames, Redis, RedisError, read_reply, scripts};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -136,7 +136,7 @@ impl Whitelist for RedisWhitelist {
         // Where the two sets change places, one of them needs a third name for a moment.
         let aside = self.names.whitelist_new(&token);
         let names = &self.names;
-        let keys = [names.whitelist(), names.whitelist_old(), &aside, names.whitelist_note()];
+        let keys = [names.whitelist(), names.whitelist_old(), &aside, names.whitelist_last_change()];
         let mut call = scripts::WHITELIST_UNDO.call(&keys);
         call.arg(&token);
         Ok(replaced(self.run_surely(&call).await?))
@@ -150,11 +150,11 @@ impl Whitelist for RedisWhitelist {
 
 impl RedisWhitelist {
     /// Calls a script that knows by its token that it was run already.
-    async fn run_surely(&self, call: &Cmd) -> Result<Option<(u64, u64)>, Trouble> {
+    async fn run_surely(&self, call: &Cmd) -> Result<Option<(u64, u64)>, RedisError> {
         let mut tries = 1;
         loop {
             match self.redis.query(call).await {
-                Err(Trouble::Unanswered { .. }) if tries < SWITCH_TRIES => tries += 1,
+                Err(RedisError::Unanswered { .. }) if tries < SWITCH_TRIES => tries += 1,
                 outcome => return outcome,
             }
         }
@@ -174,7 +174,7 @@ struct RedisRefresh {
 
 impl RedisRefresh {
     /// All or nothing, so that there is never a set that does not expire.
-    async fn send(&mut self, passkeys: &[Passkey]) -> Result<(), Trouble> {
+    async fn send(&mut self, passkeys: &[Passkey]) -> Result<(), RedisError> {
         let mut pipeline = Pipeline::new();
         for members in passkeys.chunks(MEMBERS_PER_COMMAND) {
             pipeline.add_command(with_members("SADD", &self.key, members));
@@ -206,7 +206,7 @@ impl Refresh for RedisRefresh {
             return Err(AccessError::RefreshLost);
         }
         let names = &self.whitelist.names;
-        let keys = [names.whitelist(), names.whitelist_old(), &self.key, names.whitelist_note()];
+        let keys = [names.whitelist(), names.whitelist_old(), &self.key, names.whitelist_last_change()];
         let mut call = scripts::WHITELIST_SWITCH.call(&keys);
         call.arg(&self.token).arg(self.members);
         let done = self.whitelist.run_surely(&call).await?;
@@ -253,8 +253,8 @@ fn complete(found: Vec<bool>, asked: &[Passkey]) -> Result<Vec<bool>, AccessErro
     }
 }
 
-fn unexpected(reason: &str) -> Trouble {
-    Trouble::Other { code: "a reply nobody expected".to_owned(), reason: reason.to_owned() }
+fn unexpected(reason: &str) -> RedisError {
+    RedisError::Other { code: "a reply nobody expected".to_owned(), reason: reason.to_owned() }
 }
 
 fn replaced(done: Option<(u64, u64)>) -> Option<Replaced> {

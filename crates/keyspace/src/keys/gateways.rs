@@ -3,9 +3,9 @@
 //! The names are the same on a single Redis and on a cluster: the hash tags are part of them.
 
 /// String, private: which gateway tells the site who comes and goes.
-pub const WEBHOOKS_TURN: &str = "{p:nodes}:webhooks";
+pub const WEBHOOKS_LEASE_KEY: &str = "{p:nodes}:webhooks";
 /// String, private: which gateway shortens the history.
-pub const PRUNING_TURN: &str = "{p:nodes}:pruning";
+pub const PRUNING_LEASE_KEY: &str = "{p:nodes}:pruning";
 
 /// The keys of a room, all in one slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl RoomKeys {
     }
 
     /// Hash, private: whom one gateway has in the room, by their user id, and `v`, which grows with each change.
-    pub fn part(&self, node: &str) -> String {
+    pub fn members(&self, node: &str) -> String {
         format!("{}:{node}", self.base)
     }
 }
@@ -52,9 +52,9 @@ mod tests {
         for name in ["lobby", "{}", "}", "{", "a}b{c", "100%", "%7D", "日本"] {
             let keys = RoomKeys::of(name);
             let slot = slot_of(keys.nodes().as_bytes());
-            assert_eq!(slot, slot_of(keys.part("gw-a.18c2f0a1b2c3d4e5f").as_bytes()), "{name}");
+            assert_eq!(slot, slot_of(keys.members("gw-a.18c2f0a1b2c3d4e5f").as_bytes()), "{name}");
         }
         assert_ne!(RoomKeys::of("}"), RoomKeys::of("%7D"));
-        assert_eq!(RoomKeys::of("lobby").part("gw.1"), "p:r:{lobby}:gw.1");
+        assert_eq!(RoomKeys::of("lobby").members("gw.1"), "p:r:{lobby}:gw.1");
     }
 }

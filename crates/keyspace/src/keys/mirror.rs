@@ -153,19 +153,19 @@ impl MirrorNames {
     }
 
     /// A key that there is one of: statistics (M9) and indexes (M10).
-    pub fn single(self, key: MirrorKey) -> String {
+    pub fn global(self, key: MirrorKey) -> String {
         format!("{}:{}", self.tagged('t'), key.suffix())
     }
 
     /// Hash, private: the journal position that was applied to a torrent, the last entry of each peer, and the figures
     /// of each user.
-    pub fn own(self, torrent: TorrentId) -> String {
+    pub fn state(self, torrent: TorrentId) -> String {
         format!("t:m:{}", self.tagged(torrent))
     }
 
     /// String, private: the torrent whose counts and peers are under the names of this infohash. On a cluster every
     /// torrent has names of its own.
-    pub fn owner(self, torrent: TorrentId, info_hash: &InfoHash) -> String {
+    pub fn info_hash_owner(self, torrent: TorrentId, info_hash: &InfoHash) -> String {
         if self.is_cluster {
             format!("t:m:{{{torrent}}}:h:{info_hash}")
         } else {

@@ -10,7 +10,7 @@ use crate::settings::Mode;
 /// Sorted set, private: incarnations of gateways, by the end of their lease (ms).
 pub const NODES: &str = "{p:nodes}";
 /// Sorted set, private: incarnations that were declared dead, by when (ms).
-pub const NODES_GONE: &str = "{p:nodes}:gone";
+pub const NODES_DEAD: &str = "{p:nodes}:gone";
 /// Hash, private: what each incarnation says of itself, a small JSON.
 pub const NODES_INFO: &str = "{p:nodes}:info";
 
@@ -20,9 +20,9 @@ pub struct PresenceKeys {
     is_cluster: bool,
 }
 
-/// The keys of one person, which share a slot on a cluster.
+/// The keys of one user_keys, which share a slot on a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PersonKeys {
+pub struct UserPresenceKeys {
     /// Hash, private: the record.
     pub record: String,
     /// Sorted set, private: incarnations of gateways that are interested, by until when (ms).
@@ -35,7 +35,7 @@ pub struct PersonKeys {
     pub heartbeat: String,
 }
 
-impl PersonKeys {
+impl UserPresenceKeys {
     /// All of them, in the order that the scripts expect.
     pub fn all(&self) -> [&str; 5] {
         [&self.record, &self.watchers, &self.presence, &self.connection, &self.heartbeat]
@@ -48,13 +48,13 @@ impl PresenceKeys {
         PresenceKeys { is_cluster: mode == Mode::Cluster }
     }
 
-    /// The keys of a person.
-    pub fn person(&self, user: UserId) -> PersonKeys {
+    /// The keys of a user_keys.
+    pub fn user(&self, user: UserId) -> UserPresenceKeys {
         let public = |name: &str| match self.is_cluster {
             true => format!("{name}:{{{user}}}"),
             false => format!("{name}:{user}"),
         };
-        PersonKeys {
+        UserPresenceKeys {
             record: format!("p:u:{{{user}}}"),
             watchers: format!("p:w:{{{user}}}"),
             presence: public("presence"),
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn p3_names_on_a_single_redis_are_those_of_the_requirements() {
         for mode in [Mode::Single, Mode::Sentinel] {
-            let keys = PresenceKeys::new(mode).person(UserId::new(7).unwrap());
+            let keys = PresenceKeys::new(mode).user(UserId::new(7).unwrap());
             assert_eq!(keys.all(), ["p:u:{7}", "p:w:{7}", "presence:7", "connection:7", "heartbeat:7"]);
         }
     }
@@ -96,13 +96,13 @@ mod tests {
     #[test]
     fn p16_on_a_cluster_what_a_script_touches_shares_a_slot() {
         let keys = PresenceKeys::new(Mode::Cluster);
-        let person = keys.person(UserId::new(7).unwrap());
-        assert_eq!(person.presence, "presence:{7}");
+        let user_keys = keys.user(UserId::new(7).unwrap());
+        assert_eq!(user_keys.presence, "presence:{7}");
         let slot = slot_of(b"7");
-        assert!(person.all().iter().all(|key| slot_of(key.as_bytes()) == slot));
+        assert!(user_keys.all().iter().all(|key| slot_of(key.as_bytes()) == slot));
         assert_eq!(keys.due(3, "gw.1"), "p:due:{p03}:gw.1");
         assert_eq!(slot_of(keys.due(3, "gw.1").as_bytes()), slot_of(keys.due_pending(3).as_bytes()));
         let slot = slot_of(NODES.as_bytes());
-        assert!([NODES_GONE, NODES_INFO].iter().all(|key| slot_of(key.as_bytes()) == slot));
+        assert!([NODES_DEAD, NODES_INFO].iter().all(|key| slot_of(key.as_bytes()) == slot));
     }
 }

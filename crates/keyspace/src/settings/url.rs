@@ -1,7 +1,7 @@
 //! Reading the address of Redis.
 
 use super::{DEFAULT_PORT, DEFAULT_SENTINEL_PORT, Mode, Node, RedisSettings, Secret, TlsFiles};
-use crate::error::Trouble;
+use crate::error::RedisError;
 
 const SCHEMES: &str = "redis://host:6379, rediss://host:6379 (TLS), redis+sentinel://host:26379,host:26379/master-name \
                        or redis+cluster://host:6379,host:6379";
@@ -9,7 +9,7 @@ const SCHEMES: &str = "redis://host:6379, rediss://host:6379 (TLS), redis+sentin
 /// More nodes than anybody needs to name.
 const NODES_MAX: usize = 64;
 
-pub(super) fn parse(url: &str) -> Result<RedisSettings, Trouble> {
+pub(super) fn parse(url: &str) -> Result<RedisSettings, RedisError> {
     let (scheme, rest) = url.trim().split_once("://").ok_or_else(|| wrong("it has no ://"))?;
     let (mode, is_tls) = match scheme {
         "redis" => (Mode::Single, false),
@@ -37,11 +37,11 @@ pub(super) fn parse(url: &str) -> Result<RedisSettings, Trouble> {
 }
 
 /// The text never repeats the address: it may hold a password.
-fn wrong(what: &str) -> Trouble {
-    Trouble::settings(format!("the address of Redis is not understood, {what}: write {SCHEMES}"))
+fn wrong(what: &str) -> RedisError {
+    RedisError::settings(format!("the address of Redis is not understood, {what}: write {SCHEMES}"))
 }
 
-fn nodes_of(hosts: &str, mode: Mode) -> Result<Vec<Node>, Trouble> {
+fn nodes_of(hosts: &str, mode: Mode) -> Result<Vec<Node>, RedisError> {
     let default_port = if mode == Mode::Sentinel { DEFAULT_SENTINEL_PORT } else { DEFAULT_PORT };
     let nodes = hosts.split(',').map(|host| node_of(host, default_port)).collect::<Result<Vec<_>, _>>()?;
     match (mode, nodes.len()) {
@@ -53,7 +53,7 @@ fn nodes_of(hosts: &str, mode: Mode) -> Result<Vec<Node>, Trouble> {
     }
 }
 
-fn node_of(text: &str, default_port: u16) -> Result<Node, Trouble> {
+fn node_of(text: &str, default_port: u16) -> Result<Node, RedisError> {
     let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, rest)) => (host, rest.strip_prefix(':')),
         None => match text.split_once(':') {
@@ -74,7 +74,7 @@ fn node_of(text: &str, default_port: u16) -> Result<Node, Trouble> {
     Ok(Node { host: host.to_owned(), port })
 }
 
-fn read_login(settings: &mut RedisSettings, login: &str) -> Result<(), Trouble> {
+fn read_login(settings: &mut RedisSettings, login: &str) -> Result<(), RedisError> {
     let (user, password) = match login.split_once(':') {
         Some((user, password)) => (user, Some(password)),
         None => (login, None),
@@ -87,7 +87,7 @@ fn read_login(settings: &mut RedisSettings, login: &str) -> Result<(), Trouble> 
     Ok(())
 }
 
-fn read_path(settings: &mut RedisSettings, path: &str) -> Result<(), Trouble> {
+fn read_path(settings: &mut RedisSettings, path: &str) -> Result<(), RedisError> {
     let path = path.trim_end_matches('/');
     let db = match settings.mode {
         Mode::Single => path,
@@ -111,7 +111,7 @@ fn read_path(settings: &mut RedisSettings, path: &str) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn read_query(settings: &mut RedisSettings, query: &str) -> Result<(), Trouble> {
+fn read_query(settings: &mut RedisSettings, query: &str) -> Result<(), RedisError> {
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = decode(value)?;
@@ -138,7 +138,7 @@ fn read_query(settings: &mut RedisSettings, query: &str) -> Result<(), Trouble> 
 }
 
 /// Reads `%40` as `@`.
-fn decode(text: &str) -> Result<String, Trouble> {
+fn decode(text: &str) -> Result<String, RedisError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, tail)) = rest.split_first() {

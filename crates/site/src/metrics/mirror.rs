@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use keyspace::listen::ListenCounters;
+use keyspace::PubSubCounters;
 use views::Mirror;
 
 use super::site_keys::listening;
@@ -13,7 +13,7 @@ pub struct MirrorFigures {
     /// The layout.
     pub mirror: Arc<Mirror>,
     /// What was heard, once somebody listens.
-    pub listening: Arc<OnceLock<Arc<ListenCounters>>>,
+    pub listening: Arc<OnceLock<Arc<PubSubCounters>>>,
 }
 
 impl Source for MirrorFigures {

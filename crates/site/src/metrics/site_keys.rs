@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use access::site_keys::{CopyCounters, SiteKeyCounters};
-use keyspace::ListenCounters;
+use keyspace::PubSubCounters;
 
 use super::{Page, Source};
 
@@ -16,7 +16,7 @@ pub struct SiteKeyFigures {
     /// The keys as a copy of the database.
     pub copy: Option<Arc<CopyCounters>>,
     /// Whoever listens to Redis, by what for.
-    pub listening: Vec<(&'static str, Arc<ListenCounters>)>,
+    pub listening: Vec<(&'static str, Arc<PubSubCounters>)>,
 }
 
 fn get(counter: &AtomicU64) -> u64 {
@@ -93,7 +93,7 @@ fn copy(counters: &CopyCounters, page: &mut Page) {
 }
 
 /// Whoever listens to Redis, by what for.
-pub(super) fn listening(all: &[(&'static str, Arc<ListenCounters>)], page: &mut Page) {
+pub(super) fn listening(all: &[(&'static str, Arc<PubSubCounters>)], page: &mut Page) {
     for (listener, counters) in all {
         let by = |kind| [("listener", *listener), ("kind", kind)];
         page.counter(
@@ -101,8 +101,8 @@ pub(super) fn listening(all: &[(&'static str, Arc<ListenCounters>)], page: &mut 
             "Messages heard from Redis, by who listens and their kind.",
         )
         .with(&by("expired"), get(&counters.expired))
-        .with(&by("said"), get(&counters.said))
-        .with(&by("unreadable"), get(&counters.unreadable))
+        .with(&by("said"), get(&counters.messages))
+        .with(&by("unreadable"), get(&counters.not_utf8))
         .with(&by("dropped"), get(&counters.dropped));
         let by = [("listener", *listener)];
         page.counter(
@@ -116,6 +116,6 @@ pub(super) fn listening(all: &[(&'static str, Arc<ListenCounters>)], page: &mut 
             "rollcall_redis_silent_servers",
             "Servers of Redis that do not tell of expired keys (notify-keyspace-events).",
         )
-        .with(&by, get(&counters.silent_servers));
+        .with(&by, get(&counters.notifications_off));
     }
 }

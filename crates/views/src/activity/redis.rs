@@ -24,7 +24,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use domain::{InfoHash, Passkey, UnixTime};
-use keyspace::{KeyNames, Redis, Reply, Trouble, read_reply, scripts};
+use keyspace::{KeyNames, Redis, RedisError, Reply, read_reply, scripts};
 use parking_lot::Mutex;
 
 use self::acquainted::Acquainted;
@@ -116,7 +116,7 @@ impl RedisActivity {
 
     fn look_call(&self, passkey: &Passkey, reading: Reading<'_>, window: &Window) -> ::redis::Cmd {
         let keys = UserKeys::of(&self.names, passkey);
-        let mut call = scripts::ACTIVITY_LOOK.call(&keys.all());
+        let mut call = scripts::ACTIVITY_READ.call(&keys.all());
         call.arg(window.cutoff().0).arg(REMOVE_MAX).arg(CLIENTS_MAX);
         match reading {
             Reading::Nothing => call.arg("-").arg(0).arg(-1).arg(""),
@@ -160,7 +160,7 @@ impl RedisActivity {
             pipeline.add_command(self.look_call(passkey, Reading::Nothing, window));
         }
         let mut replies = self.redis.pipeline(&pipeline).await.into_iter();
-        let mut settle = scripts::ACTIVITY_SETTLE.call(&[self.names.users_active()]);
+        let mut settle = scripts::ACTIVITY_RESCHEDULE.call(&[self.names.users_active()]);
         settle.arg(claim);
         let mut swept = Swept::default();
         for (user, passkey) in users.iter().zip(&passkeys) {
@@ -259,20 +259,20 @@ fn as_pairs(replies: Vec<Reply>) -> impl Iterator<Item = [Reply; 2]> {
 fn length_of(reply: Reply) -> Result<u64, ViewsError> {
     match read_reply(reply) {
         Ok(length) => Ok(length),
-        Err(Trouble::WrongType { .. }) => Ok(0),
-        Err(trouble) => Err(trouble.into()),
+        Err(RedisError::WrongType { .. }) => Ok(0),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Reads what `activity_look` returned.
+/// Reads what `activity_read` returned.
 fn read_look(parts: Vec<String>) -> Result<Found, ViewsError> {
     let [wrong, removed, has_more, oldest, seeding, leeching, page @ ..] = parts.as_slice() else {
-        return Err(unexpected("activity_look"));
+        return Err(unexpected("activity_read"));
     };
     if !wrong.is_empty() {
         return Err(ViewsError::WrongType { key: kind_of(wrong) });
     }
-    let number = |text: &String| text.parse::<i64>().map_err(|_| unexpected("activity_look"));
+    let number = |text: &String| text.parse::<i64>().map_err(|_| unexpected("activity_read"));
     // What is no infohash was put there by somebody else.
     let torrents = page.as_chunks::<2>().0.iter().filter_map(|[info_hash, at]| {
         let at = at.parse::<u32>().ok().map(UnixTime)?;
@@ -300,15 +300,15 @@ fn kind_of(name: &str) -> &'static str {
     }
 }
 
-/// Trouble with the index concerns everybody.
-fn of_index(trouble: Trouble) -> ViewsError {
-    match trouble {
-        Trouble::WrongType { .. } => ViewsError::WrongType { key: INDEX },
-        trouble => ViewsError::Redis(trouble),
+/// RedisError with the index concerns everybody.
+fn of_index(error: RedisError) -> ViewsError {
+    match error {
+        RedisError::WrongType { .. } => ViewsError::WrongType { key: INDEX },
+        error => ViewsError::Redis(error),
     }
 }
 
 fn unexpected(script: &str) -> ViewsError {
     let reason = format!("{script} returned something else than it should");
-    ViewsError::Redis(Trouble::Other { code: "a reply nobody expected".to_owned(), reason })
+    ViewsError::Redis(RedisError::Other { code: "a reply nobody expected".to_owned(), reason })
 }

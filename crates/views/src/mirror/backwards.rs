@@ -31,7 +31,7 @@ impl Mirror {
         let torrents: Vec<TorrentId> = folded.torrents.iter().map(|work| work.target.torrent).collect();
         let mut pipeline = Pipeline::new();
         for torrent in &torrents {
-            pipeline.cmd("HGET").arg(self.names().own(*torrent)).arg("w");
+            pipeline.cmd("HGET").arg(self.names().state(*torrent)).arg("w");
         }
         let mut taken_back = 0;
         for (torrent, reply) in torrents.iter().zip(self.redis().pipeline(&pipeline).await) {
@@ -51,8 +51,8 @@ impl Mirror {
     }
 
     async fn take_back(&self, torrent: TorrentId, mark: &str) -> Result<bool, ViewsError> {
-        let own = self.names().own(torrent);
-        let mut call = scripts::MIRROR_MEND.call(&[&own]);
+        let own = self.names().state(torrent);
+        let mut call = scripts::MIRROR_REPAIR.call(&[&own]);
         call.arg(mark).arg(2).arg("HSET").arg(1).arg("w").arg(EntryId::ZERO.to_string());
         Ok(self.redis().query::<i64>(&call).await? > 0)
     }

@@ -52,7 +52,7 @@ impl Indexes {
             (MirrorKey::IndexSnatches, |counts| &mut counts.snatches),
         ];
         for (index, count) in indexes {
-            let key = self.names.single(index);
+            let key = self.names.global(index);
             let mut cursor = "0".to_owned();
             for _ in 0..PAGES_MAX {
                 let mut scan = redis::cmd("ZSCAN");

@@ -134,7 +134,7 @@ impl Mirror {
     async fn find_overdue(&self, peers: &[(TorrentId, PeerId)]) -> Result<Overdue, ViewsError> {
         let mut pipeline = Pipeline::new();
         for (torrent, peer) in peers {
-            pipeline.cmd("HMGET").arg(self.names().own(*torrent)).arg("h").arg(format!("p{peer}"));
+            pipeline.cmd("HMGET").arg(self.names().state(*torrent)).arg("h").arg(format!("p{peer}"));
         }
         let replies = self.redis().pipeline(&pipeline).await;
         let now = self.parts.clock.steady();
@@ -143,7 +143,7 @@ impl Mirror {
         for ((torrent, peer), reply) in peers.iter().zip(replies) {
             let (info_hash, there) = match read_reply::<(Option<String>, Option<String>)>(reply) {
                 // Of one torrent: no reason to hold up all others.
-                Err(trouble) if is_damage(&trouble) => continue,
+                Err(error) if is_damage(&error) => continue,
                 found => found?,
             };
             let info_hash = info_hash.and_then(|text| text.parse::<InfoHash>().ok());

@@ -91,12 +91,12 @@ impl Mirror {
         let names = self.names();
         let pairs = [
             (names.index_announces().to_owned(), MirrorKey::StatsAnnounces),
-            (names.single(MirrorKey::IndexLeechers), MirrorKey::StatsLeechers),
-            (names.single(MirrorKey::IndexSeeders), MirrorKey::StatsSeeders),
+            (names.global(MirrorKey::IndexLeechers), MirrorKey::StatsLeechers),
+            (names.global(MirrorKey::IndexSeeders), MirrorKey::StatsSeeders),
         ];
         let mut mended = 0;
         for (index, stat) in pairs {
-            let key = names.single(stat);
+            let key = names.global(stat);
             let (sum, found) = self.sum_and_statistic(&index, &key).await?;
             if sum != found && self.is_active() {
                 tracing::warn!(key, before = found, after = sum, "a statistic was not the sum; mended");

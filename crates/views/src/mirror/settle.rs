@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{PeerId, TorrentId};
-use keyspace::{MirrorKey, Reply, Trouble, read_reply, scripts};
+use keyspace::{MirrorKey, RedisError, Reply, read_reply, scripts};
 use redis::{Cmd, Pipeline};
 
 use super::Mirror;
@@ -97,7 +97,7 @@ impl Mirror {
     fn count_members(&self, reply: Reply) -> Result<u64, ViewsError> {
         match read_reply::<u64>(reply) {
             // Of one user or peer: no reason to hold up all others.
-            Err(trouble) if is_damage(&trouble) => {
+            Err(error) if is_damage(&error) => {
                 self.counting.found_damaged_sets(1);
                 Ok(0)
             }
@@ -159,20 +159,20 @@ impl Mirror {
         let names = self.names();
         [
             names.index_announces().to_owned(),
-            names.single(MirrorKey::IndexLeechers),
-            names.single(MirrorKey::IndexSeeders),
-            names.single(MirrorKey::IndexSnatches),
-            names.single(MirrorKey::StatsAnnounces),
-            names.single(MirrorKey::StatsLeechers),
-            names.single(MirrorKey::StatsSeeders),
+            names.global(MirrorKey::IndexLeechers),
+            names.global(MirrorKey::IndexSeeders),
+            names.global(MirrorKey::IndexSnatches),
+            names.global(MirrorKey::StatsAnnounces),
+            names.global(MirrorKey::StatsLeechers),
+            names.global(MirrorKey::StatsSeeders),
         ]
     }
 }
 
-/// Trouble with these keys concerns every torrent: the view waits until somebody puts it right.
-pub(super) fn of_counts(trouble: Trouble) -> ViewsError {
-    match is_damage(&trouble) || trouble.to_string().contains("not an integer") {
+/// RedisError with these keys concerns every torrent: the view waits until somebody puts it right.
+pub(super) fn of_counts(error: RedisError) -> ViewsError {
+    match is_damage(&error) || error.to_string().contains("not an integer") {
         true => ViewsError::WrongType { key: "t:i:… or t:stats:…" },
-        false => ViewsError::Redis(trouble),
+        false => ViewsError::Redis(error),
     }
 }

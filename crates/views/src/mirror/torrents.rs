@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use domain::{InfoHash, PeerId, TorrentId, UserId};
-use keyspace::{Trouble, read_reply, scripts};
+use keyspace::{RedisError, read_reply, scripts};
 use redis::{Cmd, Pipeline};
 
 use super::Mirror;
@@ -78,14 +78,14 @@ impl Mirror {
                 Ok(Taken::Done) => {}
                 Ok(Taken::KnownAs(known)) => renamed.push((&work.target, *steps, known)),
                 Ok(Taken::Odd) => news.note_damage(work.target.torrent, steps, &"an odd reply"),
-                Err(trouble) if is_damage(&trouble) => {
-                    news.note_damage(work.target.torrent, steps, &trouble);
+                Err(error) if is_damage(&error) => {
+                    news.note_damage(work.target.torrent, steps, &error);
                 }
-                Err(trouble) => failed = failed.or(Some(trouble)),
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
-        if let Some(trouble) = failed {
-            return Err(trouble.into());
+        if let Some(error) = failed {
+            return Err(error.into());
         }
         for (target, steps, known) in renamed {
             self.call_renamed(target, steps, known, news).await?;
@@ -114,8 +114,8 @@ impl Mirror {
         match self.redis().query::<Reply>(&call).await.map(|reply| news.take(torrent, &peers, reply)) {
             Ok(Taken::Done) => {}
             Ok(Taken::KnownAs(_) | Taken::Odd) => news.note_damage(torrent, steps, &"an odd reply"),
-            Err(trouble) if is_damage(&trouble) => news.note_damage(torrent, steps, &trouble),
-            Err(trouble) => return Err(trouble.into()),
+            Err(error) if is_damage(&error) => news.note_damage(torrent, steps, &error),
+            Err(error) => return Err(error.into()),
         }
         Ok(())
     }
@@ -123,10 +123,10 @@ impl Mirror {
     async fn rename(&self, target: &Target, known: &InfoHash) -> Result<(), ViewsError> {
         let (names, torrent) = (self.names(), target.torrent);
         let keys = [
-            names.own(torrent),
+            names.state(torrent),
             names.torrent(torrent, known),
             names.torrent_peers(torrent, known),
-            names.owner(torrent, known),
+            names.info_hash_owner(torrent, known),
         ];
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         let mut call = scripts::MIRROR_RENAME.call(&keys);
@@ -151,8 +151,8 @@ impl Mirror {
         let mut keys = vec![
             names.torrent(torrent, &info_hash),
             names.torrent_peers(torrent, &info_hash),
-            names.own(torrent),
-            names.owner(torrent, &info_hash),
+            names.state(torrent),
+            names.info_hash_owner(torrent, &info_hash),
         ];
         for peer in &peers {
             keys.push(names.peer(torrent, peer));
@@ -182,10 +182,10 @@ impl Mirror {
 
 /// Whether it is the keys that are at fault: they hold something else, or what upsets the script. Waiting does not help
 /// then, and it concerns nobody but whoever the keys are of.
-pub(super) fn is_damage(trouble: &Trouble) -> bool {
-    match trouble {
-        Trouble::WrongType { .. } => true,
-        Trouble::Other { code, reason } => {
+pub(super) fn is_damage(error: &RedisError) -> bool {
+    match error {
+        RedisError::WrongType { .. } => true,
+        RedisError::Other { code, reason } => {
             ["WRONGTYPE", "user_script"].iter().any(|sign| reason.contains(sign) || code.contains(sign))
         }
         _ => false,

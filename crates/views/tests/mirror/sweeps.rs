@@ -216,7 +216,7 @@ async fn a_mirror_that_lost_its_turn_long_ago_is_not_undone_by_a_sweep() {
     let rig = Rig::on(Place::single());
     rig.hear(&two_torrents()).await;
     let redis = rig.place.redis();
-    let mut call = keyspace::scripts::MIRROR_MEND.call(&["t:m:1", "t:tpeers:x"]);
+    let mut call = keyspace::scripts::MIRROR_REPAIR.call(&["t:m:1", "t:tpeers:x"]);
     call.arg("1-1").arg(1).arg("SADD").arg(2).arg("somebody");
     assert_eq!(redis.query::<i64>(&call).await.unwrap(), -1);
     assert_eq!(rig.holds("t:tpeers:x").await, [""; 0]);

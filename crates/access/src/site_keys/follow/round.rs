@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::BuildHasher;
 use std::sync::atomic::Ordering;
 
-use keyspace::Trouble;
+use keyspace::RedisError;
 
 use super::apply::SiteApplier;
 use super::{Change, Kind, READ_AT_ONCE, SiteKeys, Subject};
@@ -52,7 +52,7 @@ impl Round {
         keys: &SiteKeys,
         applier: &mut SiteApplier,
         on_change: &mut impl FnMut(Change),
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, RedisError> {
         if let Some(pages) = &mut self.pages {
             match pages.next(keys).await? {
                 Some(page) => self.take_page(page, keys, applier, on_change).await?,
@@ -74,7 +74,7 @@ impl Round {
         keys: &SiteKeys,
         applier: &mut SiteApplier,
         on_change: &mut impl FnMut(Change),
-    ) -> Result<Vec<Subject>, Trouble> {
+    ) -> Result<Vec<Subject>, RedisError> {
         // Asked for once more: messages may have told of some since they were scanned, and a scan may miss some.
         let clients = applier.clients_and(&self.clients);
         let found = keys.read_site(&clients).await?;
@@ -100,7 +100,7 @@ impl Round {
         keys: &SiteKeys,
         applier: &mut SiteApplier,
         on_change: &mut impl FnMut(Change),
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RedisError> {
         let (mut subjects, mut unfit) = (Vec::with_capacity(page.len()), 0);
         for met in page {
             match met {
@@ -136,7 +136,7 @@ impl Round {
         keys: &SiteKeys,
         applier: &mut SiteApplier,
         on_change: &mut impl FnMut(Change),
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, RedisError> {
         let missing = self.missing.get_or_insert_default();
         if !missing.is_empty() {
             let some = missing.split_off(missing.len().saturating_sub(READ_AT_ONCE));

@@ -33,9 +33,9 @@ fn m4_names_on_a_single_redis_are_those_of_the_requirements() {
     assert_eq!(names.peer_torrents(&PEER), format!("t:p:{peer}:torrents"));
     let sets = names.user_sets(UserId::new(7).unwrap());
     assert_eq!(sets, ["t:u:7:active", "t:u:7:complete", "t:u:7:incomplete", "t:u:7:hnr"]);
-    assert_eq!(names.single(MirrorKey::StatsScrapes), "t:stats:scrapes");
-    assert_eq!(names.single(MirrorKey::IndexSnatches), "t:i:snatches");
-    assert_eq!(names.own(torrent()), "t:m:42");
+    assert_eq!(names.global(MirrorKey::StatsScrapes), "t:stats:scrapes");
+    assert_eq!(names.global(MirrorKey::IndexSnatches), "t:i:snatches");
+    assert_eq!(names.state(torrent()), "t:m:42");
 }
 
 #[test]
@@ -47,12 +47,12 @@ fn on_a_cluster_what_a_script_touches_shares_a_slot() {
         names.torrent_peers(torrent(), &HASH),
         names.peer(torrent(), &PEER),
         names.peer_timeout(torrent(), &PEER),
-        names.own(torrent()),
+        names.state(torrent()),
     ];
     for key in keys {
         assert_eq!(slot_of(key.as_bytes()), slot, "{key}");
     }
-    let all = STATISTICS_AND_INDEXES.map(|key| names.single(key));
+    let all = STATISTICS_AND_INDEXES.map(|key| names.global(key));
     for key in all.iter().map(String::as_str).chain([names.index_announces()]) {
         assert_eq!(slot_of(key.as_bytes()), slot_of(b"t"), "{key}");
     }

@@ -15,7 +15,7 @@
 
 use std::io::Write as _;
 
-use keyspace::{KeyNames, Reply, Trouble, read_reply};
+use keyspace::{KeyNames, RedisError, Reply, read_reply};
 use redis::{Cmd, Pipeline};
 
 use super::apply::Task;
@@ -107,7 +107,7 @@ impl RedisActivity {
         }
         let mut replies = self.redis.pipeline(&pipeline).await.into_iter();
         let mut next =
-            || replies.next().unwrap_or_else(|| Err(Trouble::Unanswered { reason: String::new() }));
+            || replies.next().unwrap_or_else(|| Err(RedisError::Unanswered { reason: String::new() }));
         for (pulse, counts) in raising {
             let mut is_done = true;
             for count in counts {
@@ -190,8 +190,8 @@ impl<'a> Pulse<'a> {
 fn read_unless_wrong_type<T: redis::FromRedisValue>(reply: Reply) -> Result<Option<T>, ViewsError> {
     match read_reply(reply) {
         Ok(value) => Ok(Some(value)),
-        Err(Trouble::WrongType { .. }) => Ok(None),
-        Err(trouble) => Err(trouble.into()),
+        Err(RedisError::WrongType { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -24,13 +24,13 @@ impl Mirror {
         let _alone = self.alone.lock().await;
         self.clear_user_sets(torrent, own).await?;
         let names = self.names();
-        let owner = names.owner(torrent, info_hash);
+        let owner = names.info_hash_owner(torrent, info_hash);
         let holder: Option<String> = self.redis().query(redis::cmd("GET").arg(&owner)).await?;
         let mut keys = Vec::new();
         if holder.is_some_and(|holder| holder == torrent.to_string()) {
             keys.extend([names.torrent(torrent, info_hash), names.torrent_peers(torrent, info_hash), owner]);
         }
-        keys.push(names.own(torrent));
+        keys.push(names.state(torrent));
         let removals: Vec<Fault> = keys.iter().map(|key| Fault::new("DEL", key, &[])).collect();
         if self.mend(torrent, &own.watermark, &removals).await?.is_none() {
             return Ok(());
@@ -45,7 +45,7 @@ impl Mirror {
     /// Redis was lost. The next announce brings it back.
     pub(super) async fn forget_lost(&self, torrent: TorrentId) -> Result<(), ViewsError> {
         let _alone = self.alone.lock().await;
-        let own = self.names().own(torrent);
+        let own = self.names().state(torrent);
         let is_there: bool = self.redis().query(redis::cmd("EXISTS").arg(&own)).await?;
         if is_there || !self.is_active() {
             return Ok(());
@@ -58,7 +58,7 @@ impl Mirror {
     async fn leave_indexes(&self, torrent: TorrentId) -> Result<(), ViewsError> {
         let keys = self.count_keys();
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let mut call = scripts::MIRROR_FORGET.call(&keys);
+        let mut call = scripts::MIRROR_REMOVE.call(&keys);
         call.arg(OF_FORGOTTEN).arg(torrent.get());
         self.redis().query::<u64>(&call).await.map_err(of_counts)?;
         Ok(())

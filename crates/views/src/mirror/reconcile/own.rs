@@ -117,7 +117,7 @@ pub(super) fn counts_of(text: &str) -> Option<Counts> {
 impl Mirror {
     /// Reads everything about a torrent. Batches go on meanwhile; whoever acts on it looks at the watermark.
     pub(super) async fn read_own(&self, torrent: TorrentId) -> Result<Own, ViewsError> {
-        let key = self.names().own(torrent);
+        let key = self.names().state(torrent);
         let watermark: Option<String> = self.redis().query(redis::cmd("HGET").arg(&key).arg("w")).await?;
         let mut own = Own { watermark: watermark.unwrap_or_default(), ..Own::default() };
         let mut cursor = 0_u64;

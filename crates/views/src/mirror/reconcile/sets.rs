@@ -38,7 +38,7 @@ impl Mirror {
         fields: impl Iterator<Item = String>,
     ) -> Result<Vec<Option<String>>, ViewsError> {
         let mut read = redis::cmd("HMGET");
-        read.arg(self.names().own(torrent));
+        read.arg(self.names().state(torrent));
         for field in fields {
             read.arg(field);
         }
@@ -84,7 +84,7 @@ impl Mirror {
         let mut differences: Vec<Cmd> = Vec::new();
         for ((key, is_wanted), reply) in wanted.iter().zip(self.redis().pipeline(&pipeline).await) {
             let is_member = match read_reply::<bool>(reply) {
-                Err(trouble) if is_damage(&trouble) => {
+                Err(error) if is_damage(&error) => {
                     self.counting.found_damaged_sets(1);
                     continue;
                 }

@@ -45,8 +45,8 @@ impl Mirror {
     /// Looks at one torrent and mends it.
     pub(super) async fn look_at(&self, torrent: TorrentId) -> Result<Looked, ViewsError> {
         match self.compare(torrent).await {
-            Err(ViewsError::Redis(trouble)) if is_damage(&trouble) => {
-                tracing::warn!(%torrent, reason = %trouble, "a key of this torrent holds something else than we wrote: rename or remove it");
+            Err(ViewsError::Redis(error)) if is_damage(&error) => {
+                tracing::warn!(%torrent, reason = %error, "a key of this torrent holds something else than we wrote: rename or remove it");
                 Ok(Looked::default())
             }
             looked => looked,
@@ -60,7 +60,7 @@ impl Mirror {
     ) -> Result<Vec<(TorrentId, PeerId)>, ViewsError> {
         match self.read_own(torrent).await {
             Ok(own) => Ok(self.overdue_in(torrent, &own)),
-            Err(ViewsError::Redis(trouble)) if is_damage(&trouble) => Ok(Vec::new()),
+            Err(ViewsError::Redis(error)) if is_damage(&error) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }
@@ -103,7 +103,7 @@ impl Mirror {
         own: &Own,
     ) -> Result<Vec<Fault>, ViewsError> {
         let mut faults = self.faults_of_own(torrent, own);
-        let owner = self.names().owner(torrent, info_hash);
+        let owner = self.names().info_hash_owner(torrent, info_hash);
         let holder: Option<String> = self.redis().query(redis::cmd("GET").arg(&owner)).await?;
         if holder.is_none_or(|holder| holder == torrent.to_string()) {
             faults.extend(self.faults_of_counts(torrent, info_hash, own).await?);
@@ -115,7 +115,7 @@ impl Mirror {
 
     /// What contradicts itself in our own hash.
     fn faults_of_own(&self, torrent: TorrentId, own: &Own) -> Vec<Fault> {
-        let key = self.names().own(torrent);
+        let key = self.names().state(torrent);
         let mut faults: Vec<Fault> =
             own.unreadable.iter().map(|field| Fault::new("HDEL", &key, &[field])).collect();
         let mut peers: HashMap<UserId, u64> = HashMap::new();
@@ -235,7 +235,7 @@ impl Mirror {
             if !self.is_active() {
                 return Ok(None);
             }
-            let own = self.names().own(torrent);
+            let own = self.names().state(torrent);
             let mut keys: Vec<&str> = vec![&own];
             let mut numbers: BTreeMap<&str, usize> = BTreeMap::from([(own.as_str(), 1)]);
             for fault in faults {
@@ -244,7 +244,7 @@ impl Mirror {
                     keys.len()
                 });
             }
-            let mut call = scripts::MIRROR_MEND.call(&keys);
+            let mut call = scripts::MIRROR_REPAIR.call(&keys);
             call.arg(watermark);
             for fault in faults {
                 call.arg(fault.args.len())
@@ -263,7 +263,7 @@ impl Mirror {
     async fn mend_index(&self, torrent: TorrentId) -> Result<u64, ViewsError> {
         let _alone = self.alone.lock().await;
         let mut read = redis::cmd("HGET");
-        read.arg(self.names().own(torrent)).arg("c");
+        read.arg(self.names().state(torrent)).arg("c");
         let counts: Option<String> = self.redis().query(&read).await?;
         let Some(counts) = counts.as_deref().and_then(counts_of) else { return Ok(0) };
         if !self.is_active() {

@@ -63,7 +63,7 @@ impl Mirror {
         }
         let index = if walk.is_among_seeders { MirrorKey::IndexSeeders } else { MirrorKey::IndexLeechers };
         let mut range = redis::cmd("ZRANGEBYSCORE");
-        range.arg(self.names().single(index)).arg("(0").arg("+inf");
+        range.arg(self.names().global(index)).arg("(0").arg("+inf");
         range.arg("LIMIT").arg(walk.offset).arg(count);
         let found: Vec<String> = self.redis().query(&range).await.map_err(of_counts)?;
         walk.offset += found.len();

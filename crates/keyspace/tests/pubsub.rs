@@ -1,10 +1,10 @@
-//! Listening: what expires and what is said is heard, and what may have been missed is told.
+//! Listening: what expires and what is said is event, and what may have been missed is told.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use keyspace::{Heard, Listener, Notifications, Redis, RedisSettings, Wanted, slot_of};
+use keyspace::{ExpiryNotifications, PubSubEvent, Redis, RedisSettings, Subscriber, Subscriptions, slot_of};
 use testkit::{RedisCluster, RedisSentinel, RedisServer};
 
 /// Longer than anything here takes.
@@ -14,41 +14,41 @@ fn handle(url: &str) -> Redis {
     Redis::new(RedisSettings::from_url(url).unwrap()).unwrap()
 }
 
-fn wanted() -> Wanted {
-    Wanted { expiring: vec!["t:ptimeout:*".to_owned()], channels: vec!["t:ch:torrent".to_owned()] }
+fn subscriptions() -> Subscriptions {
+    Subscriptions { expired_keys: vec!["t:ptimeout:*".to_owned()], channels: vec!["t:ch:torrent".to_owned()] }
 }
 
-async fn next(listener: &mut Listener) -> Heard {
-    tokio::time::timeout(PATIENCE, listener.next()).await.expect("nothing was heard")
+async fn next(subscriber: &mut Subscriber) -> PubSubEvent {
+    tokio::time::timeout(PATIENCE, subscriber.next()).await.expect("nothing was event")
 }
 
-/// Waits for this, whatever else is heard before.
-async fn await_heard(listener: &mut Listener, expected: &Heard) {
-    let waiting = async { while listener.next().await != *expected {} };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("never heard: {expected:?}"));
+/// Waits for this, whatever else is event before.
+async fn await_event(subscriber: &mut Subscriber, expected: &PubSubEvent) {
+    let waiting = async { while subscriber.next().await != *expected {} };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("never event: {expected:?}"));
 }
 
-/// Repeats an action until this is heard. Directly after a failover a connection may still be listening to the former
-/// master, so that one message alone may be lost, which the listener reports as one more gap.
-async fn await_repeated(listener: &mut Listener, expected: &Heard, act: impl Fn()) {
+/// Repeats an action until this is event. Directly after a failover a connection may still be listening to the former
+/// master, so that one message alone may be lost, which the subscriber reports as one more gap.
+async fn await_repeated(subscriber: &mut Subscriber, expected: &PubSubEvent, act: impl Fn()) {
     let waiting = async {
         let mut repeat = tokio::time::interval(Duration::from_millis(500));
         loop {
             tokio::select! {
                 _ = repeat.tick() => act(),
-                heard = listener.next() => if heard == *expected { return },
+                event = subscriber.next() => if event == *expected { return },
             }
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("never heard: {expected:?}"));
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("never event: {expected:?}"));
 }
 
-fn expired(key: &str) -> Heard {
-    Heard::Expired(key.to_owned())
+fn expired(key: &str) -> PubSubEvent {
+    PubSubEvent::Expired(key.to_owned())
 }
 
-fn said(payload: &str) -> Heard {
-    Heard::Said { channel: "t:ch:torrent".to_owned(), payload: payload.to_owned() }
+fn message(payload: &str) -> PubSubEvent {
+    PubSubEvent::Message { channel: "t:ch:torrent".to_owned(), payload: payload.to_owned() }
 }
 
 /// A key that lies on this master of a cluster of three.
@@ -60,8 +60,8 @@ fn key_on(master: usize) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn m6_a_single_server_is_heard_also_after_it_was_gone() {
     let mut server = RedisServer::start();
-    let mut listener = handle(&format!("{}/2", server.url())).listen(wanted());
-    assert_eq!(next(&mut listener).await, Heard::Listening);
+    let mut subscriber = handle(&format!("{}/2", server.url())).subscribe(subscriptions());
+    assert_eq!(next(&mut subscriber).await, PubSubEvent::Subscribed);
     assert_eq!(server.cli(&["CONFIG", "GET", "notify-keyspace-events"]), "notify-keyspace-events\nxK");
     // Of another key, of another database, and not by expiry.
     server.cli(&["-n", "2", "SET", "t:other", "1", "PX", "1"]);
@@ -69,18 +69,18 @@ async fn m6_a_single_server_is_heard_also_after_it_was_gone() {
     server.cli(&["-n", "2", "SET", "t:ptimeout:7:ab", "1"]);
     server.cli(&["-n", "2", "DEL", "t:ptimeout:7:ab"]);
     server.cli(&["-n", "2", "SET", "t:ptimeout:7:ab", "1", "PX", "20"]);
-    assert_eq!(next(&mut listener).await, expired("t:ptimeout:7:ab"));
+    assert_eq!(next(&mut subscriber).await, expired("t:ptimeout:7:ab"));
     server.cli(&["PUBLISH", "t:ch:torrent", "one"]);
-    assert_eq!(next(&mut listener).await, said("one"));
+    assert_eq!(next(&mut subscriber).await, message("one"));
 
     // The setting was not in its file, so that it is gone with the process, and set again.
     server.kill();
-    assert_eq!(next(&mut listener).await, Heard::Gap);
+    assert_eq!(next(&mut subscriber).await, PubSubEvent::Gap);
     server.restart();
-    assert_eq!(next(&mut listener).await, Heard::Listening);
+    assert_eq!(next(&mut subscriber).await, PubSubEvent::Subscribed);
     server.cli(&["-n", "2", "SET", "t:ptimeout:7:cd", "1", "PX", "20"]);
-    assert_eq!(next(&mut listener).await, expired("t:ptimeout:7:cd"));
-    let counters = listener.counters();
+    assert_eq!(next(&mut subscriber).await, expired("t:ptimeout:7:cd"));
+    let counters = subscriber.counters();
     assert_eq!(counters.expired.load(Ordering::Relaxed), 2);
     assert_eq!(counters.gaps.load(Ordering::Relaxed), 1);
 }
@@ -90,65 +90,65 @@ async fn m6_flags_of_others_stay_and_a_server_that_refuses_is_told_of() {
     let server = RedisServer::builder().directive("notify-keyspace-events Elg").start();
     let redis = handle(&server.url());
     let found = redis.ensure_expiry_notifications().await.unwrap();
-    assert!(matches!(&found[..], [(_, Notifications::SetByUs { .. })]), "{found:?}");
+    assert!(matches!(&found[..], [(_, ExpiryNotifications::Enabled { .. })]), "{found:?}");
     let flags = server.cli(&["CONFIG", "GET", "notify-keyspace-events"]);
     assert!("Elgx".chars().all(|flag| flags.lines().last().unwrap().contains(flag)), "{flags}");
     let found = redis.ensure_expiry_notifications().await.unwrap();
-    assert_eq!(found[0].1, Notifications::AlreadyOn);
+    assert_eq!(found[0].1, ExpiryNotifications::AlreadyEnabled);
 
     let strict = RedisServer::builder().user("us", "pw", "~* &* +@all -config").start();
-    let mut listener = handle(&strict.url()).listen(wanted());
+    let mut subscriber = handle(&strict.url()).subscribe(subscriptions());
     // Channels work all the same.
-    assert_eq!(next(&mut listener).await, Heard::Listening);
+    assert_eq!(next(&mut subscriber).await, PubSubEvent::Subscribed);
     strict.cli(&["PUBLISH", "t:ch:torrent", "one"]);
-    assert_eq!(next(&mut listener).await, said("one"));
-    assert!(matches!(&listener.notifications()[..], [(_, Notifications::Refused { .. })]));
-    assert_eq!(listener.counters().silent_servers.load(Ordering::Relaxed), 1);
+    assert_eq!(next(&mut subscriber).await, message("one"));
+    assert!(matches!(&subscriber.notifications()[..], [(_, ExpiryNotifications::Refused { .. })]));
+    assert_eq!(subscriber.counters().notifications_off.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_too_slow_loses_messages_and_is_told_so() {
     let server = RedisServer::start();
-    let mut listener = handle(&server.url()).listen(wanted());
-    assert_eq!(next(&mut listener).await, Heard::Listening);
-    let counters = listener.counters();
+    let mut subscriber = handle(&server.url()).subscribe(subscriptions());
+    assert_eq!(next(&mut subscriber).await, PubSubEvent::Subscribed);
+    let counters = subscriber.counters();
     let script = "for i = 1, 20000 do redis.call('PUBLISH', 't:ch:torrent', i) end";
     server.cli(&["EVAL", script, "0"]);
     let waiting = async {
-        while counters.said.load(Ordering::Relaxed) < 20_000 {
+        while counters.messages.load(Ordering::Relaxed) < 20_000 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.expect("all is taken in");
-    let mut heard = 0;
+    let mut event = 0;
     loop {
-        match next(&mut listener).await {
-            Heard::Said { .. } => heard += 1,
-            other => break assert_eq!(other, Heard::Gap),
+        match next(&mut subscriber).await {
+            PubSubEvent::Message { .. } => event += 1,
+            other => break assert_eq!(other, PubSubEvent::Gap),
         }
     }
-    assert_eq!(heard + counters.dropped.load(Ordering::Relaxed), 20_000);
-    assert_eq!(next(&mut listener).await, Heard::Listening);
+    assert_eq!(event + counters.dropped.load(Ordering::Relaxed), 20_000);
+    assert_eq!(next(&mut subscriber).await, PubSubEvent::Subscribed);
     server.cli(&["PUBLISH", "t:ch:torrent", "after"]);
-    assert_eq!(next(&mut listener).await, said("after"));
+    assert_eq!(next(&mut subscriber).await, message("after"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn m6_a_failover_by_sentinels_is_followed_though_the_old_master_lives() {
     let group = RedisSentinel::start();
     let url = format!("redis+sentinel://127.0.0.1:{}/{}", group.sentinel_port(), group.master_name());
-    let mut listener = handle(&url).listen(wanted());
-    assert_eq!(next(&mut listener).await, Heard::Listening);
+    let mut subscriber = handle(&url).subscribe(subscriptions());
+    assert_eq!(next(&mut subscriber).await, PubSubEvent::Subscribed);
     group.master().cli(&["SET", "t:ptimeout:1:ab", "1", "PX", "20"]);
-    assert_eq!(next(&mut listener).await, expired("t:ptimeout:1:ab"));
+    assert_eq!(next(&mut subscriber).await, expired("t:ptimeout:1:ab"));
     group.fail_over();
-    await_heard(&mut listener, &Heard::Gap).await;
-    await_heard(&mut listener, &Heard::Listening).await;
-    await_repeated(&mut listener, &expired("t:ptimeout:1:cd"), || {
+    await_event(&mut subscriber, &PubSubEvent::Gap).await;
+    await_event(&mut subscriber, &PubSubEvent::Subscribed).await;
+    await_repeated(&mut subscriber, &expired("t:ptimeout:1:cd"), || {
         group.master().cli(&["SET", "t:ptimeout:1:cd", "1", "PX", "20"]);
     })
     .await;
-    await_repeated(&mut listener, &said("one"), || {
+    await_repeated(&mut subscriber, &message("one"), || {
         group.master().cli(&["PUBLISH", "t:ch:torrent", "one"]);
     })
     .await;
@@ -166,24 +166,24 @@ async fn m6_every_master_of_a_cluster_is_heard_also_after_a_failover() {
         }
     };
     tokio::time::timeout(PATIENCE, told_all).await.expect("replicas are told as well");
-    let mut listener = redis.listen(wanted());
-    assert_eq!(next(&mut listener).await, Heard::Listening);
+    let mut subscriber = redis.subscribe(subscriptions());
+    assert_eq!(next(&mut subscriber).await, PubSubEvent::Subscribed);
     for master in 0..3 {
         let key = key_on(master);
         cluster.cli(&["SET", &key, "1", "PX", "20"]);
-        await_heard(&mut listener, &expired(&key)).await;
+        await_event(&mut subscriber, &expired(&key)).await;
     }
     // A message published at any node is received once.
     for node in 0..6 {
         cluster.node(node).cli(&["PUBLISH", "t:ch:torrent", &node.to_string()]);
-        await_heard(&mut listener, &said(&node.to_string())).await;
+        await_event(&mut subscriber, &message(&node.to_string())).await;
     }
-    assert_eq!(listener.counters().said.load(Ordering::Relaxed), 6);
+    assert_eq!(subscriber.counters().messages.load(Ordering::Relaxed), 6);
 
     cluster.node_mut(1).kill();
-    await_heard(&mut listener, &Heard::Gap).await;
-    // What is said while a master is missing is heard through the others, before all is whole again.
-    await_repeated(&mut listener, &said("meanwhile"), || {
+    await_event(&mut subscriber, &PubSubEvent::Gap).await;
+    // What is said while a master is missing is event through the others, before all is whole again.
+    await_repeated(&mut subscriber, &message("meanwhile"), || {
         cluster.node(0).cli(&["PUBLISH", "t:ch:torrent", "meanwhile"]);
     })
     .await;
@@ -191,14 +191,14 @@ async fn m6_every_master_of_a_cluster_is_heard_also_after_a_failover() {
     cluster.wait_ok();
     for master in 0..3 {
         let key = key_on(master);
-        await_repeated(&mut listener, &expired(&key), || {
+        await_repeated(&mut subscriber, &expired(&key), || {
             cluster.cli(&["SET", &key, "1", "PX", "20"]);
         })
         .await;
     }
-    await_repeated(&mut listener, &said("after"), || {
+    await_repeated(&mut subscriber, &message("after"), || {
         cluster.node(0).cli(&["PUBLISH", "t:ch:torrent", "after"]);
     })
     .await;
-    assert!(listener.counters().gaps.load(Ordering::Relaxed) >= 1);
+    assert!(subscriber.counters().gaps.load(Ordering::Relaxed) >= 1);
 }
