@@ -127,7 +127,7 @@ async fn open(server: &RedisServer, clock: ManualClock) -> Result<Mirror, RedisE
         names: MirrorNames::new(Mode::Single),
         journal: Arc::new(RedisJournal::new(redis.clone(), keys)),
         redis,
-        turn: Arc::new(AlwaysLeader),
+        lease: Arc::new(AlwaysLeader),
         directory: Arc::new(NoLookup),
         clock: Arc::new(clock),
     };

@@ -1,7 +1,7 @@
-//! A cluster: which server holds which slot, and sending things there.
+//! Routing on a cluster: slot map, redirects, topology.
 //!
-//! What was answered with `MOVED` or `ASK` has not happened, so it is sent on to where the answer says. What was not
-//! answered at all is never sent again.
+//! A command answered with `MOVED` or `ASK` was not executed, so it is sent again to the named node. A command without
+//! an answer is never sent again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,41 +18,37 @@ use crate::link::{Link, Target};
 use crate::settings::Node;
 use crate::slots::{SLOTS, key_of, slot_of};
 
-/// How often something is sent on before we give up: slots do not move in circles.
+/// Redirects followed per command.
 const REDIRECTS_MAX: usize = 5;
 
-/// A cluster.
 pub(crate) struct Cluster {
     dialer: Arc<Dialer>,
     slot_map: Mutex<Arc<SlotMap>>,
     links: Mutex<HashMap<Node, Arc<Link>>>,
-    /// Whether what we know of the slot_map may be wrong.
+    /// Whether the slot map must be refreshed before the next command.
     is_stale: AtomicBool,
     refreshes: AtomicU64,
-    /// Held by the one who asks for the slot_map.
+    /// Held while refreshing the slot map.
     refresh_lock: tokio::sync::Mutex<()>,
 }
 
-/// Who has which slot; nobody yet, if empty.
+/// The master of each slot; empty before the first refresh.
 #[derive(Clone, Default)]
 struct SlotMap {
     by_slot: Vec<Option<Node>>,
 }
 
-/// Who belongs to a cluster.
+/// The nodes of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Topology {
-    /// Those that hold slots.
     pub(crate) masters: Vec<Node>,
-    /// Those that stand in for them.
     pub(crate) replicas: Vec<Node>,
 }
 
-/// Where an answer sends us.
 enum Redirect {
-    /// The slot lies there now.
+    /// The slot has moved to this node.
     Moved(u16, Node),
-    /// The slot is on its way there, and this key has arrived.
+    /// The slot is migrating to this node, and this key has been migrated.
     Ask(Node),
 }
 
@@ -68,7 +64,7 @@ impl Cluster {
         }
     }
 
-    /// Sends a command to where its key lies.
+    /// Sends a command to the master of its first key.
     pub(crate) async fn command(&self, command: &Cmd) -> Reply {
         let slot = key_of(command).map(slot_of);
         for _ in 0..REDIRECTS_MAX {
@@ -83,7 +79,7 @@ impl Cluster {
         Err(too_many_redirects())
     }
 
-    /// Sends each command to where its key lies, those for one server together, all servers at once.
+    /// Sends each command to the master of its first key: one pipeline per master, all masters concurrently.
     pub(crate) async fn commands(&self, pipeline: &Pipeline) -> Vec<Reply> {
         let commands: Vec<&Cmd> = pipeline.cmd_iter().collect();
         let mut replies: Vec<Reply> = commands.iter().map(|_| Err(too_many_redirects())).collect();
@@ -110,7 +106,7 @@ impl Cluster {
         replies
     }
 
-    /// Sends a transaction to the one slot of its keys.
+    /// Sends a transaction to the master of the slot that its keys share.
     pub(crate) async fn transaction(&self, pipeline: &Pipeline) -> Result<Vec<Value>, RedisError> {
         let slot = common_slot(pipeline)?;
         let mut result = Err(too_many_redirects());
@@ -125,7 +121,7 @@ impl Cluster {
         result
     }
 
-    /// The server of a slot; any server, where the slot does not matter.
+    /// The link to the master of a slot; to any master for none.
     pub(crate) async fn link_for(&self, slot: Option<u16>) -> Result<Arc<Link>, RedisError> {
         let slot_map = self.slot_map().await?;
         let node = match slot {
@@ -142,15 +138,14 @@ impl Cluster {
         Ok(self.link(&node))
     }
 
-    /// What we know of the slot_map is asked for again before the next command.
+    /// The slot map is refreshed before the next command.
     pub(crate) fn mark_stale(&self) {
         self.is_stale.store(true, Ordering::Release);
     }
 
-    /// Asks the nodes in refresh_lock, until one answers, who belongs to the cluster now. Where the masters are not those that we
-    /// know, the next command asks as well.
+    /// Reads the topology from the first node that answers. Marks the slot map stale if there is a new master.
     pub(crate) async fn fetch_topology(&self) -> Result<Topology, RedisError> {
-        let mut error = RedisError::unavailable("no node of the cluster is named");
+        let mut error = RedisError::unavailable("the settings name no node of the cluster");
         for node in self.known_nodes() {
             match self.fetch_slots(&node).await.map(|reply| Topology::read(&reply, &node)) {
                 Ok(Some(topology)) => {
@@ -169,7 +164,7 @@ impl Cluster {
         Err(error)
     }
 
-    /// Learns from a reply that the slot_map may have changed.
+    /// Marks the slot map stale if the result suggests that slots have moved.
     fn check_result<T: crate::link::Replies>(&self, result: Result<T, RedisError>) -> Result<T, RedisError> {
         let is_stale = match &result {
             Ok(replies) => ["READONLY", "CLUSTERDOWN"].iter().any(|code| replies.has_error_code(code)),
@@ -189,7 +184,7 @@ impl Cluster {
         replies.into_iter().next().ok_or_else(|| RedisError::unexpected("no reply to ASKING"))
     }
 
-    /// Sends the commands at these positions, and gives back what each was answered.
+    /// Sends the commands at these positions; returns each position with its reply.
     async fn send_round(&self, commands: &[&Cmd], positions: Vec<usize>) -> Vec<(usize, Reply)> {
         let mut groups: Vec<(Arc<Link>, Pipeline, Vec<usize>)> = Vec::new();
         let mut answered = Vec::with_capacity(positions.len());
@@ -249,7 +244,7 @@ impl Cluster {
         let seen = self.refreshes.load(Ordering::Acquire);
         if self.is_stale.load(Ordering::Acquire) {
             let refreshed = self.refresh(seen).await;
-            // Old knowledge is better than none.
+            // If the refresh fails, an outdated map is used.
             if self.slot_map.lock().by_slot.is_empty() {
                 refreshed?;
             }
@@ -257,13 +252,13 @@ impl Cluster {
         Ok(self.slot_map.lock().clone())
     }
 
-    /// Asks the nodes in refresh_lock, until one answers, who has which slot.
+    /// Reads the slot map from the first node that answers, unless it was refreshed since `seen`.
     async fn refresh(&self, seen: u64) -> Result<(), RedisError> {
-        let _turn = self.refresh_lock.lock().await;
+        let _guard = self.refresh_lock.lock().await;
         if self.refreshes.load(Ordering::Acquire) != seen {
             return Ok(());
         }
-        let mut error = RedisError::unavailable("no node of the cluster is named");
+        let mut error = RedisError::unavailable("the settings name no node of the cluster");
         for node in self.known_nodes() {
             match self.fetch_slot_map(&node).await {
                 Ok(slot_map) => {
@@ -281,7 +276,7 @@ impl Cluster {
         Err(error)
     }
 
-    /// The slot_map first: they are the ones that we know to have been there.
+    /// Masters of the slot map, then the configured nodes.
     fn known_nodes(&self) -> Vec<Node> {
         let slot_map = self.slot_map.lock().clone();
         let mut nodes: Vec<Node> = Vec::new();
@@ -304,7 +299,7 @@ impl Cluster {
         match self.link(node).command(&command).await? {
             Value::ServerError(error) => match RedisError::from_reply(&error) {
                 RedisError::Other { reason, .. } => Err(RedisError::settings(format!(
-                    "{node} is no node of a cluster ({reason}): write redis:// instead"
+                    "{node} is not a cluster node ({reason}): write redis:// instead"
                 ))),
                 error => Err(error),
             },
@@ -314,7 +309,7 @@ impl Cluster {
 }
 
 impl SlotMap {
-    /// Reads the answer to `CLUSTER SLOTS`: ranges, each with its master first.
+    /// Parses the reply to `CLUSTER SLOTS`: ranges, each with its master first.
     fn read(reply: &Value, asked: &Node) -> Option<SlotMap> {
         let mut slot_map = SlotMap { by_slot: vec![None; usize::from(SLOTS)] };
         for range in reply.as_sequence()? {
@@ -330,7 +325,7 @@ impl SlotMap {
 }
 
 impl Topology {
-    /// Reads the answer to `CLUSTER SLOTS`, each node once, in the order of their slots.
+    /// Parses the reply to `CLUSTER SLOTS`; each node once, ordered by slot.
     fn read(reply: &Value, asked: &Node) -> Option<Topology> {
         let mut topology = Topology::default();
         for range in reply.as_sequence()? {
@@ -347,7 +342,7 @@ impl Topology {
     }
 }
 
-/// Reads a node: host, port, and more that does not matter here.
+/// Parses host and port of a node.
 fn node_of(value: &Value, asked: &Node) -> Option<Node> {
     let [host, Value::Int(port), ..] = value.as_sequence()? else {
         return None;
@@ -356,7 +351,7 @@ fn node_of(value: &Value, asked: &Node) -> Option<Node> {
         Value::BulkString(host) if !host.is_empty() && host != b"?" => {
             String::from_utf8(host.clone()).ok()?
         }
-        // A node that does not know its own address is where we asked.
+        // A node that does not know its own address is the one that was asked.
         _ => asked.host.clone(),
     };
     Some(Node { host, port: u16::try_from(*port).ok()? })
@@ -386,7 +381,7 @@ fn redirect_of(reply: &Value) -> Option<Redirect> {
     }
 }
 
-/// Reads `3999 127.0.0.1:6381`.
+/// Parses `3999 127.0.0.1:6381`.
 fn address_of(error: &ServerError) -> Option<(u16, Node)> {
     let (slot, address) = error.details()?.split_once(' ')?;
     let (host, port) = address.rsplit_once(':')?;
@@ -396,7 +391,7 @@ fn address_of(error: &ServerError) -> Option<(u16, Node)> {
 fn too_many_redirects() -> RedisError {
     RedisError::Refused {
         code: "MOVED".to_owned(),
-        reason: "slots of the cluster are being moved: try again".to_owned(),
+        reason: "too many redirects: slots of the cluster are migrating".to_owned(),
     }
 }
 
@@ -405,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_owners_of_slots_are_read() {
+    fn cluster_slots_are_parsed() {
         let reply = "*2\r\n*3\r\n:0\r\n:8191\r\n*2\r\n$9\r\n127.0.0.1\r\n:7001\r\n*3\r\n:8192\r\n:16383\r\n*2\r\n$0\r\n\r\n:7002\r\n";
         let asked = Node { host: "seed".to_owned(), port: 1 };
         let slot_map = SlotMap::read(&redis::parse_redis_value(reply.as_bytes()).unwrap(), &asked).unwrap();
@@ -416,16 +411,16 @@ mod tests {
     }
 
     #[test]
-    fn a_redirection_is_read() {
+    fn a_moved_reply_is_parsed() {
         let reply = redis::parse_redis_value(b"-MOVED 3999 ::1:6381\r\n").unwrap();
         match redirect_of(&reply) {
             Some(Redirect::Moved(3999, node)) => assert_eq!((node.host.as_str(), node.port), ("::1", 6381)),
-            _ => panic!("not read"),
+            _ => panic!("not parsed"),
         }
     }
 
     #[test]
-    fn a_transaction_stays_within_one_slot() {
+    fn a_transaction_across_slots_is_refused() {
         let mut pipeline = redis::pipe();
         pipeline.atomic().cmd("SET").arg("{a}1").arg(1).cmd("SET").arg("{a}2").arg(1);
         assert_eq!(common_slot(&pipeline).unwrap(), Some(slot_of(b"a")));

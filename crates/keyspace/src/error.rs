@@ -1,67 +1,45 @@
-//! What can go wrong with Redis, each with what to do about it.
+//! Errors, each with its remedy, and which are retryable.
 
 use redis::{ErrorKind, ServerError};
 
-/// Why Redis did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RedisError {
-    /// What was configured cannot be used.
+    /// Invalid configuration. The reason says what to write instead.
     #[error("{reason}")]
-    Settings {
-        /// What is wrong with it, and what to write instead.
-        reason: String,
-    },
-    /// Nothing was sent: there is no connection.
+    Settings { reason: String },
+    /// No connection. Nothing was sent.
     #[error("Redis cannot be reached: {reason}")]
-    Unavailable {
-        /// What the system says.
-        reason: String,
-    },
-    /// Something was sent, and nobody knows whether it happened.
+    Unavailable { reason: String },
+    /// Sent, but not answered: it may or may not have been executed.
     #[error("Redis did not answer: {reason}")]
-    Unanswered {
-        /// What is known.
-        reason: String,
-    },
-    /// Redis works but does not do it now; nothing happened. Waiting, or an operator, helps.
+    Unanswered { reason: String },
+    /// Redis refused, for now or until an operator acts. Nothing was executed.
     #[error("Redis refuses: {reason}")]
     Refused {
-        /// Redis's own word for it, such as `READONLY`.
+        /// The error code of Redis, such as `READONLY`.
         code: String,
-        /// What it means, and what to do.
+        /// Cause and remedy.
         reason: String,
     },
-    /// A key holds something of another type. Nothing happened.
-    #[error("a key in Redis holds something else than expected: {reason}")]
-    WrongType {
-        /// What Redis says.
-        reason: String,
-    },
-    /// There is no such consumer group. Nothing happened.
-    #[error("Redis has no such group: {reason}")]
-    NoGroup {
-        /// What Redis says.
-        reason: String,
-    },
-    /// Anything else Redis says: we asked for something it does not understand. Nothing happened.
-    #[error("Redis says {code}: {reason}")]
-    Other {
-        /// Redis's own word for it.
-        code: String,
-        /// What it says.
-        reason: String,
-    },
+    /// A key holds a value of another type. Nothing was executed.
+    #[error("a key in Redis holds a value of another type: {reason}")]
+    WrongType { reason: String },
+    /// The consumer group does not exist. Nothing was executed.
+    #[error("Redis has no such consumer group: {reason}")]
+    NoGroup { reason: String },
+    /// Any other error reply, or a malformed reply. An error reply means that nothing was executed.
+    #[error("Redis replied {code}: {reason}")]
+    Other { code: String, reason: String },
 }
 
 impl RedisError {
-    /// Whether the same call can succeed later, without anybody changing what is asked.
-    ///
-    /// A wrong-typed key also counts: an operator can put it right while everything waits.
+    /// Whether the same call can succeed later. True for a key of the wrong type: an operator can rename it while
+    /// callers retry.
     pub fn is_retryable(&self) -> bool {
         !matches!(self, RedisError::Settings { .. } | RedisError::NoGroup { .. } | RedisError::Other { .. })
     }
 
-    /// Redis's own word for it, where it said one.
+    /// The error code of Redis; empty without an error reply.
     pub fn code(&self) -> &str {
         match self {
             RedisError::Refused { code, .. } | RedisError::Other { code, .. } => code,
@@ -79,12 +57,10 @@ impl RedisError {
         RedisError::Unavailable { reason: reason.into() }
     }
 
-    /// A reply that is not of the shape it should have.
     pub(crate) fn unexpected(reason: impl ToString) -> Self {
-        RedisError::Other { code: "a reply nobody expected".to_owned(), reason: reason.to_string() }
+        RedisError::Other { code: "a malformed reply".to_owned(), reason: reason.to_string() }
     }
 
-    /// What an error reply means.
     pub fn from_reply(error: &ServerError) -> Self {
         let details = error.details().unwrap_or_default();
         match error.code() {
@@ -97,12 +73,12 @@ impl RedisError {
         }
     }
 
-    /// What an error means that came while connecting: nothing has been asked yet.
+    /// An error while connecting: no command was sent.
     pub(crate) fn from_connect(to: &str, error: &redis::RedisError) -> Self {
         match (error.kind(), first_reply(error)) {
             (_, Some(reply)) => match RedisError::from_reply(&reply) {
                 RedisError::Other { code, reason } => {
-                    RedisError::Refused { code, reason: format!("{to} does not let us in: {reason}") }
+                    RedisError::Refused { code, reason: format!("{to} refused the connection: {reason}") }
                 }
                 error => error,
             },
@@ -114,7 +90,7 @@ impl RedisError {
         }
     }
 
-    /// What an error means that came after something was sent.
+    /// An error after a command was sent.
     pub(crate) fn from_send(to: &str, error: &redis::RedisError) -> Self {
         match first_reply(error) {
             Some(reply) => RedisError::from_reply(&reply),
@@ -123,20 +99,19 @@ impl RedisError {
     }
 }
 
-/// The first thing Redis itself said, if it said anything.
+/// The first error reply, preferring the cause of an aborted transaction to `EXECABORT`.
 fn first_reply(error: &redis::RedisError) -> Option<ServerError> {
     let replies = error.clone().into_server_errors()?;
-    // That a transaction was given up says less than why.
-    let telling = replies.iter().find(|(_, reply)| reply.code() != "EXECABORT");
-    telling.or(replies.first()).map(|(_, reply)| reply.clone())
+    let cause = replies.iter().find(|(_, reply)| reply.code() != "EXECABORT");
+    cause.or(replies.first()).map(|(_, reply)| reply.clone())
 }
 
 const PASSWORD_REMEDY: &str = "set them in redis.url, or the password in REDIS_PASSWORD";
 
-/// What a refusal means and what to do; none if it is no refusal.
+/// Cause and remedy of a refusal; none if the code is not one.
 fn remedy(code: &str, details: &str) -> Option<String> {
     Some(match code {
-        "READONLY" => "this server is a replica and takes no writes: wait for the failover to end, or point \
+        "READONLY" => "this server is a read-only replica: wait for the failover to end, or point \
                        redis.url to the master"
             .to_owned(),
         "OOM" => {
@@ -148,16 +123,16 @@ fn remedy(code: &str, details: &str) -> Option<String> {
         "MASTERDOWN" => "the replica has lost its master: wait for the failover to end".to_owned(),
         "CLUSTERDOWN" => "the cluster does not serve all slots: bring the missing nodes back".to_owned(),
         "TRYAGAIN" | "ASK" | "MOVED" => {
-            "a slot of the cluster is being moved: wait until it has been".to_owned()
+            "a slot of the cluster is migrating: wait until that has finished".to_owned()
         }
-        "MISCONF" => format!("Redis cannot save its data and takes no writes: {details}"),
+        "MISCONF" => format!("Redis cannot save its data and refuses writes: {details}"),
         "NOREPLICAS" => "Redis has fewer replicas than min-replicas-to-write: bring them back".to_owned(),
-        "NOAUTH" | "WRONGPASS" => format!("Redis wants a user or a password; {PASSWORD_REMEDY}"),
+        "NOAUTH" | "WRONGPASS" => format!("Redis requires a user or a password; {PASSWORD_REMEDY}"),
         "NOPERM" => format!("the Redis user lacks a permission: {details}"),
-        "BUSY" => "a script of somebody's has been running for too long: SCRIPT KILL ends it".to_owned(),
+        "BUSY" => "a script has been running for too long: SCRIPT KILL ends it".to_owned(),
         "EXECABORT" | "UNBLOCKED" => details.to_owned(),
         "ERR" if details.starts_with("max number of clients") => {
-            "Redis has as many clients as it takes: raise maxclients".to_owned()
+            "Redis has reached its maximum number of clients: raise maxclients".to_owned()
         }
         _ => return None,
     })
@@ -171,19 +146,19 @@ mod tests {
         let value = redis::parse_redis_value(reply.as_bytes()).unwrap();
         match value {
             redis::Value::ServerError(error) => RedisError::from_reply(&error),
-            other => panic!("{other:?} is no error"),
+            other => panic!("{other:?} is not an error"),
         }
     }
 
     #[test]
-    fn a_full_redis_says_what_to_raise() {
+    fn out_of_memory_is_retryable_and_names_the_remedy() {
         let error = error_of("-OOM command not allowed when used memory > 'maxmemory'.\r\n");
         assert!(error.is_retryable());
         assert!(error.to_string().contains("raise maxmemory"), "{error}");
     }
 
     #[test]
-    fn refusals_can_be_waited_out_and_nonsense_cannot() {
+    fn refusals_are_retryable_and_invalid_commands_are_not() {
         for refusal in ["READONLY no", "LOADING x", "NOAUTH x", "NOPERM x", "CLUSTERDOWN x", "MISCONF x"] {
             let error = error_of(&format!("-{refusal}\r\n"));
             assert!(matches!(error, RedisError::Refused { .. }), "{refusal}: {error:?}");

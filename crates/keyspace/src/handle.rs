@@ -1,4 +1,4 @@
-//! The handle: what the rest of the program sees of Redis.
+//! The handle: commands, pipelines, transactions and dedicated connections.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::scripts;
 use crate::settings::{Mode, Node, RedisSettings};
 use crate::slots::{is_read_only, slot_of};
 
-/// What came of one command of several.
+/// The outcome of one command of a pipeline.
 pub type Reply = Result<Value, RedisError>;
 
-/// Redis, single or many. Clones share their connections.
+/// A handle to a single server, a sentinel group or a cluster. Clones share connections.
 ///
-/// It connects when first used, and belongs to the runtime it is used on.
+/// Connects when first used. Belongs to the Tokio runtime it is used on.
 #[derive(Clone)]
 pub struct Redis {
     dialer: Arc<Dialer>,
@@ -33,12 +33,12 @@ enum Route {
 }
 
 impl Redis {
-    /// A handle. Nothing is connected yet; only files for TLS are read.
+    /// Makes no connection yet; reads the TLS files.
     pub fn new(settings: RedisSettings) -> Result<Redis, RedisError> {
         let mode = settings.mode;
         let dialer = Arc::new(Dialer::new(settings)?);
         let route = match (mode, dialer.settings().nodes.first()) {
-            (_, None) => return Err(RedisError::settings("no server is named in the address of Redis")),
+            (_, None) => return Err(RedisError::settings("the address of Redis names no server")),
             (Mode::Single, Some(node)) => {
                 Route::Single(Link::new(dialer.clone(), Target::Node(node.clone())))
             }
@@ -48,34 +48,31 @@ impl Redis {
         Ok(Redis { dialer, route: Arc::new(route) })
     }
 
-    /// A handle that has been used once, so that wrong settings come out.
+    /// As [`Redis::new`], then sends `PING`, so that wrong settings fail here.
     pub async fn connect(settings: RedisSettings) -> Result<Redis, RedisError> {
         let redis = Redis::new(settings)?;
         redis.ping().await?;
         Ok(redis)
     }
 
-    /// Whether it answers.
     pub async fn ping(&self) -> Result<(), RedisError> {
         self.query::<String>(&redis::cmd("PING")).await.map(drop)
     }
 
-    /// How this Redis is run.
     pub fn mode(&self) -> Mode {
         self.dialer.settings().mode
     }
 
-    /// Where it is. What this shows holds no password.
+    /// `Display` and `Debug` of the settings contain no password.
     pub fn settings(&self) -> &RedisSettings {
         self.dialer.settings()
     }
 
-    /// What happened to its connections.
     pub fn counters(&self) -> &Counters {
         self.dialer.counters()
     }
 
-    /// Sends one command, on a cluster to where its first key lies.
+    /// Sends one command; on a cluster to the master of its first key.
     pub async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, RedisError> {
         let mut reply = self.send(command).await?;
         if reply.has_error_code("NOSCRIPT")
@@ -86,16 +83,17 @@ impl Redis {
         read_reply(Ok(reply))
     }
 
-    /// Sends commands together, on a cluster each to where its first key lies. Each fails or succeeds for itself; the
-    /// replies stand in the order of the commands.
+    /// Sends commands together; on a cluster each to the master of its first key. Each has its own outcome, in the order
+    /// of the commands.
     pub async fn pipeline(&self, pipeline: &Pipeline) -> Vec<Reply> {
         let mut replies = self.send_all(pipeline).await;
-        let unknown = |reply: &Reply| reply.as_ref().is_ok_and(|reply| reply.has_error_code("NOSCRIPT"));
-        if replies.iter().any(unknown) {
+        let is_unknown_script =
+            |reply: &Reply| reply.as_ref().is_ok_and(|reply| reply.has_error_code("NOSCRIPT"));
+        if replies.iter().any(is_unknown_script) {
             let mut again = Pipeline::new();
             let mut positions = Vec::new();
             for (position, command) in pipeline.cmd_iter().enumerate() {
-                if unknown(&replies[position])
+                if is_unknown_script(&replies[position])
                     && let Some(with_text) = scripts::with_text(command)
                 {
                     again.add_command(with_text);
@@ -109,9 +107,9 @@ impl Redis {
         replies.into_iter().map(error_reply_to_err).collect()
     }
 
-    /// Sends commands as one transaction: all of them are run, with nothing between them, or none. Their keys share a
-    /// slot. An error means that none was run (or, if it is [`RedisError::Unanswered`], that nobody knows); each that was
-    /// run may still have failed for itself.
+    /// Sends commands as one `MULTI` transaction, whose keys must share a slot. An error means that no command was
+    /// executed, except for [`RedisError::Unanswered`], after which that is unknown. Executed commands may still have
+    /// failed individually.
     pub async fn transaction(&self, pipeline: &Pipeline) -> Result<Vec<Reply>, RedisError> {
         let mut atomic = pipeline.clone();
         atomic.atomic();
@@ -129,22 +127,21 @@ impl Redis {
         }
     }
 
-    /// A connection of one's own to where this key lies: for what is bound to a connection, such as `WATCH`.
+    /// A dedicated connection to the master of this key: for state of a connection, such as `WATCH`.
     pub async fn dedicated(&self, key: &str) -> Result<DedicatedConnection, RedisError> {
         self.dial(key, Some(self.settings().response_timeout)).await
     }
 
-    /// A connection of one's own to where this key lies, on which an answer may take any time: for `XREAD … BLOCK`.
+    /// As [`Redis::dedicated`], without a response timeout: for `XREAD … BLOCK`.
     pub async fn blocking(&self, key: &str) -> Result<DedicatedConnection, RedisError> {
         self.dial(key, None).await
     }
 
-    /// How to get in.
     pub(crate) fn dialer(&self) -> &Arc<Dialer> {
         &self.dialer
     }
 
-    /// Who is master now, by the word of the sentinels or of the cluster.
+    /// The present masters, according to the sentinels or the cluster.
     pub(crate) async fn masters(&self) -> Result<Vec<Node>, RedisError> {
         match (&*self.route, self.mode()) {
             (Route::Cluster(cluster), _) => Ok(cluster.fetch_topology().await?.masters),
@@ -182,7 +179,7 @@ impl Redis {
 
     async fn send(&self, command: &Cmd) -> Reply {
         match self.send_once(command).await {
-            // A connection that broke while nobody used it comes out only now; reading again harms nobody.
+            // An idle connection that broke is noticed only now; reads may be repeated.
             Err(RedisError::Unanswered { .. }) if is_read_only(command) => self.send_once(command).await,
             reply => reply,
         }
@@ -215,7 +212,7 @@ impl fmt::Debug for Redis {
     }
 }
 
-/// A connection of one's own. It does not come back: after any error but one that Redis replied, get another.
+/// Not reconnected: after any error other than an error reply, open another.
 pub struct DedicatedConnection {
     own: OwnedConnection,
     server: String,
@@ -223,14 +220,13 @@ pub struct DedicatedConnection {
 }
 
 impl DedicatedConnection {
-    /// Sends one command.
     pub async fn query<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, RedisError> {
         self.check_epoch()?;
         let result = self.own.connection.req_packed_command(command).await;
         read_reply(self.check_result(result))
     }
 
-    /// Sends commands as they are, and gives back every reply, each of which may be an error that Redis replied.
+    /// Sends commands unchanged. Each returned value may be an error reply.
     pub async fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, RedisError> {
         self.check_epoch()?;
         let result = self.own.connection.req_packed_commands(pipeline, 0, pipeline.len()).await;
@@ -240,11 +236,11 @@ impl DedicatedConnection {
     fn check_epoch(&self) -> Result<(), RedisError> {
         match self.own.is_current() {
             true => Ok(()),
-            false => Err(RedisError::unavailable(format!("{} has been replaced", self.server))),
+            false => Err(RedisError::unavailable(format!("{} is no longer the master", self.server))),
         }
     }
 
-    /// On a cluster, learns that the key may lie elsewhere by now.
+    /// On a cluster, marks the slot map stale if the slot may have moved.
     fn check_result<T: Replies>(&self, result: Result<T, redis::RedisError>) -> Result<T, RedisError> {
         if let Route::Cluster(cluster) = &*self.redis.route {
             let is_stale = match &result {
@@ -267,12 +263,11 @@ impl fmt::Debug for DedicatedConnection {
     }
 }
 
-/// Reads a reply as what it should be.
+/// Converts a reply; an error reply is an error.
 pub fn read_reply<T: FromRedisValue>(reply: Reply) -> Result<T, RedisError> {
     T::from_redis_value(error_reply_to_err(reply)?).map_err(RedisError::unexpected)
 }
 
-/// An error that Redis replied is an error.
 fn error_reply_to_err(reply: Reply) -> Reply {
     match reply? {
         Value::ServerError(error) => Err(RedisError::from_reply(&error)),

@@ -1,8 +1,7 @@
-//! One server, however often its connection breaks.
+//! The shared connection to one server, with reconnects.
 //!
-//! Callers share one connection. Where there is none, one of them connects and the others wait for it; if it fails,
-//! all of those who waited fail with it. Between attempts lies a pause that grows with each failure up to a bound, and
-//! is random between nothing and that (full jitter), so that many processes do not come back at once.
+//! Without a connection, one caller connects and the others wait for its result, also for its failure. Attempts use
+//! exponential backoff with full jitter and an upper bound, so that many processes do not reconnect at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,28 +17,25 @@ use crate::outage::Outage;
 use crate::sentinel::MasterWatch;
 use crate::settings::Node;
 
-/// The pause after the first failure; it doubles with each further one.
+/// Upper bound of the backoff after the first failure; doubles with each further one.
 const BACKOFF_MIN: Duration = Duration::from_millis(20);
 
-/// Which server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// This one.
     Node(Node),
-    /// Whichever the sentinels call the master.
+    /// The master that the sentinels name.
     Master,
 }
 
-/// One server.
 pub(crate) struct Link {
     dialer: Arc<Dialer>,
     target: Target,
-    /// Who is master, where sentinels say.
+    /// Used with [`Target::Master`] only.
     master_watch: Arc<MasterWatch>,
     current: Mutex<Option<Current>>,
-    /// How often somebody tried to connect; also the number of the present connection.
+    /// Connection attempts; also the number of the present connection.
     attempts: AtomicU64,
-    /// Held by the one who connects.
+    /// Held while connecting.
     connect_lock: tokio::sync::Mutex<Failures>,
 }
 
@@ -50,7 +46,7 @@ struct Current {
     epoch: u64,
 }
 
-/// A connection of one's own, and the epoch of masters in which it is of use.
+/// A dedicated connection, valid in one epoch of [`MasterWatch`].
 pub(crate) struct OwnedConnection {
     pub(crate) connection: MultiplexedConnection,
     master_watch: Arc<MasterWatch>,
@@ -58,7 +54,7 @@ pub(crate) struct OwnedConnection {
 }
 
 impl OwnedConnection {
-    /// Whether the server is still the one to talk to.
+    /// Whether the server is still the master.
     pub(crate) fn is_current(&self) -> bool {
         self.master_watch.epoch() == self.epoch
     }
@@ -68,7 +64,7 @@ impl OwnedConnection {
 struct Failures {
     consecutive: u32,
     last: Option<RedisError>,
-    /// From the first of them to the next connection.
+    /// Open from the first failure to the next connection.
     outage: Option<Outage>,
 }
 
@@ -84,7 +80,7 @@ impl Link {
         }
     }
 
-    /// The name of the server in messages.
+    /// For logs and errors.
     pub(crate) fn name(&self) -> String {
         match &self.target {
             Target::Node(node) => node.to_string(),
@@ -92,14 +88,14 @@ impl Link {
         }
     }
 
-    /// Sends a command. The reply may be an error that Redis replied.
+    /// The value may be an error reply.
     pub(crate) async fn command(&self, command: &Cmd) -> Result<Value, RedisError> {
         let mut current = self.connected().await?;
         let result = current.connection.req_packed_command(command).await;
         self.check(current.number, result)
     }
 
-    /// Sends commands and gives back `count` replies after the first `skip`. Each may be an error that Redis replied.
+    /// Sends commands and returns `count` replies after the first `skip`. Each may be an error reply.
     pub(crate) async fn commands(
         &self,
         pipeline: &Pipeline,
@@ -111,7 +107,7 @@ impl Link {
         self.check(current.number, result)
     }
 
-    /// A connection of one's own.
+    /// Opens a dedicated connection.
     pub(crate) async fn dial(
         &self,
         response_timeout: Option<Duration>,
@@ -143,14 +139,14 @@ impl Link {
         Ok(current)
     }
 
-    /// The shared connection, unless there is none or the master has changed since.
+    /// The shared connection; none if there is none or the master has changed.
     fn current(&self) -> Option<Current> {
         let epoch = self.master_watch.epoch();
         self.current.lock().clone().filter(|current| current.epoch == epoch)
     }
 
-    /// Connects, after the pause that past failures ask for. `seen` is how many attempts there had been when the caller
-    /// came: if one failed since, that failure is the caller's too.
+    /// Connects, after the backoff of past failures. `seen` is the number of attempts when the call began: if an attempt
+    /// failed since, its error is returned without another attempt.
     async fn attempt(
         &self,
         failures: &mut Failures,
@@ -189,10 +185,10 @@ impl Link {
         result
     }
 
-    /// Drops a connection that is of no use any more.
+    /// Drops the shared connection if the result shows that it is broken or leads to a former master.
     fn check<T: Replies>(&self, number: u64, result: Result<T, redis::RedisError>) -> Result<T, RedisError> {
         let is_stale = match &result {
-            // After a failover the old master lives on as a replica.
+            // After a failover the old master is a replica.
             Ok(replies) => self.target == Target::Master && replies.has_error_code("READONLY"),
             Err(error) => match error.clone().into_server_errors() {
                 Some(replies) => {
@@ -232,10 +228,10 @@ impl Replies for Vec<Value> {
     }
 }
 
-/// Random up to a bound that doubles with each failure.
+/// Random, up to a bound that doubles with each failure.
 pub(crate) fn backoff(failures: u32, max: Duration) -> Duration {
     let bound = BACKOFF_MIN.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(max);
-    // Never nothing at all: that would be a busy loop, now and then.
+    // Never zero, which could cause a busy loop.
     let random = bound.mul_f64(fastrand::f64());
     random.max(Duration::from_millis(1))
 }
@@ -245,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_up_to_their_bound() {
+    fn backoff_grows_up_to_its_bound() {
         let max = Duration::from_secs(2);
         for failures in [1, 2, 10, 31, 32, 1000, u32::MAX] {
             let bound = Duration::from_millis(20).saturating_mul(2_u32.saturating_pow(failures - 1)).min(max);

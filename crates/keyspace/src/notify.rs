@@ -1,14 +1,14 @@
-//! Whether Redis tells of expired keys: `notify-keyspace-events` must hold `K` and `x` (M6).
+//! Notifications of expired keys: `notify-keyspace-events` must contain `K` and `x` (M6).
 //!
 //! # Guarantees
 //!
-//! - What is turned on already stays on: letters are added to the setting, and none is taken away.
-//! - A server that does not let us set it is reported, with what to write into its configuration.
+//! - Flags are added to the setting; none is removed.
+//! - If a server refuses, that is reported with the line for its configuration.
 //!
 //! # Deliberately absent
 //!
-//! `CONFIG REWRITE`: the file is the operator's. So the setting is gone after a restart of Redis, and whoever listens
-//! sets it again on every connection.
+//! `CONFIG REWRITE`: the file belongs to the operator. A restart of Redis therefore loses the flags, and subscribers
+//! set them again on every connection.
 
 use redis::aio::MultiplexedConnection;
 
@@ -16,39 +16,35 @@ use crate::error::RedisError;
 use crate::handle::Redis;
 use crate::settings::Node;
 
-/// The name of the setting.
 const SETTING: &str = "notify-keyspace-events";
-/// What to do where Redis does not let us.
-pub const REMEDY: &str = "write \"notify-keyspace-events Kx\" into redis.conf and restart Redis, or type CONFIG SET \
-                          notify-keyspace-events Kx; until then silent peers are found by the sweep alone, later";
+/// For [`ExpiryNotifications::Refused`].
+pub const REMEDY: &str = "write \"notify-keyspace-events Kx\" into redis.conf and restart Redis, or run CONFIG SET \
+                          notify-keyspace-events Kx; until then expired peers are found only by the reconciliation sweep, later";
 
-/// Whether a server tells of expired keys.
+/// State of the expiry notifications of one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExpiryNotifications {
-    /// It did so before we asked.
     AlreadyEnabled,
-    /// It does since we asked.
+    /// Enabled by this call.
     Enabled {
-        /// The setting as it is now.
+        /// The new value of `notify-keyspace-events`.
         flags: String,
     },
-    /// It does not: see [`REMEDY`].
+    /// Disabled: see [`REMEDY`].
     Refused {
-        /// What it says.
         reason: String,
     },
 }
 
 impl ExpiryNotifications {
-    /// Whether it tells of expired keys now.
     pub fn is_enabled(&self) -> bool {
         !matches!(self, ExpiryNotifications::Refused { .. })
     }
 }
 
 impl Redis {
-    /// Asks every server (on a cluster, replicas as well: one of them may be master soon) to tell of expired keys.
-    /// One that cannot be reached is reported as refusing.
+    /// Enables expiry notifications on every master, and on a cluster on every replica, which may be promoted. An
+    /// unreachable server is reported as [`ExpiryNotifications::Refused`].
     pub async fn ensure_expiry_notifications(&self) -> Result<Vec<(Node, ExpiryNotifications)>, RedisError> {
         let timeout = Some(self.settings().response_timeout);
         let mut found = Vec::new();
@@ -63,7 +59,7 @@ impl Redis {
     }
 }
 
-/// Asks one server.
+/// Enables expiry notifications on one server.
 pub(crate) async fn ensure_enabled(connection: &mut MultiplexedConnection) -> ExpiryNotifications {
     let present: Result<(String, String), _> =
         redis::cmd("CONFIG").arg("GET").arg(SETTING).query_async(connection).await;
@@ -80,12 +76,12 @@ pub(crate) async fn ensure_enabled(connection: &mut MultiplexedConnection) -> Ex
     }
 }
 
-/// Whether this setting of `notify-keyspace-events` tells of expired keys as we listen to them.
+/// Whether this value of `notify-keyspace-events` enables the notifications that we subscribe to.
 pub fn reports_expired_keys(flags: &str) -> bool {
     with_required_flags(flags).is_none()
 }
 
-/// The setting with what is missing from it; none if nothing is. `A` stands for all events, `x` among them.
+/// The value with the missing flags added; none if none is missing. `A` includes `x`.
 fn with_required_flags(flags: &str) -> Option<String> {
     let mut all = flags.to_owned();
     if !flags.contains('K') {
@@ -102,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn m6_flags_are_added_and_none_is_taken_away() {
+    fn m6_flags_are_added_and_none_is_removed() {
         assert_eq!(with_required_flags("").as_deref(), Some("Kx"));
         assert_eq!(with_required_flags("gE").as_deref(), Some("gEKx"));
         assert_eq!(with_required_flags("Ex").as_deref(), Some("ExK"));

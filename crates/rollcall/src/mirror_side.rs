@@ -15,7 +15,7 @@ use keyspace::{PubSubCounters, PubSubEvent, Subscriber, Subscriptions};
 use tokio::sync::watch;
 use tracing::{debug, warn};
 use tracker::Tracker;
-use views::mirror::Found;
+use views::mirror::ReapTrigger;
 use views::{Mirror, MirrorParts, MirrorSettings};
 
 use crate::backends::{RedisBackend, redis_backend, system_clock};
@@ -105,7 +105,7 @@ impl MirrorSide {
             redis: redis.clone(),
             names,
             journal: Arc::clone(journal),
-            turn: Arc::clone(&turn),
+            lease: Arc::clone(&turn),
             directory: Arc::new(resolver.clone()),
             clock: system_clock(),
         };
@@ -148,7 +148,7 @@ impl MirrorSide {
                 _ = stopped.wait_for(|stopped| *stopped) => return,
                 expired = self.gather(&mut listener) => expired,
             };
-            if let Err(reason) = self.mirror.reap(&expired, Found::ByMessage).await
+            if let Err(reason) = self.mirror.reap(&expired, ReapTrigger::Notification).await
                 && let Some(left_out) = log.admit(system_clock().now())
             {
                 warn!(%reason, lines_left_out = left_out, "silent peers could not be ended yet; the sweep finds them");
@@ -195,7 +195,7 @@ impl MirrorSide {
                 continue;
             }
             match self.mirror.reconcile_step().await {
-                Ok(step) => is_hurried &= !step.is_round_over,
+                Ok(step) => is_hurried &= !step.is_round_complete,
                 Err(reason) => {
                     if let Some(left_out) = log.admit(system_clock().now()) {
                         warn!(%reason, lines_left_out = left_out, "the layout could not be checked; it is tried again");

@@ -45,7 +45,7 @@ use keyspace::{KeyNames, Redis};
 use self::redis::RedisActivity;
 use crate::error::ViewsError;
 use counters::Counting;
-use record::Standing;
+use record::ClientState;
 use settings::Window;
 use sqlite::SqliteActivity;
 use store::ActivityStore;
@@ -69,11 +69,11 @@ pub struct Activity {
     settings: ActivitySettings,
     clock: Arc<dyn Clock>,
     counting: Arc<Counting>,
-    told: Arc<OnceLock<Listener>>,
+    on_change: Arc<OnceLock<ChangeCallback>>,
 }
 
 /// Is told whose lists an applied batch may have changed.
-type Listener = Box<dyn Fn(&[Passkey]) + Send + Sync>;
+type ChangeCallback = Box<dyn Fn(&[Passkey]) + Send + Sync>;
 
 impl fmt::Debug for Activity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -103,23 +103,23 @@ impl Activity {
 
     /// Keeps the lists in any store.
     pub fn on(store: Arc<dyn ActivityStore>, settings: ActivitySettings, clock: Arc<dyn Clock>) -> Activity {
-        Activity { store, settings, clock, counting: Arc::default(), told: Arc::default() }
+        Activity { store, settings, clock, counting: Arc::default(), on_change: Arc::default() }
     }
 
     /// Tells somebody whose lists a batch may have changed, once it is applied: who began, completed or stopped. A
     /// heartbeat is not worth telling. They must not wait. Only the first one is told.
-    pub fn tell(&self, listener: impl Fn(&[Passkey]) + Send + Sync + 'static) {
-        let _ = self.told.set(Box::new(listener));
+    pub fn on_change(&self, callback: impl Fn(&[Passkey]) + Send + Sync + 'static) {
+        let _ = self.on_change.set(Box::new(callback));
     }
 
     /// What a user seeds, newest first.
     pub async fn seeding(&self, passkey: &Passkey, page: &Page) -> Result<Listing, ViewsError> {
-        self.store.list(passkey, Standing::Seeding, page, &self.window()).await
+        self.store.list(passkey, ClientState::Seeding, page, &self.window()).await
     }
 
     /// What a user downloads, newest first.
     pub async fn leeching(&self, passkey: &Passkey, page: &Page) -> Result<Listing, ViewsError> {
-        self.store.list(passkey, Standing::Leeching, page, &self.window()).await
+        self.store.list(passkey, ClientState::Leeching, page, &self.window()).await
     }
 
     /// How many torrents a user seeds and downloads.
@@ -176,8 +176,8 @@ impl View for Activity {
                 .await
                 .map_err(|error| ViewError::Transient { reason: error.to_string() })?,
         };
-        if let Some(listener) = self.told.get() {
-            listener(&touched(batch));
+        if let Some(callback) = self.on_change.get() {
+            callback(&touched(batch));
         }
         let mut rejected = std::mem::take(&mut folded.rejected);
         for refused in &applied.refused {

@@ -18,34 +18,34 @@
 //!   turn still had on its way is skipped by the watermark in the first phase; what it writes late in the second is
 //!   found by the sweep.
 //! - A sweep with a bounded step compares everything with the peers, mends what differs, and says so ([`reconcile`]).
-//! - Peers whose timeout ran out are reaped by an entry in the journal, so that every view learns of it ([`reap`]).
+//! - Peers peer_keys timeout ran out are reaped by an entry in the journal, so that every view learns of it ([`reap`]).
 //!
 //! # Deliberately absent
 //!
-//! Keys of torrents that a site removed while nobody looked: they go to zero and stay. Amounts: those are the ledger's. `KEYS` and `SCAN`:
+//! Keys of torrents that a site removed while nobody checked: they go to zero and stay. Amounts: those are the ledger's. `KEYS` and `SCAN`:
 //! every torrent that was ever announced is in a sorted set of ours.
 //!
 //! # Layout
 //!
 //! - [`fold`]: from a batch of entries to the work on each torrent
-//! - `torrents`: the first phase; `settle`: the second
+//! - `torrents`: the first phase; `derived_keys`: the second
 //! - [`reap`]: peers that fell silent; `presence`, `record`: what is remembered of each for that
 //! - [`reconcile`]: the sweep
 //! - [`indexes`]: how many are on each torrent, for whoever has no swarms
-//! - `backwards`: a journal whose ids went back
+//! - `backwards`: a journal peer_keys ids went back
 //! - [`settings`], [`counters`]: what can be set, what is counted
 
-mod backwards;
 pub mod counters;
+mod derived_keys;
 pub mod fold;
 pub mod indexes;
-mod presence;
+mod last_announce;
 pub mod reap;
 pub mod reconcile;
-mod record;
 pub mod settings;
-mod settle;
+mod stored_peer;
 mod torrents;
+mod watermark_reset;
 
 use std::fmt;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub const GROUP: &str = "mirror";
 
 pub use counters::MirrorCounters;
 pub use indexes::{IndexedCounts, Indexes};
-pub use reap::Found;
+pub use reap::ReapTrigger;
 pub use settings::{Directory, MirrorSettings};
 
 /// What a mirror works with.
@@ -77,8 +77,8 @@ pub struct MirrorParts {
     pub names: MirrorNames,
     /// Where reaped peers are written down.
     pub journal: Arc<dyn Journal>,
-    /// Whose turn it is.
-    pub turn: Arc<dyn Turn>,
+    /// PeerKey turn it is.
+    pub lease: Arc<dyn Turn>,
     /// Who is who, for entries that do not say.
     pub directory: Arc<dyn Directory>,
     /// What time it is.
@@ -91,7 +91,7 @@ pub struct Mirror {
     settings: MirrorSettings,
     counting: Counting,
     /// Held by whoever writes: batches and the sweep take turns.
-    alone: tokio::sync::Mutex<()>,
+    write_lock: tokio::sync::Mutex<()>,
     reaping: Reaping,
     round: tokio::sync::Mutex<Round>,
 }
@@ -117,7 +117,7 @@ impl Mirror {
             parts,
             settings,
             counting: Counting::default(),
-            alone: tokio::sync::Mutex::default(),
+            write_lock: tokio::sync::Mutex::default(),
             reaping: Reaping::new(producer),
             round: tokio::sync::Mutex::default(),
         }
@@ -130,7 +130,7 @@ impl Mirror {
 
     /// Whether this process keeps the mirror now.
     pub fn is_active(&self) -> bool {
-        self.parts.turn.is_ours()
+        self.parts.lease.is_ours()
     }
 
     /// The names it uses.
@@ -162,19 +162,21 @@ impl View for Mirror {
             directory.catch_up(last.id.ms).await;
             folded = fold::fold(batch.arrivals, directory, &self.settings, now);
         }
-        let _alone = self.alone.lock().await;
-        let news = self.apply_to_torrents(&folded.torrents).await.map_err(transient)?;
+        let _guard = self.write_lock.lock().await;
+        let changed_state = self.apply_to_torrents(&folded.torrents).await.map_err(transient)?;
         if !self.is_active() {
             return Err(ViewError::Fenced);
         }
-        if news.repeated > 0 && self.follow_backwards(batch, &folded).await.map_err(transient)? {
+        if changed_state.repeated > 0
+            && self.reset_future_watermarks(batch, &folded).await.map_err(transient)?
+        {
             let reason = "the journal's ids went back; what came since is applied now".to_owned();
             return Err(ViewError::Transient { reason });
         }
-        self.settle(&news).await.map_err(transient)?;
-        self.counting.applied(&folded, &news);
+        self.write_derived(&changed_state).await.map_err(transient)?;
+        self.counting.applied(&folded, &changed_state);
         if let Some(last) = batch.arrivals.last() {
-            self.has_applied(last.id.ms);
+            self.record_applied(last.id.ms);
         }
         Ok(Vec::new())
     }

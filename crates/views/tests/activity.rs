@@ -1,18 +1,18 @@
 //! The conformance suite of activity stores: every rule, on every store.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "activity/fixture.rs"]
+mod fixture;
 #[path = "activity/histories.rs"]
 mod histories;
 #[path = "activity/limits.rs"]
 mod limits;
 #[path = "activity/lists.rs"]
 mod lists;
-#[path = "activity/rig.rs"]
-mod rig;
 #[path = "activity/rules.rs"]
 mod rules;
 
-use rig::Place;
+use fixture::Place;
 
 /// Every case of the suite, by the name of its function.
 macro_rules! for_every_case {

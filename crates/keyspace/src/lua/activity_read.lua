@@ -1,23 +1,26 @@
--- Removes what is too old of one user (A4), then reads (A5).
+-- Removes expired activity of one user (A4), then reads counts and a page of a list (A5).
 --
--- KEYS  seed, leech, stopped, clients
--- ARGV  cutoff: what was said then, or before, counts no more, unless the client may be silent for longer
---       the most torrents to be removed; the most clients of one user on one torrent
---       seed or leech for a page of that list, or - for none; how many torrents
---       the place behind which the page begins, as ts and infohash; ts -1 for the beginning
--- Returns the name of a key that has another type, or an empty text; how many torrents had something too old; 1 if more
--- may have, else 0; the least cutoff at which something that is left is too old, or -1; the lengths of seed and leech; the page, as infohash and ts in
--- turn, newest first
+-- KEYS     seed, leech, stopped, clients
+-- ARGV[1]  cutoff: reports of this time or before have expired, plus the extra silence of their client
+-- ARGV[2]  maximum number of torrents to remove
+-- ARGV[3]  maximum number of clients of one user on one torrent
+-- ARGV[4]  "seed" or "leech" for a page of that list, "-" for none
+-- ARGV[5]  torrents per page
+-- ARGV[6]  the page begins after this ts; -1 for the first page
+-- ARGV[7]  and after this infohash
+-- Returns the name of a key of the wrong type, or ''; the number of torrents with expired reports; 1 if there may be
+-- more, else 0; the lowest cutoff at which a remaining report expires, or -1; the lengths of seed and leech; the page as
+-- alternating infohashes and ts, newest first.
 
 local cutoff, remove_max, clients_max = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local list, limit, after_at, after_infohash = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
 
--- Torrents in one look that are kept although their last announce was before the cutoff, at most.
+-- Maximum number of torrents per set that are kept although their last announce was before the cutoff.
 local KEPT_MAX = 10000
--- Torrents read from a set at once.
+-- Torrents read from a set per command.
 local PAGE = 1000
 
--- The least moment at which something that was kept counts no more.
+-- The lowest cutoff at which a kept report expires.
 local next_due = nil
 local function note_due(at)
   if at and (not next_due or at < next_due) then
@@ -25,19 +28,19 @@ local function note_due(at)
   end
 end
 
--- Removes what is too old of one set, of no more torrents than there is room for. Returns of how many.
-local function remove_old_of(keys, name, room)
+-- Removes expired reports from up to `limit` torrents of one set. Returns the number of torrents.
+local function expire_set(keys, name, limit)
   local removed, kept = 0, 0
-  while removed < room and kept < KEPT_MAX do
-    local count = math.min(room - removed, PAGE)
+  while removed < limit and kept < KEPT_MAX do
+    local count = math.min(limit - removed, PAGE)
     local old = redis.call('ZRANGEBYSCORE', keys[name], '-inf', cutoff, 'LIMIT', kept, count)
     for _, infohash in ipairs(old) do
-      local letter, _, until_when = standing_of(read_reports(keys, infohash))
-      if letter and SETS[letter] == name and until_when > cutoff then
+      local state, _, expiry = summary_of(read_reports(keys, infohash))
+      if state and SETS[state] == name and expiry > cutoff then
         kept = kept + 1
-        note_due(until_when)
+        note_due(expiry)
       else
-        -- Whatever is known of it, or not: it goes, and if a client is left that is not too old, it comes back.
+        -- Removed even if the hash has no reports of it; added again by `update` if one has not expired.
         redis.call('ZREM', keys[name], infohash)
         update(keys, infohash, {}, cutoff, clients_max)
         removed = removed + 1
@@ -50,18 +53,18 @@ local function remove_old_of(keys, name, room)
   return removed
 end
 
--- Removes what is too old, of no more torrents than allowed. Returns of how many, and 1 if there may be more.
-local function remove_old(keys)
+-- Removes expired reports from up to `remove_max` torrents. Returns the number of torrents, and 1 if there may be more.
+local function expire(keys)
   local torrents = 0
   for _, name in pairs(SETS) do
-    torrents = torrents + remove_old_of(keys, name, remove_max - torrents)
+    torrents = torrents + expire_set(keys, name, remove_max - torrents)
   end
   return torrents, torrents >= remove_max and 1 or 0
 end
 
--- Other programs remove what is old from the sets by themselves (A4), and know nothing of the hash. Where it holds
--- more than the sets do, each of its torrents is looked at.
-local function follow_others(keys)
+-- Other programs remove old members from the public sets (A4) but not from the hash. If the hash has more torrents than
+-- the sets, each of its torrents is updated.
+local function sync_hash(keys)
   local known, listed = redis.call('HLEN', keys.clients), 0
   for _, name in pairs(SETS) do
     listed = listed + redis.call('ZCARD', keys[name])
@@ -73,8 +76,8 @@ local function follow_others(keys)
   end
 end
 
--- The least cutoff at which something that is left is too old.
-local function oldest_of(keys)
+-- The lowest cutoff at which a remaining report expires.
+local function next_expiry(keys)
   for _, name in pairs(SETS) do
     local first = redis.call('ZRANGEBYSCORE', keys[name], '(' .. cutoff, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
     note_due(tonumber(first[2]))
@@ -82,7 +85,7 @@ local function oldest_of(keys)
   return next_due
 end
 
--- Whether infohash a comes before b in a list that begins with the greatest.
+-- Whether infohash a is greater than b, byte by byte.
 local function is_greater(a, b)
   for position = 1, math.min(#a, #b) do
     local x, y = string.byte(a, position), string.byte(b, position)
@@ -93,8 +96,8 @@ local function is_greater(a, b)
   return #a > #b
 end
 
--- How many torrents of the list come before the page. Those of one second stand in order, so halving finds the place.
-local function rank_behind(key)
+-- The number of torrents in the list before the page. Members with equal scores are ordered, so a binary search works.
+local function rank_after(key)
   if after_at < 0 then
     return 0
   end
@@ -112,22 +115,22 @@ local function rank_behind(key)
   return low
 end
 
-local function look(keys)
-  local torrents, has_more = remove_old(keys)
+local function read(keys)
+  local torrents, has_more = expire(keys)
   if has_more == 0 then
-    follow_others(keys)
+    sync_hash(keys)
   end
   local seeding, leeching = redis.call('ZCARD', keys.seed), redis.call('ZCARD', keys.leech)
-  local replies = { '', torrents, has_more, oldest_of(keys) or -1, seeding, leeching }
+  local replies = { '', torrents, has_more, next_expiry(keys) or -1, seeding, leeching }
   if keys[list] then
-    local first = rank_behind(keys[list])
+    local first = rank_after(keys[list])
     local page = redis.call('ZREVRANGE', keys[list], first, first + limit - 1, 'WITHSCORES')
-    for _, part in ipairs(page) do
-      table.insert(replies, part)
+    for _, value in ipairs(page) do
+      table.insert(replies, value)
     end
   end
   return replies
 end
 
-local replies, wrong = guarded(keys_behind(0), look)
+local replies, wrong = guarded(keys_after(0), read)
 return replies or { wrong, 0, 0, -1, 0, 0 }

@@ -1,18 +1,19 @@
--- Takes torrents out of the indexes of the mirror (M10), and what they counted out of the statistics (M9). Announces
--- stay counted: under a name that is no torrent's.
+-- Removes torrents from the indexes of the mirror (M10), and their leechers and seeders from the statistics (M9).
+-- Announces stay counted, under a member that is not a torrent id.
 --
--- KEYS  indexes (sorted sets of torrents) by announces (ours), leechers, seeders, snatches;
---       statistics (strings): announces, leechers, seeders
--- ARGV  the name under which announces stay counted; the torrents
--- Returns how many torrents were there
+-- KEYS[1…4]  indexes (sorted sets of torrents) by announces (private), leechers, seeders, snatches
+-- KEYS[5…7]  statistics (strings): announces, leechers, seeders
+-- ARGV[1]    member under which the announces stay counted
+-- ARGV[2…]   torrents
+-- Returns the number of torrents that were in the index by announces.
 
-local forgotten = 0
+local removed = 0
 for position = 2, #ARGV do
   local torrent = ARGV[position]
   local announces = redis.call('ZSCORE', KEYS[1], torrent)
   if announces then
     redis.call('ZINCRBY', KEYS[1], announces, ARGV[1])
-    forgotten = forgotten + 1
+    removed = removed + 1
   end
   for number = 2, 3 do
     local score = redis.call('ZSCORE', KEYS[number], torrent)
@@ -24,4 +25,4 @@ for position = 2, #ARGV do
     redis.call('ZREM', KEYS[number], torrent)
   end
 end
-return forgotten
+return removed

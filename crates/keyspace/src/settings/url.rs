@@ -1,4 +1,4 @@
-//! Reading the address of Redis.
+//! Parses the address of Redis.
 
 use super::{DEFAULT_PORT, DEFAULT_SENTINEL_PORT, Mode, Node, RedisSettings, Secret, TlsFiles};
 use crate::error::RedisError;
@@ -6,7 +6,7 @@ use crate::error::RedisError;
 const SCHEMES: &str = "redis://host:6379, rediss://host:6379 (TLS), redis+sentinel://host:26379,host:26379/master-name \
                        or redis+cluster://host:6379,host:6379";
 
-/// More nodes than anybody needs to name.
+/// A client discovers the rest of a cluster by itself.
 const NODES_MAX: usize = 64;
 
 pub(super) fn parse(url: &str) -> Result<RedisSettings, RedisError> {
@@ -18,7 +18,7 @@ pub(super) fn parse(url: &str) -> Result<RedisSettings, RedisError> {
         "rediss+sentinel" => (Mode::Sentinel, true),
         "redis+cluster" => (Mode::Cluster, false),
         "rediss+cluster" => (Mode::Cluster, true),
-        _ => return Err(wrong("it begins with something else")),
+        _ => return Err(wrong("unknown scheme")),
     };
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -36,19 +36,17 @@ pub(super) fn parse(url: &str) -> Result<RedisSettings, RedisError> {
     Ok(settings)
 }
 
-/// The text never repeats the address: it may hold a password.
+/// Does not repeat the address, which may contain a password.
 fn wrong(what: &str) -> RedisError {
-    RedisError::settings(format!("the address of Redis is not understood, {what}: write {SCHEMES}"))
+    RedisError::settings(format!("invalid address of Redis, {what}: write {SCHEMES}"))
 }
 
 fn nodes_of(hosts: &str, mode: Mode) -> Result<Vec<Node>, RedisError> {
     let default_port = if mode == Mode::Sentinel { DEFAULT_SENTINEL_PORT } else { DEFAULT_PORT };
     let nodes = hosts.split(',').map(|host| node_of(host, default_port)).collect::<Result<Vec<_>, _>>()?;
     match (mode, nodes.len()) {
-        (Mode::Single, 2..) => Err(wrong("it names several servers and does not say what they are")),
-        (_, count) if count > NODES_MAX => {
-            Err(wrong("it names more than 64 servers; a few of them are enough"))
-        }
+        (Mode::Single, 2..) => Err(wrong("several servers need redis+sentinel or redis+cluster")),
+        (_, count) if count > NODES_MAX => Err(wrong("more than 64 servers; a few of them are enough")),
         _ => Ok(nodes),
     }
 }
@@ -58,7 +56,7 @@ fn node_of(text: &str, default_port: u16) -> Result<Node, RedisError> {
         Some((host, rest)) => (host, rest.strip_prefix(':')),
         None => match text.split_once(':') {
             Some((_, port)) if port.contains(':') => {
-                return Err(wrong("an IPv6 address stands in brackets, such as [::1]:6379"));
+                return Err(wrong("an IPv6 address must be in brackets, such as [::1]:6379"));
             }
             Some((host, port)) => (host, Some(port)),
             None => (text, None),
@@ -98,15 +96,14 @@ fn read_path(settings: &mut RedisSettings, path: &str) -> Result<(), RedisError>
         Mode::Sentinel => {
             let (name, db) = path.split_once('/').unwrap_or((path, ""));
             if name.is_empty() {
-                return Err(wrong("the name by which the sentinels know the master is missing"));
+                return Err(wrong("the master name is missing"));
             }
             settings.master_name = decode(name)?;
             db
         }
     };
     if !db.is_empty() {
-        settings.db =
-            db.parse().map_err(|_| wrong("what follows the host is not the number of a database"))?;
+        settings.db = db.parse().map_err(|_| wrong("what follows the host is not a database number"))?;
     }
     Ok(())
 }
@@ -120,24 +117,22 @@ fn read_query(settings: &mut RedisSettings, query: &str) -> Result<(), RedisErro
             ("cert", Some(tls)) => tls.cert = Some(value.into()),
             ("key", Some(tls)) => tls.key = Some(value.into()),
             ("ca" | "cert" | "key", None) => {
-                return Err(wrong("ca, cert and key are for TLS: begin with rediss"));
+                return Err(wrong("ca, cert and key require rediss"));
             }
             ("sentinel_user", _) => settings.sentinel_credentials.user = Some(value),
             ("sentinel_password", _) => settings.sentinel_credentials.password = Some(Secret::new(value)),
             _ => {
-                return Err(wrong(
-                    "behind the ? may stand ca, cert, key, sentinel_user and sentinel_password",
-                ));
+                return Err(wrong("query parameters are ca, cert, key, sentinel_user and sentinel_password"));
             }
         }
     }
     match &settings.tls {
-        Some(tls) if tls.cert.is_some() != tls.key.is_some() => Err(wrong("cert and key belong together")),
+        Some(tls) if tls.cert.is_some() != tls.key.is_some() => Err(wrong("cert and key require each other")),
         _ => Ok(()),
     }
 }
 
-/// Reads `%40` as `@`.
+/// Decodes percent-encoding.
 fn decode(text: &str) -> Result<String, RedisError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -163,7 +158,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_kind_of_address_is_read() {
+    fn addresses_of_each_mode_are_parsed() {
         let single = parse("redis://alice:p%40ss@cache:7000/4").unwrap();
         assert_eq!((single.mode, single.db, single.nodes[0].port), (Mode::Single, 4, 7000));
         assert_eq!(single.credentials.user.as_deref(), Some("alice"));
@@ -179,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_without_the_password() {
+    fn errors_name_the_remedy_and_no_password() {
         for url in [
             "localhost:6379",
             "http://x",
@@ -202,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_address_makes_reading_panic(rest in ".*") {
+        fn no_address_makes_parsing_panic(rest in ".*") {
             let _ = parse(&format!("redis+sentinel://{rest}"));
             let _ = parse(&rest);
         }

@@ -149,7 +149,7 @@ fn a_mirror(server: &RedisServer) -> MirrorFigures {
     let keys = KeyNames::new(&BaseNames::default(), redis.mode()).unwrap();
     let parts = MirrorParts {
         journal: Arc::new(RedisJournal::new(redis.clone(), keys)),
-        turn: Arc::new(Lease::new(
+        lease: Arc::new(Lease::new(
             redis.clone(),
             names.lease().to_owned(),
             "test".to_owned(),

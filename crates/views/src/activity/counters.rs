@@ -19,7 +19,7 @@ pub struct ActivityCounters {
     /// Entries that were rejected, by their time or by what their user's keys hold.
     pub rejected: u64,
     /// Clients forgotten because a user has too many on one torrent.
-    pub clients_forgotten: u64,
+    pub clients_evicted: u64,
     /// Users whom sweeps looked at.
     pub swept_users: u64,
     /// Torrents of which sweeps found something too old.
@@ -37,7 +37,7 @@ pub(super) struct Counting {
     too_old: AtomicU64,
     without_passkey: AtomicU64,
     rejected: AtomicU64,
-    clients_forgotten: AtomicU64,
+    clients_evicted: AtomicU64,
     swept_users: AtomicU64,
     swept_torrents: AtomicU64,
     damaged_users: AtomicU64,
@@ -57,7 +57,7 @@ impl Counting {
         add(&self.too_old, folded.too_old);
         add(&self.without_passkey, folded.without_passkey);
         add(&self.rejected, rejected as u64);
-        add(&self.clients_forgotten, applied.clients_forgotten);
+        add(&self.clients_evicted, applied.clients_evicted);
     }
 
     pub(super) fn swept(&self, swept: &Swept) {
@@ -75,7 +75,7 @@ impl Counting {
             too_old: get(&self.too_old),
             without_passkey: get(&self.without_passkey),
             rejected: get(&self.rejected),
-            clients_forgotten: get(&self.clients_forgotten),
+            clients_evicted: get(&self.clients_evicted),
             swept_users: get(&self.swept_users),
             swept_torrents: get(&self.swept_torrents),
             damaged_users: get(&self.damaged_users),

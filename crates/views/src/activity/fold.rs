@@ -13,7 +13,7 @@ use domain::{AHEAD_MAX, AnnounceEvent, ClientId, InfoHash, Passkey, Seconds, Uni
 use journal::{Arrival, Rejected, TrafficEntry};
 use siphasher::sip::SipHasher13;
 
-use super::record::{Report, Stamp, Standing};
+use super::record::{ClientState, Report, Stamp};
 use super::settings::Window;
 
 /// What a client says about a torrent.
@@ -110,22 +110,22 @@ fn time_of(entry: &TrafficEntry, window: &Window) -> UnixTime {
 
 fn change_of(arrival: &Arrival, at: UnixTime, extra_silence: Seconds) -> Change {
     let entry = &arrival.entry;
-    let standing = standing_of(entry);
+    let state = state_of(entry);
     let is_first_of_second = entry.since_last.is_some_and(|since_last| since_last.0 > 0);
     let stamp = match entry.event {
-        AnnounceEvent::None if is_first_of_second => Stamp::of_heartbeat(at, standing),
+        AnnounceEvent::None if is_first_of_second => Stamp::of_heartbeat(at, state),
         _ => Stamp::of_entry(at, arrival.origin),
     };
-    let report = Report { client: client_of(entry), standing, extra_silence, stamp };
+    let report = Report { client: client_of(entry), state, extra_silence, stamp };
     Change { info_hash: entry.info_hash, report }
 }
 
 /// What an entry says its client does (A2).
-fn standing_of(entry: &TrafficEntry) -> Standing {
+fn state_of(entry: &TrafficEntry) -> ClientState {
     match entry.event {
-        AnnounceEvent::Stopped => Standing::Stopped,
-        _ if entry.is_complete() => Standing::Seeding,
-        _ => Standing::Leeching,
+        AnnounceEvent::Stopped => ClientState::Stopped,
+        _ if entry.is_complete() => ClientState::Seeding,
+        _ => ClientState::Leeching,
     }
 }
 

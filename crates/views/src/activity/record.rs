@@ -21,7 +21,7 @@ pub const REPORT_BYTES: usize = 33;
 
 /// What a client does on a torrent; also what its user does there, which is the first of these that any client does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Standing {
+pub enum ClientState {
     /// It has everything.
     Seeding,
     /// It wants more.
@@ -30,21 +30,21 @@ pub enum Standing {
     Stopped,
 }
 
-impl Standing {
+impl ClientState {
     /// All of them, the strongest first.
-    pub const ALL: [Standing; 3] = [Standing::Seeding, Standing::Leeching, Standing::Stopped];
+    pub const ALL: [ClientState; 3] = [ClientState::Seeding, ClientState::Leeching, ClientState::Stopped];
 
     /// The letter that stands for it in stored records.
     pub const fn letter(self) -> u8 {
         match self {
-            Standing::Seeding => b's',
-            Standing::Leeching => b'l',
-            Standing::Stopped => b'x',
+            ClientState::Seeding => b's',
+            ClientState::Leeching => b'l',
+            ClientState::Stopped => b'x',
         }
     }
 
     fn from_letter(letter: u8) -> Option<Self> {
-        Standing::ALL.into_iter().find(|standing| standing.letter() == letter)
+        ClientState::ALL.into_iter().find(|state| state.letter() == letter)
     }
 }
 
@@ -69,8 +69,8 @@ impl Stamp {
     }
 
     /// Of a plain heartbeat that is its client's first entry of the second.
-    pub const fn of_heartbeat(at: UnixTime, standing: Standing) -> Self {
-        let seq = matches!(standing, Standing::Seeding) as u64;
+    pub const fn of_heartbeat(at: UnixTime, state: ClientState) -> Self {
+        let seq = matches!(state, ClientState::Seeding) as u64;
         Stamp { at, origin: EntryId { ms: 0, seq } }
     }
 }
@@ -81,7 +81,7 @@ pub struct Report {
     /// The client.
     pub client: ClientId,
     /// What it does.
-    pub standing: Standing,
+    pub state: ClientState,
     /// How much longer than usual it may be silent, because it was told a longer interval (A4).
     pub extra_silence: Seconds,
     /// When it said so.
@@ -91,7 +91,7 @@ pub struct Report {
 impl Report {
     /// Whether it is a plain heartbeat, its client's first entry of the second.
     pub fn is_heartbeat(&self) -> bool {
-        self.standing != Standing::Stopped && self.stamp == Stamp::of_heartbeat(self.stamp.at, self.standing)
+        self.state != ClientState::Stopped && self.stamp == Stamp::of_heartbeat(self.stamp.at, self.state)
     }
 
     /// The report counts until the cutoff has reached this moment.
@@ -103,7 +103,7 @@ impl Report {
     pub fn to_bytes(&self) -> [u8; REPORT_BYTES] {
         let mut bytes = [0; REPORT_BYTES];
         bytes[..8].copy_from_slice(&self.client.0.to_be_bytes());
-        bytes[8] = self.standing.letter();
+        bytes[8] = self.state.letter();
         bytes[9..13].copy_from_slice(&self.extra_silence.0.to_be_bytes());
         bytes[13..17].copy_from_slice(&self.stamp.at.0.to_be_bytes());
         bytes[17..25].copy_from_slice(&self.stamp.origin.ms.to_be_bytes());
@@ -121,7 +121,7 @@ impl Report {
         let origin = EntryId { ms: u64::from_be_bytes(*ms), seq: u64::from_be_bytes(seq) };
         Some(Report {
             client: ClientId(u64::from_be_bytes(*client)),
-            standing: Standing::from_letter(*letter)?,
+            state: ClientState::from_letter(*letter)?,
             extra_silence: Seconds(u32::from_be_bytes(*extra_silence)),
             stamp: Stamp { at: UnixTime(u32::from_be_bytes(*at)), origin },
         })
@@ -130,9 +130,9 @@ impl Report {
 
 /// What follows from the clients of one user on one torrent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct Summary {
     /// What the user does.
-    pub standing: Standing,
+    pub state: ClientState,
     /// When a client last said so.
     pub at: UnixTime,
     /// It counts until the cutoff has reached this moment.
@@ -159,7 +159,7 @@ impl Record {
     }
 
     /// Forgets what does not count any more.
-    pub fn forget(&mut self, cutoff: UnixTime) {
+    pub fn expire(&mut self, cutoff: UnixTime) {
         self.reports.retain(|report| report.counts_until() > cutoff);
     }
 
@@ -182,12 +182,12 @@ impl Record {
     }
 
     /// What the user does on this torrent; none if nothing is known.
-    pub fn standing(&self) -> Option<Shown> {
-        let standing = self.reports.iter().map(|report| report.standing).min()?;
-        let said = || self.reports.iter().filter(|report| report.standing == standing);
+    pub fn summary(&self) -> Option<Summary> {
+        let state = self.reports.iter().map(|report| report.state).min()?;
+        let said = || self.reports.iter().filter(|report| report.state == state);
         let at = said().map(|report| report.stamp.at).max()?;
         let until = said().map(Report::counts_until).max()?;
-        Some(Shown { standing, at, until })
+        Some(Summary { state, at, until })
     }
 }
 
@@ -195,70 +195,70 @@ impl Record {
 mod tests {
     use super::*;
 
-    fn report(client: u64, standing: Standing, at: u32) -> Report {
+    fn report(client: u64, state: ClientState, at: u32) -> Report {
         let origin = EntryId { ms: u64::from(at) * 1000, seq: client };
         let stamp = Stamp::of_entry(UnixTime(at), origin);
-        Report { client: ClientId(client), standing, extra_silence: Seconds(0), stamp }
+        Report { client: ClientId(client), state, extra_silence: Seconds(0), stamp }
     }
 
-    fn standing(record: &Record) -> Option<(Standing, UnixTime)> {
-        record.standing().map(|shown| (shown.standing, shown.at))
+    fn state(record: &Record) -> Option<(ClientState, UnixTime)> {
+        record.summary().map(|shown| (shown.state, shown.at))
     }
 
     #[test]
     fn a4_a_client_that_was_told_a_longer_interval_counts_for_longer() {
         let mut record = Record::default();
-        let long = Report { extra_silence: Seconds(50), ..report(1, Standing::Seeding, 100) };
+        let long = Report { extra_silence: Seconds(50), ..report(1, ClientState::Seeding, 100) };
         record.take(&long);
-        record.take(&report(2, Standing::Seeding, 120));
-        let shown = record.standing().unwrap();
+        record.take(&report(2, ClientState::Seeding, 120));
+        let shown = record.summary().unwrap();
         assert_eq!((shown.at, shown.until), (UnixTime(120), UnixTime(150)));
-        record.forget(UnixTime(149));
-        assert_eq!(standing(&record), Some((Standing::Seeding, UnixTime(100))));
+        record.expire(UnixTime(149));
+        assert_eq!(state(&record), Some((ClientState::Seeding, UnixTime(100))));
         assert_eq!(Record::from_bytes(&record.to_bytes()), record);
-        record.forget(UnixTime(150));
-        assert_eq!(standing(&record), None);
+        record.expire(UnixTime(150));
+        assert_eq!(state(&record), None);
     }
 
     #[test]
     fn a2_any_client_that_seeds_makes_the_user_a_seeder() {
         let mut record = Record::default();
-        assert_eq!(standing(&record), None);
-        record.take(&report(1, Standing::Seeding, 100));
-        record.take(&report(2, Standing::Leeching, 200));
-        assert_eq!(standing(&record), Some((Standing::Seeding, UnixTime(100))));
-        record.take(&report(1, Standing::Stopped, 300));
-        assert_eq!(standing(&record), Some((Standing::Leeching, UnixTime(200))));
-        record.forget(UnixTime(200));
-        assert_eq!(standing(&record), Some((Standing::Stopped, UnixTime(300))));
-        record.forget(UnixTime(300));
-        assert_eq!(standing(&record), None);
+        assert_eq!(state(&record), None);
+        record.take(&report(1, ClientState::Seeding, 100));
+        record.take(&report(2, ClientState::Leeching, 200));
+        assert_eq!(state(&record), Some((ClientState::Seeding, UnixTime(100))));
+        record.take(&report(1, ClientState::Stopped, 300));
+        assert_eq!(state(&record), Some((ClientState::Leeching, UnixTime(200))));
+        record.expire(UnixTime(200));
+        assert_eq!(state(&record), Some((ClientState::Stopped, UnixTime(300))));
+        record.expire(UnixTime(300));
+        assert_eq!(state(&record), None);
     }
 
     #[test]
     fn the_later_origin_decides_within_a_second() {
         let mut record = Record::default();
-        let mut goodbye = report(1, Standing::Stopped, 100);
+        let mut goodbye = report(1, ClientState::Stopped, 100);
         goodbye.stamp.origin.seq = 9;
         record.take(&goodbye);
-        record.take(&report(1, Standing::Seeding, 100));
-        assert_eq!(standing(&record), Some((Standing::Stopped, UnixTime(100))));
+        record.take(&report(1, ClientState::Seeding, 100));
+        assert_eq!(state(&record), Some((ClientState::Stopped, UnixTime(100))));
     }
 
     #[test]
     fn the_first_heartbeat_of_a_second_is_older_than_all_else_in_it() {
-        let leeching = Stamp::of_heartbeat(UnixTime(100), Standing::Leeching);
-        let seeding = Stamp::of_heartbeat(UnixTime(100), Standing::Seeding);
-        let event = report(1, Standing::Stopped, 100).stamp;
+        let leeching = Stamp::of_heartbeat(UnixTime(100), ClientState::Leeching);
+        let seeding = Stamp::of_heartbeat(UnixTime(100), ClientState::Seeding);
+        let event = report(1, ClientState::Stopped, 100).stamp;
         assert!(leeching < seeding && seeding < event);
-        assert!(event < Stamp::of_heartbeat(UnixTime(101), Standing::Leeching));
+        assert!(event < Stamp::of_heartbeat(UnixTime(101), ClientState::Leeching));
     }
 
     #[test]
     fn a_record_survives_being_written_and_nothing_else_is_taken_for_one() {
         let mut record = Record::default();
-        record.take(&report(u64::MAX, Standing::Seeding, u32::MAX));
-        record.take(&report(2, Standing::Stopped, 7));
+        record.take(&report(u64::MAX, ClientState::Seeding, u32::MAX));
+        record.take(&report(2, ClientState::Stopped, 7));
         let bytes = record.to_bytes();
         assert_eq!(Record::from_bytes(&bytes), record);
         assert_eq!(Record::from_bytes(&bytes[1..]), Record::default());
@@ -269,9 +269,9 @@ mod tests {
     fn too_many_clients_push_out_the_longest_silent() {
         let mut record = Record::default();
         for client in 0..CLIENTS_MAX as u64 {
-            assert_eq!(record.take(&report(client, Standing::Leeching, 100 + client as u32)), 0);
+            assert_eq!(record.take(&report(client, ClientState::Leeching, 100 + client as u32)), 0);
         }
-        assert_eq!(record.take(&report(99, Standing::Leeching, 500)), 1);
+        assert_eq!(record.take(&report(99, ClientState::Leeching, 500)), 1);
         assert_eq!(record.to_bytes().len(), CLIENTS_MAX * REPORT_BYTES);
         assert!(record.reports.iter().all(|report| report.client != ClientId(0)));
     }

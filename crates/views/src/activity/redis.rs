@@ -16,8 +16,8 @@
 //!
 //! `KEYS` and `SCAN`. Expiry of keys: it would cost every entry a command.
 
-mod acquainted;
 mod apply;
+mod known_clients;
 mod refresh;
 
 use std::collections::HashMap;
@@ -27,9 +27,9 @@ use domain::{InfoHash, Passkey, UnixTime};
 use keyspace::{KeyNames, Redis, RedisError, Reply, read_reply, scripts};
 use parking_lot::Mutex;
 
-use self::acquainted::Acquainted;
+use self::known_clients::KnownClients;
 use super::fold::UserChanges;
-use super::record::{CLIENTS_MAX, Standing};
+use super::record::{CLIENTS_MAX, ClientState};
 use super::settings::Window;
 use super::store::{ActiveTorrent, ActivityStore, Applied, Counts, Listing, Page, REMOVE_MAX, Swept};
 use crate::error::ViewsError;
@@ -51,7 +51,7 @@ const INDEX: &str = "tracker:users:active";
 pub(super) struct RedisActivity {
     redis: Redis,
     names: KeyNames,
-    acquainted: Mutex<Acquainted>,
+    known_clients: Mutex<KnownClients>,
 }
 
 /// The four keys of a user, in the order in which scripts take them.
@@ -78,7 +78,7 @@ impl UserKeys {
 }
 
 /// What a look at one user found.
-struct Found {
+struct ReadResult {
     torrents_removed: u64,
     has_more: bool,
     oldest: Option<UnixTime>,
@@ -90,38 +90,38 @@ struct Found {
 #[derive(Clone, Copy)]
 enum Reading<'a> {
     Nothing,
-    Page(Standing, &'a Page),
+    Page(ClientState, &'a Page),
 }
 
 impl RedisActivity {
     pub(super) fn new(redis: Redis, names: KeyNames) -> Self {
-        RedisActivity { redis, names, acquainted: Mutex::default() }
+        RedisActivity { redis, names, known_clients: Mutex::default() }
     }
 
     /// Removes all that is too old of one user, then reads.
-    async fn look(
+    async fn prune_and_read(
         &self,
         passkey: &Passkey,
         reading: Reading<'_>,
         window: &Window,
-    ) -> Result<Found, ViewsError> {
+    ) -> Result<ReadResult, ViewsError> {
         loop {
-            let call = self.look_call(passkey, reading, window);
-            let found = read_look(self.redis.query(&call).await.map_err(ViewsError::from)?)?;
+            let call = self.read_call(passkey, reading, window);
+            let found = parse_read(self.redis.query(&call).await.map_err(ViewsError::from)?)?;
             if !found.has_more {
                 return Ok(found);
             }
         }
     }
 
-    fn look_call(&self, passkey: &Passkey, reading: Reading<'_>, window: &Window) -> ::redis::Cmd {
+    fn read_call(&self, passkey: &Passkey, reading: Reading<'_>, window: &Window) -> ::redis::Cmd {
         let keys = UserKeys::of(&self.names, passkey);
         let mut call = scripts::ACTIVITY_READ.call(&keys.all());
         call.arg(window.cutoff().0).arg(REMOVE_MAX).arg(CLIENTS_MAX);
         match reading {
             Reading::Nothing => call.arg("-").arg(0).arg(-1).arg(""),
-            Reading::Page(standing, page) => {
-                let list = if standing == Standing::Seeding { "seed" } else { "leech" };
+            Reading::Page(state, page) => {
+                let list = if state == ClientState::Seeding { "seed" } else { "leech" };
                 // One more than fits tells whether there is a next page.
                 call.arg(list).arg(page.torrents_max() + 1);
                 match page.after {
@@ -157,7 +157,7 @@ impl RedisActivity {
         // Whatever is not a passkey leaves the index.
         let passkeys: Vec<Option<Passkey>> = users.iter().map(|user| user.parse().ok()).collect();
         for passkey in passkeys.iter().flatten() {
-            pipeline.add_command(self.look_call(passkey, Reading::Nothing, window));
+            pipeline.add_command(self.read_call(passkey, Reading::Nothing, window));
         }
         let mut replies = self.redis.pipeline(&pipeline).await.into_iter();
         let mut settle = scripts::ACTIVITY_RESCHEDULE.call(&[self.names.users_active()]);
@@ -165,20 +165,20 @@ impl RedisActivity {
         let mut swept = Swept::default();
         for (user, passkey) in users.iter().zip(&passkeys) {
             let reply = passkey.as_ref().and_then(|_| replies.next());
-            settle.arg(user).arg(next_look(reply, window, &mut swept)?);
+            settle.arg(user).arg(next_check(reply, window, &mut swept)?);
         }
-        self.redis.query::<()>(&settle).await.map_err(of_index)?;
+        self.redis.query::<()>(&settle).await.map_err(index_error)?;
         Ok(swept)
     }
 }
 
 /// When to look at a user again, by what a look found; -1 for never.
-fn next_look(reply: Option<Reply>, window: &Window, swept: &mut Swept) -> Result<i64, ViewsError> {
+fn next_check(reply: Option<Reply>, window: &Window, swept: &mut Swept) -> Result<i64, ViewsError> {
     let Some(reply) = reply else {
         return Ok(-1);
     };
     swept.users += 1;
-    match read_look(read_reply(reply)?) {
+    match parse_read(read_reply(reply)?) {
         Ok(found) => {
             swept.torrents += found.torrents_removed;
             swept.is_behind |= found.has_more;
@@ -205,16 +205,16 @@ impl ActivityStore for RedisActivity {
     async fn list(
         &self,
         passkey: &Passkey,
-        standing: Standing,
+        state: ClientState,
         page: &Page,
         window: &Window,
     ) -> Result<Listing, ViewsError> {
-        let found = self.look(passkey, Reading::Page(standing, page), window).await?;
+        let found = self.prune_and_read(passkey, Reading::Page(state, page), window).await?;
         Ok(Listing::of(found.page, page))
     }
 
     async fn counts(&self, passkey: &Passkey, window: &Window) -> Result<Counts, ViewsError> {
-        Ok(self.look(passkey, Reading::Nothing, window).await?.counts)
+        Ok(self.prune_and_read(passkey, Reading::Nothing, window).await?.counts)
     }
 
     async fn active_users(&self) -> Result<HashMap<Passkey, Counts>, ViewsError> {
@@ -222,7 +222,7 @@ impl ActivityStore for RedisActivity {
         for first in (0..).step_by(LISTED_USERS_AT_ONCE) {
             let mut call = ::redis::cmd("ZRANGE");
             call.arg(self.names.users_active()).arg(first).arg(first + LISTED_USERS_AT_ONCE - 1);
-            let users: Vec<String> = self.redis.query(&call).await.map_err(of_index)?;
+            let users: Vec<String> = self.redis.query(&call).await.map_err(index_error)?;
             if users.is_empty() {
                 break;
             }
@@ -237,7 +237,7 @@ impl ActivityStore for RedisActivity {
         let claim = format!("{}.5", window.now.0.saturating_add(CLAIM_S));
         let mut call = scripts::ACTIVITY_CLAIM.call(&[self.names.users_active()]);
         call.arg(window.now.0).arg(users_max).arg(&claim);
-        let due: Vec<String> = self.redis.query(&call).await.map_err(of_index)?;
+        let due: Vec<String> = self.redis.query(&call).await.map_err(index_error)?;
         let mut swept = Swept { is_behind: due.len() >= users_max, ..Swept::default() };
         for users in due.chunks(SWEEP_USERS_AT_ONCE) {
             let some = self.sweep_some(users, &claim, window).await?;
@@ -265,7 +265,7 @@ fn length_of(reply: Reply) -> Result<u64, ViewsError> {
 }
 
 /// Reads what `activity_read` returned.
-fn read_look(parts: Vec<String>) -> Result<Found, ViewsError> {
+fn parse_read(parts: Vec<String>) -> Result<ReadResult, ViewsError> {
     let [wrong, removed, has_more, oldest, seeding, leeching, page @ ..] = parts.as_slice() else {
         return Err(unexpected("activity_read"));
     };
@@ -278,7 +278,7 @@ fn read_look(parts: Vec<String>) -> Result<Found, ViewsError> {
         let at = at.parse::<u32>().ok().map(UnixTime)?;
         Some(ActiveTorrent { info_hash: info_hash.parse::<InfoHash>().ok()?, at })
     });
-    Ok(Found {
+    Ok(ReadResult {
         torrents_removed: number(removed)?.unsigned_abs(),
         has_more: number(has_more)? != 0,
         oldest: u32::try_from(number(oldest)?).ok().map(UnixTime),
@@ -301,7 +301,7 @@ fn kind_of(name: &str) -> &'static str {
 }
 
 /// RedisError with the index concerns everybody.
-fn of_index(error: RedisError) -> ViewsError {
+fn index_error(error: RedisError) -> ViewsError {
     match error {
         RedisError::WrongType { .. } => ViewsError::WrongType { key: INDEX },
         error => ViewsError::Redis(error),

@@ -12,7 +12,7 @@ use sqlx::migrate::Migrator;
 use sqlx::{Sqlite, SqliteConnection, Transaction};
 
 use super::fold::{Change, UserChanges};
-use super::record::{Record, Standing};
+use super::record::{ClientState, Record};
 use super::settings::Window;
 use super::store::{ActiveTorrent, ActivityStore, Applied, Counts, Cursor, Listing, Page, REMOVE_MAX, Swept};
 use crate::error::ViewsError;
@@ -64,7 +64,7 @@ impl ActivityStore for SqliteActivity {
         for user in users {
             let passkey = user.passkey.to_string();
             for changes in user.changes.chunk_by(|a, b| a.info_hash == b.info_hash) {
-                applied.clients_forgotten += take(&mut transaction, &passkey, changes, window).await?;
+                applied.clients_evicted += take(&mut transaction, &passkey, changes, window).await?;
             }
         }
         transaction.commit().await?;
@@ -74,7 +74,7 @@ impl ActivityStore for SqliteActivity {
     async fn list(
         &self,
         passkey: &Passkey,
-        standing: Standing,
+        state: ClientState,
         page: &Page,
         window: &Window,
     ) -> Result<Listing, ViewsError> {
@@ -87,7 +87,7 @@ impl ActivityStore for SqliteActivity {
              ORDER BY at DESC, info_hash DESC LIMIT ?",
         )
         .bind(passkey)
-        .bind(standing_number(standing))
+        .bind(state_number(state))
         .bind(i64::from(window.cutoff().0))
         .bind(i64::from(after.at.0))
         .bind(after.info_hash.0.to_vec())
@@ -175,7 +175,7 @@ async fn take(
             .await?;
     let before = stored.map(|(clients,)| Record::from_bytes(&clients)).unwrap_or_default();
     let mut record = before.clone();
-    record.forget(window.cutoff());
+    record.expire(window.cutoff());
     let forgotten = changes.iter().map(|change| record.take(&change.report)).sum();
     if record != before {
         write(transaction, passkey, &first.info_hash.0, &record).await?;
@@ -199,7 +199,7 @@ async fn remove_some(
             .await?;
     for (info_hash, clients) in &rows {
         let mut record = Record::from_bytes(clients);
-        record.forget(cutoff);
+        record.expire(cutoff);
         write(transaction, passkey, info_hash, &record).await?;
     }
     Ok(rows.len() as u64)
@@ -211,17 +211,17 @@ async fn write(
     info_hash: &[u8],
     record: &Record,
 ) -> Result<(), ViewsError> {
-    let query = match record.standing() {
-        Some(shown) => sqlx::query(
+    let query = match record.summary() {
+        Some(summary) => sqlx::query(
             "INSERT INTO activity (passkey, info_hash, standing, at, until, clients) VALUES (?, ?, ?, ?, ?, ?) \
              ON CONFLICT (passkey, info_hash) DO UPDATE SET standing = excluded.standing, \
              at = excluded.at, until = excluded.until, clients = excluded.clients",
         )
         .bind(passkey.to_owned())
         .bind(info_hash.to_vec())
-        .bind(standing_number(shown.standing))
-        .bind(i64::from(shown.at.0))
-        .bind(i64::from(shown.until.0))
+        .bind(state_number(summary.state))
+        .bind(i64::from(summary.at.0))
+        .bind(i64::from(summary.until.0))
         .bind(record.to_bytes()),
         None => sqlx::query("DELETE FROM activity WHERE passkey = ? AND info_hash = ?")
             .bind(passkey.to_owned())
@@ -231,11 +231,11 @@ async fn write(
     Ok(())
 }
 
-fn standing_number(standing: Standing) -> i64 {
-    match standing {
-        Standing::Seeding => 0,
-        Standing::Leeching => 1,
-        Standing::Stopped => 2,
+fn state_number(state: ClientState) -> i64 {
+    match state {
+        ClientState::Seeding => 0,
+        ClientState::Leeching => 1,
+        ClientState::Stopped => 2,
     }
 }
 

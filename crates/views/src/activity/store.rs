@@ -22,7 +22,7 @@ use async_trait::async_trait;
 use domain::{InfoHash, Passkey, UnixTime};
 
 use super::fold::UserChanges;
-use super::record::Standing;
+use super::record::ClientState;
 use super::settings::Window;
 use crate::error::ViewsError;
 
@@ -150,7 +150,7 @@ pub struct Applied {
     /// Users whose changes cannot be taken.
     pub refused: Vec<Refused>,
     /// Clients that were forgotten because a user has too many on one torrent.
-    pub clients_forgotten: u64,
+    pub clients_evicted: u64,
 }
 
 /// Where activity is kept.
@@ -163,7 +163,7 @@ pub trait ActivityStore: Send + Sync + 'static {
     async fn list(
         &self,
         passkey: &Passkey,
-        standing: Standing,
+        state: ClientState,
         page: &Page,
         window: &Window,
     ) -> Result<Listing, ViewsError>;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use domain::UnixTime;
 
 use super::fold::Folded;
-use super::torrents::News;
+use super::torrents::ChangedState;
 
 /// How often what happened since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,16 +28,16 @@ pub struct MirrorCounters {
     pub reaped_by_message: u64,
     /// Peers reaped because the sweep found them overdue.
     pub reaped_by_sweep: u64,
-    /// Peers whose silence could not be judged yet, because the mirror was behind the journal.
-    pub reaping_put_off: u64,
-    /// Torrents whose watermark was taken back, because the journal's ids went back.
-    pub went_back: u64,
+    /// Peers peer_keys timeout could not be judged yet, because the mirror was behind the journal.
+    pub timeouts_deferred: u64,
+    /// Torrents peer_keys watermark was taken back, because the journal's ids went back.
+    pub watermarks_reset: u64,
     /// Torrents that the site removed and that were cleared away.
-    pub forgotten: u64,
-    /// Torrents that the sweep looked at.
+    pub removed_torrents: u64,
+    /// Torrents that the sweep checked at.
     pub checked: u64,
-    /// Things that the sweep found wrong and mended.
-    pub mended: u64,
+    /// Things that the sweep found wrong and repaired.
+    pub repaired: u64,
     /// Rounds over all torrents that the sweep has finished.
     pub rounds: u64,
     /// When the last one was finished; zero if none was.
@@ -55,11 +55,11 @@ pub(super) struct Counting {
     damaged_sets: AtomicU64,
     pub(super) reaped_by_message: AtomicU64,
     pub(super) reaped_by_sweep: AtomicU64,
-    reaping_put_off: AtomicU64,
-    went_back: AtomicU64,
-    forgotten: AtomicU64,
+    timeouts_deferred: AtomicU64,
+    watermarks_reset: AtomicU64,
+    removed_torrents: AtomicU64,
     checked: AtomicU64,
-    mended: AtomicU64,
+    repaired: AtomicU64,
     rounds: AtomicU64,
     last_round_at: AtomicU64,
 }
@@ -69,35 +69,35 @@ fn add(counter: &AtomicU64, count: u64) {
 }
 
 impl Counting {
-    pub(super) fn applied(&self, folded: &Folded, news: &News) {
+    pub(super) fn applied(&self, folded: &Folded, changed_state: &ChangedState) {
         let offered: usize = folded.torrents.iter().map(|work| work.steps.len()).sum();
-        add(&self.applied, (offered as u64).saturating_sub(news.repeated + news.damaged));
-        add(&self.repeated, news.repeated);
+        add(&self.applied, (offered as u64).saturating_sub(changed_state.repeated + changed_state.damaged));
+        add(&self.repeated, changed_state.repeated);
         add(&self.unknown_torrent, folded.unknown_torrent);
         add(&self.unknown_user, folded.unknown_user);
         add(&self.ahead, folded.ahead);
-        add(&self.damaged, news.damaged);
+        add(&self.damaged, changed_state.damaged);
     }
 
     pub(super) fn found_damaged_sets(&self, count: u64) {
         add(&self.damaged_sets, count);
     }
 
-    pub(super) fn reaping_put_off(&self, peers: u64) {
-        add(&self.reaping_put_off, peers);
+    pub(super) fn timeouts_deferred(&self, peers: u64) {
+        add(&self.timeouts_deferred, peers);
     }
 
-    pub(super) fn went_back(&self, torrents: u64) {
-        add(&self.went_back, torrents);
+    pub(super) fn watermarks_reset(&self, torrents: u64) {
+        add(&self.watermarks_reset, torrents);
     }
 
-    pub(super) fn forgot(&self, torrents: u64) {
-        add(&self.forgotten, torrents);
+    pub(super) fn removed(&self, torrents: u64) {
+        add(&self.removed_torrents, torrents);
     }
 
-    pub(super) fn checked(&self, torrents: u64, mended: u64) {
+    pub(super) fn checked(&self, torrents: u64, repaired: u64) {
         add(&self.checked, torrents);
-        add(&self.mended, mended);
+        add(&self.repaired, repaired);
     }
 
     pub(super) fn finished_round(&self, now: UnixTime) {
@@ -117,11 +117,11 @@ impl Counting {
             damaged_sets: get(&self.damaged_sets),
             reaped_by_message: get(&self.reaped_by_message),
             reaped_by_sweep: get(&self.reaped_by_sweep),
-            reaping_put_off: get(&self.reaping_put_off),
-            went_back: get(&self.went_back),
-            forgotten: get(&self.forgotten),
+            timeouts_deferred: get(&self.timeouts_deferred),
+            watermarks_reset: get(&self.watermarks_reset),
+            removed_torrents: get(&self.removed_torrents),
             checked: get(&self.checked),
-            mended: get(&self.mended),
+            repaired: get(&self.repaired),
             rounds: get(&self.rounds),
             last_round_at: get(&self.last_round_at),
         }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use domain::{AHEAD_MAX, AnnounceEvent, Cause, InfoHash, PeerId, Seconds, TorrentId, UnixTime, UserId};
 use journal::{Arrival, EntryId, TrafficEntry};
 
-use super::record::Record;
+use super::last_announce::LastAnnounce;
 use super::settings::{Directory, MirrorSettings};
 
 /// What an entry is about, as the script calls it.
@@ -56,7 +56,7 @@ pub struct Step {
     pub id: EntryId,
     /// The client.
     pub peer: PeerId,
-    /// Whose it is.
+    /// PeerKey it is.
     pub user: UserId,
     /// What it is about.
     pub kind: Kind,
@@ -73,7 +73,7 @@ pub struct Step {
     /// Likewise, downloaded.
     pub speed_down: f64,
     /// What an entry about its end will need; empty if this is its end.
-    pub record: String,
+    pub last_announce: String,
 }
 
 /// A torrent and the name it goes by.
@@ -166,7 +166,7 @@ fn target_of(entry: &TrafficEntry, directory: &dyn Directory) -> Option<Target> 
     }
 }
 
-/// When an entry was written: by steady time, so that a silence is neither found nor dated by a wall clock that was set
+/// When an entry was written: by steady time, so that a timeout is neither found nor dated by a wall clock that was set
 /// meanwhile; by the wall clock where steady time does not fit, since that clock was wrong when the node started. Of both,
 /// the later moment that does not lie ahead: what is taken for too old makes a live peer vanish.
 fn time_of(entry: &TrafficEntry, now: UnixTime) -> UnixTime {
@@ -182,8 +182,8 @@ fn step_of(arrival: &Arrival, (user, at): (UserId, UnixTime), settings: &MirrorS
         Kind::Timeout => at - entry.since_last.unwrap_or_default(),
         _ => at,
     };
-    let record = match kind {
-        Kind::Announce | Kind::Completed => Record::of(entry).to_text(),
+    let last_announce = match kind {
+        Kind::Announce | Kind::Completed => LastAnnounce::of(entry).to_text(),
         Kind::Stopped | Kind::Timeout | Kind::Removal => String::new(),
     };
     Step {
@@ -197,7 +197,7 @@ fn step_of(arrival: &Arrival, (user, at): (UserId, UnixTime), settings: &MirrorS
         reap_after: settings.reap_after_of(entry.interval),
         speed_up: speed(entry.uploaded_delta, entry.since_last),
         speed_down: speed(entry.downloaded_delta, entry.since_last),
-        record,
+        last_announce,
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use domain::TorrentId;
 use keyspace::{MirrorKey, MirrorNames, Redis};
 
-use super::settle::of_counts;
+use super::derived_keys::counts_error;
 use crate::error::ViewsError;
 
 /// Members asked for at a time.
@@ -58,7 +58,7 @@ impl Indexes {
                 let mut scan = redis::cmd("ZSCAN");
                 scan.arg(&key).arg(&cursor).arg("COUNT").arg(PAGE);
                 let (next, found): (String, Vec<(String, f64)>) =
-                    self.redis.query(&scan).await.map_err(of_counts)?;
+                    self.redis.query(&scan).await.map_err(counts_error)?;
                 for (torrent, score) in found {
                     if let Some(torrent) = torrent.parse().ok().and_then(TorrentId::new) {
                         *count(torrents.entry(torrent).or_default()) = score as u32;

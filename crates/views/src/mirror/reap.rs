@@ -1,13 +1,13 @@
 //! Peers that fell silent (M6): an entry in the journal ends them, for every view at once.
 //!
-//! A message that a timeout ran out, or the sweep, says who may be gone. The record of the peer says whether it is
+//! A message that a timeout ran out, or the sweep, says who may be gone. The last_announce of the peer says whether it is
 //! overdue. The entry says since when the peer was silent: should it have announced meanwhile, on any node, every view
 //! ignores the entry. So asking twice, or too early, harms nobody; nothing has to be locked.
 //!
 //! While the mirror is behind the journal, nobody is silent for sure: what they said may be yet to come. Then their
 //! timeouts are set anew, and the next message asks again.
 
-mod caught_up;
+mod progress;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,35 +21,35 @@ use parking_lot::Mutex;
 use redis::Pipeline;
 
 use super::Mirror;
-use super::presence::Presence;
-use super::record::Silence;
+use super::last_announce::Timeout;
+use super::stored_peer::StoredPeer;
 use super::torrents::is_damage;
 use crate::error::ViewsError;
 
 /// How far our clock may be behind that of Redis.
 const CLOCK_SLACK: Seconds = Seconds(5);
-/// How long nobody is reaped again for the same silence: until the entry has come back through the journal.
-const AGAIN_AFTER: Seconds = Seconds(30);
+/// How long nobody is reaped again for the same timeout: until the entry has come back through the journal.
+const REPEAT_AFTER: Seconds = Seconds(30);
 /// Peers remembered for that. With more, all are forgotten, and some may be reaped twice, which is harmless.
-const REMEMBERED_MAX: usize = 100_000;
-/// Peers looked at in one go.
+const RECENT_MAX: usize = 100_000;
+/// Peers checked at in one go.
 const AT_ONCE_MAX: usize = 500;
 /// How often the journal is asked to take the entries before the sweep has to find the peers again.
 const ATTEMPTS_MAX: u32 = 5;
-/// When somebody is looked at again whose silence could not be judged yet.
-const ASK_AGAIN_AFTER: Seconds = Seconds(10);
+/// When somebody is checked at again peer_keys timeout could not be judged yet.
+const RENEW_AFTER: Seconds = Seconds(10);
 
 /// How a silent peer was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum ReapTrigger {
     /// By a message that its timeout ran out.
-    ByMessage,
+    Notification,
     /// By the sweep.
-    BySweep,
+    Sweep,
 }
 
 /// A user under a peer id on a torrent.
-type Whose = (TorrentId, PeerId, UserId);
+type PeerKey = (TorrentId, PeerId, UserId);
 
 /// What is remembered between calls.
 #[derive(Debug)]
@@ -58,36 +58,36 @@ pub(super) struct Reaping {
     /// The number of the last batch. Held while one is stored: one stored after a later one would be taken for a
     /// repetition.
     batches: tokio::sync::Mutex<u64>,
-    /// Whose silence was written down, and when.
-    lately: Mutex<HashMap<Whose, (UnixTime, UnixTime)>>,
+    /// PeerKey timeout was written down, and when.
+    recent: Mutex<HashMap<PeerKey, (UnixTime, UnixTime)>>,
     /// The greatest millisecond of an entry that was applied.
     pub(super) applied_ms: AtomicU64,
 }
 
 impl Reaping {
     pub(super) fn new(producer: String) -> Self {
-        let (batches, lately) = (tokio::sync::Mutex::default(), Mutex::default());
-        Reaping { producer, batches, lately, applied_ms: AtomicU64::new(0) }
+        let (batches, recent) = (tokio::sync::Mutex::default(), Mutex::default());
+        Reaping { producer, batches, recent, applied_ms: AtomicU64::new(0) }
     }
 
-    /// Whether the silence since `at` was written down lately; notes it if not.
-    fn is_repeated(&self, whose: Whose, at: UnixTime, now: UnixTime) -> bool {
-        let mut lately = self.lately.lock();
-        if lately.get(&whose).is_some_and(|(known, told)| *known == at && now < *told + AGAIN_AFTER) {
+    /// Whether the timeout since `at` was written down recent; notes it if not.
+    fn is_repeated(&self, peer_keys: PeerKey, at: UnixTime, now: UnixTime) -> bool {
+        let mut recent = self.recent.lock();
+        if recent.get(&peer_keys).is_some_and(|(known, told)| *known == at && now < *told + REPEAT_AFTER) {
             return true;
         }
-        if lately.len() >= REMEMBERED_MAX {
-            lately.clear();
+        if recent.len() >= RECENT_MAX {
+            recent.clear();
         }
-        lately.insert(whose, (at, now));
+        recent.insert(peer_keys, (at, now));
         false
     }
 
     /// The entries were not stored: they may be tried again at once.
-    fn forget(&self, whose: &[Whose]) {
-        let mut lately = self.lately.lock();
-        for peer in whose {
-            lately.remove(peer);
+    fn forget(&self, peer_keys: &[PeerKey]) {
+        let mut recent = self.recent.lock();
+        for peer in peer_keys {
+            recent.remove(peer);
         }
     }
 }
@@ -95,38 +95,42 @@ impl Reaping {
 /// Those of some peers who are overdue.
 #[derive(Default)]
 struct Overdue {
-    whose: Vec<Whose>,
+    peer_keys: Vec<PeerKey>,
     entries: Vec<Fields>,
     /// Peers that cannot be judged yet.
-    unsure: Vec<(TorrentId, PeerId)>,
+    deferred: Vec<(TorrentId, PeerId)>,
 }
 
 impl Mirror {
     /// Ends those of these peers that are active and overdue. Returns how many. To be called by the process that keeps
     /// the mirror; by others it does nothing.
-    pub async fn reap(&self, peers: &[(TorrentId, PeerId)], found: Found) -> Result<u64, ViewsError> {
+    pub async fn reap(&self, peers: &[(TorrentId, PeerId)], trigger: ReapTrigger) -> Result<u64, ViewsError> {
         let mut reaped = 0;
         for peers in peers.chunks(AT_ONCE_MAX) {
             if !self.is_active() {
                 break;
             }
-            reaped += self.reap_some(peers, found).await?;
+            reaped += self.reap_some(peers, trigger).await?;
         }
         Ok(reaped)
     }
 
-    async fn reap_some(&self, peers: &[(TorrentId, PeerId)], found: Found) -> Result<u64, ViewsError> {
+    async fn reap_some(
+        &self,
+        peers: &[(TorrentId, PeerId)],
+        trigger: ReapTrigger,
+    ) -> Result<u64, ViewsError> {
         let overdue = self.find_overdue(peers).await?;
-        self.ask_again(&overdue.unsure).await;
+        self.renew_timeouts(&overdue.deferred).await;
         if overdue.entries.is_empty() {
             return Ok(0);
         }
-        self.append(&overdue.entries).await.inspect_err(|_| self.reaping.forget(&overdue.whose))?;
-        let counter = match found {
-            Found::ByMessage => &self.counting.reaped_by_message,
-            Found::BySweep => &self.counting.reaped_by_sweep,
+        self.append(&overdue.entries).await.inspect_err(|_| self.reaping.forget(&overdue.peer_keys))?;
+        let counter = match trigger {
+            ReapTrigger::Notification => &self.counting.reaped_by_message,
+            ReapTrigger::Sweep => &self.counting.reaped_by_sweep,
         };
-        let count = overdue.whose.len() as u64;
+        let count = overdue.peer_keys.len() as u64;
         counter.fetch_add(count, Ordering::Relaxed);
         Ok(count)
     }
@@ -141,48 +145,50 @@ impl Mirror {
         let mut frontier = None;
         let mut overdue = Overdue::default();
         for ((torrent, peer), reply) in peers.iter().zip(replies) {
-            let (info_hash, there) = match read_reply::<(Option<String>, Option<String>)>(reply) {
+            let (info_hash, stored_text) = match read_reply::<(Option<String>, Option<String>)>(reply) {
                 // Of one torrent: no reason to hold up all others.
                 Err(error) if is_damage(&error) => continue,
                 found => found?,
             };
             let info_hash = info_hash.and_then(|text| text.parse::<InfoHash>().ok());
-            let (Some(info_hash), Some(there)) = (info_hash, there) else { continue };
-            for presence in Presence::parse_all(&there).iter().filter(|presence| presence.is_active) {
-                let deadline = presence.deadline();
-                let Some(record) = presence.record.as_ref().filter(|_| now + CLOCK_SLACK >= deadline) else {
+            let (Some(info_hash), Some(stored_text)) = (info_hash, stored_text) else { continue };
+            for stored in StoredPeer::parse_all(&stored_text).iter().filter(|stored| stored.is_active) {
+                let deadline = stored.deadline();
+                let Some(last_announce) =
+                    stored.last_announce.as_ref().filter(|_| now + CLOCK_SLACK >= deadline)
+                else {
                     continue;
                 };
-                if !self.has_heard_until(deadline, &mut frontier).await? {
-                    overdue.unsure.push((*torrent, *peer));
+                if !self.has_applied_until(deadline, &mut frontier).await? {
+                    overdue.deferred.push((*torrent, *peer));
                     continue;
                 }
-                let whose = (*torrent, *peer, presence.user);
-                if self.reaping.is_repeated(whose, presence.last, now) {
+                let peer_keys = (*torrent, *peer, stored.user);
+                if self.reaping.is_repeated(peer_keys, stored.last, now) {
                     continue;
                 }
-                // It happened when the silence became too long. A later announce is later in the journal, too.
-                let at = now.min(deadline).max(presence.last);
-                let (torrent, user, since) = (*torrent, presence.user, presence.last);
+                // It happened when the timeout became too long. A later announce is later in the journal, too.
+                let at = now.min(deadline).max(stored.last);
+                let (torrent, user, since) = (*torrent, stored.user, stored.last);
                 let date = self.date_of(at);
-                let silence = Silence { torrent, info_hash: &info_hash, peer, user, since, at, date };
-                overdue.entries.push(record.timeout_entry(&silence));
-                overdue.whose.push(whose);
+                let timeout = Timeout { torrent, info_hash: &info_hash, peer, user, since, at, date };
+                overdue.entries.push(last_announce.timeout_entry(&timeout));
+                overdue.peer_keys.push(peer_keys);
             }
         }
         Ok(overdue)
     }
 
     /// Sets timeouts anew, so that another message comes; none that an announce has set meanwhile.
-    async fn ask_again(&self, peers: &[(TorrentId, PeerId)]) {
+    async fn renew_timeouts(&self, peers: &[(TorrentId, PeerId)]) {
         if peers.is_empty() {
             return;
         }
-        self.counting.reaping_put_off(peers.len() as u64);
+        self.counting.timeouts_deferred(peers.len() as u64);
         let mut pipeline = Pipeline::new();
         for (torrent, peer) in peers {
             pipeline.cmd("SET").arg(self.names().peer_timeout(*torrent, peer)).arg("1");
-            pipeline.arg("EX").arg(ASK_AGAIN_AFTER.0).arg("NX");
+            pipeline.arg("EX").arg(RENEW_AFTER.0).arg("NX");
         }
         if let Some(Err(reason)) = self.redis().pipeline(&pipeline).await.into_iter().find(Result::is_err) {
             tracing::debug!(%reason, "timeouts could not be set anew; the sweep finds the peers");

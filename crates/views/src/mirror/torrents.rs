@@ -32,7 +32,7 @@ pub(super) struct Counts {
 
 /// What is so after the first phase, of everything that has to be told in the second.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct ChangedState {
     pub(super) torrents: BTreeMap<TorrentId, Counts>,
     pub(super) users: BTreeMap<(UserId, TorrentId), Memberships>,
     pub(super) peers: BTreeMap<(PeerId, TorrentId), bool>,
@@ -40,7 +40,7 @@ pub(super) struct News {
     pub(super) expired: BTreeSet<(PeerId, TorrentId)>,
     /// Entries that had been applied before.
     pub(super) repeated: u64,
-    /// Entries of torrents whose keys hold something else.
+    /// Entries of torrents peer_keys keys hold something else.
     pub(super) damaged: u64,
 }
 
@@ -48,8 +48,11 @@ pub(super) struct News {
 type Reply = (Vec<u64>, u64, Vec<u64>, Vec<String>);
 
 impl Mirror {
-    pub(super) async fn apply_to_torrents(&self, torrents: &[TorrentWork]) -> Result<News, ViewsError> {
-        let mut news = News::default();
+    pub(super) async fn apply_to_torrents(
+        &self,
+        torrents: &[TorrentWork],
+    ) -> Result<ChangedState, ViewsError> {
+        let mut changed_state = ChangedState::default();
         let longest = torrents.iter().map(|work| work.steps.len()).max().unwrap_or(0);
         for turn in 0..longest.div_ceil(CALL_ENTRIES_MAX) {
             let parts: Vec<(&TorrentWork, &[Step])> = torrents
@@ -57,13 +60,17 @@ impl Mirror {
                 .filter_map(|work| Some((work, work.steps.chunks(CALL_ENTRIES_MAX).nth(turn)?)))
                 .collect();
             for parts in parts.chunks(CALLS_AT_ONCE_MAX) {
-                self.call(parts, &mut news).await?;
+                self.call(parts, &mut changed_state).await?;
             }
         }
-        Ok(news)
+        Ok(changed_state)
     }
 
-    async fn call(&self, parts: &[(&TorrentWork, &[Step])], news: &mut News) -> Result<(), ViewsError> {
+    async fn call(
+        &self,
+        parts: &[(&TorrentWork, &[Step])],
+        changed_state: &mut ChangedState,
+    ) -> Result<(), ViewsError> {
         let mut pipeline = Pipeline::new();
         let mut peers_of = Vec::with_capacity(parts.len());
         for (work, steps) in parts {
@@ -74,12 +81,16 @@ impl Mirror {
         let replies = self.redis().pipeline(&pipeline).await;
         let (mut failed, mut renamed) = (None, Vec::new());
         for (((work, steps), peers), reply) in parts.iter().zip(peers_of).zip(replies) {
-            match read_reply::<Reply>(reply).map(|reply| news.take(work.target.torrent, &peers, reply)) {
-                Ok(Taken::Done) => {}
-                Ok(Taken::KnownAs(known)) => renamed.push((&work.target, *steps, known)),
-                Ok(Taken::Odd) => news.note_damage(work.target.torrent, steps, &"an odd reply"),
+            match read_reply::<Reply>(reply)
+                .map(|reply| changed_state.take(work.target.torrent, &peers, reply))
+            {
+                Ok(ParsedReply::Applied) => {}
+                Ok(ParsedReply::KnownAs(known)) => renamed.push((&work.target, *steps, known)),
+                Ok(ParsedReply::Malformed) => {
+                    changed_state.record_damage(work.target.torrent, steps, &"an odd reply")
+                }
                 Err(error) if is_damage(&error) => {
-                    news.note_damage(work.target.torrent, steps, &error);
+                    changed_state.record_damage(work.target.torrent, steps, &error);
                 }
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -88,7 +99,7 @@ impl Mirror {
             return Err(error.into());
         }
         for (target, steps, known) in renamed {
-            self.call_renamed(target, steps, known, news).await?;
+            self.call_renamed(target, steps, known, changed_state).await?;
         }
         Ok(())
     }
@@ -100,7 +111,7 @@ impl Mirror {
         target: &Target,
         steps: &[Step],
         known: InfoHash,
-        news: &mut News,
+        changed_state: &mut ChangedState,
     ) -> Result<(), ViewsError> {
         let torrent = target.torrent;
         let target = match target.is_confirmed {
@@ -111,10 +122,13 @@ impl Mirror {
             false => Target { info_hash: known, ..*target },
         };
         let (call, peers) = self.call_of(&target, steps);
-        match self.redis().query::<Reply>(&call).await.map(|reply| news.take(torrent, &peers, reply)) {
-            Ok(Taken::Done) => {}
-            Ok(Taken::KnownAs(_) | Taken::Odd) => news.note_damage(torrent, steps, &"an odd reply"),
-            Err(error) if is_damage(&error) => news.note_damage(torrent, steps, &error),
+        match self.redis().query::<Reply>(&call).await.map(|reply| changed_state.take(torrent, &peers, reply))
+        {
+            Ok(ParsedReply::Applied) => {}
+            Ok(ParsedReply::KnownAs(_) | ParsedReply::Malformed) => {
+                changed_state.record_damage(torrent, steps, &"an odd reply")
+            }
+            Err(error) if is_damage(&error) => changed_state.record_damage(torrent, steps, &error),
             Err(error) => return Err(error.into()),
         }
         Ok(())
@@ -174,13 +188,13 @@ impl Mirror {
             call.arg(step.id.ms).arg(step.id.seq).arg(numbers[&step.peer]).arg(step.user.get());
             call.arg(step.kind.letter()).arg(completeness).arg(step.at.0).arg(step.since.0);
             call.arg(step.reap_after.0).arg(step.speed_up.to_string()).arg(step.speed_down.to_string());
-            call.arg(&step.record);
+            call.arg(&step.last_announce);
         }
         (call, peers)
     }
 }
 
-/// Whether it is the keys that are at fault: they hold something else, or what upsets the script. Waiting does not help
+/// Whether it is the keys that are at repair: they hold something else, or what upsets the script. Waiting does not help
 /// then, and it concerns nobody but whoever the keys are of.
 pub(super) fn is_damage(error: &RedisError) -> bool {
     match error {
@@ -193,17 +207,17 @@ pub(super) fn is_damage(error: &RedisError) -> bool {
 }
 
 /// What a reply says.
-enum Taken {
+enum ParsedReply {
     /// The entries were applied.
-    Done,
+    Applied,
     /// Nothing was done: the torrent is known by this infohash.
     KnownAs(InfoHash),
     /// It cannot be read.
-    Odd,
+    Malformed,
 }
 
-impl News {
-    fn note_damage(&mut self, torrent: TorrentId, steps: &[Step], reason: &dyn std::fmt::Display) {
+impl ChangedState {
+    fn record_damage(&mut self, torrent: TorrentId, steps: &[Step], reason: &dyn std::fmt::Display) {
         self.damaged += steps.len() as u64;
         tracing::warn!(
             %torrent, %reason,
@@ -211,17 +225,17 @@ impl News {
         );
     }
 
-    fn take(&mut self, torrent: TorrentId, peers: &[PeerId], reply: Reply) -> Taken {
+    fn take(&mut self, torrent: TorrentId, peers: &[PeerId], reply: Reply) -> ParsedReply {
         let (counts, repeated, told_peers, told_users) = reply;
         if let ([], [known]) = (counts.as_slice(), told_users.as_slice()) {
-            return known.parse().map_or(Taken::Odd, Taken::KnownAs);
+            return known.parse().map_or(ParsedReply::Malformed, ParsedReply::KnownAs);
         }
         self.take_counts(torrent, &counts)
             .and_then(|()| self.take_peers(torrent, peers, &told_peers))
             .and_then(|()| self.take_users(torrent, &told_users))
-            .map_or(Taken::Odd, |()| {
+            .map_or(ParsedReply::Malformed, |()| {
                 self.repeated += repeated;
-                Taken::Done
+                ParsedReply::Applied
             })
     }
 

@@ -6,7 +6,7 @@ use domain::{AnnounceEvent, UnixTime};
 use fastrand::Rng;
 use views::ActivitySettings;
 
-use crate::rig::{Announce, Listed, Place, Rig, THRESHOLD, apply, info_hash};
+use crate::fixture::{Announce, Fixture, Listed, Place, THRESHOLD, apply, info_hash};
 
 const USERS: u32 = 3;
 const TORRENTS: u32 = 4;
@@ -72,13 +72,13 @@ fn expected(history: &[Announce], user: u32, now: UnixTime) -> (Listed, Listed) 
     lists
 }
 
-async fn check(rig: &Rig, history: &[Announce], first_user: u32, seed: u64) {
-    let now = domain::clock::Clock::now(&rig.clock);
+async fn check(fixture: &Fixture, history: &[Announce], first_user: u32, seed: u64) {
+    let now = domain::clock::Clock::now(&fixture.clock);
     for user in first_user..first_user + USERS {
         let (seeding, leeching) = expected(history, user, now);
-        assert_eq!(rig.seeding(user).await, seeding, "user {user} at {now}, seed {seed}");
-        assert_eq!(rig.leeching(user).await, leeching, "user {user} at {now}, seed {seed}");
-        assert_eq!(rig.counts(user).await, (seeding.len() as u64, leeching.len() as u64));
+        assert_eq!(fixture.seeding(user).await, seeding, "user {user} at {now}, seed {seed}");
+        assert_eq!(fixture.leeching(user).await, leeching, "user {user} at {now}, seed {seed}");
+        assert_eq!(fixture.counts(user).await, (seeding.len() as u64, leeching.len() as u64));
     }
 }
 
@@ -99,25 +99,25 @@ pub async fn a2_shuffled_and_repeated_histories_end_as_in_order(place: Place) {
         let mut rng = Rng::with_seed(seed);
         let first_user = 100 * (seed as u32 + 1);
         let history = history(&mut rng, first_user);
-        let rig = place.rig().await;
+        let fixture = place.fixture().await;
         // Its end lies two hours ahead of the clock of the tests' beginning.
-        rig.wait(7200);
+        fixture.wait(7200);
         for batch in shuffled(&history, &mut rng) {
-            rig.hear(&batch).await;
+            fixture.hear(&batch).await;
             if rng.u32(..8) == 0 {
-                rig.activity.sweep().await.unwrap();
+                fixture.activity.sweep().await.unwrap();
             }
         }
-        check(&rig, &history, first_user, seed).await;
+        check(&fixture, &history, first_user, seed).await;
         for _ in 0..6 {
-            rig.wait(rng.u32(60..600));
+            fixture.wait(rng.u32(60..600));
             if rng.bool() {
-                rig.activity.sweep().await.unwrap();
+                fixture.activity.sweep().await.unwrap();
             }
             // A replay in between brings nothing back.
             let some: Vec<_> = (0..30).map(|_| history[rng.usize(..history.len())]).collect();
-            rig.hear(&some).await;
-            check(&rig, &history, first_user, seed).await;
+            fixture.hear(&some).await;
+            check(&fixture, &history, first_user, seed).await;
         }
     }
 }
@@ -125,9 +125,9 @@ pub async fn a2_shuffled_and_repeated_histories_end_as_in_order(place: Place) {
 pub async fn a2_two_consumers_at_once_end_as_one(place: Place) {
     let mut rng = Rng::with_seed(42);
     let history = history(&mut rng, 1);
-    let rig = place.rig().await;
-    rig.wait(7200);
-    let other = place.open(ActivitySettings::default(), &rig.clock).await;
+    let fixture = place.fixture().await;
+    fixture.wait(7200);
+    let other = place.open(ActivitySettings::default(), &fixture.clock).await;
     let (ours, theirs) = (shuffled(&history, &mut rng), shuffled(&history, &mut rng));
     let halves = |batches: Vec<Vec<Announce>>, activity: views::Activity| async move {
         for batch in batches {
@@ -135,13 +135,13 @@ pub async fn a2_two_consumers_at_once_end_as_one(place: Place) {
             activity.sweep().await.unwrap();
         }
     };
-    let first = tokio::spawn(halves(ours, rig.activity.clone()));
+    let first = tokio::spawn(halves(ours, fixture.activity.clone()));
     let second = tokio::spawn(halves(theirs, other));
     first.await.unwrap();
     second.await.unwrap();
-    check(&rig, &history, 1, 42).await;
+    check(&fixture, &history, 1, 42).await;
     // And nobody got lost on the way: sweeps alone find all that is stored.
-    rig.wait(THRESHOLD + 60);
-    while rig.activity.sweep().await.unwrap().users > 0 {}
+    fixture.wait(THRESHOLD + 60);
+    while fixture.activity.sweep().await.unwrap().users > 0 {}
     assert!(place.is_empty().await);
 }

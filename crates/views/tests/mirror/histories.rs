@@ -16,8 +16,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use views::{Mirror, MirrorSettings};
 
+use super::fixture::{Announce, Place, journal_on, leeches, mirror_on, soon};
 use super::model::{Model, assert_same};
-use super::rig::{Announce, Place, journal_on, leeches, mirror_on, soon};
 
 const GROUP: &str = "mirror";
 const USERS: u64 = 20;
@@ -194,9 +194,9 @@ impl Stage {
             wait_until_active(processes).await;
             let Some(active) = processes.iter().find(|process| process.mirror.is_active()) else { continue };
             let step = active.mirror.reconcile_step().await.unwrap();
-            assert_eq!(step.mended, 0, "nothing drifts");
+            assert_eq!(step.repaired, 0, "nothing drifts");
             reaped += step.reaped;
-            if step.is_round_over {
+            if step.is_round_complete {
                 return reaped;
             }
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::{AnnounceEvent, Cause, PeerId, UserId};
 use journal::TrafficEntry;
 
-use super::rig::{Layout, Numbers, REAP};
+use super::fixture::{Layout, Numbers, REAP};
 use views::mirror::Directory;
 
 const HIT_AND_RUN_S: u64 = 14 * 24 * 60 * 60;

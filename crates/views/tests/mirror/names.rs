@@ -5,38 +5,38 @@ use std::sync::Arc;
 use journal::ViewError;
 use views::Mirror;
 
-use super::rig::{
-    Announce, Changing, Place, Rig, info_hash, leeches, mirror_told_by, offer_to, peer_id, seeds,
+use super::fixture::{
+    Announce, Changing, Fixture, Place, info_hash, leeches, mirror_told_by, offer_to, peer_id, seeds,
 };
 
 struct Site {
-    rig: Rig,
+    fixture: Fixture,
     directory: Arc<Changing>,
     mirror: Mirror,
 }
 
 impl Site {
     fn on(place: Place) -> Site {
-        let rig = Rig::on(place);
+        let fixture = Fixture::on(place);
         let directory = Arc::new(Changing::default());
-        let mirror = mirror_told_by(&rig, directory.clone());
-        Site { rig, directory, mirror }
+        let mirror = mirror_told_by(&fixture, directory.clone());
+        Site { fixture, directory, mirror }
     }
 
     async fn hear(&self, announces: &[Announce]) -> Result<(), ViewError> {
-        offer_to(&self.mirror, &self.rig.arrivals(announces)).await
+        offer_to(&self.mirror, &self.fixture.arrivals(announces)).await
     }
 
     async fn sweep(&self) {
-        while !self.mirror.reconcile_step().await.unwrap().is_round_over {}
+        while !self.mirror.reconcile_step().await.unwrap().is_round_complete {}
     }
 
     async fn counts(&self, named: u64) -> Vec<String> {
-        self.rig.holds(&format!("t:t:{}", info_hash(named))).await
+        self.fixture.holds(&format!("t:t:{}", info_hash(named))).await
     }
 
     async fn members(&self, named: u64) -> usize {
-        self.rig.holds(&format!("t:tpeers:{}", info_hash(named))).await.len()
+        self.fixture.holds(&format!("t:tpeers:{}", info_hash(named))).await.len()
     }
 }
 
@@ -52,7 +52,7 @@ async fn m4_an_infohash_that_was_uploaded_again_belongs_to_the_new_torrent() {
     site.hear(&[again]).await.unwrap();
     assert_eq!(site.counts(1).await, ["announces=1", "leechers=1", "seeders=0", "snatches=0"]);
     assert_eq!(
-        site.rig.holds(&format!("t:tpeers:{}", info_hash(1))).await,
+        site.fixture.holds(&format!("t:tpeers:{}", info_hash(1))).await,
         [peer_id(again.peer).to_string()]
     );
     // What is still heard of the old one changes nothing for the new one.
@@ -62,9 +62,9 @@ async fn m4_an_infohash_that_was_uploaded_again_belongs_to_the_new_torrent() {
     site.sweep().await;
     assert_eq!(site.counts(1).await[1..], ["leechers=1", "seeders=0", "snatches=0"]);
     assert_eq!(site.members(1).await, 1);
-    assert_eq!(site.rig.holds("t:i:leechers").await, ["9=1"], "the old one is cleared away");
-    assert_eq!(site.rig.holds("t:stats:announces").await, ["4"], "what was announced stays counted");
-    assert_eq!(site.rig.holds("t:u:1:incomplete").await, [""; 0]);
+    assert_eq!(site.fixture.holds("t:i:leechers").await, ["9=1"], "the old one is cleared away");
+    assert_eq!(site.fixture.holds("t:stats:announces").await, ["4"], "what was announced stays counted");
+    assert_eq!(site.fixture.holds("t:u:1:incomplete").await, [""; 0]);
 }
 
 #[tokio::test]
@@ -94,20 +94,20 @@ async fn m8_who_was_turned_out_is_no_hit_and_run_and_a_removed_torrent_leaves_al
         site.hear(&crowd).await.unwrap();
         site.directory.remove(1);
         site.sweep().await;
-        assert_eq!(site.rig.holds("t:i:leechers").await, ["1=1", "2=2"], "not while anybody is there");
+        assert_eq!(site.fixture.holds("t:i:leechers").await, ["1=1", "2=2"], "not while anybody is there");
         site.hear(&[leeches(1, 1, 5).is_removed(), seeds(2, 1, 5).is_removed()]).await.unwrap();
-        assert_eq!(site.rig.holds("t:u:1:hnr").await, [""; 0]);
+        assert_eq!(site.fixture.holds("t:u:1:hnr").await, [""; 0]);
         site.hear(&[leeches(3, 2, 5).is_removed()]).await.unwrap();
-        assert_eq!(site.rig.holds("t:u:3:hnr").await, [""; 0], "a user who was disabled");
+        assert_eq!(site.fixture.holds("t:u:3:hnr").await, [""; 0], "a user who was disabled");
         site.sweep().await;
-        assert_eq!(site.mirror.counters().forgotten, 1);
-        assert_eq!(site.rig.holds("t:u:1:incomplete").await, ["2"]);
-        assert_eq!(site.rig.holds("t:u:2:complete").await, [""; 0]);
-        assert_eq!(site.rig.holds("t:i:leechers").await, ["2=1"]);
+        assert_eq!(site.mirror.counters().removed_torrents, 1);
+        assert_eq!(site.fixture.holds("t:u:1:incomplete").await, ["2"]);
+        assert_eq!(site.fixture.holds("t:u:2:complete").await, [""; 0]);
+        assert_eq!(site.fixture.holds("t:i:leechers").await, ["2=1"]);
         assert_eq!((site.counts(1).await.len(), site.members(1).await), (0, 0));
-        assert_eq!(site.rig.holds("t:stats:seeders").await, ["0"]);
+        assert_eq!(site.fixture.holds("t:stats:seeders").await, ["0"]);
         // Back again after having been turned out, and gone by themselves: that counts.
         site.hear(&[leeches(3, 2, 50), leeches(3, 2, 60).stops()]).await.unwrap();
-        assert_eq!(site.rig.holds("t:u:3:hnr").await, ["2"]);
+        assert_eq!(site.fixture.holds("t:u:3:hnr").await, ["2"]);
     }
 }

@@ -20,7 +20,7 @@ const HASH: InfoHash = InfoHash([0x11; 20]);
 const PEER: PeerId = PeerId([0x2d; 20]);
 
 #[test]
-fn m4_names_on_a_single_redis_are_those_of_the_requirements() {
+fn m4_names_on_a_single_redis_match_the_requirements() {
     let names = MirrorNames::new(Mode::Single);
     let (hash, peer) = (HASH.to_string(), PEER.to_string());
     assert_eq!(names.info_hash(&HASH), format!("t:info_hash:{hash}"));
@@ -39,7 +39,7 @@ fn m4_names_on_a_single_redis_are_those_of_the_requirements() {
 }
 
 #[test]
-fn on_a_cluster_what_a_script_touches_shares_a_slot() {
+fn on_a_cluster_keys_of_a_script_share_a_slot() {
     let names = MirrorNames::new(Mode::Cluster);
     let slot = slot_of(b"42");
     let keys = [
@@ -59,7 +59,7 @@ fn on_a_cluster_what_a_script_touches_shares_a_slot() {
 }
 
 #[test]
-fn m6_an_expired_key_tells_whose_it_was() {
+fn m6_timeout_keys_are_parsed() {
     for mode in [Mode::Single, Mode::Cluster] {
         let names = MirrorNames::new(mode);
         let key = names.peer_timeout(torrent(), &PEER);
@@ -73,7 +73,7 @@ fn m6_an_expired_key_tells_whose_it_was() {
 }
 
 #[test]
-fn m1_keys_of_the_site_tell_what_they_are_about() {
+fn m1_keys_of_the_redis_source_are_parsed() {
     let names = MirrorNames::new(Mode::Single);
     assert_eq!(names.parse_subject(MirrorKey::Whitelist, "t:whitelist:-TR:4"), Some("-TR:4"));
     let key = names.info_hash(&HASH);

@@ -14,9 +14,9 @@ use keyspace::{Mode, Reply, read_reply, scripts};
 use redis::{Cmd, Pipeline};
 
 use super::refresh::digits_of;
-use super::{RedisActivity, UserKeys, kind_of, of_index, unexpected};
+use super::{RedisActivity, UserKeys, index_error, kind_of, unexpected};
 use crate::activity::fold::{Change, UserChanges};
-use crate::activity::record::{CLIENTS_MAX, Standing};
+use crate::activity::record::{CLIENTS_MAX, ClientState};
 use crate::activity::settings::Window;
 use crate::activity::store::{Applied, Refused};
 use crate::error::ViewsError;
@@ -80,12 +80,12 @@ impl RedisActivity {
 
     /// Remembers whom Redis was told of.
     fn note(&self, users: &[UserChanges], tasks: &[Task], applied: &Applied) {
-        let mut acquainted = self.acquainted.lock();
+        let mut known_clients = self.known_clients.lock();
         let is_refused = |user| applied.refused.binary_search_by_key(&user, |refused| refused.user).is_ok();
         for task in tasks.iter().filter(|task| !is_refused(task.user)) {
             // Who says goodbye comes back with an event, if at all.
-            let present = task.changes.iter().filter(|change| change.report.standing != Standing::Stopped);
-            present.for_each(|change| acquainted.note(&users[task.user].passkey, change));
+            let present = task.changes.iter().filter(|change| change.report.state != ClientState::Stopped);
+            present.for_each(|change| known_clients.insert(&users[task.user].passkey, change));
         }
     }
 
@@ -105,7 +105,7 @@ impl RedisActivity {
             for user in some {
                 command.arg(window.now.0).arg(users[*user].passkey.to_string());
             }
-            self.redis.query::<()>(&command).await.map_err(of_index)?;
+            self.redis.query::<()>(&command).await.map_err(index_error)?;
         }
         Ok(())
     }
@@ -155,7 +155,7 @@ impl Call<'_> {
         let [forgotten, said @ ..] = parts.as_slice() else {
             return Err(unexpected("activity_apply"));
         };
-        applied.clients_forgotten += forgotten.parse::<u64>().map_err(|_| unexpected("activity_apply"))?;
+        applied.clients_evicted += forgotten.parse::<u64>().map_err(|_| unexpected("activity_apply"))?;
         for [number, word] in said.as_chunks::<2>().0 {
             let position = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             let task = position.and_then(|position| self.tasks.get(position));

@@ -5,34 +5,38 @@ use domain::{PeerId, TorrentId, UserId};
 use keyspace::read_reply;
 use redis::{Cmd, Pipeline};
 
-use super::own::{Own, UserFigures};
+use super::state::{TorrentState, UserFigures};
 use crate::error::ViewsError;
 use crate::mirror::Mirror;
-use crate::mirror::presence::Presence;
-use crate::mirror::torrents::{News, is_damage};
+use crate::mirror::stored_peer::StoredPeer;
+use crate::mirror::torrents::{ChangedState, is_damage};
 
 /// Users or peers in a page.
 const PAGE: usize = 250;
 
 impl Mirror {
-    pub(super) async fn mend_sets(&self, torrent: TorrentId, own: &Own) -> Result<u64, ViewsError> {
-        let mut mended = 0;
-        let users: Vec<UserId> = own.users.keys().copied().collect();
+    pub(super) async fn repair_sets(
+        &self,
+        torrent: TorrentId,
+        state: &TorrentState,
+    ) -> Result<u64, ViewsError> {
+        let mut repaired = 0;
+        let users: Vec<UserId> = state.users.keys().copied().collect();
         for users in users.chunks(PAGE) {
-            mended += self.mend_user_sets(torrent, users).await?;
+            repaired += self.repair_user_sets(torrent, users).await?;
         }
-        let peers: Vec<PeerId> = own.peers.keys().copied().collect();
+        let peers: Vec<PeerId> = state.peers.keys().copied().collect();
         for peers in peers.chunks(PAGE) {
-            mended += self.mend_peer_sets(torrent, peers).await?;
+            repaired += self.repair_peer_sets(torrent, peers).await?;
         }
-        if mended > 0 {
-            tracing::warn!(%torrent, members = mended, "sets of users and peers mended");
+        if repaired > 0 {
+            tracing::warn!(%torrent, members = repaired, "sets of users and peers repaired");
         }
-        Ok(mended)
+        Ok(repaired)
     }
 
-    /// Some fields of our own hash, as they are now.
-    async fn own_fields(
+    /// Some fields of our state hash, as they are now.
+    async fn state_fields(
         &self,
         torrent: TorrentId,
         fields: impl Iterator<Item = String>,
@@ -45,9 +49,9 @@ impl Mirror {
         Ok(self.redis().query(&read).await?)
     }
 
-    async fn mend_user_sets(&self, torrent: TorrentId, users: &[UserId]) -> Result<u64, ViewsError> {
-        let _alone = self.alone.lock().await;
-        let texts = self.own_fields(torrent, users.iter().map(|user| format!("u{user}"))).await?;
+    async fn repair_user_sets(&self, torrent: TorrentId, users: &[UserId]) -> Result<u64, ViewsError> {
+        let _guard = self.write_lock.lock().await;
+        let texts = self.state_fields(torrent, users.iter().map(|user| format!("u{user}"))).await?;
         let threshold = u64::from(self.settings.hit_and_run_active.0);
         let mut wanted = Vec::new();
         for (user, text) in users.iter().zip(texts) {
@@ -57,18 +61,18 @@ impl Mirror {
         self.write_differences(torrent, &wanted).await
     }
 
-    async fn mend_peer_sets(&self, torrent: TorrentId, peers: &[PeerId]) -> Result<u64, ViewsError> {
-        let _alone = self.alone.lock().await;
-        let texts = self.own_fields(torrent, peers.iter().map(|peer| format!("p{peer}"))).await?;
-        let is_there = |text: &Option<String>| {
-            Presence::parse_all(text.as_deref().unwrap_or_default()).iter().any(|there| there.is_active)
+    async fn repair_peer_sets(&self, torrent: TorrentId, peers: &[PeerId]) -> Result<u64, ViewsError> {
+        let _guard = self.write_lock.lock().await;
+        let texts = self.state_fields(torrent, peers.iter().map(|peer| format!("p{peer}"))).await?;
+        let is_active = |text: &Option<String>| {
+            StoredPeer::parse_all(text.as_deref().unwrap_or_default()).iter().any(|stored| stored.is_active)
         };
-        let there = peers.iter().zip(&texts).filter(|(_, text)| is_there(text)).map(|(peer, _)| *peer);
-        let there: Vec<PeerId> = there.collect();
-        let wanted: Vec<_> = there.iter().map(|peer| (self.names().peer_torrents(peer), true)).collect();
-        let mended = self.write_differences(torrent, &wanted).await?;
-        self.keep_peer_sets(&there).await?;
-        Ok(mended)
+        let active = peers.iter().zip(&texts).filter(|(_, text)| is_active(text)).map(|(peer, _)| *peer);
+        let active: Vec<PeerId> = active.collect();
+        let wanted: Vec<_> = active.iter().map(|peer| (self.names().peer_torrents(peer), true)).collect();
+        let repaired = self.write_differences(torrent, &wanted).await?;
+        self.keep_peer_sets(&active).await?;
+        Ok(repaired)
     }
 
     /// Sees to it that the torrent is in these sets, or is not. Returns how many were otherwise.
@@ -106,12 +110,16 @@ impl Mirror {
     }
 
     /// Takes a torrent out of all sets of its users.
-    pub(super) async fn clear_user_sets(&self, torrent: TorrentId, own: &Own) -> Result<(), ViewsError> {
-        let users: Vec<UserId> = own.users.keys().copied().collect();
+    pub(super) async fn clear_user_sets(
+        &self,
+        torrent: TorrentId,
+        state: &TorrentState,
+    ) -> Result<(), ViewsError> {
+        let users: Vec<UserId> = state.users.keys().copied().collect();
         for users in users.chunks(PAGE) {
-            let mut news = News::default();
-            news.users.extend(users.iter().map(|user| ((*user, torrent), [false; 4])));
-            self.settle_sets(&news).await?;
+            let mut changed_state = ChangedState::default();
+            changed_state.users.extend(users.iter().map(|user| ((*user, torrent), [false; 4])));
+            self.write_sets(&changed_state).await?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use keyspace::{MirrorKey, RedisError, Reply, read_reply, scripts};
 use redis::{Cmd, Pipeline};
 
 use super::Mirror;
-use super::torrents::{Counts, News, is_damage};
+use super::torrents::{ChangedState, Counts, is_damage};
 use crate::error::ViewsError;
 
 /// Torrents in one call of the script, at most.
@@ -32,14 +32,14 @@ struct Membership {
 }
 
 impl Mirror {
-    pub(super) async fn settle(&self, news: &News) -> Result<(), ViewsError> {
-        self.settle_sets(news).await?;
-        self.settle_counts(&news.torrents).await?;
-        self.publish_expired(&news.expired).await;
+    pub(super) async fn write_derived(&self, changed_state: &ChangedState) -> Result<(), ViewsError> {
+        self.write_sets(changed_state).await?;
+        self.write_counts(&changed_state.torrents).await?;
+        self.publish_expired(&changed_state.expired).await;
         Ok(())
     }
 
-    /// Publishes which peers a timeout ended (M11), once all keys show it; also where the tracker noticed the silence.
+    /// Publishes which peers a timeout ended (M11), once all keys show it; also where the tracker noticed the timeout.
     /// A batch that is applied again publishes its peers again. A message that cannot be published is lost: the keys
     /// hold the same.
     async fn publish_expired(&self, expired: &BTreeSet<(PeerId, TorrentId)>) {
@@ -59,16 +59,20 @@ impl Mirror {
     }
 
     /// Users' and peers' sets. Returns how many members were added or removed.
-    pub(super) async fn settle_sets(&self, news: &News) -> Result<u64, ViewsError> {
+    pub(super) async fn write_sets(&self, changed_state: &ChangedState) -> Result<u64, ViewsError> {
         let mut changed = 0;
-        for commands in self.commands_of(news).chunks(COMMANDS_AT_ONCE_MAX) {
+        for commands in self.commands_of(changed_state).chunks(COMMANDS_AT_ONCE_MAX) {
             for reply in self.send(commands).await {
                 changed += self.count_members(reply)?;
             }
         }
-        let there: Vec<PeerId> =
-            news.peers.iter().filter(|(_, is_there)| **is_there).map(|((peer, _), _)| *peer).collect();
-        self.keep_peer_sets(&there).await?;
+        let active: Vec<PeerId> = changed_state
+            .peers
+            .iter()
+            .filter(|(_, is_active)| **is_active)
+            .map(|((peer, _), _)| *peer)
+            .collect();
+        self.keep_peer_sets(&active).await?;
         Ok(changed)
     }
 
@@ -105,7 +109,7 @@ impl Mirror {
         }
     }
 
-    fn commands_of(&self, news: &News) -> Vec<Cmd> {
+    fn commands_of(&self, changed_state: &ChangedState) -> Vec<Cmd> {
         let names = self.names();
         let mut sets: BTreeMap<String, Membership> = BTreeMap::new();
         let mut note = |key: String, torrent: TorrentId, is_in: bool| {
@@ -113,12 +117,12 @@ impl Mirror {
             let list = if is_in { &mut membership.inside } else { &mut membership.outside };
             list.push(torrent.get());
         };
-        for ((user, torrent), memberships) in &news.users {
+        for ((user, torrent), memberships) in &changed_state.users {
             for (key, is_in) in names.user_sets(*user).into_iter().zip(memberships) {
                 note(key, *torrent, *is_in);
             }
         }
-        for ((peer, torrent), is_active) in &news.peers {
+        for ((peer, torrent), is_active) in &changed_state.peers {
             note(names.peer_torrents(peer), *torrent, *is_active);
         }
         let mut commands = Vec::new();
@@ -135,7 +139,7 @@ impl Mirror {
     }
 
     /// Indexes and statistics. Returns how many scores were not what they should be.
-    pub(super) async fn settle_counts(
+    pub(super) async fn write_counts(
         &self,
         torrents: &BTreeMap<TorrentId, Counts>,
     ) -> Result<u64, ViewsError> {
@@ -149,7 +153,7 @@ impl Mirror {
                 call.arg(torrent.get()).arg(counts.announces).arg(counts.leechers);
                 call.arg(counts.seeders).arg(counts.snatches);
             }
-            changed += self.redis().query::<u64>(&call).await.map_err(of_counts)?;
+            changed += self.redis().query::<u64>(&call).await.map_err(counts_error)?;
         }
         Ok(changed)
     }
@@ -170,7 +174,7 @@ impl Mirror {
 }
 
 /// RedisError with these keys concerns every torrent: the view waits until somebody puts it right.
-pub(super) fn of_counts(error: RedisError) -> ViewsError {
+pub(super) fn counts_error(error: RedisError) -> ViewsError {
     match is_damage(&error) || error.to_string().contains("not an integer") {
         true => ViewsError::WrongType { key: "t:i:… or t:stats:…" },
         false => ViewsError::Redis(error),

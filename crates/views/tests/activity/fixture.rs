@@ -69,13 +69,13 @@ impl Place {
     }
 
     /// With the usual settings, at the usual time.
-    pub async fn rig(&self) -> Rig {
+    pub async fn fixture(&self) -> Fixture {
         self.rig_with(ActivitySettings::default()).await
     }
 
-    pub async fn rig_with(&self, settings: ActivitySettings) -> Rig {
+    pub async fn rig_with(&self, settings: ActivitySettings) -> Fixture {
         let clock = ManualClock::at(NOW);
-        Rig { activity: self.open(settings, &clock).await, clock }
+        Fixture { activity: self.open(settings, &clock).await, clock }
     }
 }
 
@@ -85,7 +85,7 @@ pub fn on_redis(url: &str, settings: ActivitySettings, clock: Arc<ManualClock>) 
     Activity::on_redis(redis, names, settings, clock)
 }
 
-pub struct Rig {
+pub struct Fixture {
     pub activity: Activity,
     pub clock: ManualClock,
 }
@@ -93,7 +93,7 @@ pub struct Rig {
 /// A torrent's number and the time it is listed with.
 pub type Listed = Vec<(u32, u32)>;
 
-impl Rig {
+impl Fixture {
     /// Applies entries one batch at a time; none is rejected.
     pub async fn hear(&self, announces: &[Announce]) {
         assert_eq!(self.offer(announces).await.unwrap(), []);

@@ -1,4 +1,4 @@
-//! Which clients this process knows to be remembered in Redis, so that their heartbeats need no question first.
+//! Which clients this process knows to be remembered in Redis, so that their heartbeats need no read_command first.
 //!
 //! Who is not in here is asked about, so forgetting costs a little speed and nothing else.
 
@@ -16,23 +16,23 @@ const GENERATION_MAX: usize = 500_000;
 ///
 /// Two generations: when the younger one is full, the older one is forgotten.
 #[derive(Debug, Default)]
-pub(super) struct Acquainted {
+pub(super) struct KnownClients {
     hashes: RandomState,
     younger: HashMap<u64, UnixTime>,
     older: HashMap<u64, UnixTime>,
 }
 
-impl Acquainted {
+impl KnownClients {
     /// Whether Redis remembers this client doing this, or something it did later: it was told, and what it was told
     /// still counts.
-    pub(super) fn knows(&self, passkey: &Passkey, change: &Change, cutoff: UnixTime) -> bool {
+    pub(super) fn contains(&self, passkey: &Passkey, change: &Change, cutoff: UnixTime) -> bool {
         let key = self.key(passkey, change);
         let told = self.younger.get(&key).or_else(|| self.older.get(&key));
         told.is_some_and(|told| *told + change.report.extra_silence > cutoff)
     }
 
     /// Notes that Redis was told.
-    pub(super) fn note(&mut self, passkey: &Passkey, change: &Change) {
+    pub(super) fn insert(&mut self, passkey: &Passkey, change: &Change) {
         let key = self.key(passkey, change);
         if self.younger.len() >= GENERATION_MAX {
             self.older = std::mem::take(&mut self.younger);
@@ -42,13 +42,7 @@ impl Acquainted {
 
     fn key(&self, passkey: &Passkey, change: &Change) -> u64 {
         let report = &change.report;
-        self.hashes.hash_one((
-            passkey,
-            change.info_hash,
-            report.client,
-            report.standing,
-            report.extra_silence,
-        ))
+        self.hashes.hash_one((passkey, change.info_hash, report.client, report.state, report.extra_silence))
     }
 }
 
@@ -57,13 +51,13 @@ mod tests {
     use domain::{ClientId, InfoHash, Seconds};
 
     use super::*;
-    use crate::activity::record::{Report, Stamp, Standing};
+    use crate::activity::record::{ClientState, Report, Stamp};
 
     fn heartbeat(client: u64, at: u32) -> Change {
-        let stamp = Stamp::of_heartbeat(UnixTime(at), Standing::Seeding);
+        let stamp = Stamp::of_heartbeat(UnixTime(at), ClientState::Seeding);
         let report = Report {
             client: ClientId(client),
-            standing: Standing::Seeding,
+            state: ClientState::Seeding,
             extra_silence: Seconds(0),
             stamp,
         };
@@ -73,22 +67,22 @@ mod tests {
     #[test]
     fn a_client_is_known_until_what_it_said_counts_no_more() {
         let passkey = "0123456789abcdef".parse().unwrap();
-        let mut acquainted = Acquainted::default();
-        acquainted.note(&passkey, &heartbeat(1, 100));
-        assert!(acquainted.knows(&passkey, &heartbeat(1, 200), UnixTime(99)));
-        assert!(!acquainted.knows(&passkey, &heartbeat(1, 200), UnixTime(100)));
-        assert!(!acquainted.knows(&passkey, &heartbeat(2, 200), UnixTime(99)));
+        let mut known_clients = KnownClients::default();
+        known_clients.insert(&passkey, &heartbeat(1, 100));
+        assert!(known_clients.contains(&passkey, &heartbeat(1, 200), UnixTime(99)));
+        assert!(!known_clients.contains(&passkey, &heartbeat(1, 200), UnixTime(100)));
+        assert!(!known_clients.contains(&passkey, &heartbeat(2, 200), UnixTime(99)));
     }
 
     #[test]
     fn the_memory_is_bounded() {
         let passkey = "0123456789abcdef".parse().unwrap();
-        let mut acquainted = Acquainted::default();
+        let mut known_clients = KnownClients::default();
         for client in 0..2 * GENERATION_MAX as u64 + 10 {
-            acquainted.note(&passkey, &heartbeat(client, 100));
+            known_clients.insert(&passkey, &heartbeat(client, 100));
         }
-        assert!(acquainted.younger.len() + acquainted.older.len() <= 2 * GENERATION_MAX);
-        assert!(!acquainted.knows(&passkey, &heartbeat(0, 100), UnixTime(0)));
-        assert!(acquainted.knows(&passkey, &heartbeat(2 * GENERATION_MAX as u64, 100), UnixTime(0)));
+        assert!(known_clients.younger.len() + known_clients.older.len() <= 2 * GENERATION_MAX);
+        assert!(!known_clients.contains(&passkey, &heartbeat(0, 100), UnixTime(0)));
+        assert!(known_clients.contains(&passkey, &heartbeat(2 * GENERATION_MAX as u64, 100), UnixTime(0)));
     }
 }

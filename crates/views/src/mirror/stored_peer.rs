@@ -3,11 +3,11 @@
 
 use domain::{Seconds, UnixTime, UserId};
 
-use super::record::Record;
+use super::last_announce::LastAnnounce;
 
 /// A user under a peer id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Presence {
+pub(super) struct StoredPeer {
     pub(super) is_active: bool,
     pub(super) is_complete: bool,
     /// The last announce.
@@ -20,16 +20,16 @@ pub(super) struct Presence {
     /// Bytes a second, up and down, as they are written.
     pub(super) speeds: (String, String),
     /// What an entry about the end needs; none of whoever has left.
-    pub(super) record: Option<Record>,
+    pub(super) last_announce: Option<LastAnnounce>,
 }
 
-impl Presence {
+impl StoredPeer {
     /// Everybody under one peer id. What cannot be read is left out.
-    pub(super) fn parse_all(text: &str) -> Vec<Presence> {
-        text.split('|').filter_map(Presence::parse).collect()
+    pub(super) fn parse_all(text: &str) -> Vec<StoredPeer> {
+        text.split('|').filter_map(StoredPeer::parse).collect()
     }
 
-    fn parse(text: &str) -> Option<Presence> {
+    fn parse(text: &str) -> Option<StoredPeer> {
         let mut words = text.splitn(9, ' ');
         let flags = words.next()?;
         let mut number = || words.next()?.parse::<u64>().ok();
@@ -37,7 +37,7 @@ impl Presence {
         let user = words.next()?.parse().ok()?;
         let speeds = (words.next()?.to_owned(), words.next()?.to_owned());
         let [active, complete] = flags.as_bytes() else { return None };
-        Some(Presence {
+        Some(StoredPeer {
             is_active: *active == b'1',
             is_complete: *complete == b'1',
             last: UnixTime(last.try_into().ok()?),
@@ -46,18 +46,18 @@ impl Presence {
             reap_after: Seconds(reap_after.try_into().ok()?),
             user,
             speeds,
-            record: words.next().and_then(Record::parse),
+            last_announce: words.next().and_then(LastAnnounce::parse),
         })
     }
 
-    /// When the silence is too long.
+    /// When the timeout is too long.
     pub(super) fn deadline(&self) -> UnixTime {
         self.last + self.reap_after
     }
 
     /// Whoever of them others are shown: the latest who is active, else the latest.
-    pub(super) fn shown(all: &[Presence]) -> Option<&Presence> {
-        all.iter().max_by_key(|presence| (presence.is_active, presence.last))
+    pub(super) fn shown(all: &[StoredPeer]) -> Option<&StoredPeer> {
+        all.iter().max_by_key(|stored| (stored.is_active, stored.last))
     }
 }
 
@@ -69,13 +69,13 @@ mod tests {
     fn what_the_script_writes_is_read() {
         let text =
             "10 1750000100 1750000000 100 2410 7 1.5 0 - 10.0.0.1 0 17 1800 900 - - - - -|01 5 4 3 2 8 0 0 -";
-        let [first, second] = Presence::parse_all(text).try_into().unwrap();
-        assert!(first.is_active && !first.is_complete && first.record.is_some());
+        let [first, second] = StoredPeer::parse_all(text).try_into().unwrap();
+        assert!(first.is_active && !first.is_complete && first.last_announce.is_some());
         assert_eq!(first.deadline(), UnixTime(1_750_002_510));
-        assert!(!second.is_active && second.is_complete && second.record.is_none());
+        assert!(!second.is_active && second.is_complete && second.last_announce.is_none());
         assert_eq!((second.user.get(), second.last, second.active_s), (8, UnixTime(5), 3));
-        assert_eq!(Presence::shown(&[first.clone(), second]), Some(&first));
-        assert_eq!(Presence::parse_all("").len(), 0);
-        assert_eq!(Presence::parse_all("1 2 3|x").len(), 0);
+        assert_eq!(StoredPeer::shown(&[first.clone(), second]), Some(&first));
+        assert_eq!(StoredPeer::parse_all("").len(), 0);
+        assert_eq!(StoredPeer::parse_all("1 2 3|x").len(), 0);
     }
 }

@@ -177,7 +177,7 @@ impl Directory for Numbers {
     }
 }
 
-pub struct Rig {
+pub struct Fixture {
     pub place: Place,
     pub clock: ManualClock,
     pub start: UnixTime,
@@ -204,7 +204,7 @@ pub fn mirror_on(
         journal: journal_on(redis.clone()),
         redis,
         names,
-        turn,
+        lease: turn,
         directory: Arc::new(Numbers),
         clock: Arc::new(clock.clone()),
     };
@@ -247,27 +247,28 @@ impl Directory for Changing {
 }
 
 /// A mirror that is told who is who.
-pub fn mirror_told_by(rig: &Rig, directory: Arc<dyn Directory>) -> Mirror {
-    let redis = rig.place.redis();
+pub fn mirror_told_by(fixture: &Fixture, directory: Arc<dyn Directory>) -> Mirror {
+    let redis = fixture.place.redis();
     let names = MirrorNames::new(redis.mode());
-    let (journal, turn, clock) = (journal_on(redis.clone()), rig.turn.clone(), Arc::new(rig.clock.clone()));
-    let parts = MirrorParts { journal, redis, names, turn, directory, clock };
+    let (journal, turn, clock) =
+        (journal_on(redis.clone()), fixture.turn.clone(), Arc::new(fixture.clock.clone()));
+    let parts = MirrorParts { journal, redis, names, lease: turn, directory, clock };
     Mirror::new(parts, MirrorSettings::default(), "told.reaper".to_owned())
 }
 
-impl Rig {
-    pub fn on(place: Place) -> Rig {
-        Rig::with(place, MirrorSettings::default())
+impl Fixture {
+    pub fn on(place: Place) -> Fixture {
+        Fixture::with(place, MirrorSettings::default())
     }
 
-    pub fn with(place: Place, settings: MirrorSettings) -> Rig {
+    pub fn with(place: Place, settings: MirrorSettings) -> Fixture {
         let start = soon();
         let clock = ManualClock::at(start);
         let turn = Arc::new(TestTurn::default());
         let mirror = mirror_on(place.redis(), turn.clone(), &clock, settings, "test");
         let journal = journal_on(place.redis());
         group_on(&place, &["CREATE", "MKSTREAM"]);
-        Rig { place, clock, start, turn, mirror: Arc::new(mirror), journal }
+        Fixture { place, clock, start, turn, mirror: Arc::new(mirror), journal }
     }
 
     /// As if everything in the journal had been applied, and some of it lost on the way.

@@ -6,7 +6,7 @@ use domain::{InfoHash, PeerId, TorrentId, UserId};
 
 use crate::error::ViewsError;
 use crate::mirror::Mirror;
-use crate::mirror::presence::Presence;
+use crate::mirror::stored_peer::StoredPeer;
 use crate::mirror::torrents::{Counts, Memberships};
 
 /// Fields read in one go.
@@ -62,26 +62,26 @@ impl UserFigures {
 
 /// What our hash of a torrent holds.
 #[derive(Debug, Default)]
-pub(super) struct Own {
+pub(super) struct TorrentState {
     /// Up to where the journal was applied when the reading began.
     pub(super) watermark: String,
     pub(super) info_hash: Option<InfoHash>,
     /// The counts as they are noted; none if they cannot be read.
     pub(super) counts: Option<Counts>,
-    pub(super) peers: HashMap<PeerId, Vec<Presence>>,
+    pub(super) peers: HashMap<PeerId, Vec<StoredPeer>>,
     pub(super) users: BTreeMap<UserId, UserFigures>,
     /// Peers of which nothing can be read.
     pub(super) unreadable: Vec<String>,
 }
 
-impl Own {
+impl TorrentState {
     fn take(&mut self, field: &str, value: &str) {
         match field.split_at_checked(1) {
             Some(("h", "")) => self.info_hash = value.parse().ok(),
             Some(("c", "")) => self.counts = counts_of(value),
-            Some(("p", peer)) => match (peer.parse(), Presence::parse_all(value)) {
-                (Ok(peer), there) if there.iter().any(|presence| presence.is_active) => {
-                    self.peers.insert(peer, there);
+            Some(("p", peer)) => match (peer.parse(), StoredPeer::parse_all(value)) {
+                (Ok(peer), stored_peers) if stored_peers.iter().any(|stored| stored.is_active) => {
+                    self.peers.insert(peer, stored_peers);
                 }
                 _ => self.unreadable.push(field.to_owned()),
             },
@@ -91,16 +91,16 @@ impl Own {
     }
 
     /// Everybody who is active.
-    pub(super) fn active(&self) -> impl Iterator<Item = (&PeerId, &Presence)> {
-        let each = |(peer, there)| std::iter::repeat(peer).zip::<&Vec<Presence>>(there);
-        self.peers.iter().flat_map(each).filter(|(_, presence)| presence.is_active)
+    pub(super) fn active(&self) -> impl Iterator<Item = (&PeerId, &StoredPeer)> {
+        let each = |(peer, stored_peers)| std::iter::repeat(peer).zip::<&Vec<StoredPeer>>(stored_peers);
+        self.peers.iter().flat_map(each).filter(|(_, stored)| stored.is_active)
     }
 
     /// The counts as they follow from everybody.
     pub(super) fn recounted(&self, announces: u64) -> Counts {
         let (mut leechers, mut seeders) = (0, 0);
-        for (_, presence) in self.active() {
-            *(if presence.is_complete { &mut seeders } else { &mut leechers }) += 1;
+        for (_, stored) in self.active() {
+            *(if stored.is_complete { &mut seeders } else { &mut leechers }) += 1;
         }
         let snatches = self.users.values().filter(|figures| figures.has_snatched).count() as u64;
         Counts { announces, leechers, seeders, snatches }
@@ -116,21 +116,21 @@ pub(super) fn counts_of(text: &str) -> Option<Counts> {
 
 impl Mirror {
     /// Reads everything about a torrent. Batches go on meanwhile; whoever acts on it looks at the watermark.
-    pub(super) async fn read_own(&self, torrent: TorrentId) -> Result<Own, ViewsError> {
+    pub(super) async fn read_state(&self, torrent: TorrentId) -> Result<TorrentState, ViewsError> {
         let key = self.names().state(torrent);
         let watermark: Option<String> = self.redis().query(redis::cmd("HGET").arg(&key).arg("w")).await?;
-        let mut own = Own { watermark: watermark.unwrap_or_default(), ..Own::default() };
+        let mut state = TorrentState { watermark: watermark.unwrap_or_default(), ..TorrentState::default() };
         let mut cursor = 0_u64;
         loop {
             let mut scan = redis::cmd("HSCAN");
             scan.arg(&key).arg(cursor).arg("COUNT").arg(PAGE);
             let (next, fields): (u64, Vec<(String, String)>) = self.redis().query(&scan).await?;
             for (field, value) in fields {
-                own.take(&field, &value);
+                state.take(&field, &value);
             }
             cursor = next;
             if cursor == 0 {
-                return Ok(own);
+                return Ok(state);
             }
         }
     }

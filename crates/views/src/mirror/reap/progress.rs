@@ -1,4 +1,4 @@
-//! How far into the journal the mirror has got: nobody is silent whose word is still on its way.
+//! How far into the journal the mirror has got: nobody is silent peer_keys word is still on its way.
 
 use std::sync::atomic::Ordering;
 
@@ -10,13 +10,13 @@ use crate::mirror::Mirror;
 
 impl Mirror {
     /// Notes that everything up to this millisecond was applied.
-    pub(in crate::mirror) fn has_applied(&self, ms: u64) {
+    pub(in crate::mirror) fn record_applied(&self, ms: u64) {
         self.reaping.applied_ms.fetch_max(ms, Ordering::Relaxed);
     }
 
     /// Whether everything that was said until then has been applied. The journal is asked once at most, and only if the
     /// last entry was earlier.
-    pub(super) async fn has_heard_until(
+    pub(super) async fn has_applied_until(
         &self,
         then: UnixTime,
         frontier: &mut Option<u64>,
@@ -29,7 +29,7 @@ impl Mirror {
         let reached = match *frontier {
             Some(reached) => reached,
             None => {
-                let reached = self.frontier().await?;
+                let reached = self.first_unapplied_ms().await?;
                 *frontier = Some(reached);
                 reached
             }
@@ -38,7 +38,7 @@ impl Mirror {
     }
 
     /// The millisecond of the first entry that is yet to be applied; the end of time if there is none.
-    async fn frontier(&self) -> Result<u64, ViewsError> {
+    async fn first_unapplied_ms(&self) -> Result<u64, ViewsError> {
         let journal = &self.parts.journal;
         let status = journal.status(Lane::Traffic).await?;
         let Some(group) = status.groups.iter().find(|group| group.name == self.settings.group) else {

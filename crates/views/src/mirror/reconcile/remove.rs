@@ -4,14 +4,14 @@
 use domain::{InfoHash, TorrentId};
 use keyspace::scripts;
 
-use super::own::Own;
-use super::torrent::Fault;
+use super::state::TorrentState;
+use super::torrent::Repair;
 use crate::error::ViewsError;
 use crate::mirror::Mirror;
-use crate::mirror::settle::of_counts;
+use crate::mirror::derived_keys::counts_error;
 
 /// Where announces of torrents that are gone stay counted.
-const OF_FORGOTTEN: &str = "forgotten";
+const REMOVED_ANNOUNCES: &str = "forgotten";
 
 impl Mirror {
     /// Clears a removed torrent away. Whatever fails, the next round does it again: its place in the index goes last.
@@ -19,10 +19,10 @@ impl Mirror {
         &self,
         torrent: TorrentId,
         info_hash: &InfoHash,
-        own: &Own,
+        state: &TorrentState,
     ) -> Result<(), ViewsError> {
-        let _alone = self.alone.lock().await;
-        self.clear_user_sets(torrent, own).await?;
+        let _guard = self.write_lock.lock().await;
+        self.clear_user_sets(torrent, state).await?;
         let names = self.names();
         let owner = names.info_hash_owner(torrent, info_hash);
         let holder: Option<String> = self.redis().query(redis::cmd("GET").arg(&owner)).await?;
@@ -31,36 +31,36 @@ impl Mirror {
             keys.extend([names.torrent(torrent, info_hash), names.torrent_peers(torrent, info_hash), owner]);
         }
         keys.push(names.state(torrent));
-        let removals: Vec<Fault> = keys.iter().map(|key| Fault::new("DEL", key, &[])).collect();
-        if self.mend(torrent, &own.watermark, &removals).await?.is_none() {
+        let removals: Vec<Repair> = keys.iter().map(|key| Repair::new("DEL", key, &[])).collect();
+        if self.apply_repairs(torrent, &state.watermark, &removals).await?.is_none() {
             return Ok(());
         }
-        self.leave_indexes(torrent).await?;
-        self.counting.forgot(1);
+        self.remove_from_indexes(torrent).await?;
+        self.counting.removed(1);
         tracing::info!(%torrent, "the site has removed this torrent; its keys are cleared away");
         Ok(())
     }
 
     /// A torrent that is in the indexes and of which nothing else is known: it was being cleared away, or its part of
     /// Redis was lost. The next announce brings it back.
-    pub(super) async fn forget_lost(&self, torrent: TorrentId) -> Result<(), ViewsError> {
-        let _alone = self.alone.lock().await;
-        let own = self.names().state(torrent);
-        let is_there: bool = self.redis().query(redis::cmd("EXISTS").arg(&own)).await?;
+    pub(super) async fn remove_orphan(&self, torrent: TorrentId) -> Result<(), ViewsError> {
+        let _guard = self.write_lock.lock().await;
+        let state_key = self.names().state(torrent);
+        let is_there: bool = self.redis().query(redis::cmd("EXISTS").arg(&state_key)).await?;
         if is_there || !self.is_active() {
             return Ok(());
         }
-        self.leave_indexes(torrent).await?;
+        self.remove_from_indexes(torrent).await?;
         tracing::warn!(%torrent, "nothing is known of a torrent in the indexes; it left them until it is announced");
         Ok(())
     }
 
-    async fn leave_indexes(&self, torrent: TorrentId) -> Result<(), ViewsError> {
+    async fn remove_from_indexes(&self, torrent: TorrentId) -> Result<(), ViewsError> {
         let keys = self.count_keys();
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         let mut call = scripts::MIRROR_REMOVE.call(&keys);
-        call.arg(OF_FORGOTTEN).arg(torrent.get());
-        self.redis().query::<u64>(&call).await.map_err(of_counts)?;
+        call.arg(REMOVED_ANNOUNCES).arg(torrent.get());
+        self.redis().query::<u64>(&call).await.map_err(counts_error)?;
         Ok(())
     }
 }
