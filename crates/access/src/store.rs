@@ -14,7 +14,7 @@
 //! The clock: whoever adds something says when. Amounts of traffic: they are the ledger's. Tables of a site: a server's
 //! database must have none of our names in it, or it is left alone.
 
-use database::copy::Link;
+use database::copy::CopyTransaction;
 use database::{Database, Migrations};
 use domain::Passkey;
 use sqlx::migrate::Migrator;
@@ -94,7 +94,7 @@ impl Store {
 
     /// When the database was made, in milliseconds since 1970 (J11); zero if it is older than that is noted.
     pub async fn created_ms(&self) -> Result<u64, AccessError> {
-        let mut link = Link::read(&self.database).await?;
+        let mut link = CopyTransaction::read(&self.database).await?;
         let created_ms = link.number("SELECT created_ms FROM installation").await?;
         link.roll_back().await?;
         Ok(created_ms.unwrap_or(0).unsigned_abs())

@@ -111,7 +111,7 @@ const PASSWORD_REMEDY: &str = "set them in redis.url, or the password in REDIS_P
 /// Cause and remedy of a refusal; none if the code is not one.
 fn remedy(code: &str, details: &str) -> Option<String> {
     Some(match code {
-        "READONLY" => "this server is a read-only replica: wait for the failover to end, or point \
+        "READONLY" => "this server is a replica and takes no writes: wait for the failover to end, or point \
                        redis.url to the master"
             .to_owned(),
         "OOM" => {

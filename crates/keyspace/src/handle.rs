@@ -83,8 +83,8 @@ impl Redis {
         read_reply(Ok(reply))
     }
 
-    /// Sends commands together; on a cluster each to the master of its first key. Each has its own outcome, in the order
-    /// of the commands.
+    /// Sends commands together; on a cluster each to the master of its first key. Each has its own outcome, in the
+    /// order of the commands.
     pub async fn pipeline(&self, pipeline: &Pipeline) -> Vec<Reply> {
         let mut replies = self.send_all(pipeline).await;
         let is_unknown_script =

@@ -1,8 +1,8 @@
 //! Every key name, with the requirement it serves.
 //!
 //! On a single Redis the names are exactly those of the requirements, for other programs. On a cluster, keys of one
-//! script or transaction share a slot by a hash tag: `{tracker:traffic}:dlq` is in the slot of `tracker:traffic`, so the
-//! stream keeps its name for other producers.
+//! script or transaction share a slot by a hash tag: `{tracker:traffic}:dlq` is in the slot of `tracker:traffic`, so
+//! the stream keeps its name for other producers.
 
 pub mod gateways;
 pub mod mirror;
@@ -108,8 +108,8 @@ impl KeyNames {
         &self.control
     }
 
-    /// String: number of the last batch that a producer appended to a lane, so that none is appended twice. Expires some
-    /// days after the last append.
+    /// String: number of the last batch that a producer appended to a lane, so that none is appended twice. Expires
+    /// some days after the last append.
     pub fn producer(&self, lane: &str, producer: &str) -> String {
         format!("{}:{producer}:{lane}", self.producer)
     }
@@ -189,8 +189,8 @@ fn check_distinct(base: &BaseNames) -> Result<(), RedisError> {
     Ok(())
 }
 
-/// The cluster name of a journal key: the name itself if it is in the stream's slot, else with the stream's name as hash
-/// tag.
+/// The cluster name of a journal key: the name itself if it is in the stream's slot, else with the stream's name as
+/// hash tag.
 fn in_slot_of(stream: &str, name: &str) -> Result<String, RedisError> {
     let slot = slot_of(stream.as_bytes());
     let tagged = name.strip_prefix(stream).map(|rest| format!("{{{stream}}}{rest}"));

@@ -16,9 +16,9 @@
 //!
 //! # Guarantees
 //!
-//! - No write is sent twice. A command without an answer is reported as [`RedisError::Unanswered`]; only the caller knows
-//!   whether it may be repeated. (The driver's cluster connection repeats transactions when a connection breaks, so
-//!   `cluster` replaces it.)
+//! - No write is sent twice. A command without an answer is reported as [`RedisError::Unanswered`]; only the caller
+//!   knows whether it may be repeated. (The driver's cluster connection repeats transactions when a connection breaks,
+//!   so `cluster` replaces it.)
 //! - A handle survives every outage: it reconnects with bounded exponential backoff and jitter.
 //! - No `Display`, `Debug` or error contains a password.
 //!
@@ -34,9 +34,10 @@
 //!
 //! # Subscriptions
 //!
-//! A master of a cluster publishes only its own expired keys, so every master has a subscription, and masters are polled
-//! every second. Messages are not stored: a subscriber reports a gap when some may have been missed, and its owner reads
-//! the keys again. `notify-keyspace-events` is checked on every connection; flags are added, none is removed.
+//! A master of a cluster publishes only its own expired keys, so every master has a subscription, and masters are
+//! polled every second. Messages are not stored: a subscriber reports a gap when some may have been missed, and its
+//! owner reads the keys again. `notify-keyspace-events` is checked on every connection; flags are added, none is
+//! removed.
 
 mod cluster;
 mod dial;

@@ -145,8 +145,8 @@ impl Link {
         self.current.lock().clone().filter(|current| current.epoch == epoch)
     }
 
-    /// Connects, after the backoff of past failures. `seen` is the number of attempts when the call began: if an attempt
-    /// failed since, its error is returned without another attempt.
+    /// Connects, after the backoff of past failures. `seen` is the number of attempts when the call began: if an
+    /// attempt failed since, its error is returned without another attempt.
     async fn attempt(
         &self,
         failures: &mut Failures,

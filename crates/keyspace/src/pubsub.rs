@@ -1,7 +1,7 @@
 //! Pub/sub: keyspace notifications of expired keys, and messages on channels.
 //!
-//! Redis does not store messages. A subscriber therefore reports a gap whenever messages may have been missed; its owner
-//! then reads the keys themselves.
+//! Redis does not store messages. A subscriber therefore reports a gap whenever messages may have been missed; its
+//! owner then reads the keys themselves.
 //!
 //! # Guarantees
 //!

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use domain::AnnounceEvent::Completed;
 use domain::clock::ManualClock;
 use fixture::{
-    Fixture, NOW, Place, THRESHOLD, apply, info_hash, leeches, on_redis, passkey, seeds, shown, stops,
+    Backend, Fixture, NOW, THRESHOLD, apply, info_hash, leeches, on_redis, passkey, seeds, shown, stops,
 };
 use journal::ViewError;
 use keyspace::slot_of;
@@ -35,10 +35,10 @@ fn evaluations(server: &RedisServer) -> String {
 }
 
 #[tokio::test]
-async fn a1_other_programs_find_exactly_the_keys_and_contents_of_the_requirement() {
+async fn a1_keys_and_values_match_the_requirement() {
     let server = RedisServer::start();
     let fixture = fixture_on(&server);
-    fixture.hear(&[seeds(1, 1, -30), seeds(1, 2, -20), leeches(1, 3, -10)]).await;
+    fixture.apply(&[seeds(1, 1, -30), seeds(1, 2, -20), leeches(1, 3, -10)]).await;
     let seed = "tracker:user:seed:0000000000000001";
     let leech = "tracker:user:leech:0000000000000001";
     assert_eq!(server.cli(&["TYPE", seed]), "zset");
@@ -47,7 +47,7 @@ async fn a1_other_programs_find_exactly_the_keys_and_contents_of_the_requirement
     let expected = format!("{}\n{}", info_hash(3), shown(-10));
     assert_eq!(server.cli(&["ZREVRANGE", leech, "0", "-1", "WITHSCORES"]), expected);
     assert_eq!(server.cli(&["ZCARD", seed]), "2");
-    fixture.hear(&[leeches(1, 3, -5).event(Completed), stops(1, 1, -5)]).await;
+    fixture.apply(&[leeches(1, 3, -5).event(Completed), stops(1, 1, -5)]).await;
     assert_eq!(server.cli(&["EXISTS", leech]), "0");
     let expected = format!("{}\n{}", info_hash(3), info_hash(2));
     assert_eq!(server.cli(&["ZREVRANGE", seed, "0", "-1"]), expected);
@@ -63,22 +63,22 @@ async fn a2_a_heartbeat_that_changes_nothing_needs_no_script() {
     let fixture = fixture_on(&server);
     let round = |at: i64| -> Vec<_> {
         let users = (0..300).flat_map(|user| [seeds(user, user, at), leeches(user, 1000, at)]);
-        users.chain([seeds(7, 2000, at).by(1), leeches(8, 2000, at).foreign()]).collect()
+        users.chain([seeds(7, 2000, at).by(1), leeches(8, 2000, at).fourteen_fields_only()]).collect()
     };
-    fixture.hear(&round(-100)).await;
+    fixture.apply(&round(-100)).await;
     let before = evaluations(&server);
-    fixture.hear(&round(-90)).await;
-    fixture.hear(&round(-80)).await;
+    fixture.apply(&round(-90)).await;
+    fixture.apply(&round(-80)).await;
     assert_eq!(evaluations(&server), before);
     assert_eq!(fixture.seeding(7).await.len(), 2);
     assert_eq!(fixture.seeding(299).await, [(299, shown(-80))]);
 }
 
 #[tokio::test]
-async fn a5_the_recipe_of_other_programs_removes_and_reads_the_same() {
+async fn a5_commands_of_other_programs_remove_and_read_the_same() {
     let server = RedisServer::start();
     let fixture = fixture_on(&server);
-    fixture.hear(&[seeds(1, 1, -100), seeds(1, 2, 0)]).await;
+    fixture.apply(&[seeds(1, 1, -100), seeds(1, 2, 0)]).await;
     fixture.wait(THRESHOLD - 100);
     let expired = (NOW.0 - 100).to_string();
     assert_eq!(server.cli(&["ZREMRANGEBYSCORE", &key("seed", 1), "-inf", &expired]), "1");
@@ -95,10 +95,12 @@ async fn a5_the_recipe_of_other_programs_removes_and_reads_the_same() {
 }
 
 #[tokio::test]
-async fn a4_what_other_programs_remove_uncovers_a_second_client_all_the_same() {
+async fn a4_removal_by_another_program_uncovers_a_second_client() {
     let server = RedisServer::start();
     let fixture = fixture_on(&server);
-    fixture.hear(&[seeds(1, 1, -100).by(1), leeches(1, 1, 0).by(2), seeds(1, 2, 0), seeds(1, 3, -100)]).await;
+    fixture
+        .apply(&[seeds(1, 1, -100).by(1), leeches(1, 1, 0).by(2), seeds(1, 2, 0), seeds(1, 3, -100)])
+        .await;
     fixture.wait(THRESHOLD - 100);
     let expired = (NOW.0 - 100).to_string();
     assert_eq!(server.cli(&["ZREMRANGEBYSCORE", &key("seed", 1), "-inf", &expired]), "2");
@@ -110,20 +112,20 @@ async fn a4_what_other_programs_remove_uncovers_a_second_client_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_list_that_somebody_deleted_comes_back_with_the_next_announce() {
+async fn a_deleted_list_is_restored_by_the_next_announce() {
     let server = RedisServer::start();
     let fixture = fixture_on(&server);
     for kind in ["seed", "clients"] {
-        fixture.hear(&[seeds(1, 1, -30), seeds(1, 2, -30)]).await;
+        fixture.apply(&[seeds(1, 1, -30), seeds(1, 2, -30)]).await;
         server.cli(&["DEL", &key(kind, 1)]);
-        fixture.hear(&[seeds(1, 1, -20), seeds(1, 2, -20)]).await;
+        fixture.apply(&[seeds(1, 1, -20), seeds(1, 2, -20)]).await;
         assert_eq!(fixture.counts(1).await, (2, 0), "{kind}");
         server.cli(&["FLUSHALL"]);
     }
     // Without the index, nobody sweeps; any change puts the user back into it.
-    fixture.hear(&[seeds(1, 1, -30)]).await;
+    fixture.apply(&[seeds(1, 1, -30)]).await;
     server.cli(&["DEL", "tracker:users:active"]);
-    fixture.hear(&[leeches(1, 2, -20)]).await;
+    fixture.apply(&[leeches(1, 2, -20)]).await;
     assert_eq!(server.cli(&["ZRANGE", "tracker:users:active", "0", "-1"]), passkey(1).to_string());
 }
 
@@ -138,7 +140,7 @@ async fn one_users_wrong_typed_key_rejects_that_users_entries_only() {
         let (bad, worse) = (second(2, 1, -30), second(2, 1, -20));
         let announces = [seeds(1, 1, -30), bad, leeches(2, 2, -30), leeches(3, 1, -30), worse];
         for _ in 0..2 {
-            let rejected = fixture.offer(&announces).await.unwrap();
+            let rejected = fixture.try_apply(&announces).await.unwrap();
             let indices: Vec<_> = rejected.iter().map(|rejected| rejected.index).collect();
             assert_eq!(indices, [1, 2, 4], "{kind}");
             let reason = &rejected[0].reason;
@@ -157,64 +159,64 @@ async fn one_users_wrong_typed_key_rejects_that_users_entries_only() {
 }
 
 #[tokio::test]
-async fn entries_that_were_rejected_for_a_wrong_typed_key_can_be_replayed_once_it_is_gone() {
+async fn entries_rejected_for_a_wrong_typed_key_can_be_replayed_after_its_deletion() {
     for kind in ["seed", "leech", "clients"] {
         let server = RedisServer::start();
         let fixture = fixture_on(&server);
-        fixture.hear(&[leeches(2, 1, -50), seeds(2, 2, -50)]).await;
+        fixture.apply(&[leeches(2, 1, -50), seeds(2, 2, -50)]).await;
         server.cli(&["DEL", &key(kind, 2)]);
         server.cli(&["SET", &key(kind, 2), "something else"]);
         let announces = [seeds(2, 1, -30).event(Completed), leeches(2, 2, -30)];
-        assert_eq!(fixture.offer(&announces).await.unwrap().len(), 2);
+        assert_eq!(fixture.try_apply(&announces).await.unwrap().len(), 2);
         server.cli(&["DEL", &key(kind, 2)]);
-        fixture.hear(&announces).await;
+        fixture.apply(&announces).await;
         assert_eq!(fixture.seeding(2).await, [(1, shown(-30))], "{kind}");
         assert_eq!(fixture.leeching(2).await, [(2, shown(-30))], "{kind}");
     }
 }
 
 #[tokio::test]
-async fn a_wrong_typed_index_makes_everything_wait_and_says_why() {
+async fn a_wrong_typed_index_is_a_transient_error_with_its_name() {
     let server = RedisServer::start();
     let fixture = fixture_on(&server);
     server.cli(&["SET", "tracker:users:active", "something else"]);
-    match fixture.offer(&[seeds(1, 1, -30)]).await {
+    match fixture.try_apply(&[seeds(1, 1, -30)]).await {
         Err(ViewError::Transient { reason }) => assert!(reason.contains("tracker:users:active"), "{reason}"),
         other => panic!("{other:?}"),
     }
     assert!(matches!(fixture.activity.sweep().await, Err(ViewsError::WrongType { .. })));
     server.cli(&["DEL", "tracker:users:active"]);
-    fixture.hear(&[seeds(1, 1, -30)]).await;
+    fixture.apply(&[seeds(1, 1, -30)]).await;
     assert_eq!(fixture.counts(1).await, (1, 0));
 }
 
 #[tokio::test]
-async fn a_redis_that_is_away_full_or_read_only_rejects_nothing() {
+async fn an_unreachable_full_or_read_only_redis_rejects_nothing() {
     let mut server = RedisServer::start();
     let fixture = fixture_on(&server);
-    fixture.hear(&[seeds(1, 1, -30)]).await;
+    fixture.apply(&[seeds(1, 1, -30)]).await;
     let announces = [seeds(1, 1, -20), leeches(1, 2, -20)];
     server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
-    assert!(matches!(fixture.offer(&announces).await, Err(ViewError::Transient { .. })));
+    assert!(matches!(fixture.try_apply(&announces).await, Err(ViewError::Transient { .. })));
     server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
     server.cli(&["REPLICAOF", "127.0.0.1", "1"]);
-    assert!(matches!(fixture.offer(&announces).await, Err(ViewError::Transient { .. })));
+    assert!(matches!(fixture.try_apply(&announces).await, Err(ViewError::Transient { .. })));
     server.cli(&["REPLICAOF", "NO", "ONE"]);
     server.kill();
-    assert!(matches!(fixture.offer(&announces).await, Err(ViewError::Transient { .. })));
+    assert!(matches!(fixture.try_apply(&announces).await, Err(ViewError::Transient { .. })));
     server.restart();
     // It has lost everything, scripts and all; what is announced fills it again.
-    fixture.hear(&announces).await;
+    fixture.apply(&announces).await;
     assert_eq!(fixture.counts(1).await, (1, 1));
     assert_eq!(fixture.activity.counters().rejected, 0);
 }
 
 #[tokio::test]
-async fn a4_two_sweeps_at_once_look_at_each_user_once() {
+async fn a4_two_concurrent_sweeps_check_each_user_once() {
     let server = RedisServer::start();
     let fixture = fixture_on(&server);
     let announces: Vec<_> = (0..400).map(|user| seeds(user, 1, 0)).collect();
-    fixture.hear(&announces).await;
+    fixture.apply(&announces).await;
     fixture.wait(THRESHOLD);
     let other = on_redis(&server.url(), ActivitySettings::default(), Arc::new(fixture.clock.clone()));
     let (first, second) = tokio::join!(fixture.activity.sweep(), other.sweep());
@@ -224,10 +226,10 @@ async fn a4_two_sweeps_at_once_look_at_each_user_once() {
 }
 
 #[tokio::test]
-async fn a4_a_sweep_that_died_half_way_is_done_again_by_another() {
+async fn a4_an_interrupted_sweep_is_repeated_by_another() {
     let server = RedisServer::start();
     let fixture = fixture_on(&server);
-    fixture.hear(&[seeds(1, 1, 0)]).await;
+    fixture.apply(&[seeds(1, 1, 0)]).await;
     fixture.wait(THRESHOLD);
     // As a sweep leaves it that has claimed the user and then died.
     let claim = format!("{}.5", NOW.0 + THRESHOLD + 60);
@@ -240,26 +242,26 @@ async fn a4_a_sweep_that_died_half_way_is_done_again_by_another() {
 }
 
 #[tokio::test]
-async fn a4_a_user_who_comes_back_while_a_sweep_takes_its_leave_stays_in_the_index() {
+async fn a4_a_user_who_announces_during_a_sweep_stays_in_the_index() {
     let server = RedisServer::start();
     let fixture = fixture_on(&server);
     // A sweep has claimed the user, found nothing, and not said so yet.
     let claim = format!("{}.5", NOW.0 + 60);
     server.cli(&["ZADD", "tracker:users:active", &claim, &passkey(1).to_string()]);
-    fixture.hear(&[seeds(1, 1, 0)]).await;
+    fixture.apply(&[seeds(1, 1, 0)]).await;
     let score = server.cli(&["ZSCORE", "tracker:users:active", &passkey(1).to_string()]);
     assert_eq!(score, NOW.0.to_string(), "the claim is void, so the sweep removes nothing");
 }
 
 #[tokio::test]
-async fn a1_on_a_cluster_a_users_keys_share_a_slot_and_users_are_spread() {
+async fn a1_on_a_cluster_keys_of_a_user_share_a_slot_and_users_are_distributed() {
     let cluster = RedisCluster::start();
-    let place = Place::Cluster(Arc::new(cluster));
-    let fixture = place.fixture().await;
+    let backend = Backend::Cluster(Arc::new(cluster));
+    let fixture = backend.fixture().await;
     let announces: Vec<_> = (0..60).map(|user| seeds(user, 1, -10)).collect();
-    fixture.hear(&announces).await;
-    fixture.hear(&announces.iter().map(|announce| leeches(announce.user, 2, -5)).collect::<Vec<_>>()).await;
-    let Place::Cluster(cluster) = &place else { unreachable!("it is one") };
+    fixture.apply(&announces).await;
+    fixture.apply(&announces.iter().map(|announce| leeches(announce.user, 2, -5)).collect::<Vec<_>>()).await;
+    let Backend::Cluster(cluster) = &backend else { unreachable!("it is one") };
     let seed = format!("tracker:user:seed:{{{}}}", passkey(1));
     let leech = format!("tracker:user:leech:{{{}}}", passkey(1));
     assert_eq!(slot_of(seed.as_bytes()), slot_of(leech.as_bytes()));

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-use database::integrity::{self, Soundness, check_sqlite};
+use database::integrity::{self, Integrity, check_sqlite};
 use database::{DatabaseError, SqliteDatabase, SqliteOptions};
 
 const BUDGET: Duration = Duration::from_secs(60);
@@ -31,9 +31,9 @@ async fn fill(path: &Path, rows: i64) {
 async fn a_hole_of_zeros_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.db");
-    assert_eq!(check_sqlite(&path, BUDGET).await.unwrap(), Soundness::Empty);
+    assert_eq!(check_sqlite(&path, BUDGET).await.unwrap(), Integrity::Empty);
     fill(&path, 2_000).await;
-    assert_eq!(check_sqlite(&path, BUDGET).await.unwrap(), Soundness::Sound);
+    assert_eq!(check_sqlite(&path, BUDGET).await.unwrap(), Integrity::Intact);
     let file = File::options().write(true).open(&path).unwrap();
     file.write_all_at(&[0; 8192], 16 * 4096).unwrap();
     let error = check_sqlite(&path, BUDGET).await.unwrap_err();
@@ -46,7 +46,7 @@ async fn a_check_ends_when_its_time_is_over() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.db");
     fill(&path, 20_000).await;
-    assert_eq!(check_sqlite(&path, Duration::ZERO).await.unwrap(), Soundness::Unfinished);
+    assert_eq!(check_sqlite(&path, Duration::ZERO).await.unwrap(), Integrity::Unfinished);
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn junk_and_an_empty_file_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.db");
     fs::write(&path, "").unwrap();
-    assert_eq!(check_sqlite(&path, BUDGET).await.unwrap(), Soundness::Empty);
+    assert_eq!(check_sqlite(&path, BUDGET).await.unwrap(), Integrity::Empty);
     for junk in ["x".to_owned(), "x".repeat(8192), "\0".repeat(8192)] {
         fs::write(&path, junk).unwrap();
         let error = check_sqlite(&path, BUDGET).await.unwrap_err();

@@ -1,7 +1,7 @@
 //! The keys `t:*` of the Redis source (M1 to M3) and of the mirror (M4 to M10).
 //!
-//! On a single Redis the names are those of the requirements. On a cluster, keys of one script share a slot: all keys of
-//! a torrent by `{<torrent>}`, all statistics and indexes by `{t}`.
+//! On a single Redis the names are those of the requirements. On a cluster, keys of one script share a slot: all keys
+//! of a torrent by `{<torrent>}`, all statistics and indexes by `{t}`.
 //!
 //! Private keys, which only Rollcall reads and writes, begin with `t:m:`.
 

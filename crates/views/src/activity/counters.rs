@@ -1,32 +1,30 @@
-//! Figures of what was done and what was left out.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::fold::Folded;
 use super::store::{Applied, Swept};
 
-/// How often what happened since the start.
+/// Since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActivityCounters {
-    /// Entries that were taken.
+    /// Applied entries.
     pub entries: u64,
-    /// Of these, those that a later one of the same batch made pointless.
+    /// Of these, entries superseded by a later one in the same batch.
     pub superseded: u64,
-    /// Entries too old to change anything.
+    /// Expired entries, which change nothing.
     pub too_old: u64,
-    /// Entries without a passkey, of users whom our tracker no longer knew.
+    /// Entries without a passkey, of users that the tracker no longer had.
     pub without_passkey: u64,
-    /// Entries that were rejected, by their time or by what their user's keys hold.
+    /// Entries rejected because of their time or a key of the wrong type.
     pub rejected: u64,
-    /// Clients forgotten because a user has too many on one torrent.
+    /// Clients beyond the maximum of one user on one torrent.
     pub clients_evicted: u64,
-    /// Users whom sweeps looked at.
+    /// Users checked by sweeps.
     pub swept_users: u64,
-    /// Torrents of which sweeps found something too old.
+    /// Torrents in which sweeps found expired reports.
     pub swept_torrents: u64,
-    /// Users whose keys hold something else, as often as sweeps found them so.
+    /// Users with a key of the wrong type, counted by each sweep.
     pub damaged_users: u64,
-    /// Sweeps that looked at as many users as allowed.
+    /// Sweeps that reached a limit.
     pub sweeps_behind: u64,
 }
 

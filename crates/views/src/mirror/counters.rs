@@ -1,5 +1,3 @@
-//! Figures of what was done and what was left out.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::UnixTime;
@@ -7,40 +5,39 @@ use domain::UnixTime;
 use super::fold::Folded;
 use super::torrents::ChangedState;
 
-/// How often what happened since the start.
+/// Since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MirrorCounters {
-    /// Entries that were applied.
     pub applied: u64,
     /// Entries that had been applied before.
     pub repeated: u64,
-    /// Entries of torrents that nobody knows.
+    /// Entries of unknown torrents.
     pub unknown_torrent: u64,
-    /// Entries of users whom nobody knows.
+    /// Entries of unknown users.
     pub unknown_user: u64,
-    /// Entries from too far ahead.
+    /// Entries too far in the future.
     pub ahead: u64,
-    /// Entries left out because a key of their torrent holds something else.
+    /// Entries skipped because a key of their torrent has the wrong type.
     pub damaged: u64,
-    /// Keys of users and peers that hold something else, as often as they were to be written.
+    /// Writes skipped because a set of a user or peer has the wrong type.
     pub damaged_sets: u64,
-    /// Peers reaped after a message that their timeout ran out.
+    /// Peers ended after an expired event of Redis.
     pub reaped_by_message: u64,
-    /// Peers reaped because the sweep found them overdue.
+    /// Peers ended because the sweep found them overdue.
     pub reaped_by_sweep: u64,
-    /// Peers peer_keys timeout could not be judged yet, because the mirror was behind the journal.
+    /// Peers whose timeout was renewed because the mirror lagged.
     pub timeouts_deferred: u64,
-    /// Torrents peer_keys watermark was taken back, because the journal's ids went back.
+    /// Torrents whose watermark was reset because the journal's ids went back.
     pub watermarks_reset: u64,
-    /// Torrents that the site removed and that were cleared away.
+    /// Torrents removed by the site whose keys were deleted.
     pub removed_torrents: u64,
-    /// Torrents that the sweep checked at.
+    /// Torrents checked by the sweep.
     pub checked: u64,
-    /// Things that the sweep found wrong and repaired.
+    /// Differences repaired by the sweep.
     pub repaired: u64,
-    /// Rounds over all torrents that the sweep has finished.
+    /// Completed rounds of the sweep over all torrents.
     pub rounds: u64,
-    /// When the last one was finished; zero if none was.
+    /// End of the last round, in Unix seconds; 0 if none.
     pub last_round_at: u64,
 }
 
@@ -69,14 +66,14 @@ fn add(counter: &AtomicU64, count: u64) {
 }
 
 impl Counting {
-    pub(super) fn applied(&self, folded: &Folded, changed_state: &ChangedState) {
+    pub(super) fn applied(&self, folded: &Folded, state: &ChangedState) {
         let offered: usize = folded.torrents.iter().map(|work| work.steps.len()).sum();
-        add(&self.applied, (offered as u64).saturating_sub(changed_state.repeated + changed_state.damaged));
-        add(&self.repeated, changed_state.repeated);
+        add(&self.applied, (offered as u64).saturating_sub(state.repeated + state.damaged));
+        add(&self.repeated, state.repeated);
         add(&self.unknown_torrent, folded.unknown_torrent);
         add(&self.unknown_user, folded.unknown_user);
         add(&self.ahead, folded.ahead);
-        add(&self.damaged, changed_state.damaged);
+        add(&self.damaged, state.damaged);
     }
 
     pub(super) fn found_damaged_sets(&self, count: u64) {

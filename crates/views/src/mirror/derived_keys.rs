@@ -1,7 +1,6 @@
-//! The second phase: what the first one found to be so is written to the keys of other slots.
+//! The second phase: writes the state of the first to keys in other slots.
 //!
-//! Everything says what is, not what changed. So it can be said again, and whatever was lost on the way is put right when
-//! the same entries come again.
+//! Writes are states, not differences, so they can be repeated; repeated entries restore a lost write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,18 +12,18 @@ use super::Mirror;
 use super::torrents::{ChangedState, Counts, is_damage};
 use crate::error::ViewsError;
 
-/// Torrents in one call of the script, at most.
+/// Torrents per call of the script.
 const CALL_TORRENTS_MAX: usize = 500;
-/// Commands sent together, at most.
+/// Commands per pipeline.
 const COMMANDS_AT_ONCE_MAX: usize = 2000;
-/// Members in one command, at most.
+/// Members per command.
 const MEMBERS_MAX: usize = 1000;
 
-/// How long the set of a peer's torrents stays without a word of it. Announces that change nothing do not refresh it, so
-/// it is longer than a round of the sweep takes, which does.
+/// Time to live of the set of a peer's torrents. Announces that change nothing do not renew it, so it is longer than a
+/// round of the sweep, which does.
 const PEER_SET_KEEP_S: u32 = 2 * 24 * 60 * 60;
 
-/// Torrents that are to be in a set, and torrents that are not to be.
+/// Torrents to add to a set and to remove from it.
 #[derive(Default)]
 struct Membership {
     inside: Vec<u64>,
@@ -32,16 +31,15 @@ struct Membership {
 }
 
 impl Mirror {
-    pub(super) async fn write_derived(&self, changed_state: &ChangedState) -> Result<(), ViewsError> {
-        self.write_sets(changed_state).await?;
-        self.write_counts(&changed_state.torrents).await?;
-        self.publish_expired(&changed_state.expired).await;
+    pub(super) async fn write_derived(&self, state: &ChangedState) -> Result<(), ViewsError> {
+        self.write_sets(state).await?;
+        self.write_counts(&state.torrents).await?;
+        self.publish_expired(&state.expired).await;
         Ok(())
     }
 
-    /// Publishes which peers a timeout ended (M11), once all keys show it; also where the tracker noticed the timeout.
-    /// A batch that is applied again publishes its peers again. A message that cannot be published is lost: the keys
-    /// hold the same.
+    /// Publishes peers ended by a timeout (M11), after all keys are written; also if a tracker detected the timeout. A
+    /// repeated batch publishes again. A failed publish is lost; the keys have the same information.
     async fn publish_expired(&self, expired: &BTreeSet<(PeerId, TorrentId)>) {
         let commands: Vec<Cmd> = expired
             .iter()
@@ -53,30 +51,26 @@ impl Mirror {
             .collect();
         for commands in commands.chunks(COMMANDS_AT_ONCE_MAX) {
             if let Some(Err(reason)) = self.send(commands).await.into_iter().find(Result::is_err) {
-                tracing::debug!(%reason, "expired peers could not be published");
+                tracing::debug!(%reason, "cannot publish expired peers");
             }
         }
     }
 
-    /// Users' and peers' sets. Returns how many members were added or removed.
-    pub(super) async fn write_sets(&self, changed_state: &ChangedState) -> Result<u64, ViewsError> {
+    /// Writes the sets of users and peers. Returns the number of added and removed members.
+    pub(super) async fn write_sets(&self, state: &ChangedState) -> Result<u64, ViewsError> {
         let mut changed = 0;
-        for commands in self.commands_of(changed_state).chunks(COMMANDS_AT_ONCE_MAX) {
+        for commands in self.commands_of(state).chunks(COMMANDS_AT_ONCE_MAX) {
             for reply in self.send(commands).await {
                 changed += self.count_members(reply)?;
             }
         }
-        let active: Vec<PeerId> = changed_state
-            .peers
-            .iter()
-            .filter(|(_, is_active)| **is_active)
-            .map(|((peer, _), _)| *peer)
-            .collect();
+        let active: Vec<PeerId> =
+            state.peers.iter().filter(|(_, is_active)| **is_active).map(|((peer, _), _)| *peer).collect();
         self.keep_peer_sets(&active).await?;
         Ok(changed)
     }
 
-    /// Says that these peers are there, so that the sets of their torrents stay.
+    /// Renews the sets of these peers' torrents.
     pub(super) async fn keep_peer_sets(&self, peers: &[PeerId]) -> Result<(), ViewsError> {
         for peers in peers.chunks(COMMANDS_AT_ONCE_MAX) {
             let mut pipeline = Pipeline::new();
@@ -100,7 +94,7 @@ impl Mirror {
 
     fn count_members(&self, reply: Reply) -> Result<u64, ViewsError> {
         match read_reply::<u64>(reply) {
-            // Of one user or peer: no reason to hold up all others.
+            // Affects one user or peer only.
             Err(error) if is_damage(&error) => {
                 self.counting.found_damaged_sets(1);
                 Ok(0)
@@ -109,7 +103,7 @@ impl Mirror {
         }
     }
 
-    fn commands_of(&self, changed_state: &ChangedState) -> Vec<Cmd> {
+    fn commands_of(&self, state: &ChangedState) -> Vec<Cmd> {
         let names = self.names();
         let mut sets: BTreeMap<String, Membership> = BTreeMap::new();
         let mut note = |key: String, torrent: TorrentId, is_in: bool| {
@@ -117,12 +111,12 @@ impl Mirror {
             let list = if is_in { &mut membership.inside } else { &mut membership.outside };
             list.push(torrent.get());
         };
-        for ((user, torrent), memberships) in &changed_state.users {
+        for ((user, torrent), memberships) in &state.users {
             for (key, is_in) in names.user_sets(*user).into_iter().zip(memberships) {
                 note(key, *torrent, *is_in);
             }
         }
-        for ((peer, torrent), is_active) in &changed_state.peers {
+        for ((peer, torrent), is_active) in &state.peers {
             note(names.peer_torrents(peer), *torrent, *is_active);
         }
         let mut commands = Vec::new();
@@ -138,7 +132,7 @@ impl Mirror {
         commands
     }
 
-    /// Indexes and statistics. Returns how many scores were not what they should be.
+    /// Writes indexes and statistics. Returns the number of changed scores.
     pub(super) async fn write_counts(
         &self,
         torrents: &BTreeMap<TorrentId, Counts>,
@@ -158,7 +152,7 @@ impl Mirror {
         Ok(changed)
     }
 
-    /// The keys of the script, in its order.
+    /// In the order of KEYS of the scripts.
     pub(super) fn count_keys(&self) -> [String; 7] {
         let names = self.names();
         [
@@ -173,7 +167,7 @@ impl Mirror {
     }
 }
 
-/// RedisError with these keys concerns every torrent: the view waits until somebody puts it right.
+/// An error of these keys affects every torrent: the view waits until an operator has repaired them.
 pub(super) fn counts_error(error: RedisError) -> ViewsError {
     match is_damage(&error) || error.to_string().contains("not an integer") {
         true => ViewsError::WrongType { key: "t:i:… or t:stats:…" },

@@ -1,7 +1,7 @@
-//! What is remembered of an active peer, so that an entry about its end can be written.
+//! What the state has of an active peer's last announce, for a timeout entry.
 //!
-//! One text of words with a blank between them. Only we write it; what cannot be read is treated as not there. Nothing
-//! in it is ever logged: it holds a passkey.
+//! Words separated by spaces. Only the mirror writes it; malformed text counts as missing. It contains a passkey and is
+//! never logged.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -11,10 +11,9 @@ use domain::{
 };
 use journal::{Fields, Totals, TrafficEntry};
 
-/// What is written where a word is missing.
+/// A missing value.
 const NONE: &str = "-";
 
-/// The last announce of a peer that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LastAnnounce {
     passkey: Option<Passkey>,
@@ -23,24 +22,24 @@ pub(super) struct LastAnnounce {
     left: Option<u64>,
     interval_s: u32,
     min_interval_s: u32,
-    /// Who heard it, its counters and its key: by these the other views know the client.
+    /// Node, totals and key identify the client to the other views.
     node: Option<NodeId>,
     totals: Option<Totals>,
     key: Option<ClientKey>,
 }
 
-/// Who fell silent, and when.
+/// A peer that expired.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timeout<'a> {
     pub(super) torrent: TorrentId,
     pub(super) info_hash: &'a InfoHash,
     pub(super) peer: &'a PeerId,
     pub(super) user: UserId,
-    /// Its last announce.
+    /// Last announce.
     pub(super) since: UnixTime,
-    /// When the timeout became too long, by steady time.
+    /// Deadline, by steady time.
     pub(super) at: UnixTime,
-    /// The same by the wall clock.
+    /// Deadline, by the wall clock.
     pub(super) date: UnixTime,
 }
 
@@ -48,7 +47,7 @@ fn word(value: Option<impl ToString>) -> String {
     value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
 }
 
-/// The inner option is none where the word stands for nothing.
+/// The outer option is none if malformed, the inner one if missing.
 fn read<T: FromStr>(text: &str) -> Option<Option<T>> {
     if text == NONE { Some(None) } else { Some(Some(text.parse().ok()?)) }
 }
@@ -107,8 +106,8 @@ impl LastAnnounce {
         })
     }
 
-    /// The entry that says that this peer fell silent (M6): the fourteen fields, then ours. The counters are those of
-    /// its last announce: told again they credit nothing, and every view knows peer_keys end this is.
+    /// The entry for the expired peer (M6): the fourteen fields, then ours. The totals are those of its last announce:
+    /// repeated, they credit nothing, and they identify the client to every view.
     pub(super) fn timeout_entry(&self, timeout: &Timeout<'_>) -> Fields {
         let mut fields = Fields::with_room();
         match self.passkey {
@@ -159,7 +158,7 @@ mod tests {
     ];
 
     #[test]
-    fn m6_a_record_comes_back_as_the_entry_of_a_peer_that_fell_silent() {
+    fn m6_a_timeout_entry_has_the_fields_of_the_last_announce() {
         for text in TEXTS {
             let last_announce = LastAnnounce::parse(text).unwrap();
             assert_eq!(last_announce.to_text(), text);
@@ -180,7 +179,7 @@ mod tests {
             assert_eq!((entry.at.0, entry.since_last.unwrap().0), (1_750_002_500, 2500));
             assert_eq!((entry.left, entry.ip), (last_announce.left, last_announce.ip));
             assert_eq!((entry.user, entry.torrent), (Some(timeout.user), Some(timeout.torrent)));
-            // Who heard it, its counters and its key: the other views know it by these.
+            // These identify the client to the other views.
             assert_eq!(
                 (entry.node, entry.totals, entry.key),
                 (last_announce.node, last_announce.totals, last_announce.key)
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_none() {
+    fn malformed_text_is_none() {
         for text in ["", "1 2 3", "- x 0 17 1800 900 - - - - -", "- 10.0.0.1 0 17 1800 900 - - - - - -"] {
             assert_eq!(LastAnnounce::parse(text), None, "{text}");
         }

@@ -1,11 +1,10 @@
-//! Peers that fell silent (M6): an entry in the journal ends them, for every view at once.
+//! Expired peers (M6): ended by an entry in the journal, for every view.
 //!
-//! A message that a timeout ran out, or the sweep, says who may be gone. The last_announce of the peer says whether it is
-//! overdue. The entry says since when the peer was silent: should it have announced meanwhile, on any node, every view
-//! ignores the entry. So asking twice, or too early, harms nobody; nothing has to be locked.
+//! An expired event of Redis, or the sweep, names a peer; its stored deadline decides whether it is overdue. The entry
+//! has the time of the peer's last announce: if the peer has announced since, on any node, every view ignores the
+//! entry. So an early or repeated entry is harmless, and no lock is needed.
 //!
-//! While the mirror is behind the journal, nobody is silent for sure: what they said may be yet to come. Then their
-//! timeouts are set anew, and the next message asks again.
+//! While the mirror lags, later announces may be unread. Then timeouts are renewed, and their next expiry checks again.
 
 mod progress;
 
@@ -26,41 +25,40 @@ use super::stored_peer::StoredPeer;
 use super::torrents::is_damage;
 use crate::error::ViewsError;
 
-/// How far our clock may be behind that of Redis.
+/// Tolerated difference to the clock of Redis.
 const CLOCK_SLACK: Seconds = Seconds(5);
-/// How long nobody is reaped again for the same timeout: until the entry has come back through the journal.
+/// No second entry for the same timeout within this time, in which the first returns through the journal.
 const REPEAT_AFTER: Seconds = Seconds(30);
-/// Peers remembered for that. With more, all are forgotten, and some may be reaped twice, which is harmless.
+/// Bound of `recent`. Beyond it all are dropped; a repeated entry is harmless.
 const RECENT_MAX: usize = 100_000;
-/// Peers checked at in one go.
+/// Peers per pipeline.
 const AT_ONCE_MAX: usize = 500;
-/// How often the journal is asked to take the entries before the sweep has to find the peers again.
+/// Appends tried before the sweep has to find the peers again.
 const ATTEMPTS_MAX: u32 = 5;
-/// When somebody is checked at again peer_keys timeout could not be judged yet.
+/// Time to live of a renewed timeout.
 const RENEW_AFTER: Seconds = Seconds(10);
 
-/// How a silent peer was found.
+/// How an overdue peer was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReapTrigger {
-    /// By a message that its timeout ran out.
+    /// By an expired event of Redis.
     Notification,
-    /// By the sweep.
     Sweep,
 }
 
 /// A user under a peer id on a torrent.
 type PeerKey = (TorrentId, PeerId, UserId);
 
-/// What is remembered between calls.
+/// State between calls.
 #[derive(Debug)]
 pub(super) struct Reaping {
     producer: String,
-    /// The number of the last batch. Held while one is stored: one stored after a later one would be taken for a
-    /// repetition.
+    /// Number of the last appended batch. Held while appending: a batch appended after a later one would count as
+    /// repeated.
     batches: tokio::sync::Mutex<u64>,
-    /// PeerKey timeout was written down, and when.
+    /// Last announce of peers with a recent timeout entry, and when it was appended.
     recent: Mutex<HashMap<PeerKey, (UnixTime, UnixTime)>>,
-    /// The greatest millisecond of an entry that was applied.
+    /// Highest millisecond of an applied entry.
     pub(super) applied_ms: AtomicU64,
 }
 
@@ -70,21 +68,21 @@ impl Reaping {
         Reaping { producer, batches, recent, applied_ms: AtomicU64::new(0) }
     }
 
-    /// Whether the timeout since `at` was written down recent; notes it if not.
-    fn is_repeated(&self, peer_keys: PeerKey, at: UnixTime, now: UnixTime) -> bool {
+    /// Whether there is a recent entry for the timeout since `at`; records it if not.
+    fn is_repeated(&self, peer: PeerKey, at: UnixTime, now: UnixTime) -> bool {
         let mut recent = self.recent.lock();
-        if recent.get(&peer_keys).is_some_and(|(known, told)| *known == at && now < *told + REPEAT_AFTER) {
+        if recent.get(&peer).is_some_and(|(known, appended)| *known == at && now < *appended + REPEAT_AFTER) {
             return true;
         }
         if recent.len() >= RECENT_MAX {
             recent.clear();
         }
-        recent.insert(peer_keys, (at, now));
+        recent.insert(peer, (at, now));
         false
     }
 
-    /// The entries were not stored: they may be tried again at once.
-    fn forget(&self, peer_keys: &[PeerKey]) {
+    /// The append failed: the peers may be tried again at once.
+    fn clear(&self, peer_keys: &[PeerKey]) {
         let mut recent = self.recent.lock();
         for peer in peer_keys {
             recent.remove(peer);
@@ -92,18 +90,16 @@ impl Reaping {
     }
 }
 
-/// Those of some peers who are overdue.
 #[derive(Default)]
 struct Overdue {
     peer_keys: Vec<PeerKey>,
     entries: Vec<Fields>,
-    /// Peers that cannot be judged yet.
+    /// Peers that cannot be decided while the mirror lags.
     deferred: Vec<(TorrentId, PeerId)>,
 }
 
 impl Mirror {
-    /// Ends those of these peers that are active and overdue. Returns how many. To be called by the process that keeps
-    /// the mirror; by others it does nothing.
+    /// Ends the overdue ones of these peers. Returns their number. Does nothing without the lease.
     pub async fn reap(&self, peers: &[(TorrentId, PeerId)], trigger: ReapTrigger) -> Result<u64, ViewsError> {
         let mut reaped = 0;
         for peers in peers.chunks(AT_ONCE_MAX) {
@@ -125,7 +121,7 @@ impl Mirror {
         if overdue.entries.is_empty() {
             return Ok(0);
         }
-        self.append(&overdue.entries).await.inspect_err(|_| self.reaping.forget(&overdue.peer_keys))?;
+        self.append(&overdue.entries).await.inspect_err(|_| self.reaping.clear(&overdue.peer_keys))?;
         let counter = match trigger {
             ReapTrigger::Notification => &self.counting.reaped_by_message,
             ReapTrigger::Sweep => &self.counting.reaped_by_sweep,
@@ -146,7 +142,7 @@ impl Mirror {
         let mut overdue = Overdue::default();
         for ((torrent, peer), reply) in peers.iter().zip(replies) {
             let (info_hash, stored_text) = match read_reply::<(Option<String>, Option<String>)>(reply) {
-                // Of one torrent: no reason to hold up all others.
+                // Affects one torrent only.
                 Err(error) if is_damage(&error) => continue,
                 found => found?,
             };
@@ -163,23 +159,23 @@ impl Mirror {
                     overdue.deferred.push((*torrent, *peer));
                     continue;
                 }
-                let peer_keys = (*torrent, *peer, stored.user);
-                if self.reaping.is_repeated(peer_keys, stored.last, now) {
+                let peer_key = (*torrent, *peer, stored.user);
+                if self.reaping.is_repeated(peer_key, stored.last, now) {
                     continue;
                 }
-                // It happened when the timeout became too long. A later announce is later in the journal, too.
+                // Dated to the deadline. A later announce is also later in the journal.
                 let at = now.min(deadline).max(stored.last);
                 let (torrent, user, since) = (*torrent, stored.user, stored.last);
                 let date = self.date_of(at);
                 let timeout = Timeout { torrent, info_hash: &info_hash, peer, user, since, at, date };
                 overdue.entries.push(last_announce.timeout_entry(&timeout));
-                overdue.peer_keys.push(peer_keys);
+                overdue.peer_keys.push(peer_key);
             }
         }
         Ok(overdue)
     }
 
-    /// Sets timeouts anew, so that another message comes; none that an announce has set meanwhile.
+    /// Renews timeouts, so that they expire again, unless an announce has set them meanwhile.
     async fn renew_timeouts(&self, peers: &[(TorrentId, PeerId)]) {
         if peers.is_empty() {
             return;
@@ -191,11 +187,11 @@ impl Mirror {
             pipeline.arg("EX").arg(RENEW_AFTER.0).arg("NX");
         }
         if let Some(Err(reason)) = self.redis().pipeline(&pipeline).await.into_iter().find(Result::is_err) {
-            tracing::debug!(%reason, "timeouts could not be set anew; the sweep finds the peers");
+            tracing::debug!(%reason, "cannot renew timeouts; the sweep will find the peers");
         }
     }
 
-    /// Stores the entries, under one token however often it is tried.
+    /// Appends the entries; all attempts use one token.
     async fn append(&self, entries: &[Fields]) -> Result<(), ViewsError> {
         let mut batches = self.reaping.batches.lock().await;
         *batches += 1;

@@ -1,30 +1,29 @@
-//! Who is on a torrent under a peer id, as the script of the torrents keeps it: usually one user, but nothing keeps two
-//! from using the same id, and each counts.
+//! The users under one peer id on a torrent, as stored by `mirror_torrent.lua`. Usually one; several users may share a
+//! peer id, and each is counted.
 
 use domain::{Seconds, UnixTime, UserId};
 
 use super::last_announce::LastAnnounce;
 
-/// A user under a peer id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct StoredPeer {
     pub(super) is_active: bool,
     pub(super) is_complete: bool,
-    /// The last announce.
+    /// Last announce.
     pub(super) last: UnixTime,
     pub(super) first: UnixTime,
     pub(super) active_s: u64,
-    /// Gone this long after the last announce.
+    /// The peer expires this long after its last announce.
     pub(super) reap_after: Seconds,
     pub(super) user: UserId,
-    /// Bytes a second, up and down, as they are written.
+    /// Bytes per second, up and down, as stored.
     pub(super) speeds: (String, String),
-    /// What an entry about the end needs; none of whoever has left.
+    /// None if inactive.
     pub(super) last_announce: Option<LastAnnounce>,
 }
 
 impl StoredPeer {
-    /// Everybody under one peer id. What cannot be read is left out.
+    /// All users under one peer id. Malformed ones are skipped.
     pub(super) fn parse_all(text: &str) -> Vec<StoredPeer> {
         text.split('|').filter_map(StoredPeer::parse).collect()
     }
@@ -50,12 +49,12 @@ impl StoredPeer {
         })
     }
 
-    /// When the timeout is too long.
+    /// When the peer expires.
     pub(super) fn deadline(&self) -> UnixTime {
         self.last + self.reap_after
     }
 
-    /// Whoever of them others are shown: the latest who is active, else the latest.
+    /// The user shown in the public hash: the latest active one, else the latest.
     pub(super) fn shown(all: &[StoredPeer]) -> Option<&StoredPeer> {
         all.iter().max_by_key(|stored| (stored.is_active, stored.last))
     }
@@ -66,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_script_writes_is_read() {
+    fn stored_users_are_parsed() {
         let text =
             "10 1750000100 1750000000 100 2410 7 1.5 0 - 10.0.0.1 0 17 1800 900 - - - - -|01 5 4 3 2 8 0 0 -";
         let [first, second] = StoredPeer::parse_all(text).try_into().unwrap();

@@ -1,8 +1,8 @@
-//! A journal peer_keys ids went back: after a failover to a server peer_keys clock is behind, or after the stream was deleted. Its
-//! new entries are behind our watermarks and would be taken for old ones, for as long as that lasts.
+//! Resets watermarks if the ids of the journal went back: after a failover to a server with a clock that is behind, or
+//! after the stream was deleted. New entries would be below the watermarks and be skipped.
 //!
-//! A watermark that is greater than every id that the journal ever gave cannot be of this journal: it is taken back, and
-//! the entries are applied.
+//! A watermark greater than every id of the journal cannot belong to this journal: it is reset, and the entries are
+//! applied.
 
 use std::sync::atomic::Ordering;
 
@@ -16,15 +16,15 @@ use super::fold::Folded;
 use crate::error::ViewsError;
 
 impl Mirror {
-    /// Takes back the watermarks of these torrents that no entry of the journal can have set. True if there were any:
-    /// then the batch has to be applied again. Asked only where entries were taken for old ones.
+    /// Resets the watermarks of these torrents that are greater than the journal's last id. Returns whether there were
+    /// any: then the batch must be applied again. Called only if entries were skipped as repeated.
     pub(super) async fn reset_future_watermarks(
         &self,
         batch: &Batch<'_>,
         folded: &Folded,
     ) -> Result<bool, ViewsError> {
         let newest = self.parts.journal.status(Lane::Traffic).await?.last.unwrap_or(EntryId::ZERO);
-        // What did not come from this journal says nothing about it.
+        // A batch that is not from this journal proves nothing.
         if batch.arrivals.last().is_none_or(|last| last.id > newest) {
             return Ok(false);
         }
@@ -35,16 +35,16 @@ impl Mirror {
         }
         let mut reset = 0;
         for (torrent, reply) in torrents.iter().zip(self.redis().pipeline(&pipeline).await) {
-            // A key that holds something else was seen to before.
+            // A key of the wrong type has been reported before.
             let Ok(Some(mark)) = read_reply::<Option<String>>(reply) else { continue };
             if mark.parse::<EntryId>().is_ok_and(|mark| mark > newest) {
                 reset += u64::from(self.reset_watermark(*torrent, &mark).await?);
             }
         }
         if reset > 0 {
-            tracing::warn!(torrents = reset, %newest, "the journal's ids went back; watermarks are taken back");
+            tracing::warn!(torrents = reset, %newest, "ids of the journal went back; watermarks reset");
             self.counting.watermarks_reset(reset);
-            // How far we had got in the other one says nothing any longer.
+            // The progress in the other journal does not apply to this one.
             self.reaping.applied_ms.store(0, Ordering::Relaxed);
         }
         Ok(reset > 0)

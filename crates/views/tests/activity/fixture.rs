@@ -19,33 +19,33 @@ pub const NOW: UnixTime = UnixTime(1_750_000_000);
 pub const THRESHOLD: u32 = 2400;
 
 /// Where a store is; gone with the test.
-pub enum Place {
+pub enum Backend {
     Sqlite(TempDir),
     Redis(Box<RedisServer>),
     /// Cases take turns on it.
     Cluster(Arc<RedisCluster>),
 }
 
-impl Place {
+impl Backend {
     pub fn sqlite() -> Self {
-        Place::Sqlite(tempfile::tempdir().unwrap())
+        Backend::Sqlite(tempfile::tempdir().unwrap())
     }
 
     pub fn redis() -> Self {
-        Place::Redis(Box::new(RedisServer::start()))
+        Backend::Redis(Box::new(RedisServer::start()))
     }
 
-    /// A view of this place, as a process of its own has it.
+    /// A view of this backend, as a process of its own has it.
     pub async fn open(&self, settings: ActivitySettings, clock: &ManualClock) -> Activity {
         let clock = Arc::new(clock.clone());
         match self {
-            Place::Sqlite(folder) => {
+            Backend::Sqlite(folder) => {
                 let path = folder.path().join("activity.db");
                 let database = SqliteDatabase::open(&path, SqliteOptions::default()).await.unwrap();
                 Activity::on_sqlite(database, settings, clock).await.unwrap()
             }
-            Place::Redis(server) => on_redis(&server.url(), settings, clock),
-            Place::Cluster(cluster) => {
+            Backend::Redis(server) => on_redis(&server.url(), settings, clock),
+            Backend::Cluster(cluster) => {
                 // One node is enough to find the others.
                 let url = format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port());
                 on_redis(&url, settings, clock)
@@ -56,24 +56,24 @@ impl Place {
     /// Whether nothing is stored, by a look from outside.
     pub async fn is_empty(&self) -> bool {
         match self {
-            Place::Sqlite(folder) => {
+            Backend::Sqlite(folder) => {
                 let options = SqliteConnectOptions::new().filename(folder.path().join("activity.db"));
                 let mut connection = options.connect().await.unwrap();
                 let count = sqlx::query_as("SELECT count(*) FROM activity");
                 let (rows,): (i64,) = count.fetch_one(&mut connection).await.unwrap();
                 rows == 0
             }
-            Place::Redis(server) => server.cli(&["DBSIZE"]) == "0",
-            Place::Cluster(cluster) => (0..3).all(|node| cluster.node(node).cli(&["DBSIZE"]) == "0"),
+            Backend::Redis(server) => server.cli(&["DBSIZE"]) == "0",
+            Backend::Cluster(cluster) => (0..3).all(|node| cluster.node(node).cli(&["DBSIZE"]) == "0"),
         }
     }
 
     /// With the usual settings, at the usual time.
     pub async fn fixture(&self) -> Fixture {
-        self.rig_with(ActivitySettings::default()).await
+        self.fixture_with(ActivitySettings::default()).await
     }
 
-    pub async fn rig_with(&self, settings: ActivitySettings) -> Fixture {
+    pub async fn fixture_with(&self, settings: ActivitySettings) -> Fixture {
         let clock = ManualClock::at(NOW);
         Fixture { activity: self.open(settings, &clock).await, clock }
     }
@@ -95,11 +95,11 @@ pub type Listed = Vec<(u32, u32)>;
 
 impl Fixture {
     /// Applies entries one batch at a time; none is rejected.
-    pub async fn hear(&self, announces: &[Announce]) {
-        assert_eq!(self.offer(announces).await.unwrap(), []);
+    pub async fn apply(&self, announces: &[Announce]) {
+        assert_eq!(self.try_apply(announces).await.unwrap(), []);
     }
 
-    pub async fn offer(&self, announces: &[Announce]) -> Result<Vec<Rejected>, ViewError> {
+    pub async fn try_apply(&self, announces: &[Announce]) -> Result<Vec<Rejected>, ViewError> {
         apply(&self.activity, announces).await
     }
 
@@ -177,7 +177,7 @@ pub struct Announce {
     /// How long after the client's last announce.
     pub since_last_s: u32,
     /// Whether the entry has the fourteen fields only.
-    pub is_foreign: bool,
+    pub has_fourteen_fields: bool,
     /// The interval that the client was told.
     pub interval_s: u32,
 }
@@ -193,7 +193,7 @@ pub fn seeds(user: u32, torrent: u32, at: i64) -> Announce {
         at,
         seq: 0,
         since_last_s: 10,
-        is_foreign: false,
+        has_fourteen_fields: false,
         interval_s: 1800,
     }
 }
@@ -218,7 +218,7 @@ impl Announce {
     }
 
     /// In the same second as the client's last announce.
-    pub fn at_once(self) -> Self {
+    pub fn in_same_second(self) -> Self {
         Announce { since_last_s: 0, ..self }
     }
 
@@ -227,12 +227,12 @@ impl Announce {
     }
 
     /// Of a tracker that told this interval.
-    pub fn told(self, interval_s: u32) -> Self {
+    pub fn with_interval(self, interval_s: u32) -> Self {
         Announce { interval_s, ..self }
     }
 
-    pub fn foreign(self) -> Self {
-        Announce { is_foreign: true, ..self }
+    pub fn fourteen_fields_only(self) -> Self {
+        Announce { has_fourteen_fields: true, ..self }
     }
 
     pub fn time(&self) -> UnixTime {
@@ -241,7 +241,7 @@ impl Announce {
 
     pub fn arrival(&self) -> Arrival {
         let origin = EntryId { ms: u64::from(self.time().0) * 1000, seq: self.seq };
-        let entry = match self.is_foreign {
+        let entry = match self.has_fourteen_fields {
             true => TrafficEntry::parse(&self.fourteen_fields()).unwrap(),
             false => self.entry(),
         };

@@ -6,7 +6,7 @@ use domain::{AnnounceEvent, UnixTime};
 use fastrand::Rng;
 use views::ActivitySettings;
 
-use crate::fixture::{Announce, Fixture, Listed, Place, THRESHOLD, apply, info_hash};
+use crate::fixture::{Announce, Backend, Fixture, Listed, THRESHOLD, apply, info_hash};
 
 const USERS: u32 = 3;
 const TORRENTS: u32 = 4;
@@ -27,13 +27,14 @@ fn history(rng: &mut Rng, first_user: u32) -> Vec<Announce> {
             at: rng.i64(-24..120) * 60,
             seq,
             since_last_s: 0,
-            is_foreign: rng.u32(..4) == 0,
+            has_fourteen_fields: rng.u32(..4) == 0,
             interval_s: 1800,
         })
         .collect();
     let mut heard = BTreeSet::new();
     for announce in &mut history {
-        let second = (announce.user, announce.torrent, announce.client, announce.is_foreign, announce.at);
+        let second =
+            (announce.user, announce.torrent, announce.client, announce.has_fourteen_fields, announce.at);
         announce.since_last_s = if heard.insert(second) { 60 } else { 0 };
     }
     history
@@ -44,7 +45,7 @@ fn history(rng: &mut Rng, first_user: u32) -> Vec<Announce> {
 fn expected(history: &[Announce], user: u32, now: UnixTime) -> (Listed, Listed) {
     let mut latest = BTreeMap::new();
     for announce in history.iter().filter(|announce| announce.user == user) {
-        let client = (announce.torrent, announce.client, announce.is_foreign);
+        let client = (announce.torrent, announce.client, announce.has_fourteen_fields);
         let stamp = (announce.at, announce.seq);
         let known = latest.entry(client).or_insert((stamp, *announce));
         if known.0 <= stamp {
@@ -94,16 +95,16 @@ fn shuffled(history: &[Announce], rng: &mut Rng) -> Vec<Vec<Announce>> {
     batches
 }
 
-pub async fn a2_shuffled_and_repeated_histories_end_as_in_order(place: Place) {
+pub async fn a2_shuffled_and_repeated_histories_end_as_in_order(backend: Backend) {
     for seed in 0..HISTORIES {
         let mut rng = Rng::with_seed(seed);
         let first_user = 100 * (seed as u32 + 1);
         let history = history(&mut rng, first_user);
-        let fixture = place.fixture().await;
+        let fixture = backend.fixture().await;
         // Its end lies two hours ahead of the clock of the tests' beginning.
         fixture.wait(7200);
         for batch in shuffled(&history, &mut rng) {
-            fixture.hear(&batch).await;
+            fixture.apply(&batch).await;
             if rng.u32(..8) == 0 {
                 fixture.activity.sweep().await.unwrap();
             }
@@ -116,18 +117,18 @@ pub async fn a2_shuffled_and_repeated_histories_end_as_in_order(place: Place) {
             }
             // A replay in between brings nothing back.
             let some: Vec<_> = (0..30).map(|_| history[rng.usize(..history.len())]).collect();
-            fixture.hear(&some).await;
+            fixture.apply(&some).await;
             check(&fixture, &history, first_user, seed).await;
         }
     }
 }
 
-pub async fn a2_two_consumers_at_once_end_as_one(place: Place) {
+pub async fn a2_two_concurrent_consumers_end_as_one(backend: Backend) {
     let mut rng = Rng::with_seed(42);
     let history = history(&mut rng, 1);
-    let fixture = place.fixture().await;
+    let fixture = backend.fixture().await;
     fixture.wait(7200);
-    let other = place.open(ActivitySettings::default(), &fixture.clock).await;
+    let other = backend.open(ActivitySettings::default(), &fixture.clock).await;
     let (ours, theirs) = (shuffled(&history, &mut rng), shuffled(&history, &mut rng));
     let halves = |batches: Vec<Vec<Announce>>, activity: views::Activity| async move {
         for batch in batches {
@@ -143,5 +144,5 @@ pub async fn a2_two_consumers_at_once_end_as_one(place: Place) {
     // And nobody got lost on the way: sweeps alone find all that is stored.
     fixture.wait(THRESHOLD + 60);
     while fixture.activity.sweep().await.unwrap().users > 0 {}
-    assert!(place.is_empty().await);
+    assert!(backend.is_empty().await);
 }

@@ -4,15 +4,15 @@ use views::activity::Counts;
 use views::{ActivitySettings, Cursor, Page};
 
 use crate::fixture::{
-    Announce, NOW, Place, THRESHOLD, info_hash, leeches, number_of, passkey, seeds, shown, stops,
+    Announce, Backend, NOW, THRESHOLD, info_hash, leeches, number_of, passkey, seeds, shown, stops,
 };
 
 /// Enough for every sweep to come to an end.
 const SWEEPS_MAX: usize = 100;
 
-pub async fn a4_what_is_too_old_is_gone_before_it_is_read(place: Place) {
-    let fixture = place.fixture().await;
-    fixture.hear(&[seeds(1, 1, -100), leeches(1, 2, -50), seeds(1, 3, 0)]).await;
+pub async fn a4_expired_reports_are_removed_before_a_read(backend: Backend) {
+    let fixture = backend.fixture().await;
+    fixture.apply(&[seeds(1, 1, -100), leeches(1, 2, -50), seeds(1, 3, 0)]).await;
     fixture.wait(THRESHOLD - 101);
     assert_eq!(fixture.counts(1).await, (2, 1));
     fixture.wait(1);
@@ -23,21 +23,21 @@ pub async fn a4_what_is_too_old_is_gone_before_it_is_read(place: Place) {
     assert_eq!(fixture.counts(1).await, (0, 0));
 }
 
-pub async fn a4_a_seeder_that_fell_silent_uncovers_a_leecher(place: Place) {
-    let fixture = place.fixture().await;
-    fixture.hear(&[seeds(1, 1, -1000).by(1), leeches(1, 1, -10).by(2)]).await;
+pub async fn a4_an_expired_seeder_uncovers_a_leecher(backend: Backend) {
+    let fixture = backend.fixture().await;
+    fixture.apply(&[seeds(1, 1, -1000).by(1), leeches(1, 1, -10).by(2)]).await;
     fixture.wait(THRESHOLD - 1000);
     assert_eq!((fixture.seeding(1).await, fixture.leeching(1).await), (vec![], vec![(1, shown(-10))]));
     // The same, found by the next announce instead of by a read.
-    fixture.hear(&[seeds(2, 1, 0).by(1), leeches(2, 1, 500).by(2)]).await;
+    fixture.apply(&[seeds(2, 1, 0).by(1), leeches(2, 1, 500).by(2)]).await;
     fixture.wait(1001);
-    fixture.hear(&[leeches(2, 1, 1500).by(2)]).await;
+    fixture.apply(&[leeches(2, 1, 1500).by(2)]).await;
     assert_eq!((fixture.seeding(2).await, fixture.leeching(2).await), (vec![], vec![(1, shown(1500))]));
 }
 
-pub async fn a4_a_sweep_removes_what_is_old_from_users_nobody_asks_about(place: Place) {
-    let fixture = place.fixture().await;
-    fixture.hear(&[seeds(1, 1, -100), seeds(1, 2, 0), leeches(2, 1, -100), stops(3, 1, -100)]).await;
+pub async fn a4_a_sweep_removes_expired_reports_without_reads(backend: Backend) {
+    let fixture = backend.fixture().await;
+    fixture.apply(&[seeds(1, 1, -100), seeds(1, 2, 0), leeches(2, 1, -100), stops(3, 1, -100)]).await;
     // A store may look at newcomers once, to find out when to look again.
     assert_eq!(fixture.activity.sweep().await.unwrap().torrents, 0, "nothing is due yet");
     assert_eq!(fixture.activity.sweep().await.unwrap().users, 0);
@@ -52,11 +52,11 @@ pub async fn a4_a_sweep_removes_what_is_old_from_users_nobody_asks_about(place: 
     assert_eq!((counters.swept_torrents, counters.sweeps_behind), (4, 0));
 }
 
-pub async fn a4_a_sweep_takes_bounded_steps_and_says_whether_it_is_behind(place: Place) {
+pub async fn a4_a_sweep_is_bounded_and_reports_whether_it_is_behind(backend: Backend) {
     let fixture =
-        place.rig_with(ActivitySettings { sweep_users_max: 4, ..ActivitySettings::default() }).await;
+        backend.fixture_with(ActivitySettings { sweep_users_max: 4, ..ActivitySettings::default() }).await;
     let announces: Vec<_> = (0..10).map(|user| seeds(user, 1, -i64::from(user))).collect();
-    fixture.hear(&announces).await;
+    fixture.apply(&announces).await;
     fixture.wait(THRESHOLD);
     let mut users = Vec::new();
     for _ in 0..3 {
@@ -68,26 +68,26 @@ pub async fn a4_a_sweep_takes_bounded_steps_and_says_whether_it_is_behind(place:
     assert_eq!(fixture.activity.counters().sweeps_behind, 2);
 }
 
-pub async fn a4_goodbyes_are_forgotten_once_nothing_older_counts(place: Place) {
-    let fixture = place.fixture().await;
-    fixture.hear(&[seeds(1, 1, -50)]).await;
-    fixture.hear(&[stops(1, 1, -40)]).await;
+pub async fn a4_stopped_clients_expire_once_no_older_report_is_valid(backend: Backend) {
+    let fixture = backend.fixture().await;
+    fixture.apply(&[seeds(1, 1, -50)]).await;
+    fixture.apply(&[stops(1, 1, -40)]).await;
     fixture.wait(THRESHOLD - 41);
-    fixture.hear(&[seeds(1, 1, -41)]).await;
+    fixture.apply(&[seeds(1, 1, -41)]).await;
     assert_eq!(fixture.counts(1).await, (0, 0), "the goodbye is still known, and the replay is older");
     fixture.wait(1);
     assert_eq!(fixture.activity.sweep().await.unwrap().torrents, 1);
-    assert!(place.is_empty().await, "nothing is left to look after");
-    fixture.hear(&[seeds(1, 1, -41)]).await;
+    assert!(backend.is_empty().await, "nothing is left to look after");
+    fixture.apply(&[seeds(1, 1, -41)]).await;
     assert_eq!(fixture.counts(1).await, (0, 0), "the replay is too old by itself now");
 }
 
-pub async fn a4_a_sweep_leaves_the_living_alone_for_ever(place: Place) {
-    let fixture = place.fixture().await;
-    fixture.hear(&[seeds(1, 1, 0), leeches(2, 1, 0)]).await;
+pub async fn a4_a_sweep_keeps_clients_that_announce(backend: Backend) {
+    let fixture = backend.fixture().await;
+    fixture.apply(&[seeds(1, 1, 0), leeches(2, 1, 0)]).await;
     for round in 1..=6_i64 {
         fixture.wait(1800);
-        fixture.hear(&[seeds(1, 1, round * 1800)]).await;
+        fixture.apply(&[seeds(1, 1, round * 1800)]).await;
         for _ in 0..SWEEPS_MAX {
             if fixture.activity.sweep().await.unwrap().users == 0 {
                 break;
@@ -100,11 +100,11 @@ pub async fn a4_a_sweep_leaves_the_living_alone_for_ever(place: Place) {
     assert_eq!(fixture.activity.counters().swept_torrents, 2);
 }
 
-pub async fn a5_lists_come_newest_first_in_pages(place: Place) {
-    let fixture = place.fixture().await;
+pub async fn a5_lists_are_paged_newest_first(backend: Backend) {
+    let fixture = backend.fixture().await;
     // Ten in each of three seconds, so that pages end within a second.
     let announces: Vec<_> = (0..30).map(|torrent| seeds(1, torrent, -i64::from(torrent % 3))).collect();
-    fixture.hear(&announces).await;
+    fixture.apply(&announces).await;
     let mut expected: Vec<_> = (0..30).map(|torrent| (NOW.0 - torrent % 3, info_hash(torrent))).collect();
     expected.sort_unstable_by(|a, b| b.cmp(a));
     let expected: Vec<_> = expected.iter().map(|(at, hash)| (number_of(hash), *at)).collect();
@@ -123,24 +123,26 @@ pub async fn a5_lists_come_newest_first_in_pages(place: Place) {
     assert_eq!(silly.torrents.len(), 30);
 }
 
-pub async fn a5_a_page_goes_on_where_the_last_one_ended_though_the_list_changed(place: Place) {
-    let fixture = place.fixture().await;
+pub async fn a5_a_cursor_stays_valid_when_the_list_changes(backend: Backend) {
+    let fixture = backend.fixture().await;
     let announces: Vec<_> = (0..10).map(|torrent| seeds(1, torrent, -60)).collect();
-    fixture.hear(&announces).await;
+    fixture.apply(&announces).await;
     let first = fixture.activity.seeding(&passkey(1), &Page::first(4)).await.unwrap();
     let rest = fixture.activity.seeding(&passkey(1), &Page { after: first.next, limit: 10 }).await.unwrap();
     // The last torrent of the first page stops, another announces again: neither is in the second page.
     let numbers: Vec<_> = first.torrents.iter().map(|found| number_of(&found.info_hash)).collect();
-    fixture.hear(&[stops(1, numbers[3], -10), seeds(1, numbers[0], -10)]).await;
+    fixture.apply(&[stops(1, numbers[3], -10), seeds(1, numbers[0], -10)]).await;
     let again = fixture.activity.seeding(&passkey(1), &Page { after: first.next, limit: 10 }).await.unwrap();
     assert_eq!(again, rest);
     assert_eq!(again.torrents.len(), 6);
 }
 
-pub async fn a4_a_client_that_was_told_a_longer_interval_is_gone_after_that_and_the_grace(place: Place) {
-    let fixture = place.fixture().await;
-    let foreign = seeds(1, 1, 0).told(7200).foreign();
-    fixture.hear(&[foreign, seeds(1, 2, 0), leeches(1, 3, 0).told(7200).foreign()]).await;
+pub async fn a4_a_client_with_a_longer_interval_expires_after_it_and_the_grace(backend: Backend) {
+    let fixture = backend.fixture().await;
+    let foreign = seeds(1, 1, 0).with_interval(7200).fourteen_fields_only();
+    fixture
+        .apply(&[foreign, seeds(1, 2, 0), leeches(1, 3, 0).with_interval(7200).fourteen_fields_only()])
+        .await;
     fixture.wait(THRESHOLD);
     // The list shows when it announced last, for programs that go by that alone.
     assert_eq!(fixture.seeding(1).await, [(1, shown(0))]);
@@ -154,29 +156,31 @@ pub async fn a4_a_client_that_was_told_a_longer_interval_is_gone_after_that_and_
     // A heartbeat counts from its own time on, and a goodbye at once.
     let again = Announce { at: 3000, ..foreign };
     fixture.wait(3000 - THRESHOLD);
-    fixture.hear(&[again, Announce { at: 3000, ..stops(1, 3, 0).told(7200).foreign() }]).await;
+    fixture
+        .apply(&[again, Announce { at: 3000, ..stops(1, 3, 0).with_interval(7200).fourteen_fields_only() }])
+        .await;
     assert_eq!(fixture.counts(1).await, (1, 0));
-    fixture.hear(&[leeches(1, 3, 2999).told(7200).foreign()]).await;
+    fixture.apply(&[leeches(1, 3, 2999).with_interval(7200).fourteen_fields_only()]).await;
     assert_eq!(fixture.counts(1).await, (1, 0), "an older entry does not bring it back");
     fixture.wait(7800 - 1);
     assert_eq!(fixture.seeding(1).await, [(1, shown(3000))]);
     fixture.wait(1);
     assert_eq!(fixture.counts(1).await, (0, 0));
     fixture.activity.sweep().await.unwrap();
-    assert!(place.is_empty().await);
+    assert!(backend.is_empty().await);
 
     // Told the usual interval from then on, it is gone as usual.
     let now = 3000 + 7800;
-    fixture.hear(&[seeds(1, 1, now).told(7200).foreign()]).await;
+    fixture.apply(&[seeds(1, 1, now).with_interval(7200).fourteen_fields_only()]).await;
     fixture.wait(10);
-    fixture.hear(&[seeds(1, 1, now + 10).foreign()]).await;
+    fixture.apply(&[seeds(1, 1, now + 10).fourteen_fields_only()]).await;
     fixture.wait(THRESHOLD);
     assert_eq!(fixture.counts(1).await, (0, 0));
 }
 
-pub async fn a5_many_users_are_counted_at_once_and_all_active_ones_are_found(place: Place) {
-    let fixture = place.fixture().await;
-    fixture.hear(&[seeds(1, 1, 0), seeds(1, 2, 0), leeches(2, 1, -100), stops(3, 1, 0)]).await;
+pub async fn a5_counts_of_many_users_and_all_active_users(backend: Backend) {
+    let fixture = backend.fixture().await;
+    fixture.apply(&[seeds(1, 1, 0), seeds(1, 2, 0), leeches(2, 1, -100), stops(3, 1, 0)]).await;
     let users: Vec<_> = [2, 9, 1, 3].map(passkey).into();
     let counts = fixture.activity.counts_of(&users).await.unwrap();
     assert_eq!(

@@ -6,25 +6,26 @@ use journal::ViewError;
 use views::Mirror;
 
 use super::fixture::{
-    Announce, Changing, Fixture, Place, info_hash, leeches, mirror_told_by, offer_to, peer_id, seeds,
+    Announce, Backend, Fixture, MutableDirectory, apply_to, info_hash, leeches, mirror_with_directory,
+    peer_id, seeds,
 };
 
 struct Site {
     fixture: Fixture,
-    directory: Arc<Changing>,
+    directory: Arc<MutableDirectory>,
     mirror: Mirror,
 }
 
 impl Site {
-    fn on(place: Place) -> Site {
-        let fixture = Fixture::on(place);
-        let directory = Arc::new(Changing::default());
-        let mirror = mirror_told_by(&fixture, directory.clone());
+    fn on(backend: Backend) -> Site {
+        let fixture = Fixture::on(backend);
+        let directory = Arc::new(MutableDirectory::default());
+        let mirror = mirror_with_directory(&fixture, directory.clone());
         Site { fixture, directory, mirror }
     }
 
-    async fn hear(&self, announces: &[Announce]) -> Result<(), ViewError> {
-        offer_to(&self.mirror, &self.fixture.arrivals(announces)).await
+    async fn apply(&self, announces: &[Announce]) -> Result<(), ViewError> {
+        apply_to(&self.mirror, &self.fixture.arrivals(announces)).await
     }
 
     async fn sweep(&self) {
@@ -32,82 +33,82 @@ impl Site {
     }
 
     async fn counts(&self, named: u64) -> Vec<String> {
-        self.fixture.holds(&format!("t:t:{}", info_hash(named))).await
+        self.fixture.value_of(&format!("t:t:{}", info_hash(named))).await
     }
 
     async fn members(&self, named: u64) -> usize {
-        self.fixture.holds(&format!("t:tpeers:{}", info_hash(named))).await.len()
+        self.fixture.value_of(&format!("t:tpeers:{}", info_hash(named))).await.len()
     }
 }
 
 #[tokio::test]
-async fn m4_an_infohash_that_was_uploaded_again_belongs_to_the_new_torrent() {
-    let site = Site::on(Place::single());
+async fn m4_a_reused_infohash_belongs_to_the_new_torrent() {
+    let site = Site::on(Backend::single());
     site.directory.put(1, info_hash(1));
-    site.hear(&[leeches(1, 1, 0), seeds(2, 1, 0)]).await.unwrap();
+    site.apply(&[leeches(1, 1, 0), seeds(2, 1, 0)]).await.unwrap();
     assert_eq!(site.counts(1).await, ["announces=2", "leechers=1", "seeders=1", "snatches=0"]);
     site.directory.remove(1);
     site.directory.put(9, info_hash(1));
-    let again = leeches(3, 9, 10).named(1);
-    site.hear(&[again]).await.unwrap();
+    let again = leeches(3, 9, 10).with_info_hash(1);
+    site.apply(&[again]).await.unwrap();
     assert_eq!(site.counts(1).await, ["announces=1", "leechers=1", "seeders=0", "snatches=0"]);
     assert_eq!(
-        site.fixture.holds(&format!("t:tpeers:{}", info_hash(1))).await,
+        site.fixture.value_of(&format!("t:tpeers:{}", info_hash(1))).await,
         [peer_id(again.peer).to_string()]
     );
     // What is still heard of the old one changes nothing for the new one.
-    site.hear(&[seeds(2, 1, 20), leeches(1, 1, 20).is_removed()]).await.unwrap();
+    site.apply(&[seeds(2, 1, 20), leeches(1, 1, 20).is_removed()]).await.unwrap();
     assert_eq!(site.counts(1).await[1..], ["leechers=1", "seeders=0", "snatches=0"]);
-    site.hear(&[seeds(2, 1, 30).is_removed()]).await.unwrap();
+    site.apply(&[seeds(2, 1, 30).is_removed()]).await.unwrap();
     site.sweep().await;
     assert_eq!(site.counts(1).await[1..], ["leechers=1", "seeders=0", "snatches=0"]);
     assert_eq!(site.members(1).await, 1);
-    assert_eq!(site.fixture.holds("t:i:leechers").await, ["9=1"], "the old one is cleared away");
-    assert_eq!(site.fixture.holds("t:stats:announces").await, ["4"], "what was announced stays counted");
-    assert_eq!(site.fixture.holds("t:u:1:incomplete").await, [""; 0]);
+    assert_eq!(site.fixture.value_of("t:i:leechers").await, ["9=1"], "the old one is cleared away");
+    assert_eq!(site.fixture.value_of("t:stats:announces").await, ["4"], "what was announced stays counted");
+    assert_eq!(site.fixture.value_of("t:u:1:incomplete").await, [""; 0]);
 }
 
 #[tokio::test]
 async fn m4_a_torrent_with_another_infohash_has_keys_under_that_one_only() {
-    for place in [Place::single(), Place::cluster()] {
-        let site = Site::on(place);
+    for backend in [Backend::single(), Backend::cluster()] {
+        let site = Site::on(backend);
         site.directory.put(1, info_hash(1));
-        site.hear(&[leeches(1, 1, 0), seeds(2, 1, 0)]).await.unwrap();
+        site.apply(&[leeches(1, 1, 0), seeds(2, 1, 0)]).await.unwrap();
         site.directory.put(1, info_hash(7));
-        site.hear(&[leeches(3, 1, 10).named(7), leeches(1, 1, 20).is_removed()]).await.unwrap();
+        site.apply(&[leeches(3, 1, 10).with_info_hash(7), leeches(1, 1, 20).is_removed()]).await.unwrap();
         assert_eq!(site.counts(1).await, [""; 0]);
         assert_eq!(site.counts(7).await, ["announces=3", "leechers=1", "seeders=1", "snatches=0"]);
         assert_eq!(site.members(7).await, 2);
-        site.hear(&[seeds(2, 1, 20).is_removed()]).await.unwrap();
+        site.apply(&[seeds(2, 1, 20).is_removed()]).await.unwrap();
         assert_eq!(site.counts(7).await, ["announces=3", "leechers=1", "seeders=0", "snatches=0"]);
         assert_eq!((site.members(1).await, site.members(7).await), (0, 1));
     }
 }
 
 #[tokio::test]
-async fn m8_who_was_turned_out_is_no_hit_and_run_and_a_removed_torrent_leaves_all_sets() {
-    for place in [Place::single(), Place::cluster()] {
-        let site = Site::on(place);
+async fn m8_removal_by_the_site_is_no_hit_and_run_and_removes_the_torrent_from_all_sets() {
+    for backend in [Backend::single(), Backend::cluster()] {
+        let site = Site::on(backend);
         site.directory.put(1, info_hash(1));
         site.directory.put(2, info_hash(2));
-        let crowd = [leeches(1, 1, 0), leeches(1, 2, 0), seeds(2, 1, 0), leeches(3, 2, 0)];
-        site.hear(&crowd).await.unwrap();
+        let population = [leeches(1, 1, 0), leeches(1, 2, 0), seeds(2, 1, 0), leeches(3, 2, 0)];
+        site.apply(&population).await.unwrap();
         site.directory.remove(1);
         site.sweep().await;
-        assert_eq!(site.fixture.holds("t:i:leechers").await, ["1=1", "2=2"], "not while anybody is there");
-        site.hear(&[leeches(1, 1, 5).is_removed(), seeds(2, 1, 5).is_removed()]).await.unwrap();
-        assert_eq!(site.fixture.holds("t:u:1:hnr").await, [""; 0]);
-        site.hear(&[leeches(3, 2, 5).is_removed()]).await.unwrap();
-        assert_eq!(site.fixture.holds("t:u:3:hnr").await, [""; 0], "a user who was disabled");
+        assert_eq!(site.fixture.value_of("t:i:leechers").await, ["1=1", "2=2"], "not while anybody is users");
+        site.apply(&[leeches(1, 1, 5).is_removed(), seeds(2, 1, 5).is_removed()]).await.unwrap();
+        assert_eq!(site.fixture.value_of("t:u:1:hnr").await, [""; 0]);
+        site.apply(&[leeches(3, 2, 5).is_removed()]).await.unwrap();
+        assert_eq!(site.fixture.value_of("t:u:3:hnr").await, [""; 0], "a user who was disabled");
         site.sweep().await;
         assert_eq!(site.mirror.counters().removed_torrents, 1);
-        assert_eq!(site.fixture.holds("t:u:1:incomplete").await, ["2"]);
-        assert_eq!(site.fixture.holds("t:u:2:complete").await, [""; 0]);
-        assert_eq!(site.fixture.holds("t:i:leechers").await, ["2=1"]);
+        assert_eq!(site.fixture.value_of("t:u:1:incomplete").await, ["2"]);
+        assert_eq!(site.fixture.value_of("t:u:2:complete").await, [""; 0]);
+        assert_eq!(site.fixture.value_of("t:i:leechers").await, ["2=1"]);
         assert_eq!((site.counts(1).await.len(), site.members(1).await), (0, 0));
-        assert_eq!(site.fixture.holds("t:stats:seeders").await, ["0"]);
+        assert_eq!(site.fixture.value_of("t:stats:seeders").await, ["0"]);
         // Back again after having been turned out, and gone by themselves: that counts.
-        site.hear(&[leeches(3, 2, 50), leeches(3, 2, 60).stops()]).await.unwrap();
-        assert_eq!(site.fixture.holds("t:u:3:hnr").await, ["2"]);
+        site.apply(&[leeches(3, 2, 50), leeches(3, 2, 60).stops()]).await.unwrap();
+        assert_eq!(site.fixture.value_of("t:u:3:hnr").await, ["2"]);
     }
 }

@@ -5,38 +5,38 @@ use journal::{EntryId, Lane, TrafficEntry};
 use views::MirrorSettings;
 use views::mirror::ReapTrigger;
 
-use super::fixture::{Announce, Fixture, Layout, Place, REAP, info_hash, leeches, peer_id, seeds};
+use super::fixture::{Announce, Backend, Fixture, REAP, Snapshot, info_hash, leeches, peer_id, seeds};
 
-async fn swept(fixture: &Fixture) -> u64 {
-    let mut mended = 0;
+async fn sweep_round(fixture: &Fixture) -> u64 {
+    let mut repaired = 0;
     loop {
         let step = fixture.mirror.reconcile_step().await.unwrap();
-        mended += step.repaired;
+        repaired += step.repaired;
         if step.is_round_complete {
-            return mended;
+            return repaired;
         }
     }
 }
 
-async fn told(fixture: &Fixture) -> Vec<TrafficEntry> {
+async fn journal_entries(fixture: &Fixture) -> Vec<TrafficEntry> {
     let stored = fixture.journal.list(Lane::Traffic, EntryId::ZERO, 1000).await.unwrap();
     stored.iter().map(|stored| TrafficEntry::parse(&stored.fields).unwrap()).collect()
 }
 
 fn two_torrents() -> Vec<Announce> {
-    let crowd = (1..=6).flat_map(|user| [leeches(user, 1, 0), seeds(user, 2, 0)]);
-    crowd.chain([leeches(1, 1, 10).completes(), leeches(2, 1, 20).stops()]).collect()
+    let population = (1..=6).flat_map(|user| [leeches(user, 1, 0), seeds(user, 2, 0)]);
+    population.chain([leeches(1, 1, 10).completes(), leeches(2, 1, 20).stops()]).collect()
 }
 
 #[tokio::test]
-async fn whatever_is_broken_is_mended_and_counted() {
-    for place in [Place::single(), Place::cluster()] {
-        let is_cluster = matches!(place, Place::Cluster(_));
+async fn every_difference_is_repaired_and_counted() {
+    for backend in [Backend::single(), Backend::cluster()] {
+        let is_cluster = matches!(backend, Backend::Cluster(_));
         let spell = |single: String, cluster: String| if is_cluster { cluster } else { single };
-        let fixture = Fixture::on(place);
-        fixture.hear(&two_torrents()).await;
-        let right: Layout = fixture.place.layout().await;
-        assert_eq!(swept(&fixture).await, 0, "nothing to mend");
+        let fixture = Fixture::on(backend);
+        fixture.apply(&two_torrents()).await;
+        let right: Snapshot = fixture.backend.snapshot().await;
+        assert_eq!(sweep_round(&fixture).await, 0, "nothing to mend");
 
         let hash = info_hash(1);
         let counts = spell(format!("t:t:{hash}"), format!("t:t:{{1}}:{hash}"));
@@ -53,25 +53,25 @@ async fn whatever_is_broken_is_mended_and_counted() {
             &["INCRBY", &of_all("stats:leechers"), "5"],
             &["ZADD", &of_all("i:snatches"), "9", "2"],
         ] {
-            fixture.place.cli(command);
-            assert_ne!(fixture.place.layout().await, right, "{command:?}");
-            assert_eq!(swept(&fixture).await, 1, "{command:?}");
-            assert_eq!(fixture.place.layout().await, right, "{command:?}");
+            fixture.backend.cli(command);
+            assert_ne!(fixture.backend.snapshot().await, right, "{command:?}");
+            assert_eq!(sweep_round(&fixture).await, 1, "{command:?}");
+            assert_eq!(fixture.backend.snapshot().await, right, "{command:?}");
         }
-        fixture.place.cli(&["DEL", &counts]);
-        swept(&fixture).await;
-        assert_eq!(fixture.place.layout().await, right, "the counts are gone");
+        fixture.backend.cli(&["DEL", &counts]);
+        sweep_round(&fixture).await;
+        assert_eq!(fixture.backend.snapshot().await, right, "the counts are gone");
         assert!(fixture.mirror.counters().repaired >= 8);
-        assert_eq!(swept(&fixture).await, 0);
+        assert_eq!(sweep_round(&fixture).await, 0);
     }
 }
 
 #[tokio::test]
-async fn m5_what_others_wrote_into_the_key_of_a_peer_harms_nobody_and_is_mended() {
-    let fixture = Fixture::on(Place::single());
-    fixture.hear(&two_torrents()).await;
+async fn m5_foreign_writes_to_a_peer_key_are_repaired() {
+    let fixture = Fixture::on(Backend::single());
+    fixture.apply(&two_torrents()).await;
     let key = format!("t:p:1:{}", peer_id(3001));
-    let right = fixture.place.layout().await;
+    let right = fixture.backend.snapshot().await;
     let breaks: [&[&str]; 4] = [
         &["DEL", &key],
         &["HSET", &key, "active", "0"],
@@ -79,29 +79,35 @@ async fn m5_what_others_wrote_into_the_key_of_a_peer_harms_nobody_and_is_mended(
         &["HDEL", &key, "last_announce", "user_id"],
     ];
     for command in breaks {
-        fixture.place.cli(command);
-        assert_eq!(swept(&fixture).await, 1, "{command:?}");
-        assert_eq!(fixture.place.layout().await, right, "{command:?}");
+        fixture.backend.cli(command);
+        assert_eq!(sweep_round(&fixture).await, 1, "{command:?}");
+        assert_eq!(fixture.backend.snapshot().await, right, "{command:?}");
     }
-    fixture.place.cli(&["HSET", &key, "user_id", "x", "last_announce", "1e99"]);
+    fixture.backend.cli(&["HSET", &key, "user_id", "x", "last_announce", "1e99"]);
     fixture.clock.advance(Seconds(100));
-    fixture.hear(&[leeches(3, 1, 100)]).await;
-    assert_eq!(swept(&fixture).await, 0, "an announce writes it anew");
+    fixture.apply(&[leeches(3, 1, 100)]).await;
+    assert_eq!(sweep_round(&fixture).await, 0, "an announce writes it anew");
 }
 
 #[tokio::test]
-async fn m6_the_sweep_finds_silent_peers_and_ends_them_in_the_journal_once() {
+async fn m6_the_sweep_appends_one_timeout_entry_per_overdue_peer() {
     let fixture =
-        Fixture::with(Place::single(), MirrorSettings { reconcile_torrents: 1, ..Default::default() });
-    fixture.hear(&[leeches(1, 1, 0).moving(5, 5, 5), seeds(2, 1, 200), leeches(3, 2, 0).foreign()]).await;
+        Fixture::with(Backend::single(), MirrorSettings { reconcile_torrents: 1, ..Default::default() });
+    fixture
+        .apply(&[
+            leeches(1, 1, 0).transferring(5, 5, 5),
+            seeds(2, 1, 200),
+            leeches(3, 2, 0).fourteen_fields_only(),
+        ])
+        .await;
     fixture.clock.advance(Seconds(REAP));
-    swept(&fixture).await;
-    assert_eq!(told(&fixture).await.len(), 0, "due now, and not before");
+    sweep_round(&fixture).await;
+    assert_eq!(journal_entries(&fixture).await.len(), 0, "due now, and not before");
     fixture.clock.advance(Seconds(100));
-    swept(&fixture).await;
+    sweep_round(&fixture).await;
     fixture.catch_up();
-    swept(&fixture).await;
-    let mut ended = told(&fixture).await;
+    sweep_round(&fixture).await;
+    let mut ended = journal_entries(&fixture).await;
     ended.sort_by_key(|entry| entry.user);
     assert_eq!(ended.len(), 2, "each once");
     for (entry, user) in ended.iter().zip([1, 3]) {
@@ -120,67 +126,67 @@ async fn m6_the_sweep_finds_silent_peers_and_ends_them_in_the_journal_once() {
     // Should the entry have got lost, it is written again after a while.
     fixture.catch_up();
     fixture.clock.advance(Seconds(40));
-    swept(&fixture).await;
+    sweep_round(&fixture).await;
     fixture.catch_up();
-    swept(&fixture).await;
-    assert_eq!(told(&fixture).await.len(), 4);
+    sweep_round(&fixture).await;
+    assert_eq!(journal_entries(&fixture).await.len(), 4);
 }
 
 #[tokio::test]
-async fn m6_a_message_ends_only_who_is_overdue_and_only_by_whoever_has_the_turn() {
-    let fixture = Fixture::on(Place::single());
-    fixture.hear(&[leeches(1, 1, 0), leeches(2, 1, 2000)]).await;
+async fn m6_a_notification_ends_only_overdue_peers_and_only_with_the_lease() {
+    let fixture = Fixture::on(Backend::single());
+    fixture.apply(&[leeches(1, 1, 0), leeches(2, 1, 2000)]).await;
     fixture.clock.advance(Seconds(REAP));
     let torrent = TorrentId::new(1).unwrap();
     let all = [1001, 2001, 9999].map(|peer| (torrent, peer_id(peer)));
     assert_eq!(fixture.mirror.reap(&all, ReapTrigger::Notification).await.unwrap(), 1);
     assert_eq!(fixture.mirror.reap(&all, ReapTrigger::Notification).await.unwrap(), 0, "once");
-    let ended = told(&fixture).await;
+    let ended = journal_entries(&fixture).await;
     assert_eq!(ended.iter().map(|entry| entry.peer_id).collect::<Vec<_>>(), [peer_id(1001)]);
-    fixture.turn.lose();
+    fixture.lease.lose();
     fixture.clock.advance(Seconds(REAP));
     assert_eq!(fixture.mirror.reap(&all, ReapTrigger::Notification).await.unwrap(), 0);
     assert_eq!(fixture.mirror.counters().reaped_by_message, 1);
 }
 
 #[tokio::test]
-async fn m6_nobody_is_silent_whose_word_may_still_be_on_its_way() {
-    let fixture = Fixture::on(Place::single());
-    fixture.hear(&[leeches(1, 1, 0)]).await;
+async fn m6_a_peer_with_an_unread_announce_is_not_ended() {
+    let fixture = Fixture::on(Backend::single());
+    fixture.apply(&[leeches(1, 1, 0)]).await;
     fixture.clock.advance(Seconds(REAP + 100));
-    let token = journal::AppendToken { producer: "crowd".to_owned(), number: 1 };
+    let token = journal::AppendToken { producer: "population".to_owned(), number: 1 };
     let waiting = [leeches(1, 1, 1800).fields(fixture.start)];
     fixture.journal.append(Lane::Traffic, &waiting, &token).await.unwrap();
     let peer = [(TorrentId::new(1).unwrap(), peer_id(1001))];
     let timeout = format!("t:ptimeout:1:{}", peer_id(1001));
-    fixture.place.cli(&["DEL", &timeout]);
+    fixture.backend.cli(&["DEL", &timeout]);
     assert_eq!(fixture.mirror.reap(&peer, ReapTrigger::Notification).await.unwrap(), 0);
     assert_eq!(fixture.mirror.counters().timeouts_deferred, 1);
-    assert_ne!(fixture.holds(&timeout).await, [""; 0], "another message will come");
+    assert_ne!(fixture.value_of(&timeout).await, [""; 0], "another message will come");
     fixture.catch_up();
     assert_eq!(fixture.mirror.reap(&peer, ReapTrigger::Notification).await.unwrap(), 1);
 }
 
 #[tokio::test]
-async fn m6_the_end_of_a_client_bears_what_the_other_views_know_it_by() {
-    let fixture = Fixture::on(Place::single());
-    let heard = Announce { has_totals: true, at: 7, ..leeches(1, 1, 0) };
-    fixture.hear(&[heard]).await;
+async fn m6_a_timeout_entry_identifies_the_client_to_other_views() {
+    let fixture = Fixture::on(Backend::single());
+    let announce = Announce { has_totals: true, at: 7, ..leeches(1, 1, 0) };
+    fixture.apply(&[announce]).await;
     fixture.clock.advance(Seconds(REAP + 10));
-    swept(&fixture).await;
-    let [ended] = told(&fixture).await.try_into().unwrap();
-    let said = TrafficEntry::parse(&heard.fields(fixture.start)).unwrap();
-    assert_eq!((ended.node, ended.totals, ended.key), (said.node, said.totals, said.key));
+    sweep_round(&fixture).await;
+    let [ended] = journal_entries(&fixture).await.try_into().unwrap();
+    let expected = TrafficEntry::parse(&announce.fields(fixture.start)).unwrap();
+    assert_eq!((ended.node, ended.totals, ended.key), (expected.node, expected.totals, expected.key));
     assert!(ended.totals.is_some() && ended.key.is_some() && ended.node.is_some());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn m6_peers_that_are_ended_at_the_same_time_are_all_ended() {
-    let fixture = Fixture::on(Place::single());
-    let crowd: Vec<Announce> = (1..=60).map(|user| leeches(user, user, 0)).collect();
-    fixture.hear(&crowd).await;
+async fn m6_concurrent_timeouts_are_all_appended() {
+    let fixture = Fixture::on(Backend::single());
+    let population: Vec<Announce> = (1..=60).map(|user| leeches(user, user, 0)).collect();
+    fixture.apply(&population).await;
     fixture.clock.advance(Seconds(REAP + 10));
-    let tasks: Vec<_> = crowd
+    let tasks: Vec<_> = population
         .iter()
         .map(|announce| {
             let mirror = std::sync::Arc::clone(&fixture.mirror);
@@ -193,32 +199,32 @@ async fn m6_peers_that_are_ended_at_the_same_time_are_all_ended() {
         reaped += task.await.unwrap();
     }
     assert!(reaped > 0);
-    assert_eq!(told(&fixture).await.len() as u64, reaped, "whatever is counted is in the journal");
+    assert_eq!(journal_entries(&fixture).await.len() as u64, reaped, "whatever is counted is in the journal");
 }
 
 #[tokio::test]
-async fn m6_a_peer_is_waited_for_as_long_as_it_was_told_to_stay_away() {
+async fn m6_a_peer_expires_after_its_interval_and_the_grace() {
     let settings = MirrorSettings { reap_after: Seconds(100), peer_grace: Seconds(10), ..Default::default() };
-    let fixture = Fixture::with(Place::single(), settings);
-    fixture.hear(&[leeches(1, 1, 0)]).await;
-    let timeout = fixture.holds(&format!("t:ptimeout:1:{}", peer_id(1001))).await;
+    let fixture = Fixture::with(Backend::single(), settings);
+    fixture.apply(&[leeches(1, 1, 0)]).await;
+    let timeout = fixture.value_of(&format!("t:ptimeout:1:{}", peer_id(1001))).await;
     assert_eq!(timeout[1], format!("until {}", fixture.start.0 + 1810), "the entry says 1800");
     fixture.clock.advance(Seconds(1800));
-    swept(&fixture).await;
-    assert_eq!(told(&fixture).await.len(), 0);
+    sweep_round(&fixture).await;
+    assert_eq!(journal_entries(&fixture).await.len(), 0);
     fixture.clock.advance(Seconds(11));
-    swept(&fixture).await;
-    assert_eq!(told(&fixture).await.len(), 1);
+    sweep_round(&fixture).await;
+    assert_eq!(journal_entries(&fixture).await.len(), 1);
 }
 
 #[tokio::test]
-async fn a_mirror_that_lost_its_turn_long_ago_is_not_undone_by_a_sweep() {
-    // What is mended is mended only if nothing was applied since it was looked at: the script looks at the watermark.
-    let fixture = Fixture::on(Place::single());
-    fixture.hear(&two_torrents()).await;
-    let redis = fixture.place.redis();
+async fn a_repair_does_nothing_if_the_watermark_has_moved() {
+    // What is repaired is repaired only if nothing was applied since it was looked at: the script looks at the watermark.
+    let fixture = Fixture::on(Backend::single());
+    fixture.apply(&two_torrents()).await;
+    let redis = fixture.backend.redis();
     let mut call = keyspace::scripts::MIRROR_REPAIR.call(&["t:m:1", "t:tpeers:x"]);
     call.arg("1-1").arg(1).arg("SADD").arg(2).arg("somebody");
     assert_eq!(redis.query::<i64>(&call).await.unwrap(), -1);
-    assert_eq!(fixture.holds("t:tpeers:x").await, [""; 0]);
+    assert_eq!(fixture.value_of("t:tpeers:x").await, [""; 0]);
 }

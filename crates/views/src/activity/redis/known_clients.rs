@@ -1,6 +1,6 @@
-//! Which clients this process knows to be remembered in Redis, so that their heartbeats need no read_command first.
+//! A cache of clients that are stored in Redis, so that their heartbeats need no read first.
 //!
-//! Who is not in here is asked about, so forgetting costs a little speed and nothing else.
+//! A miss costs one read, so any entry may be evicted.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -9,12 +9,12 @@ use domain::{Passkey, UnixTime};
 
 use crate::activity::fold::Change;
 
-/// The most clients in each of the two generations: some 40 bytes each.
+/// Clients per generation, about 40 bytes each.
 const GENERATION_MAX: usize = 500_000;
 
-/// Clients on torrents of users, doing what they do, with the last time they were told to Redis.
+/// Hashes of user, torrent, client, state and extra silence, with the last report written to Redis.
 ///
-/// Two generations: when the younger one is full, the older one is forgotten.
+/// When the younger generation is full, it replaces the older one.
 #[derive(Debug, Default)]
 pub(super) struct KnownClients {
     hashes: RandomState,
@@ -23,15 +23,14 @@ pub(super) struct KnownClients {
 }
 
 impl KnownClients {
-    /// Whether Redis remembers this client doing this, or something it did later: it was told, and what it was told
-    /// still counts.
+    /// Whether Redis has a report of this client in this state that has not expired, or a later one.
     pub(super) fn contains(&self, passkey: &Passkey, change: &Change, cutoff: UnixTime) -> bool {
         let key = self.key(passkey, change);
-        let told = self.younger.get(&key).or_else(|| self.older.get(&key));
-        told.is_some_and(|told| *told + change.report.extra_silence > cutoff)
+        let written = self.younger.get(&key).or_else(|| self.older.get(&key));
+        written.is_some_and(|at| *at + change.report.extra_silence > cutoff)
     }
 
-    /// Notes that Redis was told.
+    /// Records that this report was written to Redis.
     pub(super) fn insert(&mut self, passkey: &Passkey, change: &Change) {
         let key = self.key(passkey, change);
         if self.younger.len() >= GENERATION_MAX {
@@ -65,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_known_until_what_it_said_counts_no_more() {
+    fn a_client_is_known_until_its_report_expires() {
         let passkey = "0123456789abcdef".parse().unwrap();
         let mut known_clients = KnownClients::default();
         known_clients.insert(&passkey, &heartbeat(1, 100));
@@ -75,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_is_bounded() {
+    fn the_cache_is_bounded() {
         let passkey = "0123456789abcdef".parse().unwrap();
         let mut known_clients = KnownClients::default();
         for client in 0..2 * GENERATION_MAX as u64 + 10 {

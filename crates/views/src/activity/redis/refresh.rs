@@ -1,15 +1,14 @@
-//! Heartbeats that change nothing but a time, which is what most entries are, as plain commands.
+//! Heartbeats that change only a time, which is true of most entries, as plain commands.
 //!
-//! 1. What is known of a torrent is read, unless this process has told Redis of this client lately ([`KnownClients`]).
-//! 2. Where this client is the only one, and does what it did, or was so when last told, the time in the list is raised
-//!    (`ZADD XX GT`), and then what is known is read. If this client is the only one now, and does this, then the time
-//!    that was raised was this client's: done.
-//! 3. Everything else goes on to the script: what another consumer changed in between, what was not raised because it
-//!    is old or no longer there. The script puts right whatever was raised without reason: a list's time counts only
-//!    for a torrent's single client. It is never taken for another client's, because the client of step 2 is remembered
-//!    by the torrent, single or not, for as long as what Redis was told of it counts.
+//! 1. The record of the torrent is read, unless this process has recently written this client ([`KnownClients`]).
+//! 2. If this client is the torrent's only one and its state is unchanged, the time in the list is raised (`ZADD XX
+//!    GT`), and the record is read again. If both still hold, the raised time was this client's: done.
+//! 3. Everything else is left to the script: what another consumer changed in between, and times that were not raised
+//!    because they are old or the member is missing. The script corrects a time that was raised wrongly, because a
+//!    list's time counts only for a torrent with a single client. It is never attributed to another client: the record
+//!    contains the client of step 2 for as long as its report in Redis has not expired.
 //!
-//! Nothing here is a transaction, so it works on a cluster, too, where each user lies elsewhere.
+//! Nothing here is a transaction, so it also works on a cluster.
 //!
 //! [`KnownClients`]: super::known_clients::KnownClients
 
@@ -25,28 +24,28 @@ use crate::activity::record::{ClientState, REPORT_BYTES};
 use crate::activity::settings::Window;
 use crate::error::ViewsError;
 
-/// Users asked about at once.
+/// Users per pipeline.
 const USERS_AT_ONCE: usize = 500;
 
-/// The client, the letter and the extra silence of a report: what a heartbeat leaves as it is.
-const WHO_AND_WHAT: usize = 13;
+/// Bytes of a report that a heartbeat does not change: client, state, extra silence.
+const UNCHANGED_BYTES: usize = 13;
 
-/// What is known of torrents, in their order: none where nothing is.
+/// Encoded records of torrents, in their order.
 type Records = Vec<Option<Vec<u8>>>;
 
-/// A user with heartbeats, and what came of them.
+/// The heartbeats of one user.
 struct Heartbeats<'a> {
     user: usize,
     all: &'a UserChanges,
-    /// The heartbeats that have to be asked about first, by their positions in all.
-    asked: Vec<usize>,
-    /// The heartbeats that are tried, likewise.
+    /// Positions in `all` of heartbeats whose record must be read first.
+    unknown: Vec<usize>,
+    /// Positions in `all` of heartbeats to write as plain commands.
     tried: Vec<usize>,
     is_done: bool,
 }
 
 impl RedisActivity {
-    /// Tries heartbeats as plain commands; returns what is left to do.
+    /// Writes heartbeats as plain commands where possible; returns the remaining changes.
     pub(super) async fn refresh(
         &self,
         users: &[UserChanges],
@@ -54,7 +53,7 @@ impl RedisActivity {
     ) -> Result<Vec<Task>, ViewsError> {
         let mut heartbeats = self.heartbeats(users, window);
         for some in heartbeats.chunks_mut(USERS_AT_ONCE) {
-            self.ask(some).await?;
+            self.read_unknown(some).await?;
             self.raise(some).await?;
         }
         let mut known_clients = self.known_clients.lock();
@@ -74,23 +73,23 @@ impl RedisActivity {
             let is_known = |position: &usize| {
                 known_clients.contains(&all.passkey, &all.changes[*position], window.cutoff())
             };
-            let (tried, asked) = (0..all.changes.len()).filter(is_heartbeat).partition(is_known);
-            Heartbeats { user, all, asked, tried, is_done: false }
+            let (tried, unknown) = (0..all.changes.len()).filter(is_heartbeat).partition(is_known);
+            Heartbeats { user, all, unknown, tried, is_done: false }
         };
         users.iter().enumerate().map(heartbeat).collect()
     }
 
     /// Step 1.
-    async fn ask(&self, heartbeats: &mut [Heartbeats<'_>]) -> Result<(), ViewsError> {
-        let mut asking: Vec<&mut Heartbeats<'_>> =
-            heartbeats.iter_mut().filter(|heartbeat| !heartbeat.asked.is_empty()).collect();
+    async fn read_unknown(&self, heartbeats: &mut [Heartbeats<'_>]) -> Result<(), ViewsError> {
+        let mut reading: Vec<&mut Heartbeats<'_>> =
+            heartbeats.iter_mut().filter(|heartbeat| !heartbeat.unknown.is_empty()).collect();
         let mut pipeline = Pipeline::new();
-        for heartbeat in &asking {
-            pipeline.add_command(heartbeat.read_command(&heartbeat.asked, &self.names));
+        for heartbeat in &reading {
+            pipeline.add_command(heartbeat.read_command(&heartbeat.unknown, &self.names));
         }
-        for (heartbeat, reply) in asking.iter_mut().zip(self.redis.pipeline(&pipeline).await) {
+        for (heartbeat, reply) in reading.iter_mut().zip(self.redis.pipeline(&pipeline).await) {
             let records: Records = read_unless_wrong_type(reply)?.unwrap_or_default();
-            let unchanged = heartbeat.asked.iter().zip(&records);
+            let unchanged = heartbeat.unknown.iter().zip(&records);
             let unchanged = unchanged.filter(|(position, record)| heartbeat.is_unchanged(**position, record));
             let positions: Vec<usize> = unchanged.map(|(position, _)| *position).collect();
             heartbeat.tried.extend(positions);
@@ -132,7 +131,7 @@ impl<'a> Heartbeats<'a> {
         positions.iter().map(|position| &all.changes[*position])
     }
 
-    /// Asks what is known of the torrents of these changes.
+    /// Reads the records of the torrents of these changes.
     fn read_command(&self, positions: &[usize], names: &KeyNames) -> Cmd {
         let mut command = Cmd::new();
         command.arg("HMGET").arg(names.user_clients(&self.all.passkey));
@@ -142,15 +141,15 @@ impl<'a> Heartbeats<'a> {
         command
     }
 
-    /// Whether the torrent's only client is the one of this change, doing what the change says.
+    /// Whether the client of this change is the torrent's only one, with the same state.
     fn is_unchanged(&self, position: usize, record: &Option<Vec<u8>>) -> bool {
         let report = self.all.changes[position].report.to_bytes();
         record.as_ref().is_some_and(|record| {
-            record.len() == REPORT_BYTES && record[..WHO_AND_WHAT] == report[..WHO_AND_WHAT]
+            record.len() == REPORT_BYTES && record[..UNCHANGED_BYTES] == report[..UNCHANGED_BYTES]
         })
     }
 
-    /// Adds the commands that raise times; returns how many times each should raise.
+    /// Adds the commands that raise times; returns the number of times that each should raise.
     fn add_raises(&self, pipeline: &mut Pipeline, names: &KeyNames) -> Vec<usize> {
         let mut counts = Vec::with_capacity(2);
         for state in [ClientState::Seeding, ClientState::Leeching] {
@@ -175,7 +174,7 @@ impl<'a> Heartbeats<'a> {
         counts
     }
 
-    /// What is left to do for this user: all that was not tried, and all if any of it was not done.
+    /// The remaining changes: those not tried, or all if any failed.
     fn into_task(self, names: &KeyNames) -> Option<Task> {
         let done = if self.is_done { self.tried.as_slice() } else { &[] };
         let left = self.all.changes.iter().enumerate();
@@ -189,7 +188,7 @@ impl<'a> Heartbeats<'a> {
     }
 }
 
-/// Reads a reply; none if a key is of another type, which the script finds out and names.
+/// None if a key has the wrong type, which the script will report.
 fn read_unless_wrong_type<T: redis::FromRedisValue>(reply: Reply) -> Result<Option<T>, ViewsError> {
     match read_reply(reply) {
         Ok(value) => Ok(Some(value)),
@@ -198,7 +197,7 @@ fn read_unless_wrong_type<T: redis::FromRedisValue>(reply: Reply) -> Result<Opti
     }
 }
 
-/// The infohash as it stands in the lists (A1).
+/// The infohash as in the lists (A1).
 pub(super) fn digits_of(change: &Change) -> [u8; 40] {
     let mut digits = [0; 40];
     write!(digits.as_mut_slice(), "{}", change.info_hash).expect("an infohash has forty digits");

@@ -1,5 +1,5 @@
-//! Torrents that the site has removed: once nobody is on one, everything that the layout holds of it goes. Keys of peers
-//! that left go by themselves.
+//! Torrents that the site has removed: once a torrent has no peers, all its keys are deleted. Keys of inactive peers
+//! expire by themselves.
 
 use domain::{InfoHash, TorrentId};
 use keyspace::scripts;
@@ -10,12 +10,12 @@ use crate::error::ViewsError;
 use crate::mirror::Mirror;
 use crate::mirror::derived_keys::counts_error;
 
-/// Where announces of torrents that are gone stay counted.
+/// Member of the index under which announces of removed torrents stay counted.
 const REMOVED_ANNOUNCES: &str = "forgotten";
 
 impl Mirror {
-    /// Clears a removed torrent away. Whatever fails, the next round does it again: its place in the index goes last.
-    pub(super) async fn forget(
+    /// Deletes a removed torrent. The index comes last, so that the next round repeats a failed call.
+    pub(super) async fn remove_torrent(
         &self,
         torrent: TorrentId,
         info_hash: &InfoHash,
@@ -37,12 +37,12 @@ impl Mirror {
         }
         self.remove_from_indexes(torrent).await?;
         self.counting.removed(1);
-        tracing::info!(%torrent, "the site has removed this torrent; its keys are cleared away");
+        tracing::info!(%torrent, "torrent was removed by the site; its keys are deleted");
         Ok(())
     }
 
-    /// A torrent that is in the indexes and of which nothing else is known: it was being cleared away, or its part of
-    /// Redis was lost. The next announce brings it back.
+    /// A torrent in the indexes without state hash: its removal was interrupted, or a part of Redis was lost. The next
+    /// announce adds it again.
     pub(super) async fn remove_orphan(&self, torrent: TorrentId) -> Result<(), ViewsError> {
         let _guard = self.write_lock.lock().await;
         let state_key = self.names().state(torrent);
@@ -51,7 +51,7 @@ impl Mirror {
             return Ok(());
         }
         self.remove_from_indexes(torrent).await?;
-        tracing::warn!(%torrent, "nothing is known of a torrent in the indexes; it left them until it is announced");
+        tracing::warn!(%torrent, "torrent without state removed from the indexes until it is announced");
         Ok(())
     }
 

@@ -1,5 +1,5 @@
-//! The sets of a torrent's users (M8) and peers (M7), in pages: each is read, and only what differs is written. Batches
-//! wait for one page, never for a whole torrent.
+//! The sets of a torrent's users (M8) and peers (M7): read in pages; only differences are written. Batches wait for one
+//! page, never for a whole torrent.
 
 use domain::{PeerId, TorrentId, UserId};
 use keyspace::read_reply;
@@ -11,7 +11,7 @@ use crate::mirror::Mirror;
 use crate::mirror::stored_peer::StoredPeer;
 use crate::mirror::torrents::{ChangedState, is_damage};
 
-/// Users or peers in a page.
+/// Users or peers per page.
 const PAGE: usize = 250;
 
 impl Mirror {
@@ -30,12 +30,12 @@ impl Mirror {
             repaired += self.repair_peer_sets(torrent, peers).await?;
         }
         if repaired > 0 {
-            tracing::warn!(%torrent, members = repaired, "sets of users and peers repaired");
+            tracing::warn!(%torrent, members = repaired, "mirror sweep: repaired sets of users and peers");
         }
         Ok(repaired)
     }
 
-    /// Some fields of our state hash, as they are now.
+    /// Present values of fields of the state hash.
     async fn state_fields(
         &self,
         torrent: TorrentId,
@@ -75,7 +75,7 @@ impl Mirror {
         Ok(repaired)
     }
 
-    /// Sees to it that the torrent is in these sets, or is not. Returns how many were otherwise.
+    /// Adds the torrent to these sets or removes it. Returns the number of changed sets.
     async fn write_differences(
         &self,
         torrent: TorrentId,
@@ -109,7 +109,7 @@ impl Mirror {
         Ok(differences.len() as u64)
     }
 
-    /// Takes a torrent out of all sets of its users.
+    /// Removes a torrent from all sets of its users.
     pub(super) async fn clear_user_sets(
         &self,
         torrent: TorrentId,
@@ -117,9 +117,9 @@ impl Mirror {
     ) -> Result<(), ViewsError> {
         let users: Vec<UserId> = state.users.keys().copied().collect();
         for users in users.chunks(PAGE) {
-            let mut changed_state = ChangedState::default();
-            changed_state.users.extend(users.iter().map(|user| ((*user, torrent), [false; 4])));
-            self.write_sets(&changed_state).await?;
+            let mut changed = ChangedState::default();
+            changed.users.extend(users.iter().map(|user| ((*user, torrent), [false; 4])));
+            self.write_sets(&changed).await?;
         }
         Ok(())
     }

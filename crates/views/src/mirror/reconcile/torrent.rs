@@ -1,7 +1,8 @@
-//! One torrent: what others read of it, compared with the truth, and repaired.
+//! Compares the public keys of one torrent with its state and repairs them.
 //!
-//! It is read while batches go on. Nothing is changed unless the torrent's watermark is still what it was when the reading
-//! began; else it is read again. So neither a batch nor another process that lost its turn can be undone by it.
+//! Keys are read while batches continue. Nothing is written unless the watermark is unchanged since reading began;
+//! otherwise the torrent is read again. So a repair never undoes a batch, of this process or of one that lost its
+//! lease.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,19 +16,19 @@ use crate::mirror::Mirror;
 use crate::mirror::stored_peer::StoredPeer;
 use crate::mirror::torrents::{Counts, is_damage};
 
-/// Members and commands in one go.
+/// Members and commands per call.
 const PAGE: usize = 500;
-/// How often a torrent is read again because something was applied meanwhile.
+/// Attempts, if entries are applied meanwhile.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// What a look at a torrent found.
+/// Result for one torrent.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
     pub(super) repaired: u64,
     pub(super) overdue: Vec<(TorrentId, PeerId)>,
 }
 
-/// Something that is not as it should be, and the command that puts it right.
+/// A command that repairs a difference.
 #[derive(Clone, Debug)]
 pub(super) struct Repair {
     pub(super) command: &'static str,
@@ -42,18 +43,18 @@ impl Repair {
 }
 
 impl Mirror {
-    /// Looks at one torrent and mends it.
+    /// Compares one torrent and repairs it.
     pub(super) async fn check_torrent(&self, torrent: TorrentId) -> Result<Checked, ViewsError> {
         match self.compare(torrent).await {
             Err(ViewsError::Redis(error)) if is_damage(&error) => {
-                tracing::warn!(%torrent, reason = %error, "a key of this torrent holds something else than we wrote: rename or remove it");
+                tracing::warn!(%torrent, reason = %error, "mirror sweep: a key of this torrent is damaged; rename or remove it");
                 Ok(Checked::default())
             }
             checked => checked,
         }
     }
 
-    /// Those of a torrent's peers peer_keys timeout is too long, and nothing else.
+    /// The overdue peers of a torrent; repairs nothing.
     pub(super) async fn overdue_of(
         &self,
         torrent: TorrentId,
@@ -87,14 +88,14 @@ impl Mirror {
             checked.repaired += repaired;
             checked.overdue = self.overdue_in(torrent, &state);
             if state.peers.is_empty() && self.parts.directory.is_removed(torrent, &info_hash) {
-                self.forget(torrent, &info_hash, &state).await?;
+                self.remove_torrent(torrent, &info_hash, &state).await?;
                 return Ok(checked);
             }
             checked.repaired += self.repair_index(torrent).await?;
             checked.repaired += self.repair_sets(torrent, &state).await?;
             return Ok(checked);
         }
-        // Much is going on here. The next round comes by again.
+        // A busy torrent: the next round checks it again.
         Ok(checked)
     }
 
@@ -104,7 +105,7 @@ impl Mirror {
         info_hash: &InfoHash,
         state: &TorrentState,
     ) -> Result<Vec<Repair>, ViewsError> {
-        let mut repairs = self.repairs_of_own(torrent, state);
+        let mut repairs = self.repairs_of_state(torrent, state);
         let owner = self.names().info_hash_owner(torrent, info_hash);
         let holder: Option<String> = self.redis().query(redis::cmd("GET").arg(&owner)).await?;
         if holder.is_none_or(|holder| holder == torrent.to_string()) {
@@ -115,8 +116,8 @@ impl Mirror {
         Ok(repairs)
     }
 
-    /// What contradicts itself in our state hash.
-    fn repairs_of_own(&self, torrent: TorrentId, state: &TorrentState) -> Vec<Repair> {
+    /// Contradictions within the state hash.
+    fn repairs_of_state(&self, torrent: TorrentId, state: &TorrentState) -> Vec<Repair> {
         let key = self.names().state(torrent);
         let mut repairs: Vec<Repair> =
             state.unreadable.iter().map(|field| Repair::new("HDEL", &key, &[field])).collect();
@@ -128,14 +129,14 @@ impl Mirror {
             let mut figures = state.users.get(user).copied().unwrap_or_default();
             let counted = peers.get(user).copied().unwrap_or(0);
             if figures.peers != counted {
-                tracing::warn!(%torrent, %user, before = figures.peers, after = counted, "active peers of a user repaired");
+                tracing::warn!(%torrent, %user, before = figures.peers, after = counted, "mirror sweep: repaired active peers of a user");
                 figures.peers = counted;
                 repairs.push(Repair::new("HSET", &key, &[&format!("u{user}"), &figures.to_text()]));
             }
         }
         let counts = state.recounted(state.counts.map_or(0, |counts| counts.announces));
         if state.counts.is_some_and(|before| before != counts) {
-            tracing::warn!(%torrent, before = ?state.counts, after = ?counts, "counts of a torrent repaired");
+            tracing::warn!(%torrent, before = ?state.counts, after = ?counts, "mirror sweep: repaired counts in the state");
             let Counts { announces, leechers, seeders, snatches } = counts;
             let text = format!("{announces} {leechers} {seeders} {snatches}");
             repairs.push(Repair::new("HSET", &key, &[&"c", &text]));
@@ -150,7 +151,7 @@ impl Mirror {
         info_hash: &InfoHash,
         state: &TorrentState,
     ) -> Result<Vec<Repair>, ViewsError> {
-        // Where ours cannot be read, the next entry counts anew.
+        // If malformed, the next entry recomputes them.
         let Some(counts) = state.counts else { return Ok(Vec::new()) };
         let Counts { announces, leechers, seeders, snatches } = state.recounted(counts.announces);
         let key = self.names().torrent(torrent, info_hash);
@@ -161,7 +162,7 @@ impl Mirror {
         if before == after {
             return Ok(Vec::new());
         }
-        tracing::warn!(%torrent, ?before, ?after, "counts of a torrent repaired");
+        tracing::warn!(%torrent, ?before, ?after, "mirror sweep: repaired counts of a torrent");
         let columns: [&dyn ToString; 8] =
             [&"announces", &announces, &"leechers", &leechers, &"seeders", &seeders, &"snatches", &snatches];
         Ok(vec![Repair::new("HSET", &key, &columns)])
@@ -193,12 +194,12 @@ impl Mirror {
         let repairs: Vec<Repair> = missing.chain(surplus).collect();
         if !repairs.is_empty() {
             let (before, after) = (found.len(), expected.len());
-            tracing::warn!(%torrent, before, after, "the set of peers repaired");
+            tracing::warn!(%torrent, before, after, "mirror sweep: repaired the set of peers");
         }
         Ok(repairs)
     }
 
-    /// What others read of each peer that is there (M5).
+    /// The public hashes of active peers (M5).
     async fn repairs_of_peers(
         &self,
         torrent: TorrentId,
@@ -225,12 +226,12 @@ impl Mirror {
             }
         }
         if !repairs.is_empty() {
-            tracing::warn!(%torrent, peers = repairs.len(), "keys of active peers were not as written; repaired");
+            tracing::warn!(%torrent, peers = repairs.len(), "mirror sweep: repaired keys of active peers");
         }
         Ok(repairs)
     }
 
-    /// Carries out what puts the repairs right; none if something was applied meanwhile.
+    /// Executes repairs; none if the watermark has moved or the lease is lost.
     pub(super) async fn apply_repairs(
         &self,
         torrent: TorrentId,
@@ -265,7 +266,7 @@ impl Mirror {
         Ok(Some(repairs.len() as u64))
     }
 
-    /// The torrent's places in the indexes (M10).
+    /// The torrent's scores in the indexes (M10).
     async fn repair_index(&self, torrent: TorrentId) -> Result<u64, ViewsError> {
         let _guard = self.write_lock.lock().await;
         let mut read = redis::cmd("HGET");
@@ -277,7 +278,7 @@ impl Mirror {
         }
         let scores = self.write_counts(&BTreeMap::from([(torrent, counts)])).await?;
         if scores > 0 {
-            tracing::warn!(%torrent, scores, "places of a torrent in the indexes repaired");
+            tracing::warn!(%torrent, scores, "mirror sweep: repaired scores in the indexes");
         }
         Ok(scores)
     }

@@ -1,4 +1,4 @@
-//! Which torrent comes next.
+//! Chooses the torrents to check next.
 
 use std::collections::HashSet;
 
@@ -9,20 +9,19 @@ use crate::error::ViewsError;
 use crate::mirror::Mirror;
 use crate::mirror::derived_keys::counts_error;
 
-/// Members asked for at once, about.
+/// Approximate number of members per page.
 const PAGE: usize = 100;
 
-/// A walk over every torrent that was ever announced.
+/// Over every torrent that was ever announced.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     cursor: u64,
-    /// Torrents of the page that were not checked at yet.
+    /// Torrents of the page that are left to check.
     waiting: Vec<TorrentId>,
-    /// Whether the page was the last one.
     is_last_page: bool,
 }
 
-/// A walk over the torrents that have leechers, then over those that have seeders.
+/// Over the torrents with leechers, then over those with seeders.
 #[derive(Debug, Default)]
 pub(super) struct WithPeersWalk {
     is_among_seeders: bool,
@@ -45,14 +44,14 @@ impl Mirror {
                 self.redis().query(&scan).await.map_err(counts_error)?;
             walk.cursor = cursor;
             walk.is_last_page = cursor == 0;
-            // A page may name a torrent twice.
+            // A page may contain a torrent twice.
             let torrents: HashSet<TorrentId> =
                 found.iter().filter_map(|(member, _)| member.parse().ok()).collect();
             walk.waiting = torrents.into_iter().collect();
         }
     }
 
-    /// The next few torrents that have peers. One peer_keys place changes meanwhile may be left out until the next time.
+    /// The next few torrents with peers. A torrent whose rank changes meanwhile may be skipped until the next pass.
     pub(super) async fn next_with_peers(
         &self,
         walk: &mut WithPeersWalk,
