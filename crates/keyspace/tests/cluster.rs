@@ -1,4 +1,4 @@
-//! A cluster: everything goes where its key lies, also while keys and masters move.
+//! Routing on a cluster, also while slots migrate and masters change.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn handle(cluster: &RedisCluster) -> Redis {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pipelines_are_split_by_slot_and_put_together_again() {
+async fn pipelines_are_split_by_master_and_replies_are_in_order() {
     let cluster = RedisCluster::start();
     let redis = handle(&cluster);
     let mut writing = pipe();
@@ -33,7 +33,7 @@ async fn pipelines_are_split_by_slot_and_put_together_again() {
     assert_eq!(numbers, (0..1000).collect::<Vec<_>>());
     assert_eq!(slot_of(b"key7").to_string(), cluster.cli(&["CLUSTER", "KEYSLOT", "key7"]));
 
-    // Scripts that no node knows yet, each on its own.
+    // Scripts that no node has loaded yet.
     let mut calls = pipe();
     for number in 0..20 {
         cluster.cli(&["XGROUP", "CREATE", &format!("s{number}"), "g", "0", "MKSTREAM"]);
@@ -55,7 +55,7 @@ async fn pipelines_are_split_by_slot_and_put_together_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_are_followed_when_their_slot_moves() {
+async fn redirects_are_followed_while_a_slot_migrates() {
     let cluster = RedisCluster::start();
     let redis = handle(&cluster);
     redis.query::<()>(cmd("SET").arg("{m}1").arg(1)).await.unwrap();
@@ -91,7 +91,7 @@ async fn keys_are_followed_when_their_slot_moves() {
     assert_eq!(dedicated.query::<u64>(cmd("GET").arg("{m}1")).await.unwrap(), 4);
 }
 
-/// Whether the first replica has acknowledged all that its master wrote. (`WAIT` counts only the writes of its own connection.)
+/// Whether the first replica has acknowledged all writes of its master. (`WAIT` covers only writes of its own connection.)
 fn is_replicated(info: &str) -> bool {
     let number = |name: &str| {
         let (_, rest) = info.split_once(name)?;
@@ -102,7 +102,7 @@ fn is_replicated(info: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dead_master_fails_its_own_keys_only_until_its_replica_takes_over() {
+async fn a_dead_master_fails_its_own_keys_until_its_replica_is_promoted() {
     let quick = RedisServer::builder().directive("repl-diskless-sync-delay 0");
     let mut cluster = RedisCluster::start_with(&quick, 1);
     let redis = handle(&cluster);
@@ -132,7 +132,7 @@ async fn a_dead_master_fails_its_own_keys_only_until_its_replica_takes_over() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    assert_eq!(tokio::time::timeout(PATIENCE, waiting).await.expect("nobody took over"), 7);
+    assert_eq!(tokio::time::timeout(PATIENCE, waiting).await.expect("the replica was not promoted"), 7);
 }
 
 fn key_on_master(master: usize) -> String {

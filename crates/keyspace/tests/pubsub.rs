@@ -1,4 +1,4 @@
-//! Listening: what expires and what is said is event, and what may have been missed is told.
+//! Expired keys and messages are received, and gaps are reported.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::atomic::Ordering;
@@ -19,17 +19,17 @@ fn subscriptions() -> Subscriptions {
 }
 
 async fn next(subscriber: &mut Subscriber) -> PubSubEvent {
-    tokio::time::timeout(PATIENCE, subscriber.next()).await.expect("nothing was event")
+    tokio::time::timeout(PATIENCE, subscriber.next()).await.expect("no event")
 }
 
-/// Waits for this, whatever else is event before.
+/// Waits for this event, ignoring others.
 async fn await_event(subscriber: &mut Subscriber, expected: &PubSubEvent) {
     let waiting = async { while subscriber.next().await != *expected {} };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("never event: {expected:?}"));
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("not received: {expected:?}"));
 }
 
-/// Repeats an action until this is event. Directly after a failover a connection may still be listening to the former
-/// master, so that one message alone may be lost, which the subscriber reports as one more gap.
+/// Repeats an action until this event. Directly after a failover a connection may still be subscribed to the former
+/// master, so a single message may be lost, which the subscriber reports as another gap.
 async fn await_repeated(subscriber: &mut Subscriber, expected: &PubSubEvent, act: impl Fn()) {
     let waiting = async {
         let mut repeat = tokio::time::interval(Duration::from_millis(500));
@@ -40,7 +40,7 @@ async fn await_repeated(subscriber: &mut Subscriber, expected: &PubSubEvent, act
             }
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("never event: {expected:?}"));
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("not received: {expected:?}"));
 }
 
 fn expired(key: &str) -> PubSubEvent {
@@ -51,19 +51,19 @@ fn message(payload: &str) -> PubSubEvent {
     PubSubEvent::Message { channel: "t:ch:torrent".to_owned(), payload: payload.to_owned() }
 }
 
-/// A key that lies on this master of a cluster of three.
+/// A key in a slot of this master of a cluster of three.
 fn key_on(master: usize) -> String {
     let on_it = |key: &String| usize::from(slot_of(key.as_bytes())) * 3 / 16384 == master;
     (0..).map(|number| format!("t:ptimeout:{number}:ab")).find(on_it).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn m6_a_single_server_is_heard_also_after_it_was_gone() {
+async fn m6_events_of_a_single_server_are_received_after_a_restart() {
     let mut server = RedisServer::start();
     let mut subscriber = handle(&format!("{}/2", server.url())).subscribe(subscriptions());
     assert_eq!(next(&mut subscriber).await, PubSubEvent::Subscribed);
     assert_eq!(server.cli(&["CONFIG", "GET", "notify-keyspace-events"]), "notify-keyspace-events\nxK");
-    // Of another key, of another database, and not by expiry.
+    // Another key, another database, and not by expiry.
     server.cli(&["-n", "2", "SET", "t:other", "1", "PX", "1"]);
     server.cli(&["-n", "1", "SET", "t:ptimeout:0", "1", "PX", "1"]);
     server.cli(&["-n", "2", "SET", "t:ptimeout:7:ab", "1"]);
@@ -73,7 +73,7 @@ async fn m6_a_single_server_is_heard_also_after_it_was_gone() {
     server.cli(&["PUBLISH", "t:ch:torrent", "one"]);
     assert_eq!(next(&mut subscriber).await, message("one"));
 
-    // The setting was not in its file, so that it is gone with the process, and set again.
+    // The restart loses the setting, which is not in the file; the subscriber sets it again.
     server.kill();
     assert_eq!(next(&mut subscriber).await, PubSubEvent::Gap);
     server.restart();
@@ -86,7 +86,7 @@ async fn m6_a_single_server_is_heard_also_after_it_was_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn m6_flags_of_others_stay_and_a_server_that_refuses_is_told_of() {
+async fn m6_existing_flags_are_kept_and_a_refusal_is_reported() {
     let server = RedisServer::builder().directive("notify-keyspace-events Elg").start();
     let redis = handle(&server.url());
     let found = redis.ensure_expiry_notifications().await.unwrap();
@@ -98,7 +98,7 @@ async fn m6_flags_of_others_stay_and_a_server_that_refuses_is_told_of() {
 
     let strict = RedisServer::builder().user("us", "pw", "~* &* +@all -config").start();
     let mut subscriber = handle(&strict.url()).subscribe(subscriptions());
-    // Channels work all the same.
+    // Channels work nevertheless.
     assert_eq!(next(&mut subscriber).await, PubSubEvent::Subscribed);
     strict.cli(&["PUBLISH", "t:ch:torrent", "one"]);
     assert_eq!(next(&mut subscriber).await, message("one"));
@@ -107,7 +107,7 @@ async fn m6_flags_of_others_stay_and_a_server_that_refuses_is_told_of() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_too_slow_loses_messages_and_is_told_so() {
+async fn a_slow_owner_loses_messages_and_gets_a_gap() {
     let server = RedisServer::start();
     let mut subscriber = handle(&server.url()).subscribe(subscriptions());
     assert_eq!(next(&mut subscriber).await, PubSubEvent::Subscribed);
@@ -119,22 +119,22 @@ async fn who_is_too_slow_loses_messages_and_is_told_so() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.expect("all is taken in");
-    let mut event = 0;
+    tokio::time::timeout(PATIENCE, waiting).await.expect("not all messages received");
+    let mut received = 0;
     loop {
         match next(&mut subscriber).await {
-            PubSubEvent::Message { .. } => event += 1,
+            PubSubEvent::Message { .. } => received += 1,
             other => break assert_eq!(other, PubSubEvent::Gap),
         }
     }
-    assert_eq!(event + counters.dropped.load(Ordering::Relaxed), 20_000);
+    assert_eq!(received + counters.dropped.load(Ordering::Relaxed), 20_000);
     assert_eq!(next(&mut subscriber).await, PubSubEvent::Subscribed);
     server.cli(&["PUBLISH", "t:ch:torrent", "after"]);
     assert_eq!(next(&mut subscriber).await, message("after"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn m6_a_failover_by_sentinels_is_followed_though_the_old_master_lives() {
+async fn m6_a_sentinel_failover_is_followed_while_the_old_master_is_alive() {
     let group = RedisSentinel::start();
     let url = format!("redis+sentinel://127.0.0.1:{}/{}", group.sentinel_port(), group.master_name());
     let mut subscriber = handle(&url).subscribe(subscriptions());
@@ -155,17 +155,17 @@ async fn m6_a_failover_by_sentinels_is_followed_though_the_old_master_lives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn m6_every_master_of_a_cluster_is_heard_also_after_a_failover() {
+async fn m6_events_of_every_cluster_master_are_received_after_a_failover() {
     let quick = RedisServer::builder().directive("repl-diskless-sync-delay 0");
     let mut cluster = RedisCluster::start_with(&quick, 1);
     let redis = handle(&format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port()));
-    let told_all = async {
-        // Gossip about who is whose replica takes a moment.
+    let enabled_all = async {
+        // Replicas are known only after some gossip.
         while redis.ensure_expiry_notifications().await.unwrap().len() < 6 {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, told_all).await.expect("replicas are told as well");
+    tokio::time::timeout(PATIENCE, enabled_all).await.expect("not enabled on all nodes");
     let mut subscriber = redis.subscribe(subscriptions());
     assert_eq!(next(&mut subscriber).await, PubSubEvent::Subscribed);
     for master in 0..3 {
@@ -182,7 +182,7 @@ async fn m6_every_master_of_a_cluster_is_heard_also_after_a_failover() {
 
     cluster.node_mut(1).kill();
     await_event(&mut subscriber, &PubSubEvent::Gap).await;
-    // What is said while a master is missing is event through the others, before all is whole again.
+    // While a master is missing, messages are received through the others.
     await_repeated(&mut subscriber, &message("meanwhile"), || {
         cluster.node(0).cli(&["PUBLISH", "t:ch:torrent", "meanwhile"]);
     })

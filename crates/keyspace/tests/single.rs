@@ -1,4 +1,4 @@
-//! One Redis: what the handle does when things go well, and when they do not.
+//! The handle on a single server: commands, outages, errors.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::io::Read;
@@ -18,14 +18,14 @@ fn handle(url: &str) -> Redis {
     Redis::new(RedisSettings::from_url(url).unwrap()).unwrap()
 }
 
-/// Asks until there is an answer.
-async fn ping_patiently(redis: &Redis) {
+/// Pings until there is a reply.
+async fn ping_until_ok(redis: &Redis) {
     let asking = async {
         while let Err(error) = redis.query::<String>(&cmd("PING")).await {
             assert!(error.is_retryable(), "{error}");
         }
     };
-    tokio::time::timeout(PATIENCE, asking).await.expect("it never came back");
+    tokio::time::timeout(PATIENCE, asking).await.expect("no reply in time");
 }
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn commands_pipelines_and_transactions() {
 }
 
 #[tokio::test]
-async fn scripts_are_taught_to_a_redis_that_forgot_them() {
+async fn scripts_are_loaded_again_after_script_flush() {
     let server = RedisServer::start();
     let redis = handle(&server.url());
     let call = || {
@@ -74,38 +74,38 @@ async fn scripts_are_taught_to_a_redis_that_forgot_them() {
 }
 
 #[tokio::test]
-async fn a_handle_outlives_its_server() {
+async fn a_handle_survives_restarts_of_its_server() {
     let mut server = RedisServer::start();
     let redis = handle(&server.url());
-    ping_patiently(&redis).await;
+    ping_until_ok(&redis).await;
     for _ in 0..3 {
         server.kill();
-        // Only reading is tried again by itself; then it comes out that nobody is there.
+        // The read is repeated once, and the reconnect fails.
         let error = redis.query::<String>(&cmd("PING")).await.unwrap_err();
         assert!(matches!(error, RedisError::Unavailable { .. }), "{error}");
         server.restart();
-        ping_patiently(&redis).await;
+        ping_until_ok(&redis).await;
     }
 }
 
 #[tokio::test]
-async fn a_write_that_was_not_answered_is_reported_as_that() {
+async fn a_write_without_an_answer_is_reported_as_unanswered() {
     let server = RedisServer::start();
     let mut settings = RedisSettings::from_url(&server.url()).unwrap();
     settings.response_timeout = Duration::from_millis(200);
     let redis = Redis::new(settings).unwrap();
-    ping_patiently(&redis).await;
+    ping_until_ok(&redis).await;
     server.freeze();
     let error = redis.query::<()>(cmd("INCR").arg("n")).await.unwrap_err();
     assert!(matches!(error, RedisError::Unanswered { .. }), "{error}");
     server.thaw();
-    ping_patiently(&redis).await;
+    ping_until_ok(&redis).await;
     assert_eq!(server.cli(&["GET", "n"]), "1");
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_not_stormed() {
-    // It accepts and hangs up at once.
+async fn reconnects_to_an_unreachable_server_back_off() {
+    // Accepts connections and closes them at once.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://:secret@127.0.0.1:{}", listener.local_addr().unwrap().port());
     let attempts = Arc::new(AtomicU32::new(0));
@@ -130,11 +130,11 @@ async fn a_server_that_is_not_there_is_not_stormed() {
     tokio::time::sleep(Duration::from_millis(1500)).await;
     asking.iter().for_each(tokio::task::JoinHandle::abort);
     let attempts = attempts.load(Ordering::SeqCst);
-    assert!((2..80).contains(&attempts), "twenty that ask without pause tried {attempts} times");
+    assert!((2..80).contains(&attempts), "twenty concurrent callers made {attempts} attempts");
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_way_in_is_said() {
+async fn connection_errors_name_the_remedy() {
     let server = RedisServer::builder().password("s3cret").start();
     let url = format!("redis://127.0.0.1:{}", server.port());
     let error = handle(&url).query::<String>(&cmd("PING")).await.unwrap_err();
@@ -159,7 +159,7 @@ async fn what_is_wrong_with_the_way_in_is_said() {
 }
 
 #[tokio::test]
-async fn a_blocking_connection_waits_as_long_as_it_takes() {
+async fn a_blocking_connection_has_no_response_timeout() {
     let server = RedisServer::start();
     let mut settings = RedisSettings::from_url(&server.url()).unwrap();
     settings.response_timeout = Duration::from_millis(200);

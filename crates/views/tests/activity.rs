@@ -76,7 +76,7 @@ for_every_case!(on_redis);
 
 macro_rules! on_a_cluster {
     ($($module:ident::$case:ident,)*) => {
-        /// One after another: the index of users is one key, and sweeps find everybody.
+        /// Sequential: the user index is one key, and a sweep checks the users of all cases.
         #[tokio::test]
         async fn every_rule_holds_on_a_cluster() {
             let cluster = std::sync::Arc::new(testkit::RedisCluster::start());

@@ -1,4 +1,4 @@
-//! Activity in Redis as other programs see it, and what they can do to it.
+//! Activity in Redis as other programs read and change it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "activity/fixture.rs"]
@@ -84,7 +84,7 @@ async fn a5_commands_of_other_programs_remove_and_read_the_same() {
     assert_eq!(server.cli(&["ZREMRANGEBYSCORE", &key("seed", 1), "-inf", &expired]), "1");
     assert_eq!(server.cli(&["ZREVRANGE", &key("seed", 1), "0", "-1"]), info_hash(2).to_string());
     assert_eq!(fixture.seeding(1).await, [(2, shown(0))]);
-    // What they put there themselves, our reads remove when its time has come.
+    // Members added by other programs are removed by our reads when they expire.
     server.cli(&["ZADD", &key("leech", 1), &shown(10).to_string(), &info_hash(9).to_string()]);
     server.cli(&["ZADD", &key("leech", 1), &shown(20).to_string(), "no infohash"]);
     assert_eq!(fixture.leeching(1).await, [(9, shown(10))]);
@@ -108,7 +108,7 @@ async fn a4_removal_by_another_program_uncovers_a_second_client() {
         (fixture.seeding(1).await, fixture.leeching(1).await),
         (vec![(2, shown(0))], vec![(1, shown(0))])
     );
-    assert_eq!(server.cli(&["HLEN", &key("clients", 1)]), "2", "nothing is left of what is gone");
+    assert_eq!(server.cli(&["HLEN", &key("clients", 1)]), "2", "expired clients are removed");
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn a_deleted_list_is_restored_by_the_next_announce() {
         assert_eq!(fixture.counts(1).await, (2, 0), "{kind}");
         server.cli(&["FLUSHALL"]);
     }
-    // Without the index, nobody sweeps; any change puts the user back into it.
+    // Without the index no sweep finds the user; any change adds the user again.
     fixture.apply(&[seeds(1, 1, -30)]).await;
     server.cli(&["DEL", "tracker:users:active"]);
     fixture.apply(&[leeches(1, 2, -20)]).await;
@@ -135,23 +135,23 @@ async fn one_users_wrong_typed_key_rejects_that_users_entries_only() {
         let server = RedisServer::start();
         let fixture = fixture_on(&server);
         server.cli(&["SET", &key(kind, 2), "something else"]);
-        // That key is touched by goodbyes only.
+        // Only stops write this key.
         let second = if kind == "stopped" { stops } else { seeds };
-        let (bad, worse) = (second(2, 1, -30), second(2, 1, -20));
-        let announces = [seeds(1, 1, -30), bad, leeches(2, 2, -30), leeches(3, 1, -30), worse];
+        let (bad, later) = (second(2, 1, -30), second(2, 1, -20));
+        let announces = [seeds(1, 1, -30), bad, leeches(2, 2, -30), leeches(3, 1, -30), later];
         for _ in 0..2 {
             let rejected = fixture.try_apply(&announces).await.unwrap();
             let indices: Vec<_> = rejected.iter().map(|rejected| rejected.index).collect();
             assert_eq!(indices, [1, 2, 4], "{kind}");
             let reason = &rejected[0].reason;
             assert!(reason.contains(&format!("tracker:user:{kind}:<passkey>")), "{reason}");
-            assert!(!reason.contains(&passkey(2).to_string()), "a passkey is a secret: {reason}");
+            assert!(!reason.contains(&passkey(2).to_string()), "contains the passkey: {reason}");
         }
         assert_eq!(fixture.activity.counters().rejected, 6);
         assert_eq!((fixture.counts(1).await, fixture.counts(3).await), ((1, 0), (0, 1)));
         let read = fixture.activity.counts(&passkey(2)).await;
         assert!(matches!(read, Err(ViewsError::WrongType { .. })), "{read:?}");
-        // The sweep goes on, too, and says how many it could not look at.
+        // The sweep continues, and counts the damaged user.
         fixture.wait(THRESHOLD);
         let swept = fixture.activity.sweep().await.unwrap();
         assert_eq!((swept.users, swept.damaged), (3, 1));
@@ -205,7 +205,7 @@ async fn an_unreachable_full_or_read_only_redis_rejects_nothing() {
     server.kill();
     assert!(matches!(fixture.try_apply(&announces).await, Err(ViewError::Transient { .. })));
     server.restart();
-    // It has lost everything, scripts and all; what is announced fills it again.
+    // Redis has lost data and scripts; announces restore them.
     fixture.apply(&announces).await;
     assert_eq!(fixture.counts(1).await, (1, 1));
     assert_eq!(fixture.activity.counters().rejected, 0);
@@ -231,7 +231,7 @@ async fn a4_an_interrupted_sweep_is_repeated_by_another() {
     let fixture = fixture_on(&server);
     fixture.apply(&[seeds(1, 1, 0)]).await;
     fixture.wait(THRESHOLD);
-    // As a sweep leaves it that has claimed the user and then died.
+    // A sweep has claimed the user and then died.
     let claim = format!("{}.5", NOW.0 + THRESHOLD + 60);
     server.cli(&["ZADD", "tracker:users:active", &claim, &passkey(1).to_string()]);
     server.cli(&["ZADD", "tracker:users:active", "0", "no passkey"]);
@@ -245,7 +245,7 @@ async fn a4_an_interrupted_sweep_is_repeated_by_another() {
 async fn a4_a_user_who_announces_during_a_sweep_stays_in_the_index() {
     let server = RedisServer::start();
     let fixture = fixture_on(&server);
-    // A sweep has claimed the user, found nothing, and not said so yet.
+    // A sweep has claimed the user and found nothing, but has not yet removed it.
     let claim = format!("{}.5", NOW.0 + 60);
     server.cli(&["ZADD", "tracker:users:active", &claim, &passkey(1).to_string()]);
     fixture.apply(&[seeds(1, 1, 0)]).await;
@@ -273,7 +273,7 @@ async fn a1_on_a_cluster_keys_of_a_user_share_a_slot_and_users_are_distributed()
         assert!(keys > 20, "node {node} has {keys} of 240 keys");
     }
     assert_eq!(cluster.cli(&["ZCARD", "tracker:users:active"]), "60");
-    // One bad user stops nobody, here too.
+    // A damaged user does not affect others.
     cluster.cli(&["DEL", &seed]);
     cluster.cli(&["SET", &seed, "something else"]);
     let round: Vec<_> = (0..60).map(|user| seeds(user, 1, 0)).collect();

@@ -1,4 +1,4 @@
-//! The tracker's Redis snapshot, on a single server and on a cluster.
+//! The mirror, on a single server and on a cluster.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "mirror/fixture.rs"]

@@ -1,4 +1,4 @@
-//! Files that are damaged, emptied or something else are found out before they are used.
+//! Damaged, empty and foreign files are detected before use.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -28,7 +28,7 @@ async fn fill(path: &Path, rows: i64) {
 }
 
 #[tokio::test]
-async fn a_hole_of_zeros_is_found() {
+async fn zeroed_pages_are_detected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.db");
     assert_eq!(check_sqlite(&path, BUDGET).await.unwrap(), Integrity::Empty);
@@ -42,7 +42,7 @@ async fn a_hole_of_zeros_is_found() {
 }
 
 #[tokio::test]
-async fn a_check_ends_when_its_time_is_over() {
+async fn a_check_ends_with_its_budget() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.db");
     fill(&path, 20_000).await;
@@ -50,7 +50,7 @@ async fn a_check_ends_when_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn junk_and_an_empty_file_are_told_apart() {
+async fn foreign_and_empty_files_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.db");
     fs::write(&path, "").unwrap();
@@ -63,7 +63,7 @@ async fn junk_and_an_empty_file_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_file_keeps_the_identity_that_it_was_given_first() {
+async fn a_file_keeps_its_first_identity() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.db");
     fill(&path, 1).await;

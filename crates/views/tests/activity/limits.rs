@@ -1,4 +1,4 @@
-//! What is left out, and what is too much.
+//! Skipped and rejected entries, and bounds.
 
 use std::sync::{Arc, Mutex};
 
@@ -45,31 +45,32 @@ pub async fn entries_from_the_future_are_rejected_until_their_time(backend: Back
 
 pub async fn on_change_is_called_once_per_batch_for_users_with_an_event(backend: Backend) {
     let fixture = backend.fixture().await;
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&told);
-    fixture.activity.on_change(move |passkeys| heard.lock().unwrap().extend_from_slice(passkeys));
+    let changed = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&changed);
+    fixture.activity.on_change(move |passkeys| seen.lock().unwrap().extend_from_slice(passkeys));
     let beats = |user, torrent| seeds(user, torrent, -5).event(AnnounceEvent::None);
     let begins = |user, torrent| leeches(user, torrent, -9).event(AnnounceEvent::Started);
     fixture.apply(&[beats(1, 1), begins(2, 1), begins(2, 2), stops(3, 1, -1)]).await;
     let mut expected = vec![passkey(2), passkey(3)];
     expected.sort_unstable();
-    assert_eq!(*told.lock().unwrap(), expected);
+    assert_eq!(*changed.lock().unwrap(), expected);
 }
 
 pub async fn clients_beyond_the_maximum_are_evicted(backend: Backend) {
     let fixture = backend.fixture().await;
-    let names = CLIENTS_MAX as u32 + 5;
-    for client in 0..names {
+    let clients_count = CLIENTS_MAX as u32 + 5;
+    for client in 0..clients_count {
         fixture.apply(&[leeches(1, 1, -100 + i64::from(client)).by(client)]).await;
     }
     assert_eq!(fixture.activity.counters().clients_evicted, 5);
-    assert_eq!(fixture.leeching(1).await, [(1, shown(-100 + i64::from(names) - 1))]);
-    // One batch may bring them all.
-    let crowd: Vec<_> = (0..names).map(|client| leeches(1, 2, -50).by(client).seq(client.into())).collect();
-    fixture.apply(&crowd).await;
+    assert_eq!(fixture.leeching(1).await, [(1, shown(-100 + i64::from(clients_count) - 1))]);
+    // The same in one batch.
+    let clients: Vec<_> =
+        (0..clients_count).map(|client| leeches(1, 2, -50).by(client).seq(client.into())).collect();
+    fixture.apply(&clients).await;
     assert_eq!(fixture.activity.counters().clients_evicted, 10);
-    let goodbyes: Vec<_> = (5..names).map(|client| stops(1, 2, -40).by(client)).collect();
-    fixture.apply(&goodbyes).await;
+    let stopped: Vec<_> = (5..clients_count).map(|client| stops(1, 2, -40).by(client)).collect();
+    fixture.apply(&stopped).await;
     assert_eq!(fixture.leeching(1).await.len(), 1, "only the first torrent is left");
 }
 
@@ -80,7 +81,7 @@ pub async fn thousands_of_torrents_of_a_user_are_listed_and_expire(backend: Back
     assert_eq!(fixture.counts(1).await, (2500, 0));
     fixture.wait(THRESHOLD - 1);
     assert_eq!(fixture.activity.sweep().await.unwrap().torrents, 1000, "a bounded step");
-    assert_eq!(fixture.counts(1).await, (358, 0), "a read removes all that is too old");
+    assert_eq!(fixture.counts(1).await, (358, 0), "a read removes everything that has expired");
     fixture.wait(1);
     assert_eq!(fixture.seeding(1).await, []);
 }

@@ -1,4 +1,4 @@
-//! A4 and A5: what is too old, and how lists are read.
+//! A4 and A5: expiry, and pages of lists.
 
 use views::activity::Counts;
 use views::{ActivitySettings, Cursor, Page};
@@ -7,7 +7,7 @@ use crate::fixture::{
     Announce, Backend, NOW, THRESHOLD, info_hash, leeches, number_of, passkey, seeds, shown, stops,
 };
 
-/// Enough for every sweep to come to an end.
+/// More sweeps than needed to check every due user.
 const SWEEPS_MAX: usize = 100;
 
 pub async fn a4_expired_reports_are_removed_before_a_read(backend: Backend) {
@@ -16,7 +16,7 @@ pub async fn a4_expired_reports_are_removed_before_a_read(backend: Backend) {
     fixture.wait(THRESHOLD - 101);
     assert_eq!(fixture.counts(1).await, (2, 1));
     fixture.wait(1);
-    assert_eq!(fixture.counts(1).await, (1, 1), "the first was last heard of exactly interval + grace ago");
+    assert_eq!(fixture.counts(1).await, (1, 1), "the first announced exactly interval + grace ago");
     fixture.wait(50);
     assert_eq!((fixture.seeding(1).await, fixture.leeching(1).await), (vec![(3, shown(0))], vec![]));
     fixture.wait(50);
@@ -28,7 +28,7 @@ pub async fn a4_an_expired_seeder_uncovers_a_leecher(backend: Backend) {
     fixture.apply(&[seeds(1, 1, -1000).by(1), leeches(1, 1, -10).by(2)]).await;
     fixture.wait(THRESHOLD - 1000);
     assert_eq!((fixture.seeding(1).await, fixture.leeching(1).await), (vec![], vec![(1, shown(-10))]));
-    // The same, found by the next announce instead of by a read.
+    // The same, by the next announce instead of a read.
     fixture.apply(&[seeds(2, 1, 0).by(1), leeches(2, 1, 500).by(2)]).await;
     fixture.wait(1001);
     fixture.apply(&[leeches(2, 1, 1500).by(2)]).await;
@@ -38,7 +38,7 @@ pub async fn a4_an_expired_seeder_uncovers_a_leecher(backend: Backend) {
 pub async fn a4_a_sweep_removes_expired_reports_without_reads(backend: Backend) {
     let fixture = backend.fixture().await;
     fixture.apply(&[seeds(1, 1, -100), seeds(1, 2, 0), leeches(2, 1, -100), stops(3, 1, -100)]).await;
-    // A store may look at newcomers once, to find out when to look again.
+    // A store may check new users once, to compute their next check.
     assert_eq!(fixture.activity.sweep().await.unwrap().torrents, 0, "nothing is due yet");
     assert_eq!(fixture.activity.sweep().await.unwrap().users, 0);
     fixture.wait(THRESHOLD - 100);
@@ -74,12 +74,12 @@ pub async fn a4_stopped_clients_expire_once_no_older_report_is_valid(backend: Ba
     fixture.apply(&[stops(1, 1, -40)]).await;
     fixture.wait(THRESHOLD - 41);
     fixture.apply(&[seeds(1, 1, -41)]).await;
-    assert_eq!(fixture.counts(1).await, (0, 0), "the goodbye is still known, and the replay is older");
+    assert_eq!(fixture.counts(1).await, (0, 0), "the stop is still stored, and the replay is older");
     fixture.wait(1);
     assert_eq!(fixture.activity.sweep().await.unwrap().torrents, 1);
-    assert!(backend.is_empty().await, "nothing is left to look after");
+    assert!(backend.is_empty().await, "nothing is stored");
     fixture.apply(&[seeds(1, 1, -41)]).await;
-    assert_eq!(fixture.counts(1).await, (0, 0), "the replay is too old by itself now");
+    assert_eq!(fixture.counts(1).await, (0, 0), "the replay itself has expired");
 }
 
 pub async fn a4_a_sweep_keeps_clients_that_announce(backend: Backend) {
@@ -96,13 +96,13 @@ pub async fn a4_a_sweep_keeps_clients_that_announce(backend: Backend) {
         assert_eq!(fixture.seeding(1).await, [(1, shown(round * 1800))]);
     }
     fixture.wait(THRESHOLD);
-    assert_eq!(fixture.activity.sweep().await.unwrap().torrents, 1, "the user is still looked after");
+    assert_eq!(fixture.activity.sweep().await.unwrap().torrents, 1, "the user is still in the index");
     assert_eq!(fixture.activity.counters().swept_torrents, 2);
 }
 
 pub async fn a5_lists_are_paged_newest_first(backend: Backend) {
     let fixture = backend.fixture().await;
-    // Ten in each of three seconds, so that pages end within a second.
+    // Ten torrents in each of three seconds, so that pages end within a second.
     let announces: Vec<_> = (0..30).map(|torrent| seeds(1, torrent, -i64::from(torrent % 3))).collect();
     fixture.apply(&announces).await;
     let mut expected: Vec<_> = (0..30).map(|torrent| (NOW.0 - torrent % 3, info_hash(torrent))).collect();
@@ -116,11 +116,11 @@ pub async fn a5_lists_are_paged_newest_first(backend: Backend) {
     assert_eq!(all_but_one.next, Some(Cursor { at: last.at, info_hash: last.info_hash }));
     let text = all_but_one.next.unwrap().to_string();
     assert_eq!(text.parse::<Cursor>().ok(), all_but_one.next);
-    // Silly limits are taken for the nearest sensible ones.
-    let silly = fixture.activity.seeding(&passkey(1), &Page::first(0)).await.unwrap();
-    assert_eq!(silly.torrents.len(), 1);
-    let silly = fixture.activity.seeding(&passkey(1), &Page::first(usize::MAX)).await.unwrap();
-    assert_eq!(silly.torrents.len(), 30);
+    // Limits out of range are clamped.
+    let clamped = fixture.activity.seeding(&passkey(1), &Page::first(0)).await.unwrap();
+    assert_eq!(clamped.torrents.len(), 1);
+    let clamped = fixture.activity.seeding(&passkey(1), &Page::first(usize::MAX)).await.unwrap();
+    assert_eq!(clamped.torrents.len(), 30);
 }
 
 pub async fn a5_a_cursor_stays_valid_when_the_list_changes(backend: Backend) {
@@ -144,16 +144,12 @@ pub async fn a4_a_client_with_a_longer_interval_expires_after_it_and_the_grace(b
         .apply(&[foreign, seeds(1, 2, 0), leeches(1, 3, 0).with_interval(7200).fourteen_fields_only()])
         .await;
     fixture.wait(THRESHOLD);
-    // The list shows when it announced last, for programs that go by that alone.
+    // The list has the last announce, for programs that use only that.
     assert_eq!(fixture.seeding(1).await, [(1, shown(0))]);
     assert_eq!(fixture.leeching(1).await, [(3, shown(0))]);
-    assert_eq!(fixture.activity.sweep().await.unwrap().torrents, 0, "nothing is left that is too old");
-    assert_eq!(
-        fixture.activity.sweep().await.unwrap().users,
-        0,
-        "nobody is looked at again before it is time"
-    );
-    // A heartbeat counts from its own time on, and a goodbye at once.
+    assert_eq!(fixture.activity.sweep().await.unwrap().torrents, 0, "nothing has expired");
+    assert_eq!(fixture.activity.sweep().await.unwrap().users, 0, "no user is due");
+    // A heartbeat renews the expiry, and a stop takes effect at once.
     let again = Announce { at: 3000, ..foreign };
     fixture.wait(3000 - THRESHOLD);
     fixture
@@ -161,7 +157,7 @@ pub async fn a4_a_client_with_a_longer_interval_expires_after_it_and_the_grace(b
         .await;
     assert_eq!(fixture.counts(1).await, (1, 0));
     fixture.apply(&[leeches(1, 3, 2999).with_interval(7200).fourteen_fields_only()]).await;
-    assert_eq!(fixture.counts(1).await, (1, 0), "an older entry does not bring it back");
+    assert_eq!(fixture.counts(1).await, (1, 0), "an older entry does not restore it");
     fixture.wait(7800 - 1);
     assert_eq!(fixture.seeding(1).await, [(1, shown(3000))]);
     fixture.wait(1);
@@ -169,7 +165,7 @@ pub async fn a4_a_client_with_a_longer_interval_expires_after_it_and_the_grace(b
     fixture.activity.sweep().await.unwrap();
     assert!(backend.is_empty().await);
 
-    // Told the usual interval from then on, it is gone as usual.
+    // With the usual interval it expires as usual.
     let now = 3000 + 7800;
     fixture.apply(&[seeds(1, 1, now).with_interval(7200).fourteen_fields_only()]).await;
     fixture.wait(10);
@@ -192,7 +188,7 @@ pub async fn a5_counts_of_many_users_and_all_active_users(backend: Backend) {
     assert_eq!(active[&passkey(1)], Counts { seeding: 2, leeching: 0 });
     assert_eq!(active[&passkey(2)], Counts { seeding: 0, leeching: 1 });
     fixture.wait(THRESHOLD - 100);
-    assert_eq!(fixture.activity.counts_of(&users).await.unwrap()[0], Counts::default(), "it is too old");
+    assert_eq!(fixture.activity.counts_of(&users).await.unwrap()[0], Counts::default(), "expired");
     while fixture.activity.sweep().await.unwrap().users > 0 {}
-    assert_eq!(fixture.activity.active_users().await.unwrap().len(), 1, "a sweep removed it");
+    assert_eq!(fixture.activity.active_users().await.unwrap().len(), 1, "removed by the sweep");
 }

@@ -22,7 +22,7 @@ pub async fn a2_completed_moves_a_torrent_from_leeching_to_seeding(backend: Back
     let fixture = backend.fixture().await;
     fixture.apply(&[leeches(1, 1, -30).event(Started)]).await;
     assert_eq!(fixture.counts(1).await, (0, 1));
-    // A client may say that it has just completed and still report something left: the event counts.
+    // A client may report `completed` with something left: the event counts.
     fixture.apply(&[leeches(1, 1, -10).event(Completed)]).await;
     assert_eq!(fixture.seeding(1).await, [(1, shown(-10))]);
     assert_eq!(fixture.leeching(1).await, []);
@@ -33,10 +33,10 @@ pub async fn a2_left_decides_between_the_lists(backend: Backend) {
     fixture.apply(&[leeches(1, 1, -50)]).await;
     fixture.apply(&[seeds(1, 1, -40)]).await;
     assert_eq!((fixture.seeding(1).await, fixture.leeching(1).await), (vec![(1, shown(-40))], vec![]));
-    // Deselected files come back into view: a seeder may become a leecher again.
+    // Newly selected files make a seeder a leecher again.
     fixture.apply(&[leeches(1, 1, -30)]).await;
     assert_eq!((fixture.seeding(1).await, fixture.leeching(1).await), (vec![], vec![(1, shown(-30))]));
-    // A client that does not say what is left cannot be taken for a seeder.
+    // A client that does not report `left` is not a seeder.
     fixture.apply(&[Announce { left: None, ..seeds(1, 2, -20) }]).await;
     assert_eq!(fixture.leeching(1).await, [(2, shown(-20)), (1, shown(-30))]);
 }
@@ -46,10 +46,10 @@ pub async fn a2_stopped_removes_from_both_lists(backend: Backend) {
     fixture.apply(&[seeds(1, 1, -30), leeches(1, 2, -30)]).await;
     fixture.apply(&[stops(1, 1, -20), stops(1, 2, -20)]).await;
     assert_eq!(fixture.counts(1).await, (0, 0));
-    // A goodbye of somebody unknown changes nothing.
+    // A stop of an unknown client changes nothing.
     fixture.apply(&[stops(1, 3, -10)]).await;
     assert_eq!((fixture.seeding(1).await, fixture.leeching(1).await), (vec![], vec![]));
-    // And who comes back is there again.
+    // A client that starts again is listed again.
     fixture.apply(&[seeds(1, 1, -5).event(Started)]).await;
     assert_eq!(fixture.seeding(1).await, [(1, shown(-5))]);
 }
@@ -62,7 +62,7 @@ pub async fn a2_a_stopped_client_does_not_hide_another(backend: Backend) {
     assert_eq!(fixture.seeding(1).await, [(1, shown(-40))]);
     fixture.apply(&[stops(1, 1, -20).by(2)]).await;
     assert_eq!(fixture.seeding(1).await, []);
-    // The one who spoke last goes first: the other's time is shown.
+    // The client with the later announce stops: the other's time is listed.
     fixture.apply(&[leeches(1, 2, -50).by(1), leeches(1, 2, -40).by(2), stops(1, 2, -10).by(2)]).await;
     assert_eq!(fixture.leeching(1).await, [(2, shown(-50))]);
 }
@@ -83,10 +83,10 @@ pub async fn a2_a_replayed_entry_neither_restores_nor_removes(backend: Backend) 
     fixture.apply(&[seeds(1, 1, -50), seeds(1, 2, -50)]).await;
     fixture.apply(&[stops(1, 1, -30)]).await;
     fixture.apply(&[seeds(1, 1, -50), seeds(1, 1, -40), leeches(1, 1, -31)]).await;
-    assert_eq!(fixture.seeding(1).await, [(2, shown(-50))], "a replay must not bring a zombie back");
+    assert_eq!(fixture.seeding(1).await, [(2, shown(-50))], "a replay must not restore a stopped client");
     fixture.apply(&[stops(1, 2, -60), leeches(1, 2, -55)]).await;
     assert_eq!(fixture.seeding(1).await, [(2, shown(-50))], "a replay must not remove a newer state");
-    // A goodbye that overtakes its client's first announce.
+    // A stop that arrives before its client's first announce.
     fixture.apply(&[stops(1, 3, -10)]).await;
     fixture.apply(&[leeches(1, 3, -20).event(Started)]).await;
     assert_eq!(fixture.leeching(1).await, []);
@@ -107,10 +107,10 @@ pub async fn a2_within_a_second_the_later_entry_decides(backend: Backend) {
 
 pub async fn a2_within_a_second_the_later_entry_counts_in_any_order_of_arrival(backend: Backend) {
     let fixture = backend.fixture().await;
-    // Each torrent: what is said in one second, by its numbers, and whether the client seeds or leeches in the end.
-    let goodbye_then_back =
+    // For each torrent two entries of one second, in the order of their numbers.
+    let stop_then_start =
         |torrent| [stops(1, torrent, -10).seq(1), seeds(1, torrent, -10).seq(2).in_same_second()];
-    let heartbeat_then_goodbye = |torrent| [seeds(1, torrent, -10).seq(1), stops(1, torrent, -10).seq(2)];
+    let heartbeat_then_stop = |torrent| [seeds(1, torrent, -10).seq(1), stops(1, torrent, -10).seq(2)];
     let seeds_then_leeches =
         |torrent| [seeds(1, torrent, -10).seq(1), leeches(1, torrent, -10).seq(2).in_same_second()];
     let completed_then_leeches = |torrent| {
@@ -118,18 +118,18 @@ pub async fn a2_within_a_second_the_later_entry_counts_in_any_order_of_arrival(b
         [completed, leeches(1, torrent, -10).seq(2).in_same_second()]
     };
     let all: [fn(u32) -> [Announce; 2]; 4] =
-        [goodbye_then_back, heartbeat_then_goodbye, seeds_then_leeches, completed_then_leeches];
+        [stop_then_start, heartbeat_then_stop, seeds_then_leeches, completed_then_leeches];
     let mut torrent = 0;
     for is_reversed in [false, true] {
-        for said in all {
+        for pair in all {
             torrent += 1;
-            // Known before, so that a heartbeat that changes nothing takes the short way.
+            // Known before, so that an unchanged heartbeat is a plain command.
             fixture.apply(&[seeds(1, torrent, -20)]).await;
-            let mut said: Vec<_> = said(torrent).to_vec();
+            let mut entries: Vec<_> = pair(torrent).to_vec();
             if is_reversed {
-                said.reverse();
+                entries.reverse();
             }
-            for announce in said {
+            for announce in entries {
                 fixture.apply(&[announce]).await;
             }
         }
@@ -149,7 +149,7 @@ pub async fn j3_entries_with_fourteen_fields_identify_their_client_by_peer_id(ba
         .await;
     fixture.apply(&[stops(1, 1, -40).fourteen_fields_only().by(2)]).await;
     assert_eq!(fixture.seeding(1).await, [(1, shown(-50))]);
-    // Our own tracker's client is another one, though it has the same peer id.
+    // A client of our tracker has another id, although the peer id is the same.
     fixture.apply(&[leeches(1, 1, -30).by(1)]).await;
     fixture.apply(&[stops(1, 1, -20).fourteen_fields_only().by(1)]).await;
     assert_eq!((fixture.seeding(1).await, fixture.leeching(1).await), (vec![], vec![(1, shown(-30))]));

@@ -1,4 +1,4 @@
-//! A Redis of one's own, entries in one line, and everything that is in the snapshot.
+//! A Redis per test, entries in one line, and snapshots of all public keys.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use views::{Mirror, MirrorParts, MirrorSettings};
 
 pub const REAP: u32 = 2410;
 
-/// A time that is yet to come, so that no key expires by itself while a test runs.
+/// A time in the future, so that no key expires during a test.
 pub fn future_start() -> UnixTime {
     SystemClock.now() + Seconds(3600)
 }
@@ -62,7 +62,7 @@ impl Backend {
         texts.iter().flat_map(|text| text.lines()).map(str::to_owned).collect()
     }
 
-    /// Every key of the snapshot with what it holds; without ours.
+    /// All public keys of the mirror with their values.
     pub async fn snapshot(&self) -> Snapshot {
         let is_public = |key: &String| {
             let key = key.strip_prefix("{t}:").map_or(key.clone(), |rest| format!("t:{rest}"));
@@ -90,7 +90,7 @@ impl Backend {
         let mut snapshot = Snapshot::new();
         for ((key, kind), replies) in keys.into_iter().zip(types).zip(replies.chunks(2)) {
             let mut words: Vec<String> = match kind.as_str() {
-                // Both come as pairs or as one list, by the protocol.
+                // Pairs or a flat list, depending on the protocol version.
                 "hash" => {
                     let pairs: BTreeMap<String, String> = read_reply(replies[0].clone()).unwrap();
                     pairs.into_iter().map(|(field, value)| format!("{field}={value}")).collect()
@@ -112,10 +112,10 @@ impl Backend {
     }
 }
 
-/// Keys by their names on a single Redis, with what they hold.
+/// Values by key name on a single Redis.
 pub type Snapshot = BTreeMap<String, Vec<String>>;
 
-/// The name on a single Redis of a key on a cluster.
+/// The single-Redis name of a cluster key.
 fn plain(key: &str) -> String {
     let key = key.replace("{t}:", "t:");
     let Some((head, rest)) = key.split_once('{') else { return key };
@@ -126,7 +126,7 @@ fn plain(key: &str) -> String {
     }
 }
 
-/// A turn that is ours until the test takes it away.
+/// A lease that is held until the test drops it.
 #[derive(Debug, Default)]
 pub struct TestLease {
     is_lost: AtomicBool,
@@ -152,7 +152,7 @@ impl Turn for TestLease {
     }
 }
 
-/// As the group of a mirror that has read everything.
+/// Sets the group to the end of the stream, as after reading everything.
 fn group_on(backend: &Backend, arguments: &[&str]) {
     let names = KeyNames::new(&BaseNames::default(), backend.redis().mode()).unwrap();
     let command: Vec<&str> = ["XGROUP", arguments[0], names.traffic(), "mirror", "$"]
@@ -162,7 +162,7 @@ fn group_on(backend: &Backend, arguments: &[&str]) {
     backend.cli(&command);
 }
 
-/// Knows torrents by the last bytes of their infohash and users by the value of their passkey, up to a number.
+/// Resolves infohashes by their last bytes and passkeys by their value, below 1000.
 pub struct NumericDirectory;
 
 impl Directory for NumericDirectory {
@@ -191,7 +191,7 @@ pub fn journal_on(redis: Redis) -> Arc<dyn Journal> {
     Arc::new(RedisJournal::new(redis, names))
 }
 
-/// A mirror as a process of its own has it.
+/// A mirror as a separate process opens it.
 pub fn mirror_on(
     redis: Redis,
     turn: Arc<dyn Turn>,
@@ -211,7 +211,7 @@ pub fn mirror_on(
     Mirror::new(parts, settings, format!("{name}.reaper"))
 }
 
-/// Who is who as the test says, for torrents whose names change.
+/// Resolves torrents as set by the test.
 #[derive(Default)]
 pub struct MutableDirectory {
     pub torrents: std::sync::Mutex<std::collections::HashMap<InfoHash, u64>>,
@@ -246,14 +246,13 @@ impl Directory for MutableDirectory {
     }
 }
 
-/// A mirror that is told who is who.
 pub fn mirror_with_directory(fixture: &Fixture, directory: Arc<dyn Directory>) -> Mirror {
     let redis = fixture.backend.redis();
     let names = MirrorNames::new(redis.mode());
     let (journal, turn, clock) =
         (journal_on(redis.clone()), fixture.lease.clone(), Arc::new(fixture.clock.clone()));
     let parts = MirrorParts { journal, redis, names, lease: turn, directory, clock };
-    Mirror::new(parts, MirrorSettings::default(), "told.reaper".to_owned())
+    Mirror::new(parts, MirrorSettings::default(), "directory.reaper".to_owned())
 }
 
 impl Fixture {
@@ -271,7 +270,7 @@ impl Fixture {
         Fixture { backend, clock, start, lease, mirror: Arc::new(mirror), journal }
     }
 
-    /// As if everything in the journal had been applied, and some of it lost on the way.
+    /// As if everything in the journal had been delivered, and some of it lost.
     pub fn catch_up(&self) {
         group_on(&self.backend, &["SETID"]);
     }
@@ -306,7 +305,7 @@ impl Fixture {
         apply_to(&self.mirror, arrivals).await
     }
 
-    /// What a key of a single Redis holds, as in [`Snapshot`].
+    /// The value of a key on a single Redis, as in [`Snapshot`].
     pub async fn value_of(&self, key: &str) -> Vec<String> {
         self.backend.snapshot().await.remove(key).unwrap_or_default()
     }
@@ -333,7 +332,7 @@ pub fn passkey(user: u64) -> Passkey {
     format!("{user:016x}").parse().unwrap()
 }
 
-/// One entry, small enough to write in a line.
+/// One entry, short enough for a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Announce {
     pub user: u64,
@@ -346,15 +345,15 @@ pub struct Announce {
     pub at: u32,
     pub dt: u32,
     pub moved: (u64, u64),
-    /// Whether the entry has the fourteen fields only.
+    /// Whether the entry has only the fourteen fields.
     pub has_fourteen_fields: bool,
-    /// Whether our tracker heard the client's counters.
+    /// Whether the entry has node, totals and key.
     pub has_totals: bool,
-    /// The number in the torrent's infohash, if it is not the torrent's.
+    /// The number in the infohash, if it differs from the torrent id.
     pub named: Option<u64>,
 }
 
-/// A heartbeat of a user's first client.
+/// A regular announce of a user's first client.
 pub fn leeches(user: u64, torrent: u64, at: u32) -> Announce {
     Announce {
         user,
@@ -389,7 +388,7 @@ impl Announce {
         Announce { left: 0, ..self.event(AnnounceEvent::Completed) }
     }
 
-    /// Silent since so many seconds.
+    /// Last announce `dt` seconds ago.
     pub fn times_out(self, dt: u32) -> Self {
         Announce { cause: Cause::Timeout, dt, ..self.stops() }
     }

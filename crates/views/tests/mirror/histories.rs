@@ -1,5 +1,5 @@
-//! A long random history with everything in it: late entries, goodbyes, timeouts, peers that fall silent; mirrors that
-//! are killed at any moment while another stands by. After each part, every key is what the model says.
+//! A long random history with late entries, stops, timeouts and overdue peers, and with mirrors that are killed at any
+//! moment while another is standby. After each part every key matches the model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const USERS: u64 = 20;
 const TORRENTS: u64 = 15;
 const APPENDED_AT_ONCE: usize = 500;
 
-/// A mirror as a process runs it.
+/// A mirror process.
 struct Process {
     mirror: Arc<Mirror>,
     task: JoinHandle<()>,
@@ -63,16 +63,16 @@ impl Process {
         Process { mirror, task, _settings: settings, _stop: stop }
     }
 
-    /// As a kill does it: whatever is under way ends where it is.
+    /// Ends the task wherever it is.
     async fn kill(self, backend: &Backend) {
         self.task.abort();
         let _ = self.task.await;
-        // Its lease has run out.
+        // As after the lease's expiry.
         backend.cli(&["DEL", "t:m:lease"]);
     }
 }
 
-/// Clients that announce, leave and fall silent.
+/// Clients that announce, stop and disappear.
 struct Population {
     random: Rng,
     now: u32,
@@ -88,7 +88,7 @@ impl Population {
                 if (user + torrent).is_multiple_of(4) {
                     clients.push(leeches(user, torrent, 0).by(500_000 + user));
                 }
-                // Some share a peer id with others.
+                // Some clients share a peer id.
                 if (user + torrent).is_multiple_of(5) {
                     clients.push(leeches(user, torrent, 0).by(900_000 + torrent));
                 }
@@ -99,7 +99,7 @@ impl Population {
 
     fn next(&mut self) -> Announce {
         self.now += self.random.u32(0..4);
-        // Some announce often, some so seldom that they are taken for gone.
+        // Some announce often, some so rarely that they expire.
         let share = self.random.f64().powi(3);
         let chosen = (share * self.clients.len() as f64) as usize;
         let dice = self.random.u32(0..100);
@@ -118,7 +118,7 @@ impl Population {
             24..28 => entry = entry.times_out(since_last),
             28..30 => entry = entry.times_out(since_last.saturating_sub(1)),
             30..32 => entry = Announce { cause: Cause::Removal, ..entry.stops() },
-            // Heard elsewhere, and late.
+            // From another node, and late.
             32..36 => entry.at -= self.random.u32(0..1000).min(self.now),
             _ => {}
         }
@@ -187,14 +187,14 @@ impl Scenario {
         tokio::time::timeout(Duration::from_secs(120), waiting).await.expect("the mirror catches up");
     }
 
-    /// A whole round of the sweep, by whoever has the turn. Returns how many peers it reaped.
+    /// A whole round of the sweep by the process with the lease. Returns the number of ended peers.
     async fn sweep(&self, processes: &[Process; 2]) -> u64 {
         let mut reaped = 0;
         loop {
             wait_until_active(processes).await;
             let Some(active) = processes.iter().find(|process| process.mirror.is_active()) else { continue };
             let step = active.mirror.reconcile_step().await.unwrap();
-            assert_eq!(step.repaired, 0, "nothing drifts");
+            assert_eq!(step.repaired, 0, "no differences");
             reaped += step.reaped;
             if step.is_round_complete {
                 return reaped;
@@ -215,7 +215,7 @@ impl Scenario {
     }
 }
 
-/// A kill is to meet work.
+/// So that a kill interrupts work.
 async fn wait_until_active(processes: &[Process; 2]) {
     let waiting = async {
         while !processes.iter().any(|process| process.mirror.is_active()) {
@@ -237,8 +237,8 @@ async fn run_history(backend: Backend, parts: usize, appends: usize, kills: usiz
             if round * kills / appends != (round + 1) * kills / appends {
                 wait_until_active(&processes).await;
                 tokio::time::sleep(Duration::from_millis(random.u64(1..60))).await;
-                let backend = usize::from(processes[1].mirror.is_active());
-                let killed = std::mem::replace(&mut processes[backend], scenario.process());
+                let active = usize::from(processes[1].mirror.is_active());
+                let killed = std::mem::replace(&mut processes[active], scenario.process());
                 killed.kill(&scenario.backend).await;
             }
         }
@@ -247,7 +247,7 @@ async fn run_history(backend: Backend, parts: usize, appends: usize, kills: usiz
         scenario.wait_until_applied().await;
         scenario.compare().await;
     }
-    assert!(reaped > 20, "{reaped} peers fell silent");
+    assert!(reaped > 20, "{reaped} peers timed out");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-//! The snapshot as it should be, worked out from all entries in their order, one at a time, with plain maps.
+//! The expected keys, computed from all entries in order with plain maps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ struct User {
 struct Torrent {
     info_hash: String,
     announces: u64,
-    /// Who is users under each peer id; whoever was heard last is last.
+    /// Users under each peer id; the one with the last entry is last.
     peers: BTreeMap<PeerId, Vec<Peer>>,
     users: BTreeMap<u64, User>,
 }
@@ -166,7 +166,7 @@ impl Torrent {
         self.peers.get_mut(peer_id)?.iter_mut().find(|peer| peer.user == user)
     }
 
-    /// Time that passed while the peer was users. Whoever is heard is last.
+    /// Adds the time since the last announce; moves the user to the end.
     fn record_time(&mut self, entry: &TrafficEntry, user: u64) -> &mut Peer {
         let users = self.peers.entry(entry.peer_id).or_default();
         let mut peer = match users.iter().position(|peer| peer.user == user) {
@@ -186,7 +186,7 @@ impl Torrent {
         users.last_mut().unwrap()
     }
 
-    /// Once nobody is users, one of them is remembered.
+    /// Without an active user, only the latest is kept.
     fn keep_latest(&mut self, peer_id: &PeerId) {
         let users = self.peers.get_mut(peer_id).unwrap();
         if users.iter().all(|peer| !peer.is_active) {
@@ -221,7 +221,7 @@ impl User {
     }
 }
 
-/// The latest who is active, else the latest.
+/// The latest active user, else the latest.
 fn shown(users: &[Peer]) -> &Peer {
     users.iter().max_by_key(|peer| (peer.is_active, peer.last)).unwrap()
 }
@@ -243,7 +243,7 @@ impl Peer {
     }
 }
 
-/// Says which keys differ, not only that some do.
+/// Lists the differing keys.
 #[track_caller]
 pub fn assert_same(found: &Snapshot, expected: &Snapshot) {
     let keys: BTreeSet<&String> = found.keys().chain(expected.keys()).collect();

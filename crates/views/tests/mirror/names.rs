@@ -1,4 +1,4 @@
-//! Torrents whose names change, that are removed, and come back under other numbers.
+//! Torrents that change their infohash, are removed, or return with another id.
 
 use std::sync::Arc;
 
@@ -56,15 +56,15 @@ async fn m4_a_reused_infohash_belongs_to_the_new_torrent() {
         site.fixture.value_of(&format!("t:tpeers:{}", info_hash(1))).await,
         [peer_id(again.peer).to_string()]
     );
-    // What is still heard of the old one changes nothing for the new one.
+    // Further entries of the old torrent do not affect the new one.
     site.apply(&[seeds(2, 1, 20), leeches(1, 1, 20).is_removed()]).await.unwrap();
     assert_eq!(site.counts(1).await[1..], ["leechers=1", "seeders=0", "snatches=0"]);
     site.apply(&[seeds(2, 1, 30).is_removed()]).await.unwrap();
     site.sweep().await;
     assert_eq!(site.counts(1).await[1..], ["leechers=1", "seeders=0", "snatches=0"]);
     assert_eq!(site.members(1).await, 1);
-    assert_eq!(site.fixture.value_of("t:i:leechers").await, ["9=1"], "the old one is cleared away");
-    assert_eq!(site.fixture.value_of("t:stats:announces").await, ["4"], "what was announced stays counted");
+    assert_eq!(site.fixture.value_of("t:i:leechers").await, ["9=1"], "the old torrent is removed");
+    assert_eq!(site.fixture.value_of("t:stats:announces").await, ["4"], "announces stay counted");
     assert_eq!(site.fixture.value_of("t:u:1:incomplete").await, [""; 0]);
 }
 
@@ -95,11 +95,11 @@ async fn m8_removal_by_the_site_is_no_hit_and_run_and_removes_the_torrent_from_a
         site.apply(&population).await.unwrap();
         site.directory.remove(1);
         site.sweep().await;
-        assert_eq!(site.fixture.value_of("t:i:leechers").await, ["1=1", "2=2"], "not while anybody is users");
+        assert_eq!(site.fixture.value_of("t:i:leechers").await, ["1=1", "2=2"], "not while a peer is active");
         site.apply(&[leeches(1, 1, 5).is_removed(), seeds(2, 1, 5).is_removed()]).await.unwrap();
         assert_eq!(site.fixture.value_of("t:u:1:hnr").await, [""; 0]);
         site.apply(&[leeches(3, 2, 5).is_removed()]).await.unwrap();
-        assert_eq!(site.fixture.value_of("t:u:3:hnr").await, [""; 0], "a user who was disabled");
+        assert_eq!(site.fixture.value_of("t:u:3:hnr").await, [""; 0], "a disabled user");
         site.sweep().await;
         assert_eq!(site.mirror.counters().removed_torrents, 1);
         assert_eq!(site.fixture.value_of("t:u:1:incomplete").await, ["2"]);
@@ -107,7 +107,7 @@ async fn m8_removal_by_the_site_is_no_hit_and_run_and_removes_the_torrent_from_a
         assert_eq!(site.fixture.value_of("t:i:leechers").await, ["2=1"]);
         assert_eq!((site.counts(1).await.len(), site.members(1).await), (0, 0));
         assert_eq!(site.fixture.value_of("t:stats:seeders").await, ["0"]);
-        // Back again after having been turned out, and gone by themselves: that counts.
+        // A user who returns after a removal and then stops is a hit and run.
         site.apply(&[leeches(3, 2, 50), leeches(3, 2, 60).stops()]).await.unwrap();
         assert_eq!(site.fixture.value_of("t:u:3:hnr").await, ["2"]);
     }

@@ -1,4 +1,4 @@
-//! Rules, one at a time.
+//! Single rules.
 
 use domain::{AnnounceEvent, Cause};
 use journal::{TrafficEntry, ViewError};
@@ -26,7 +26,7 @@ fn peer_key(announce: &Announce) -> String {
     format!("t:p:{}:{}", announce.torrent, peer_id(announce.peer))
 }
 
-/// Applies entries one batch after the other, and compares everything with the model after each.
+/// Applies batches one after the other, and compares all keys with the model after each.
 async fn apply_and_compare(fixture: &Fixture, batches: &[&[Announce]]) {
     let mut model = Model::default();
     for batch in batches {
@@ -74,7 +74,7 @@ async fn m4_to_m10_a_peer_from_start_to_stop() {
     assert_eq!(fixture.value_of("t:stats:announces").await, ["4"]);
 
     fixture.apply(&[seeds(7, 42, 400)]).await;
-    assert_eq!(fixture.value_of("t:u:7:hnr").await, [""; 0], "back again");
+    assert_eq!(fixture.value_of("t:u:7:hnr").await, [""; 0], "active again");
     assert_eq!(fixture.mirror.counters().applied, 5);
 }
 
@@ -90,7 +90,7 @@ async fn the_later_announce_wins_in_any_order() {
             &[Announce { at: 3000, ..life.times_out(2500) }, seeds(1, 1, 600).completes()],
             &[Announce { cause: Cause::Removal, ..seeds(1, 1, 599).stops() }],
             &[Announce { cause: Cause::Removal, ..seeds(1, 1, 601).stops() }],
-            // Nobody ever heard of these.
+            // Unknown peers.
             &[leeches(2, 1, 10).times_out(5), leeches(3, 1, 10).stops(), leeches(2, 2, 9).times_out(9)],
         ],
     )
@@ -104,19 +104,19 @@ async fn m8_two_clients_of_a_user_count_as_one_user_and_an_uploader_is_no_hit_an
     fixture.apply(&[seeds(1, 1, 0), leeches(2, 1, 0), leeches(2, 1, 0).by(99), leeches(3, 1, 0)]).await;
     assert_eq!(fixture.value_of(&torrent_key(1)).await, counts(4, 3, 1, 0));
     fixture.apply(&[leeches(2, 1, 10).stops(), seeds(1, 1, 10).stops()]).await;
-    assert_eq!(fixture.value_of("t:u:2:active").await, ["1"], "the other client is still users");
+    assert_eq!(fixture.value_of("t:u:2:active").await, ["1"], "the other client is still active");
     assert_eq!(fixture.value_of("t:u:2:hnr").await, [""; 0]);
-    assert_eq!(fixture.value_of("t:u:1:hnr").await, [""; 0], "it never took anything");
+    assert_eq!(fixture.value_of("t:u:1:hnr").await, [""; 0], "it never leeched");
     fixture.apply(&[leeches(2, 1, 20).by(99).stops()]).await;
     assert_eq!(fixture.value_of("t:u:2:hnr").await, ["1"]);
     assert_eq!(fixture.value_of("t:u:2:incomplete").await, ["1"]);
-    // Who stays long enough is_hit_and_run nothing.
+    // Long enough for no hit and run.
     let hours: Vec<Announce> = (1..=50).map(|half| leeches(3, 1, half * 1800)).collect();
     fixture.clock.advance(domain::Seconds(50 * 1800));
     fixture.apply(&hours).await;
     fixture.apply(&[leeches(3, 1, 50 * 1800).stops()]).await;
     assert_eq!(fixture.value_of("t:u:3:hnr").await, [""; 0]);
-    // Somebody else under the same peer id takes its backend.
+    // Another user under the same peer id replaces the first.
     fixture.apply(&[seeds(4, 1, 50 * 1800).by(99)]).await;
     fixture.apply(&[seeds(5, 1, 50 * 1800 + 1).by(99), seeds(4, 1, 50 * 1800 + 2).by(99).stops()]).await;
     assert_eq!(fixture.value_of("t:u:4:active").await, [""; 0]);
@@ -138,7 +138,7 @@ async fn a_repeated_batch_counts_once() {
             model.apply(&TrafficEntry::parse(&announce.fields(fixture.start)).unwrap());
         }
         let arrivals = fixture.arrivals(&announces);
-        // The first attempt loses its turn after the first phase; nothing is told of users and indexes yet.
+        // The first attempt loses the lease after the first phase: users and indexes are not written yet.
         fixture.lease.lose();
         assert!(matches!(fixture.try_apply(&arrivals).await, Err(ViewError::Fenced)));
         assert_eq!(fixture.value_of("t:u:1:active").await, [""; 0]);
@@ -147,7 +147,7 @@ async fn a_repeated_batch_counts_once() {
             apply_to(&other, &arrivals).await.unwrap();
             assert_same(&fixture.backend.snapshot().await, &model.snapshot());
         }
-        // In other pieces, and again only the half of it.
+        // In other batches, and only a part.
         apply_to(&other, &arrivals[10..30]).await.unwrap();
         assert_same(&fixture.backend.snapshot().await, &model.snapshot());
         assert_eq!(other.counters().applied, 0);
@@ -178,7 +178,7 @@ async fn a_wrong_typed_key_affects_its_torrent_only() {
     assert_eq!(fixture.value_of("t:u:2:incomplete").await, ["2"]);
     let counters = fixture.mirror.counters();
     assert_eq!((counters.applied, counters.damaged, counters.damaged_sets), (1, 1, 1));
-    // What concerns everybody is waited for.
+    // Damage of a global key is a transient error.
     fixture.backend.cli(&["DEL", "t:stats:seeders"]);
     fixture.backend.cli(&["SET", "t:stats:seeders", "many"]);
     let arrivals = fixture.arrivals(&[seeds(3, 3, 0)]);
@@ -213,7 +213,7 @@ async fn m5_two_users_under_one_peer_id_are_counted_separately() {
         ],
     )
     .await;
-    // Told again, each is told of.
+    // Repeated entries return their users again.
     let arrivals = fixture.arrivals(&[at(1700, other), at(1710, one)]);
     fixture.try_apply(&arrivals).await.unwrap();
     let right = fixture.backend.snapshot().await;
@@ -245,7 +245,7 @@ async fn malformed_values_affect_their_torrent_only() {
     assert_eq!(fixture.value_of(&torrent_key(1)).await, counts(3, 2, 0, 0));
     assert_eq!(fixture.value_of(&torrent_key(2)).await, counts(2, 0, 1, 0));
     assert!(fixture.value_of(&peer).await.contains(&"total_time=60".to_owned()));
-    // Ours is another type altogether: that torrent is left out, with a count.
+    // A wrong type of the state key: the torrent's entries are skipped and counted.
     fixture.backend.cli(&["DEL", "t:m:1"]);
     fixture.backend.cli(&["SET", "t:m:1", "mine"]);
     fixture.apply(&[leeches(1, 1, 90), seeds(2, 2, 90)]).await;

@@ -1,4 +1,4 @@
-//! The sweep mends what somebody broke, and says how much; peers that fell silent end by an entry in the journal.
+//! The sweep repairs and counts differences; overdue peers are ended by an entry in the journal.
 
 use domain::{AnnounceEvent, Cause, Seconds, TorrentId};
 use journal::{EntryId, Lane, TrafficEntry};
@@ -36,7 +36,7 @@ async fn every_difference_is_repaired_and_counted() {
         let fixture = Fixture::on(backend);
         fixture.apply(&two_torrents()).await;
         let right: Snapshot = fixture.backend.snapshot().await;
-        assert_eq!(sweep_round(&fixture).await, 0, "nothing to mend");
+        assert_eq!(sweep_round(&fixture).await, 0, "no differences");
 
         let hash = info_hash(1);
         let counts = spell(format!("t:t:{hash}"), format!("t:t:{{1}}:{hash}"));
@@ -46,7 +46,7 @@ async fn every_difference_is_repaired_and_counted() {
         let of_all = |name: &str| spell(format!("t:{name}"), format!("{{t}}:{name}"));
         for command in [
             &["HSET", &counts, "seeders", "77"][..],
-            &["SADD", &members, "somebody"],
+            &["SADD", &members, "unknown"],
             &["SREM", &members, &peer_id(3001).to_string()],
             &["SREM", &active, "1"],
             &["DEL", &left_early],
@@ -60,7 +60,7 @@ async fn every_difference_is_repaired_and_counted() {
         }
         fixture.backend.cli(&["DEL", &counts]);
         sweep_round(&fixture).await;
-        assert_eq!(fixture.backend.snapshot().await, right, "the counts are gone");
+        assert_eq!(fixture.backend.snapshot().await, right, "after deletion of the counts");
         assert!(fixture.mirror.counters().repaired >= 8);
         assert_eq!(sweep_round(&fixture).await, 0);
     }
@@ -86,7 +86,7 @@ async fn m5_foreign_writes_to_a_peer_key_are_repaired() {
     fixture.backend.cli(&["HSET", &key, "user_id", "x", "last_announce", "1e99"]);
     fixture.clock.advance(Seconds(100));
     fixture.apply(&[leeches(3, 1, 100)]).await;
-    assert_eq!(sweep_round(&fixture).await, 0, "an announce writes it anew");
+    assert_eq!(sweep_round(&fixture).await, 0, "rewritten by the announce");
 }
 
 #[tokio::test]
@@ -102,7 +102,7 @@ async fn m6_the_sweep_appends_one_timeout_entry_per_overdue_peer() {
         .await;
     fixture.clock.advance(Seconds(REAP));
     sweep_round(&fixture).await;
-    assert_eq!(journal_entries(&fixture).await.len(), 0, "due now, and not before");
+    assert_eq!(journal_entries(&fixture).await.len(), 0, "not yet overdue");
     fixture.clock.advance(Seconds(100));
     sweep_round(&fixture).await;
     fixture.catch_up();
@@ -116,14 +116,14 @@ async fn m6_the_sweep_appends_one_timeout_entry_per_overdue_peer() {
         assert_eq!(
             (entry.at, entry.since_last),
             (fixture.start + Seconds(REAP), Some(Seconds(REAP))),
-            "then, not now"
+            "dated to the deadline"
         );
         assert_eq!(entry.user.map(domain::UserId::get), Some(user));
         assert_eq!(entry.passkey, Some(super::fixture::passkey(user)));
         assert_eq!(entry.torrent.map(TorrentId::get), Some(if user == 1 { 1 } else { 2 }));
     }
     assert_eq!(fixture.mirror.counters().reaped_by_sweep, 2);
-    // Should the entry have got lost, it is written again after a while.
+    // If the entry was lost, another one is appended after a while.
     fixture.catch_up();
     fixture.clock.advance(Seconds(40));
     sweep_round(&fixture).await;
@@ -162,7 +162,7 @@ async fn m6_a_peer_with_an_unread_announce_is_not_ended() {
     fixture.backend.cli(&["DEL", &timeout]);
     assert_eq!(fixture.mirror.reap(&peer, ReapTrigger::Notification).await.unwrap(), 0);
     assert_eq!(fixture.mirror.counters().timeouts_deferred, 1);
-    assert_ne!(fixture.value_of(&timeout).await, [""; 0], "another message will come");
+    assert_ne!(fixture.value_of(&timeout).await, [""; 0], "the timeout was renewed");
     fixture.catch_up();
     assert_eq!(fixture.mirror.reap(&peer, ReapTrigger::Notification).await.unwrap(), 1);
 }
@@ -199,7 +199,7 @@ async fn m6_concurrent_timeouts_are_all_appended() {
         reaped += task.await.unwrap();
     }
     assert!(reaped > 0);
-    assert_eq!(journal_entries(&fixture).await.len() as u64, reaped, "whatever is counted is in the journal");
+    assert_eq!(journal_entries(&fixture).await.len() as u64, reaped, "every counted peer is in the journal");
 }
 
 #[tokio::test]
@@ -208,7 +208,7 @@ async fn m6_a_peer_expires_after_its_interval_and_the_grace() {
     let fixture = Fixture::with(Backend::single(), settings);
     fixture.apply(&[leeches(1, 1, 0)]).await;
     let timeout = fixture.value_of(&format!("t:ptimeout:1:{}", peer_id(1001))).await;
-    assert_eq!(timeout[1], format!("until {}", fixture.start.0 + 1810), "the entry says 1800");
+    assert_eq!(timeout[1], format!("until {}", fixture.start.0 + 1810), "interval 1800 + grace 10");
     fixture.clock.advance(Seconds(1800));
     sweep_round(&fixture).await;
     assert_eq!(journal_entries(&fixture).await.len(), 0);
@@ -219,12 +219,12 @@ async fn m6_a_peer_expires_after_its_interval_and_the_grace() {
 
 #[tokio::test]
 async fn a_repair_does_nothing_if_the_watermark_has_moved() {
-    // What is repaired is repaired only if nothing was applied since it was looked at: the script looks at the watermark.
+    // A repair is applied only if the watermark has not moved since the keys were read.
     let fixture = Fixture::on(Backend::single());
     fixture.apply(&two_torrents()).await;
     let redis = fixture.backend.redis();
     let mut call = keyspace::scripts::MIRROR_REPAIR.call(&["t:m:1", "t:tpeers:x"]);
-    call.arg("1-1").arg(1).arg("SADD").arg(2).arg("somebody");
+    call.arg("1-1").arg(1).arg("SADD").arg(2).arg("unknown");
     assert_eq!(redis.query::<i64>(&call).await.unwrap(), -1);
     assert_eq!(fixture.value_of("t:tpeers:x").await, [""; 0]);
 }
