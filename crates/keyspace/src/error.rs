@@ -4,7 +4,7 @@ use redis::{ErrorKind, ServerError};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RedisError {
-    /// Invalid configuration. The reason says what to write instead.
+    /// Invalid configuration. The reason contains the remedy.
     #[error("{reason}")]
     Settings { reason: String },
     /// No connection. Nothing was sent.

@@ -72,10 +72,10 @@ pub fn common_pattern(patterns: &[String]) -> String {
     let length = prefixes.iter().map(Vec::len).min().unwrap_or(0);
     let mut joined = String::new();
     for position in 0..length {
-        let mut letters: Vec<char> = prefixes.iter().map(|prefix| prefix[position]).collect();
-        letters.sort_unstable();
-        letters.dedup();
-        match letters.as_slice() {
+        let mut characters: Vec<char> = prefixes.iter().map(|prefix| prefix[position]).collect();
+        characters.sort_unstable();
+        characters.dedup();
+        match characters.as_slice() {
             [one] => joined.push(*one),
             several if several.iter().all(|c| c.is_ascii_alphanumeric() || matches!(c, ':' | '_')) => {
                 joined.push('[');

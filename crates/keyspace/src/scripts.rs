@@ -230,17 +230,17 @@ impl Script {
 
 /// The same call as `EVAL`; none if it is not an `EVALSHA` of one of these scripts.
 pub(crate) fn with_text(call: &Cmd) -> Option<Cmd> {
-    let mut words = call.args_iter().filter_map(|arg| match arg {
-        Arg::Simple(word) => Some(word),
+    let mut args = call.args_iter().filter_map(|arg| match arg {
+        Arg::Simple(arg) => Some(arg),
         _ => None,
     });
-    let _evalsha = words.next().filter(|name| name.eq_ignore_ascii_case(b"EVALSHA"))?;
-    let hash = words.next()?;
+    let _evalsha = args.next().filter(|name| name.eq_ignore_ascii_case(b"EVALSHA"))?;
+    let hash = args.next()?;
     let script = ALL.iter().find(|script| script.hash.as_bytes() == hash)?;
     let mut command = redis::cmd("EVAL");
     command.arg(script.source);
-    words.for_each(|word| {
-        command.arg(word);
+    args.for_each(|arg| {
+        command.arg(arg);
     });
     Some(command)
 }

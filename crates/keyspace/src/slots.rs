@@ -79,21 +79,21 @@ pub(crate) fn is_read_only(command: &Cmd) -> bool {
 
 /// The first key of a command; none if it has no key (`PING`), so that any server can execute it.
 pub(crate) fn key_of(command: &Cmd) -> Option<&[u8]> {
-    let mut words = command.args_iter().filter_map(|arg| match arg {
-        Arg::Simple(word) => Some(word),
+    let mut args = command.args_iter().filter_map(|arg| match arg {
+        Arg::Simple(arg) => Some(arg),
         _ => None,
     });
-    let name = words.next()?.to_ascii_uppercase();
+    let name = args.next()?.to_ascii_uppercase();
     match name.as_slice() {
         b"PING" | b"TIME" | b"INFO" | b"CONFIG" | b"SCRIPT" | b"CLUSTER" | b"CLIENT" | b"WAIT"
         | b"DBSIZE" | b"ROLE" | b"MULTI" | b"EXEC" | b"DISCARD" | b"UNWATCH" | b"ASKING" | b"PUBLISH" => None,
-        b"XGROUP" | b"XINFO" | b"OBJECT" => words.nth(1),
-        b"EVAL" | b"EVALSHA" => words.nth(2),
+        b"XGROUP" | b"XINFO" | b"OBJECT" => args.nth(1),
+        b"EVAL" | b"EVALSHA" => args.nth(2),
         b"XREAD" | b"XREADGROUP" => {
-            words.by_ref().find(|word| word.eq_ignore_ascii_case(b"STREAMS"))?;
-            words.next()
+            args.by_ref().find(|arg| arg.eq_ignore_ascii_case(b"STREAMS"))?;
+            args.next()
         }
-        _ => words.next(),
+        _ => args.next(),
     }
 }
 
@@ -114,10 +114,10 @@ mod tests {
 
     #[test]
     fn the_first_key_of_a_command_is_found() {
-        let key = |words: &[&str]| {
+        let key = |args: &[&str]| {
             let mut command = Cmd::new();
-            words.iter().for_each(|word| {
-                command.arg(*word);
+            args.iter().for_each(|arg| {
+                command.arg(*arg);
             });
             key_of(&command).map(|key| String::from_utf8_lossy(key).into_owned())
         };

@@ -65,8 +65,8 @@ impl PresenceKeys {
         format!("p:due:{{p{shard:02}}}:{incarnation}")
     }
 
-    /// Sorted set, private: the people of a shard who are pending, by until when (ms). No incarnation is called so:
-    /// they have a dot in them.
+    /// Sorted set, private: pending users of a shard, by the end of the pending period (ms). Incarnations contain a
+    /// dot, so none has this name.
     pub fn due_pending(&self, shard: u8) -> String {
         self.due(shard, "pending")
     }

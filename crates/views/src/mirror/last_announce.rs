@@ -1,7 +1,7 @@
 //! What the state has of an active peer's last announce, for a timeout entry.
 //!
-//! Words separated by spaces. Only the mirror writes it; malformed text counts as missing. It contains a passkey and is
-//! never logged.
+//! Fields separated by spaces. Only the mirror writes it; malformed text counts as missing. It contains a passkey and
+//! is never logged.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -43,7 +43,7 @@ pub(super) struct Timeout<'a> {
     pub(super) date: UnixTime,
 }
 
-fn word(value: Option<impl ToString>) -> String {
+fn text_of(value: Option<impl ToString>) -> String {
     value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
 }
 
@@ -69,10 +69,10 @@ impl LastAnnounce {
 
     pub(super) fn to_text(&self) -> String {
         let (passkey, left, node, key) =
-            (word(self.passkey), word(self.left), word(self.node), word(self.key));
-        let session = word(self.totals.map(|totals| totals.session));
-        let up = word(self.totals.map(|totals| totals.uploaded));
-        let down = word(self.totals.map(|totals| totals.downloaded));
+            (text_of(self.passkey), text_of(self.left), text_of(self.node), text_of(self.key));
+        let session = text_of(self.totals.map(|totals| totals.session));
+        let up = text_of(self.totals.map(|totals| totals.uploaded));
+        let down = text_of(self.totals.map(|totals| totals.downloaded));
         let LastAnnounce { ip, port, interval_s, min_interval_s, .. } = self;
         format!(
             "{passkey} {ip} {port} {left} {interval_s} {min_interval_s} {node} {session} {up} {down} {key}"
@@ -80,9 +80,9 @@ impl LastAnnounce {
     }
 
     pub(super) fn parse(text: &str) -> Option<LastAnnounce> {
-        let words: Vec<&str> = text.split(' ').collect();
+        let fields: Vec<&str> = text.split(' ').collect();
         let [passkey, ip, port, left, interval_s, min_interval_s, node, session, up, down, key] =
-            words.as_slice()
+            fields.as_slice()
         else {
             return None;
         };
@@ -106,8 +106,8 @@ impl LastAnnounce {
         })
     }
 
-    /// The entry for the expired peer (M6): the fourteen fields, then ours. The totals are those of its last announce:
-    /// repeated, they credit nothing, and they identify the client to every view.
+    /// The entry for the expired peer (M6): the fourteen fields, then additional ones. The totals are those of its last
+    /// announce: repeated, they credit nothing, and they identify the client to every view.
     pub(super) fn timeout_entry(&self, timeout: &Timeout<'_>) -> Fields {
         let mut fields = Fields::with_room();
         match self.passkey {

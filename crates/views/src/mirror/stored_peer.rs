@@ -29,12 +29,12 @@ impl StoredPeer {
     }
 
     fn parse(text: &str) -> Option<StoredPeer> {
-        let mut words = text.splitn(9, ' ');
-        let flags = words.next()?;
-        let mut number = || words.next()?.parse::<u64>().ok();
+        let mut fields = text.splitn(9, ' ');
+        let flags = fields.next()?;
+        let mut number = || fields.next()?.parse::<u64>().ok();
         let (last, first, active_s, reap_after) = (number()?, number()?, number()?, number()?);
-        let user = words.next()?.parse().ok()?;
-        let speeds = (words.next()?.to_owned(), words.next()?.to_owned());
+        let user = fields.next()?.parse().ok()?;
+        let speeds = (fields.next()?.to_owned(), fields.next()?.to_owned());
         let [active, complete] = flags.as_bytes() else { return None };
         Some(StoredPeer {
             is_active: *active == b'1',
@@ -45,7 +45,7 @@ impl StoredPeer {
             reap_after: Seconds(reap_after.try_into().ok()?),
             user,
             speeds,
-            last_announce: words.next().and_then(LastAnnounce::parse),
+            last_announce: fields.next().and_then(LastAnnounce::parse),
         })
     }
 

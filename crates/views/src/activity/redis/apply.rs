@@ -3,7 +3,7 @@
 //! 1. Heartbeats that change only a time are plain commands ([`refresh`]).
 //! 2. Users with remaining changes are added to the index.
 //! 3. The script applies these changes, many users per call; on a cluster one, because keys of a call share a slot.
-//! 4. Users of whom nothing was stored before are set to due in the index, which overrides a concurrent sweep.
+//! 4. Users without stored activity before are set to due in the index, which overrides a concurrent sweep.
 //!
 //! After a crash between two steps, the same entries are delivered again and complete the update.
 //!

@@ -27,8 +27,8 @@ pub(super) struct UserFigures {
 
 impl UserFigures {
     pub(super) fn parse(text: &str) -> Option<UserFigures> {
-        let words: Vec<&str> = text.split(' ').collect();
-        let (peers, active_s, flags, counted_until) = match words.as_slice() {
+        let fields: Vec<&str> = text.split(' ').collect();
+        let (peers, active_s, flags, counted_until) = match fields.as_slice() {
             [peers, active_s, flags] => (peers, active_s, flags, &"0"),
             [peers, active_s, flags, counted_until] => (peers, active_s, flags, counted_until),
             _ => return None,
