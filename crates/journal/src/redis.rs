@@ -90,7 +90,7 @@ impl RedisJournal {
     fn key(&self, lane: Lane) -> &str {
         match lane {
             Lane::Traffic => self.keys.traffic(),
-            Lane::Dead => self.keys.dead(),
+            Lane::Dead => self.keys.dead_letters(),
             Lane::Failed => self.keys.failed(),
             Lane::Risk => self.keys.risk(),
         }

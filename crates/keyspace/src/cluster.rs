@@ -157,7 +157,7 @@ impl Cluster {
                     }
                     return Ok(topology);
                 }
-                Ok(None) => error = RedisError::unexpected("CLUSTER SLOTS"),
+                Ok(None) => error = RedisError::malformed_reply("CLUSTER SLOTS"),
                 Err(other) => error = other,
             }
         }
@@ -181,7 +181,7 @@ impl Cluster {
         let mut pipeline = redis::pipe();
         pipeline.cmd("ASKING").add_command(command.clone());
         let replies = self.link(&node).commands(&pipeline, 1, 1).await?;
-        replies.into_iter().next().ok_or_else(|| RedisError::unexpected("no reply to ASKING"))
+        replies.into_iter().next().ok_or_else(|| RedisError::malformed_reply("no reply to ASKING"))
     }
 
     /// Sends the commands at these positions; returns each position with its reply.
@@ -290,7 +290,7 @@ impl Cluster {
 
     async fn fetch_slot_map(&self, node: &Node) -> Result<SlotMap, RedisError> {
         let reply = self.fetch_slots(node).await?;
-        SlotMap::read(&reply, node).ok_or_else(|| RedisError::unexpected("CLUSTER SLOTS"))
+        SlotMap::read(&reply, node).ok_or_else(|| RedisError::malformed_reply("CLUSTER SLOTS"))
     }
 
     async fn fetch_slots(&self, node: &Node) -> Reply {

@@ -57,7 +57,7 @@ impl RedisError {
         RedisError::Unavailable { reason: reason.into() }
     }
 
-    pub(crate) fn unexpected(reason: impl ToString) -> Self {
+    pub(crate) fn malformed_reply(reason: impl ToString) -> Self {
         RedisError::Other { code: "a malformed reply".to_owned(), reason: reason.to_string() }
     }
 

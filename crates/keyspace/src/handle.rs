@@ -76,9 +76,9 @@ impl Redis {
     pub async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, RedisError> {
         let mut reply = self.send(command).await?;
         if reply.has_error_code("NOSCRIPT")
-            && let Some(with_text) = scripts::with_text(command)
+            && let Some(as_eval) = scripts::as_eval(command)
         {
-            reply = self.send(&with_text).await?;
+            reply = self.send(&as_eval).await?;
         }
         read_reply(Ok(reply))
     }
@@ -94,9 +94,9 @@ impl Redis {
             let mut positions = Vec::new();
             for (position, command) in pipeline.cmd_iter().enumerate() {
                 if is_unknown_script(&replies[position])
-                    && let Some(with_text) = scripts::with_text(command)
+                    && let Some(as_eval) = scripts::as_eval(command)
                 {
-                    again.add_command(with_text);
+                    again.add_command(as_eval);
                     positions.push(position);
                 }
             }
@@ -118,12 +118,12 @@ impl Redis {
             Route::Cluster(cluster) => cluster.transaction(&atomic).await?,
         };
         match error_reply_to_err(
-            replies.into_iter().next().ok_or_else(|| RedisError::unexpected("no reply to EXEC")),
+            replies.into_iter().next().ok_or_else(|| RedisError::malformed_reply("no reply to EXEC")),
         )? {
             Value::Array(replies) => {
                 Ok(replies.into_iter().map(|reply| error_reply_to_err(Ok(reply))).collect())
             }
-            other => Err(RedisError::unexpected(format!("{other:?} from EXEC"))),
+            other => Err(RedisError::malformed_reply(format!("{other:?} from EXEC"))),
         }
     }
 
@@ -265,7 +265,7 @@ impl fmt::Debug for DedicatedConnection {
 
 /// Converts a reply; an error reply is an error.
 pub fn read_reply<T: FromRedisValue>(reply: Reply) -> Result<T, RedisError> {
-    T::from_redis_value(error_reply_to_err(reply)?).map_err(RedisError::unexpected)
+    T::from_redis_value(error_reply_to_err(reply)?).map_err(RedisError::malformed_reply)
 }
 
 fn error_reply_to_err(reply: Reply) -> Reply {

@@ -21,7 +21,7 @@ pub struct BaseNames {
     /// Stream of accepted announces (`TRACKER_STREAM_KEY`).
     pub stream: String,
     /// Stream of dead letters (`TRACKER_DLQ_KEY`).
-    pub dead: String,
+    pub dead_letters: String,
     /// Stream of dead letters after their last retry (`TRACKER_FAILED_KEY`).
     pub failed: String,
     /// Set of passkeys that may announce without a user in the database (`access.whitelist_key`).
@@ -32,7 +32,7 @@ impl Default for BaseNames {
     fn default() -> Self {
         BaseNames {
             stream: "tracker:traffic".to_owned(),
-            dead: "tracker:traffic:dlq".to_owned(),
+            dead_letters: "tracker:traffic:dlq".to_owned(),
             failed: "tracker:traffic:failed".to_owned(),
             whitelist: "pt:passkeys".to_owned(),
         }
@@ -43,7 +43,7 @@ impl Default for BaseNames {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyNames {
     traffic: String,
-    dead: String,
+    dead_letters: String,
     failed: String,
     risk: String,
     control: String,
@@ -74,7 +74,7 @@ impl KeyNames {
             whitelist_new: whitelist_key(":new")?,
             whitelist_last_change: whitelist_key(":note")?,
             traffic: base.stream.clone(),
-            dead: journal_key(&base.dead)?,
+            dead_letters: journal_key(&base.dead_letters)?,
             failed: journal_key(&base.failed)?,
             risk: journal_key(&format!("{}:risk", base.stream))?,
             control: journal_key(&format!("{}:control", base.stream))?,
@@ -89,8 +89,8 @@ impl KeyNames {
     }
 
     /// Stream: dead letters, entries that a view rejected (J5).
-    pub fn dead(&self) -> &str {
-        &self.dead
+    pub fn dead_letters(&self) -> &str {
+        &self.dead_letters
     }
 
     /// Stream: dead letters after their last retry (J6).
@@ -168,21 +168,21 @@ impl KeyNames {
 }
 
 fn check_distinct(base: &BaseNames) -> Result<(), RedisError> {
-    let BaseNames { stream, dead, failed, whitelist } = base;
-    if whitelist.is_empty() || [stream, dead, failed].contains(&whitelist) {
+    let BaseNames { stream, dead_letters, failed, whitelist } = base;
+    if whitelist.is_empty() || [stream, dead_letters, failed].contains(&whitelist) {
         return Err(RedisError::settings(format!(
             "access.whitelist_key ({whitelist}) must differ from the stream names: leave it out for pt:passkeys"
         )));
     }
-    if [stream, dead, failed].iter().any(|name| name.is_empty()) {
+    if [stream, dead_letters, failed].iter().any(|name| name.is_empty()) {
         return Err(RedisError::settings(
             "TRACKER_STREAM_KEY, TRACKER_DLQ_KEY and TRACKER_FAILED_KEY must not be empty: leave them out for the \
              default names",
         ));
     }
-    if stream == dead || stream == failed || dead == failed {
+    if stream == dead_letters || stream == failed || dead_letters == failed {
         return Err(RedisError::settings(format!(
-            "TRACKER_STREAM_KEY ({stream}), TRACKER_DLQ_KEY ({dead}) and TRACKER_FAILED_KEY ({failed}) must be three \
+            "TRACKER_STREAM_KEY ({stream}), TRACKER_DLQ_KEY ({dead_letters}) and TRACKER_FAILED_KEY ({failed}) must be three \
              different names"
         )));
     }
@@ -232,7 +232,7 @@ mod tests {
     fn a1_names_on_a_single_redis_match_the_requirements() {
         let keys = KeyNames::new(&BaseNames::default(), Mode::Single).unwrap();
         assert_eq!(keys.traffic(), "tracker:traffic");
-        assert_eq!(keys.dead(), "tracker:traffic:dlq");
+        assert_eq!(keys.dead_letters(), "tracker:traffic:dlq");
         assert_eq!(keys.failed(), "tracker:traffic:failed");
         assert_eq!(keys.risk(), "tracker:traffic:risk");
         assert_eq!(keys.user_seed(&passkey()), "tracker:user:seed:0123456789abcdef");
@@ -243,10 +243,10 @@ mod tests {
     fn on_a_cluster_journal_keys_share_a_slot() {
         let keys = KeyNames::new(&BaseNames::default(), Mode::Cluster).unwrap();
         assert_eq!(keys.traffic(), "tracker:traffic");
-        assert_eq!(keys.dead(), "{tracker:traffic}:dlq");
+        assert_eq!(keys.dead_letters(), "{tracker:traffic}:dlq");
         let slot = slot_of(b"tracker:traffic");
         let producer = keys.producer("traffic", "p1");
-        for name in [keys.dead(), keys.failed(), keys.risk(), keys.control(), &producer] {
+        for name in [keys.dead_letters(), keys.failed(), keys.risk(), keys.control(), &producer] {
             assert_eq!(slot_of(name.as_bytes()), slot, "{name}");
         }
         let (seed, leech) = (keys.user_seed(&passkey()), keys.user_leech(&passkey()));
@@ -258,16 +258,16 @@ mod tests {
     fn a_configured_hash_tag_is_kept_and_another_slot_is_refused() {
         let own = BaseNames {
             stream: "{pt}:traffic".to_owned(),
-            dead: "{pt}:dead".to_owned(),
+            dead_letters: "{pt}:dead".to_owned(),
             failed: "{pt}:traffic:failed".to_owned(),
             whitelist: "{pt}:passkeys".to_owned(),
         };
         let keys = KeyNames::new(&own, Mode::Cluster).unwrap();
-        assert_eq!((keys.dead(), keys.failed()), ("{pt}:dead", "{pt}:traffic:failed"));
+        assert_eq!((keys.dead_letters(), keys.failed()), ("{pt}:dead", "{pt}:traffic:failed"));
         assert_eq!(keys.risk(), "{pt}:traffic:risk");
         assert_eq!(keys.whitelist_old(), "{pt}:passkeys:old");
 
-        let elsewhere = BaseNames { dead: "my:dead".to_owned(), ..BaseNames::default() };
+        let elsewhere = BaseNames { dead_letters: "my:dead".to_owned(), ..BaseNames::default() };
         assert!(KeyNames::new(&elsewhere, Mode::Single).is_ok());
         let refused = KeyNames::new(&elsewhere, Mode::Cluster).unwrap_err().to_string();
         assert!(refused.contains("my:dead") && refused.contains("{tracker:traffic}:dlq"), "{refused}");
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn two_lanes_cannot_share_a_key() {
-        let same = BaseNames { dead: "tracker:traffic".to_owned(), ..BaseNames::default() };
+        let same = BaseNames { dead_letters: "tracker:traffic".to_owned(), ..BaseNames::default() };
         assert!(KeyNames::new(&same, Mode::Single).is_err());
     }
 

@@ -229,7 +229,7 @@ impl Script {
 }
 
 /// The same call as `EVAL`; none if it is not an `EVALSHA` of one of these scripts.
-pub(crate) fn with_text(call: &Cmd) -> Option<Cmd> {
+pub(crate) fn as_eval(call: &Cmd) -> Option<Cmd> {
     let mut args = call.args_iter().filter_map(|arg| match arg {
         Arg::Simple(arg) => Some(arg),
         _ => None,
@@ -259,8 +259,8 @@ mod tests {
         call.arg("x");
         let mut expected = TRANSFER.call_by_text(&["a", "b"]);
         expected.arg("x");
-        assert_eq!(with_text(&call).unwrap().get_packed_command(), expected.get_packed_command());
-        assert!(with_text(&redis::cmd("PING")).is_none());
+        assert_eq!(as_eval(&call).unwrap().get_packed_command(), expected.get_packed_command());
+        assert!(as_eval(&redis::cmd("PING")).is_none());
     }
 
     #[test]

@@ -12,10 +12,10 @@
 //!
 //! - The later announce (`ts`) of a peer wins. A stop or timeout older than it changes nothing.
 //! - The state hash of a torrent is authoritative; public keys are derived from it. A value that another program writes
-//! affects that torrent only, and the reconciliation sweep repairs it.
+//!   affects that torrent only, and the reconciliation sweep repairs it.
 //! - Statistics are the sums of the indexes, also after repeated entries.
 //! - One process at a time writes, in journal order ([`journal::OrderedConsumer`]). Late writes of a process that lost
-//! its lease are skipped by the watermark in the first phase, and repaired by the sweep in the second.
+//!   its lease are skipped by the watermark in the first phase, and repaired by the sweep in the second.
 //! - The sweep compares everything with the state in bounded steps, repairs differences, and logs them ([`reconcile`]).
 //! - Expired peers are ended by an entry in the journal, so that every view applies it ([`reap`]).
 //!

@@ -10,7 +10,7 @@ const SCHEMES: &str = "redis://host:6379, rediss://host:6379 (TLS), redis+sentin
 const NODES_MAX: usize = 64;
 
 pub(super) fn parse(url: &str) -> Result<RedisSettings, RedisError> {
-    let (scheme, rest) = url.trim().split_once("://").ok_or_else(|| wrong("it has no ://"))?;
+    let (scheme, rest) = url.trim().split_once("://").ok_or_else(|| invalid("it has no ://"))?;
     let (mode, is_tls) = match scheme {
         "redis" => (Mode::Single, false),
         "rediss" => (Mode::Single, true),
@@ -18,7 +18,7 @@ pub(super) fn parse(url: &str) -> Result<RedisSettings, RedisError> {
         "rediss+sentinel" => (Mode::Sentinel, true),
         "redis+cluster" => (Mode::Cluster, false),
         "rediss+cluster" => (Mode::Cluster, true),
-        _ => return Err(wrong("unknown scheme")),
+        _ => return Err(invalid("unknown scheme")),
     };
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -37,7 +37,7 @@ pub(super) fn parse(url: &str) -> Result<RedisSettings, RedisError> {
 }
 
 /// Does not repeat the address, which may contain a password.
-fn wrong(what: &str) -> RedisError {
+fn invalid(what: &str) -> RedisError {
     RedisError::settings(format!("invalid address of Redis, {what}: write {SCHEMES}"))
 }
 
@@ -45,8 +45,8 @@ fn nodes_of(hosts: &str, mode: Mode) -> Result<Vec<Node>, RedisError> {
     let default_port = if mode == Mode::Sentinel { DEFAULT_SENTINEL_PORT } else { DEFAULT_PORT };
     let nodes = hosts.split(',').map(|host| node_of(host, default_port)).collect::<Result<Vec<_>, _>>()?;
     match (mode, nodes.len()) {
-        (Mode::Single, 2..) => Err(wrong("several servers need redis+sentinel or redis+cluster")),
-        (_, count) if count > NODES_MAX => Err(wrong("more than 64 servers; a few of them are enough")),
+        (Mode::Single, 2..) => Err(invalid("several servers need redis+sentinel or redis+cluster")),
+        (_, count) if count > NODES_MAX => Err(invalid("more than 64 servers; a few of them are enough")),
         _ => Ok(nodes),
     }
 }
@@ -56,17 +56,17 @@ fn node_of(text: &str, default_port: u16) -> Result<Node, RedisError> {
         Some((host, rest)) => (host, rest.strip_prefix(':')),
         None => match text.split_once(':') {
             Some((_, port)) if port.contains(':') => {
-                return Err(wrong("an IPv6 address must be in brackets, such as [::1]:6379"));
+                return Err(invalid("an IPv6 address must be in brackets, such as [::1]:6379"));
             }
             Some((host, port)) => (host, Some(port)),
             None => (text, None),
         },
     };
     if host.is_empty() || host.contains(char::is_whitespace) {
-        return Err(wrong("a host is missing"));
+        return Err(invalid("a host is missing"));
     }
     let port = match port {
-        Some(port) => port.parse().map_err(|_| wrong("a port is not a number from 1 to 65535"))?,
+        Some(port) => port.parse().map_err(|_| invalid("a port is not a number from 1 to 65535"))?,
         None => default_port,
     };
     Ok(Node { host: host.to_owned(), port })
@@ -80,7 +80,9 @@ fn read_login(settings: &mut RedisSettings, login: &str) -> Result<(), RedisErro
     settings.credentials.user = Some(decode(user)?).filter(|user| !user.is_empty());
     settings.credentials.password = password.map(decode).transpose()?.map(Secret::new);
     if settings.credentials.password.is_none() && settings.credentials.user.is_some() {
-        return Err(wrong("a user without a password: write user:password@ (or :password@ without a user)"));
+        return Err(invalid(
+            "a user without a password: write user:password@ (or :password@ without a user)",
+        ));
     }
     Ok(())
 }
@@ -91,19 +93,19 @@ fn read_path(settings: &mut RedisSettings, path: &str) -> Result<(), RedisError>
         Mode::Single => path,
         Mode::Cluster if path.is_empty() => path,
         Mode::Cluster => {
-            return Err(wrong("a cluster has no numbered databases: leave out what follows the hosts"));
+            return Err(invalid("a cluster has no numbered databases: leave out what follows the hosts"));
         }
         Mode::Sentinel => {
             let (name, db) = path.split_once('/').unwrap_or((path, ""));
             if name.is_empty() {
-                return Err(wrong("the master name is missing"));
+                return Err(invalid("the master name is missing"));
             }
             settings.master_name = decode(name)?;
             db
         }
     };
     if !db.is_empty() {
-        settings.db = db.parse().map_err(|_| wrong("what follows the host is not a database number"))?;
+        settings.db = db.parse().map_err(|_| invalid("what follows the host is not a database number"))?;
     }
     Ok(())
 }
@@ -117,17 +119,21 @@ fn read_query(settings: &mut RedisSettings, query: &str) -> Result<(), RedisErro
             ("cert", Some(tls)) => tls.cert = Some(value.into()),
             ("key", Some(tls)) => tls.key = Some(value.into()),
             ("ca" | "cert" | "key", None) => {
-                return Err(wrong("ca, cert and key require rediss"));
+                return Err(invalid("ca, cert and key require rediss"));
             }
             ("sentinel_user", _) => settings.sentinel_credentials.user = Some(value),
             ("sentinel_password", _) => settings.sentinel_credentials.password = Some(Secret::new(value)),
             _ => {
-                return Err(wrong("query parameters are ca, cert, key, sentinel_user and sentinel_password"));
+                return Err(invalid(
+                    "query parameters are ca, cert, key, sentinel_user and sentinel_password",
+                ));
             }
         }
     }
     match &settings.tls {
-        Some(tls) if tls.cert.is_some() != tls.key.is_some() => Err(wrong("cert and key require each other")),
+        Some(tls) if tls.cert.is_some() != tls.key.is_some() => {
+            Err(invalid("cert and key require each other"))
+        }
         _ => Ok(()),
     }
 }
@@ -145,11 +151,12 @@ fn decode(text: &str) -> Result<String, RedisError> {
         let digits = rest.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
         let decoded = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
         bytes.push(
-            decoded.ok_or_else(|| wrong("a % is not followed by two hexadecimal digits (write % as %25)"))?,
+            decoded
+                .ok_or_else(|| invalid("a % is not followed by two hexadecimal digits (write % as %25)"))?,
         );
         rest = &rest[2..];
     }
-    String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8"))
+    String::from_utf8(bytes).map_err(|_| invalid("it is not UTF-8"))
 }
 
 #[cfg(test)]
