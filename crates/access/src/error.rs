@@ -2,7 +2,7 @@
 
 use database::DatabaseError;
 use domain::{InfoHash, Passkey, TorrentId, UserId};
-use keyspace::Trouble;
+use keyspace::RedisError;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
@@ -97,7 +97,7 @@ pub enum AccessError {
     )]
     EmptyDatabase(&'static str),
     #[error(transparent)]
-    Redis(#[from] Trouble),
+    Redis(#[from] RedisError),
     /// A malformed list of passkeys.
     #[error("{0}; nothing was changed")]
     List(#[from] LineError),

@@ -11,7 +11,7 @@
 //! Callers pass the time. Traffic is in the ledger. A server database that has tables of these names from another program is
 //! refused.
 
-use database::copy::Link;
+use database::copy::CopyTransaction;
 use database::{Database, Migrations};
 use domain::Passkey;
 use sqlx::migrate::Migrator;
@@ -88,7 +88,7 @@ impl Store {
 
     /// When the database was created, in milliseconds since 1970 (J11); zero if it is older than this column.
     pub async fn created_ms(&self) -> Result<u64, AccessError> {
-        let mut link = Link::read(&self.database).await?;
+        let mut link = CopyTransaction::read(&self.database).await?;
         let created_ms = link.number("SELECT created_ms FROM installation").await?;
         link.roll_back().await?;
         Ok(created_ms.unwrap_or(0).unsigned_abs())

@@ -55,7 +55,7 @@ async fn w2_a_switch_whose_answer_got_lost_is_not_made_twice() {
     let names = KeyNames::new(&BaseNames::default(), redis.mode()).unwrap();
     let built = names.whitelist_new("7");
     server.cli(&["SADD", &built, &passkey(9).to_string()]);
-    let keys = [names.whitelist(), names.whitelist_old(), &built, names.whitelist_note()];
+    let keys = [names.whitelist(), names.whitelist_old(), &built, names.whitelist_last_change()];
     let mut switch = scripts::WHITELIST_SWITCH.call(&keys);
     switch.arg("7").arg(1);
     let mut undo = scripts::WHITELIST_UNDO.call(&keys);

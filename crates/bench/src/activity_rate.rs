@@ -48,7 +48,7 @@ pub fn measure(plan: &ActivityPlan, kind: TrafficKind) -> Result<RateComparison,
         Ok(Activity::on_redis(redis, keys, ActivitySettings::default(), Arc::new(clock.clone())))
     });
     let activity =
-        activity.map_err(|disconnect: keyspace::Trouble| BenchError::Database(disconnect.to_string()))?;
+        activity.map_err(|disconnect: keyspace::RedisError| BenchError::Database(disconnect.to_string()))?;
     let mut raw = RawRedis::connect(server.port())?;
     let mut stage = Stage::begin(name, u64::from(plan.rounds));
     let mut comparison = RateComparison::new(name);

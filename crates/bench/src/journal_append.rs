@@ -143,7 +143,7 @@ pub(crate) async fn connect(server: &RedisServer) -> Result<RedisJournal, BenchE
         let keys = KeyNames::new(&BaseNames::default(), Mode::Single)?;
         Ok(RedisJournal::new(redis, keys))
     };
-    connect.await.map_err(|disconnect: keyspace::Trouble| BenchError::Database(disconnect.to_string()))
+    connect.await.map_err(|disconnect: keyspace::RedisError| BenchError::Database(disconnect.to_string()))
 }
 
 /// The queue with its storing task.

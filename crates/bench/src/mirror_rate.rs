@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use domain::clock::ManualClock;
 use domain::{InfoHash, Passkey, Seconds, TorrentId, UserId};
 use journal::{Arrival, JournalError, RedisJournal, Turn};
-use keyspace::{BaseNames, KeyNames, MirrorNames, Mode, Redis, RedisSettings, Trouble};
+use keyspace::{BaseNames, KeyNames, MirrorNames, Mode, Redis, RedisError, RedisSettings};
 use testkit::RedisServer;
 use views::mirror::Directory;
 use views::{Mirror, MirrorParts, MirrorSettings};
@@ -120,14 +120,14 @@ pub fn measure(plan: &ActivityPlan, kind: TrafficKind) -> Result<MirrorRate, Ben
     Ok(MirrorRate { comparison, rows })
 }
 
-async fn open(server: &RedisServer, clock: ManualClock) -> Result<Mirror, Trouble> {
+async fn open(server: &RedisServer, clock: ManualClock) -> Result<Mirror, RedisError> {
     let redis = Redis::connect(RedisSettings::from_url(&server.url())?).await?;
     let keys = KeyNames::new(&BaseNames::default(), Mode::Single)?;
     let parts = MirrorParts {
         names: MirrorNames::new(Mode::Single),
         journal: Arc::new(RedisJournal::new(redis.clone(), keys)),
         redis,
-        turn: Arc::new(AlwaysLeader),
+        lease: Arc::new(AlwaysLeader),
         directory: Arc::new(NoLookup),
         clock: Arc::new(clock),
     };

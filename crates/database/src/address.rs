@@ -1,6 +1,6 @@
 //! Addresses of databases.
 //!
-//! Guarantees: what is shown of an address never holds a password, nor any parameter that could be one.
+//! The shown form of an address contains neither a password nor parameters, which may be secret.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,19 +11,16 @@ use sqlx::postgres::PgConnectOptions;
 
 use crate::error::DatabaseError;
 
-/// The kinds of databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// SQLite.
     Sqlite,
-    /// PostgreSQL.
     Postgres,
     /// MariaDB or MySQL.
     MySql,
 }
 
 impl Kind {
-    /// The kind of an address, by its scheme. `None` where the scheme is unknown or nothing follows it.
+    /// By the scheme of the address; none if it is unknown or nothing follows it.
     pub fn of(url: &str) -> Option<Kind> {
         let (scheme, rest) = url.split_once(':')?;
         let kind = match scheme {
@@ -32,11 +29,11 @@ impl Kind {
             "mysql" | "mariadb" => Kind::MySql,
             _ => return None,
         };
-        let is_whole = match kind {
+        let is_complete = match kind {
             Kind::Sqlite => !rest.strip_prefix("//").unwrap_or(rest).is_empty(),
             Kind::Postgres | Kind::MySql => rest.strip_prefix("//").is_some_and(|server| !server.is_empty()),
         };
-        is_whole.then_some(kind)
+        is_complete.then_some(kind)
     }
 }
 
@@ -50,7 +47,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// An address, taken apart.
+/// A parsed address.
 #[derive(Debug)]
 pub(crate) enum Address {
     Sqlite(PathBuf),
@@ -87,8 +84,7 @@ fn sqlite_path(url: &str) -> Result<PathBuf, DatabaseError> {
     }
 }
 
-/// An address as it may be shown: without a password and without parameters. Of what is not understood, no more than
-/// its scheme is shown, since anything in it may be a secret.
+/// An address without password and parameters. Of an invalid address only the scheme, because any part may be secret.
 pub fn redacted(url: &str) -> String {
     match Kind::of(url) {
         Some(Kind::Sqlite) => url.to_owned(),
@@ -103,7 +99,7 @@ pub fn redacted(url: &str) -> String {
 fn scheme_only(url: &str) -> String {
     match url.split_once("://") {
         Some((scheme, rest)) if !rest.is_empty() => format!("{scheme}://…"),
-        // As somebody writes who has forgotten the scheme.
+        // An address without a scheme.
         _ if url.contains('@') => "…".to_owned(),
         _ => url.to_owned(),
     }
@@ -131,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shown_address_has_neither_password_nor_parameters() {
+    fn a_redacted_address_has_neither_password_nor_parameters() {
         let shown = [
             (
                 "postgres://rollcall:s3cret@db.example:5433/site?sslmode=require",
@@ -158,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_tells_the_kind() {
+    fn the_scheme_determines_the_kind() {
         assert_eq!(Kind::of("sqlite:data/rollcall.db"), Some(Kind::Sqlite));
         assert_eq!(Kind::of("sqlite:///var/lib/rollcall.db"), Some(Kind::Sqlite));
         assert_eq!(Kind::of("postgresql://localhost/site"), Some(Kind::Postgres));
@@ -170,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_address_of_mariadb_must_name_a_database() {
+    fn an_address_of_mariadb_must_name_a_database() {
         assert!(matches!(
             Address::parse("mysql://root@localhost"),
             Err(DatabaseError::NoDatabaseNamed { .. })

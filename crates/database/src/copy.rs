@@ -1,16 +1,17 @@
-//! Copies the rows of a table from one database into another, whatever their kinds.
+//! Copies rows of a table between databases of any two kinds.
 //!
 //! # Guarantees
 //!
-//! - All tables are read in one snapshot, and written in one transaction: until [`Link::commit`] nothing has changed.
-//! - [`Link::sum`] of a table is the same in both databases if, and only if, its rows are the same (but for collisions
-//!   of a 64-bit hash). Texts that PostgreSQL cannot keep count as it keeps them: NUL as U+FFFD.
+//! - All tables are read in one snapshot, and written in one transaction, until [`CopyTransaction::commit`].
+//! - [`CopyTransaction::checksum`] of a table is equal in both databases if, and only if, its rows are equal (except
+//!   for collisions of a 64-bit hash). Text that PostgreSQL cannot store is hashed as PostgreSQL stores it: NUL as
+//!   U+FFFD.
 //! - Memory is bounded: rows are copied in batches.
 //!
 //! # Deliberately absent
 //!
-//! Making tables: both databases have them, at the same version. Names of tables and columns come from the schemas, never
-//! from outside.
+//! Creating tables: both databases have them, at the same version. Names of tables and columns come from the schemas,
+//! never from input.
 
 mod cells;
 mod schema;
@@ -25,23 +26,22 @@ use sqlx::{AssertSqlSafe, Connection, QueryBuilder};
 
 use crate::{Database, DatabaseError};
 use cells::{Cell, CellRow};
-pub use schema::{Class, Column};
+pub use schema::{Column, ColumnType};
 
-/// Values in one insert statement: below the lowest limit of the three kinds.
+/// Values per INSERT: below the lowest limit of the three kinds.
 const VALUES_MAX: usize = 16_384;
-/// Rows in one insert statement.
+/// Rows per INSERT.
 const ROWS_MAX: usize = 500;
 
-/// What a table holds.
+/// Number and hash of the rows of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TableSum {
-    /// How many rows.
+pub struct TableChecksum {
     pub rows: u64,
-    /// The sum of the hashes of the rows, in any order.
+    /// Sum of the row hashes, independent of their order.
     pub hash: u64,
 }
 
-impl TableSum {
+impl TableChecksum {
     fn add(&mut self, cells: &[Cell]) {
         let mut hasher = DefaultHasher::new();
         cells.hash(&mut hasher);
@@ -50,24 +50,24 @@ impl TableSum {
     }
 }
 
-/// A connection of its own with an open transaction.
-pub struct Link {
+/// A dedicated connection with an open transaction.
+pub struct CopyTransaction {
     database: Database,
-    connection: Held,
+    connection: AnyConnection,
 }
 
-enum Held {
+enum AnyConnection {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
     MySql(MySqlConnection),
 }
 
-impl Link {
-    /// Begins to read: everything that is read is as it was at one moment, from now on.
-    pub async fn read(database: &Database) -> Result<Link, DatabaseError> {
+impl CopyTransaction {
+    /// Begins a read transaction with one snapshot.
+    pub async fn read(database: &Database) -> Result<CopyTransaction, DatabaseError> {
         let begin = match database {
             Database::Sqlite(_) => "BEGIN; SELECT count(*) FROM sqlite_master",
-            // The snapshot is taken by the first statement.
+            // The first statement takes the snapshot.
             Database::Postgres(_) => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1",
             Database::MySql(_) => {
                 "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
@@ -77,8 +77,8 @@ impl Link {
         Self::begin(database, begin).await
     }
 
-    /// Begins to write. On SQLite no other process can write from here on.
-    pub async fn write(database: &Database) -> Result<Link, DatabaseError> {
+    /// Begins a write transaction. On SQLite it blocks all other writers.
+    pub async fn write(database: &Database) -> Result<CopyTransaction, DatabaseError> {
         let begin = match database {
             Database::Sqlite(_) => "BEGIN IMMEDIATE",
             Database::Postgres(_) => "BEGIN",
@@ -87,97 +87,98 @@ impl Link {
         Self::begin(database, begin).await
     }
 
-    async fn begin(database: &Database, begin: &str) -> Result<Link, DatabaseError> {
+    async fn begin(database: &Database, begin: &str) -> Result<CopyTransaction, DatabaseError> {
         let connecting = async {
             Ok(match database {
-                Database::Sqlite(file) => Held::Sqlite(file.connect().await?),
-                Database::Postgres(pool) => Held::Postgres(pool.acquire().await?.detach()),
-                Database::MySql(pool) => Held::MySql(pool.acquire().await?.detach()),
+                Database::Sqlite(file) => AnyConnection::Sqlite(file.connect().await?),
+                Database::Postgres(pool) => AnyConnection::Postgres(pool.acquire().await?.detach()),
+                Database::MySql(pool) => AnyConnection::MySql(pool.acquire().await?.detach()),
             })
         };
         let connection = connecting.await.map_err(|error| database.explain(error))?;
-        let mut link = Link { database: database.clone(), connection };
-        link.execute(begin).await?;
-        Ok(link)
+        let mut transaction = CopyTransaction { database: database.clone(), connection };
+        transaction.execute(begin).await?;
+        Ok(transaction)
     }
 
-    /// Runs statements without parameters, which are literals of this program.
+    /// `sql` must be a literal: it has no parameters.
     pub async fn execute(&mut self, sql: &str) -> Result<(), DatabaseError> {
         let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
         let done = match &mut self.connection {
-            Held::Sqlite(connection) => sql.execute(connection).await.map(drop),
-            Held::Postgres(connection) => sql.execute(connection).await.map(drop),
-            Held::MySql(connection) => sql.execute(connection).await.map(drop),
+            AnyConnection::Sqlite(connection) => sql.execute(connection).await.map(drop),
+            AnyConnection::Postgres(connection) => sql.execute(connection).await.map(drop),
+            AnyConnection::MySql(connection) => sql.execute(connection).await.map(drop),
         };
         done.map_err(|error| self.database.explain(error))
     }
 
-    /// The whole number that a statement returns, in one row or none.
+    /// The integer of a query with at most one row.
     pub async fn number(&mut self, sql: &str) -> Result<Option<i64>, DatabaseError> {
         let sql = AssertSqlSafe(sql.to_owned());
         let found = match &mut self.connection {
-            Held::Sqlite(connection) => sqlx::query_scalar(sql).fetch_optional(connection).await,
-            Held::Postgres(connection) => sqlx::query_scalar(sql).fetch_optional(connection).await,
-            Held::MySql(connection) => sqlx::query_scalar(sql).fetch_optional(connection).await,
+            AnyConnection::Sqlite(connection) => sqlx::query_scalar(sql).fetch_optional(connection).await,
+            AnyConnection::Postgres(connection) => sqlx::query_scalar(sql).fetch_optional(connection).await,
+            AnyConnection::MySql(connection) => sqlx::query_scalar(sql).fetch_optional(connection).await,
         };
         found.map(Option::flatten).map_err(|error| self.database.explain(error))
     }
 
-    /// Makes what was written permanent.
     pub async fn commit(self) -> Result<(), DatabaseError> {
         self.end("COMMIT").await
     }
 
-    /// Undoes what was written, or ends reading.
+    /// Discards writes, or ends a read transaction.
     pub async fn roll_back(self) -> Result<(), DatabaseError> {
         self.end("ROLLBACK").await
     }
 
     async fn end(mut self, sql: &str) -> Result<(), DatabaseError> {
         self.execute(sql).await?;
-        let Link { database, connection } = self;
+        let CopyTransaction { database, connection } = self;
         let closed = match connection {
-            Held::Sqlite(connection) => connection.close().await,
-            Held::Postgres(connection) => connection.close().await,
-            Held::MySql(connection) => connection.close().await,
+            AnyConnection::Sqlite(connection) => connection.close().await,
+            AnyConnection::Postgres(connection) => connection.close().await,
+            AnyConnection::MySql(connection) => connection.close().await,
         };
         closed.map_err(|error| database.explain(error))
     }
 
-    /// The names of the tables in a SQLite file.
     pub async fn sqlite_tables(&mut self) -> Result<Vec<String>, DatabaseError> {
-        let Held::Sqlite(connection) = &mut self.connection else { return Ok(Vec::new()) };
+        let AnyConnection::Sqlite(connection) = &mut self.connection else { return Ok(Vec::new()) };
         let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
         let names = sqlx::query_scalar(sql).fetch_all(connection).await;
         names.map_err(|error| self.database.explain(error))
     }
 
-    /// The columns of a table that can be written, by name; none if there is no such table.
+    /// The writable columns of a table, ordered by name; empty if the table does not exist.
     pub async fn columns(&mut self, table: &str) -> Result<Vec<Column>, DatabaseError> {
         let columns = match &mut self.connection {
-            Held::Sqlite(connection) => schema::sqlite(connection, table).await,
-            Held::Postgres(connection) => schema::postgres(connection, table).await,
-            Held::MySql(connection) => schema::mysql(connection, table).await,
+            AnyConnection::Sqlite(connection) => schema::sqlite(connection, table).await,
+            AnyConnection::Postgres(connection) => schema::postgres(connection, table).await,
+            AnyConnection::MySql(connection) => schema::mysql(connection, table).await,
         };
         columns.map_err(|error| self.database.explain(error))
     }
 
-    /// What the table holds, by these columns.
-    pub async fn sum(&mut self, table: &str, columns: &[Column]) -> Result<TableSum, DatabaseError> {
-        let mut sum = TableSum::default();
+    pub async fn checksum(
+        &mut self,
+        table: &str,
+        columns: &[Column],
+    ) -> Result<TableChecksum, DatabaseError> {
+        let mut sum = TableChecksum::default();
         self.each_batch(table, columns, None, &mut sum).await?;
         Ok(sum)
     }
 
-    /// Writes all rows of the table into `target`'s table `into`, whose columns are the same by name.
+    /// Copies all rows into `target`'s table `into`, whose columns have the same names.
     pub async fn copy_into(
         &mut self,
         table: &str,
         columns: &[Column],
-        target: &mut Link,
+        target: &mut CopyTransaction,
         into: (&str, &[Column]),
-    ) -> Result<TableSum, DatabaseError> {
-        let mut sum = TableSum::default();
+    ) -> Result<TableChecksum, DatabaseError> {
+        let mut sum = TableChecksum::default();
         self.each_batch(table, columns, Some((target, into)), &mut sum).await?;
         Ok(sum)
     }
@@ -186,11 +187,11 @@ impl Link {
         &mut self,
         table: &str,
         columns: &[Column],
-        mut target: Option<(&mut Link, (&str, &[Column]))>,
-        sum: &mut TableSum,
+        mut target: Option<(&mut CopyTransaction, (&str, &[Column]))>,
+        sum: &mut TableChecksum,
     ) -> Result<(), DatabaseError> {
-        /// The same for each kind of connection.
-        macro_rules! pump {
+        /// For each kind of connection.
+        macro_rules! copy_rows {
             ($connection:expr, $expression:path) => {{
                 let list: Vec<String> = columns.iter().map($expression).collect();
                 let sql = AssertSqlSafe(format!("SELECT {} FROM {table}", list.join(", ")));
@@ -204,10 +205,10 @@ impl Link {
                         sum.add(&cells);
                         batch.push(cells);
                     }
-                    if let Some((link, (into, classes))) = &mut target
+                    if let Some((transaction, (into, target_columns))) = &mut target
                         && (is_last || batch.len() >= ROWS_MAX.min(VALUES_MAX / columns.len().max(1)))
                     {
-                        link.insert(into, classes, &batch).await?;
+                        transaction.insert(into, target_columns, &batch).await?;
                         batch.clear();
                     }
                     if target.is_none() {
@@ -220,9 +221,9 @@ impl Link {
             }};
         }
         match &mut self.connection {
-            Held::Sqlite(connection) => pump!(connection, schema::sqlite_expression),
-            Held::Postgres(connection) => pump!(connection, schema::postgres_expression),
-            Held::MySql(connection) => pump!(connection, schema::mysql_expression),
+            AnyConnection::Sqlite(connection) => copy_rows!(connection, schema::sqlite_expression),
+            AnyConnection::Postgres(connection) => copy_rows!(connection, schema::postgres_expression),
+            AnyConnection::MySql(connection) => copy_rows!(connection, schema::mysql_expression),
         }
         Ok(())
     }
@@ -239,42 +240,42 @@ impl Link {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         let head = format!("INSERT INTO {table} ({})", names.join(", "));
         let done = match &mut self.connection {
-            Held::Sqlite(connection) => {
+            AnyConnection::Sqlite(connection) => {
                 let mut insert = QueryBuilder::<Sqlite>::new(format!("{head} "));
                 insert.push_values(batch, |mut row, cells| {
                     for (cell, column) in cells.iter().zip(columns) {
-                        match column.class {
-                            Class::Integer | Class::Flag => row.push_bind(cell.integer()),
-                            Class::Number | Class::Text => row.push_bind(cell.text()),
-                            Class::Blob => row.push_bind(cell.bytes()),
+                        match column.column_type {
+                            ColumnType::Integer | ColumnType::Flag => row.push_bind(cell.integer()),
+                            ColumnType::Number | ColumnType::Text => row.push_bind(cell.text()),
+                            ColumnType::Blob => row.push_bind(cell.bytes()),
                         };
                     }
                 });
                 insert.build().persistent(false).execute(connection).await.map(drop)
             }
-            Held::Postgres(connection) => {
+            AnyConnection::Postgres(connection) => {
                 let mut insert = QueryBuilder::<Postgres>::new(format!("{head} OVERRIDING SYSTEM VALUE "));
                 insert.push_values(batch, |mut row, cells| {
                     for (cell, column) in cells.iter().zip(columns) {
-                        match column.class {
-                            Class::Integer => row.push_bind(cell.integer()),
-                            Class::Flag => row.push_bind(cell.integer().map(|number| number != 0)),
-                            Class::Number => row.push_bind(cell.text()).push_unseparated("::NUMERIC"),
-                            Class::Text => row.push_bind(cell.text()),
-                            Class::Blob => row.push_bind(cell.bytes()),
+                        match column.column_type {
+                            ColumnType::Integer => row.push_bind(cell.integer()),
+                            ColumnType::Flag => row.push_bind(cell.integer().map(|number| number != 0)),
+                            ColumnType::Number => row.push_bind(cell.text()).push_unseparated("::NUMERIC"),
+                            ColumnType::Text => row.push_bind(cell.text()),
+                            ColumnType::Blob => row.push_bind(cell.bytes()),
                         };
                     }
                 });
                 insert.build().persistent(false).execute(connection).await.map(drop)
             }
-            Held::MySql(connection) => {
+            AnyConnection::MySql(connection) => {
                 let mut insert = QueryBuilder::<MySql>::new(format!("{head} "));
                 insert.push_values(batch, |mut row, cells| {
                     for (cell, column) in cells.iter().zip(columns) {
-                        match column.class {
-                            Class::Integer | Class::Flag => row.push_bind(cell.integer()),
-                            Class::Number | Class::Text => row.push_bind(cell.text()),
-                            Class::Blob => row.push_bind(cell.bytes()),
+                        match column.column_type {
+                            ColumnType::Integer | ColumnType::Flag => row.push_bind(cell.integer()),
+                            ColumnType::Number | ColumnType::Text => row.push_bind(cell.text()),
+                            ColumnType::Blob => row.push_bind(cell.bytes()),
                         };
                     }
                 });

@@ -1,10 +1,9 @@
-//! Looks at a database without changing it: for `rollcall doctor`.
+//! Inspects a database without changing it, for `rollcall doctor`.
 //!
 //! # Guarantees
 //!
-//! - Nothing is made and nothing is migrated: a missing SQLite file stays missing, an old one stays old. (SQLite may fold
-//!   a write-ahead log that nobody uses into its file; what is stored stays the same.)
-//! - What is found is plain data. What to think of it is decided by whoever asked.
+//! - Nothing is created or migrated. (SQLite may checkpoint an unused write-ahead log; the data stay the same.)
+//! - The result is plain data; the caller evaluates it.
 
 use std::path::Path;
 
@@ -18,20 +17,20 @@ use crate::error::DatabaseError;
 use crate::migration::{Migrations, mysql_version, newest_version, postgres_version, sqlite_version};
 use crate::{Database, Kind};
 
-/// How many complaints of SQLite about a damaged file are wanted.
-const COMPLAINTS_MAX: &str = "PRAGMA quick_check(3)";
+/// At most three errors.
+const QUICK_CHECK: &str = "PRAGMA quick_check(3)";
 
-/// The tables of one crate, as this program wants them.
+/// The tables of one crate, as this version requires them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schema {
-    /// Where the crate keeps account of its migrations.
+    /// Table that records the crate's migrations.
     pub table: &'static str,
-    /// The newest migration that this program knows.
+    /// Newest migration of this version.
     pub newest: i64,
 }
 
 impl Migrations<'_> {
-    /// What these bring a database of this kind to.
+    /// The schema for a kind of database.
     pub fn schema(&self, kind: Kind) -> Schema {
         let migrator = match kind {
             Kind::Sqlite => self.sqlite,
@@ -43,30 +42,28 @@ impl Migrations<'_> {
 }
 
 impl Schema {
-    /// What a crate's migrations bring its tables to.
     pub fn of(table: &'static str, migrator: &sqlx::migrate::Migrator) -> Self {
         Schema { table, newest: newest_version(migrator).unwrap_or(0) }
     }
 }
 
-/// What a database says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
-    /// Where it is, without a password.
+    /// Address without password.
     pub shown: String,
-    /// The program and its version.
+    /// Product and version.
     pub version: String,
-    /// What time it is there, in milliseconds since 1970.
+    /// The database's clock, in milliseconds since 1970.
     pub now_ms: i64,
-    /// For each crate asked about: the newest migration that ran. None if none did.
+    /// For each requested crate: the newest applied migration, if any.
     pub applied: Vec<(Schema, Option<i64>)>,
-    /// Settings that decide what a commit survives, and what they are.
+    /// Settings that affect durability, with their values.
     pub settings: Vec<(&'static str, String)>,
-    /// What is wrong with the file of SQLite; empty if nothing is, and for servers.
-    pub complaints: Vec<String>,
+    /// Errors of `PRAGMA quick_check`; empty for servers.
+    pub integrity_errors: Vec<String>,
 }
 
-/// Looks at a database. None if it is a SQLite file that is not there.
+/// None if it is a SQLite file that does not exist.
 pub async fn inspect(
     url: &str,
     schemas: impl Fn(Kind) -> Vec<Schema>,
@@ -76,8 +73,8 @@ pub async fn inspect(
     }
     let database = Database::open(url).await?;
     let outcome = match &database {
-        Database::Postgres(pool) => look_at_postgres(pool, &schemas(Kind::Postgres)).await,
-        Database::MySql(pool) => look_at_mysql(pool, &schemas(Kind::MySql)).await,
+        Database::Postgres(pool) => read_postgres(pool, &schemas(Kind::Postgres)).await,
+        Database::MySql(pool) => read_mysql(pool, &schemas(Kind::MySql)).await,
         Database::Sqlite(_) => return Ok(None),
     };
     let inspection = outcome.map_err(|error| database.explain(error))?;
@@ -85,30 +82,30 @@ pub async fn inspect(
     Ok(Some(Inspection { shown: database.shown(), ..inspection }))
 }
 
-/// Looks at a SQLite file. None if it is not there.
+/// None if the file does not exist.
 pub async fn inspect_sqlite(path: &Path, schemas: &[Schema]) -> Result<Option<Inspection>, DatabaseError> {
     if !path.exists() {
         return Ok(None);
     }
-    let inspection = look_at_sqlite(path, schemas)
+    let inspection = read_sqlite(path, schemas)
         .await
         .map_err(|error| DatabaseError::from_sqlite(path.to_path_buf(), error))?;
     Ok(Some(Inspection { shown: path.display().to_string(), ..inspection }))
 }
 
-async fn look_at_sqlite(path: &Path, schemas: &[Schema]) -> Result<Inspection, sqlx::Error> {
+async fn read_sqlite(path: &Path, schemas: &[Schema]) -> Result<Inspection, sqlx::Error> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(false)
         .pragma("query_only", "ON")
         .disable_statement_logging();
     let mut connection = options.connect().await?;
-    let inspection = ask_sqlite(&mut connection, schemas).await?;
+    let inspection = read_sqlite_connection(&mut connection, schemas).await?;
     connection.close().await?;
     Ok(inspection)
 }
 
-async fn ask_sqlite(
+async fn read_sqlite_connection(
     connection: &mut SqliteConnection,
     schemas: &[Schema],
 ) -> Result<Inspection, sqlx::Error> {
@@ -121,19 +118,20 @@ async fn ask_sqlite(
     for schema in schemas {
         applied.push((*schema, sqlite_version(connection, schema.table).await?));
     }
-    let mut complaints: Vec<String> = sqlx::query_scalar(COMPLAINTS_MAX).fetch_all(&mut *connection).await?;
-    complaints.retain(|complaint| complaint != "ok");
+    let mut integrity_errors: Vec<String> =
+        sqlx::query_scalar(QUICK_CHECK).fetch_all(&mut *connection).await?;
+    integrity_errors.retain(|error| error != "ok");
     Ok(Inspection {
         shown: String::new(),
         version: format!("SQLite {version}"),
         now_ms,
         applied,
         settings: vec![("journal_mode", journal_mode)],
-        complaints,
+        integrity_errors,
     })
 }
 
-async fn look_at_postgres(pool: &PgPool, schemas: &[Schema]) -> Result<Inspection, sqlx::Error> {
+async fn read_postgres(pool: &PgPool, schemas: &[Schema]) -> Result<Inspection, sqlx::Error> {
     let connection: &mut PgConnection = &mut *pool.acquire().await?;
     let version: String = sqlx::query_scalar("SHOW server_version").fetch_one(&mut *connection).await?;
     let now_ms: i64 = sqlx::query_scalar("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
@@ -152,11 +150,11 @@ async fn look_at_postgres(pool: &PgPool, schemas: &[Schema]) -> Result<Inspectio
         now_ms,
         applied,
         settings: vec![("fsync", fsync), ("synchronous_commit", synchronous)],
-        complaints: Vec::new(),
+        integrity_errors: Vec::new(),
     })
 }
 
-async fn look_at_mysql(pool: &MySqlPool, schemas: &[Schema]) -> Result<Inspection, sqlx::Error> {
+async fn read_mysql(pool: &MySqlPool, schemas: &[Schema]) -> Result<Inspection, sqlx::Error> {
     let connection: &mut MySqlConnection = &mut *pool.acquire().await?;
     let version: String =
         sqlx::query_scalar("SELECT CAST(version() AS CHAR)").fetch_one(&mut *connection).await?;
@@ -176,6 +174,6 @@ async fn look_at_mysql(pool: &MySqlPool, schemas: &[Schema]) -> Result<Inspectio
         now_ms,
         applied,
         settings: vec![("innodb_flush_log_at_trx_commit", flush)],
-        complaints: Vec::new(),
+        integrity_errors: Vec::new(),
     })
 }

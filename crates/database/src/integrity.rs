@@ -1,9 +1,9 @@
-//! Checks of a SQLite file before a server uses it: is it a database, is it whole, is it the one that was used before.
+//! Checks a SQLite file before a server uses it: whether it is a database, intact, and the one that was used before.
 //!
 //! # Guarantees
 //!
-//! - Nothing is made and nothing is changed, except by [`ensure_identity`].
-//! - A check ends within its time budget, however large the file is; what it did not get to is [`Soundness::Unfinished`].
+//! - Nothing is created or changed, except by [`ensure_identity`].
+//! - A check ends within its time budget, with [`Integrity::Unfinished`] if the file is too large.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -17,42 +17,42 @@ use tokio::time::Instant;
 use crate::SqliteDatabase;
 use crate::error::{DatabaseError, is_interrupted};
 
-/// What each SQLite file begins with.
+/// The header of every SQLite file.
 const HEADER: &[u8; 16] = b"SQLite format 3\0";
-/// Steps of SQLite's virtual machine between two looks at the clock: well below a millisecond.
-const STEPS_PER_LOOK: i32 = 1_000;
+/// Steps of SQLite's virtual machine between two checks of the clock: well below a millisecond.
+const STEPS_PER_CHECK: i32 = 1_000;
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Soundness {
-    /// There is no file, or one without a single byte: SQLite takes both for a new database.
+pub enum Integrity {
+    /// No file, or an empty one: SQLite treats both as a new database.
     Empty,
-    /// All of it was checked.
-    Sound,
-    /// The time was over before all of it was checked; up to there it is sound.
+    /// Checked completely.
+    Intact,
+    /// The budget ended first; no damage was found until then.
     Unfinished,
 }
 
-/// Checks a file by its header and by `PRAGMA quick_check`. Fails with [`DatabaseError::NotADatabase`] or
+/// Checks the header and runs `PRAGMA quick_check`. Fails with [`DatabaseError::NotADatabase`] or
 /// [`DatabaseError::Damaged`].
-pub async fn check_sqlite(path: &Path, budget: Duration) -> Result<Soundness, DatabaseError> {
+pub async fn check_sqlite(path: &Path, budget: Duration) -> Result<Integrity, DatabaseError> {
     if is_empty(path)? {
-        return Ok(Soundness::Empty);
+        return Ok(Integrity::Empty);
     }
     let explain = |error| DatabaseError::from_sqlite(path.to_path_buf(), error);
-    let mut connection = look_at(path).await.map_err(explain)?;
+    let mut connection = connect(path).await.map_err(explain)?;
     let outcome = quick_check(&mut connection, budget).await;
     let outcome = match outcome {
-        Ok(None) => Ok(Soundness::Sound),
+        Ok(None) => Ok(Integrity::Intact),
         Ok(Some(reason)) => Err(DatabaseError::Damaged { path: path.to_path_buf(), reason }),
-        Err(error) if is_interrupted(&error) => Ok(Soundness::Unfinished),
+        Err(error) if is_interrupted(&error) => Ok(Integrity::Unfinished),
         Err(error) => Err(explain(error)),
     };
     connection.close().await.map_err(explain)?;
     outcome
 }
 
-/// Whether there is no file, or nothing in it. Fails for a file that is no database.
+/// Whether the file is missing or empty. Fails if it is not a database.
 fn is_empty(path: &Path) -> Result<bool, DatabaseError> {
     let mut header = Vec::new();
     let read = File::open(path).and_then(|file| file.take(HEADER.len() as u64).read_to_end(&mut header));
@@ -71,43 +71,43 @@ fn is_empty(path: &Path) -> Result<bool, DatabaseError> {
     }
 }
 
-async fn look_at(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
+async fn connect(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
     let options = SqliteConnectOptions::new().filename(path).create_if_missing(false);
     options.disable_statement_logging().connect().await
 }
 
-/// The first thing that is wrong with the file; none if nothing is.
+/// The first error; none if the file is intact.
 async fn quick_check(
     connection: &mut SqliteConnection,
     budget: Duration,
 ) -> Result<Option<String>, sqlx::Error> {
     let deadline = Instant::now() + budget;
-    connection.lock_handle().await?.set_progress_handler(STEPS_PER_LOOK, move || Instant::now() < deadline);
+    connection.lock_handle().await?.set_progress_handler(STEPS_PER_CHECK, move || Instant::now() < deadline);
     let outcome = sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(&mut *connection).await;
     connection.lock_handle().await?.remove_progress_handler();
-    let said: String = outcome?;
-    Ok(Some(said.trim().replace('\n', " ")).filter(|said| said != "ok"))
+    let found: String = outcome?;
+    Ok(Some(found.trim().replace('\n', " ")).filter(|found| found != "ok"))
 }
 
-/// The number that tells this file from others (SQLite's `application_id`); 0 if it was never given one.
+/// The number that identifies this file (SQLite's `application_id`); 0 if it has none.
 pub async fn identity(path: &Path) -> Result<i32, DatabaseError> {
     let explain = |error| DatabaseError::from_sqlite(path.to_path_buf(), error);
-    let mut connection = look_at(path).await.map_err(explain)?;
-    let identity = identity_over(&mut connection).await.map_err(explain)?;
+    let mut connection = connect(path).await.map_err(explain)?;
+    let identity = read_identity(&mut connection).await.map_err(explain)?;
     connection.close().await.map_err(explain)?;
     Ok(identity)
 }
 
-async fn identity_over(connection: &mut SqliteConnection) -> Result<i32, sqlx::Error> {
+async fn read_identity(connection: &mut SqliteConnection) -> Result<i32, sqlx::Error> {
     sqlx::query_scalar("PRAGMA application_id").fetch_one(connection).await
 }
 
-/// The same; a file without one is given `fresh`. Of several processes that do so at once, one wins.
+/// As [`identity`], but sets `fresh` if the file has none. If several processes do so at once, one wins.
 pub async fn ensure_identity(database: &SqliteDatabase, fresh: i32) -> Result<i32, DatabaseError> {
     let outcome = async {
         let mut connection = database.connect().await?;
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-        let mut identity = identity_over(&mut transaction).await?;
+        let mut identity = read_identity(&mut transaction).await?;
         if identity == 0 {
             let give = AssertSqlSafe(format!("PRAGMA application_id = {fresh}"));
             sqlx::raw_sql(give).execute(&mut *transaction).await?;

@@ -2,24 +2,24 @@
 //!
 //! # Layout
 //!
-//! - [`address`]: `sqlite:`, `postgres:` and `mysql:` addresses, and how they are shown without a password
+//! - [`address`]: `sqlite:`, `postgres:` and `mysql:` addresses, and their form without a password
 //! - [`sqlite`]: one file, many processes, one writer at a time
 //! - [`server`]: pools of connections to PostgreSQL and to MariaDB or MySQL, with the same session settings
 //! - [`copy`]: copies rows between databases of any two kinds
-//! - [`migration`]: brings a crate's tables up to date, also when several processes start at once
+//! - [`migration`]: migrates a crate's tables, also when several processes start at once
 //! - [`inspect`]: read-only inspection of a database
-//! - [`integrity`]: whether a SQLite file is intact, and the one that was used before
+//! - [`integrity`]: whether a SQLite file is intact and the one that was used before
 //! - [`error`]: errors with their remedy, and which are retryable
 //!
 //! # Deliberately absent
 //!
-//! A common query language: each crate writes its SQL for each kind, against the concrete pool. What one kind can do
-//! well (arrays in PostgreSQL, prepared single rows in SQLite) would be lost in a common subset.
+//! A common query language: each crate writes its SQL for each kind, against the concrete pool. A common subset would
+//! lose what a kind does well (arrays in PostgreSQL, prepared single rows in SQLite).
 //!
 //! # Full disks
 //!
-//! SQLite rolls a transaction back by itself when it finds no room, after which the driver's count of open
-//! transactions is wrong: the pool closes such connections when they are returned.
+//! SQLite rolls back a transaction by itself when the disk is full, after which the driver's count of open transactions
+//! is wrong: the pool closes such connections when they are returned.
 //!
 //! # Migrations
 //!
@@ -40,20 +40,17 @@ use sqlx::{MySqlPool, PgPool};
 pub use address::{Kind, redacted};
 pub use error::{DatabaseError, is_retryable};
 pub use inspect::{Inspection, Schema, inspect, inspect_sqlite};
-pub use integrity::{Soundness, check_sqlite};
+pub use integrity::{Integrity, check_sqlite};
 pub use migration::{Migrations, migrate, migrate_sqlite};
 pub use sqlite::{Durability, SqliteDatabase, SqliteOptions};
 
 use address::Address;
 
-/// How many connections of a pool are in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolUsage {
-    /// Connections that are open.
     pub open: u32,
-    /// Of these, those that are idle.
+    /// Of the open ones.
     pub idle: u32,
-    /// Connections that may be open at the same time.
     pub max: u32,
 }
 
@@ -62,20 +59,18 @@ fn usage_of<D: sqlx::Database>(pool: &sqlx::Pool<D>) -> PoolUsage {
     PoolUsage { open: pool.size(), idle, max: pool.options().get_max_connections() }
 }
 
-/// An open database of any of the three kinds. Clones share its connections.
+/// Clones share connections.
 #[derive(Clone, Debug)]
 pub enum Database {
-    /// A file of our own.
     Sqlite(SqliteDatabase),
-    /// PostgreSQL.
     Postgres(PgPool),
     /// MariaDB or MySQL.
     MySql(MySqlPool),
 }
 
 impl Database {
-    /// Opens `sqlite:PATH`, `postgres://…` or `mysql://…`. Makes a missing SQLite file and its folder; the database
-    /// on a server must be there. Makes no tables.
+    /// Opens `sqlite:PATH`, `postgres://…` or `mysql://…`. Creates a missing SQLite file and its folder; a database on
+    /// a server must exist. Creates no tables.
     pub async fn open(url: &str) -> Result<Database, DatabaseError> {
         match Address::parse(url)? {
             Address::Sqlite(path) => {
@@ -86,7 +81,7 @@ impl Database {
         }
     }
 
-    /// Finishes what is under way and closes the connections.
+    /// Waits for connections in use, then closes all.
     pub async fn close(&self) {
         match self {
             Database::Sqlite(database) => database.close().await,
@@ -95,7 +90,6 @@ impl Database {
         }
     }
 
-    /// How many of its connections are in use.
     pub fn usage(&self) -> PoolUsage {
         match self {
             Database::Sqlite(database) => database.usage(),
@@ -104,7 +98,6 @@ impl Database {
         }
     }
 
-    /// Which of the three it is.
     pub fn kind(&self) -> Kind {
         match self {
             Database::Sqlite(_) => Kind::Sqlite,
@@ -113,7 +106,7 @@ impl Database {
         }
     }
 
-    /// Where it is, without a password: for greetings, logs and errors.
+    /// Address without password: for logs and errors.
     pub fn shown(&self) -> String {
         match self {
             Database::Sqlite(database) => database.shown(),
@@ -122,12 +115,12 @@ impl Database {
         }
     }
 
-    /// Whether there was no SQLite file yet. Never true of PostgreSQL and MariaDB, whose databases must exist.
+    /// Whether the SQLite file was created by this call to `open`. False for servers.
     pub fn is_new(&self) -> bool {
         matches!(self, Database::Sqlite(database) if database.is_new())
     }
 
-    /// Puts what the database says into our words.
+    /// Converts an error of this database.
     pub fn explain(&self, error: sqlx::Error) -> DatabaseError {
         match self {
             Database::Sqlite(database) => database.explain(error),

@@ -1,18 +1,18 @@
-//! Brings a crate's tables up to date.
+//! Migrates a crate's tables.
 //!
 //! # Guarantees
 //!
-//! - Each crate keeps its own account of what ran, in a table of its own name, so that several share a database.
-//! - Processes that start at once take turns: the first migrates, the others find nothing to do. Nobody takes a lock
-//!   if there is nothing to do.
-//! - A process that dies half-way leaves nothing half-done that the next start does not mend: on SQLite and PostgreSQL
-//!   a migration is one transaction. MariaDB and MySQL commit at each statement that changes a table, so there **a
-//!   migration must be repeatable** (`CREATE TABLE IF NOT EXISTS` with its indexes inside, `DROP TRIGGER IF EXISTS`
-//!   before `CREATE TRIGGER`), and one that broke off is run again.
+//! - Each crate records its migrations in a table of its own, so that several crates share a database.
+//! - If processes start at once, the first one migrates while the others wait. Without pending migrations no lock is
+//!   taken.
+//! - An interrupted migration is repaired by the next start. On SQLite and PostgreSQL a migration is one transaction.
+//!   MariaDB and MySQL commit at each DDL statement, so there **a migration must be repeatable** (`CREATE TABLE IF NOT
+//!   EXISTS` with its indexes inside, `DROP TRIGGER IF EXISTS` before `CREATE TRIGGER`), and an interrupted one is run
+//!   again.
 //!
 //! # Deliberately absent
 //!
-//! The driver's own lock: it waits without end, and asks MariaDB for a wait that MariaDB does not know.
+//! The driver's lock: it waits without a timeout, with a value that MariaDB does not accept.
 
 use std::time::Duration;
 
@@ -23,28 +23,24 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection, MySqlPool, PgPool};
 
 use crate::error::DatabaseError;
-use crate::sqlite::{OPEN_TIMEOUT, Patience};
+use crate::sqlite::{OPEN_TIMEOUT, RetryDeadline};
 use crate::{Database, SqliteDatabase};
 
-/// How long a process waits for another that migrates the same tables.
+/// How long to wait for a process that migrates the same tables.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long it pauses between two looks.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// A crate's migrations, for each kind of database.
 #[derive(Clone, Copy, Debug)]
 pub struct Migrations<'a> {
-    /// Which migrations ran is kept in a table of this name.
+    /// Table that records the migrations.
     pub table: &'static str,
-    /// For SQLite.
     pub sqlite: &'a Migrator,
-    /// For PostgreSQL.
     pub postgres: &'a Migrator,
-    /// For MariaDB and MySQL: repeatable, see above.
+    /// For MariaDB and MySQL; must be repeatable.
     pub mysql: &'a Migrator,
 }
 
-/// Brings the tables of one crate up to date.
+/// Migrates the tables of one crate.
 pub async fn migrate(database: &Database, migrations: Migrations<'_>) -> Result<(), DatabaseError> {
     let table = migrations.table;
     let outcome = match database {
@@ -55,18 +51,18 @@ pub async fn migrate(database: &Database, migrations: Migrations<'_>) -> Result<
     outcome.map_err(|error| explain(error, database.shown(), |sql| database.explain(sql)))
 }
 
-/// Brings the tables of one crate up to date in a SQLite file.
+/// Migrates the tables of one crate in a SQLite file.
 pub async fn migrate_sqlite(
     database: &SqliteDatabase,
     table: &'static str,
     migrator: &Migrator,
 ) -> Result<(), DatabaseError> {
     let migrator = named(migrator, table);
-    let patience = Patience::new(OPEN_TIMEOUT);
+    let deadline = RetryDeadline::new(OPEN_TIMEOUT);
     loop {
         let outcome = migrate_sqlite_once(database, &migrator).await;
         let outcome = outcome.map_err(|error| explain(error, database.shown(), |sql| database.explain(sql)));
-        if !patience.is_left_after(&outcome).await {
+        if !deadline.wait_after(&outcome).await {
             return outcome;
         }
     }
@@ -90,7 +86,7 @@ async fn migrate_postgres(
     let migrator = named(migrator, table);
     let mut connection = pool.acquire().await?.detach();
     if postgres_version(&mut connection, table).await? != newest_version(&migrator) {
-        // Closing the connection lets go of the lock, also where we fail or die.
+        // Closing the connection releases the lock, also after an error or a crash.
         lock_postgres(&mut connection, table).await?;
         migrator.run_direct(None, &mut connection, false).await?;
     }
@@ -106,13 +102,13 @@ async fn migrate_mysql(
     let mut connection = pool.acquire().await?.detach();
     if mysql_version(&mut connection, table).await? != newest_version(&migrator) {
         lock_mysql(&mut connection, table).await?;
-        forget_broken_off(&mut connection, table).await?;
+        delete_interrupted(&mut connection, table).await?;
         migrator.run_direct(None, &mut connection, false).await?;
     }
     Ok(connection.close().await?)
 }
 
-/// The same migrations under our own table, without the driver's lock.
+/// The same migrations, recorded in the crate's table, without the driver's lock.
 fn named(migrator: &Migrator, table: &'static str) -> Migrator {
     let mut named = Migrator::with_migrations(migrator.iter().cloned().collect());
     named.dangerous_set_table_name(table);
@@ -125,7 +121,7 @@ pub(crate) fn newest_version(migrator: &Migrator) -> Option<i64> {
 }
 
 fn newest_applied(table: &str) -> AssertSqlSafe<String> {
-    // The name is a literal of the calling crate.
+    // Safe: the name is a literal of the calling crate.
     AssertSqlSafe(format!("SELECT max(version) FROM {table} WHERE success"))
 }
 
@@ -147,11 +143,11 @@ pub(crate) async fn postgres_version(
     connection: &mut PgConnection,
     table: &str,
 ) -> Result<Option<i64>, sqlx::Error> {
-    let is_there: bool = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL")
+    let exists: bool = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL")
         .bind(table)
         .fetch_one(&mut *connection)
         .await?;
-    if !is_there {
+    if !exists {
         return Ok(None);
     }
     sqlx::query_scalar(newest_applied(table)).fetch_one(connection).await
@@ -184,13 +180,13 @@ pub(crate) async fn mysql_version(
     sqlx::query_scalar(newest_applied(table)).fetch_one(connection).await
 }
 
-/// A migration that broke off is run again, which those of MariaDB and MySQL allow.
-async fn forget_broken_off(connection: &mut MySqlConnection, table: &str) -> Result<(), sqlx::Error> {
+/// Deletes the record of an interrupted migration, so that it is run again.
+async fn delete_interrupted(connection: &mut MySqlConnection, table: &str) -> Result<(), sqlx::Error> {
     if mysql_table_exists(connection, table).await? {
-        let forget = AssertSqlSafe(format!("DELETE FROM {table} WHERE NOT success"));
-        let forgotten = sqlx::query(forget).execute(connection).await?.rows_affected();
-        if forgotten > 0 {
-            tracing::warn!(table, "a migration had broken off, running it again");
+        let delete = AssertSqlSafe(format!("DELETE FROM {table} WHERE NOT success"));
+        let deleted = sqlx::query(delete).execute(connection).await?.rows_affected();
+        if deleted > 0 {
+            tracing::warn!(table, "repeating an interrupted migration");
         }
     }
     Ok(())
@@ -199,11 +195,11 @@ async fn forget_broken_off(connection: &mut MySqlConnection, table: &str) -> Res
 async fn lock_postgres(connection: &mut PgConnection, table: &str) -> Result<(), sqlx::Error> {
     let wait = async {
         loop {
-            let is_ours: bool = sqlx::query_scalar("SELECT pg_try_advisory_lock(hashtextextended($1, 0))")
+            let is_locked: bool = sqlx::query_scalar("SELECT pg_try_advisory_lock(hashtextextended($1, 0))")
                 .bind(format!("rollcall.{table}"))
                 .fetch_one(&mut *connection)
                 .await?;
-            if is_ours {
+            if is_locked {
                 return Ok(());
             }
             tokio::time::sleep(LOCK_PAUSE).await;
@@ -213,14 +209,14 @@ async fn lock_postgres(connection: &mut PgConnection, table: &str) -> Result<(),
 }
 
 async fn lock_mysql(connection: &mut MySqlConnection, table: &str) -> Result<(), sqlx::Error> {
-    // Names of locks are the whole server's, and may be 64 characters long.
-    let is_ours: Option<i64> =
+    // Lock names are global to the server and limited to 64 characters.
+    let is_locked: Option<i64> =
         sqlx::query_scalar("SELECT GET_LOCK(CONCAT('rollcall.', SHA1(CONCAT(DATABASE(), '.', ?))), ?)")
             .bind(table)
             .bind(i64::try_from(LOCK_TIMEOUT.as_secs()).unwrap_or(60))
             .fetch_one(connection)
             .await?;
-    if is_ours == Some(1) { Ok(()) } else { Err(sqlx::Error::PoolTimedOut) }
+    if is_locked == Some(1) { Ok(()) } else { Err(sqlx::Error::PoolTimedOut) }
 }
 
 fn explain(
@@ -238,7 +234,7 @@ fn explain(
 mod tests {
     use super::*;
 
-    /// Whoever opens a database does so in a task of a runtime with several threads.
+    /// Databases are opened in tasks of a multi-threaded runtime.
     #[test]
     fn futures_can_be_sent() {
         fn is_send<T: Send>(_: fn() -> T) {}

@@ -46,7 +46,7 @@ async fn execute(database: &Database, sql: &str) -> Result<(), sqlx::Error> {
 }
 
 #[tokio::test]
-async fn each_kind_opens_and_says_what_and_where_it_is() {
+async fn each_kind_opens_with_its_kind_and_address() {
     let folder = tempfile::tempdir().unwrap();
     let expected =
         [(Kind::Sqlite, "/deep/er/notes.db"), (Kind::Postgres, "postgres://"), (Kind::MySql, "mysql://")];
@@ -60,18 +60,18 @@ async fn each_kind_opens_and_says_what_and_where_it_is() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_named_without_the_password_and_may_come_back() {
+async fn an_unreachable_server_is_retryable_and_its_error_has_no_password() {
     for scheme in ["postgres", "mysql"] {
         let error = Database::open(&format!("{scheme}://me:s3cret@127.0.0.1:1/site")).await.unwrap_err();
         assert!(matches!(error, DatabaseError::Unreachable { .. }), "{error}");
         assert!(error.is_retryable());
-        let said = format!("{error} {error:?}");
-        assert!(said.contains("me@127.0.0.1:1/site") && !said.contains("s3cret"), "{said}");
+        let text = format!("{error} {error:?}");
+        assert!(text.contains("me@127.0.0.1:1/site") && !text.contains("s3cret"), "{text}");
     }
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_costs_seconds() {
+async fn opening_a_silent_server_times_out() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("postgres://me:s3cret@{}/site", silent.local_addr().unwrap());
     let error = Database::open(&url).await.unwrap_err();
@@ -79,7 +79,7 @@ async fn a_server_that_does_not_answer_costs_seconds() {
 }
 
 #[tokio::test]
-async fn a_missing_database_and_a_wrong_password_are_told_apart_and_no_wait_helps() {
+async fn a_missing_database_and_a_wrong_password_are_different_permanent_errors() {
     let (postgres, mariadb) = (PostgresServer::shared(), MariaDbServer::shared());
     mariadb.mariadb("mysql", "CREATE OR REPLACE USER shy@'127.0.0.1' IDENTIFIED BY 'right'");
     let refused = format!("mysql://shy:wr0ng@127.0.0.1:{}/mysql", mariadb.port());
@@ -95,7 +95,7 @@ async fn a_missing_database_and_a_wrong_password_are_told_apart_and_no_wait_help
 }
 
 #[tokio::test]
-async fn sessions_are_alike_whatever_the_server_says() {
+async fn sessions_override_the_servers_defaults() {
     let Database::Postgres(pool) = Database::open(&PostgresServer::shared().fresh_database()).await.unwrap()
     else {
         panic!("it is PostgreSQL");
@@ -118,7 +118,7 @@ async fn sessions_are_alike_whatever_the_server_says() {
 }
 
 #[tokio::test]
-async fn faults_of_a_row_are_not_worth_a_repeat() {
+async fn errors_of_a_row_are_not_retryable() {
     let folder = tempfile::tempdir().unwrap();
     for url in one_of_each(&folder) {
         let database = Database::open(&url).await.unwrap();
@@ -142,7 +142,7 @@ async fn faults_of_a_row_are_not_worth_a_repeat() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_who_start_at_once_migrate_once() {
+async fn concurrent_starts_migrate_once() {
     let folder = tempfile::tempdir().unwrap();
     for url in one_of_each(&folder) {
         let starters: Vec<_> = (0..8)
@@ -173,7 +173,7 @@ async fn many_who_start_at_once_migrate_once() {
 }
 
 #[tokio::test]
-async fn tables_of_a_newer_version_are_left_alone() {
+async fn tables_of_a_newer_version_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for url in one_of_each(&folder) {
         let database = Database::open(&url).await.unwrap();
@@ -185,16 +185,16 @@ async fn tables_of_a_newer_version_are_left_alone() {
 }
 
 #[tokio::test]
-async fn a_migration_that_broke_off_on_mariadb_is_run_again() {
+async fn an_interrupted_migration_on_mariadb_is_run_again() {
     let database = Database::open(&MariaDbServer::shared().fresh_database()).await.unwrap();
     migrate(&database, migrations()).await.unwrap();
     execute(&database, "DROP TABLE notes; UPDATE notes_migrations SET success = 0").await.unwrap();
     migrate(&database, migrations()).await.unwrap();
-    execute(&database, "INSERT INTO notes VALUES (1, 'mended')").await.unwrap();
+    execute(&database, "INSERT INTO notes VALUES (1, 'repaired')").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_server_is_worth_a_wait_and_the_pool_finds_it_again() {
+async fn a_killed_server_is_retryable_and_the_pool_reconnects() {
     let (mut postgres, mut mariadb) = (PostgresServer::start(), MariaDbServer::start());
     let databases = [
         Database::open(&postgres.fresh_database()).await.unwrap(),
@@ -217,7 +217,7 @@ async fn a_killed_server_is_worth_a_wait_and_the_pool_finds_it_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deadlock_is_worth_a_repeat() {
+async fn a_deadlock_is_retryable() {
     for url in [PostgresServer::shared().fresh_database(), MariaDbServer::shared().fresh_database()] {
         let database = Database::open(&url).await.unwrap();
         migrate(&database, migrations()).await.unwrap();
@@ -227,11 +227,11 @@ async fn a_deadlock_is_worth_a_repeat() {
         let outcomes = tokio::join!(first, second);
         let errors: Vec<_> = [outcomes.0, outcomes.1].into_iter().filter_map(Result::err).collect();
         assert!(errors.iter().all(is_retryable), "{url}: {errors:?}");
-        assert_eq!(errors.len(), 1, "{url}: one of the two had to give way");
+        assert_eq!(errors.len(), 1, "{url}: one of the two is the victim");
     }
 }
 
-/// Writes to two rows in one transaction, with a pause between, so that two who cross block each other.
+/// Writes two rows in one transaction, with a pause between, so that two crossing transactions deadlock.
 async fn cross(database: &Database, from: i64, to: i64) -> Result<(), sqlx::Error> {
     let pause = match database.kind() {
         Kind::Postgres => "SELECT pg_sleep(0.5)",
@@ -257,14 +257,14 @@ async fn one_sqlite_writer_waits_for_another_and_readers_do_not() {
         }
     });
     let seen: i64 = sqlx::query_scalar("SELECT count(*) FROM notes").fetch_one(&file.pool).await.unwrap();
-    assert_eq!(seen, 0, "what is not committed is not seen, and nobody waits to see it");
+    assert_eq!(seen, 0, "uncommitted rows are invisible, and the reader does not wait");
     first.commit().await.unwrap();
     second.await.unwrap();
     assert_eq!(file.path(), Path::new(&file.shown()));
 }
 
 #[tokio::test]
-async fn what_a_commit_survives_is_as_chosen() {
+async fn durability_sets_the_synchronous_pragma() {
     let folder = tempfile::tempdir().unwrap();
     for (durability, expected) in
         [(Durability::PowerLoss, 2), (Durability::ProcessCrash, 1), (Durability::Rebuildable, 0)]

@@ -45,7 +45,7 @@ mod watch;
 
 pub use counters::ClusterCounters;
 pub use inbox::{Inbox, InboxEvent};
-pub use keyspace::Trouble;
+pub use keyspace::RedisError;
 pub use message::GatewayMessage;
 pub use node::NodeName;
 pub use record::{

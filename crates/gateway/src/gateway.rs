@@ -131,13 +131,13 @@ impl Gateway {
         };
         let lease = cluster
             .as_ref()
-            .map(|cluster| Arc::new(cluster.leader_lease(gateways::WEBHOOKS_TURN, cluster.lease)));
+            .map(|cluster| Arc::new(cluster.leader_lease(gateways::WEBHOOKS_LEASE_KEY, cluster.lease)));
         let webhooks = match (webhooks, &lease) {
             (Some(webhooks), Some(lease)) => Some(webhooks.with_lease(Arc::clone(lease))),
             (webhooks, _) => webhooks,
         };
         let pruning = cluster.as_ref().map_or_else(LeaderLease::always_held, |cluster| {
-            cluster.leader_lease(gateways::PRUNING_TURN, PRUNING_LEASE)
+            cluster.leader_lease(gateways::PRUNING_LEASE_KEY, PRUNING_LEASE)
         });
         let hub_settings = HubSettings {
             policy,

@@ -14,7 +14,7 @@ use gateway::counters::WebhookOutcome;
 use gateway::leader_lease::LeaderLease;
 use gateway::settings::{Secret, WebhookSettings};
 use gateway::webhooks::Webhooks;
-use keyspace::keys::gateways::WEBHOOKS_TURN;
+use keyspace::keys::gateways::WEBHOOKS_LEASE_KEY;
 use keyspace::{Redis, RedisSettings};
 use presence::{Cause, DeviceId};
 use tempfile::TempDir;
@@ -300,7 +300,7 @@ async fn a_slow_receiver_gets_only_so_many_at_once() {
 /// The turn of one of several gateways on a Redis.
 fn lease(redis: &RedisServer, process: &str) -> LeaderLease {
     let handle = Redis::new(RedisSettings::from_url(&redis.url()).unwrap()).unwrap();
-    LeaderLease::shared(handle, WEBHOOKS_TURN, process, Duration::from_secs(2))
+    LeaderLease::shared(handle, WEBHOOKS_LEASE_KEY, process, Duration::from_secs(2))
 }
 
 /// Each delivery id once, in the order in which it first came.
@@ -354,7 +354,7 @@ async fn a_gateway_that_loses_the_lease_stops_and_the_other_sends_the_rest() {
     scene.come_and_go(1..=5).await;
     taken(&receiver, 10).await;
     // As if this process had been held up for longer than its lease.
-    redis.cli(&["SET", WEBHOOKS_TURN, "gw-b.1", "PX", "60000"]);
+    redis.cli(&["SET", WEBHOOKS_LEASE_KEY, "gw-b.1", "PX", "60000"]);
     let second = scene.start_in_turn(&receiver, long, lease(&redis, "gw-b.1")).await;
     let counters = Arc::clone(&first.counters);
     scene.come_and_go(6..=15).await;
@@ -368,5 +368,5 @@ async fn a_gateway_that_loses_the_lease_stops_and_the_other_sends_the_rest() {
     .unwrap();
     first.stop().await;
     second.stop().await;
-    assert_eq!(redis.cli(&["EXISTS", WEBHOOKS_TURN]).trim(), "0", "whoever ends gives its lease back");
+    assert_eq!(redis.cli(&["EXISTS", WEBHOOKS_LEASE_KEY]).trim(), "0", "whoever ends gives its lease back");
 }

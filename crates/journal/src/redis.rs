@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use keyspace::{KeyNames, Redis, Trouble, scripts};
+use keyspace::{KeyNames, Redis, RedisError, scripts};
 
 use crate::error::JournalError;
 use crate::id::EntryId;
@@ -90,25 +90,27 @@ impl RedisJournal {
     fn key(&self, lane: Lane) -> &str {
         match lane {
             Lane::Traffic => self.keys.traffic(),
-            Lane::Dead => self.keys.dead(),
+            Lane::Dead => self.keys.dead_letters(),
             Lane::Failed => self.keys.failed(),
             Lane::Risk => self.keys.risk(),
         }
     }
 
     /// Puts trouble with a lane, and perhaps a group of it, into the words of the port.
-    fn explain(&self, lane: Lane, group: &str) -> impl Fn(Trouble) -> JournalError {
+    fn explain(&self, lane: Lane, group: &str) -> impl Fn(RedisError) -> JournalError {
         let key = self.key(lane).to_owned();
         let group = group.to_owned();
         move |trouble| match trouble {
-            Trouble::Unanswered { reason } => JournalError::Unanswered { reason },
-            Trouble::NoGroup { .. } => JournalError::NoGroup { group: group.clone() },
-            Trouble::WrongType { .. } => JournalError::Damaged {
+            RedisError::Unanswered { reason } => JournalError::Unanswered { reason },
+            RedisError::NoGroup { .. } => JournalError::NoGroup { group: group.clone() },
+            RedisError::WrongType { .. } => JournalError::Damaged {
                 what: key.clone(),
                 reason: "the key holds no stream; rename it (RENAME) or configure another name".to_owned(),
             },
-            Trouble::Other { .. } => JournalError::Damaged { what: key.clone(), reason: trouble.to_string() },
-            Trouble::Unavailable { .. } | Trouble::Refused { .. } | Trouble::Settings { .. } => {
+            RedisError::Other { .. } => {
+                JournalError::Damaged { what: key.clone(), reason: trouble.to_string() }
+            }
+            RedisError::Unavailable { .. } | RedisError::Refused { .. } | RedisError::Settings { .. } => {
                 JournalError::Unavailable { reason: trouble.to_string() }
             }
         }
@@ -201,7 +203,7 @@ impl Journal for RedisJournal {
     }
 
     async fn forget_consumer(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError> {
-        let mut call = scripts::FORGET_CONSUMER.call(&[self.key(lane)]);
+        let mut call = scripts::DELETE_CONSUMER.call(&[self.key(lane)]);
         call.arg(group).arg(consumer);
         self.redis.query::<()>(&call).await.map_err(self.explain(lane, group))
     }
@@ -228,7 +230,7 @@ impl Journal for RedisJournal {
             }
             moved += self.redis.query::<u64>(&call).await.map_err(|trouble| {
                 // Of the two keys, the script names the one that holds something else.
-                let is_other = matches!(&trouble, Trouble::WrongType { reason }
+                let is_other = matches!(&trouble, RedisError::WrongType { reason }
                     if reason.split(' ').next() == Some(self.key(to)));
                 self.explain(if is_other { to } else { from }, group)(trouble)
             })?;
@@ -278,7 +280,7 @@ impl Journal for RedisJournal {
         let group = group.unwrap_or_default();
         let mut deleted = 0;
         for page in ids.chunks(IDS_PER_COMMAND) {
-            let mut call = scripts::DELETE.call(&[self.key(lane)]);
+            let mut call = scripts::DELETE_ENTRIES.call(&[self.key(lane)]);
             call.arg(group);
             page.iter().for_each(|id| {
                 call.arg(id.to_string());
@@ -321,11 +323,11 @@ impl Journal for RedisJournal {
 }
 
 impl RedisJournal {
-    fn explain_control(&self) -> impl Fn(Trouble) -> JournalError {
+    fn explain_control(&self) -> impl Fn(RedisError) -> JournalError {
         let key = self.keys.control().to_owned();
         let explain = self.explain(Lane::Traffic, "");
         move |trouble| match trouble {
-            Trouble::WrongType { .. } => JournalError::Damaged {
+            RedisError::WrongType { .. } => JournalError::Damaged {
                 what: key.clone(),
                 reason: "the key holds no hash; delete it (DEL), and pause again what is to be paused"
                     .to_owned(),

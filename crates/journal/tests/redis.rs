@@ -24,7 +24,7 @@ impl conformance::Fixture for Names {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let stream = format!("test{}:traffic", COUNT.fetch_add(1, Ordering::Relaxed));
         let (dead, failed) = (format!("{stream}:dlq"), format!("{stream}:failed"));
-        Names(BaseNames { stream, dead, failed, ..BaseNames::default() })
+        Names(BaseNames { stream, dead_letters: dead, failed, ..BaseNames::default() })
     }
 
     async fn open(&self) -> Arc<dyn Journal> {

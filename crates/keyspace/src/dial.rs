@@ -1,4 +1,4 @@
-//! Connecting, once: no pauses, no second attempt.
+//! Single connection attempts, without backoff or retry.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,31 +11,31 @@ use redis::{
     TlsCertificates,
 };
 
-use crate::error::Trouble;
+use crate::error::RedisError;
 use crate::settings::{Credentials, Node, RedisSettings, TlsFiles};
 
-/// A connection on which nothing moves is probed after this long, so that a silently lost one is found.
+/// TCP keepalive: detects a silently lost idle connection.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(10);
-/// What was sent and not even received for this long means that the connection is lost.
+/// `TCP_USER_TIMEOUT`: unacknowledged data for this long means that the connection is lost.
 const UNRECEIVED_MAX: Duration = Duration::from_secs(20);
-/// Requests waiting to be written on one connection, before callers wait: announces come in bursts.
+/// Requests queued on one connection before callers wait: announces come in bursts.
 const WAITING_REQUESTS_MAX: usize = 512;
 
-/// What happened to connections, counted since the handle was made.
+/// Counted since the handle was created.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Connections made.
+    /// Successful connection attempts.
     pub connected: AtomicU64,
-    /// Attempts to connect that failed.
+    /// Failed connection attempts.
     pub connect_failures: AtomicU64,
-    /// Commands that a node of a cluster sent elsewhere.
+    /// `MOVED` and `ASK` redirects.
     pub redirected: AtomicU64,
-    /// Commands, or several sent together, that got no answer: the connection broke or the answer took too long.
+    /// Commands or pipelines without a reply: the connection broke or the response timeout passed.
     pub unanswered: AtomicU64,
 }
 
-/// Knows how to get in.
+/// Settings and certificates for new connections.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     settings: RedisSettings,
@@ -44,11 +44,11 @@ pub(crate) struct Dialer {
 }
 
 impl Dialer {
-    /// Reads the files for TLS, if there are any.
-    pub(crate) fn new(settings: RedisSettings) -> Result<Dialer, Trouble> {
+    /// Reads the TLS files.
+    pub(crate) fn new(settings: RedisSettings) -> Result<Dialer, RedisError> {
         let certificates = settings.tls.as_ref().map(certificates_of).transpose()?;
         if certificates.is_some() {
-            // Fails where one was chosen already, which is as good.
+            // Fails if a provider is already installed, which serves as well.
             let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         }
         Ok(Dialer { settings, counters: Counters::default(), certificates })
@@ -62,45 +62,44 @@ impl Dialer {
         &self.counters
     }
 
-    /// Connects to a server.
     pub(crate) async fn dial(
         &self,
         node: &Node,
         response_timeout: Option<Duration>,
-    ) -> Result<MultiplexedConnection, Trouble> {
+    ) -> Result<MultiplexedConnection, RedisError> {
         self.dial_as(node, &self.settings.credentials, self.settings.db, response_timeout).await
     }
 
-    /// Connects to whomever the sentinels call the master, and says who that is.
+    /// Connects to the master that the sentinels name; returns its address, too.
     pub(crate) async fn dial_master(
         &self,
         response_timeout: Option<Duration>,
-    ) -> Result<(MultiplexedConnection, Node), Trouble> {
+    ) -> Result<(MultiplexedConnection, Node), RedisError> {
         let master = self.ask_sentinels().await?;
         let mut connection = self.dial(&master, response_timeout).await?;
         // Right after a failover a sentinel may still name the old master.
         let role = redis::cmd("ROLE").query_async::<Vec<redis::Value>>(&mut connection).await;
         match role.ok().and_then(|role| role.into_iter().next()) {
-            Some(redis::Value::BulkString(role)) if role != b"master" => {
-                Err(Trouble::unavailable(format!("{master} is no master: the failover has not ended yet")))
-            }
+            Some(redis::Value::BulkString(role)) if role != b"master" => Err(RedisError::unavailable(
+                format!("{master} is not a master: the failover has not ended yet"),
+            )),
             _ => Ok((connection, master)),
         }
     }
 
-    /// Who is master, by the word of the first sentinel that answers.
-    pub(crate) async fn ask_sentinels(&self) -> Result<Node, Trouble> {
-        let mut trouble = Trouble::unavailable("no sentinel is named");
+    /// The master, according to the first sentinel that answers.
+    pub(crate) async fn ask_sentinels(&self) -> Result<Node, RedisError> {
+        let mut error = RedisError::unavailable("the settings name no sentinel");
         for sentinel in &self.settings.nodes {
             match self.ask_sentinel(sentinel).await {
                 Ok(master) => return Ok(master),
-                Err(other) => trouble = other,
+                Err(other) => error = other,
             }
         }
-        Err(trouble)
+        Err(error)
     }
 
-    async fn ask_sentinel(&self, sentinel: &Node) -> Result<Node, Trouble> {
+    async fn ask_sentinel(&self, sentinel: &Node) -> Result<Node, RedisError> {
         let timeout = Some(self.settings.connect_timeout);
         let mut connection = self.dial_as(sentinel, &self.settings.sentinel_credentials, 0, timeout).await?;
         let name = &self.settings.master_name;
@@ -109,30 +108,27 @@ impl Dialer {
             .arg(name)
             .query_async(&mut connection)
             .await
-            .map_err(|error| Trouble::of_connecting(&format!("sentinel {sentinel}"), &error))?;
-        let (host, port) = answer.ok_or_else(|| Trouble::Refused {
+            .map_err(|error| RedisError::from_connect(&format!("sentinel {sentinel}"), &error))?;
+        let (host, port) = answer.ok_or_else(|| RedisError::Refused {
             code: "SENTINEL".to_owned(),
-            reason: format!(
-                "sentinel {sentinel} knows no master called {name}: correct the name in redis.url"
-            ),
+            reason: format!("sentinel {sentinel} has no master named {name}: correct the name in redis.url"),
         })?;
         Ok(Node { host, port })
     }
 
-    /// Connects to a server in order to listen.
-    pub(crate) async fn dial_pubsub(&self, node: &Node) -> Result<PubSub, Trouble> {
-        let explain = |error| Trouble::of_connecting(&node.to_string(), &error);
+    pub(crate) async fn dial_pubsub(&self, node: &Node) -> Result<PubSub, RedisError> {
+        let explain = |error| RedisError::from_connect(&node.to_string(), &error);
         let client = self.client_for(node, &self.settings.credentials, self.settings.db).map_err(explain)?;
-        // The driver itself would wait for as long as the system does.
+        // The driver has no timeout here.
         let result =
             match tokio::time::timeout(self.settings.connect_timeout, client.get_async_pubsub()).await {
                 Ok(result) => result.map_err(explain),
-                Err(_) => Err(Trouble::unavailable(format!("{node}: it did not answer in time"))),
+                Err(_) => Err(RedisError::unavailable(format!("{node}: connection timed out"))),
             };
         self.count(result)
     }
 
-    fn count<T>(&self, result: Result<T, Trouble>) -> Result<T, Trouble> {
+    fn count<T>(&self, result: Result<T, RedisError>) -> Result<T, RedisError> {
         let counter = match result {
             Ok(_) => &self.counters.connected,
             Err(_) => &self.counters.connect_failures,
@@ -147,8 +143,8 @@ impl Dialer {
         credentials: &Credentials,
         db: u32,
         response_timeout: Option<Duration>,
-    ) -> Result<MultiplexedConnection, Trouble> {
-        let explain = |error| Trouble::of_connecting(&node.to_string(), &error);
+    ) -> Result<MultiplexedConnection, RedisError> {
+        let explain = |error| RedisError::from_connect(&node.to_string(), &error);
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(self.settings.connect_timeout))
             .set_response_timeout(response_timeout)
@@ -183,7 +179,7 @@ fn tcp_settings() -> TcpSettings {
     TcpSettings::default().set_nodelay(true).set_keepalive(keepalive).set_user_timeout(UNRECEIVED_MAX)
 }
 
-fn certificates_of(files: &TlsFiles) -> Result<TlsCertificates, Trouble> {
+fn certificates_of(files: &TlsFiles) -> Result<TlsCertificates, RedisError> {
     let client_tls = match (&files.cert, &files.key) {
         (Some(cert), Some(key)) => Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? }),
         _ => None,
@@ -191,8 +187,11 @@ fn certificates_of(files: &TlsFiles) -> Result<TlsCertificates, Trouble> {
     Ok(TlsCertificates { client_tls, root_cert: files.ca.as_deref().map(read).transpose()? })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Trouble> {
+fn read(path: &Path) -> Result<Vec<u8>, RedisError> {
     std::fs::read(path).map_err(|error| {
-        Trouble::settings(format!("cannot read {} (named in the address of Redis): {error}", path.display()))
+        RedisError::settings(format!(
+            "cannot read {} (named in the address of Redis): {error}",
+            path.display()
+        ))
     })
 }

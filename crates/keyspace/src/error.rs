@@ -1,139 +1,114 @@
-//! What can go wrong with Redis, each with what to do about it.
+//! Errors, each with its remedy, and which are retryable.
 
-use redis::{ErrorKind, RedisError, ServerError};
+use redis::{ErrorKind, ServerError};
 
-/// Why Redis did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
-    /// What was configured cannot be used.
+pub enum RedisError {
+    /// Invalid configuration. The reason contains the remedy.
     #[error("{reason}")]
-    Settings {
-        /// What is wrong with it, and what to write instead.
-        reason: String,
-    },
-    /// Nothing was sent: there is no connection.
+    Settings { reason: String },
+    /// No connection. Nothing was sent.
     #[error("Redis cannot be reached: {reason}")]
-    Unavailable {
-        /// What the system says.
-        reason: String,
-    },
-    /// Something was sent, and nobody knows whether it happened.
+    Unavailable { reason: String },
+    /// Sent, but not answered: it may or may not have been executed.
     #[error("Redis did not answer: {reason}")]
-    Unanswered {
-        /// What is known.
-        reason: String,
-    },
-    /// Redis works but does not do it now; nothing happened. Waiting, or an operator, helps.
+    Unanswered { reason: String },
+    /// Redis refused, for now or until an operator acts. Nothing was executed.
     #[error("Redis refuses: {reason}")]
     Refused {
-        /// Redis's own word for it, such as `READONLY`.
+        /// The error code of Redis, such as `READONLY`.
         code: String,
-        /// What it means, and what to do.
+        /// Cause and remedy.
         reason: String,
     },
-    /// A key holds something of another type. Nothing happened.
-    #[error("a key in Redis holds something else than expected: {reason}")]
-    WrongType {
-        /// What Redis says.
-        reason: String,
-    },
-    /// There is no such consumer group. Nothing happened.
-    #[error("Redis has no such group: {reason}")]
-    NoGroup {
-        /// What Redis says.
-        reason: String,
-    },
-    /// Anything else Redis says: we asked for something it does not understand. Nothing happened.
-    #[error("Redis says {code}: {reason}")]
-    Other {
-        /// Redis's own word for it.
-        code: String,
-        /// What it says.
-        reason: String,
-    },
+    /// A key holds a value of another type. Nothing was executed.
+    #[error("a key in Redis holds a value of another type: {reason}")]
+    WrongType { reason: String },
+    /// The consumer group does not exist. Nothing was executed.
+    #[error("Redis has no such consumer group: {reason}")]
+    NoGroup { reason: String },
+    /// Any other error reply, or a malformed reply. An error reply means that nothing was executed.
+    #[error("Redis replied {code}: {reason}")]
+    Other { code: String, reason: String },
 }
 
-impl Trouble {
-    /// Whether the same call can succeed later, without anybody changing what is asked.
-    ///
-    /// A wrong-typed key also counts: an operator can put it right while everything waits.
+impl RedisError {
+    /// Whether the same call can succeed later. True for a key of the wrong type: an operator can rename it while
+    /// callers retry.
     pub fn is_retryable(&self) -> bool {
-        !matches!(self, Trouble::Settings { .. } | Trouble::NoGroup { .. } | Trouble::Other { .. })
+        !matches!(self, RedisError::Settings { .. } | RedisError::NoGroup { .. } | RedisError::Other { .. })
     }
 
-    /// Redis's own word for it, where it said one.
+    /// The error code of Redis; empty without an error reply.
     pub fn code(&self) -> &str {
         match self {
-            Trouble::Refused { code, .. } | Trouble::Other { code, .. } => code,
-            Trouble::WrongType { .. } => "WRONGTYPE",
-            Trouble::NoGroup { .. } => "NOGROUP",
+            RedisError::Refused { code, .. } | RedisError::Other { code, .. } => code,
+            RedisError::WrongType { .. } => "WRONGTYPE",
+            RedisError::NoGroup { .. } => "NOGROUP",
             _ => "",
         }
     }
 
     pub(crate) fn settings(reason: impl Into<String>) -> Self {
-        Trouble::Settings { reason: reason.into() }
+        RedisError::Settings { reason: reason.into() }
     }
 
     pub(crate) fn unavailable(reason: impl Into<String>) -> Self {
-        Trouble::Unavailable { reason: reason.into() }
+        RedisError::Unavailable { reason: reason.into() }
     }
 
-    /// A reply that is not of the shape it should have.
-    pub(crate) fn unexpected(reason: impl ToString) -> Self {
-        Trouble::Other { code: "a reply nobody expected".to_owned(), reason: reason.to_string() }
+    pub(crate) fn malformed_reply(reason: impl ToString) -> Self {
+        RedisError::Other { code: "a malformed reply".to_owned(), reason: reason.to_string() }
     }
 
-    /// What an error reply means.
-    pub fn of_reply(error: &ServerError) -> Self {
+    pub fn from_reply(error: &ServerError) -> Self {
         let details = error.details().unwrap_or_default();
         match error.code() {
-            "WRONGTYPE" => Trouble::WrongType { reason: details.to_owned() },
-            "NOGROUP" => Trouble::NoGroup { reason: details.to_owned() },
+            "WRONGTYPE" => RedisError::WrongType { reason: details.to_owned() },
+            "NOGROUP" => RedisError::NoGroup { reason: details.to_owned() },
             code => match remedy(code, details) {
-                Some(reason) => Trouble::Refused { code: code.to_owned(), reason },
-                None => Trouble::Other { code: code.to_owned(), reason: details.to_owned() },
+                Some(reason) => RedisError::Refused { code: code.to_owned(), reason },
+                None => RedisError::Other { code: code.to_owned(), reason: details.to_owned() },
             },
         }
     }
 
-    /// What an error means that came while connecting: nothing has been asked yet.
-    pub(crate) fn of_connecting(to: &str, error: &RedisError) -> Self {
+    /// An error while connecting: no command was sent.
+    pub(crate) fn from_connect(to: &str, error: &redis::RedisError) -> Self {
         match (error.kind(), first_reply(error)) {
-            (_, Some(reply)) => match Trouble::of_reply(&reply) {
-                Trouble::Other { code, reason } => {
-                    Trouble::Refused { code, reason: format!("{to} does not let us in: {reason}") }
+            (_, Some(reply)) => match RedisError::from_reply(&reply) {
+                RedisError::Other { code, reason } => {
+                    RedisError::Refused { code, reason: format!("{to} refused the connection: {reason}") }
                 }
-                trouble => trouble,
+                error => error,
             },
-            (ErrorKind::AuthenticationFailed, None) => Trouble::Refused {
+            (ErrorKind::AuthenticationFailed, None) => RedisError::Refused {
                 code: "WRONGPASS".to_owned(),
                 reason: format!("{to} does not accept the user or the password; {PASSWORD_REMEDY}"),
             },
-            _ => Trouble::unavailable(format!("{to}: {error}")),
+            _ => RedisError::unavailable(format!("{to}: {error}")),
         }
     }
 
-    /// What an error means that came after something was sent.
-    pub(crate) fn of_sending(to: &str, error: &RedisError) -> Self {
+    /// An error after a command was sent.
+    pub(crate) fn from_send(to: &str, error: &redis::RedisError) -> Self {
         match first_reply(error) {
-            Some(reply) => Trouble::of_reply(&reply),
-            None => Trouble::Unanswered { reason: format!("{to}: {error}") },
+            Some(reply) => RedisError::from_reply(&reply),
+            None => RedisError::Unanswered { reason: format!("{to}: {error}") },
         }
     }
 }
 
-/// The first thing Redis itself said, if it said anything.
-fn first_reply(error: &RedisError) -> Option<ServerError> {
+/// The first error reply, preferring the cause of an aborted transaction to `EXECABORT`.
+fn first_reply(error: &redis::RedisError) -> Option<ServerError> {
     let replies = error.clone().into_server_errors()?;
-    // That a transaction was given up says less than why.
-    let telling = replies.iter().find(|(_, reply)| reply.code() != "EXECABORT");
-    telling.or(replies.first()).map(|(_, reply)| reply.clone())
+    let cause = replies.iter().find(|(_, reply)| reply.code() != "EXECABORT");
+    cause.or(replies.first()).map(|(_, reply)| reply.clone())
 }
 
 const PASSWORD_REMEDY: &str = "set them in redis.url, or the password in REDIS_PASSWORD";
 
-/// What a refusal means and what to do; none if it is no refusal.
+/// Cause and remedy of a refusal; none if the code is not one.
 fn remedy(code: &str, details: &str) -> Option<String> {
     Some(match code {
         "READONLY" => "this server is a replica and takes no writes: wait for the failover to end, or point \
@@ -148,16 +123,16 @@ fn remedy(code: &str, details: &str) -> Option<String> {
         "MASTERDOWN" => "the replica has lost its master: wait for the failover to end".to_owned(),
         "CLUSTERDOWN" => "the cluster does not serve all slots: bring the missing nodes back".to_owned(),
         "TRYAGAIN" | "ASK" | "MOVED" => {
-            "a slot of the cluster is being moved: wait until it has been".to_owned()
+            "a slot of the cluster is migrating: wait until that has finished".to_owned()
         }
-        "MISCONF" => format!("Redis cannot save its data and takes no writes: {details}"),
+        "MISCONF" => format!("Redis cannot save its data and refuses writes: {details}"),
         "NOREPLICAS" => "Redis has fewer replicas than min-replicas-to-write: bring them back".to_owned(),
-        "NOAUTH" | "WRONGPASS" => format!("Redis wants a user or a password; {PASSWORD_REMEDY}"),
+        "NOAUTH" | "WRONGPASS" => format!("Redis requires a user or a password; {PASSWORD_REMEDY}"),
         "NOPERM" => format!("the Redis user lacks a permission: {details}"),
-        "BUSY" => "a script of somebody's has been running for too long: SCRIPT KILL ends it".to_owned(),
+        "BUSY" => "a script has been running for too long: SCRIPT KILL ends it".to_owned(),
         "EXECABORT" | "UNBLOCKED" => details.to_owned(),
         "ERR" if details.starts_with("max number of clients") => {
-            "Redis has as many clients as it takes: raise maxclients".to_owned()
+            "Redis has reached its maximum number of clients: raise maxclients".to_owned()
         }
         _ => return None,
     })
@@ -167,29 +142,29 @@ fn remedy(code: &str, details: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn trouble_of(reply: &str) -> Trouble {
+    fn error_of(reply: &str) -> RedisError {
         let value = redis::parse_redis_value(reply.as_bytes()).unwrap();
         match value {
-            redis::Value::ServerError(error) => Trouble::of_reply(&error),
-            other => panic!("{other:?} is no error"),
+            redis::Value::ServerError(error) => RedisError::from_reply(&error),
+            other => panic!("{other:?} is not an error"),
         }
     }
 
     #[test]
-    fn a_full_redis_says_what_to_raise() {
-        let trouble = trouble_of("-OOM command not allowed when used memory > 'maxmemory'.\r\n");
-        assert!(trouble.is_retryable());
-        assert!(trouble.to_string().contains("raise maxmemory"), "{trouble}");
+    fn out_of_memory_is_retryable_and_names_the_remedy() {
+        let error = error_of("-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+        assert!(error.is_retryable());
+        assert!(error.to_string().contains("raise maxmemory"), "{error}");
     }
 
     #[test]
-    fn refusals_can_be_waited_out_and_nonsense_cannot() {
+    fn refusals_are_retryable_and_invalid_commands_are_not() {
         for refusal in ["READONLY no", "LOADING x", "NOAUTH x", "NOPERM x", "CLUSTERDOWN x", "MISCONF x"] {
-            let trouble = trouble_of(&format!("-{refusal}\r\n"));
-            assert!(matches!(trouble, Trouble::Refused { .. }), "{refusal}: {trouble:?}");
+            let error = error_of(&format!("-{refusal}\r\n"));
+            assert!(matches!(error, RedisError::Refused { .. }), "{refusal}: {error:?}");
         }
-        assert!(matches!(trouble_of("-WRONGTYPE x\r\n"), Trouble::WrongType { .. }));
-        assert!(!trouble_of("-NOGROUP No such key\r\n").is_retryable());
-        assert!(!trouble_of("-ERR unknown command\r\n").is_retryable());
+        assert!(matches!(error_of("-WRONGTYPE x\r\n"), RedisError::WrongType { .. }));
+        assert!(!error_of("-NOGROUP No such key\r\n").is_retryable());
+        assert!(!error_of("-ERR unknown command\r\n").is_retryable());
     }
 }

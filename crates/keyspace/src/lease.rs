@@ -1,65 +1,64 @@
-//! A lease: of many processes, one at a time may do something.
+//! A lease: a key with a deadline that one process at a time holds.
 //!
 //! # Guarantees
 //!
-//! - No two processes hold a lease at the same time, as far as their clocks run at the same speed: a holder counts the
-//!   time from before it asked, and stops a while before Redis lets go.
-//! - Whoever dies loses the lease after its length; whoever ends gives it back at once.
+//! - No two processes hold a lease at the same time, provided that their clocks run at the same speed: the holder
+//!   measures from before its request, and considers the lease lost before it expires in Redis.
+//! - The lease of a dead process expires after its length; an orderly shutdown releases it at once.
 //!
 //! # Deliberately absent
 //!
-//! A promise about writes that are already on their way. What is written under a lease must bear being late: by a
-//! watermark, by stating what is and not what changed, and by somebody who looks again.
+//! Fencing of writes in flight. Writes under a lease must tolerate being late: by a watermark, by writing state
+//! instead of differences, and by reconciliation.
 
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
 use parking_lot::Mutex;
 
-use crate::error::Trouble;
+use crate::error::RedisError;
 use crate::handle::Redis;
 use crate::scripts;
 
-/// A lease on a key, as one process sees it.
+/// One process's handle to a lease.
 #[derive(Debug)]
 pub struct Lease {
     redis: Redis,
     key: String,
     holder: String,
     length: Duration,
-    /// Since when, if it is ours.
+    /// Runs since the last successful request; none if not held.
     held: Mutex<Option<Stopwatch>>,
 }
 
 impl Lease {
-    /// A lease that has yet to be taken. `holder` names this process, and no other that ever was.
+    /// Does not take it yet. `holder` must be unique to this run of this process.
     pub fn new(redis: Redis, key: String, holder: String, length: Duration) -> Self {
         Lease { redis, key, holder, length, held: Mutex::default() }
     }
 
-    /// For how long it is taken each time.
     pub fn length(&self) -> Duration {
         self.length
     }
 
-    /// Takes it, or makes it last longer. True if it is ours.
-    pub async fn take(&self) -> Result<bool, Trouble> {
-        // From before the question, so that we never think longer than Redis that it is ours.
-        let asked = Stopwatch::start();
+    /// Takes or renews the lease. Returns whether this process holds it.
+    pub async fn take(&self) -> Result<bool, RedisError> {
+        // Started before the request, so that our deadline is never after that of Redis.
+        let requested = Stopwatch::start();
         let mut call = scripts::LEASE_TAKE.call(&[&self.key]);
         call.arg(&self.holder).arg(u64::try_from(self.length.as_millis()).unwrap_or(u64::MAX));
-        let is_ours = self.redis.query::<u8>(&call).await? == 1;
-        *self.held.lock() = is_ours.then_some(asked);
-        Ok(is_ours)
+        let is_held = self.redis.query::<u8>(&call).await? == 1;
+        *self.held.lock() = is_held.then_some(requested);
+        Ok(is_held)
     }
 
-    /// Whether it is surely ours, with a good part of its length to go.
+    /// Whether this process holds it and less than 70 % of its length has passed.
     pub fn is_held(&self) -> bool {
         self.held.lock().as_ref().is_some_and(|since| since.elapsed() < self.length * 7 / 10)
     }
 
-    /// Gives it back, if it is ours.
-    pub async fn release(&self) -> Result<(), Trouble> {
+    /// Releases the lease if this process holds it.
+    pub async fn release(&self) -> Result<(), RedisError> {
         *self.held.lock() = None;
         let mut call = scripts::LEASE_RELEASE.call(&[&self.key]);
         call.arg(&self.holder);

@@ -1,8 +1,7 @@
-//! One server, however often its connection breaks.
+//! The shared connection to one server, with reconnects.
 //!
-//! Callers share one connection. Where there is none, one of them connects and the others wait for it; if it fails,
-//! all of those who waited fail with it. Between attempts lies a pause that grows with each failure up to a bound, and
-//! is random between nothing and that (full jitter), so that many processes do not come back at once.
+//! Without a connection, one caller connects and the others wait for its result, also for its failure. Attempts use
+//! exponential backoff with full jitter and an upper bound, so that many processes do not reconnect at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,37 +9,34 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
-use redis::{Cmd, Pipeline, RedisError, Value};
+use redis::{Cmd, Pipeline, Value};
 
 use crate::dial::Dialer;
-use crate::error::Trouble;
+use crate::error::RedisError;
 use crate::outage::Outage;
-use crate::sentinel::Follow;
+use crate::sentinel::MasterWatch;
 use crate::settings::Node;
 
-/// The pause after the first failure; it doubles with each further one.
+/// Upper bound of the backoff after the first failure; doubles with each further one.
 const BACKOFF_MIN: Duration = Duration::from_millis(20);
 
-/// Which server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// This one.
     Node(Node),
-    /// Whichever the sentinels call the master.
+    /// The master that the sentinels name.
     Master,
 }
 
-/// One server.
 pub(crate) struct Link {
     dialer: Arc<Dialer>,
     target: Target,
-    /// Who is master, where sentinels say.
-    follow: Arc<Follow>,
+    /// Used with [`Target::Master`] only.
+    master_watch: Arc<MasterWatch>,
     current: Mutex<Option<Current>>,
-    /// How often somebody tried to connect; also the number of the present connection.
+    /// Connection attempts; also the number of the present connection.
     attempts: AtomicU64,
-    /// Held by the one who connects.
-    turn: tokio::sync::Mutex<Failures>,
+    /// Held while connecting.
+    connect_lock: tokio::sync::Mutex<Failures>,
 }
 
 #[derive(Clone)]
@@ -50,25 +46,25 @@ struct Current {
     epoch: u64,
 }
 
-/// A connection of one's own, and the epoch of masters in which it is of use.
-pub(crate) struct Own {
+/// A dedicated connection, valid in one epoch of [`MasterWatch`].
+pub(crate) struct OwnedConnection {
     pub(crate) connection: MultiplexedConnection,
-    follow: Arc<Follow>,
+    master_watch: Arc<MasterWatch>,
     epoch: u64,
 }
 
-impl Own {
-    /// Whether the server is still the one to talk to.
+impl OwnedConnection {
+    /// Whether the server is still the master.
     pub(crate) fn is_current(&self) -> bool {
-        self.follow.epoch() == self.epoch
+        self.master_watch.epoch() == self.epoch
     }
 }
 
 #[derive(Default)]
 struct Failures {
-    in_a_row: u32,
-    last: Option<Trouble>,
-    /// From the first of them to the next connection.
+    consecutive: u32,
+    last: Option<RedisError>,
+    /// Open from the first failure to the next connection.
     outage: Option<Outage>,
 }
 
@@ -77,14 +73,14 @@ impl Link {
         Link {
             dialer,
             target,
-            follow: Arc::default(),
+            master_watch: Arc::default(),
             current: Mutex::new(None),
             attempts: AtomicU64::new(0),
-            turn: tokio::sync::Mutex::new(Failures::default()),
+            connect_lock: tokio::sync::Mutex::new(Failures::default()),
         }
     }
 
-    /// The name of the server in messages.
+    /// For logs and errors.
     pub(crate) fn name(&self) -> String {
         match &self.target {
             Target::Node(node) => node.to_string(),
@@ -92,101 +88,108 @@ impl Link {
         }
     }
 
-    /// Sends a command. The reply may be an error that Redis replied.
-    pub(crate) async fn command(&self, command: &Cmd) -> Result<Value, Trouble> {
+    /// The value may be an error reply.
+    pub(crate) async fn command(&self, command: &Cmd) -> Result<Value, RedisError> {
         let mut current = self.connected().await?;
         let result = current.connection.req_packed_command(command).await;
-        self.judge(current.number, result)
+        self.check(current.number, result)
     }
 
-    /// Sends commands and gives back `count` replies after the first `skip`. Each may be an error that Redis replied.
+    /// Sends commands and returns `count` replies after the first `skip`. Each may be an error reply.
     pub(crate) async fn commands(
         &self,
         pipeline: &Pipeline,
         skip: usize,
         count: usize,
-    ) -> Result<Vec<Value>, Trouble> {
+    ) -> Result<Vec<Value>, RedisError> {
         let mut current = self.connected().await?;
         let result = current.connection.req_packed_commands(pipeline, skip, count).await;
-        self.judge(current.number, result)
+        self.check(current.number, result)
     }
 
-    /// A connection of one's own.
-    pub(crate) async fn dial(&self, response_timeout: Option<Duration>) -> Result<Own, Trouble> {
+    /// Opens a dedicated connection.
+    pub(crate) async fn dial(
+        &self,
+        response_timeout: Option<Duration>,
+    ) -> Result<OwnedConnection, RedisError> {
         let seen = self.attempts.load(Ordering::Acquire);
-        let mut failures = self.turn.lock().await;
+        let mut failures = self.connect_lock.lock().await;
         let connection = self.attempt(&mut failures, seen, response_timeout).await?;
-        Ok(Own { connection, follow: self.follow.clone(), epoch: self.follow.epoch() })
+        Ok(OwnedConnection {
+            connection,
+            master_watch: self.master_watch.clone(),
+            epoch: self.master_watch.epoch(),
+        })
     }
 
-    async fn connected(&self) -> Result<Current, Trouble> {
+    async fn connected(&self) -> Result<Current, RedisError> {
         let seen = self.attempts.load(Ordering::Acquire);
         if let Some(current) = self.current() {
             return Ok(current);
         }
-        let mut failures = self.turn.lock().await;
+        let mut failures = self.connect_lock.lock().await;
         if let Some(current) = self.current() {
             return Ok(current);
         }
         let timeout = Some(self.dialer.settings().response_timeout);
         let connection = self.attempt(&mut failures, seen, timeout).await?;
         let number = self.attempts.load(Ordering::Acquire);
-        let current = Current { number, connection, epoch: self.follow.epoch() };
+        let current = Current { number, connection, epoch: self.master_watch.epoch() };
         *self.current.lock() = Some(current.clone());
         Ok(current)
     }
 
-    /// The shared connection, unless there is none or the master has changed since.
+    /// The shared connection; none if there is none or the master has changed.
     fn current(&self) -> Option<Current> {
-        let epoch = self.follow.epoch();
+        let epoch = self.master_watch.epoch();
         self.current.lock().clone().filter(|current| current.epoch == epoch)
     }
 
-    /// Connects, after the pause that past failures ask for. `seen` is how many attempts there had been when the caller
-    /// came: if one failed since, that failure is the caller's too.
+    /// Connects, after the backoff of past failures. `seen` is the number of attempts when the call began: if an
+    /// attempt failed since, its error is returned without another attempt.
     async fn attempt(
         &self,
         failures: &mut Failures,
         seen: u64,
         response_timeout: Option<Duration>,
-    ) -> Result<MultiplexedConnection, Trouble> {
-        if let Some(trouble) = &failures.last
+    ) -> Result<MultiplexedConnection, RedisError> {
+        if let Some(error) = &failures.last
             && self.attempts.load(Ordering::Acquire) != seen
         {
-            return Err(trouble.clone());
+            return Err(error.clone());
         }
-        if failures.in_a_row > 0 {
-            tokio::time::sleep(pause(failures.in_a_row, self.dialer.settings().backoff_max)).await;
+        if failures.consecutive > 0 {
+            tokio::time::sleep(backoff(failures.consecutive, self.dialer.settings().backoff_max)).await;
         }
         let result = match &self.target {
             Target::Node(node) => self.dialer.dial(node, response_timeout).await,
             Target::Master => self.dialer.dial_master(response_timeout).await.map(|(connection, master)| {
-                self.follow.note(&self.dialer, master);
+                self.master_watch.set_and_poll(&self.dialer, master);
                 connection
             }),
         };
         self.attempts.fetch_add(1, Ordering::AcqRel);
         match &result {
             Ok(_) => {
-                let Failures { in_a_row, outage, .. } = std::mem::take(failures);
+                let Failures { consecutive, outage, .. } = std::mem::take(failures);
                 if let Some(outage) = outage {
-                    outage.end(in_a_row + 1);
+                    outage.end(consecutive + 1);
                 }
             }
-            Err(trouble) => {
-                failures.outage.get_or_insert_with(|| Outage::begin(self.name(), trouble));
-                failures.in_a_row = failures.in_a_row.saturating_add(1);
-                failures.last = Some(trouble.clone());
+            Err(error) => {
+                failures.outage.get_or_insert_with(|| Outage::begin(self.name(), error));
+                failures.consecutive = failures.consecutive.saturating_add(1);
+                failures.last = Some(error.clone());
             }
         }
         result
     }
 
-    /// Drops a connection that is of no use any more.
-    fn judge<T: Replies>(&self, number: u64, result: Result<T, RedisError>) -> Result<T, Trouble> {
+    /// Drops the shared connection if the result shows that it is broken or leads to a former master.
+    fn check<T: Replies>(&self, number: u64, result: Result<T, redis::RedisError>) -> Result<T, RedisError> {
         let is_stale = match &result {
-            // After a failover the old master lives on as a replica.
-            Ok(replies) => self.target == Target::Master && replies.any_says("READONLY"),
+            // After a failover the old master is a replica.
+            Ok(replies) => self.target == Target::Master && replies.has_error_code("READONLY"),
             Err(error) => match error.clone().into_server_errors() {
                 Some(replies) => {
                     self.target == Target::Master
@@ -204,31 +207,31 @@ impl Link {
                 *current = None;
             }
         }
-        result.map_err(|error| Trouble::of_sending(&self.name(), &error))
+        result.map_err(|error| RedisError::from_send(&self.name(), &error))
     }
 }
 
 /// One reply or several.
 pub(crate) trait Replies {
-    fn any_says(&self, code: &str) -> bool;
+    fn has_error_code(&self, code: &str) -> bool;
 }
 
 impl Replies for Value {
-    fn any_says(&self, code: &str) -> bool {
+    fn has_error_code(&self, code: &str) -> bool {
         matches!(self, Value::ServerError(error) if error.code() == code)
     }
 }
 
 impl Replies for Vec<Value> {
-    fn any_says(&self, code: &str) -> bool {
-        self.iter().any(|reply| reply.any_says(code))
+    fn has_error_code(&self, code: &str) -> bool {
+        self.iter().any(|reply| reply.has_error_code(code))
     }
 }
 
-/// Random up to a bound that doubles with each failure.
-pub(crate) fn pause(failures: u32, max: Duration) -> Duration {
+/// Random, up to a bound that doubles with each failure.
+pub(crate) fn backoff(failures: u32, max: Duration) -> Duration {
     let bound = BACKOFF_MIN.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(max);
-    // Never nothing at all: that would be a busy loop, now and then.
+    // Never zero, which could cause a busy loop.
     let random = bound.mul_f64(fastrand::f64());
     random.max(Duration::from_millis(1))
 }
@@ -238,12 +241,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_up_to_their_bound() {
+    fn backoff_grows_up_to_its_bound() {
         let max = Duration::from_secs(2);
         for failures in [1, 2, 10, 31, 32, 1000, u32::MAX] {
             let bound = Duration::from_millis(20).saturating_mul(2_u32.saturating_pow(failures - 1)).min(max);
             for _ in 0..50 {
-                let pause = pause(failures, max);
+                let pause = backoff(failures, max);
                 assert!(pause > Duration::ZERO && pause <= bound, "{failures}: {pause:?}");
             }
         }

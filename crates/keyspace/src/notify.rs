@@ -1,61 +1,57 @@
-//! Whether Redis tells of expired keys: `notify-keyspace-events` must hold `K` and `x` (M6).
+//! Notifications of expired keys: `notify-keyspace-events` must contain `K` and `x` (M6).
 //!
 //! # Guarantees
 //!
-//! - What is turned on already stays on: letters are added to the setting, and none is taken away.
-//! - A server that does not let us set it is reported, with what to write into its configuration.
+//! - Flags are added to the setting; none is removed.
+//! - If a server refuses, that is reported with the line for its configuration.
 //!
 //! # Deliberately absent
 //!
-//! `CONFIG REWRITE`: the file is the operator's. So the setting is gone after a restart of Redis, and whoever listens
-//! sets it again on every connection.
+//! `CONFIG REWRITE`: the file belongs to the operator. A restart of Redis therefore loses the flags, and subscribers
+//! set them again on every connection.
 
 use redis::aio::MultiplexedConnection;
 
-use crate::error::Trouble;
+use crate::error::RedisError;
 use crate::handle::Redis;
 use crate::settings::Node;
 
-/// The name of the setting.
 const SETTING: &str = "notify-keyspace-events";
-/// What to do where Redis does not let us.
-pub const REMEDY: &str = "write \"notify-keyspace-events Kx\" into redis.conf and restart Redis, or type CONFIG SET \
-                          notify-keyspace-events Kx; until then silent peers are found by the sweep alone, later";
+/// For [`ExpiryNotifications::Refused`].
+pub const REMEDY: &str = "write \"notify-keyspace-events Kx\" into redis.conf and restart Redis, or run CONFIG SET \
+                          notify-keyspace-events Kx; until then expired peers are found only by the reconciliation sweep, later";
 
-/// Whether a server tells of expired keys.
+/// State of the expiry notifications of one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notifications {
-    /// It did so before we asked.
-    AlreadyOn,
-    /// It does since we asked.
-    SetByUs {
-        /// The setting as it is now.
+pub enum ExpiryNotifications {
+    AlreadyEnabled,
+    /// Enabled by this call.
+    Enabled {
+        /// The new value of `notify-keyspace-events`.
         flags: String,
     },
-    /// It does not: see [`REMEDY`].
+    /// Disabled: see [`REMEDY`].
     Refused {
-        /// What it says.
         reason: String,
     },
 }
 
-impl Notifications {
-    /// Whether it tells of expired keys now.
-    pub fn is_on(&self) -> bool {
-        !matches!(self, Notifications::Refused { .. })
+impl ExpiryNotifications {
+    pub fn is_enabled(&self) -> bool {
+        !matches!(self, ExpiryNotifications::Refused { .. })
     }
 }
 
 impl Redis {
-    /// Asks every server (on a cluster, replicas as well: one of them may be master soon) to tell of expired keys.
-    /// One that cannot be reached is reported as refusing.
-    pub async fn ensure_expiry_notifications(&self) -> Result<Vec<(Node, Notifications)>, Trouble> {
+    /// Enables expiry notifications on every master, and on a cluster on every replica, which may be promoted. An
+    /// unreachable server is reported as [`ExpiryNotifications::Refused`].
+    pub async fn ensure_expiry_notifications(&self) -> Result<Vec<(Node, ExpiryNotifications)>, RedisError> {
         let timeout = Some(self.settings().response_timeout);
         let mut found = Vec::new();
         for node in self.servers().await? {
             let outcome = match self.dialer().dial(&node, timeout).await {
-                Ok(mut connection) => ensure_on(&mut connection).await,
-                Err(trouble) => Notifications::Refused { reason: trouble.to_string() },
+                Ok(mut connection) => ensure_enabled(&mut connection).await,
+                Err(error) => ExpiryNotifications::Refused { reason: error.to_string() },
             };
             found.push((node, outcome));
         }
@@ -63,30 +59,30 @@ impl Redis {
     }
 }
 
-/// Asks one server.
-pub(crate) async fn ensure_on(connection: &mut MultiplexedConnection) -> Notifications {
+/// Enables expiry notifications on one server.
+pub(crate) async fn ensure_enabled(connection: &mut MultiplexedConnection) -> ExpiryNotifications {
     let present: Result<(String, String), _> =
         redis::cmd("CONFIG").arg("GET").arg(SETTING).query_async(connection).await;
     let flags = match present {
         Ok((_, flags)) => flags,
-        Err(error) => return Notifications::Refused { reason: error.to_string() },
+        Err(error) => return ExpiryNotifications::Refused { reason: error.to_string() },
     };
-    let Some(flags) = missing_added(&flags) else {
-        return Notifications::AlreadyOn;
+    let Some(flags) = with_required_flags(&flags) else {
+        return ExpiryNotifications::AlreadyEnabled;
     };
     match redis::cmd("CONFIG").arg("SET").arg(SETTING).arg(&flags).query_async::<()>(connection).await {
-        Ok(()) => Notifications::SetByUs { flags },
-        Err(error) => Notifications::Refused { reason: error.to_string() },
+        Ok(()) => ExpiryNotifications::Enabled { flags },
+        Err(error) => ExpiryNotifications::Refused { reason: error.to_string() },
     }
 }
 
-/// Whether this setting of `notify-keyspace-events` tells of expired keys as we listen to them.
-pub fn tells_of_expired(flags: &str) -> bool {
-    missing_added(flags).is_none()
+/// Whether this value of `notify-keyspace-events` enables the notifications that we subscribe to.
+pub fn reports_expired_keys(flags: &str) -> bool {
+    with_required_flags(flags).is_none()
 }
 
-/// The setting with what is missing from it; none if nothing is. `A` stands for all events, `x` among them.
-fn missing_added(flags: &str) -> Option<String> {
+/// The value with the missing flags added; none if none is missing. `A` includes `x`.
+fn with_required_flags(flags: &str) -> Option<String> {
     let mut all = flags.to_owned();
     if !flags.contains('K') {
         all.push('K');
@@ -102,13 +98,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn m6_flags_are_added_and_none_is_taken_away() {
-        assert_eq!(missing_added("").as_deref(), Some("Kx"));
-        assert_eq!(missing_added("gE").as_deref(), Some("gEKx"));
-        assert_eq!(missing_added("Ex").as_deref(), Some("ExK"));
-        assert_eq!(missing_added("AE").as_deref(), Some("AEK"));
+    fn m6_flags_are_added_and_none_is_removed() {
+        assert_eq!(with_required_flags("").as_deref(), Some("Kx"));
+        assert_eq!(with_required_flags("gE").as_deref(), Some("gEKx"));
+        assert_eq!(with_required_flags("Ex").as_deref(), Some("ExK"));
+        assert_eq!(with_required_flags("AE").as_deref(), Some("AEK"));
         for enough in ["Kx", "xK", "AK", "AKE"] {
-            assert!(tells_of_expired(enough), "{enough}");
+            assert!(reports_expired_keys(enough), "{enough}");
         }
     }
 }

@@ -1,12 +1,12 @@
-//! One log line for the outage of a server, however many connections of this process to it break, and one for its end.
+//! One log line when a server becomes unreachable and one when it returns, for all links of this process.
 
 use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-use crate::error::Trouble;
+use crate::error::RedisError;
 
-/// How many links of this process have no connection, by server. A server whose links are all connected is not in it.
+/// Links of this process without a connection, by server. Servers without such links have no entry.
 static DISCONNECTED: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
 /// A link without a connection.
@@ -16,8 +16,8 @@ pub(crate) struct Outage {
 }
 
 impl Outage {
-    /// A link to this server could not connect. Logged if it is the first to notice.
-    pub(crate) fn begin(server: String, trouble: &Trouble) -> Outage {
+    /// Logs if this is the first link to the server that cannot connect.
+    pub(crate) fn begin(server: String, error: &RedisError) -> Outage {
         let is_first = {
             let mut disconnected = DISCONNECTED.lock();
             let links = disconnected.entry(server.clone()).or_default();
@@ -25,17 +25,17 @@ impl Outage {
             *links == 1
         };
         if is_first {
-            tracing::warn!(server, %trouble, "no connection to redis, trying again");
+            tracing::warn!(server, %error, "redis unreachable; retrying");
         }
         Outage { server }
     }
 
-    /// The link is connected. Logged if it is the last of them.
+    /// Logs if this was the last link without a connection.
     pub(crate) fn end(self, attempts: u32) {
         let (server, is_last) = (self.server.clone(), self.is_last());
         drop(self);
         if is_last {
-            tracing::info!(server, attempts, "connected to redis again");
+            tracing::info!(server, attempts, "redis reconnected");
         }
     }
 
@@ -62,15 +62,15 @@ mod tests {
 
     #[test]
     fn links_to_one_server_share_an_outage() {
-        let trouble = Trouble::unavailable("nobody listens");
+        let error = RedisError::unavailable("connection refused");
         let links = || DISCONNECTED.lock().get("a:1").copied();
         let (first, second) =
-            (Outage::begin("a:1".to_owned(), &trouble), Outage::begin("a:1".to_owned(), &trouble));
+            (Outage::begin("a:1".to_owned(), &error), Outage::begin("a:1".to_owned(), &error));
         assert_eq!(links(), Some(2));
         assert!(!first.is_last());
         first.end(3);
         assert!(second.is_last());
         drop(second);
-        assert_eq!(links(), None, "a link that is dropped is no outage");
+        assert_eq!(links(), None, "a dropped link ends its outage");
     }
 }

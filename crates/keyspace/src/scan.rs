@@ -1,44 +1,44 @@
-//! Every key that fits a pattern, page by page, from every master.
+//! `SCAN` by pattern over all masters, page by page.
 //!
 //! # Guarantees
 //!
-//! - Redis is asked for a bounded step at a time; whoever asks may pause between two pages.
-//! - A key that was there all the time is found at least once, as long as no slot of a cluster moves and no master
-//!   changes meanwhile. So that a key was not found is no proof that it is gone: ask for it.
-//! - A connection that breaks ends the scan with an error: a cursor is worth nothing on another server.
+//! - Each page is one bounded `SCAN`; callers may pause between pages.
+//! - A key that exists throughout is returned at least once, unless a slot migrates or a master changes meanwhile. So a
+//!   key that was not returned may still exist: check it by name.
+//! - A broken connection ends the scan with an error: cursors are not valid on another server.
 //!
 //! # Deliberately absent
 //!
-//! `KEYS`, which stops Redis for as long as it takes.
+//! `KEYS`, which blocks Redis.
 
 use redis::aio::MultiplexedConnection;
 
-use crate::error::Trouble;
+use crate::error::RedisError;
 use crate::handle::Redis;
 use crate::settings::Node;
 
-/// Keys that Redis looks at for one page. It answers with those that fit, so a page may be empty.
-const STEP: usize = 1000;
+/// Keys examined per page. Only matching ones are returned, so a page may be empty.
+const PAGE: usize = 1000;
 
-/// A scan that is under way.
+/// A running scan.
 pub struct Scan {
     redis: Redis,
     pattern: String,
-    /// Servers that are still to be asked; none before the first page.
+    /// Masters that are left to scan; none before the first page.
     servers: Option<Vec<Node>>,
     current: Option<(Node, MultiplexedConnection, u64)>,
 }
 
 impl Redis {
-    /// Begins to look for all keys that fit a pattern such as `t:info_hash:*`.
+    /// Scans for keys that match a glob pattern such as `t:info_hash:*`.
     pub fn scan(&self, pattern: impl Into<String>) -> Scan {
         Scan { redis: self.clone(), pattern: pattern.into(), servers: None, current: None }
     }
 }
 
 impl Scan {
-    /// Some more keys; none at the end. A key that is no text is left out: no key of ours is. A key may come twice.
-    pub async fn next_page(&mut self) -> Result<Option<Vec<String>>, Trouble> {
+    /// The next page; none at the end. A key may be returned twice; keys that are not UTF-8 are skipped.
+    pub async fn next_page(&mut self) -> Result<Option<Vec<String>>, RedisError> {
         if self.servers.is_none() {
             self.servers = Some(self.redis.masters().await?);
         }
@@ -50,11 +50,11 @@ impl Scan {
         }
         let Some((node, connection, cursor)) = &mut self.current else { return Ok(None) };
         let mut command = redis::cmd("SCAN");
-        command.arg(*cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(STEP);
+        command.arg(*cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(PAGE);
         let page: (u64, Vec<Vec<u8>>) = command
             .query_async(connection)
             .await
-            .map_err(|error| Trouble::of_sending(&node.to_string(), &error))?;
+            .map_err(|error| RedisError::from_send(&node.to_string(), &error))?;
         match page.0 {
             0 => self.current = None,
             next => *cursor = next,
@@ -63,8 +63,8 @@ impl Scan {
     }
 }
 
-/// One pattern that all keys of these patterns fit, and few others, so that one scan does for several.
-pub fn pattern_of_all(patterns: &[String]) -> String {
+/// A pattern that matches all keys of these patterns and few others, so that one scan serves several.
+pub fn common_pattern(patterns: &[String]) -> String {
     let prefixes: Vec<Vec<char>> = patterns
         .iter()
         .map(|pattern| pattern.chars().take_while(|c| !matches!(c, '*' | '?' | '[' | '\\')).collect())
@@ -72,10 +72,10 @@ pub fn pattern_of_all(patterns: &[String]) -> String {
     let length = prefixes.iter().map(Vec::len).min().unwrap_or(0);
     let mut joined = String::new();
     for position in 0..length {
-        let mut letters: Vec<char> = prefixes.iter().map(|prefix| prefix[position]).collect();
-        letters.sort_unstable();
-        letters.dedup();
-        match letters.as_slice() {
+        let mut characters: Vec<char> = prefixes.iter().map(|prefix| prefix[position]).collect();
+        characters.sort_unstable();
+        characters.dedup();
+        match characters.as_slice() {
             [one] => joined.push(*one),
             several if several.iter().all(|c| c.is_ascii_alphanumeric() || matches!(c, ':' | '_')) => {
                 joined.push('[');
@@ -94,9 +94,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_pattern_stands_for_several() {
+    fn a_common_pattern_covers_all_patterns() {
         let all = |patterns: &[&str]| {
-            pattern_of_all(&patterns.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
+            common_pattern(&patterns.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
         };
         assert_eq!(all(&["t:info_hash:*", "t:user:*", "t:whitelist:*"]), "t:[iuw][hns][efi][ort][:_e]*");
         assert_eq!(all(&["a:*"]), "a:*");

@@ -1,14 +1,12 @@
-//! The Lua scripts: each a file in `lua/` that begins with what its KEYS and ARGV are.
+//! The Lua scripts: files in `lua/`, each with its KEYS and ARGV in a header.
 //!
-//! A script is called by its hash. Where Redis does not know it (a restart, a failover, `SCRIPT FLUSH`) the call is
-//! repeated with the whole text, from which Redis learns it. Inside a pipeline, the calls that met an unknown script are
-//! repeated in their order, behind the other commands.
+//! Scripts are called with `EVALSHA`. If Redis does not have a script (after a restart, a failover or `SCRIPT FLUSH`),
+//! the call is repeated with `EVAL`. In a pipeline such calls are repeated in order, after the other commands.
 
 use std::sync::LazyLock;
 
 use redis::{Arg, Cmd};
 
-/// A script.
 #[derive(Debug)]
 pub struct Script {
     name: &'static str,
@@ -39,29 +37,29 @@ macro_rules! script {
 }
 
 script!(
-    /// Notes that a producer's batch was stored, if the stream is one (append).
+    /// Records the number of a producer's appended batch.
     MARK_APPENDED,
     "mark_appended"
 );
 script!(
-    /// Makes pending entries of one consumer those of another (J4).
+    /// Claims pending entries of one consumer for another (J4).
     TAKE_OVER,
     "take_over"
 );
 script!(
-    /// Forgets a consumer that has nothing pending.
-    FORGET_CONSUMER,
-    "forget_consumer"
+    /// Deletes a consumer without pending entries.
+    DELETE_CONSUMER,
+    "delete_consumer"
 );
 script!(
-    /// Moves letters from one stream to another (J5, J6).
+    /// Moves entries from one stream to another (J5, J6).
     TRANSFER,
     "transfer"
 );
 script!(
     /// Deletes and acknowledges entries (J7).
-    DELETE,
-    "delete"
+    DELETE_ENTRIES,
+    "delete_entries"
 );
 script!(
     /// Removes old entries that every group has acknowledged.
@@ -69,125 +67,125 @@ script!(
     "trim"
 );
 script!(
-    /// Takes what users' clients say about their torrents (A2).
+    /// Applies reports of clients to the activity of users (A2).
     ACTIVITY_APPLY,
     "activity_apply",
     on "activity"
 );
 script!(
-    /// Removes what is too old of a user's torrents and reads the rest (A4, A5).
-    ACTIVITY_LOOK,
-    "activity_look",
+    /// Removes expired activity of a user, then reads counts and a page (A4, A5).
+    ACTIVITY_READ,
+    "activity_read",
     on "activity"
 );
 script!(
-    /// Takes users whose torrents are to be looked at (A4).
+    /// Claims users whose activity is due for a check (A4).
     ACTIVITY_CLAIM,
     "activity_claim"
 );
 script!(
-    /// Says when to look at them again (A4).
-    ACTIVITY_SETTLE,
-    "activity_settle"
+    /// Sets the next check of claimed users (A4).
+    ACTIVITY_RESCHEDULE,
+    "activity_reschedule"
 );
 script!(
-    /// Makes a set that was built aside the whitelist (W2).
+    /// Replaces the whitelist by a newly built set (W2).
     WHITELIST_SWITCH,
     "whitelist_switch"
 );
 script!(
-    /// Exchanges the whitelist and what the last refresh replaced (W2).
+    /// Exchanges the whitelist and the set that the last refresh replaced (W2).
     WHITELIST_UNDO,
     "whitelist_undo"
 );
 script!(
-    /// Takes a lease, or renews it.
+    /// Takes or renews a lease.
     LEASE_TAKE,
     "lease_take"
 );
 script!(
-    /// Gives a lease back.
+    /// Releases a lease.
     LEASE_RELEASE,
     "lease_release"
 );
 script!(
-    /// Applies entries of the journal to one torrent of the mirror (M4 to M8).
+    /// Applies journal entries to one torrent of the mirror (M4 to M8).
     MIRROR_TORRENT,
     "mirror_torrent"
 );
 script!(
-    /// Brings counts of torrents into the indexes and the statistics of the mirror (M9, M10).
+    /// Writes counts of torrents to the indexes and statistics of the mirror (M9, M10).
     MIRROR_INDEX,
     "mirror_index"
 );
 script!(
-    /// Notes that a torrent of the mirror has another infohash now.
+    /// Changes the infohash of a torrent of the mirror.
     MIRROR_RENAME,
     "mirror_rename"
 );
 script!(
-    /// Mends keys of one torrent of the mirror, if nothing was applied to it meanwhile.
-    MIRROR_MEND,
-    "mirror_mend"
+    /// Repairs keys of one torrent of the mirror, unless entries were applied meanwhile.
+    MIRROR_REPAIR,
+    "mirror_repair"
 );
 script!(
-    /// Takes torrents out of the indexes and the statistics of the mirror (M9, M10).
-    MIRROR_FORGET,
-    "mirror_forget"
+    /// Removes torrents from the indexes and statistics of the mirror (M9, M10).
+    MIRROR_REMOVE,
+    "mirror_remove"
 );
 script!(
-    /// Writes whom one gateway has in a room.
+    /// Writes one gateway's members of a room.
     ROOM_PUT,
     "room_put"
 );
 
 script!(
-    /// Writes one gateway's part of a person (P3, P13).
+    /// Writes one gateway's node entry of a user (P3, P13).
     PRESENCE_PUBLISH,
     "presence_publish",
     on "presence"
 );
 script!(
-    /// Clears up what is due of a person (P15).
+    /// Removes a due node entry, or ends a due pending period (P15).
     PRESENCE_REAP,
     "presence_reap",
     on "presence"
 );
 script!(
-    /// Notes that a gateway is interested in a person, and reads what is known (P4).
+    /// Registers a gateway as watcher of a user, then reads the record (P4).
     PRESENCE_WATCH,
     "presence_watch",
     on "presence"
 );
 script!(
-    /// A gateway joins, stays or leaves; others are declared dead (P15).
+    /// A gateway joins, renews its lease or leaves; expired ones are declared dead (P15).
     PRESENCE_NODES,
     "presence_nodes"
 );
 script!(
-    /// Notes when people are due (P13).
-    PRESENCE_DUE,
-    "presence_due"
+    /// Adds users to a deadline set, or removes them (P13).
+    PRESENCE_DUE_UPDATE,
+    "presence_due_update"
 );
 script!(
-    /// Looks who is due (P13).
-    PRESENCE_LOOK,
-    "presence_look"
+    /// Reads the due users of a shard (P13).
+    PRESENCE_DUE_READ,
+    "presence_due_read"
 );
 
-/// Every script there is.
+/// Searched by hash when Redis does not have a script.
 pub static ALL: [&Script; 26] = [
     &ROOM_PUT,
     &MARK_APPENDED,
     &TAKE_OVER,
-    &FORGET_CONSUMER,
+    &DELETE_CONSUMER,
     &TRANSFER,
-    &DELETE,
+    &DELETE_ENTRIES,
     &TRIM,
     &ACTIVITY_APPLY,
-    &ACTIVITY_LOOK,
+    &ACTIVITY_READ,
     &ACTIVITY_CLAIM,
-    &ACTIVITY_SETTLE,
+    &ACTIVITY_RESCHEDULE,
     &WHITELIST_SWITCH,
     &WHITELIST_UNDO,
     &LEASE_TAKE,
@@ -195,35 +193,34 @@ pub static ALL: [&Script; 26] = [
     &MIRROR_TORRENT,
     &MIRROR_INDEX,
     &MIRROR_RENAME,
-    &MIRROR_MEND,
-    &MIRROR_FORGET,
+    &MIRROR_REPAIR,
+    &MIRROR_REMOVE,
     &PRESENCE_PUBLISH,
     &PRESENCE_REAP,
     &PRESENCE_WATCH,
     &PRESENCE_NODES,
-    &PRESENCE_DUE,
-    &PRESENCE_LOOK,
+    &PRESENCE_DUE_UPDATE,
+    &PRESENCE_DUE_READ,
 ];
 
 impl Script {
-    /// The name of its file.
+    /// File name without `.lua`.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The Lua text.
     pub fn source(&self) -> &'static str {
         self.source
     }
 
-    /// A call by hash, for [`crate::Redis::query`] and pipelines. Further arguments may be added to it.
+    /// `EVALSHA` with these keys, for [`crate::Redis::query`] and pipelines. Append ARGV to it.
     pub fn call(&self, keys: &[&str]) -> Cmd {
         let mut command = redis::cmd("EVALSHA");
         command.arg(self.hash.as_str()).arg(keys.len()).arg(keys);
         command
     }
 
-    /// A call with the whole text, for transactions, where an unknown hash would come out too late.
+    /// `EVAL` with these keys, for transactions, in which an unknown hash cannot be repeated.
     pub fn call_by_text(&self, keys: &[&str]) -> Cmd {
         let mut command = redis::cmd("EVAL");
         command.arg(self.source).arg(keys.len()).arg(keys);
@@ -231,19 +228,19 @@ impl Script {
     }
 }
 
-/// The same call with the whole text; none if it is not a call of one of our scripts by its hash.
-pub(crate) fn with_text(call: &Cmd) -> Option<Cmd> {
-    let mut words = call.args_iter().filter_map(|arg| match arg {
-        Arg::Simple(word) => Some(word),
+/// The same call as `EVAL`; none if it is not an `EVALSHA` of one of these scripts.
+pub(crate) fn as_eval(call: &Cmd) -> Option<Cmd> {
+    let mut args = call.args_iter().filter_map(|arg| match arg {
+        Arg::Simple(arg) => Some(arg),
         _ => None,
     });
-    let _evalsha = words.next().filter(|name| name.eq_ignore_ascii_case(b"EVALSHA"))?;
-    let hash = words.next()?;
+    let _evalsha = args.next().filter(|name| name.eq_ignore_ascii_case(b"EVALSHA"))?;
+    let hash = args.next()?;
     let script = ALL.iter().find(|script| script.hash.as_bytes() == hash)?;
     let mut command = redis::cmd("EVAL");
     command.arg(script.source);
-    words.for_each(|word| {
-        command.arg(word);
+    args.for_each(|arg| {
+        command.arg(arg);
     });
     Some(command)
 }
@@ -257,17 +254,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_by_hash_can_be_made_one_by_text() {
+    fn evalsha_is_converted_to_eval() {
         let mut call = TRANSFER.call(&["a", "b"]);
         call.arg("x");
         let mut expected = TRANSFER.call_by_text(&["a", "b"]);
         expected.arg("x");
-        assert_eq!(with_text(&call).unwrap().get_packed_command(), expected.get_packed_command());
-        assert!(with_text(&redis::cmd("PING")).is_none());
+        assert_eq!(as_eval(&call).unwrap().get_packed_command(), expected.get_packed_command());
+        assert!(as_eval(&redis::cmd("PING")).is_none());
     }
 
     #[test]
-    fn every_script_says_what_its_keys_and_arguments_are() {
+    fn every_script_documents_its_keys_and_arguments() {
         for script in ALL {
             assert!(script.source().starts_with("-- "), "{}", script.name());
             assert!(

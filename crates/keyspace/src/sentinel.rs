@@ -1,10 +1,9 @@
-//! Following the master: a failover is noticed though the old master still answers.
+//! Detects a change of master, also while the old master still answers.
 //!
-//! When sentinels let a replica take over from a master that is alive, the old one goes on accepting writes for some
-//! seconds, and then throws them away. So the sentinels are asked every second who is master; once the answer differs,
-//! every connection made before is of no use any more.
+//! After a failover from a live master, the old master accepts writes for some seconds and then discards them. So the
+//! sentinels are asked for the master every second; when the answer changes, every earlier connection becomes invalid.
 //!
-//! Between the change and the next question such writes can still be lost. Only Redis can close that gap:
+//! Writes between the failover and the next poll can still be lost. Only Redis can prevent that:
 //! `min-replicas-to-write 1`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,29 +15,27 @@ use parking_lot::Mutex;
 use crate::dial::Dialer;
 use crate::settings::Node;
 
-/// How often the sentinels are asked.
-const FOLLOW_PERIOD: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Who is master, as far as we know.
+/// The master last named by the sentinels.
 #[derive(Default)]
-pub(crate) struct Follow {
+pub(crate) struct MasterWatch {
     master: Mutex<Option<Node>>,
-    /// Raised with every change of master.
+    /// Incremented with every change of master. A connection is valid in the epoch in which it was made.
     epoch: AtomicU64,
-    is_running: AtomicBool,
+    is_polling: AtomicBool,
 }
 
-impl Follow {
-    /// The epoch that a connection made now belongs to.
+impl MasterWatch {
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Takes note of the master. From the first time on, the sentinels are asked, until nobody needs it any more.
-    pub(crate) fn note(self: &Arc<Self>, dialer: &Arc<Dialer>, node: Node) {
+    /// Sets the master. The first call starts the poller, which ends when this is dropped.
+    pub(crate) fn set_and_poll(self: &Arc<Self>, dialer: &Arc<Dialer>, node: Node) {
         self.set(node);
-        if !self.is_running.swap(true, Ordering::AcqRel) {
-            tokio::spawn(ask_again_and_again(Arc::downgrade(self), dialer.clone()));
+        if !self.is_polling.swap(true, Ordering::AcqRel) {
+            tokio::spawn(poll_sentinels(Arc::downgrade(self), dialer.clone()));
         }
     }
 
@@ -48,20 +45,20 @@ impl Follow {
             return;
         }
         if let Some(old) = master.replace(node.clone()) {
-            tracing::warn!(%old, new = %node, "redis has another master");
+            tracing::warn!(%old, new = %node, "redis master changed");
             self.epoch.fetch_add(1, Ordering::AcqRel);
         }
     }
 }
 
-async fn ask_again_and_again(follow: Weak<Follow>, dialer: Arc<Dialer>) {
+async fn poll_sentinels(watch: Weak<MasterWatch>, dialer: Arc<Dialer>) {
     loop {
-        tokio::time::sleep(FOLLOW_PERIOD).await;
-        // Sentinels that do not answer change nothing.
+        tokio::time::sleep(POLL_INTERVAL).await;
+        // Without an answer the master stays.
         let master = dialer.ask_sentinels().await;
-        match (follow.upgrade(), master) {
+        match (watch.upgrade(), master) {
             (None, _) => return,
-            (Some(follow), Ok(master)) => follow.set(master),
+            (Some(watch), Ok(master)) => watch.set(master),
             (Some(_), Err(_)) => {}
         }
     }

@@ -1,37 +1,28 @@
-//! Where Redis is, and how to get in.
-//!
-//! Plain data: nothing here connects, and no file is read.
+//! Connection settings. Plain data: makes no connection and reads no file.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::error::Trouble;
+use crate::error::RedisError;
 
 mod url;
 
-/// The port of Redis, unless another is named.
 const DEFAULT_PORT: u16 = 6379;
-/// The port of a sentinel, unless another is named.
 const DEFAULT_SENTINEL_PORT: u16 = 26379;
 
-/// How Redis is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// One server.
     Single,
-    /// One master, found and replaced by sentinels.
+    /// One master, named by sentinels.
     Sentinel,
-    /// Many masters that share the keys.
     Cluster,
 }
 
-/// A host and a port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
-    /// A name or an address.
+    /// Name or IP address, without brackets.
     pub host: String,
-    /// The port.
     pub port: u16,
 }
 
@@ -44,17 +35,15 @@ impl fmt::Display for Node {
     }
 }
 
-/// A word that is not shown.
+/// A password; `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps a word.
-    pub fn new(word: impl Into<String>) -> Self {
-        Secret(word.into())
+    pub fn new(password: impl Into<String>) -> Self {
+        Secret(password.into())
     }
 
-    /// The word, for the one who connects.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
@@ -66,61 +55,55 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Files for TLS, beyond what the system trusts.
+/// PEM files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// Whom to trust, instead of whom the system trusts (PEM).
+    /// Trusted authorities; none for those of the system.
     pub ca: Option<PathBuf>,
-    /// Our certificate (PEM), where Redis wants one.
+    /// Client certificate.
     pub cert: Option<PathBuf>,
-    /// Its key (PEM).
+    /// Key of the client certificate.
     pub key: Option<PathBuf>,
 }
 
-/// A user and a password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Credentials {
     /// The ACL user; none means `default`.
     pub user: Option<String>,
-    /// The password.
     pub password: Option<Secret>,
 }
 
-/// Where Redis is, and how to get in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisSettings {
-    /// How it is run.
     pub mode: Mode,
-    /// The server; or the sentinels; or some nodes of the cluster.
+    /// The server, the sentinels, or some nodes of the cluster.
     pub nodes: Vec<Node>,
-    /// What the sentinels call the master. Empty without sentinels.
+    /// Empty without sentinels.
     pub master_name: String,
-    /// How to get in.
     pub credentials: Credentials,
-    /// How to get in with the sentinels.
     pub sentinel_credentials: Credentials,
-    /// The number of the database; 0 on a cluster.
+    /// 0 on a cluster.
     pub db: u32,
-    /// TLS, where it is wanted.
+    /// None: no TLS.
     pub tls: Option<TlsFiles>,
-    /// How long an answer may take. The default is 5 s.
+    /// Default: 5 s.
     pub response_timeout: Duration,
-    /// How long connecting may take. The default is 3 s.
+    /// Default: 3 s.
     pub connect_timeout: Duration,
-    /// The longest pause between two attempts to connect. The default is 2 s.
+    /// Upper bound of the reconnect backoff. Default: 2 s.
     pub backoff_max: Duration,
 }
 
 impl RedisSettings {
-    /// Reads an address:
+    /// Parses an address:
     ///
     /// - `redis://[user[:password]@]host[:port][/db]`
     /// - `redis+sentinel://[user[:password]@]host[:port],host[:port]/master-name[/db]`
     /// - `redis+cluster://[user[:password]@]host[:port],host[:port]`
     ///
-    /// each also with `rediss` for TLS, and behind a `?`: `ca=FILE`, `cert=FILE` and `key=FILE` for TLS,
-    /// `sentinel_user=` and `sentinel_password=`. Special characters are written as `%40`.
-    pub fn from_url(url: &str) -> Result<RedisSettings, Trouble> {
+    /// each also with `rediss` for TLS. Query parameters: `ca=FILE`, `cert=FILE` and `key=FILE` for TLS,
+    /// `sentinel_user=` and `sentinel_password=`. Special characters are percent-encoded.
+    pub fn from_url(url: &str) -> Result<RedisSettings, RedisError> {
         url::parse(url)
     }
 
@@ -130,17 +113,17 @@ impl RedisSettings {
         port: Option<u16>,
         password: Option<&str>,
         db: Option<u32>,
-    ) -> Result<RedisSettings, Trouble> {
+    ) -> Result<RedisSettings, RedisError> {
         let host = host.trim();
         if host.is_empty() || host.contains(['/', '@', ' ', ',']) {
-            return Err(Trouble::settings(format!(
+            return Err(RedisError::settings(format!(
                 "REDIS_HOST must be the name or address of one server ({host:?} is not): use redis.url for anything else"
             )));
         }
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let node = Node { host, port: port.unwrap_or(DEFAULT_PORT) };
         let mut settings = RedisSettings::new(Mode::Single, vec![node]);
-        settings.credentials.password = password.filter(|word| !word.is_empty()).map(Secret::new);
+        settings.credentials.password = password.filter(|password| !password.is_empty()).map(Secret::new);
         settings.db = db.unwrap_or(0);
         Ok(settings)
     }
@@ -187,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn w8_parts_make_a_single_server() {
+    fn w8_parts_configure_a_single_server() {
         let settings = RedisSettings::from_parts("cache.example", None, Some("geheim"), Some(3)).unwrap();
         assert_eq!(settings.to_string(), "redis://cache.example:6379/3");
         assert!(!format!("{settings:?}").contains("geheim"));

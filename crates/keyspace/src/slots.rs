@@ -1,16 +1,16 @@
-//! The slot of a key, and the key of a command: what decides where on a cluster something goes.
+//! The slot of a key and the first key of a command, for routing on a cluster.
 
 use redis::{Arg, Cmd};
 
-/// How many slots a cluster has.
+/// Hash slots of a cluster.
 pub const SLOTS: u16 = 16384;
 
-/// The slot of a key: of the part between its first `{` and the next `}`, if there is anything between them.
+/// The slot of a key, by its hash tag if it has one.
 pub fn slot_of(key: &[u8]) -> u16 {
     crc16(tag_of(key)) % SLOTS
 }
 
-/// What decides about the slot: the part between the braces, or all of the key.
+/// The hash tag: what is between the first `{` and the next `}`; the whole key if that is empty or missing.
 pub(crate) fn tag_of(key: &[u8]) -> &[u8] {
     let Some(open) = key.iter().position(|&byte| byte == b'{') else {
         return key;
@@ -22,7 +22,7 @@ pub(crate) fn tag_of(key: &[u8]) -> &[u8] {
     }
 }
 
-/// CRC-16/XMODEM, the one that Redis uses.
+/// CRC-16/XMODEM, as in the Redis Cluster specification.
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, &byte| (crc << 8) ^ CRC_TABLE[usize::from((crc >> 8) as u8 ^ byte)])
 }
@@ -43,9 +43,9 @@ const CRC_TABLE: [u16; 256] = {
     table
 };
 
-/// Whether a command changes nothing, so that it may be sent again.
-pub(crate) fn is_reading(command: &Cmd) -> bool {
-    const READING: [&[u8]; 23] = [
+/// Whether a command only reads, so that it may be sent again.
+pub(crate) fn is_read_only(command: &Cmd) -> bool {
+    const READ_ONLY: [&[u8]; 23] = [
         b"PING",
         b"GET",
         b"MGET",
@@ -74,26 +74,26 @@ pub(crate) fn is_reading(command: &Cmd) -> bool {
         Some(Arg::Simple(name)) => name,
         _ => return false,
     };
-    READING.iter().any(|reading| name.eq_ignore_ascii_case(reading))
+    READ_ONLY.iter().any(|reading| name.eq_ignore_ascii_case(reading))
 }
 
-/// The first key of a command; none if it names no key (`PING`) and any server will do.
+/// The first key of a command; none if it has no key (`PING`), so that any server can execute it.
 pub(crate) fn key_of(command: &Cmd) -> Option<&[u8]> {
-    let mut words = command.args_iter().filter_map(|arg| match arg {
-        Arg::Simple(word) => Some(word),
+    let mut args = command.args_iter().filter_map(|arg| match arg {
+        Arg::Simple(arg) => Some(arg),
         _ => None,
     });
-    let name = words.next()?.to_ascii_uppercase();
+    let name = args.next()?.to_ascii_uppercase();
     match name.as_slice() {
         b"PING" | b"TIME" | b"INFO" | b"CONFIG" | b"SCRIPT" | b"CLUSTER" | b"CLIENT" | b"WAIT"
         | b"DBSIZE" | b"ROLE" | b"MULTI" | b"EXEC" | b"DISCARD" | b"UNWATCH" | b"ASKING" | b"PUBLISH" => None,
-        b"XGROUP" | b"XINFO" | b"OBJECT" => words.nth(1),
-        b"EVAL" | b"EVALSHA" => words.nth(2),
+        b"XGROUP" | b"XINFO" | b"OBJECT" => args.nth(1),
+        b"EVAL" | b"EVALSHA" => args.nth(2),
         b"XREAD" | b"XREADGROUP" => {
-            words.by_ref().find(|word| word.eq_ignore_ascii_case(b"STREAMS"))?;
-            words.next()
+            args.by_ref().find(|arg| arg.eq_ignore_ascii_case(b"STREAMS"))?;
+            args.next()
         }
-        _ => words.next(),
+        _ => args.next(),
     }
 }
 
@@ -102,8 +102,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_those_of_redis() {
-        // From the specification of Redis Cluster, and from CLUSTER KEYSLOT.
+    fn slots_match_redis() {
+        // From the Redis Cluster specification and CLUSTER KEYSLOT.
         assert_eq!(crc16(b"123456789"), 0x31c3);
         assert_eq!(slot_of(b"foo"), 12182);
         assert_eq!(slot_of(b"{user1000}.following"), slot_of(b"user1000"));
@@ -113,11 +113,11 @@ mod tests {
     }
 
     #[test]
-    fn the_key_of_a_command_is_found_wherever_it_stands() {
-        let key = |words: &[&str]| {
+    fn the_first_key_of_a_command_is_found() {
+        let key = |args: &[&str]| {
             let mut command = Cmd::new();
-            words.iter().for_each(|word| {
-                command.arg(*word);
+            args.iter().for_each(|arg| {
+                command.arg(*arg);
             });
             key_of(&command).map(|key| String::from_utf8_lossy(key).into_owned())
         };

@@ -1,9 +1,9 @@
-//! A cluster: everything goes where its key lies, also while keys and masters move.
+//! Routing on a cluster, also while slots migrate and masters change.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::time::Duration;
 
-use keyspace::{Redis, RedisSettings, Trouble, read_reply, scripts, slot_of};
+use keyspace::{Redis, RedisError, RedisSettings, read_reply, scripts, slot_of};
 use redis::{cmd, pipe};
 use testkit::{RedisCluster, RedisServer, eventually};
 
@@ -16,7 +16,7 @@ fn handle(cluster: &RedisCluster) -> Redis {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pipelines_are_split_by_slot_and_put_together_again() {
+async fn pipelines_are_split_by_master_and_replies_are_in_order() {
     let cluster = RedisCluster::start();
     let redis = handle(&cluster);
     let mut writing = pipe();
@@ -33,11 +33,11 @@ async fn pipelines_are_split_by_slot_and_put_together_again() {
     assert_eq!(numbers, (0..1000).collect::<Vec<_>>());
     assert_eq!(slot_of(b"key7").to_string(), cluster.cli(&["CLUSTER", "KEYSLOT", "key7"]));
 
-    // Scripts that no node knows yet, each on its own.
+    // Scripts that no node has loaded yet.
     let mut calls = pipe();
     for number in 0..20 {
         cluster.cli(&["XGROUP", "CREATE", &format!("s{number}"), "g", "0", "MKSTREAM"]);
-        let mut call = scripts::FORGET_CONSUMER.call(&[&format!("s{number}")]);
+        let mut call = scripts::DELETE_CONSUMER.call(&[&format!("s{number}")]);
         call.arg("g").arg("c");
         calls.add_command(call);
     }
@@ -50,12 +50,12 @@ async fn pipelines_are_split_by_slot_and_put_together_again() {
     let replies = redis.transaction(&transaction).await.unwrap();
     assert_eq!(read_reply::<u64>(replies.into_iter().nth(1).unwrap()).unwrap(), 2);
     transaction.cmd("SET").arg("elsewhere").arg(1);
-    let trouble = redis.transaction(&transaction).await.unwrap_err();
-    assert_eq!(trouble.code(), "CROSSSLOT");
+    let error = redis.transaction(&transaction).await.unwrap_err();
+    assert_eq!(error.code(), "CROSSSLOT");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_are_followed_when_their_slot_moves() {
+async fn redirects_are_followed_while_a_slot_migrates() {
     let cluster = RedisCluster::start();
     let redis = handle(&cluster);
     redis.query::<()>(cmd("SET").arg("{m}1").arg(1)).await.unwrap();
@@ -91,7 +91,7 @@ async fn keys_are_followed_when_their_slot_moves() {
     assert_eq!(dedicated.query::<u64>(cmd("GET").arg("{m}1")).await.unwrap(), 4);
 }
 
-/// Whether the first replica has acknowledged all that its master wrote. (`WAIT` counts only the writes of its own connection.)
+/// Whether the first replica has acknowledged all writes of its master. (`WAIT` covers only writes of its own connection.)
 fn is_replicated(info: &str) -> bool {
     let number = |name: &str| {
         let (_, rest) = info.split_once(name)?;
@@ -102,7 +102,7 @@ fn is_replicated(info: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dead_master_fails_its_own_keys_only_until_its_replica_takes_over() {
+async fn a_dead_master_fails_its_own_keys_until_its_replica_is_promoted() {
     let quick = RedisServer::builder().directive("repl-diskless-sync-delay 0");
     let mut cluster = RedisCluster::start_with(&quick, 1);
     let redis = handle(&cluster);
@@ -121,18 +121,18 @@ async fn a_dead_master_fails_its_own_keys_only_until_its_replica_takes_over() {
     cluster.node_mut(1).kill();
     let replies = redis.pipeline(&writing).await;
     assert!(replies[0].is_ok() && replies[2].is_ok(), "{replies:?}");
-    assert!(replies[1].as_ref().is_err_and(Trouble::is_retryable), "{replies:?}");
+    assert!(replies[1].as_ref().is_err_and(RedisError::is_retryable), "{replies:?}");
 
     let waiting = async {
         loop {
             match redis.query::<u64>(cmd("GET").arg(&keys[1])).await {
                 Ok(value) => break value,
-                Err(trouble) => assert!(trouble.is_retryable(), "{trouble}"),
+                Err(error) => assert!(error.is_retryable(), "{error}"),
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    assert_eq!(tokio::time::timeout(PATIENCE, waiting).await.expect("nobody took over"), 7);
+    assert_eq!(tokio::time::timeout(PATIENCE, waiting).await.expect("the replica was not promoted"), 7);
 }
 
 fn key_on_master(master: usize) -> String {

@@ -1,4 +1,4 @@
-//! A lease: one of many at a time.
+//! Leases.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ fn lease(server: &RedisServer, holder: &str, length: Duration) -> Lease {
 }
 
 #[tokio::test]
-async fn one_holds_it_until_it_is_given_back_or_runs_out() {
+async fn one_process_holds_a_lease_until_release_or_expiry() {
     let server = RedisServer::start();
     let long = Duration::from_secs(60);
     let (first, second) = (lease(&server, "a", long), lease(&server, "b", long));
@@ -21,11 +21,11 @@ async fn one_holds_it_until_it_is_given_back_or_runs_out() {
     assert!(!second.take().await.unwrap() && !second.is_held());
     assert!(first.take().await.unwrap(), "renewed");
     second.release().await.unwrap();
-    assert!(first.take().await.unwrap(), "nobody gives back what is another's");
+    assert!(first.take().await.unwrap(), "another holder's release changes nothing");
     first.release().await.unwrap();
     assert!(!first.is_held());
     assert!(second.take().await.unwrap());
-    // Whoever dies loses it: Redis lets go by itself.
+    // The lease of a dead process expires.
     server.cli(&["PEXPIRE", "t:m:lease", "1"]);
     let waiting = async {
         while !first.take().await.unwrap() {
@@ -33,12 +33,12 @@ async fn one_holds_it_until_it_is_given_back_or_runs_out() {
         }
     };
     tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap();
-    assert!(!second.take().await.unwrap(), "it learns that it is another's");
+    assert!(!second.take().await.unwrap(), "held by another process");
     assert!(!second.is_held());
 }
 
 #[tokio::test]
-async fn a_holder_stops_before_redis_lets_go() {
+async fn a_holder_considers_the_lease_lost_before_it_expires() {
     let server = RedisServer::start();
     let lease = lease(&server, "a", Duration::from_millis(300));
     assert!(lease.take().await.unwrap());
@@ -48,6 +48,6 @@ async fn a_holder_stops_before_redis_lets_go() {
         }
     };
     tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap();
-    // Redis may have let go by now on a busy machine; the holder has in any case.
+    // In Redis it may or may not have expired, depending on the load.
     assert!(!lease.is_held());
 }

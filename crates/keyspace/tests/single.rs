@@ -1,4 +1,4 @@
-//! One Redis: what the handle does when things go well, and when they do not.
+//! The handle on a single server: commands, outages, errors.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::io::Read;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use keyspace::{Redis, RedisSettings, Trouble, read_reply, scripts};
+use keyspace::{Redis, RedisError, RedisSettings, read_reply, scripts};
 use redis::{cmd, pipe};
 use testkit::RedisServer;
 
@@ -18,14 +18,14 @@ fn handle(url: &str) -> Redis {
     Redis::new(RedisSettings::from_url(url).unwrap()).unwrap()
 }
 
-/// Asks until there is an answer.
-async fn ping_patiently(redis: &Redis) {
+/// Pings until there is a reply.
+async fn ping_until_ok(redis: &Redis) {
     let asking = async {
-        while let Err(trouble) = redis.query::<String>(&cmd("PING")).await {
-            assert!(trouble.is_retryable(), "{trouble}");
+        while let Err(error) = redis.query::<String>(&cmd("PING")).await {
+            assert!(error.is_retryable(), "{error}");
         }
     };
-    tokio::time::timeout(PATIENCE, asking).await.expect("it never came back");
+    tokio::time::timeout(PATIENCE, asking).await.expect("no reply in time");
 }
 
 #[tokio::test]
@@ -39,23 +39,23 @@ async fn commands_pipelines_and_transactions() {
     pipeline.cmd("INCR").arg("a").cmd("LPUSH").arg("a").arg(1).cmd("INCR").arg("a");
     let mut replies = redis.pipeline(&pipeline).await.into_iter();
     assert_eq!(read_reply::<u64>(replies.next().unwrap()).unwrap(), 2);
-    assert!(matches!(replies.next().unwrap(), Err(Trouble::WrongType { .. })));
+    assert!(matches!(replies.next().unwrap(), Err(RedisError::WrongType { .. })));
     assert_eq!(read_reply::<u64>(replies.next().unwrap()).unwrap(), 3);
     assert!(redis.pipeline(&pipe()).await.is_empty());
 
     let replies = redis.transaction(&pipeline).await.unwrap();
     assert!(replies[0].is_ok() && replies[1].is_err() && replies[2].is_ok());
     pipeline.cmd("NOSUCHCOMMAND");
-    assert!(matches!(redis.transaction(&pipeline).await, Err(Trouble::Other { .. })));
+    assert!(matches!(redis.transaction(&pipeline).await, Err(RedisError::Other { .. })));
     assert_eq!(redis.query::<u64>(cmd("GET").arg("a")).await.unwrap(), 5);
 }
 
 #[tokio::test]
-async fn scripts_are_taught_to_a_redis_that_forgot_them() {
+async fn scripts_are_loaded_again_after_script_flush() {
     let server = RedisServer::start();
     let redis = handle(&server.url());
     let call = || {
-        let mut call = scripts::FORGET_CONSUMER.call(&["s"]);
+        let mut call = scripts::DELETE_CONSUMER.call(&["s"]);
         call.arg("g").arg("c");
         call
     };
@@ -74,38 +74,38 @@ async fn scripts_are_taught_to_a_redis_that_forgot_them() {
 }
 
 #[tokio::test]
-async fn a_handle_outlives_its_server() {
+async fn a_handle_survives_restarts_of_its_server() {
     let mut server = RedisServer::start();
     let redis = handle(&server.url());
-    ping_patiently(&redis).await;
+    ping_until_ok(&redis).await;
     for _ in 0..3 {
         server.kill();
-        // Only reading is tried again by itself; then it comes out that nobody is there.
-        let trouble = redis.query::<String>(&cmd("PING")).await.unwrap_err();
-        assert!(matches!(trouble, Trouble::Unavailable { .. }), "{trouble}");
+        // The read is repeated once, and the reconnect fails.
+        let error = redis.query::<String>(&cmd("PING")).await.unwrap_err();
+        assert!(matches!(error, RedisError::Unavailable { .. }), "{error}");
         server.restart();
-        ping_patiently(&redis).await;
+        ping_until_ok(&redis).await;
     }
 }
 
 #[tokio::test]
-async fn a_write_that_was_not_answered_is_reported_as_that() {
+async fn a_write_without_an_answer_is_reported_as_unanswered() {
     let server = RedisServer::start();
     let mut settings = RedisSettings::from_url(&server.url()).unwrap();
     settings.response_timeout = Duration::from_millis(200);
     let redis = Redis::new(settings).unwrap();
-    ping_patiently(&redis).await;
+    ping_until_ok(&redis).await;
     server.freeze();
-    let trouble = redis.query::<()>(cmd("INCR").arg("n")).await.unwrap_err();
-    assert!(matches!(trouble, Trouble::Unanswered { .. }), "{trouble}");
+    let error = redis.query::<()>(cmd("INCR").arg("n")).await.unwrap_err();
+    assert!(matches!(error, RedisError::Unanswered { .. }), "{error}");
     server.thaw();
-    ping_patiently(&redis).await;
+    ping_until_ok(&redis).await;
     assert_eq!(server.cli(&["GET", "n"]), "1");
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_not_stormed() {
-    // It accepts and hangs up at once.
+async fn reconnects_to_an_unreachable_server_back_off() {
+    // Accepts connections and closes them at once.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://:secret@127.0.0.1:{}", listener.local_addr().unwrap().port());
     let attempts = Arc::new(AtomicU32::new(0));
@@ -121,8 +121,8 @@ async fn a_server_that_is_not_there_is_not_stormed() {
         let redis = redis.clone();
         tokio::spawn(async move {
             loop {
-                let trouble = redis.query::<String>(&cmd("PING")).await.unwrap_err();
-                assert!(!trouble.to_string().contains("secret"), "{trouble}");
+                let error = redis.query::<String>(&cmd("PING")).await.unwrap_err();
+                assert!(!error.to_string().contains("secret"), "{error}");
             }
         })
     });
@@ -130,21 +130,21 @@ async fn a_server_that_is_not_there_is_not_stormed() {
     tokio::time::sleep(Duration::from_millis(1500)).await;
     asking.iter().for_each(tokio::task::JoinHandle::abort);
     let attempts = attempts.load(Ordering::SeqCst);
-    assert!((2..80).contains(&attempts), "twenty that ask without pause tried {attempts} times");
+    assert!((2..80).contains(&attempts), "twenty concurrent callers made {attempts} attempts");
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_way_in_is_said() {
+async fn connection_errors_name_the_remedy() {
     let server = RedisServer::builder().password("s3cret").start();
     let url = format!("redis://127.0.0.1:{}", server.port());
-    let trouble = handle(&url).query::<String>(&cmd("PING")).await.unwrap_err();
-    assert!(matches!(&trouble, Trouble::Refused { code, .. } if code == "NOAUTH"), "{trouble:?}");
-    assert!(trouble.to_string().contains("REDIS_PASSWORD"), "{trouble}");
+    let error = handle(&url).query::<String>(&cmd("PING")).await.unwrap_err();
+    assert!(matches!(&error, RedisError::Refused { code, .. } if code == "NOAUTH"), "{error:?}");
+    assert!(error.to_string().contains("REDIS_PASSWORD"), "{error}");
 
     let wrong = RedisSettings::from_parts("127.0.0.1", Some(server.port()), Some("wr0ng"), None).unwrap();
-    let trouble = Redis::connect(wrong).await.unwrap_err();
-    assert!(trouble.is_retryable() && trouble.to_string().contains("password"), "{trouble}");
-    assert!(!format!("{trouble:?}").contains("wr0ng"));
+    let error = Redis::connect(wrong).await.unwrap_err();
+    assert!(error.is_retryable() && error.to_string().contains("password"), "{error}");
+    assert!(!format!("{error:?}").contains("wr0ng"));
 
     let right = RedisSettings::from_parts("127.0.0.1", Some(server.port()), Some("s3cret"), Some(2)).unwrap();
     let redis = Redis::connect(right).await.unwrap();
@@ -152,14 +152,14 @@ async fn what_is_wrong_with_the_way_in_is_said() {
     assert_eq!(server.cli(&["-n", "2", "GET", "k"]), "1");
 
     let cluster = format!("redis+cluster://:s3cret@127.0.0.1:{}", server.port());
-    let trouble = handle(&cluster).query::<String>(cmd("GET").arg("k")).await.unwrap_err();
-    assert!(trouble.to_string().contains("write redis:// instead"), "{trouble}");
+    let error = handle(&cluster).query::<String>(cmd("GET").arg("k")).await.unwrap_err();
+    assert!(error.to_string().contains("write redis:// instead"), "{error}");
     let missing = RedisSettings::from_url("rediss://127.0.0.1?ca=/no/such/file").unwrap();
     assert!(Redis::new(missing).unwrap_err().to_string().contains("/no/such/file"));
 }
 
 #[tokio::test]
-async fn a_blocking_connection_waits_as_long_as_it_takes() {
+async fn a_blocking_connection_has_no_response_timeout() {
     let server = RedisServer::start();
     let mut settings = RedisSettings::from_url(&server.url()).unwrap();
     settings.response_timeout = Duration::from_millis(200);
@@ -169,6 +169,6 @@ async fn a_blocking_connection_waits_as_long_as_it_takes() {
     wait.arg("list").arg(1);
     assert_eq!(blocking.query::<Option<(String, String)>>(&wait).await.unwrap(), None);
     let mut dedicated = redis.dedicated("list").await.unwrap();
-    let trouble = dedicated.query::<Option<(String, String)>>(&wait).await.unwrap_err();
-    assert!(matches!(trouble, Trouble::Unanswered { .. }), "{trouble}");
+    let error = dedicated.query::<Option<(String, String)>>(&wait).await.unwrap_err();
+    assert!(matches!(error, RedisError::Unanswered { .. }), "{error}");
 }

@@ -49,11 +49,7 @@ pub enum ClientError {
     NoAuthorities,
     /// The file of authorities cannot be used.
     #[error("{}: {reason}", .path.display())]
-    CaFile {
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
+    CaFile { path: PathBuf, reason: String },
     /// The TLS library refuses the settings.
     #[error("{0}")]
     Tls(#[from] rustls::Error),
@@ -115,7 +111,7 @@ impl Client {
         self.has_authorities.then_some(()).ok_or(ClientError::NoAuthorities)
     }
 
-    /// Makes a call and reads up to so many bytes of the body.
+    /// Sends a request and reads up to `body_bytes_max` bytes of the body.
     pub async fn call(
         &self,
         request: Request<Full<Bytes>>,
@@ -141,7 +137,7 @@ impl Client {
     }
 }
 
-/// An error with its causes. None of these contains the address, except for one, which is replaced.
+/// An error with its causes. Only one kind of cause contains the address; it is replaced.
 fn causes(error: &(dyn Error + 'static)) -> String {
     if is_for_another_name(error) {
         return "the certificate is for another name".to_owned();
@@ -158,8 +154,8 @@ fn causes(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Whether the certificate is for another name, anywhere in the causes of an error. The content of an I/O error is not
-/// among its sources.
+/// Whether any cause of an error is a certificate for another name. The inner error of an I/O error is not among its
+/// sources.
 fn is_for_another_name(error: &(dyn Error + 'static)) -> bool {
     use rustls::CertificateError::{NotValidForName, NotValidForNameContext};
     if let Some(rustls::Error::InvalidCertificate(reason)) = error.downcast_ref() {
@@ -182,7 +178,7 @@ fn roots(settings: &ClientSettings) -> Result<RootCertStore, ClientError> {
         roots.add(certificate).map_err(|error| unusable(error.to_string()))?;
     }
     if roots.is_empty() {
-        return Err(unusable("there is no certificate in it".to_owned()));
+        return Err(unusable("the file contains no certificate".to_owned()));
     }
     Ok(roots)
 }
@@ -195,13 +191,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_called_is_not_named_when_a_certificate_is_for_somebody_else() {
+    fn an_error_about_a_certificate_for_another_name_does_not_contain_the_address() {
         let reason = CertificateError::NotValidForNameContext {
             expected: ServerName::try_from("secret.example.com").unwrap(),
             presented: vec!["other.example.com".to_owned()],
         };
         let tls = io::Error::new(io::ErrorKind::InvalidData, rustls::Error::InvalidCertificate(reason));
-        assert!(tls.to_string().contains("secret"), "otherwise there is nothing to hide");
+        assert!(tls.to_string().contains("secret"), "precondition: the source contains the address");
         // As the connector returns it.
         assert_eq!(causes(&io::Error::other(tls)), "the certificate is for another name");
         let other = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);

@@ -49,7 +49,7 @@ impl Config {
         let journal = &self.journal;
         BaseNames {
             stream: journal.stream_key.as_str().to_owned(),
-            dead: journal.dlq_key.as_str().to_owned(),
+            dead_letters: journal.dlq_key.as_str().to_owned(),
             failed: journal.failed_key.as_str().to_owned(),
             ..BaseNames::default()
         }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use database::integrity::{self, Soundness};
+use database::integrity::{self, Integrity};
 use database::{DatabaseError, Kind, SqliteDatabase, SqliteOptions, check_sqlite};
 use domain::clock::{Clock, SystemClock};
 use tracing::{debug, warn};
@@ -83,10 +83,10 @@ impl DataFiles {
         }
     }
 
-    async fn compare(&self, path: &Path, soundness: Soundness, expected: i32) -> anyhow::Result<()> {
+    async fn compare(&self, path: &Path, soundness: Integrity, expected: i32) -> anyhow::Result<()> {
         let (shown, remembered) = (path.display(), self.data.join(IDENTITIES_FILE));
         let remembered = remembered.display();
-        if soundness == Soundness::Empty {
+        if soundness == Integrity::Empty {
             bail!(
                 "{shown} is missing or empty, but this data folder was used with it: restore a backup (rollcall restore); or, to begin with an \
                  empty one, delete {remembered} and start again"

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use domain::{LogThrottle, PeerId, Seconds, TorrentId};
 use journal::{ConsumerSettings, Journal, OrderedConsumer, OrderedParts, Turn, View};
-use keyspace::listen::{Heard, ListenCounters, Listener, Wanted};
-use keyspace::{Lease, MirrorKey, MirrorNames, Redis, Trouble};
+use keyspace::{Lease, MirrorKey, MirrorNames, Redis, RedisError};
+use keyspace::{PubSubCounters, PubSubEvent, Subscriber, Subscriptions};
 use tokio::sync::watch;
 use tracing::{debug, warn};
 use tracker::Tracker;
-use views::mirror::Found;
+use views::mirror::ReapTrigger;
 use views::{Mirror, MirrorParts, MirrorSettings};
 
 use crate::backends::{RedisBackend, redis_backend, system_clock};
@@ -48,7 +48,7 @@ pub struct MirrorSide {
     /// Its connection to Redis.
     pub redis: Redis,
     /// What was heard, once somebody listens.
-    pub listening: Arc<OnceLock<Arc<ListenCounters>>>,
+    pub listening: Arc<OnceLock<Arc<PubSubCounters>>>,
     /// The layout as the consumer sees it.
     view: Arc<dyn View>,
     turn: Arc<dyn Turn>,
@@ -104,7 +104,7 @@ impl MirrorSide {
             redis: redis.clone(),
             names,
             journal: Arc::clone(journal),
-            turn: Arc::clone(&turn),
+            lease: Arc::clone(&turn),
             directory: Arc::new(resolver.clone()),
             clock: system_clock(),
         };
@@ -134,9 +134,11 @@ impl MirrorSide {
 
     /// Hears which timeouts run out, and ends those peers (M6).
     pub async fn listen(self, mut stopped: watch::Receiver<bool>) {
-        let wanted =
-            Wanted { expiring: vec![self.mirror.names().peer_timeout_pattern()], ..Wanted::default() };
-        let mut listener = self.redis.listen(wanted);
+        let wanted = Subscriptions {
+            expired_keys: vec![self.mirror.names().peer_timeout_pattern()],
+            ..Subscriptions::default()
+        };
+        let mut listener = self.redis.subscribe(wanted);
         let _ = self.listening.set(listener.counters());
         let log = LogThrottle::new();
         loop {
@@ -145,7 +147,7 @@ impl MirrorSide {
                 _ = stopped.wait_for(|stopped| *stopped) => return,
                 expired = self.gather(&mut listener) => expired,
             };
-            if let Err(reason) = self.mirror.reap(&expired, Found::ByMessage).await
+            if let Err(reason) = self.mirror.reap(&expired, ReapTrigger::Notification).await
                 && let Some(left_out) = log.admit(system_clock().now())
             {
                 warn!(%reason, lines_left_out = left_out, "silent peers could not be ended yet; the sweep finds them");
@@ -154,17 +156,17 @@ impl MirrorSide {
     }
 
     /// The next few peers whose timeouts ran out.
-    async fn gather(&self, listener: &mut Listener) -> Vec<(TorrentId, PeerId)> {
+    async fn gather(&self, listener: &mut Subscriber) -> Vec<(TorrentId, PeerId)> {
         let mut expired = Vec::new();
         let mut heard = listener.next().await;
         loop {
             match heard {
-                Heard::Expired(key) => expired.extend(self.mirror.names().parse_peer_timeout(&key)),
+                PubSubEvent::Expired(key) => expired.extend(self.mirror.names().parse_peer_timeout(&key)),
                 // What was missed before is looked for.
-                Heard::Listening => {
+                PubSubEvent::Subscribed => {
                     let _ = self.hurry.send_replace(true);
                 }
-                Heard::Gap | Heard::Said { .. } => {}
+                PubSubEvent::Gap | PubSubEvent::Message { .. } => {}
             }
             if expired.len() >= GATHERED_MAX {
                 return expired;
@@ -192,7 +194,7 @@ impl MirrorSide {
                 continue;
             }
             match self.mirror.reconcile_step().await {
-                Ok(step) => is_hurried &= !step.is_round_over,
+                Ok(step) => is_hurried &= !step.is_round_complete,
                 Err(reason) => {
                     if let Some(left_out) = log.admit(system_clock().now()) {
                         warn!(%reason, lines_left_out = left_out, "the layout could not be checked; it is tried again");
@@ -247,8 +249,8 @@ async fn tell_requests(
             () = tokio::time::sleep(TELL_EVERY) => false,
         };
         let now = Tally::of(&tracker);
-        tell(&redis, names.single(MirrorKey::StatsScrapes), now.scrapes, &mut told.scrapes).await;
-        tell(&redis, names.single(MirrorKey::StatsRequests), now.requests, &mut told.requests).await;
+        tell(&redis, names.global(MirrorKey::StatsScrapes), now.scrapes, &mut told.scrapes).await;
+        tell(&redis, names.global(MirrorKey::StatsRequests), now.requests, &mut told.requests).await;
         if is_end {
             return;
         }
@@ -263,7 +265,7 @@ async fn tell(redis: &Redis, key: String, now: u64, told: &mut u64) {
     command.arg(key).arg(now - *told);
     match redis.query::<i64>(&command).await {
         // Whether it was added nobody knows; once too little is better than twice.
-        Ok(_) | Err(Trouble::Unanswered { .. }) => *told = now,
+        Ok(_) | Err(RedisError::Unanswered { .. }) => *told = now,
         Err(reason) => debug!(%reason, "requests could not be told; they are told later"),
     }
 }

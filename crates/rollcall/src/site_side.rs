@@ -292,7 +292,7 @@ async fn open_gateway(
     let gateway = gateway_side::open((lent.config, lent.data), lent.node, people, traffic, keys).await?;
     if let Some(kept_here) = &engine.shown().activity {
         let (hub, gate) = (Arc::clone(&gateway.hub), Arc::clone(lent.gate));
-        kept_here.tell(move |passkeys| {
+        kept_here.on_change(move |passkeys| {
             let users: Vec<_> = passkeys.iter().filter_map(|passkey| gate.user_of(passkey)).collect();
             hub.traffic_changed(&users);
         });

@@ -21,7 +21,7 @@
 pub mod archive;
 
 use anyhow::{Context, bail, ensure};
-use database::copy::Link;
+use database::copy::CopyTransaction;
 use database::{Database, Kind};
 
 /// Tables of a database that follow from the others.
@@ -57,7 +57,7 @@ pub async fn bring_up_to_date(database: &Database) -> anyhow::Result<()> {
 
 /// Whether there are neither users nor torrents nor accounts.
 pub async fn is_empty(database: &Database) -> anyhow::Result<bool> {
-    let mut link = Link::read(database).await?;
+    let mut link = CopyTransaction::read(database).await?;
     let mut rows = 0;
     for table in ["users", "torrents", "ledger_users"] {
         if !link.columns(table).await?.is_empty() {
@@ -84,7 +84,11 @@ async fn require_empty(database: &Database) -> anyhow::Result<()> {
 }
 
 /// Copies all tables in `tables`, and the counters of ids.
-async fn copy_tables(source: &mut Link, target: &mut Link, tables: &[String]) -> anyhow::Result<u64> {
+async fn copy_tables(
+    source: &mut CopyTransaction,
+    target: &mut CopyTransaction,
+    tables: &[String],
+) -> anyhow::Result<u64> {
     let mut rows = 0;
     for table in tables.iter().filter(|table| is_data(table)) {
         rows += copy_table(source, target, (table.as_str(), table.as_str())).await?;
@@ -96,7 +100,11 @@ fn is_data(table: &str) -> bool {
     !DERIVED.contains(&table) && !table.ends_with("_migrations") && !table.starts_with(JOURNAL_PREFIX)
 }
 
-async fn copy_table(source: &mut Link, target: &mut Link, (from, into): (&str, &str)) -> anyhow::Result<u64> {
+async fn copy_table(
+    source: &mut CopyTransaction,
+    target: &mut CopyTransaction,
+    (from, into): (&str, &str),
+) -> anyhow::Result<u64> {
     let (columns, classes) = (source.columns(from).await?, target.columns(into).await?);
     let names = |columns: &[database::copy::Column]| -> Vec<String> {
         columns.iter().map(|column| column.name.clone()).collect()
@@ -107,7 +115,8 @@ async fn copy_table(source: &mut Link, target: &mut Link, (from, into): (&str, &
     );
     target.execute(&format!("DELETE FROM {into}")).await?;
     let copied = source.copy_into(from, &columns, target, (into, &classes)).await?;
-    let written = target.sum(into, &classes).await.with_context(|| format!("cannot read {into} again"))?;
+    let written =
+        target.checksum(into, &classes).await.with_context(|| format!("cannot read {into} again"))?;
     ensure!(
         copied == written,
         "the table {from} did not arrive as it was ({} of {} rows), and nothing was changed",
@@ -122,8 +131,8 @@ const NUMBERED: [(&str, &str); 2] = [("users", "newest_user_id"), ("torrents", "
 
 /// Ids that were given to rows which are gone are not given again.
 async fn copy_counters(
-    (source, kind): (&mut Link, Kind),
-    (target, into): (&mut Link, Kind),
+    (source, kind): (&mut CopyTransaction, Kind),
+    (target, into): (&mut CopyTransaction, Kind),
 ) -> anyhow::Result<()> {
     for (table, counter) in NUMBERED {
         let highest = match kind {
@@ -158,7 +167,7 @@ async fn copy_counters(
 }
 
 /// What an archive holds, by its sums.
-async fn measure(archive: &mut Link, rows: u64) -> anyhow::Result<Moved> {
+async fn measure(archive: &mut CopyTransaction, rows: u64) -> anyhow::Result<Moved> {
     let mut count = async |sql: &str| -> anyhow::Result<u64> {
         Ok(archive.number(sql).await?.unwrap_or(0).unsigned_abs())
     };

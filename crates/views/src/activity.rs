@@ -1,25 +1,26 @@
-//! Who seeds, who leeches (A1–A5), as a view of the journal.
+//! Activity: the torrents that each user seeds and leeches now (A1–A5), as a view of the journal.
 //!
 //! # Guarantees
 //!
-//! - The lists depend on the set of entries, not on their order or number: per user, torrent and client the later one
-//!   counts ([`record::Stamp`]), so a replay neither brings a zombie back nor removes a newer state.
-//! - A user who runs two clients on a torrent is in its list until both have gone.
+//! - The lists depend on the set of entries, not on their order or number: per user, torrent and client the later entry
+//!   counts ([`record::Stamp`]), so a replay neither restores stopped clients nor removes newer states.
+//! - A torrent with two clients of a user stays listed until both have stopped or expired.
 //! - A torrent is in at most one list of a user: seeding if any client seeds, else leeching if any leeches.
-//! - What was last announced longer ago than the threshold, or than the longer interval that its client was told and the
-//!   grace, is not shown, and is removed by every read and by [`Activity::sweep`].
+//! - A client expires after the usual silence limit, or after its own longer interval plus grace. Expired clients are
+//!   not returned, and are removed by every read and by [`Activity::sweep`].
 //! - Both stores, Redis and SQLite, give the same answers.
 //!
 //! # Deliberately absent
 //!
-//! Amounts and times (the ledger's), and exactly-once bookkeeping: applying an entry twice changes nothing.
+//! Amounts and times (see the ledger), and exactly-once bookkeeping: applying an entry twice changes nothing.
 //!
 //! # Layout
 //!
-//! - [`fold`]: from a batch of entries to the few changes that matter
-//! - [`record`]: the clients of one user on one torrent, and what follows from them
+//! - [`fold`]: from a batch of entries to changes per user
+//! - [`record`]: the clients of one user on one torrent
 //! - [`store`]: the port; `sqlite`, `redis`: its adapters
-//! - [`settings`], [`counters`]: what can be set, what is counted
+//! - `rebuild`: applies the journal's entries again
+//! - [`settings`], [`counters`]
 
 pub mod counters;
 pub mod fold;
@@ -45,12 +46,12 @@ use keyspace::{KeyNames, Redis};
 use self::redis::RedisActivity;
 use crate::error::ViewsError;
 use counters::Counting;
-use record::Standing;
+use record::ClientState;
 use settings::Window;
 use sqlite::SqliteActivity;
 use store::ActivityStore;
 
-/// The consumer group of the view.
+/// Consumer group of the view.
 pub const GROUP: &str = "activity";
 
 pub use counters::ActivityCounters;
@@ -59,21 +60,21 @@ pub use settings::ActivitySettings;
 pub use sqlite::schema;
 pub use store::{ActiveTorrent, Counts, Cursor, Listing, Page, Swept};
 
-/// Users whose lists are counted at the same time.
+/// Concurrent requests of [`Activity::counts_of`].
 const USERS_AT_ONCE: usize = 32;
 
-/// Who seeds, who leeches. Clones share one store.
+/// Clones share one store.
 #[derive(Clone)]
 pub struct Activity {
     store: Arc<dyn ActivityStore>,
     settings: ActivitySettings,
     clock: Arc<dyn Clock>,
     counting: Arc<Counting>,
-    told: Arc<OnceLock<Listener>>,
+    on_change: Arc<OnceLock<ChangeCallback>>,
 }
 
-/// Is told whose lists an applied batch may have changed.
-type Listener = Box<dyn Fn(&[Passkey]) + Send + Sync>;
+/// Called with the users whose lists an applied batch may have changed.
+type ChangeCallback = Box<dyn Fn(&[Passkey]) + Send + Sync>;
 
 impl fmt::Debug for Activity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -82,7 +83,7 @@ impl fmt::Debug for Activity {
 }
 
 impl Activity {
-    /// Keeps the lists in a SQLite file of their own, which it brings up to date.
+    /// Uses a SQLite file of its own, which is migrated.
     pub async fn on_sqlite(
         database: SqliteDatabase,
         settings: ActivitySettings,
@@ -91,7 +92,7 @@ impl Activity {
         Ok(Activity::on(Arc::new(SqliteActivity::new(database).await?), settings, clock))
     }
 
-    /// Keeps the lists in Redis, where other programs read them (A1). Nothing is asked of it yet.
+    /// Uses Redis, where other programs read the lists (A1). Sends no command yet.
     pub fn on_redis(
         redis: Redis,
         names: KeyNames,
@@ -101,53 +102,52 @@ impl Activity {
         Activity::on(Arc::new(RedisActivity::new(redis, names)), settings, clock)
     }
 
-    /// Keeps the lists in any store.
     pub fn on(store: Arc<dyn ActivityStore>, settings: ActivitySettings, clock: Arc<dyn Clock>) -> Activity {
-        Activity { store, settings, clock, counting: Arc::default(), told: Arc::default() }
+        Activity { store, settings, clock, counting: Arc::default(), on_change: Arc::default() }
     }
 
-    /// Tells somebody whose lists a batch may have changed, once it is applied: who began, completed or stopped. A
-    /// heartbeat is not worth telling. They must not wait. Only the first one is told.
-    pub fn tell(&self, listener: impl Fn(&[Passkey]) + Send + Sync + 'static) {
-        let _ = self.told.set(Box::new(listener));
+    /// Sets a callback for the users with a started, completed or stopped entry in an applied batch. It must not block.
+    /// Only the first callback is kept.
+    pub fn on_change(&self, callback: impl Fn(&[Passkey]) + Send + Sync + 'static) {
+        let _ = self.on_change.set(Box::new(callback));
     }
 
-    /// What a user seeds, newest first.
+    /// Torrents that a user seeds, newest announce first.
     pub async fn seeding(&self, passkey: &Passkey, page: &Page) -> Result<Listing, ViewsError> {
-        self.store.list(passkey, Standing::Seeding, page, &self.window()).await
+        self.store.list(passkey, ClientState::Seeding, page, &self.window()).await
     }
 
-    /// What a user downloads, newest first.
+    /// Torrents that a user leeches, newest announce first.
     pub async fn leeching(&self, passkey: &Passkey, page: &Page) -> Result<Listing, ViewsError> {
-        self.store.list(passkey, Standing::Leeching, page, &self.window()).await
+        self.store.list(passkey, ClientState::Leeching, page, &self.window()).await
     }
 
-    /// How many torrents a user seeds and downloads.
+    /// Numbers of torrents that a user seeds and leeches.
     pub async fn counts(&self, passkey: &Passkey) -> Result<Counts, ViewsError> {
         self.store.counts(passkey, &self.window()).await
     }
 
-    /// The same of many users, in their order.
+    /// [`Activity::counts`] of many users, in their order.
     pub async fn counts_of(&self, passkeys: &[Passkey]) -> Result<Vec<Counts>, ViewsError> {
-        let asking = stream::iter(passkeys.to_vec());
-        let asking = asking.map(|passkey| async move { self.counts(&passkey).await });
-        asking.buffered(USERS_AT_ONCE).try_collect().await
+        let requests =
+            stream::iter(passkeys.to_vec()).map(|passkey| async move { self.counts(&passkey).await });
+        requests.buffered(USERS_AT_ONCE).try_collect().await
     }
 
-    /// Everyone who seeds or downloads anything. What became too old since the last sweep is still counted.
+    /// All users with a torrent in a list. Includes clients that expired since the last sweep.
     pub async fn active_users(&self) -> Result<HashMap<Passkey, Counts>, ViewsError> {
         self.store.active_users().await
     }
 
-    /// Removes what is too old, of a bounded number of users. To be called every few seconds; again at once where
-    /// the answer says that it is behind. Several processes may do so at once.
+    /// Removes expired clients of a bounded number of users. Call it every few seconds, and again at once if
+    /// [`Swept::is_behind`]. Several processes may call it concurrently.
     pub async fn sweep(&self) -> Result<Swept, ViewsError> {
         let swept = self.store.sweep(self.settings.sweep_users_max, &self.window()).await?;
         self.counting.swept(&swept);
         Ok(swept)
     }
 
-    /// What happened since the start.
+    /// Since the start of the process.
     pub fn counters(&self) -> ActivityCounters {
         self.counting.read()
     }
@@ -163,21 +163,21 @@ impl View for Activity {
         "activity"
     }
 
-    /// Applies a batch. What was applied before an error stays applied: applying it again changes nothing.
+    /// After an error a part may have been applied; applying it again changes nothing.
     async fn apply(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ViewError> {
         let window = self.window();
         let mut folded = fold::fold(batch.arrivals, &window);
         let applied = match folded.users.as_slice() {
             [] => store::Applied::default(),
-            // Whatever the store's trouble is, it is none of an entry's.
+            // No error of the store is caused by an entry.
             users => self
                 .store
                 .apply(users, &window)
                 .await
                 .map_err(|error| ViewError::Transient { reason: error.to_string() })?,
         };
-        if let Some(listener) = self.told.get() {
-            listener(&touched(batch));
+        if let Some(callback) = self.on_change.get() {
+            callback(&touched(batch));
         }
         let mut rejected = std::mem::take(&mut folded.rejected);
         for refused in &applied.refused {
@@ -192,7 +192,7 @@ impl View for Activity {
     }
 }
 
-/// Whose lists a batch may have changed.
+/// Users with a started, completed or stopped entry in a batch.
 fn touched(batch: &Batch<'_>) -> Vec<Passkey> {
     let entries = batch.arrivals.iter().map(|arrival| &arrival.entry);
     let mut touched: Vec<Passkey> = entries

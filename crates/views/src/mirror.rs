@@ -1,51 +1,50 @@
-//! The tracker's Redis layout (M4 to M10), as a view of the journal: sites that read `t:*` find it always true.
+//! The mirror: the keys `t:*` in Redis (M4 to M10), as a view of the journal.
 //!
 //! # How
 //!
-//! In two phases. First, for each torrent one script applies its entries in the order of the journal: counts, peers,
-//! timeouts, and a hash of ours with a watermark, so that an entry counts once however often it comes. The script says
-//! what is so now, of everything that changed and of everything that a repeated entry names. Second, that is written to
-//! the keys of other slots: users' sets, peers' sets, indexes and statistics. Since it says what is and not what
-//! changed, it can be said again; since a crash in between makes the entries come again, it will be.
+//! Two phases. First, one script per torrent applies its entries in journal order to counts, peers, timeouts and the
+//! private state hash, whose watermark makes each entry count once. It returns the present state of everything that
+//! changed or that a repeated entry names. Second, this state is written to keys in other slots: sets of users and
+//! peers, indexes and statistics. These writes can be repeated, because they are states and not differences. After a
+//! crash between the phases the entries are delivered again, and the second phase is repeated.
 //!
 //! # Guarantees
 //!
-//! - The later announce (`ts`) of a peer wins. A goodbye or a timeout that is older than it changes nothing.
-//! - A hash of ours is the truth about a torrent; what others read follows from it. What a foreign hand writes there
-//!   harms nobody else, and the sweep mends it.
-//! - Statistics are the sums of what is in the indexes, whatever is repeated.
-//! - One process works at a time, in the order of the journal ([`journal::OrderedConsumer`]). What another that lost its
-//!   turn still had on its way is skipped by the watermark in the first phase; what it writes late in the second is
-//!   found by the sweep.
-//! - A sweep with a bounded step compares everything with the peers, mends what differs, and says so ([`reconcile`]).
-//! - Peers whose timeout ran out are reaped by an entry in the journal, so that every view learns of it ([`reap`]).
+//! - The later announce (`ts`) of a peer wins. A stop or timeout older than it changes nothing.
+//! - The state hash of a torrent is authoritative; public keys are derived from it. A value that another program writes
+//!   affects that torrent only, and the reconciliation sweep repairs it.
+//! - Statistics are the sums of the indexes, also after repeated entries.
+//! - One process at a time writes, in journal order ([`journal::OrderedConsumer`]). Late writes of a process that lost
+//!   its lease are skipped by the watermark in the first phase, and repaired by the sweep in the second.
+//! - The sweep compares everything with the state in bounded steps, repairs differences, and logs them ([`reconcile`]).
+//! - Expired peers are ended by an entry in the journal, so that every view applies it ([`reap`]).
 //!
 //! # Deliberately absent
 //!
-//! Keys of torrents that a site removed while nobody looked: they go to zero and stay. Amounts: those are the ledger's. `KEYS` and `SCAN`:
-//! every torrent that was ever announced is in a sorted set of ours.
+//! Keys of torrents that the site removed while the mirror did not run: their counts become zero and remain. Amounts:
+//! see the ledger. `KEYS` and `SCAN`: a private sorted set has every torrent that was ever announced.
 //!
 //! # Layout
 //!
-//! - [`fold`]: from a batch of entries to the work on each torrent
-//! - `torrents`: the first phase; `settle`: the second
-//! - [`reap`]: peers that fell silent; `presence`, `record`: what is remembered of each for that
+//! - [`fold`]: from a batch of entries to steps per torrent
+//! - `torrents`: the first phase; `derived_keys`: the second
+//! - [`reap`]: expired peers; `stored_peer`, `last_announce`: what the state has of each peer
 //! - [`reconcile`]: the sweep
-//! - [`indexes`]: how many are on each torrent, for whoever has no swarms
-//! - `backwards`: a journal whose ids went back
-//! - [`settings`], [`counters`]: what can be set, what is counted
+//! - [`indexes`]: counts of each torrent, for processes without swarms
+//! - `watermark_reset`: a journal whose ids went back
+//! - [`settings`], [`counters`]
 
-mod backwards;
 pub mod counters;
+mod derived_keys;
 pub mod fold;
 pub mod indexes;
-mod presence;
+mod last_announce;
 pub mod reap;
 pub mod reconcile;
-mod record;
 pub mod settings;
-mod settle;
+mod stored_peer;
 mod torrents;
+mod watermark_reset;
 
 use std::fmt;
 use std::sync::Arc;
@@ -61,37 +60,31 @@ use counters::Counting;
 use reap::Reaping;
 use reconcile::Round;
 
-/// The consumer group of the view.
+/// Consumer group of the view.
 pub const GROUP: &str = "mirror";
 
 pub use counters::MirrorCounters;
 pub use indexes::{IndexedCounts, Indexes};
-pub use reap::Found;
+pub use reap::ReapTrigger;
 pub use settings::{Directory, MirrorSettings};
 
-/// What a mirror works with.
 pub struct MirrorParts {
-    /// Where it is kept.
     pub redis: Redis,
-    /// Under which names.
     pub names: MirrorNames,
-    /// Where reaped peers are written down.
+    /// Timeout entries are appended to it.
     pub journal: Arc<dyn Journal>,
-    /// Whose turn it is.
-    pub turn: Arc<dyn Turn>,
-    /// Who is who, for entries that do not say.
+    pub lease: Arc<dyn Turn>,
+    /// Resolves users and torrents of entries without ids.
     pub directory: Arc<dyn Directory>,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
 }
 
-/// The tracker's Redis layout.
 pub struct Mirror {
     parts: MirrorParts,
     settings: MirrorSettings,
     counting: Counting,
-    /// Held by whoever writes: batches and the sweep take turns.
-    alone: tokio::sync::Mutex<()>,
+    /// Held while writing: batches and the sweep exclude each other.
+    write_lock: tokio::sync::Mutex<()>,
     reaping: Reaping,
     round: tokio::sync::Mutex<Round>,
 }
@@ -103,37 +96,36 @@ impl fmt::Debug for Mirror {
 }
 
 impl Mirror {
-    /// A moment of steady time by the wall clock.
+    /// Wall-clock time of a steady time.
     pub(in crate::mirror) fn date_of(&self, steady: UnixTime) -> UnixTime {
         let clock = &*self.parts.clock;
         let date = i64::from(steady.0) + i64::from(clock.now().0) - i64::from(clock.steady().0);
         UnixTime(u32::try_from(date.max(0)).unwrap_or(u32::MAX))
     }
 
-    /// A mirror. Nothing is asked of Redis yet. `producer` names this process, and no other that ever was, where it
-    /// writes into the journal.
+    /// Sends no command yet. `producer` identifies appends to the journal and must be unique to this run of this
+    /// process.
     pub fn new(parts: MirrorParts, settings: MirrorSettings, producer: String) -> Mirror {
         Mirror {
             parts,
             settings,
             counting: Counting::default(),
-            alone: tokio::sync::Mutex::default(),
+            write_lock: tokio::sync::Mutex::default(),
             reaping: Reaping::new(producer),
             round: tokio::sync::Mutex::default(),
         }
     }
 
-    /// What happened since the start.
+    /// Since the start of the process.
     pub fn counters(&self) -> MirrorCounters {
         self.counting.read()
     }
 
-    /// Whether this process keeps the mirror now.
+    /// Whether this process holds the lease.
     pub fn is_active(&self) -> bool {
-        self.parts.turn.is_ours()
+        self.parts.lease.is_ours()
     }
 
-    /// The names it uses.
     pub fn names(&self) -> &MirrorNames {
         &self.parts.names
     }
@@ -153,28 +145,28 @@ impl View for Mirror {
         "mirror"
     }
 
-    /// Applies a batch. What was applied before an error stays applied, and is skipped when the batch comes again.
+    /// After an error a part may have been applied, which the watermark skips when the batch is repeated.
     async fn apply(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ViewError> {
         let (directory, now) = (&*self.parts.directory, self.parts.clock.steady());
         let mut folded = fold::fold(batch.arrivals, directory, &self.settings, now);
         if let (true, Some(last)) = (folded.unknown() > 0, batch.arrivals.last()) {
-            // What was registered just before an entry counts.
+            // Users and torrents registered just before an entry must be found.
             directory.catch_up(last.id.ms).await;
             folded = fold::fold(batch.arrivals, directory, &self.settings, now);
         }
-        let _alone = self.alone.lock().await;
-        let news = self.apply_to_torrents(&folded.torrents).await.map_err(transient)?;
+        let _guard = self.write_lock.lock().await;
+        let state = self.apply_to_torrents(&folded.torrents).await.map_err(transient)?;
         if !self.is_active() {
             return Err(ViewError::Fenced);
         }
-        if news.repeated > 0 && self.follow_backwards(batch, &folded).await.map_err(transient)? {
-            let reason = "the journal's ids went back; what came since is applied now".to_owned();
+        if state.repeated > 0 && self.reset_future_watermarks(batch, &folded).await.map_err(transient)? {
+            let reason = "ids of the journal went back; watermarks were reset".to_owned();
             return Err(ViewError::Transient { reason });
         }
-        self.settle(&news).await.map_err(transient)?;
-        self.counting.applied(&folded, &news);
+        self.write_derived(&state).await.map_err(transient)?;
+        self.counting.applied(&folded, &state);
         if let Some(last) = batch.arrivals.last() {
-            self.has_applied(last.id.ms);
+            self.record_applied(last.id.ms);
         }
         Ok(Vec::new())
     }

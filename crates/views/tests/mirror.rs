@@ -1,14 +1,14 @@
-//! The tracker's Redis layout, on a single server and on a cluster.
+//! The mirror, on a single server and on a cluster.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "mirror/fixture.rs"]
+mod fixture;
 #[path = "mirror/histories.rs"]
 mod histories;
 #[path = "mirror/model.rs"]
 mod model;
 #[path = "mirror/names.rs"]
 mod names;
-#[path = "mirror/rig.rs"]
-mod rig;
 #[path = "mirror/rules.rs"]
 mod rules;
 #[path = "mirror/sweeps.rs"]

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use domain::Passkey;
 use domain::clock::Clock;
-use keyspace::Trouble;
+use keyspace::RedisError;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
@@ -183,7 +183,7 @@ impl Copier {
     }
 
     /// Whether Redis has lost copies of a kind that had some.
-    async fn is_lost(&self) -> Result<bool, Trouble> {
+    async fn is_lost(&self) -> Result<bool, RedisError> {
         let copied = self.copied.lock().clone();
         for kind in copied {
             if !self.parts.keys.has_copies(kind).await? {

@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::Passkey;
-use keyspace::{Heard, ListenCounters, Listener, Trouble, Wanted};
+use keyspace::{PubSubEvent, PubSubCounters, Subscriber, RedisError, Subscriptions};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -73,7 +73,7 @@ impl RedisSourceReader {
 pub struct RedisSourceFollower {
     source: RedisSource,
     updater: GateUpdater,
-    listener: Listener,
+    listener: Subscriber,
     scan_pause_min: Duration,
     pause_per_scan: u32,
     /// Published or requested, and not read yet.
@@ -102,7 +102,7 @@ impl RedisSourceFollower {
     pub async fn load(source: RedisSource, gate: Arc<Gate>) -> RedisSourceFollower {
         let channels = Kind::ALL.map(|kind| source.channel_of(kind).to_owned());
         // Before the first scan, so that no change is missed.
-        let listener = source.redis.listen(Wanted { expiring: Vec::new(), channels: channels.into() });
+        let listener = source.redis.subscribe(Subscriptions { expired_keys: Vec::new(), channels: channels.into() });
         let counters = Arc::new(RedisSourceCounters::default());
         let (requester, requests) = mpsc::channel(REQUESTS_MAX);
         let mut follower = RedisSourceFollower {
@@ -132,12 +132,12 @@ impl RedisSourceFollower {
         follower
     }
 
-    async fn first_scan(&mut self) -> Result<(), Trouble> {
-        let listening = async { while self.listener.next().await != Heard::Listening {} };
+    async fn first_scan(&mut self) -> Result<(), RedisError> {
+        let listening = async { while self.listener.next().await != PubSubEvent::Subscribed {} };
         if tokio::time::timeout(START_TIMEOUT, listening).await.is_err() {
             // Its error, if there is one, says more.
             self.source.redis.query::<String>(&redis::cmd("PING")).await?;
-            return Err(Trouble::Unavailable { reason: "subscribing timed out".to_owned() });
+            return Err(RedisError::Unavailable { reason: "subscribing timed out".to_owned() });
         }
         let mut scan = FullScan::new(&self.source, true);
         while !scan.step(&self.source, &mut self.updater, &mut |_| ()).await? {}
@@ -164,7 +164,7 @@ impl RedisSourceFollower {
         Arc::clone(&self.follow)
     }
 
-    pub fn listen_counters(&self) -> Arc<ListenCounters> {
+    pub fn listen_counters(&self) -> Arc<PubSubCounters> {
         self.listener.counters()
     }
 
@@ -230,7 +230,7 @@ impl RedisSourceFollower {
     }
 
     /// Handles a message and those that are ready behind it. True if a scan is due.
-    async fn receive_all(&mut self, message: Heard) -> bool {
+    async fn receive_all(&mut self, message: PubSubEvent) -> bool {
         let mut is_scan_due = self.receive(message);
         while self.changed.len() < READ_AT_ONCE {
             tokio::select! {
@@ -243,11 +243,11 @@ impl RedisSourceFollower {
     }
 
     /// True if a scan is due.
-    fn receive(&mut self, message: Heard) -> bool {
+    fn receive(&mut self, message: PubSubEvent) -> bool {
         match message {
-            Heard::Listening => true,
-            Heard::Gap | Heard::Expired(_) => false,
-            Heard::Said { channel, payload } => {
+            PubSubEvent::Subscribed => true,
+            PubSubEvent::Gap | PubSubEvent::Expired(_) => false,
+            PubSubEvent::Message { channel, payload } => {
                 self.counters.messages.fetch_add(1, Ordering::Relaxed);
                 let kind = Kind::ALL.into_iter().find(|kind| self.source.channel_of(*kind) == channel);
                 let Some(kind) = kind else { return false };
@@ -273,7 +273,7 @@ impl RedisSourceFollower {
     }
 
     /// Reads the keys in `changed`.
-    async fn read_changed(&mut self, on_change: &mut impl FnMut(Change)) -> Result<(), Trouble> {
+    async fn read_changed(&mut self, on_change: &mut impl FnMut(Change)) -> Result<(), RedisError> {
         if self.changed.is_empty() {
             return Ok(());
         }
@@ -288,7 +288,7 @@ impl RedisSourceFollower {
         Ok(())
     }
 
-    fn report_failure(&self, error: &Trouble) {
+    fn report_failure(&self, error: &RedisError) {
         self.follow.count_poll(true);
         if self.follow.failures_in_a_row.load(Ordering::Relaxed) % 60 == 1 {
             tracing::warn!(%error, "the site's keys in redis cannot be read; using those already read");

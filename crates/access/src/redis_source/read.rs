@@ -2,8 +2,8 @@
 
 use domain::{Passkey, UserId};
 use keyspace::keys::site::copies;
-use keyspace::scan::pattern_of_all;
-use keyspace::{Reply, Scan, Trouble, read_reply};
+use keyspace::scan::common_pattern;
+use keyspace::{Reply, Scan, RedisError, read_reply};
 use redis::Pipeline;
 
 use super::{Kind, RedisSource, Subject};
@@ -47,7 +47,7 @@ impl RedisSource {
     }
 
     /// Reads keys, in the same order. Fails as a whole: a partial result would look like deleted keys.
-    pub(super) async fn read(&self, subjects: &[Subject]) -> Result<Vec<KeyValue>, Trouble> {
+    pub(super) async fn read(&self, subjects: &[Subject]) -> Result<Vec<KeyValue>, RedisError> {
         let mut pipeline = Pipeline::new();
         for subject in subjects {
             let key = self.key_of(subject);
@@ -60,7 +60,7 @@ impl RedisSource {
     }
 
     /// Like [`RedisSource::read`], but returns [`KeyValue::Copy`] for copies of the database.
-    pub(super) async fn read_site(&self, subjects: &[Subject]) -> Result<Vec<KeyValue>, Trouble> {
+    pub(super) async fn read_site(&self, subjects: &[Subject]) -> Result<Vec<KeyValue>, RedisError> {
         let values = self.read(subjects).await?;
         let copies = self.are_copies(subjects).await?;
         let marked = values.into_iter().zip(copies).map(|(value, is_copy)| match value {
@@ -71,7 +71,7 @@ impl RedisSource {
     }
 
     /// Whether each subject is recorded as a copy; its key may be missing.
-    pub(super) async fn are_copies(&self, subjects: &[Subject]) -> Result<Vec<bool>, Trouble> {
+    pub(super) async fn are_copies(&self, subjects: &[Subject]) -> Result<Vec<bool>, RedisError> {
         let mut pipeline = Pipeline::new();
         for subject in subjects {
             pipeline.cmd("SISMEMBER").arg(copies(subject.kind().name())).arg(subject.text());
@@ -81,7 +81,7 @@ impl RedisSource {
 
     pub(super) fn pages(&self, kinds: &[Kind]) -> Pages {
         let patterns: Vec<String> = kinds.iter().map(|kind| self.names.pattern(kind.key())).collect();
-        Pages { scan: self.redis.scan(pattern_of_all(&patterns)), kinds: kinds.to_vec() }
+        Pages { scan: self.redis.scan(common_pattern(&patterns)), kinds: kinds.to_vec() }
     }
 
     /// None for a key of another kind.
@@ -98,17 +98,17 @@ impl RedisSource {
 
 impl Pages {
     /// The next page; none at the end. A key may come twice.
-    pub(super) async fn next(&mut self, source: &RedisSource) -> Result<Option<Vec<ScannedKey>>, Trouble> {
+    pub(super) async fn next(&mut self, source: &RedisSource) -> Result<Option<Vec<ScannedKey>>, RedisError> {
         let page = self.scan.next_page().await?;
         Ok(page.map(|page| page.iter().filter_map(|key| source.parse_key(&self.kinds, key)).collect()))
     }
 }
 
-fn key_value(reply: Reply) -> Result<KeyValue, Trouble> {
+fn key_value(reply: Reply) -> Result<KeyValue, RedisError> {
     match read_reply::<Option<Vec<u8>>>(reply) {
         Ok(None) => Ok(KeyValue::Missing),
         Ok(Some(bytes)) => Ok(String::from_utf8(bytes).map_or(KeyValue::Other, KeyValue::Text)),
-        Err(Trouble::WrongType { .. }) => Ok(KeyValue::Other),
+        Err(RedisError::WrongType { .. }) => Ok(KeyValue::Other),
         Err(error) => Err(error),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use keyspace::keys::site::{SOURCE_MARK, copies};
-use keyspace::{Trouble, read_reply};
+use keyspace::{RedisError, read_reply};
 use redis::Pipeline;
 
 use super::read::KeyValue;
@@ -77,7 +77,7 @@ impl RedisSource {
         desired: &[DesiredKey],
         scope: WriteScope,
         notifications: &mut Notifications,
-    ) -> Result<WriteSummary, Trouble> {
+    ) -> Result<WriteSummary, RedisError> {
         let subjects: Vec<Subject> = desired.iter().map(|(subject, _)| *subject).collect();
         let values = self.read(&subjects).await?;
         let copies = self.are_copies(&subjects).await?;
@@ -121,7 +121,7 @@ impl RedisSource {
         Ok(summary)
     }
 
-    async fn send(&self, pipeline: &Pipeline) -> Result<(), Trouble> {
+    async fn send(&self, pipeline: &Pipeline) -> Result<(), RedisError> {
         for reply in self.redis.pipeline(pipeline).await {
             read_reply::<redis::Value>(reply)?;
         }
@@ -151,7 +151,7 @@ impl RedisSource {
         };
     }
 
-    pub(super) async fn remove_malformed(&self, keys: &[String]) -> Result<(), Trouble> {
+    pub(super) async fn remove_malformed(&self, keys: &[String]) -> Result<(), RedisError> {
         let mut pipeline = Pipeline::new();
         for key in keys {
             pipeline.cmd("DEL").arg(key);
@@ -160,7 +160,7 @@ impl RedisSource {
     }
 
     /// Publishes changes on the channels (M11).
-    pub(super) async fn publish(&self, notifications: Notifications) -> Result<(), Trouble> {
+    pub(super) async fn publish(&self, notifications: Notifications) -> Result<(), RedisError> {
         let mut pipeline = Pipeline::new();
         for (kind, subjects) in notifications.0 {
             let channel = self.channel_of(kind);
@@ -175,12 +175,12 @@ impl RedisSource {
         self.send(&pipeline).await
     }
 
-    pub(super) async fn has_copies(&self, kind: Kind) -> Result<bool, Trouble> {
+    pub(super) async fn has_copies(&self, kind: Kind) -> Result<bool, RedisError> {
         self.redis.query(redis::cmd("EXISTS").arg(copies(kind.name()))).await
     }
 
     /// One page of the recorded copies, and the next cursor; zero at the end. A copy may come twice.
-    pub(super) async fn scan_copies(&self, kind: Kind, cursor: u64) -> Result<(u64, Vec<Subject>), Trouble> {
+    pub(super) async fn scan_copies(&self, kind: Kind, cursor: u64) -> Result<(u64, Vec<Subject>), RedisError> {
         let mut command = redis::cmd("SSCAN");
         command.arg(copies(kind.name())).arg(cursor).arg("COUNT").arg(COPIES_STEP);
         let (next, members): (u64, Vec<String>) = self.redis.query(&command).await?;
@@ -188,11 +188,11 @@ impl RedisSource {
     }
 
     /// Whether Redis still has the mark of [`RedisSource::set_source_mark`]; without it, Redis has lost its data.
-    pub(super) async fn has_source_mark(&self) -> Result<bool, Trouble> {
+    pub(super) async fn has_source_mark(&self) -> Result<bool, RedisError> {
         self.redis.query(redis::cmd("EXISTS").arg(SOURCE_MARK)).await
     }
 
-    pub(super) async fn set_source_mark(&self) -> Result<(), Trouble> {
+    pub(super) async fn set_source_mark(&self) -> Result<(), RedisError> {
         self.redis.query(redis::cmd("SET").arg(SOURCE_MARK).arg(1)).await
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use ::redis::{Cmd, Pipeline, cmd};
 use async_trait::async_trait;
 use domain::Passkey;
-use keyspace::{KeyNames, Redis, Trouble, read_reply, scripts};
+use keyspace::{KeyNames, Redis, RedisError, read_reply, scripts};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -130,7 +130,7 @@ impl Whitelist for RedisWhitelist {
         // A temporary name for the exchange of the two sets.
         let temporary = self.names.whitelist_new(&token);
         let names = &self.names;
-        let keys = [names.whitelist(), names.whitelist_old(), &temporary, names.whitelist_note()];
+        let keys = [names.whitelist(), names.whitelist_old(), &temporary, names.whitelist_last_change()];
         let mut call = scripts::WHITELIST_UNDO.call(&keys);
         call.arg(&token);
         Ok(replaced(self.run_idempotent(&call).await?))
@@ -144,11 +144,11 @@ impl Whitelist for RedisWhitelist {
 
 impl RedisWhitelist {
     /// Repeats a script whose reply is lost; it recognises by its token that it has run.
-    async fn run_idempotent(&self, call: &Cmd) -> Result<Option<(u64, u64)>, Trouble> {
+    async fn run_idempotent(&self, call: &Cmd) -> Result<Option<(u64, u64)>, RedisError> {
         let mut tries = 1;
         loop {
             match self.redis.query(call).await {
-                Err(Trouble::Unanswered { .. }) if tries < SCRIPT_TRIES => tries += 1,
+                Err(RedisError::Unanswered { .. }) if tries < SCRIPT_TRIES => tries += 1,
                 outcome => return outcome,
             }
         }
@@ -167,7 +167,7 @@ struct RedisRefresh {
 
 impl RedisRefresh {
     /// In a transaction, so that a set never exists without expiry.
-    async fn send(&mut self, passkeys: &[Passkey]) -> Result<(), Trouble> {
+    async fn send(&mut self, passkeys: &[Passkey]) -> Result<(), RedisError> {
         let mut pipeline = Pipeline::new();
         for members in passkeys.chunks(MEMBERS_PER_COMMAND) {
             pipeline.add_command(with_members("SADD", &self.key, members));
@@ -199,7 +199,7 @@ impl Refresh for RedisRefresh {
             return Err(AccessError::RefreshLost);
         }
         let names = &self.whitelist.names;
-        let keys = [names.whitelist(), names.whitelist_old(), &self.key, names.whitelist_note()];
+        let keys = [names.whitelist(), names.whitelist_old(), &self.key, names.whitelist_last_change()];
         let mut call = scripts::WHITELIST_SWITCH.call(&keys);
         call.arg(&self.token).arg(self.members);
         let done = self.whitelist.run_idempotent(&call).await?;
@@ -246,8 +246,8 @@ fn complete(found: Vec<bool>, passkeys: &[Passkey]) -> Result<Vec<bool>, AccessE
     }
 }
 
-fn unexpected(reason: &str) -> Trouble {
-    Trouble::Other { code: "unexpected reply".to_owned(), reason: reason.to_owned() }
+fn unexpected(reason: &str) -> RedisError {
+    RedisError::Other { code: "unexpected reply".to_owned(), reason: reason.to_owned() }
 }
 
 fn replaced(done: Option<(u64, u64)>) -> Option<Replaced> {

@@ -1,13 +1,13 @@
-//! Values as they are carried from one database to another.
+//! Values between databases.
 
 use sqlx::Row;
 use sqlx::mysql::MySqlRow;
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Class, Column};
+use super::{Column, ColumnType};
 
-/// A value of any kind. Texts are bytes: what is a text in one database may be bytes in another.
+/// Text is stored as bytes, because another database may have it in a binary column.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Cell {
     Null,
@@ -16,7 +16,7 @@ pub(super) enum Cell {
 }
 
 impl Cell {
-    /// A whole number. A text that is none is NULL, which the table refuses.
+    /// Text that is not an integer becomes NULL, which the table refuses.
     pub(super) fn integer(&self) -> Option<i64> {
         match self {
             Cell::Null => None,
@@ -42,7 +42,6 @@ impl Cell {
     }
 }
 
-/// A row that can be carried.
 pub(super) trait CellRow {
     fn cells(&self, columns: &[Column]) -> Result<Vec<Cell>, sqlx::Error>;
 }
@@ -52,14 +51,14 @@ macro_rules! cell_row {
         impl CellRow for $row {
             fn cells(&self, columns: &[Column]) -> Result<Vec<Cell>, sqlx::Error> {
                 let cell = |(place, column): (usize, &Column)| {
-                    Ok(match column.class {
-                        Class::Integer | Class::Flag => {
+                    Ok(match column.column_type {
+                        ColumnType::Integer | ColumnType::Flag => {
                             self.try_get::<Option<i64>, _>(place)?.map_or(Cell::Null, Cell::Integer)
                         }
-                        Class::Blob => {
+                        ColumnType::Blob => {
                             self.try_get::<Option<Vec<u8>>, _>(place)?.map_or(Cell::Null, Cell::Bytes)
                         }
-                        Class::Number | Class::Text => {
+                        ColumnType::Number | ColumnType::Text => {
                             let text = self.try_get::<Option<$text>, _>(place)?;
                             text.map_or(Cell::Null, |text| Cell::Bytes(portable(text.into())))
                         }
@@ -75,7 +74,7 @@ cell_row!(SqliteRow, Vec<u8>);
 cell_row!(PgRow, String);
 cell_row!(MySqlRow, Vec<u8>);
 
-/// A text as every database can keep it: UTF-8 without NUL.
+/// Text that every database can store: UTF-8 without NUL.
 fn portable(bytes: Vec<u8>) -> Vec<u8> {
     match std::str::from_utf8(&bytes) {
         Ok(text) if !text.contains('\0') => bytes,

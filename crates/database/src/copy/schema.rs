@@ -1,46 +1,40 @@
-//! The columns of a table, and how each kind of database is asked for their values.
+//! The columns of a table, and the SELECT expressions for them on each kind of database.
 
 use sqlx::Row;
 use sqlx::mysql::MySqlConnection;
 use sqlx::postgres::PgConnection;
 use sqlx::sqlite::SqliteConnection;
 
-/// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// A whole number of up to 64 bits.
+pub enum ColumnType {
+    /// Up to 64 bits.
     Integer,
-    /// Yes or no; 1 or 0 where there is no such type.
+    /// Boolean; 1 or 0 in databases without that type.
     Flag,
-    /// A whole number beyond 64 bits, as digits.
+    /// An integer beyond 64 bits, as digits.
     Number,
-    /// A text.
     Text,
-    /// Bytes.
     Blob,
 }
 
-/// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
     pub name: String,
-    /// What it holds.
-    pub class: Class,
+    pub column_type: ColumnType,
 }
 
 impl Column {
     fn new(name: String, kind: &str) -> Column {
         let kind = kind.to_ascii_lowercase();
-        let class = match kind.as_str() {
-            "boolean" => Class::Flag,
-            "numeric" | "decimal" => Class::Number,
-            "bytea" => Class::Blob,
-            kind if kind.contains("int") => Class::Integer,
-            kind if kind.contains("blob") || kind.contains("binary") => Class::Blob,
-            _ => Class::Text,
+        let column_type = match kind.as_str() {
+            "boolean" => ColumnType::Flag,
+            "numeric" | "decimal" => ColumnType::Number,
+            "bytea" => ColumnType::Blob,
+            kind if kind.contains("int") => ColumnType::Integer,
+            kind if kind.contains("blob") || kind.contains("binary") => ColumnType::Blob,
+            _ => ColumnType::Text,
         };
-        Column { name, class }
+        Column { name, column_type }
     }
 }
 
@@ -85,20 +79,20 @@ pub(super) fn sqlite_expression(column: &Column) -> String {
 
 pub(super) fn postgres_expression(column: &Column) -> String {
     let name = &column.name;
-    match column.class {
-        Class::Integer => format!("{name}::BIGINT"),
-        Class::Flag => format!("{name}::INT::BIGINT"),
-        Class::Number | Class::Text => format!("{name}::TEXT"),
-        Class::Blob => name.clone(),
+    match column.column_type {
+        ColumnType::Integer => format!("{name}::BIGINT"),
+        ColumnType::Flag => format!("{name}::INT::BIGINT"),
+        ColumnType::Number | ColumnType::Text => format!("{name}::TEXT"),
+        ColumnType::Blob => name.clone(),
     }
 }
 
 pub(super) fn mysql_expression(column: &Column) -> String {
     let name = &column.name;
-    match column.class {
-        Class::Integer | Class::Flag => format!("CAST({name} AS SIGNED)"),
-        Class::Number => format!("CAST(CAST({name} AS CHAR) AS BINARY)"),
-        Class::Text => format!("CAST({name} AS BINARY)"),
-        Class::Blob => name.clone(),
+    match column.column_type {
+        ColumnType::Integer | ColumnType::Flag => format!("CAST({name} AS SIGNED)"),
+        ColumnType::Number => format!("CAST(CAST({name} AS CHAR) AS BINARY)"),
+        ColumnType::Text => format!("CAST({name} AS BINARY)"),
+        ColumnType::Blob => name.clone(),
     }
 }

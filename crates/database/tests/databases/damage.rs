@@ -1,11 +1,11 @@
-//! Files that are damaged, emptied or something else are found out before they are used.
+//! Damaged, empty and foreign files are detected before use.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-use database::integrity::{self, Soundness, check_sqlite};
+use database::integrity::{self, Integrity, check_sqlite};
 use database::{DatabaseError, SqliteDatabase, SqliteOptions};
 
 const BUDGET: Duration = Duration::from_secs(60);
@@ -28,12 +28,12 @@ async fn fill(path: &Path, rows: i64) {
 }
 
 #[tokio::test]
-async fn a_hole_of_zeros_is_found() {
+async fn zeroed_pages_are_detected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.db");
-    assert_eq!(check_sqlite(&path, BUDGET).await.unwrap(), Soundness::Empty);
+    assert_eq!(check_sqlite(&path, BUDGET).await.unwrap(), Integrity::Empty);
     fill(&path, 2_000).await;
-    assert_eq!(check_sqlite(&path, BUDGET).await.unwrap(), Soundness::Sound);
+    assert_eq!(check_sqlite(&path, BUDGET).await.unwrap(), Integrity::Intact);
     let file = File::options().write(true).open(&path).unwrap();
     file.write_all_at(&[0; 8192], 16 * 4096).unwrap();
     let error = check_sqlite(&path, BUDGET).await.unwrap_err();
@@ -42,19 +42,19 @@ async fn a_hole_of_zeros_is_found() {
 }
 
 #[tokio::test]
-async fn a_check_ends_when_its_time_is_over() {
+async fn a_check_ends_with_its_budget() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.db");
     fill(&path, 20_000).await;
-    assert_eq!(check_sqlite(&path, Duration::ZERO).await.unwrap(), Soundness::Unfinished);
+    assert_eq!(check_sqlite(&path, Duration::ZERO).await.unwrap(), Integrity::Unfinished);
 }
 
 #[tokio::test]
-async fn junk_and_an_empty_file_are_told_apart() {
+async fn foreign_and_empty_files_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.db");
     fs::write(&path, "").unwrap();
-    assert_eq!(check_sqlite(&path, BUDGET).await.unwrap(), Soundness::Empty);
+    assert_eq!(check_sqlite(&path, BUDGET).await.unwrap(), Integrity::Empty);
     for junk in ["x".to_owned(), "x".repeat(8192), "\0".repeat(8192)] {
         fs::write(&path, junk).unwrap();
         let error = check_sqlite(&path, BUDGET).await.unwrap_err();
@@ -63,7 +63,7 @@ async fn junk_and_an_empty_file_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_file_keeps_the_identity_that_it_was_given_first() {
+async fn a_file_keeps_its_first_identity() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.db");
     fill(&path, 1).await;

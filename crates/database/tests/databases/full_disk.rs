@@ -1,10 +1,9 @@
-//! A SQLite file on a disk that is full for a while.
+//! A SQLite file on a disk that is temporarily full.
 
 use database::{SqliteDatabase, SqliteOptions, is_retryable};
 use testkit::SmallDisk;
 
 const ROW_BYTES: i64 = 64 * 1024;
-/// How often the disk is full.
 const ROUNDS: usize = 5;
 /// More rows than the disk has room for.
 const ROWS_MAX: usize = 1_000;
@@ -23,7 +22,7 @@ async fn count(database: &SqliteDatabase) -> usize {
     usize::try_from(count).unwrap()
 }
 
-/// A check writes one page, for which SQLite's log may have room left; so it is asked until that is used up.
+/// A check writes one page, for which SQLite's log may have room left; so it is repeated until that is used up.
 async fn is_found_full(database: &SqliteDatabase) -> bool {
     for _ in 0..ROWS_MAX {
         if let Err(error) = database.check_writable().await {
@@ -35,7 +34,7 @@ async fn is_found_full(database: &SqliteDatabase) -> bool {
 }
 
 #[tokio::test]
-async fn a_full_disk_fails_writes_for_now_and_no_connection_stays_broken() {
+async fn a_full_disk_is_retryable_and_leaves_no_broken_connection() {
     let folder = tempfile::tempdir().unwrap();
     if let Some(obstacle) = SmallDisk::unavailable() {
         eprintln!("skipped: this machine does not let tests mount a tmpfs: {obstacle}");
@@ -60,20 +59,20 @@ async fn a_full_disk_fails_writes_for_now_and_no_connection_stays_broken() {
                     failures += 1;
                 }
             }
-            // So often that each connection of the pool has met it.
+            // Until each connection of the pool has failed.
             if failures > 3 * database.usage().max {
                 break;
             }
         }
         assert!(failures > 0, "round {round}: the disk was never full");
-        assert!(is_found_full(&database).await, "round {round}: a check finds it out");
+        assert!(is_found_full(&database).await, "round {round}: the check fails");
         disk.free();
         database.check_writable().await.unwrap();
         for _ in 0..database.usage().max {
             insert(&database).await.unwrap_or_else(|error| panic!("round {round}, with room again: {error}"));
             written += 1;
         }
-        assert_eq!(count(&database).await, written, "what was reported as written is what is there");
+        assert_eq!(count(&database).await, written, "all committed rows exist");
     }
     database.close().await;
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use domain::UserId;
-use keyspace::{Reply, Trouble, read_reply, scripts};
+use keyspace::{RedisError, Reply, read_reply, scripts};
 use redis::{Cmd, Pipeline};
 
 use super::settings::ms;
@@ -63,7 +63,7 @@ impl DeadlineUpdates {
 }
 
 fn command(set: &str, words: &[DeadlineUpdate]) -> Cmd {
-    let mut call = scripts::PRESENCE_DUE.call(&[set]);
+    let mut call = scripts::PRESENCE_DUE_UPDATE.call(&[set]);
     call.arg(ms(KEEP));
     for DeadlineUpdate { is_add, user, value } in words {
         call.arg(if *is_add { "add" } else { "remove" }).arg(user.get()).arg(value);
@@ -72,14 +72,14 @@ fn command(set: &str, words: &[DeadlineUpdate]) -> Cmd {
 }
 
 /// The scores that were set, by [`UpdateIndex`].
-pub(crate) struct DeadlineScores(Vec<Result<Vec<String>, Trouble>>);
+pub(crate) struct DeadlineScores(Vec<Result<Vec<String>, RedisError>>);
 
 impl DeadlineScores {
     pub(crate) fn read(replies: impl Iterator<Item = Reply>) -> DeadlineScores {
         DeadlineScores(replies.map(read_reply).collect())
     }
 
-    pub(crate) fn get(&self, (set, place): UpdateIndex) -> Result<&str, Trouble> {
+    pub(crate) fn get(&self, (set, place): UpdateIndex) -> Result<&str, RedisError> {
         match self.0.get(set) {
             Some(Ok(scores)) => scores.get(place).map(String::as_str).ok_or_else(super::reply::unexpected),
             Some(Err(trouble)) => Err(trouble.clone()),

@@ -15,7 +15,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use keyspace::{Dedicated, PresenceKeys, Redis, Trouble, read_reply};
+use keyspace::{DedicatedConnection, PresenceKeys, Redis, RedisError, read_reply};
 use redis::streams::{StreamId, StreamRangeReply, StreamReadReply};
 use redis::{Pipeline, Value};
 use tokio::sync::{mpsc, watch};
@@ -146,7 +146,11 @@ impl InboxReader {
 
     /// Reads once, and passes the entries on. The cursor moves first; this future is only dropped when the inbox has
     /// been replaced, so no entry is received twice or lost without a gap.
-    async fn step(&self, cursor: &mut Cursor, connection: &mut Option<Dedicated>) -> Result<(), Trouble> {
+    async fn step(
+        &self,
+        cursor: &mut Cursor,
+        connection: &mut Option<DedicatedConnection>,
+    ) -> Result<(), RedisError> {
         if connection.is_none() {
             *connection = Some(self.redis.blocking(&cursor.key).await?);
         }
@@ -188,7 +192,7 @@ impl InboxReader {
     }
 
     /// The last entry read is gone and nothing follows it: the stream was deleted or replaced.
-    async fn recover_position(&self, cursor: &mut Cursor) -> Result<(), Trouble> {
+    async fn recover_position(&self, cursor: &mut Cursor) -> Result<(), RedisError> {
         let mut command = redis::cmd("XREVRANGE");
         command.arg(&cursor.key).arg("+").arg("-").arg("COUNT").arg(1);
         let latest: StreamRangeReply = self.redis.query(&command).await?;
@@ -238,7 +242,7 @@ impl InboxReader {
 }
 
 /// Waits for entries after the last one, then checks whether that one is still there.
-async fn read_page(connection: &mut Dedicated, cursor: &Cursor) -> Result<Page, Trouble> {
+async fn read_page(connection: &mut DedicatedConnection, cursor: &Cursor) -> Result<Page, RedisError> {
     let Cursor { key, last, .. } = cursor;
     let mut pipeline = Pipeline::new();
     let wait_ms = u64::try_from(WAIT.as_millis()).unwrap_or(u64::MAX);
@@ -246,7 +250,7 @@ async fn read_page(connection: &mut Dedicated, cursor: &Cursor) -> Result<Page, 
     pipeline.arg("STREAMS").arg(key).arg(last);
     pipeline.cmd("XRANGE").arg(key).arg(last).arg(last).cmd("TIME");
     let answering = tokio::time::timeout(WAIT + READ_TIMEOUT, connection.pipeline(&pipeline));
-    let replies = answering.await.map_err(|_| Trouble::Unanswered { reason: "an inbox".to_owned() })??;
+    let replies = answering.await.map_err(|_| RedisError::Unanswered { reason: "an inbox".to_owned() })??;
     let mut replies = replies.into_iter();
     let mut next = || replies.next().ok_or_else(super::reply::unexpected);
     let read: Option<StreamReadReply> = read_reply(next())?;

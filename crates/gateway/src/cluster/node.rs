@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use keyspace::Trouble;
+use keyspace::RedisError;
 
 /// One run of a node: `<name>.<start><random>`. A node that was declared dead rejoins under a new incarnation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,10 +17,10 @@ const BYTES_MAX: usize = NAME_BYTES_MAX + 32;
 impl NodeName {
     /// A new incarnation of the node `name`, started at `now_ms`. `random` distinguishes incarnations of the same
     /// millisecond.
-    pub fn incarnate(name: &str, now_ms: u64, random: u16) -> Result<NodeName, Trouble> {
+    pub fn incarnate(name: &str, now_ms: u64, random: u16) -> Result<NodeName, RedisError> {
         let fits = (1..=NAME_BYTES_MAX).contains(&name.len());
         if !fits || !name.bytes().all(is_allowed) {
-            return Err(Trouble::Settings {
+            return Err(RedisError::Settings {
                 reason: format!(
                     "the name of a node must be 1 to {NAME_BYTES_MAX} visible ASCII characters without commas, colons and \
                      braces: \"{}\" is not",

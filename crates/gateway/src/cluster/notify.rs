@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use domain::UserId;
 use domain::clock::Stopwatch;
-use keyspace::{Trouble, read_reply};
+use keyspace::{RedisError, read_reply};
 use redis::Cmd;
 
 use super::message::GatewayMessage;
@@ -49,7 +49,7 @@ impl InboxEntry {
 
 impl ClusterStore {
     /// Sends messages to another node. A node without an inbox is gone: its messages are dropped without an error.
-    pub async fn send(&self, to: &NodeName, messages: &[GatewayMessage]) -> Result<(), Trouble> {
+    pub async fn send(&self, to: &NodeName, messages: &[GatewayMessage]) -> Result<(), RedisError> {
         for batch in messages.chunks(BATCH_MAX) {
             let mut pipeline = redis::pipe();
             for message in batch {

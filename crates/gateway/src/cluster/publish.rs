@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::clock::{Clock, SystemClock};
 use domain::{UnixTime, UserId};
-use keyspace::{Mode, Reply, Trouble, scripts};
+use keyspace::{Mode, RedisError, Reply, scripts};
 use redis::Cmd;
 
 use super::deadlines::{DeadlineScores, DeadlineUpdates, UpdateIndex};
@@ -35,14 +35,14 @@ struct PendingUpdate<'a> {
 
 struct Batch<'a> {
     steps: Vec<PendingUpdate<'a>>,
-    results: Vec<Option<Result<PublishOutcome, Trouble>>>,
+    results: Vec<Option<Result<PublishOutcome, RedisError>>>,
     entries: Vec<InboxEntry>,
 }
 
 impl ClusterStore {
     /// Writes this node's entries of users, and notifies the nodes that watch the users that changed. Results are in
     /// the order of the updates. A failed update may have been applied: publish it again, which is idempotent.
-    pub async fn publish(&self, updates: &[EntryUpdate]) -> Vec<Result<PublishOutcome, Trouble>> {
+    pub async fn publish(&self, updates: &[EntryUpdate]) -> Vec<Result<PublishOutcome, RedisError>> {
         let mut results = Vec::with_capacity(updates.len());
         for batch in updates.chunks(BATCH_MAX) {
             results.extend(self.publish_batch(batch).await);
@@ -50,7 +50,7 @@ impl ClusterStore {
         results
     }
 
-    async fn publish_batch(&self, updates: &[EntryUpdate]) -> Vec<Result<PublishOutcome, Trouble>> {
+    async fn publish_batch(&self, updates: &[EntryUpdate]) -> Vec<Result<PublishOutcome, RedisError>> {
         let node = self.node();
         let now_ms = SystemClock.now_ms();
         let mut words = DeadlineUpdates::default();
@@ -112,10 +112,10 @@ impl ClusterStore {
         &self,
         batch: Batch<'_>,
         scores: &DeadlineScores,
-    ) -> Vec<Result<PublishOutcome, Trouble>> {
+    ) -> Vec<Result<PublishOutcome, RedisError>> {
         let unnotified = self.append_entries(batch.entries).await;
         let mut words = DeadlineUpdates::default();
-        let results: Vec<Result<PublishOutcome, Trouble>> = batch
+        let results: Vec<Result<PublishOutcome, RedisError>> = batch
             .results
             .into_iter()
             .map(|result| result.unwrap_or_else(|| Err(super::reply::unexpected())))
@@ -175,7 +175,7 @@ impl ClusterStore {
         must_exist: bool,
     ) -> Cmd {
         let update = step.update;
-        let mut call = scripts::PRESENCE_PUBLISH.call(&self.keys.person(update.user).all());
+        let mut call = scripts::PRESENCE_PUBLISH.call(&self.keys.user(update.user).all());
         call.arg(node.as_str());
         match &update.change {
             EntryChange::Put(part) if !part.devices.is_empty() => {
@@ -247,11 +247,11 @@ impl ClusterStore {
     }
 
     /// The call was answered and watchers were notified, or the call was not executed.
-    fn clear_unanswered(&self, step: &PendingUpdate<'_>, trouble: Option<&Trouble>) {
+    fn clear_unanswered(&self, step: &PendingUpdate<'_>, trouble: Option<&RedisError>) {
         let mut unanswered = self.unanswered.lock();
         let user = step.update.user;
         match trouble {
-            Some(Trouble::Unanswered { .. }) => {}
+            Some(RedisError::Unanswered { .. }) => {}
             // It did not happen; earlier ones may have.
             Some(_) if unanswered.get(&user) != Some(&step.number) => {}
             _ => drop(unanswered.remove(&user)),

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use domain::UserId;
 use domain::clock::Stopwatch;
-use keyspace::{Trouble, read_reply, scripts};
+use keyspace::{RedisError, read_reply, scripts};
 use redis::{Cmd, Pipeline};
 
 use super::deadlines::{DeadlineScores, DeadlineUpdates, UpdateIndex};
@@ -122,7 +122,7 @@ impl ClusterStore {
     /// One step: reaps at most `limit` users in the shards that this node owns, and notifies watching nodes, this one
     /// included. Call it often; at once if [`ClusterStore::has_more`]. The result includes changes made by an
     /// unanswered call, or by a node that died before it could report them.
-    pub async fn reap(&self, limit: usize) -> Result<Vec<(UserId, RecordChange)>, Trouble> {
+    pub async fn reap(&self, limit: usize) -> Result<Vec<(UserId, RecordChange)>, RedisError> {
         self.retry_unsent().await;
         self.reap_state.lock().has_more = false;
         let node_list = self.node_list();
@@ -175,7 +175,7 @@ impl ClusterStore {
         owned: &[u8],
         (living, gone): (&[NodeName], &[NodeName]),
         limit: usize,
-    ) -> Result<Vec<DueUser>, Trouble> {
+    ) -> Result<Vec<DueUser>, RedisError> {
         let start = self.reap_state.lock().next;
         let (before, after): (Vec<u8>, Vec<u8>) = owned.iter().partition(|shard| **shard < start);
         let shards: Vec<Vec<DueSet>> =
@@ -284,7 +284,7 @@ impl ClusterStore {
             let mut reader = ReplyReader::default();
             let reply = reader.script_reply(one.user, reply);
             self.counters.malformed.add(reader.malformed);
-            if !matches!(reply, Err(Trouble::Unanswered { .. })) {
+            if !matches!(reply, Err(RedisError::Unanswered { .. })) {
                 self.reap_state.lock().unanswered.remove(&(one.set.key.clone(), one.user));
             }
             self.apply_reply(&mut result, one, reply);
@@ -308,7 +308,7 @@ impl ClusterStore {
         &self,
         result: &mut ReapResult<'a>,
         one: &'a DueUser,
-        reply: Result<ScriptReply, Trouble>,
+        reply: Result<ScriptReply, RedisError>,
     ) {
         let settled = &mut result.settled;
         match reply {
@@ -359,7 +359,7 @@ impl ClusterStore {
     }
 
     fn reap_command(&self, due: &DueUser, is_unanswered: bool) -> Cmd {
-        let mut call = scripts::PRESENCE_REAP.call(&self.keys.person(due.user).all());
+        let mut call = scripts::PRESENCE_REAP.call(&self.keys.user(due.user).all());
         call.arg(due.set.node.as_ref().map_or("", NodeName::as_str)).arg(due.set.kind.name());
         call.arg(ms(self.pending())).arg(ms(self.settings.keep)).arg(ms(DEAD_NODE_TTL));
         call.arg(self.node().as_str()).arg(u8::from(is_unanswered));
@@ -377,7 +377,7 @@ impl ClusterStore {
 
 fn find_due_command(sets: &[DueSet], limit: usize) -> Cmd {
     let keys: Vec<&str> = sets.iter().map(|set| set.key.as_str()).collect();
-    let mut call = scripts::PRESENCE_LOOK.call(&keys);
+    let mut call = scripts::PRESENCE_DUE_READ.call(&keys);
     call.arg(limit);
     for set in sets {
         call.arg(match set.kind {

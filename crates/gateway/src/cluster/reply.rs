@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::{UnixTime, UserId};
-use keyspace::{Reply, Trouble, read_reply};
+use keyspace::{RedisError, Reply, read_reply};
 use presence::Status;
 use redis::{FromRedisValue, Value};
 
@@ -60,7 +60,7 @@ pub(crate) struct ReplyReader {
 }
 
 impl ReplyReader {
-    pub(crate) fn script_reply(&mut self, user: UserId, reply: Reply) -> Result<ScriptReply, Trouble> {
+    pub(crate) fn script_reply(&mut self, user: UserId, reply: Reply) -> Result<ScriptReply, RedisError> {
         let words: Vec<Value> = read_reply(reply)?;
         let mut words = words.into_iter();
         let kind: String = take(&mut words)?;
@@ -96,7 +96,7 @@ impl ReplyReader {
         })
     }
 
-    pub(crate) fn watch_reply(&mut self, user: UserId, reply: Reply) -> Result<WatchReply, Trouble> {
+    pub(crate) fn watch_reply(&mut self, user: UserId, reply: Reply) -> Result<WatchReply, RedisError> {
         let words: Vec<Value> = read_reply(reply)?;
         let mut words = words.into_iter();
         let kind: String = take(&mut words)?;
@@ -188,7 +188,7 @@ impl ReplyReader {
         user: UserId,
         now_ms: u64,
         words: &mut impl Iterator<Item = Value>,
-    ) -> Result<Notification, Trouble> {
+    ) -> Result<Notification, RedisError> {
         let fields = pairs(take(words)?);
         let watchers: Vec<String> = take(words)?;
         let names = watchers.iter().filter_map(|name| NodeName::read(name));
@@ -199,7 +199,7 @@ impl ReplyReader {
 }
 
 /// The next element of a reply.
-pub(crate) fn take<T: FromRedisValue>(words: &mut impl Iterator<Item = Value>) -> Result<T, Trouble> {
+pub(crate) fn take<T: FromRedisValue>(words: &mut impl Iterator<Item = Value>) -> Result<T, RedisError> {
     read_reply(words.next().ok_or_else(unexpected))
 }
 
@@ -216,10 +216,10 @@ pub(crate) fn pairs(flat: Vec<Vec<u8>>) -> Fields {
 /// Status of a user without a record.
 const NO_RECORD: &str = "none";
 
-fn status(name: String) -> Result<Status, Trouble> {
+fn status(name: String) -> Result<Status, RedisError> {
     Status::from_name(&name).ok_or_else(unexpected)
 }
 
-pub(crate) fn unexpected() -> Trouble {
-    Trouble::Other { code: "unexpected reply".to_owned(), reason: "from a presence script".to_owned() }
+pub(crate) fn unexpected() -> RedisError {
+    RedisError::Other { code: "unexpected reply".to_owned(), reason: "from a presence script".to_owned() }
 }

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use domain::UserId;
 use domain::clock::{Clock, Stopwatch, SystemClock};
-use keyspace::keys::presence::{NODES, NODES_GONE, NODES_INFO};
-use keyspace::{PresenceKeys, Redis, Reply, Trouble, read_reply, scripts};
+use keyspace::keys::presence::{NODES, NODES_DEAD, NODES_INFO};
+use keyspace::{PresenceKeys, Redis, RedisError, Reply, read_reply, scripts};
 use parking_lot::Mutex;
 use redis::Pipeline;
 use tokio::sync::watch;
@@ -122,7 +122,11 @@ impl MembershipState {
 
 impl ClusterStore {
     /// Joins as the node `name`, which no other node has.
-    pub async fn join(redis: Redis, name: &str, settings: ClusterSettings) -> Result<ClusterStore, Trouble> {
+    pub async fn join(
+        redis: Redis,
+        name: &str,
+        settings: ClusterSettings,
+    ) -> Result<ClusterStore, RedisError> {
         let mut random = fastrand::Rng::with_seed(settings.seed ^ SystemClock.now_ms());
         let node = NodeName::incarnate(name, SystemClock.now_ms(), random.u16(..))?;
         let keys = PresenceKeys::new(redis.mode());
@@ -140,9 +144,11 @@ impl ClusterStore {
         redis: Redis,
         name: &str,
         settings: ClusterSettings,
-    ) -> Result<ClusterStore, Trouble> {
+    ) -> Result<ClusterStore, RedisError> {
         match ClusterStore::join(redis.clone(), name, settings.clone()).await {
-            Err(Trouble::Unavailable { .. } | Trouble::Unanswered { .. } | Trouble::Refused { .. }) => {}
+            Err(
+                RedisError::Unavailable { .. } | RedisError::Unanswered { .. } | RedisError::Refused { .. },
+            ) => {}
             joined => return joined,
         }
         let mut random = fastrand::Rng::with_seed(settings.seed ^ SystemClock.now_ms());
@@ -203,7 +209,7 @@ impl ClusterStore {
     }
 
     /// Renews the lease and stores `info`, a small JSON about this node. Call it several times per lease.
-    pub async fn renew(&self, info: &str) -> Result<Membership, Trouble> {
+    pub async fn renew(&self, info: &str) -> Result<Membership, RedisError> {
         let node = self.node();
         if self.membership.lock().renewed.elapsed() > DEAD_NODE_TTL / 2 {
             // The list of dead nodes may have forgotten this one.
@@ -234,7 +240,7 @@ impl ClusterStore {
     }
 
     /// The `info` of each node with a valid lease.
-    pub async fn infos(&self) -> Result<Vec<(NodeName, String)>, Trouble> {
+    pub async fn infos(&self) -> Result<Vec<(NodeName, String)>, RedisError> {
         let mut command = redis::cmd("HGETALL");
         command.arg(NODES_INFO);
         let mut infos: HashMap<String, String> = self.counted(self.redis.query(&command).await)?;
@@ -244,7 +250,7 @@ impl ClusterStore {
 
     /// Joins under a new incarnation with a new inbox. Other nodes remove the entries of the old one, so all users
     /// must be published and watched again.
-    pub async fn rejoin(&self) -> Result<(), Trouble> {
+    pub async fn rejoin(&self) -> Result<(), RedisError> {
         let before = self.node();
         let random = self.random.lock().u16(..);
         let node = NodeName::incarnate(&self.name, SystemClock.now_ms(), random)?;
@@ -270,12 +276,12 @@ impl ClusterStore {
     }
 
     /// This node's users become pending at once.
-    pub async fn leave(&self) -> Result<(), Trouble> {
+    pub async fn leave(&self) -> Result<(), RedisError> {
         self.membership.lock().node_list.is_member = false;
         self.counted(self.remove_node(&self.node()).await)
     }
 
-    async fn remove_node(&self, node: &NodeName) -> Result<(), Trouble> {
+    async fn remove_node(&self, node: &NodeName) -> Result<(), RedisError> {
         let asking = NodesRequest { change: "leave", ..NodesRequest::join(&self.settings) };
         change_nodes(&self.redis, node, &asking).await?;
         let mut command = redis::cmd("UNLINK");
@@ -342,7 +348,7 @@ impl ClusterStore {
         replies
     }
 
-    pub(crate) fn counted<T>(&self, result: Result<T, Trouble>) -> Result<T, Trouble> {
+    pub(crate) fn counted<T>(&self, result: Result<T, RedisError>) -> Result<T, RedisError> {
         result.inspect_err(|_| self.counters.failures.increment())
     }
 }
@@ -372,8 +378,8 @@ async fn change_nodes(
     redis: &Redis,
     node: &NodeName,
     asking: &NodesRequest<'_>,
-) -> Result<NodeList, Trouble> {
-    let mut call = scripts::PRESENCE_NODES.call(&[NODES, NODES_GONE, NODES_INFO]);
+) -> Result<NodeList, RedisError> {
+    let mut call = scripts::PRESENCE_NODES.call(&[NODES, NODES_DEAD, NODES_INFO]);
     call.arg(asking.change).arg(node.as_str()).arg(ms(asking.lease)).arg(asking.info);
     call.arg(u8::from(asking.stale.is_some())).arg(ms(DEAD_NODE_TTL));
     for (stale, till) in asking.stale.iter().flatten() {
@@ -401,7 +407,7 @@ pub(crate) async fn open_inbox(
     redis: &Redis,
     keys: &PresenceKeys,
     node: &NodeName,
-) -> Result<String, Trouble> {
+) -> Result<String, RedisError> {
     let key = keys.inbox(node.as_str());
     let mut pipeline = redis::pipe();
     pipeline.cmd("XADD").arg(&key).arg("*").arg("j").arg(1);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::UserId;
-use keyspace::{Reply, Trouble, scripts};
+use keyspace::{RedisError, Reply, scripts};
 
 use super::deadlines::DeadlineUpdates;
 use super::record::{Record, WatchReply};
@@ -15,12 +15,12 @@ use super::store::{BATCH_MAX, ClusterStore};
 impl ClusterStore {
     /// Reads records. From then on this node receives changes, until the interest expires; watching again extends it.
     /// With each user the own version that is known here, or zero.
-    pub async fn watch(&self, users: &[(UserId, u64)]) -> Vec<Result<WatchReply, Trouble>> {
+    pub async fn watch(&self, users: &[(UserId, u64)]) -> Vec<Result<WatchReply, RedisError>> {
         self.read_records(users, ms(self.settings.interest)).await
     }
 
     /// Reads records; none where there is none.
-    pub async fn read(&self, users: &[UserId]) -> Vec<Result<Option<Record>, Trouble>> {
+    pub async fn read(&self, users: &[UserId]) -> Vec<Result<Option<Record>, RedisError>> {
         let users: Vec<(UserId, u64)> = users.iter().map(|user| (*user, 0)).collect();
         let found = self.read_records(&users, 0).await;
         let record = |watched| match watched {
@@ -34,14 +34,14 @@ impl ClusterStore {
         &self,
         users: &[(UserId, u64)],
         interest_ms: u64,
-    ) -> Vec<Result<WatchReply, Trouble>> {
+    ) -> Vec<Result<WatchReply, RedisError>> {
         let node = self.node();
         let mut found = Vec::with_capacity(users.len());
         self.counters.users_read.add(users.len() as u64);
         for batch in users.chunks(BATCH_MAX) {
             let mut pipeline = redis::pipe();
             for (user, known) in batch {
-                let keys = self.keys.person(*user);
+                let keys = self.keys.user(*user);
                 let mut call = scripts::PRESENCE_WATCH.call(&[&keys.record, &keys.watchers]);
                 call.arg(node.as_str()).arg(interest_ms).arg(known);
                 pipeline.add_command(call);
@@ -65,7 +65,7 @@ impl ClusterStore {
         user: UserId,
         reply: Reply,
         lost: &mut DeadlineUpdates,
-    ) -> Result<WatchReply, Trouble> {
+    ) -> Result<WatchReply, RedisError> {
         let mut reader = ReplyReader::default();
         let watched = reader.watch_reply(user, reply);
         self.counters.malformed.add(reader.malformed);

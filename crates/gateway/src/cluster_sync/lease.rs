@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::cluster::Trouble;
+use crate::cluster::RedisError;
 use presence::Moment;
 
 use super::ClusterSync;
@@ -59,7 +59,7 @@ impl Hub {
         }
     }
 
-    fn store_unreachable(&self, sync: &ClusterSync, error: &Trouble) {
+    fn store_unreachable(&self, sync: &ClusterSync, error: &RedisError) {
         if !sync.is_unreachable.swap(true, Ordering::Relaxed) {
             self.context.counters.sync.outages.increment();
             tracing::warn!(%error, "redis unreachable; presence is local to this gateway until it returns");

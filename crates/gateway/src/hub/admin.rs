@@ -1,6 +1,6 @@
 //! Queries and actions of the site.
 
-use crate::cluster::{GatewayMessage, Record, Trouble};
+use crate::cluster::{GatewayMessage, Record, RedisError};
 use domain::UserId;
 use friends::{PresenceEventId, RecordedEvent};
 use presence::{
@@ -22,7 +22,7 @@ const LOADS_MAX: usize = 3;
 /// Time limit of a read of the cluster store.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-fn store_unreachable(trouble: &Trouble) -> HubError {
+fn store_unreachable(trouble: &RedisError) -> HubError {
     tracing::debug!(%trouble, "cannot read the cluster store");
     HubError::Unavailable
 }

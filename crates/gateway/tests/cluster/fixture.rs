@@ -8,7 +8,7 @@ use gateway::cluster::{
     ClusterSettings, ClusterStore, EntryChange, EntryUpdate, Inbox, InboxEvent, PublishOutcome, Record,
     RecordChange, WatchReply,
 };
-use keyspace::{PersonKeys, PresenceKeys, Redis, RedisSettings};
+use keyspace::{PresenceKeys, Redis, RedisSettings, UserPresenceKeys};
 use presence::remote::{NodeDevice, NodeEntry};
 use presence::{AppState, Declaration, Declared, DeviceId, Platform};
 use redis::FromRedisValue;
@@ -97,8 +97,8 @@ impl Fixture {
         self.redis.query(&command).await.unwrap()
     }
 
-    pub fn person(&self, id: u64) -> PersonKeys {
-        self.keys.person(user(id))
+    pub fn person(&self, id: u64) -> UserPresenceKeys {
+        self.keys.user(user(id))
     }
 
     /// presence, connection and heartbeat of somebody (P3).

@@ -254,7 +254,7 @@ async fn p15_a_change_that_was_not_answered_is_reported_by_the_next_try() {
     change(&a, put(8, &["phone"])).await;
     server.freeze();
     let lost = a.publish(&[put(7, &["phone"])]).await;
-    assert!(matches!(lost[0], Err(gateway::cluster::Trouble::Unanswered { .. })), "{lost:?}");
+    assert!(matches!(lost[0], Err(gateway::cluster::RedisError::Unanswered { .. })), "{lost:?}");
     server.thaw();
     let waiting = async {
         loop {

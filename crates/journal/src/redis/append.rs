@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use keyspace::{Dedicated, Redis, Trouble, scripts};
+use keyspace::{DedicatedConnection, Redis, RedisError, scripts};
 use parking_lot::Mutex;
 use redis::{Cmd, Pipeline, Value};
 
@@ -57,7 +57,7 @@ pub(super) struct Appenders {
 /// A connection that watches a note.
 #[derive(Debug)]
 struct Appender {
-    connection: Dedicated,
+    connection: DedicatedConnection,
     /// What the note says.
     last: u64,
 }
@@ -81,7 +81,7 @@ impl Appenders {
         (stream, note): (&str, &str),
         batch: &[Fields],
         number: u64,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RedisError> {
         let mut transaction = None;
         for _ in 0..ATTEMPTS_MAX {
             let taken = self.idle.lock().remove(note);
@@ -122,7 +122,7 @@ impl Appenders {
                 }
             }
         }
-        Err(Trouble::Unavailable { reason: format!("others keep writing {note}: try again") })
+        Err(RedisError::Unavailable { reason: format!("others keep writing {note}: try again") })
     }
 
     /// How many connections were closed because too many producers had one.
@@ -137,7 +137,7 @@ impl Appenders {
 
     /// Whether enough replicas have a batch. If not, its connection must not be used again: this master may be one that
     /// the others have left behind, and only a new connection finds out.
-    fn check(&self, has: u32) -> Result<(), Trouble> {
+    fn check(&self, has: u32) -> Result<(), RedisError> {
         let Replicas { count, patience } = self.replicas;
         if has >= count {
             return Ok(());
@@ -147,7 +147,7 @@ impl Appenders {
             "{has} of {count} replicas have it after {} ms (journal.wait_replicas)",
             patience.as_millis()
         );
-        Err(Trouble::Unavailable { reason })
+        Err(RedisError::Unavailable { reason })
     }
 
     fn put_back(&self, note: &str, appender: Appender) {
@@ -161,12 +161,12 @@ impl Appenders {
 }
 
 /// These mean that nothing was stored, and that this is still the right server.
-fn is_connection_good_after(trouble: &Trouble) -> bool {
-    matches!(trouble, Trouble::WrongType { .. }) || trouble.code() == "OOM"
+fn is_connection_good_after(trouble: &RedisError) -> bool {
+    matches!(trouble, RedisError::WrongType { .. }) || trouble.code() == "OOM"
 }
 
 impl Appender {
-    async fn open(redis: &Redis, note: &str) -> Result<Appender, Trouble> {
+    async fn open(redis: &Redis, note: &str) -> Result<Appender, RedisError> {
         let mut appender = Appender { connection: redis.dedicated(note).await?, last: 0 };
         appender.connection.query::<()>(redis::cmd("WATCH").arg(note)).await?;
         appender.last = appender.read_note(note).await?;
@@ -174,13 +174,13 @@ impl Appender {
     }
 
     /// Reads the note, which must be watched already.
-    async fn read_note(&mut self, note: &str) -> Result<u64, Trouble> {
+    async fn read_note(&mut self, note: &str) -> Result<u64, RedisError> {
         let value: Option<u64> = self.connection.query(redis::cmd("GET").arg(note)).await?;
         Ok(value.unwrap_or(0))
     }
 
     /// Waits until replicas have a batch that was found stored; says how many have. None if its note is gone after all.
-    async fn wait(&mut self, note: &str, number: u64, replicas: Replicas) -> Result<Option<u32>, Trouble> {
+    async fn wait(&mut self, note: &str, number: u64, replicas: Replicas) -> Result<Option<u32>, RedisError> {
         // A write, so that there is something to wait for; this note is needed for as long again in any case.
         self.connection.query::<u32>(redis::cmd("EXPIRE").arg(note).arg(NOTE_EXPIRY_S)).await?;
         // Our own write counts as somebody's, so the watch begins anew.
@@ -193,7 +193,7 @@ impl Appender {
         self.connection.query(&wait_for(replicas)).await.map(Some)
     }
 
-    async fn run(&mut self, transaction: &Pipeline, replicas: Replicas) -> Result<Outcome, Trouble> {
+    async fn run(&mut self, transaction: &Pipeline, replicas: Replicas) -> Result<Outcome, RedisError> {
         let mut replies = self.connection.pipeline(transaction).await?;
         let waited = if replicas.count > 0 { replies.pop() } else { None };
         let (Some(watched), Some(outcome)) = (replies.pop(), replies.pop()) else {
@@ -213,19 +213,21 @@ impl Appender {
                 Ok(Outcome::Stored { is_watching, replicas })
             }
             // Given up before it began: the first thing that was refused says why.
-            Value::ServerError(aborted) => Err(Trouble::of_reply(first_error(&replies).unwrap_or(&aborted))),
+            Value::ServerError(aborted) => {
+                Err(RedisError::from_reply(first_error(&replies).unwrap_or(&aborted)))
+            }
             other => Err(unexpected(&other)),
         }
     }
 }
 
 /// What became of the entries, one by one, and of the note behind them.
-fn judge(results: &[Value]) -> Result<(), Trouble> {
+fn judge(results: &[Value]) -> Result<(), RedisError> {
     let Some((note, entries)) = results.split_last() else {
         return Err(unexpected(&Value::Nil));
     };
     if let Some(error) = first_error(entries) {
-        return Err(Trouble::of_reply(error));
+        return Err(RedisError::from_reply(error));
     }
     if let Value::ServerError(error) = note {
         // The entries are stored all the same, and we know it.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use keyspace::{Redis, Trouble};
+use keyspace::{Redis, RedisError};
 use redis::Value;
 
 use super::reply::{Info, id_of, unexpected};
@@ -14,7 +14,7 @@ use crate::port::{ConsumerInfo, GroupStatus, LaneStatus};
 const COUNTED_MAX: u64 = 2_000;
 
 /// The state of a stream; a missing one is empty.
-pub(super) async fn status(redis: &Redis, key: &str) -> Result<LaneStatus, Trouble> {
+pub(super) async fn status(redis: &Redis, key: &str) -> Result<LaneStatus, RedisError> {
     let mut both = redis::pipe();
     both.cmd("XINFO").arg("STREAM").arg(key).cmd("XINFO").arg("GROUPS").arg(key);
     // No transaction: Redis refuses those when it is out of memory, which is when somebody looks.
@@ -42,17 +42,23 @@ pub(super) async fn status(redis: &Redis, key: &str) -> Result<LaneStatus, Troub
 }
 
 /// The consumers of a group.
-pub(super) async fn consumers(redis: &Redis, key: &str, group: &str) -> Result<Vec<ConsumerInfo>, Trouble> {
+pub(super) async fn consumers(
+    redis: &Redis,
+    key: &str,
+    group: &str,
+) -> Result<Vec<ConsumerInfo>, RedisError> {
     let mut command = redis::cmd("XINFO");
     command.arg("CONSUMERS").arg(key).arg(group);
     let reply: Vec<Value> = match redis.query(&command).await {
-        Err(trouble) if is_missing(&trouble) => return Err(Trouble::NoGroup { reason: trouble.to_string() }),
+        Err(trouble) if is_missing(&trouble) => {
+            return Err(RedisError::NoGroup { reason: trouble.to_string() });
+        }
         reply => reply?,
     };
     reply.into_iter().map(consumer_of).collect()
 }
 
-fn consumer_of(reply: Value) -> Result<ConsumerInfo, Trouble> {
+fn consumer_of(reply: Value) -> Result<ConsumerInfo, RedisError> {
     let info = Info::read(reply)?;
     Ok(ConsumerInfo {
         name: info.text("name")?,
@@ -62,8 +68,8 @@ fn consumer_of(reply: Value) -> Result<ConsumerInfo, Trouble> {
 }
 
 /// `XINFO` calls a missing key an error without a name.
-fn is_missing(trouble: &Trouble) -> bool {
-    matches!(trouble, Trouble::Other { reason, .. } if reason.starts_with("no such key"))
+fn is_missing(trouble: &RedisError) -> bool {
+    matches!(trouble, RedisError::Other { reason, .. } if reason.starts_with("no such key"))
 }
 
 struct Stream {
@@ -75,7 +81,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn read(reply: Value) -> Result<Stream, Trouble> {
+    fn read(reply: Value) -> Result<Stream, RedisError> {
         let info = Info::read(reply)?;
         let length = info.number("length");
         Ok(Stream {
@@ -101,13 +107,13 @@ async fn group_status(
     key: &str,
     stream: &Stream,
     info: &Info,
-) -> Result<Option<GroupStatus>, Trouble> {
+) -> Result<Option<GroupStatus>, RedisError> {
     let name = info.text("name")?;
     let last_delivered = info.id("last-delivered-id")?;
     let mut summary = redis::cmd("XPENDING");
     summary.arg(key).arg(&name);
     let pending = match redis.query::<Vec<Value>>(&summary).await {
-        Err(Trouble::NoGroup { .. }) => return Ok(None),
+        Err(RedisError::NoGroup { .. }) => return Ok(None),
         pending => pending?,
     };
     let [Value::Int(pending), oldest, ..] = pending.as_slice() else {
@@ -131,7 +137,7 @@ async fn unread(
     key: &str,
     stream: &Stream,
     (last_delivered, lag): (EntryId, Option<u64>),
-) -> Result<u64, Trouble> {
+) -> Result<u64, RedisError> {
     if stream.length == 0 || last_delivered >= stream.last {
         return Ok(0);
     }
@@ -150,7 +156,7 @@ async fn unread(
 }
 
 /// Counts at most [`COUNTED_MAX`] entries.
-async fn count_after(redis: &Redis, key: &str, after: EntryId, last: EntryId) -> Result<u64, Trouble> {
+async fn count_after(redis: &Redis, key: &str, after: EntryId, last: EntryId) -> Result<u64, RedisError> {
     let mut command = redis::cmd("XRANGE");
     command.arg(key).arg(after.next().to_string()).arg(last.to_string()).arg("COUNT").arg(COUNTED_MAX);
     Ok(redis.query::<Vec<Value>>(&command).await?.len() as u64)

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use keyspace::{Dedicated, Redis, Trouble};
+use keyspace::{DedicatedConnection, Redis, RedisError};
 use parking_lot::Mutex;
 use redis::{Cmd, Value};
 
@@ -32,12 +32,12 @@ pub(super) struct Request<'a> {
 /// They are kept by key: on a cluster, lanes share a slot, but that need not remain so.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
-    idle: Mutex<Vec<(String, Dedicated)>>,
+    idle: Mutex<Vec<(String, DedicatedConnection)>>,
     dropped: AtomicU64,
 }
 
 impl Readers {
-    pub(super) async fn read(&self, redis: &Redis, request: &Request<'_>) -> Result<Vec<Stored>, Trouble> {
+    pub(super) async fn read(&self, redis: &Redis, request: &Request<'_>) -> Result<Vec<Stored>, RedisError> {
         let reply = match request.wait.as_millis() {
             // Redis would take zero as for ever.
             0 => redis.query(&command_of(request, None)).await?,
@@ -46,7 +46,7 @@ impl Readers {
         entries_of(reply)
     }
 
-    async fn read_patiently(&self, redis: &Redis, request: &Request<'_>) -> Result<Value, Trouble> {
+    async fn read_patiently(&self, redis: &Redis, request: &Request<'_>) -> Result<Value, RedisError> {
         let mut connection = match self.take(request.key) {
             Some(connection) => connection,
             None => redis.blocking(request.key).await?,
@@ -56,7 +56,7 @@ impl Readers {
         let command = command_of(request, Some(wait));
         let reply =
             tokio::time::timeout(patience, connection.query(&command)).await.unwrap_or_else(|_| {
-                Err(Trouble::Unanswered { reason: format!("nothing came back within {patience:?}") })
+                Err(RedisError::Unanswered { reason: format!("nothing came back within {patience:?}") })
             })?;
         self.put_back(request.key, connection);
         Ok(reply)
@@ -67,13 +67,13 @@ impl Readers {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    fn take(&self, key: &str) -> Option<Dedicated> {
+    fn take(&self, key: &str) -> Option<DedicatedConnection> {
         let mut idle = self.idle.lock();
         let position = idle.iter().rposition(|(other, _)| other == key)?;
         Some(idle.swap_remove(position).1)
     }
 
-    fn put_back(&self, key: &str, connection: Dedicated) {
+    fn put_back(&self, key: &str, connection: DedicatedConnection) {
         let mut idle = self.idle.lock();
         if idle.len() < IDLE_MAX {
             idle.push((key.to_owned(), connection));
@@ -94,7 +94,7 @@ fn command_of(request: &Request<'_>, wait: Option<Duration>) -> Cmd {
 }
 
 /// Reads `[[key, entries]]`, or nothing.
-fn entries_of(reply: Value) -> Result<Vec<Stored>, Trouble> {
+fn entries_of(reply: Value) -> Result<Vec<Stored>, RedisError> {
     let streams = match reply {
         Value::Nil => return Ok(Vec::new()),
         Value::Array(streams) => streams,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use keyspace::Trouble;
+use keyspace::RedisError;
 use redis::{FromRedisValue, Value};
 
 use crate::fields::Fields;
@@ -19,7 +19,7 @@ pub(super) fn words_of(fields: &Fields) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Reads `[[id, [name, value, …]], …]`.
-pub(super) fn entries(reply: Value) -> Result<Vec<Stored>, Trouble> {
+pub(super) fn entries(reply: Value) -> Result<Vec<Stored>, RedisError> {
     match reply {
         Value::Nil => Ok(Vec::new()),
         Value::Array(entries) => {
@@ -30,7 +30,7 @@ pub(super) fn entries(reply: Value) -> Result<Vec<Stored>, Trouble> {
 }
 
 /// None for an entry that was deleted.
-fn entry_of(entry: Value) -> Result<Option<Stored>, Trouble> {
+fn entry_of(entry: Value) -> Result<Option<Stored>, RedisError> {
     let Value::Array(parts) = entry else {
         return if entry == Value::Nil { Ok(None) } else { Err(unexpected(&entry)) };
     };
@@ -42,9 +42,9 @@ fn entry_of(entry: Value) -> Result<Option<Stored>, Trouble> {
     }
 }
 
-fn fields_of(words: &[Value]) -> Result<Fields, Trouble> {
+fn fields_of(words: &[Value]) -> Result<Fields, RedisError> {
     let (pairs, []) = words.as_chunks::<2>() else {
-        return Err(Trouble::Other {
+        return Err(RedisError::Other {
             code: "XRANGE".to_owned(),
             reason: "a field without a value".to_owned(),
         });
@@ -57,7 +57,7 @@ fn fields_of(words: &[Value]) -> Result<Fields, Trouble> {
     pairs.iter().map(|[name, value]| Ok((bytes_of(name)?, bytes_of(value)?))).collect()
 }
 
-fn bytes_of(word: &Value) -> Result<&[u8], Trouble> {
+fn bytes_of(word: &Value) -> Result<&[u8], RedisError> {
     match word {
         Value::BulkString(bytes) => Ok(bytes),
         Value::SimpleString(text) => Ok(text.as_bytes()),
@@ -66,13 +66,13 @@ fn bytes_of(word: &Value) -> Result<&[u8], Trouble> {
 }
 
 /// Reads an id.
-pub(super) fn id_of(id: &Value) -> Result<EntryId, Trouble> {
+pub(super) fn id_of(id: &Value) -> Result<EntryId, RedisError> {
     let text = std::str::from_utf8(bytes_of(id)?).ok();
     text.and_then(|text| text.parse().ok()).ok_or_else(|| unexpected(id))
 }
 
 /// Reads what the script `trim` returns.
-pub(super) fn trimmed(reply: Value) -> Result<Trimmed, Trouble> {
+pub(super) fn trimmed(reply: Value) -> Result<Trimmed, RedisError> {
     let Value::Array(parts) = &reply else {
         return Err(unexpected(&reply));
     };
@@ -90,11 +90,11 @@ pub(super) fn trimmed(reply: Value) -> Result<Trimmed, Trouble> {
 pub(super) struct Info(HashMap<String, Value>);
 
 impl Info {
-    pub(super) fn read(reply: Value) -> Result<Info, Trouble> {
+    pub(super) fn read(reply: Value) -> Result<Info, RedisError> {
         let pairs = HashMap::<String, Value>::from_redis_value(reply);
         pairs
             .map(Info)
-            .map_err(|error| Trouble::Other { code: "XINFO".to_owned(), reason: error.to_string() })
+            .map_err(|error| RedisError::Other { code: "XINFO".to_owned(), reason: error.to_string() })
     }
 
     /// Zero where Redis does not say.
@@ -109,11 +109,11 @@ impl Info {
         }
     }
 
-    pub(super) fn id(&self, name: &str) -> Result<EntryId, Trouble> {
+    pub(super) fn id(&self, name: &str) -> Result<EntryId, RedisError> {
         self.0.get(name).map_or(Ok(EntryId::ZERO), id_of)
     }
 
-    pub(super) fn text(&self, name: &str) -> Result<String, Trouble> {
+    pub(super) fn text(&self, name: &str) -> Result<String, RedisError> {
         let value = self.0.get(name).unwrap_or(&Value::Nil);
         Ok(String::from_utf8_lossy(bytes_of(value)?).into_owned())
     }
@@ -123,14 +123,14 @@ fn number(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-pub(super) fn unexpected(reply: &Value) -> Trouble {
+pub(super) fn unexpected(reply: &Value) -> RedisError {
     // Only its beginning: it may hold a whole stream, passkeys included.
     let kind = match reply {
         Value::Array(parts) => format!("a list of {}", parts.len()),
         Value::BulkString(bytes) => format!("{} bytes", bytes.len()),
         other => format!("{other:?}").chars().take(60).collect(),
     };
-    Trouble::Other { code: "a reply nobody expected".to_owned(), reason: kind }
+    RedisError::Other { code: "a reply nobody expected".to_owned(), reason: kind }
 }
 
 #[cfg(test)]

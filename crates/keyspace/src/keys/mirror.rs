@@ -1,7 +1,7 @@
-//! The keys of the tracker's Redis layout (M1 to M10).
+//! The keys `t:*` of the Redis source (M1 to M3) and of the mirror (M4 to M10).
 //!
-//! On a single Redis the names are those of the requirements. On a cluster, keys that one script touches share a slot:
-//! all keys of a torrent by `{<torrent>}`, all statistics and indexes by `{t}`.
+//! On a single Redis the names are those of the requirements. On a cluster, keys of one script share a slot: all keys
+//! of a torrent by `{<torrent>}`, all statistics and indexes by `{t}`.
 //!
 //! Private keys, which only Rollcall reads and writes, begin with `t:m:`.
 
@@ -11,12 +11,12 @@ use domain::{InfoHash, Passkey, PeerId, TorrentId, UserId};
 
 use crate::settings::Mode;
 
-/// A kind of key whose name has no parameter, or one that is read back from it.
+/// A kind of key whose name has no parameter, or a parameter that is parsed from names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MirrorKey {
-    /// String: a torrent's number (M1).
+    /// String: torrent id (M1).
     InfoHash,
-    /// String: a client's name (M2).
+    /// String: client name (M2).
     Whitelist,
     /// Hash: `user_id` (M3).
     User,
@@ -24,11 +24,11 @@ pub enum MirrorKey {
     StatsLeechers,
     /// String: seeders of all torrents (M9).
     StatsSeeders,
-    /// String: announces (M9).
+    /// String: announces of all torrents (M9).
     StatsAnnounces,
     /// String: scrapes (M9).
     StatsScrapes,
-    /// String: requests of any kind (M9).
+    /// String: all requests (M9).
     StatsRequests,
     /// Sorted set: torrents by leechers (M10).
     IndexLeechers,
@@ -39,7 +39,7 @@ pub enum MirrorKey {
 }
 
 impl MirrorKey {
-    /// The name after `t:`, or what it begins with for the kinds that have a parameter.
+    /// The name after `t:`, up to the parameter if there is one.
     const fn suffix(self) -> &'static str {
         match self {
             MirrorKey::InfoHash => "info_hash:",
@@ -57,14 +57,13 @@ impl MirrorKey {
     }
 }
 
-/// Names of the layout's keys on one kind of Redis.
+/// Key names in one mode of Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MirrorNames {
     is_cluster: bool,
 }
 
 impl MirrorNames {
-    /// The names on a Redis of this kind.
     pub const fn new(mode: Mode) -> MirrorNames {
         MirrorNames { is_cluster: matches!(mode, Mode::Cluster) }
     }
@@ -74,12 +73,12 @@ impl MirrorNames {
         if self.is_cluster { format!("{{{id}}}") } else { id.to_string() }
     }
 
-    /// String: the number of the torrent with this infohash (M1).
+    /// String: id of the torrent with this infohash (M1).
     pub fn info_hash(self, info_hash: &InfoHash) -> String {
         format!("t:info_hash:{info_hash}")
     }
 
-    /// String: the name of the client with this prefix (M2).
+    /// String: name of the client with this peer id prefix (M2).
     pub fn whitelist(self, prefix: &str) -> String {
         format!("t:whitelist:{prefix}")
     }
@@ -89,12 +88,12 @@ impl MirrorNames {
         format!("t:user:{passkey}")
     }
 
-    /// Hash: counts of a torrent (M4).
+    /// Hash: announces, leechers, seeders and snatches of a torrent (M4).
     pub fn torrent(self, torrent: TorrentId, info_hash: &InfoHash) -> String {
         self.of_info_hash("t:t:", torrent, info_hash)
     }
 
-    /// Set: the active peers of a torrent (M7).
+    /// Set: active peers of a torrent (M7).
     pub fn torrent_peers(self, torrent: TorrentId, info_hash: &InfoHash) -> String {
         self.of_info_hash("t:tpeers:", torrent, info_hash)
     }
@@ -117,7 +116,7 @@ impl MirrorNames {
         format!("t:ptimeout:{}:{peer}", self.tagged(torrent))
     }
 
-    /// The peer that a timeout key belongs to (M6); none if it is another key.
+    /// Torrent and peer of a timeout key (M6); none for another key.
     pub fn parse_peer_timeout(self, key: &str) -> Option<(TorrentId, PeerId)> {
         let (torrent, peer) = key.strip_prefix("t:ptimeout:")?.split_once(':')?;
         let torrent = match self.is_cluster {
@@ -127,22 +126,22 @@ impl MirrorNames {
         Some((torrent.parse().ok()?, peer.parse().ok()?))
     }
 
-    /// The glob pattern of all timeout keys (M6).
+    /// Glob pattern of all timeout keys (M6).
     pub fn peer_timeout_pattern(self) -> String {
         format!("t:ptimeout:{}:*", self.tagged('*'))
     }
 
-    /// The glob pattern of all keys of M1, M2 or M3, for `SCAN`.
+    /// Glob pattern of all keys of M1, M2 or M3, for `SCAN`.
     pub fn pattern(self, key: MirrorKey) -> String {
         format!("t:{}*", key.suffix())
     }
 
-    /// The infohash, prefix or passkey that a key of M1, M2 or M3 is about; none if it is another key.
+    /// The infohash, prefix or passkey in a key of M1, M2 or M3; none for another key.
     pub fn parse_subject(self, kind: MirrorKey, key: &str) -> Option<&str> {
         key.strip_prefix("t:")?.strip_prefix(kind.suffix())
     }
 
-    /// Set: the torrents that a peer is on (M7).
+    /// Set: torrents on which a peer is active (M7).
     pub fn peer_torrents(self, peer: &PeerId) -> String {
         format!("t:p:{}:torrents", self.tagged(peer))
     }
@@ -152,20 +151,20 @@ impl MirrorNames {
         ["active", "complete", "incomplete", "hnr"].map(|set| format!("t:u:{}:{set}", self.tagged(user)))
     }
 
-    /// A key that there is one of: statistics (M9) and indexes (M10).
-    pub fn single(self, key: MirrorKey) -> String {
+    /// A key without parameter: statistics (M9) and indexes (M10).
+    pub fn global(self, key: MirrorKey) -> String {
         format!("{}:{}", self.tagged('t'), key.suffix())
     }
 
-    /// Hash, private: the journal position that was applied to a torrent, the last entry of each peer, and the figures
-    /// of each user.
-    pub fn own(self, torrent: TorrentId) -> String {
+    /// Hash, private: state of a torrent, with watermark, active peers and figures of each user
+    /// (`lua/mirror_torrent.lua`).
+    pub fn state(self, torrent: TorrentId) -> String {
         format!("t:m:{}", self.tagged(torrent))
     }
 
-    /// String, private: the torrent whose counts and peers are under the names of this infohash. On a cluster every
-    /// torrent has names of its own.
-    pub fn owner(self, torrent: TorrentId, info_hash: &InfoHash) -> String {
+    /// String, private: the torrent whose counts and peers are stored under the names with this infohash. On a cluster
+    /// these names contain the torrent, so there is no conflict.
+    pub fn info_hash_owner(self, torrent: TorrentId, info_hash: &InfoHash) -> String {
         if self.is_cluster {
             format!("t:m:{{{torrent}}}:h:{info_hash}")
         } else {
@@ -173,12 +172,12 @@ impl MirrorNames {
         }
     }
 
-    /// Sorted set, private: every torrent that was ever announced, by announces.
+    /// Sorted set, private: every torrent that was ever announced, by number of announces.
     pub fn index_announces(self) -> &'static str {
         if self.is_cluster { "t:m:{t}:announces" } else { "t:m:announces" }
     }
 
-    /// String, private: the lease of the writer.
+    /// String, private: lease of the process that writes the mirror.
     pub fn lease(self) -> &'static str {
         "t:m:lease"
     }

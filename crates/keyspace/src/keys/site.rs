@@ -1,25 +1,24 @@
-//! Channels on which the site and the tracker tell each other what changed (M11), and which of the site's keys (M1 to M3)
-//! are copies of our database.
+//! Channels between the site and the tracker (M11), and keys that track which of the site's keys (M1 to M3) are copies
+//! of our database.
 
-/// String, private: set once the site's keys were read, and gone when Redis has lost its data.
+/// String, private: set once the site's keys were read; missing after Redis has lost its data.
 pub const SOURCE_MARK: &str = "t:m:source";
 
-/// Set, private: the infohashes, passkeys or prefixes whose keys are copies of our database. All other keys are the
-/// site's own.
+/// Set, private: infohashes, passkeys or prefixes whose keys are copies of our database. Other keys belong to the site.
 pub fn copies(kind: &str) -> String {
     format!("t:m:copies:{kind}")
 }
 
-/// The names of the channels (M11). An empty payload on one of the first three means: look at all of them.
+/// Channel names (M11). An empty payload on one of the first three means that any of its keys may have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteChannels {
-    /// Site to tracker: this infohash was added, changed or removed.
+    /// Site to tracker: infohash that was added, changed or removed.
     pub torrent: String,
-    /// Site to tracker: this passkey was added, changed or removed.
+    /// Site to tracker: passkey that was added, changed or removed.
     pub user: String,
-    /// Site to tracker: this prefix of clients was added or removed.
+    /// Site to tracker: client prefix that was added or removed.
     pub whitelist: String,
-    /// Tracker to site: `<torrent>:<peer_id>` fell silent.
+    /// Tracker to site: `<torrent>:<peer_id>` of an expired peer.
     pub expired: String,
 }
 

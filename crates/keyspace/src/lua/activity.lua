@@ -1,22 +1,21 @@
--- What is known of a user's torrents, shared by the scripts of activity (A1 to A4).
+-- Activity of a user: functions shared by the activity scripts (A1 to A4).
 --
--- seed, leech  sorted sets of infohashes by the last announce: what other programs read
--- stopped      the same of torrents that only clients that said goodbye are remembered of
--- clients      hash: infohash -> 33 bytes for each client: its number (8), a letter (s seeds, l leeches, x stopped),
---              how many seconds longer than usual it may be silent, because it was told a longer interval (4), ts (4),
---              origin (16); numbers with the greatest byte first. A plain heartbeat that is its client's
---              first entry of a second has no origin: 15 zeros, then 1 if it seeds, else 0.
+-- seed, leech  sorted sets of infohashes by the last announce: public
+-- stopped      sorted set of the infohashes whose clients have all stopped
+-- clients      hash: infohash -> a report of 33 bytes for each client: client id (8), state (s seeding, l leeching,
+--              x stopped), extra silence (4; seconds beyond the usual limit, because the client's interval is longer),
+--              ts (4), origin (16); big-endian. A regular announce that is its client's first entry of a second has no
+--              origin: 15 zeros, then 1 if it seeds, else 0.
 --
--- A torrent is in the hash and in one of the sets, or in none. Where it has a single client, a heartbeat that changes
--- nothing else raises the time in the set and not in the hash: the later of the two is when that client last spoke.
--- Where it has several, the times in the hash count. Text is never compared by < here: Redis compares it by the rules
--- of the machine's language.
+-- A torrent is in the hash and in one of the sets, or in none. If it has one client, a regular announce that changes only
+-- the time is written to the set and not to the hash: the later of both is the client's last announce. If it has several
+-- clients, the times in the hash count. Text is not compared with <, which in Lua depends on the locale.
 
 local CLIENT_BYTES, TS_AT = 33, 14
 local SETS = { s = 'seed', l = 'leech', x = 'stopped' }
 local HEARTBEATS = { s = string.rep('\0', 15) .. '\1', l = string.rep('\0', 16) }
 
--- Whether report a was given after report b: by ts, then by origin.
+-- Whether report a is later than report b: by ts, then by origin.
 local function is_later(a, b)
   for position = TS_AT, CLIENT_BYTES do
     local x, y = string.byte(a, position), string.byte(b, position)
@@ -31,25 +30,25 @@ local function time_of(report)
   return (struct.unpack('>I4', report, TS_AT))
 end
 
--- A report counts until the cutoff has reached this moment.
-local function counts_until(report)
+-- A report expires when the cutoff reaches this time.
+local function expires_at(report)
   return time_of(report) + struct.unpack('>I4', report, 10)
 end
 
--- What a torrent's clients amount to: seeding if any seeds, else leeching if any leeches, else stopped, with the last
--- time that one of them said so, and until when that counts; nil of nothing.
-local function standing_of(reports)
-  local latest, until_when = {}, {}
+-- The state of a torrent: seeding if any client seeds, else leeching if any leeches, else stopped; the last announce of a
+-- client in that state; when that expires. nil without clients.
+local function summary_of(reports)
+  local latest, expiry = {}, {}
   for _, report in ipairs(reports) do
-    local letter = string.sub(report, 9, 9)
-    latest[letter] = math.max(latest[letter] or 0, time_of(report))
-    until_when[letter] = math.max(until_when[letter] or 0, counts_until(report))
+    local state = string.sub(report, 9, 9)
+    latest[state] = math.max(latest[state] or 0, time_of(report))
+    expiry[state] = math.max(expiry[state] or 0, expires_at(report))
   end
-  local letter = latest.s and 's' or latest.l and 'l' or latest.x and 'x' or nil
-  return letter, latest[letter or ''], until_when[letter or '']
+  local state = latest.s and 's' or latest.l and 'l' or latest.x and 'x' or nil
+  return state, latest[state or ''], expiry[state or '']
 end
 
--- The reports of a torrent's clients, each with the last time that client spoke.
+-- The reports of a torrent's clients, each with the client's last announce.
 local function read_reports(keys, infohash)
   local record = redis.call('HGET', keys.clients, infohash)
   local reports = {}
@@ -59,32 +58,32 @@ local function read_reports(keys, infohash)
   for first = 1, #record, CLIENT_BYTES do
     table.insert(reports, string.sub(record, first, first + CLIENT_BYTES - 1))
   end
-  local letter = string.sub(record, 9, 9)
-  if #reports == 1 and HEARTBEATS[letter] then
-    local at = tonumber(redis.call('ZSCORE', keys[SETS[letter]], infohash) or 0)
+  local state = string.sub(record, 9, 9)
+  if #reports == 1 and HEARTBEATS[state] then
+    local at = tonumber(redis.call('ZSCORE', keys[SETS[state]], infohash) or 0)
     if at > time_of(record) then
-      reports[1] = string.sub(record, 1, TS_AT - 1) .. struct.pack('>I4', at) .. HEARTBEATS[letter]
+      reports[1] = string.sub(record, 1, TS_AT - 1) .. struct.pack('>I4', at) .. HEARTBEATS[state]
     end
   end
   return reports
 end
 
--- Takes one report into the list, unless a later one of the same client is known.
-local function take(reports, news)
+-- Adds a report, unless there is a later one of the same client.
+local function add_report(reports, new)
   for index, known in ipairs(reports) do
-    if string.sub(known, 1, 8) == string.sub(news, 1, 8) then
-      if is_later(news, known) then
-        reports[index] = news
+    if string.sub(known, 1, 8) == string.sub(new, 1, 8) then
+      if is_later(new, known) then
+        reports[index] = new
       end
       return
     end
   end
-  table.insert(reports, news)
+  table.insert(reports, new)
 end
 
--- Forgets the longest silent clients beyond the most there may be; returns how many.
-local function forget_crowd(reports, clients_max)
-  local forgotten = 0
+-- Evicts the clients with the oldest reports beyond the maximum. Returns their number.
+local function evict_clients(reports, clients_max)
+  local evicted = 0
   while #reports > clients_max do
     local oldest = 1
     for index = 2, #reports do
@@ -93,47 +92,47 @@ local function forget_crowd(reports, clients_max)
       end
     end
     table.remove(reports, oldest)
-    forgotten = forgotten + 1
+    evicted = evicted + 1
   end
-  return forgotten
+  return evicted
 end
 
--- Brings a torrent up to date, with news of its clients or without. Returns how many clients had to be forgotten.
--- The hash is written last: what fails before can be done again.
-local function update(keys, infohash, news, cutoff, clients_max)
+-- Removes expired reports of a torrent and adds new ones, if any. Returns the number of evicted clients.
+-- The hash is written last, so that a failed call can be repeated.
+local function update(keys, infohash, new, cutoff, clients_max)
   local known = read_reports(keys, infohash)
-  local was = standing_of(known)
-  local reports, forgotten = {}, 0
+  local before = summary_of(known)
+  local reports, evicted = {}, 0
   for _, report in ipairs(known) do
-    if counts_until(report) > cutoff then
+    if expires_at(report) > cutoff then
       table.insert(reports, report)
     end
   end
-  for _, report in ipairs(news) do
-    take(reports, report)
-    forgotten = forgotten + forget_crowd(reports, clients_max)
+  for _, report in ipairs(new) do
+    add_report(reports, report)
+    evicted = evicted + evict_clients(reports, clients_max)
   end
-  local is, at = standing_of(reports)
-  if is then
-    redis.call('ZADD', keys[SETS[is]], at, infohash)
+  local after, at = summary_of(reports)
+  if after then
+    redis.call('ZADD', keys[SETS[after]], at, infohash)
   end
-  if not was and is ~= 'x' then
-    -- Nothing is known of it, so nothing of it should be there; should the hash have got lost, this is why A3 holds.
-    was = is == 's' and 'l' or 's'
+  if not before and after ~= 'x' then
+    -- If the hash was lost, the torrent may still be in the other list, which would violate A3.
+    before = after == 's' and 'l' or 's'
   end
-  if was and was ~= is then
-    redis.call('ZREM', keys[SETS[was]], infohash)
+  if before and before ~= after then
+    redis.call('ZREM', keys[SETS[before]], infohash)
   end
-  if is then
+  if after then
     redis.call('HSET', keys.clients, infohash, table.concat(reports))
   else
     redis.call('HDEL', keys.clients, infohash)
   end
-  return forgotten
+  return evicted
 end
 
--- The four keys of a user, which begin behind this position of KEYS.
-local function keys_behind(position)
+-- The four keys of a user, after this position of KEYS.
+local function keys_after(position)
   return {
     seed = KEYS[position + 1],
     leech = KEYS[position + 2],
@@ -142,8 +141,8 @@ local function keys_behind(position)
   }
 end
 
--- Runs a step of one user. Of a user with a key of another type it returns nil and that key's name here; any other
--- error ends the script.
+-- Runs a step for one user. If a key of the user has the wrong type, returns nil and its name as above; any other error
+-- ends the script.
 local function guarded(keys, step, ...)
   local ok, result = pcall(step, keys, ...)
   if ok then

@@ -1,7 +1,9 @@
--- Gives a lease back.
--- KEYS[1] the lease
--- ARGV[1] who had it
--- Returns 1 if it was theirs, else 0.
+-- Releases a lease.
+--
+-- KEYS[1]  lease
+-- ARGV[1]  holder
+-- Returns 1 if the lease was held by this holder, else 0.
+
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
   return 0
 end

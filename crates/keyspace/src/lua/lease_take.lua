@@ -1,8 +1,10 @@
--- Takes a lease, or renews it.
--- KEYS[1] the lease
--- ARGV[1] who asks
--- ARGV[2] for how many milliseconds
--- Returns 1 if it is theirs now, 0 if somebody else has it.
+-- Takes or renews a lease.
+--
+-- KEYS[1]  lease
+-- ARGV[1]  holder
+-- ARGV[2]  length (ms)
+-- Returns 1 if the lease is now held by this holder, 0 if another one holds it.
+
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then
   return 0

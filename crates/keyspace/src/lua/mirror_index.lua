@@ -1,12 +1,12 @@
--- Brings the counts of torrents into the indexes (M10), and what changed by that into the statistics (M9). Telling the
--- same counts again changes nothing, so the statistics are always the sums of what is in the indexes.
+-- Writes counts of torrents to the indexes (M10), and the differences to the statistics (M9). Repeating a call changes
+-- nothing, so each statistic is the sum of its index.
 --
--- KEYS  indexes (sorted sets of torrents) by announces (ours), leechers, seeders, snatches;
---       statistics (strings): announces, leechers, seeders
--- ARGV  for each torrent: its number, announces, leechers, seeders, snatches
--- Returns how many scores were others before
+-- KEYS[1…4]  indexes (sorted sets of torrents) by announces (private), leechers, seeders, snatches
+-- KEYS[5…7]  statistics (strings): announces, leechers, seeders
+-- ARGV       for each torrent: id, announces, leechers, seeders, snatches
+-- Returns the number of changed scores.
 --
--- Each key is read before any is written: one of another type changes nothing.
+-- Each key is read before any is written, so that a key of the wrong type leaves all unchanged.
 
 for number = 1, 4 do
   redis.call('ZCARD', KEYS[number])

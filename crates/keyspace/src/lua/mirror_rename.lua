@@ -1,10 +1,14 @@
--- Notes that a torrent of the mirror has another infohash now: what others read under the old one goes, unless another
--- torrent has that one by now. The next entries bring everything back under the new one.
+-- Changes the infohash of a torrent of the mirror. Public keys of the old infohash are deleted unless another torrent
+-- owns them; the next entries write those of the new infohash.
 --
--- KEYS  what is known of the torrent (hash, ours); under the old infohash: its counts (hash), its active peers (set),
---       whose counts these are (string, ours)
--- ARGV  torrent; the old infohash; the new one
--- Returns 1, or 0 if the torrent was not known by the old one
+-- KEYS[1]  state of the torrent (hash, private)
+-- KEYS[2]  old infohash: counts (hash)
+-- KEYS[3]  old infohash: active peers (set)
+-- KEYS[4]  old infohash: owner, the torrent whose counts these are (string, private)
+-- ARGV[1]  torrent
+-- ARGV[2]  old infohash
+-- ARGV[3]  new infohash
+-- Returns 1, or 0 if the torrent does not have the old infohash.
 
 if redis.call('HGET', KEYS[1], 'h') ~= ARGV[2] then
   return 0

@@ -191,12 +191,12 @@ end
 local ORPHANED_MS = 5000
 
 -- Removes orphaned entries except that of `except`. Returns the node of the last one removed, or nil.
-local function remove_orphaned(record, except, gone)
+local function remove_orphaned(record, except, deleted)
   local last = nil
   for node, entry in pairs(record.entries) do
     if node ~= except and entry.deadline + ORPHANED_MS <= NOW_MS then
       remove_entry(record, node)
-      table.insert(gone, 'n:' .. node)
+      table.insert(deleted, 'n:' .. node)
       last = node
     end
   end
@@ -234,15 +234,15 @@ end
 -- How long the last change of an incarnation is kept, for a repeated call (ms).
 local CHANGE_KEEP_MS = 600000
 
--- Writes the record. `gone` lists fields to delete.
-local function store(key, record, gone, keep_ms)
+-- Writes the record. `deleted` lists fields to delete.
+local function store(key, record, deleted, keep_ms)
   local fields = {}
   for _, name in ipairs({ 'v', 'o', 'w', 'l', 'h', 'a', 'q', 'k' }) do
     if record[name] > 0 then
       table.insert(fields, name)
       table.insert(fields, whole(record[name]))
     else
-      table.insert(gone, name)
+      table.insert(deleted, name)
     end
   end
   if record.q == 0 then
@@ -253,7 +253,7 @@ local function store(key, record, gone, keep_ms)
       table.insert(fields, name)
       table.insert(fields, record[name])
     else
-      table.insert(gone, name)
+      table.insert(deleted, name)
     end
   end
   for node, entry in pairs(record.entries) do
@@ -265,7 +265,7 @@ local function store(key, record, gone, keep_ms)
       table.insert(fields, 'x:' .. node)
       table.insert(fields, whole(till))
     else
-      table.insert(gone, 'x:' .. node)
+      table.insert(deleted, 'x:' .. node)
     end
   end
   for node, change in pairs(record.changes) do
@@ -273,13 +273,13 @@ local function store(key, record, gone, keep_ms)
       table.insert(fields, 'z:' .. node)
       table.insert(fields, change)
     else
-      table.insert(gone, 'z:' .. node)
+      table.insert(deleted, 'z:' .. node)
     end
   end
   for _, field in ipairs(record.malformed) do
-    table.insert(gone, field)
+    table.insert(deleted, field)
   end
-  redis.call('HDEL', key, unpack(gone))
+  redis.call('HDEL', key, unpack(deleted))
   redis.call('HSET', key, unpack(fields))
   local deadline = limits_of(record)
   redis.call('PEXPIREAT', key, whole(math.max(deadline, record.q, NOW_MS) + keep_ms))

@@ -15,7 +15,7 @@
 
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
-local nodes, gone, info = KEYS[1], KEYS[2], KEYS[3]
+local nodes, dead, info = KEYS[1], KEYS[2], KEYS[3]
 local change, incarnation, lease_ms, node_info = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local may_declare_dead, remember_ms = ARGV[5] == '1', tonumber(ARGV[6])
 
@@ -26,20 +26,20 @@ end
 local function declare_dead(node)
   redis.call('ZREM', nodes, node)
   redis.call('HDEL', info, node)
-  redis.call('ZADD', gone, whole(now_ms), node)
+  redis.call('ZADD', dead, whole(now_ms), node)
 end
 
 if change == 'join' and redis.call('ZCOUNT', nodes, '(' .. whole(now_ms), '+inf') == 0 then
   -- No node was there to reap the dead ones: they are listed from now on.
-  for _, node in ipairs(redis.call('ZRANGE', gone, 0, -1)) do
-    redis.call('ZADD', gone, whole(now_ms), node)
+  for _, node in ipairs(redis.call('ZRANGE', dead, 0, -1)) do
+    redis.call('ZADD', dead, whole(now_ms), node)
   end
 end
 
 local is_member = 0
 if change == 'leave' then
   declare_dead(incarnation)
-elseif not redis.call('ZSCORE', gone, incarnation) then
+elseif not redis.call('ZSCORE', dead, incarnation) then
   redis.call('ZADD', nodes, whole(now_ms + lease_ms), incarnation)
   redis.call('HSET', info, incarnation, node_info)
   is_member = 1
@@ -52,11 +52,11 @@ if may_declare_dead and is_member == 1 then
       declare_dead(ARGV[at])
     end
   end
-  redis.call('ZREMRANGEBYSCORE', gone, '-inf', whole(now_ms - remember_ms))
+  redis.call('ZREMRANGEBYSCORE', dead, '-inf', whole(now_ms - remember_ms))
 end
 return {
   is_member,
   redis.call('ZRANGEBYSCORE', nodes, '(' .. whole(now_ms), '+inf', 'WITHSCORES'),
   redis.call('ZRANGEBYSCORE', nodes, '-inf', whole(now_ms), 'WITHSCORES'),
-  redis.call('ZRANGE', gone, 0, -1),
+  redis.call('ZRANGE', dead, 0, -1),
 }

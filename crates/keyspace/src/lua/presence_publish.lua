@@ -60,18 +60,18 @@ end
 local had_pending, old_declared = record.q > 0, record.d
 local is_changed = #record.malformed > 0
 local sign = math.floor((NOW_MS - age_ms) / 1000)
-local gone = {}
+local deleted = {}
 local is_own, had_own = { [incarnation] = true }, old ~= nil
 for node in string.gmatch(former, '[^,]+') do
   is_own[node] = true
   if record.entries[node] then
     had_own, is_changed = true, true
     remove_entry(record, node)
-    table.insert(gone, 'n:' .. node)
+    table.insert(deleted, 'n:' .. node)
   end
 end
 -- Only with an own entry: then the user does not become pending, which would need a deadline first.
-if (old or change == 'put') and remove_orphaned(record, incarnation, gone) then
+if (old or change == 'put') and remove_orphaned(record, incarnation, deleted) then
   is_changed = true
 end
 if change == 'put' then
@@ -96,7 +96,7 @@ else
     begin_pending(record, incarnation, pending_ms)
   end
   is_changed = is_changed or old ~= nil
-  table.insert(gone, 'n:' .. incarnation)
+  table.insert(deleted, 'n:' .. incarnation)
 end
 if record.exists and record.o < known then
   -- A failover lost later writes, maybe a declaration among them.
@@ -130,7 +130,7 @@ else
   now = before
   record.v, record.o = math.max(record.v, floor_v), math.max(record.o, floor_o)
 end
-store(KEYS[1], record, gone, keep_ms)
+store(KEYS[1], record, deleted, keep_ms)
 write_public_keys(record, now)
 if unreported[1] then
   before = { status = unreported[2], here = unreported[3] == '1' }

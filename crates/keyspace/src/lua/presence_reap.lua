@@ -38,14 +38,14 @@ if kind == 'late' and entry and entry.deadline + REPORT_GRACE_MS > NOW_MS then
   return { 'later', entry.deadline + REPORT_GRACE_MS - NOW_MS }
 end
 local before = view_of(record)
-local gone = {}
+local deleted = {}
 local last = nil
 if kind == 'pending' or entry then
-  last = remove_orphaned(record, incarnation, gone)
+  last = remove_orphaned(record, incarnation, deleted)
 end
 if entry then
   remove_entry(record, incarnation)
-  table.insert(gone, 'n:' .. incarnation)
+  table.insert(deleted, 'n:' .. incarnation)
   last = incarnation
   if kind == 'gone' then
     record.fences[incarnation] = NOW_MS + fence_ms
@@ -70,6 +70,6 @@ end
 end_declaration(record)
 local now = settle(record, before, 0, 0)
 record.r = reaped_field(before.status, before.here and '1' or '0')
-store(KEYS[1], record, gone, keep_ms)
+store(KEYS[1], record, deleted, keep_ms)
 write_public_keys(record, now)
 return changed_reply(before, record)

@@ -1,12 +1,14 @@
--- Writes whom one gateway has in a room, and renews that it has somebody in it.
--- KEYS[1] hash: the gateway's part of the room, by user id, and its version `v`
--- KEYS[2] sorted set: gateways with somebody in the room, until when (ms)
--- ARGV[1] the gateway
--- ARGV[2] for how many milliseconds this holds
--- ARGV[3] the version of the part from now on
--- ARGV[4] 1 if somebody is in the room there, 0 if the part is to go
--- ARGV[5…] pairs: a user id, and what is written of them; empty if they are not there
--- Returns the version before ('' if there was none), and all gateways with somebody in the room.
+-- Writes one gateway's members of a room and renews its place among the gateways with members.
+--
+-- KEYS[1]  hash: the gateway's members by user id, and the version `v`
+-- KEYS[2]  sorted set: gateways with members in the room, by expiry (ms)
+-- ARGV[1]  gateway
+-- ARGV[2]  time to live of both keys (ms)
+-- ARGV[3]  new version
+-- ARGV[4]  1 if the gateway has members in the room, 0 to delete its entry
+-- ARGV[5…] pairs: user id, text of the member, or empty to remove the member
+-- Returns the version before ('' for none), and all gateways with members in the room.
+
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local before = redis.call('HGET', KEYS[1], 'v') or ''

@@ -1,10 +1,12 @@
--- Makes pending entries of one consumer those of another, and gives them, oldest first. Entries that were deleted
--- meanwhile are acknowledged, not given. Returns nothing only if none are left.
--- KEYS[1] the stream
--- ARGV[1] the group
--- ARGV[2] the consumer they were given to
--- ARGV[3] the consumer they are given to
--- ARGV[4] how many at most
+-- Claims pending entries of one consumer for another. Entries that were deleted from the stream are acknowledged instead.
+--
+-- KEYS[1]  stream
+-- ARGV[1]  consumer group
+-- ARGV[2]  consumer that has the entries
+-- ARGV[3]  consumer that gets them
+-- ARGV[4]  maximum number of entries
+-- Returns the entries, oldest first; none only if none is left.
+
 while true do
   local ids = {}
   for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', ARGV[4], ARGV[2])) do
@@ -14,15 +16,15 @@ while true do
     return {}
   end
 
-  local entries, is_there = {}, {}
+  local entries, exists = {}, {}
   for _, entry in ipairs(redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[3], 0, unpack(ids))) do
     if entry then
       entries[#entries + 1] = entry
-      is_there[entry[1]] = true
+      exists[entry[1]] = true
     end
   end
   for _, id in ipairs(ids) do
-    if not is_there[id] then
+    if not exists[id] then
       redis.call('XACK', KEYS[1], ARGV[1], id)
     end
   end

@@ -1,13 +1,14 @@
--- Moves letters from one stream to another; those that are gone already stay gone.
--- KEYS[1] the stream they leave
--- KEYS[2] the stream they go to
--- ARGV[1] the group they are acknowledged for, or empty
--- ARGV[2] 1 if they stay in the stream they leave (the traffic stream), where pending decides instead; else 0
--- ARGV[3] how many letters follow
--- then for each letter: its id, how many words its fields have, and those words
--- Returns how many were moved.
+-- Moves entries from one stream to another. Entries that no longer exist are skipped.
+--
+-- KEYS[1]  source stream
+-- KEYS[2]  target stream
+-- ARGV[1]  consumer group to acknowledge for, or empty
+-- ARGV[2]  1 if entries stay in the source (the traffic stream): only those pending in the group are copied; else 0
+-- ARGV[3]  number of entries
+-- ARGV[4…] for each entry: id, number of arguments for its fields, names and values of its fields
+-- Returns the number of moved entries.
 
--- Nothing may be half done: what can fail is found out before the first write.
+-- Everything that can fail is checked before the first write, so that no move is partial.
 for _, key in ipairs(KEYS) do
   local type = redis.call('TYPE', key).ok
   if type ~= 'stream' and type ~= 'none' then
@@ -20,11 +21,11 @@ end
 
 local group, stays = ARGV[1], ARGV[2] == '1'
 if group ~= '' then
-  -- Raises NOGROUP where there is no such group.
+  -- Raises NOGROUP if the group does not exist.
   redis.call('XPENDING', KEYS[1], group)
 end
 
-local function is_there(id)
+local function can_move(id)
   if stays then
     return group ~= '' and #redis.call('XPENDING', KEYS[1], group, id, id, 1) > 0
   end
@@ -33,9 +34,9 @@ end
 
 local moved, at = 0, 4
 for _ = 1, tonumber(ARGV[3]) do
-  local id, words = ARGV[at], tonumber(ARGV[at + 1])
-  if is_there(id) then
-    redis.call('XADD', KEYS[2], '*', unpack(ARGV, at + 2, at + 1 + words))
+  local id, count = ARGV[at], tonumber(ARGV[at + 1])
+  if can_move(id) then
+    redis.call('XADD', KEYS[2], '*', unpack(ARGV, at + 2, at + 1 + count))
     if group ~= '' then
       redis.call('XACK', KEYS[1], group, id)
     end
@@ -44,6 +45,6 @@ for _ = 1, tonumber(ARGV[3]) do
     end
     moved = moved + 1
   end
-  at = at + 2 + words
+  at = at + 2 + count
 end
 return moved

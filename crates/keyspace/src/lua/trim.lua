@@ -1,10 +1,11 @@
--- Removes old entries, except what any group has yet to acknowledge, whoever made the group.
--- KEYS[1] the stream
--- ARGV[1] entries with ids less than this one go
--- ARGV[2] 1 if a stream without a single group is left alone, else 0
--- Returns how many went, and the group that kept more from going, or nothing.
+-- Removes old entries, except those that any consumer group, of any program, has yet to acknowledge.
+--
+-- KEYS[1]  stream
+-- ARGV[1]  entries with lower ids are removed
+-- ARGV[2]  1 to keep a stream without groups unchanged, else 0
+-- Returns the number of removed entries, and the group that prevented the removal of more, if any.
 
--- Ids are two decimal numbers of up to 64 bits, which Lua's own numbers do not hold.
+-- An id is two decimal numbers of up to 64 bits, which Lua numbers cannot represent exactly.
 local function less_number(a, b)
   if #a ~= #b then
     return #a < #b

@@ -1,13 +1,14 @@
--- Makes a set that was built aside the whitelist (W2).
--- KEYS[1] the whitelist
--- KEYS[2] what it replaced last, which is forgotten for what it is replaced by now
--- KEYS[3] the set that was built
--- KEYS[4] the note of what was done last
--- ARGV[1] the token of this refresh
--- ARGV[2] how many members the set must have
--- Returns how many members the whitelist had and has; nothing if the set lost some.
+-- Replaces the whitelist by a newly built set (W2). The previous whitelist is kept for one undo.
+--
+-- KEYS[1]  whitelist (set)
+-- KEYS[2]  previous whitelist (set), which is replaced
+-- KEYS[3]  newly built set
+-- KEYS[4]  last change (hash)
+-- ARGV[1]  token of this refresh
+-- ARGV[2]  expected number of members of KEYS[3]
+-- Returns the number of members of the whitelist before and after; nil if KEYS[3] has another number of members.
 
--- Nothing may be half done: what can fail is found out before the first write.
+-- Everything that can fail is checked before the first write, so that no switch is partial.
 for at = 1, 3 do
   local type = redis.call('TYPE', KEYS[at]).ok
   if type ~= 'set' and type ~= 'none' then
@@ -15,10 +16,10 @@ for at = 1, 3 do
   end
 end
 
--- The answer got lost the last time: it is given again.
-local note = redis.call('HMGET', KEYS[4], 'token', 'before', 'after')
-if note[1] == ARGV[1] then
-  return {tonumber(note[2]), tonumber(note[3])}
+-- This refresh was already applied, but its answer was lost.
+local last = redis.call('HMGET', KEYS[4], 'token', 'before', 'after')
+if last[1] == ARGV[1] then
+  return {tonumber(last[2]), tonumber(last[3])}
 end
 
 local before, after = redis.call('SCARD', KEYS[1]), redis.call('SCARD', KEYS[3])
@@ -26,7 +27,7 @@ if after ~= tonumber(ARGV[2]) then
   return false
 end
 
--- Freed aside: to rename over a large set would stop Redis for as long as it takes to free it.
+-- UNLINK frees in the background; RENAME over a large set would free it synchronously and block Redis.
 redis.call('UNLINK', KEYS[2])
 if before > 0 then
   redis.call('RENAME', KEYS[1], KEYS[2])

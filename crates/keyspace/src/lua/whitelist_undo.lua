@@ -1,12 +1,13 @@
--- Exchanges the whitelist and what the last refresh replaced (W2).
--- KEYS[1] the whitelist
--- KEYS[2] what the last refresh replaced
--- KEYS[3] a name that nobody uses
--- KEYS[4] the note of what was done last
--- ARGV[1] the token of this call
--- Returns how many members the whitelist had and has; nothing if there is nothing to go back to.
+-- Exchanges the whitelist and the previous whitelist (W2).
+--
+-- KEYS[1]  whitelist (set)
+-- KEYS[2]  previous whitelist (set)
+-- KEYS[3]  unused key, for the exchange
+-- KEYS[4]  last change (hash)
+-- ARGV[1]  token of this call
+-- Returns the number of members of the whitelist before and after; nil without a previous whitelist.
 
--- Nothing may be half done: what can fail is found out before the first write.
+-- Everything that can fail is checked before the first write, so that no exchange is partial.
 for at = 1, 2 do
   local type = redis.call('TYPE', KEYS[at]).ok
   if type ~= 'set' and type ~= 'none' then
@@ -14,10 +15,10 @@ for at = 1, 2 do
   end
 end
 
--- The answer got lost the last time: it is given again.
-local note = redis.call('HMGET', KEYS[4], 'token', 'before', 'after')
-if note[1] == ARGV[1] then
-  return {tonumber(note[2]), tonumber(note[3])}
+-- This call was already applied, but its answer was lost.
+local last = redis.call('HMGET', KEYS[4], 'token', 'before', 'after')
+if last[1] == ARGV[1] then
+  return {tonumber(last[2]), tonumber(last[3])}
 end
 
 local before, after = redis.call('SCARD', KEYS[1]), redis.call('SCARD', KEYS[2])

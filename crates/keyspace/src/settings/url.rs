@@ -1,16 +1,16 @@
-//! Reading the address of Redis.
+//! Parses the address of Redis.
 
 use super::{DEFAULT_PORT, DEFAULT_SENTINEL_PORT, Mode, Node, RedisSettings, Secret, TlsFiles};
-use crate::error::Trouble;
+use crate::error::RedisError;
 
 const SCHEMES: &str = "redis://host:6379, rediss://host:6379 (TLS), redis+sentinel://host:26379,host:26379/master-name \
                        or redis+cluster://host:6379,host:6379";
 
-/// More nodes than anybody needs to name.
+/// A client discovers the rest of a cluster by itself.
 const NODES_MAX: usize = 64;
 
-pub(super) fn parse(url: &str) -> Result<RedisSettings, Trouble> {
-    let (scheme, rest) = url.trim().split_once("://").ok_or_else(|| wrong("it has no ://"))?;
+pub(super) fn parse(url: &str) -> Result<RedisSettings, RedisError> {
+    let (scheme, rest) = url.trim().split_once("://").ok_or_else(|| invalid("it has no ://"))?;
     let (mode, is_tls) = match scheme {
         "redis" => (Mode::Single, false),
         "rediss" => (Mode::Single, true),
@@ -18,7 +18,7 @@ pub(super) fn parse(url: &str) -> Result<RedisSettings, Trouble> {
         "rediss+sentinel" => (Mode::Sentinel, true),
         "redis+cluster" => (Mode::Cluster, false),
         "rediss+cluster" => (Mode::Cluster, true),
-        _ => return Err(wrong("it begins with something else")),
+        _ => return Err(invalid("unknown scheme")),
     };
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -36,45 +36,43 @@ pub(super) fn parse(url: &str) -> Result<RedisSettings, Trouble> {
     Ok(settings)
 }
 
-/// The text never repeats the address: it may hold a password.
-fn wrong(what: &str) -> Trouble {
-    Trouble::settings(format!("the address of Redis is not understood, {what}: write {SCHEMES}"))
+/// Does not repeat the address, which may contain a password.
+fn invalid(what: &str) -> RedisError {
+    RedisError::settings(format!("invalid address of Redis, {what}: write {SCHEMES}"))
 }
 
-fn nodes_of(hosts: &str, mode: Mode) -> Result<Vec<Node>, Trouble> {
+fn nodes_of(hosts: &str, mode: Mode) -> Result<Vec<Node>, RedisError> {
     let default_port = if mode == Mode::Sentinel { DEFAULT_SENTINEL_PORT } else { DEFAULT_PORT };
     let nodes = hosts.split(',').map(|host| node_of(host, default_port)).collect::<Result<Vec<_>, _>>()?;
     match (mode, nodes.len()) {
-        (Mode::Single, 2..) => Err(wrong("it names several servers and does not say what they are")),
-        (_, count) if count > NODES_MAX => {
-            Err(wrong("it names more than 64 servers; a few of them are enough"))
-        }
+        (Mode::Single, 2..) => Err(invalid("several servers need redis+sentinel or redis+cluster")),
+        (_, count) if count > NODES_MAX => Err(invalid("more than 64 servers; a few of them are enough")),
         _ => Ok(nodes),
     }
 }
 
-fn node_of(text: &str, default_port: u16) -> Result<Node, Trouble> {
+fn node_of(text: &str, default_port: u16) -> Result<Node, RedisError> {
     let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, rest)) => (host, rest.strip_prefix(':')),
         None => match text.split_once(':') {
             Some((_, port)) if port.contains(':') => {
-                return Err(wrong("an IPv6 address stands in brackets, such as [::1]:6379"));
+                return Err(invalid("an IPv6 address must be in brackets, such as [::1]:6379"));
             }
             Some((host, port)) => (host, Some(port)),
             None => (text, None),
         },
     };
     if host.is_empty() || host.contains(char::is_whitespace) {
-        return Err(wrong("a host is missing"));
+        return Err(invalid("a host is missing"));
     }
     let port = match port {
-        Some(port) => port.parse().map_err(|_| wrong("a port is not a number from 1 to 65535"))?,
+        Some(port) => port.parse().map_err(|_| invalid("a port is not a number from 1 to 65535"))?,
         None => default_port,
     };
     Ok(Node { host: host.to_owned(), port })
 }
 
-fn read_login(settings: &mut RedisSettings, login: &str) -> Result<(), Trouble> {
+fn read_login(settings: &mut RedisSettings, login: &str) -> Result<(), RedisError> {
     let (user, password) = match login.split_once(':') {
         Some((user, password)) => (user, Some(password)),
         None => (login, None),
@@ -82,36 +80,37 @@ fn read_login(settings: &mut RedisSettings, login: &str) -> Result<(), Trouble> 
     settings.credentials.user = Some(decode(user)?).filter(|user| !user.is_empty());
     settings.credentials.password = password.map(decode).transpose()?.map(Secret::new);
     if settings.credentials.password.is_none() && settings.credentials.user.is_some() {
-        return Err(wrong("a user without a password: write user:password@ (or :password@ without a user)"));
+        return Err(invalid(
+            "a user without a password: write user:password@ (or :password@ without a user)",
+        ));
     }
     Ok(())
 }
 
-fn read_path(settings: &mut RedisSettings, path: &str) -> Result<(), Trouble> {
+fn read_path(settings: &mut RedisSettings, path: &str) -> Result<(), RedisError> {
     let path = path.trim_end_matches('/');
     let db = match settings.mode {
         Mode::Single => path,
         Mode::Cluster if path.is_empty() => path,
         Mode::Cluster => {
-            return Err(wrong("a cluster has no numbered databases: leave out what follows the hosts"));
+            return Err(invalid("a cluster has no numbered databases: leave out what follows the hosts"));
         }
         Mode::Sentinel => {
             let (name, db) = path.split_once('/').unwrap_or((path, ""));
             if name.is_empty() {
-                return Err(wrong("the name by which the sentinels know the master is missing"));
+                return Err(invalid("the master name is missing"));
             }
             settings.master_name = decode(name)?;
             db
         }
     };
     if !db.is_empty() {
-        settings.db =
-            db.parse().map_err(|_| wrong("what follows the host is not the number of a database"))?;
+        settings.db = db.parse().map_err(|_| invalid("what follows the host is not a database number"))?;
     }
     Ok(())
 }
 
-fn read_query(settings: &mut RedisSettings, query: &str) -> Result<(), Trouble> {
+fn read_query(settings: &mut RedisSettings, query: &str) -> Result<(), RedisError> {
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = decode(value)?;
@@ -120,25 +119,27 @@ fn read_query(settings: &mut RedisSettings, query: &str) -> Result<(), Trouble> 
             ("cert", Some(tls)) => tls.cert = Some(value.into()),
             ("key", Some(tls)) => tls.key = Some(value.into()),
             ("ca" | "cert" | "key", None) => {
-                return Err(wrong("ca, cert and key are for TLS: begin with rediss"));
+                return Err(invalid("ca, cert and key require rediss"));
             }
             ("sentinel_user", _) => settings.sentinel_credentials.user = Some(value),
             ("sentinel_password", _) => settings.sentinel_credentials.password = Some(Secret::new(value)),
             _ => {
-                return Err(wrong(
-                    "behind the ? may stand ca, cert, key, sentinel_user and sentinel_password",
+                return Err(invalid(
+                    "query parameters are ca, cert, key, sentinel_user and sentinel_password",
                 ));
             }
         }
     }
     match &settings.tls {
-        Some(tls) if tls.cert.is_some() != tls.key.is_some() => Err(wrong("cert and key belong together")),
+        Some(tls) if tls.cert.is_some() != tls.key.is_some() => {
+            Err(invalid("cert and key require each other"))
+        }
         _ => Ok(()),
     }
 }
 
-/// Reads `%40` as `@`.
-fn decode(text: &str) -> Result<String, Trouble> {
+/// Decodes percent-encoding.
+fn decode(text: &str) -> Result<String, RedisError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, tail)) = rest.split_first() {
@@ -150,11 +151,12 @@ fn decode(text: &str) -> Result<String, Trouble> {
         let digits = rest.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
         let decoded = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
         bytes.push(
-            decoded.ok_or_else(|| wrong("a % is not followed by two hexadecimal digits (write % as %25)"))?,
+            decoded
+                .ok_or_else(|| invalid("a % is not followed by two hexadecimal digits (write % as %25)"))?,
         );
         rest = &rest[2..];
     }
-    String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8"))
+    String::from_utf8(bytes).map_err(|_| invalid("it is not UTF-8"))
 }
 
 #[cfg(test)]
@@ -163,7 +165,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_kind_of_address_is_read() {
+    fn addresses_of_each_mode_are_parsed() {
         let single = parse("redis://alice:p%40ss@cache:7000/4").unwrap();
         assert_eq!((single.mode, single.db, single.nodes[0].port), (Mode::Single, 4, 7000));
         assert_eq!(single.credentials.user.as_deref(), Some("alice"));
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_without_the_password() {
+    fn errors_name_the_remedy_and_no_password() {
         for url in [
             "localhost:6379",
             "http://x",
@@ -202,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_address_makes_reading_panic(rest in ".*") {
+        fn no_address_makes_parsing_panic(rest in ".*") {
             let _ = parse(&format!("redis+sentinel://{rest}"));
             let _ = parse(&rest);
         }

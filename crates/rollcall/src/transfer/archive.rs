@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use database::copy::{Class, Link};
-use database::{Database, Kind, Soundness, SqliteDatabase, SqliteOptions, check_sqlite};
+use database::copy::{ColumnType, CopyTransaction};
+use database::{Database, Integrity, Kind, SqliteDatabase, SqliteOptions, check_sqlite};
 use domain::clock::{Clock, SystemClock};
 use journal::SqliteJournal;
 
@@ -94,7 +94,7 @@ pub async fn fill(database: &Database, journal: Option<&Path>, scratch: &Scratch
         None => None,
     };
     let (mut source, mut entries) = read_both(database, journal.as_ref()).await?;
-    let mut target = Link::write(&archive).await?;
+    let mut target = CopyTransaction::write(&archive).await?;
     let tables = target.sqlite_tables().await?;
     let mut rows = copy_tables(&mut source, &mut target, &tables).await?;
     copy_counters((&mut source, database.kind()), (&mut target, Kind::Sqlite)).await?;
@@ -118,30 +118,33 @@ pub async fn fill(database: &Database, journal: Option<&Path>, scratch: &Scratch
 }
 
 /// Snapshots of the database and of the journal between two commits of the ledger.
-async fn read_both(database: &Database, journal: Option<&Database>) -> anyhow::Result<(Link, Option<Link>)> {
-    let Some(journal) = journal else { return Ok((Link::read(database).await?, None)) };
-    let mut held = Link::write(database).await?;
+async fn read_both(
+    database: &Database,
+    journal: Option<&Database>,
+) -> anyhow::Result<(CopyTransaction, Option<CopyTransaction>)> {
+    let Some(journal) = journal else { return Ok((CopyTransaction::read(database).await?, None)) };
+    let mut held = CopyTransaction::write(database).await?;
     match database.kind() {
         // A writer keeps all others out.
         Kind::Sqlite => {}
         Kind::Postgres => held.execute("LOCK TABLE ledger_consumers IN EXCLUSIVE MODE").await?,
         Kind::MySql => held.execute("SELECT name FROM ledger_consumers FOR UPDATE").await?,
     }
-    let source = Link::read(database).await?;
-    let entries = Link::read(journal).await?;
+    let source = CopyTransaction::read(database).await?;
+    let entries = CopyTransaction::read(journal).await?;
     held.roll_back().await?;
     Ok((source, Some(entries)))
 }
 
-async fn add_journal(journal: &mut Link, archive: &mut Link) -> anyhow::Result<u64> {
+async fn add_journal(journal: &mut CopyTransaction, archive: &mut CopyTransaction) -> anyhow::Result<u64> {
     let mut rows = 0;
     for table in journal.sqlite_tables().await?.iter().filter(|table| *table != JOURNAL_MIGRATIONS) {
         let into = format!("{JOURNAL_PREFIX}{table}");
         let column = |column: &database::copy::Column| {
-            let kind = match column.class {
-                Class::Integer | Class::Flag => "INTEGER",
-                Class::Number | Class::Text => "TEXT",
-                Class::Blob => "BLOB",
+            let kind = match column.column_type {
+                ColumnType::Integer | ColumnType::Flag => "INTEGER",
+                ColumnType::Number | ColumnType::Text => "TEXT",
+                ColumnType::Blob => "BLOB",
             };
             format!("{} {kind}", column.name)
         };
@@ -163,7 +166,7 @@ pub struct Opened {
 impl Opened {
     /// Checks the file, and opens a copy of it in `folder`. A copy of a SQLite database of ours is an archive, too.
     pub async fn open(path: &Path, folder: &Path) -> anyhow::Result<Opened> {
-        if check_sqlite(path, CHECK_BUDGET).await? == Soundness::Empty {
+        if check_sqlite(path, CHECK_BUDGET).await? == Integrity::Empty {
             bail!("{} is missing or empty: it is no backup", path.display());
         }
         let scratch = Scratch::beside(folder, "restore");
@@ -177,7 +180,7 @@ impl Opened {
     /// Takes a file that [`fill`] wrote.
     pub async fn from_scratch(scratch: Scratch) -> anyhow::Result<Opened> {
         let archive = open_file(scratch.path()).await?;
-        let mut link = Link::read(&archive).await?;
+        let mut link = CopyTransaction::read(&archive).await?;
         let tables = link.sqlite_tables().await?;
         link.roll_back().await?;
         for table in ["users", "access_migrations"] {
@@ -187,7 +190,7 @@ impl Opened {
             );
         }
         bring_up_to_date(&archive).await?;
-        let mut link = Link::read(&archive).await?;
+        let mut link = CopyTransaction::read(&archive).await?;
         let tables = link.sqlite_tables().await?;
         link.roll_back().await?;
         Ok(Opened { archive, tables, _scratch: scratch })
@@ -209,8 +212,8 @@ impl Opened {
         }
         require_empty(database).await?;
         bring_up_to_date(database).await?;
-        let mut source = Link::read(&self.archive).await?;
-        let mut target = Link::write(database).await?;
+        let mut source = CopyTransaction::read(&self.archive).await?;
+        let mut target = CopyTransaction::write(database).await?;
         let mut rows = copy_tables(&mut source, &mut target, &self.tables).await?;
         copy_counters((&mut source, Kind::Sqlite), (&mut target, database.kind())).await?;
         let moved = measure(&mut source, rows).await?;
@@ -222,11 +225,11 @@ impl Opened {
         Ok(Moved { rows, ..moved })
     }
 
-    async fn restore_journal(&self, source: &mut Link, path: &Path) -> anyhow::Result<u64> {
+    async fn restore_journal(&self, source: &mut CopyTransaction, path: &Path) -> anyhow::Result<u64> {
         // Makes the tables.
         drop(SqliteJournal::open(path, system_clock()).await?);
         let file = open_file(path).await?;
-        let mut target = Link::write(&file).await?;
+        let mut target = CopyTransaction::write(&file).await?;
         target.execute("PRAGMA defer_foreign_keys = ON").await?;
         let mut rows = 0;
         let journal = self.tables.iter().filter(|table| table.starts_with(JOURNAL_PREFIX));

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use keyspace::listen::ListenCounters;
+use keyspace::PubSubCounters;
 use views::Mirror;
 
 use super::redis_source::listening;
@@ -13,7 +13,7 @@ pub struct MirrorFigures {
     /// The layout.
     pub mirror: Arc<Mirror>,
     /// What was heard, once somebody listens.
-    pub listening: Arc<OnceLock<Arc<ListenCounters>>>,
+    pub listening: Arc<OnceLock<Arc<PubSubCounters>>>,
 }
 
 impl Source for MirrorFigures {
@@ -59,22 +59,22 @@ impl Source for MirrorFigures {
             (
                 "rollcall_mirror_mended_total",
                 "Things in the layout that the sweep found wrong and mended; the log says which.",
-                counts.mended,
+                counts.repaired,
             ),
             (
                 "rollcall_mirror_reaping_put_off_total",
                 "Peers whose silence could not be judged yet, because the layout was behind the journal.",
-                counts.reaping_put_off,
+                counts.timeouts_deferred,
             ),
             (
                 "rollcall_mirror_watermarks_taken_back_total",
                 "Torrents whose entries would have been taken for old ones, because the journal's ids went back.",
-                counts.went_back,
+                counts.watermarks_reset,
             ),
             (
                 "rollcall_mirror_forgotten_torrents_total",
                 "Torrents that the site removed and whose keys were cleared away.",
-                counts.forgotten,
+                counts.removed_torrents,
             ),
             (
                 "rollcall_mirror_rounds_total",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use access::redis_source::{CopyCounters, RedisSourceCounters};
-use keyspace::ListenCounters;
+use keyspace::PubSubCounters;
 
 use super::{Page, Source};
 
@@ -15,7 +15,7 @@ pub struct RedisSourceFigures {
     /// The copier from the database to Redis.
     pub copy: Option<Arc<CopyCounters>>,
     /// Subscriptions to Redis by purpose.
-    pub listening: Vec<(&'static str, Arc<ListenCounters>)>,
+    pub listening: Vec<(&'static str, Arc<PubSubCounters>)>,
 }
 
 fn get(counter: &AtomicU64) -> u64 {
@@ -88,7 +88,7 @@ fn copy(counters: &CopyCounters, page: &mut Page) {
     .is(get(&counters.conflicts));
 }
 
-pub(super) fn listening(all: &[(&'static str, Arc<ListenCounters>)], page: &mut Page) {
+pub(super) fn listening(all: &[(&'static str, Arc<PubSubCounters>)], page: &mut Page) {
     for (listener, counters) in all {
         let by = |kind| [("listener", *listener), ("kind", kind)];
         page.counter(

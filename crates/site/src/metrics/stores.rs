@@ -72,7 +72,7 @@ impl Source for ActivityFigures {
             (
                 "rollcall_activity_clients_forgotten_total",
                 "Clients that were forgotten because a user has too many on one torrent.",
-                counts.clients_forgotten,
+                counts.clients_evicted,
             ),
             (
                 "rollcall_activity_swept_users_total",

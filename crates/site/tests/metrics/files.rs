@@ -10,7 +10,7 @@ use domain::clock::SystemClock;
 use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
 use gateway::{GatewayCounters, OnlineCount};
 use journal::RedisJournal;
-use keyspace::listen::ListenCounters;
+use keyspace::PubSubCounters;
 use keyspace::{BaseNames, KeyNames, Lease, MirrorNames, Redis, RedisSettings};
 use serde_json::Value;
 use site::SiteCounters;
@@ -149,7 +149,7 @@ fn a_mirror(server: &RedisServer) -> MirrorFigures {
     let keys = KeyNames::new(&BaseNames::default(), redis.mode()).unwrap();
     let parts = MirrorParts {
         journal: Arc::new(RedisJournal::new(redis.clone(), keys)),
-        turn: Arc::new(Lease::new(
+        lease: Arc::new(Lease::new(
             redis.clone(),
             names.lease().to_owned(),
             "test".to_owned(),
@@ -161,7 +161,7 @@ fn a_mirror(server: &RedisServer) -> MirrorFigures {
         clock: Arc::new(SystemClock),
     };
     let mirror = Arc::new(Mirror::new(parts, MirrorSettings::default(), "test.reaper".to_owned()));
-    let listening = Arc::new(OnceLock::from(Arc::new(ListenCounters::default())));
+    let listening = Arc::new(OnceLock::from(Arc::new(PubSubCounters::default())));
     MirrorFigures { mirror, listening }
 }
 

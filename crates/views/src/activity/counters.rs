@@ -1,32 +1,30 @@
-//! Figures of what was done and what was left out.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::fold::Folded;
 use super::store::{Applied, Swept};
 
-/// How often what happened since the start.
+/// Since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActivityCounters {
-    /// Entries that were taken.
+    /// Applied entries.
     pub entries: u64,
-    /// Of these, those that a later one of the same batch made pointless.
+    /// Of these, entries superseded by a later one in the same batch.
     pub superseded: u64,
-    /// Entries too old to change anything.
+    /// Expired entries, which change nothing.
     pub too_old: u64,
-    /// Entries without a passkey, of users whom our tracker no longer knew.
+    /// Entries without a passkey, of users that the tracker no longer had.
     pub without_passkey: u64,
-    /// Entries that were rejected, by their time or by what their user's keys hold.
+    /// Entries rejected because of their time or a key of the wrong type.
     pub rejected: u64,
-    /// Clients forgotten because a user has too many on one torrent.
-    pub clients_forgotten: u64,
-    /// Users whom sweeps looked at.
+    /// Clients beyond the maximum of one user on one torrent.
+    pub clients_evicted: u64,
+    /// Users checked by sweeps.
     pub swept_users: u64,
-    /// Torrents of which sweeps found something too old.
+    /// Torrents in which sweeps found expired reports.
     pub swept_torrents: u64,
-    /// Users whose keys hold something else, as often as sweeps found them so.
+    /// Users with a key of the wrong type, counted by each sweep.
     pub damaged_users: u64,
-    /// Sweeps that looked at as many users as allowed.
+    /// Sweeps that reached a limit.
     pub sweeps_behind: u64,
 }
 
@@ -37,7 +35,7 @@ pub(super) struct Counting {
     too_old: AtomicU64,
     without_passkey: AtomicU64,
     rejected: AtomicU64,
-    clients_forgotten: AtomicU64,
+    clients_evicted: AtomicU64,
     swept_users: AtomicU64,
     swept_torrents: AtomicU64,
     damaged_users: AtomicU64,
@@ -57,7 +55,7 @@ impl Counting {
         add(&self.too_old, folded.too_old);
         add(&self.without_passkey, folded.without_passkey);
         add(&self.rejected, rejected as u64);
-        add(&self.clients_forgotten, applied.clients_forgotten);
+        add(&self.clients_evicted, applied.clients_evicted);
     }
 
     pub(super) fn swept(&self, swept: &Swept) {
@@ -75,7 +73,7 @@ impl Counting {
             too_old: get(&self.too_old),
             without_passkey: get(&self.without_passkey),
             rejected: get(&self.rejected),
-            clients_forgotten: get(&self.clients_forgotten),
+            clients_evicted: get(&self.clients_evicted),
             swept_users: get(&self.swept_users),
             swept_torrents: get(&self.swept_torrents),
             damaged_users: get(&self.damaged_users),

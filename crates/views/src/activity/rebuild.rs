@@ -1,17 +1,16 @@
-//! Makes the lists again from the entries that the journal still holds.
+//! Rebuilds the lists from the entries in the journal.
 
 use journal::{Arrival, Batch, EntryId, Journal, Lane, TrafficEntry, View, ViewError};
 
 use super::Activity;
 use crate::error::ViewsError;
 
-/// Entries applied at once.
+/// Entries per step.
 const STEP_ENTRIES: usize = 1_000;
-/// No reader of the journal has this name.
+/// Not the name of any journal consumer.
 const CONSUMER: &str = "rebuild";
 
-/// How far the lists have been made again. Entries may be applied more than once and in any order, so the view goes on
-/// meanwhile.
+/// A running rebuild. Entries may be applied repeatedly and in any order, so the view continues meanwhile.
 #[derive(Debug)]
 pub struct Rebuild {
     activity: Activity,
@@ -20,20 +19,20 @@ pub struct Rebuild {
 }
 
 impl Rebuild {
-    /// Begins with the oldest entry that still counts.
+    /// Begins with the oldest entry that has not expired.
     pub fn of(activity: Activity) -> Rebuild {
-        // Places in the journal go by the wall clock, which may have been set back or forward. Too many entries do no harm.
+        // Entry ids use the wall clock, which may have been set. Too many entries do no harm.
         let wall_cutoff = activity.clock.now() - activity.settings.silence.usual();
         let cutoff = activity.window().cutoff().min(wall_cutoff);
         let after = EntryId::at_ms(u64::from(cutoff.0) * 1_000);
         Rebuild { activity, after, entries: 0 }
     }
 
-    /// Applies the next entries; false if there were none. After an error the same step is tried again.
+    /// Applies the next entries; false if there are none. After an error, call it again.
     pub async fn step(&mut self, journal: &dyn Journal) -> Result<bool, ViewsError> {
         let stored = journal.list(Lane::Traffic, self.after, STEP_ENTRIES).await?;
         let Some(last) = stored.last().map(|stored| stored.id) else { return Ok(false) };
-        // What cannot be read was dealt with when it was first read.
+        // Malformed entries became dead letters when they were first read.
         let arrival = |stored: &journal::Stored| {
             let entry = TrafficEntry::parse_dated(&stored.fields, &*self.activity.clock).ok()?;
             Some(Arrival { id: stored.id, origin: stored.id, entry })
@@ -52,7 +51,7 @@ impl Rebuild {
         Ok(true)
     }
 
-    /// How many entries were applied.
+    /// Number of applied entries.
     pub fn entries(&self) -> u64 {
         self.entries
     }

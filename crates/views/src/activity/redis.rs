@@ -1,60 +1,58 @@
-//! Activity in Redis, under the keys of A1, single or cluster.
+//! Activity in Redis, under the keys of A1, single server or cluster.
 //!
 //! # How
 //!
-//! Per user two sorted sets that others read (`seed`, `leech`), and two keys of ours: which clients are on a torrent
-//! and what they do (`clients`), and the torrents of which only goodbyes are remembered (`stopped`). One script works
-//! out what follows from a report. Most entries are heartbeats that change nothing but a time; these are plain commands
-//! that raise it where it stands already ([`refresh`]).
+//! Each user has two public sorted sets (`seed`, `leech`) and two private keys: the clients on each torrent with their
+//! state (`clients`), and torrents whose clients have all stopped (`stopped`). A script applies reports. Most entries
+//! are heartbeats that change only a time; these are plain commands ([`refresh`]).
 //!
-//! The index of users is a sorted set by when to look at a user next. A user is put into it before anything is stored,
-//! so that a crash at any moment leaves nobody outside; and again, as due, when there was nothing stored of it before,
-//! in case a sweep has just found nothing and is about to take it out. A sweep takes a user out only if its claim still
-//! stands, so such a user stays.
+//! The user index is a sorted set by the time of a user's next check. A user is added before anything is stored, so
+//! that a crash leaves no user outside the index. If nothing was stored of the user before, it is added again as due,
+//! in case a concurrent sweep has found nothing and is about to remove it: a sweep removes a user only while its claim
+//! is the score.
 //!
 //! # Deliberately absent
 //!
 //! `KEYS` and `SCAN`. Expiry of keys: it would cost every entry a command.
 
-mod acquainted;
 mod apply;
+mod known_clients;
 mod refresh;
 
 use std::collections::HashMap;
 
 use async_trait::async_trait;
 use domain::{InfoHash, Passkey, UnixTime};
-use keyspace::{KeyNames, Redis, Reply, Trouble, read_reply, scripts};
+use keyspace::{KeyNames, Redis, RedisError, Reply, read_reply, scripts};
 use parking_lot::Mutex;
 
-use self::acquainted::Acquainted;
+use self::known_clients::KnownClients;
 use super::fold::UserChanges;
-use super::record::{CLIENTS_MAX, Standing};
+use super::record::{CLIENTS_MAX, ClientState};
 use super::settings::Window;
 use super::store::{ActiveTorrent, ActivityStore, Applied, Counts, Listing, Page, REMOVE_MAX, Swept};
 use crate::error::ViewsError;
 
-/// How long a sweep may take over the users it has claimed. Another one looks at them then.
+/// Validity of a sweep's claim; afterwards another sweep may claim the same users.
 const CLAIM_S: u32 = 60;
 
-/// Users looked at in one go.
+/// Users checked per pipeline.
 const SWEEP_USERS_AT_ONCE: usize = 50;
 
-/// Users of the index read in one go.
+/// Users of the index read per command.
 const LISTED_USERS_AT_ONCE: usize = 1000;
 
-/// The index, as messages name it.
+/// For errors.
 const INDEX: &str = "tracker:users:active";
 
-/// Activity in Redis.
 #[derive(Debug)]
 pub(super) struct RedisActivity {
     redis: Redis,
     names: KeyNames,
-    acquainted: Mutex<Acquainted>,
+    known_clients: Mutex<KnownClients>,
 }
 
-/// The four keys of a user, in the order in which scripts take them.
+/// The keys of a user, in the order of KEYS of the scripts.
 struct UserKeys {
     seed: String,
     leech: String,
@@ -77,52 +75,52 @@ impl UserKeys {
     }
 }
 
-/// What a look at one user found.
-struct Found {
+/// Reply of `activity_read.lua`.
+struct ReadResult {
     torrents_removed: u64,
     has_more: bool,
-    oldest: Option<UnixTime>,
+    next_expiry: Option<UnixTime>,
     counts: Counts,
     page: Vec<ActiveTorrent>,
 }
 
-/// The list a look reads.
+/// What to read besides the counts.
 #[derive(Clone, Copy)]
 enum Reading<'a> {
     Nothing,
-    Page(Standing, &'a Page),
+    Page(ClientState, &'a Page),
 }
 
 impl RedisActivity {
     pub(super) fn new(redis: Redis, names: KeyNames) -> Self {
-        RedisActivity { redis, names, acquainted: Mutex::default() }
+        RedisActivity { redis, names, known_clients: Mutex::default() }
     }
 
-    /// Removes all that is too old of one user, then reads.
-    async fn look(
+    /// Removes all expired reports of one user, then reads.
+    async fn prune_and_read(
         &self,
         passkey: &Passkey,
         reading: Reading<'_>,
         window: &Window,
-    ) -> Result<Found, ViewsError> {
+    ) -> Result<ReadResult, ViewsError> {
         loop {
-            let call = self.look_call(passkey, reading, window);
-            let found = read_look(self.redis.query(&call).await.map_err(ViewsError::from)?)?;
+            let call = self.read_call(passkey, reading, window);
+            let found = parse_read(self.redis.query(&call).await.map_err(ViewsError::from)?)?;
             if !found.has_more {
                 return Ok(found);
             }
         }
     }
 
-    fn look_call(&self, passkey: &Passkey, reading: Reading<'_>, window: &Window) -> ::redis::Cmd {
+    fn read_call(&self, passkey: &Passkey, reading: Reading<'_>, window: &Window) -> ::redis::Cmd {
         let keys = UserKeys::of(&self.names, passkey);
-        let mut call = scripts::ACTIVITY_LOOK.call(&keys.all());
+        let mut call = scripts::ACTIVITY_READ.call(&keys.all());
         call.arg(window.cutoff().0).arg(REMOVE_MAX).arg(CLIENTS_MAX);
         match reading {
             Reading::Nothing => call.arg("-").arg(0).arg(-1).arg(""),
-            Reading::Page(standing, page) => {
-                let list = if standing == Standing::Seeding { "seed" } else { "leech" };
-                // One more than fits tells whether there is a next page.
+            Reading::Page(state, page) => {
+                let list = if state == ClientState::Seeding { "seed" } else { "leech" };
+                // One more than the page, to know whether there is a next one.
                 call.arg(list).arg(page.torrents_max() + 1);
                 match page.after {
                     Some(after) => call.arg(after.at.0).arg(after.info_hash.to_string()),
@@ -133,7 +131,7 @@ impl RedisActivity {
         call
     }
 
-    /// How long the lists of these users are, without removing anything; who has nothing in them is left out.
+    /// Lengths of the lists of these users, including expired reports; users with empty lists are omitted.
     async fn lengths(&self, passkeys: &[Passkey]) -> Result<Vec<(Passkey, Counts)>, ViewsError> {
         let mut pipeline = ::redis::Pipeline::new();
         for passkey in passkeys {
@@ -151,43 +149,43 @@ impl RedisActivity {
         Ok(lengths)
     }
 
-    /// Looks at claimed users, and says when to look again.
+    /// Checks claimed users and sets their next check.
     async fn sweep_some(&self, users: &[String], claim: &str, window: &Window) -> Result<Swept, ViewsError> {
         let mut pipeline = ::redis::Pipeline::new();
-        // Whatever is not a passkey leaves the index.
+        // Members that are not passkeys are removed from the index.
         let passkeys: Vec<Option<Passkey>> = users.iter().map(|user| user.parse().ok()).collect();
         for passkey in passkeys.iter().flatten() {
-            pipeline.add_command(self.look_call(passkey, Reading::Nothing, window));
+            pipeline.add_command(self.read_call(passkey, Reading::Nothing, window));
         }
         let mut replies = self.redis.pipeline(&pipeline).await.into_iter();
-        let mut settle = scripts::ACTIVITY_SETTLE.call(&[self.names.users_active()]);
-        settle.arg(claim);
+        let mut reschedule = scripts::ACTIVITY_RESCHEDULE.call(&[self.names.users_active()]);
+        reschedule.arg(claim);
         let mut swept = Swept::default();
         for (user, passkey) in users.iter().zip(&passkeys) {
             let reply = passkey.as_ref().and_then(|_| replies.next());
-            settle.arg(user).arg(next_look(reply, window, &mut swept)?);
+            reschedule.arg(user).arg(next_check(reply, window, &mut swept)?);
         }
-        self.redis.query::<()>(&settle).await.map_err(of_index)?;
+        self.redis.query::<()>(&reschedule).await.map_err(index_error)?;
         Ok(swept)
     }
 }
 
-/// When to look at a user again, by what a look found; -1 for never.
-fn next_look(reply: Option<Reply>, window: &Window, swept: &mut Swept) -> Result<i64, ViewsError> {
+/// Time of a user's next check; -1 for none.
+fn next_check(reply: Option<Reply>, window: &Window, swept: &mut Swept) -> Result<i64, ViewsError> {
     let Some(reply) = reply else {
         return Ok(-1);
     };
     swept.users += 1;
-    match read_look(read_reply(reply)?) {
+    match parse_read(read_reply(reply)?) {
         Ok(found) => {
             swept.torrents += found.torrents_removed;
             swept.is_behind |= found.has_more;
-            Ok(found.oldest.map_or(-1, |oldest| i64::from((oldest + window.silence.usual()).0)))
+            Ok(found.next_expiry.map_or(-1, |at| i64::from((at + window.silence.usual()).0)))
         }
         Err(ViewsError::WrongType { key }) => {
             tracing::warn!(
                 key,
-                "the activity of a user cannot be swept: the key holds another type of value"
+                "cannot sweep the activity of a user: the key holds another type of value; rename or remove it"
             );
             swept.damaged += 1;
             Ok(i64::from((window.now + window.silence.usual()).0))
@@ -205,16 +203,16 @@ impl ActivityStore for RedisActivity {
     async fn list(
         &self,
         passkey: &Passkey,
-        standing: Standing,
+        state: ClientState,
         page: &Page,
         window: &Window,
     ) -> Result<Listing, ViewsError> {
-        let found = self.look(passkey, Reading::Page(standing, page), window).await?;
+        let found = self.prune_and_read(passkey, Reading::Page(state, page), window).await?;
         Ok(Listing::of(found.page, page))
     }
 
     async fn counts(&self, passkey: &Passkey, window: &Window) -> Result<Counts, ViewsError> {
-        Ok(self.look(passkey, Reading::Nothing, window).await?.counts)
+        Ok(self.prune_and_read(passkey, Reading::Nothing, window).await?.counts)
     }
 
     async fn active_users(&self) -> Result<HashMap<Passkey, Counts>, ViewsError> {
@@ -222,7 +220,7 @@ impl ActivityStore for RedisActivity {
         for first in (0..).step_by(LISTED_USERS_AT_ONCE) {
             let mut call = ::redis::cmd("ZRANGE");
             call.arg(self.names.users_active()).arg(first).arg(first + LISTED_USERS_AT_ONCE - 1);
-            let users: Vec<String> = self.redis.query(&call).await.map_err(of_index)?;
+            let users: Vec<String> = self.redis.query(&call).await.map_err(index_error)?;
             if users.is_empty() {
                 break;
             }
@@ -233,11 +231,11 @@ impl ActivityStore for RedisActivity {
     }
 
     async fn sweep(&self, users_max: usize, window: &Window) -> Result<Swept, ViewsError> {
-        // No whole number, so that it differs from every score that anybody else gives.
+        // Not an integer, so that it differs from every other score.
         let claim = format!("{}.5", window.now.0.saturating_add(CLAIM_S));
         let mut call = scripts::ACTIVITY_CLAIM.call(&[self.names.users_active()]);
         call.arg(window.now.0).arg(users_max).arg(&claim);
-        let due: Vec<String> = self.redis.query(&call).await.map_err(of_index)?;
+        let due: Vec<String> = self.redis.query(&call).await.map_err(index_error)?;
         let mut swept = Swept { is_behind: due.len() >= users_max, ..Swept::default() };
         for users in due.chunks(SWEEP_USERS_AT_ONCE) {
             let some = self.sweep_some(users, &claim, window).await?;
@@ -255,33 +253,33 @@ fn as_pairs(replies: Vec<Reply>) -> impl Iterator<Item = [Reply; 2]> {
     std::iter::from_fn(move || Some([replies.next()?, replies.next()?]))
 }
 
-/// A key that holds something else is no list.
+/// A key of another type counts as empty.
 fn length_of(reply: Reply) -> Result<u64, ViewsError> {
     match read_reply(reply) {
         Ok(length) => Ok(length),
-        Err(Trouble::WrongType { .. }) => Ok(0),
-        Err(trouble) => Err(trouble.into()),
+        Err(RedisError::WrongType { .. }) => Ok(0),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Reads what `activity_look` returned.
-fn read_look(parts: Vec<String>) -> Result<Found, ViewsError> {
-    let [wrong, removed, has_more, oldest, seeding, leeching, page @ ..] = parts.as_slice() else {
-        return Err(unexpected("activity_look"));
+/// Parses the reply of `activity_read.lua`.
+fn parse_read(parts: Vec<String>) -> Result<ReadResult, ViewsError> {
+    let [wrong_type, removed, has_more, next_expiry, seeding, leeching, page @ ..] = parts.as_slice() else {
+        return Err(unexpected("activity_read"));
     };
-    if !wrong.is_empty() {
-        return Err(ViewsError::WrongType { key: kind_of(wrong) });
+    if !wrong_type.is_empty() {
+        return Err(ViewsError::WrongType { key: kind_of(wrong_type) });
     }
-    let number = |text: &String| text.parse::<i64>().map_err(|_| unexpected("activity_look"));
-    // What is no infohash was put there by somebody else.
+    let number = |text: &String| text.parse::<i64>().map_err(|_| unexpected("activity_read"));
+    // Skips members that another program added.
     let torrents = page.as_chunks::<2>().0.iter().filter_map(|[info_hash, at]| {
         let at = at.parse::<u32>().ok().map(UnixTime)?;
         Some(ActiveTorrent { info_hash: info_hash.parse::<InfoHash>().ok()?, at })
     });
-    Ok(Found {
+    Ok(ReadResult {
         torrents_removed: number(removed)?.unsigned_abs(),
         has_more: number(has_more)? != 0,
-        oldest: u32::try_from(number(oldest)?).ok().map(UnixTime),
+        next_expiry: u32::try_from(number(next_expiry)?).ok().map(UnixTime),
         counts: Counts {
             seeding: number(seeding)?.unsigned_abs(),
             leeching: number(leeching)?.unsigned_abs(),
@@ -290,7 +288,7 @@ fn read_look(parts: Vec<String>) -> Result<Found, ViewsError> {
     })
 }
 
-/// The kind of key that a script calls by this name.
+/// The kind of key with this name in the scripts.
 fn kind_of(name: &str) -> &'static str {
     match name {
         "seed" => "tracker:user:seed:<passkey>",
@@ -300,15 +298,15 @@ fn kind_of(name: &str) -> &'static str {
     }
 }
 
-/// Trouble with the index concerns everybody.
-fn of_index(trouble: Trouble) -> ViewsError {
-    match trouble {
-        Trouble::WrongType { .. } => ViewsError::WrongType { key: INDEX },
-        trouble => ViewsError::Redis(trouble),
+/// An error of the user index.
+fn index_error(error: RedisError) -> ViewsError {
+    match error {
+        RedisError::WrongType { .. } => ViewsError::WrongType { key: INDEX },
+        error => ViewsError::Redis(error),
     }
 }
 
 fn unexpected(script: &str) -> ViewsError {
-    let reason = format!("{script} returned something else than it should");
-    ViewsError::Redis(Trouble::Other { code: "a reply nobody expected".to_owned(), reason })
+    let reason = format!("reply of {script}.lua");
+    ViewsError::Redis(RedisError::Other { code: "a malformed reply".to_owned(), reason })
 }

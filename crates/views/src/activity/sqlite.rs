@@ -1,7 +1,7 @@
 //! Activity in a SQLite file of its own.
 //!
-//! One row for each user and torrent, with its clients in one value: a change reads one row, works out what follows
-//! ([`super::record`]) and writes it back. An index by time takes the place of Redis's index of users.
+//! One row per user and torrent, with all clients in one value ([`super::record`]). An index by expiry replaces the
+//! user index of Redis.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use sqlx::migrate::Migrator;
 use sqlx::{Sqlite, SqliteConnection, Transaction};
 
 use super::fold::{Change, UserChanges};
-use super::record::{Record, Standing};
+use super::record::{ClientState, Record};
 use super::settings::Window;
 use super::store::{ActiveTorrent, ActivityStore, Applied, Counts, Cursor, Listing, Page, REMOVE_MAX, Swept};
 use crate::error::ViewsError;
@@ -20,15 +20,14 @@ use crate::error::ViewsError;
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/activity");
 const MIGRATIONS_TABLE: &str = "activity_migrations";
 
-/// The tables of the file, as this program wants them.
+/// The schema that this version requires.
 pub fn schema() -> Schema {
     Schema::of(MIGRATIONS_TABLE, &MIGRATIONS)
 }
 
-/// Before every torrent of a list.
+/// Precedes every torrent of a list.
 const FIRST: Cursor = Cursor { at: UnixTime(u32::MAX), info_hash: InfoHash([0xff; 20]) };
 
-/// Activity in a SQLite file.
 #[derive(Debug)]
 pub(super) struct SqliteActivity {
     database: SqliteDatabase,
@@ -38,16 +37,16 @@ pub(super) struct SqliteActivity {
 type ClientsRow = (Vec<u8>, Vec<u8>);
 
 impl SqliteActivity {
-    /// Brings the file up to date.
+    /// Migrates the file.
     pub(super) async fn new(database: SqliteDatabase) -> Result<Self, ViewsError> {
         migrate_sqlite(&database, MIGRATIONS_TABLE, &MIGRATIONS).await?;
         Ok(SqliteActivity { database })
     }
 
-    /// Removes all that is too old of one user.
-    async fn remove_old(&self, passkey: &str, window: &Window) -> Result<(), ViewsError> {
-        // Most reads find nothing to remove, and need not wait for a writer then.
-        while has_old(&self.database, passkey, window).await? {
+    /// Removes all expired reports of one user.
+    async fn remove_expired(&self, passkey: &str, window: &Window) -> Result<(), ViewsError> {
+        // Usually nothing has expired, and a read need not wait for a writer.
+        while has_expired(&self.database, passkey, window).await? {
             let mut transaction = self.database.begin_write().await?;
             remove_some(&mut transaction, passkey, window).await?;
             transaction.commit().await?;
@@ -64,7 +63,7 @@ impl ActivityStore for SqliteActivity {
         for user in users {
             let passkey = user.passkey.to_string();
             for changes in user.changes.chunk_by(|a, b| a.info_hash == b.info_hash) {
-                applied.clients_forgotten += take(&mut transaction, &passkey, changes, window).await?;
+                applied.clients_evicted += apply_changes(&mut transaction, &passkey, changes, window).await?;
             }
         }
         transaction.commit().await?;
@@ -74,12 +73,12 @@ impl ActivityStore for SqliteActivity {
     async fn list(
         &self,
         passkey: &Passkey,
-        standing: Standing,
+        state: ClientState,
         page: &Page,
         window: &Window,
     ) -> Result<Listing, ViewsError> {
         let passkey = passkey.to_string();
-        self.remove_old(&passkey, window).await?;
+        self.remove_expired(&passkey, window).await?;
         let after = page.after.unwrap_or(FIRST);
         let rows: Vec<(Vec<u8>, i64)> = sqlx::query_as(
             "SELECT info_hash, at FROM activity \
@@ -87,7 +86,7 @@ impl ActivityStore for SqliteActivity {
              ORDER BY at DESC, info_hash DESC LIMIT ?",
         )
         .bind(passkey)
-        .bind(standing_number(standing))
+        .bind(state_number(state))
         .bind(i64::from(window.cutoff().0))
         .bind(i64::from(after.at.0))
         .bind(after.info_hash.0.to_vec())
@@ -100,7 +99,7 @@ impl ActivityStore for SqliteActivity {
 
     async fn counts(&self, passkey: &Passkey, window: &Window) -> Result<Counts, ViewsError> {
         let passkey = passkey.to_string();
-        self.remove_old(&passkey, window).await?;
+        self.remove_expired(&passkey, window).await?;
         let (seeding, leeching): (i64, i64) = sqlx::query_as(
             "SELECT \
              (SELECT count(*) FROM activity WHERE passkey = ?1 AND standing = 0 AND until > ?2), \
@@ -135,7 +134,7 @@ impl ActivityStore for SqliteActivity {
                 .await?;
         let mut swept = Swept { is_behind: passkeys.len() >= users_max, ..Swept::default() };
         for (passkey,) in passkeys {
-            // A transaction for each, so that a long sweep keeps nobody waiting.
+            // One transaction per user, so that a long sweep does not block other writers.
             let mut transaction = self.database.begin_write().await?;
             let torrents = remove_some(&mut transaction, &passkey, window).await?;
             transaction.commit().await?;
@@ -147,7 +146,7 @@ impl ActivityStore for SqliteActivity {
     }
 }
 
-async fn has_old(database: &SqliteDatabase, passkey: &str, window: &Window) -> Result<bool, ViewsError> {
+async fn has_expired(database: &SqliteDatabase, passkey: &str, window: &Window) -> Result<bool, ViewsError> {
     let (found,): (bool,) =
         sqlx::query_as("SELECT EXISTS (SELECT 1 FROM activity WHERE passkey = ? AND until <= ?)")
             .bind(passkey)
@@ -157,8 +156,8 @@ async fn has_old(database: &SqliteDatabase, passkey: &str, window: &Window) -> R
     Ok(found)
 }
 
-/// Takes what the clients of one user say about one torrent.
-async fn take(
+/// Applies changes of one user on one torrent. Returns the number of evicted clients.
+async fn apply_changes(
     transaction: &mut Transaction<'static, Sqlite>,
     passkey: &str,
     changes: &[Change],
@@ -175,15 +174,15 @@ async fn take(
             .await?;
     let before = stored.map(|(clients,)| Record::from_bytes(&clients)).unwrap_or_default();
     let mut record = before.clone();
-    record.forget(window.cutoff());
-    let forgotten = changes.iter().map(|change| record.take(&change.report)).sum();
+    record.expire(window.cutoff());
+    let evicted = changes.iter().map(|change| record.add(&change.report)).sum();
     if record != before {
         write(transaction, passkey, &first.info_hash.0, &record).await?;
     }
-    Ok(forgotten)
+    Ok(evicted)
 }
 
-/// Removes what is too old of up to [`REMOVE_MAX`] torrents of one user; returns of how many.
+/// Removes expired reports from up to [`REMOVE_MAX`] torrents of one user. Returns the number of torrents.
 async fn remove_some(
     transaction: &mut Transaction<'static, Sqlite>,
     passkey: &str,
@@ -199,7 +198,7 @@ async fn remove_some(
             .await?;
     for (info_hash, clients) in &rows {
         let mut record = Record::from_bytes(clients);
-        record.forget(cutoff);
+        record.expire(cutoff);
         write(transaction, passkey, info_hash, &record).await?;
     }
     Ok(rows.len() as u64)
@@ -211,17 +210,17 @@ async fn write(
     info_hash: &[u8],
     record: &Record,
 ) -> Result<(), ViewsError> {
-    let query = match record.standing() {
-        Some(shown) => sqlx::query(
+    let query = match record.summary() {
+        Some(summary) => sqlx::query(
             "INSERT INTO activity (passkey, info_hash, standing, at, until, clients) VALUES (?, ?, ?, ?, ?, ?) \
              ON CONFLICT (passkey, info_hash) DO UPDATE SET standing = excluded.standing, \
              at = excluded.at, until = excluded.until, clients = excluded.clients",
         )
         .bind(passkey.to_owned())
         .bind(info_hash.to_vec())
-        .bind(standing_number(shown.standing))
-        .bind(i64::from(shown.at.0))
-        .bind(i64::from(shown.until.0))
+        .bind(state_number(summary.state))
+        .bind(i64::from(summary.at.0))
+        .bind(i64::from(summary.until.0))
         .bind(record.to_bytes()),
         None => sqlx::query("DELETE FROM activity WHERE passkey = ? AND info_hash = ?")
             .bind(passkey.to_owned())
@@ -231,17 +230,17 @@ async fn write(
     Ok(())
 }
 
-fn standing_number(standing: Standing) -> i64 {
-    match standing {
-        Standing::Seeding => 0,
-        Standing::Leeching => 1,
-        Standing::Stopped => 2,
+fn state_number(state: ClientState) -> i64 {
+    match state {
+        ClientState::Seeding => 0,
+        ClientState::Leeching => 1,
+        ClientState::Stopped => 2,
     }
 }
 
 fn torrent_of(info_hash: &[u8], at: i64) -> Result<ActiveTorrent, ViewsError> {
-    let unreadable = |what: &str| sqlx::Error::Decode(format!("activity: {what} cannot be read").into());
-    let info_hash = info_hash.try_into().map_err(|_| unreadable("an infohash"))?;
-    let at = u32::try_from(at).map_err(|_| unreadable("a time"))?;
+    let malformed = |what: &str| sqlx::Error::Decode(format!("activity: malformed {what}").into());
+    let info_hash = info_hash.try_into().map_err(|_| malformed("info_hash"))?;
+    let at = u32::try_from(at).map_err(|_| malformed("at"))?;
     Ok(ActiveTorrent { info_hash: InfoHash(info_hash), at: UnixTime(at) })
 }

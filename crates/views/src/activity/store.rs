@@ -1,16 +1,16 @@
-//! The port: what a store of activity owes, whatever it is.
+//! The port: duties of an activity store.
 //!
 //! # Duties of every store
 //!
-//! - **Right in any order.** What is stored depends only on the set of reports taken, not on their order or number:
-//!   the rules are those of [`super::record`].
+//! - **Order-independent.** The stored state depends only on the set of applied reports, not on their order or number,
+//!   by the rules of [`super::record`].
 //! - **One list at a time.** A torrent is in at most one list of a user at any moment (A3); a change is atomic (A2).
-//! - **Nothing old is shown.** What is too old is removed before every read (A4); a client that is too old no longer
-//!   hides what another one does.
-//! - **Harmless to repeat.** Whatever was applied in part before an error is put right by applying it again.
-//! - **One bad user stops nobody else.**
-//! - **Nobody is forgotten.** Whoever has anything stored is found by a sweep once something of it is too old, at a
-//!   cost proportional to what is due; never by going through all users.
+//! - **No expired data.** Expired reports are removed before every read (A4); an expired client does not hide the state
+//!   of another one.
+//! - **Repeatable.** Applying a batch again completes what was applied in part before an error.
+//! - **Isolated users.** A damaged key of one user does not affect others.
+//! - **Complete sweeps.** Sweeps find every user with an expired report, at a cost proportional to the number of due
+//!   users, never by scanning all users.
 //!
 //! The suite in `tests/activity` runs on every store.
 
@@ -22,32 +22,27 @@ use async_trait::async_trait;
 use domain::{InfoHash, Passkey, UnixTime};
 
 use super::fold::UserChanges;
-use super::record::Standing;
+use super::record::ClientState;
 use super::settings::Window;
 use crate::error::ViewsError;
 
-/// The most torrents one page holds.
+/// Upper bound of [`Page::limit`].
 pub const PAGE_TORRENTS_MAX: usize = 1000;
 
-/// The most torrents of one user that are removed in one go. A thousand take about as many microseconds.
+/// Torrents of one user that are removed per call. A thousand take about a millisecond.
 pub const REMOVE_MAX: usize = 1000;
 
-/// A torrent in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActiveTorrent {
-    /// The torrent.
     pub info_hash: InfoHash,
     /// The last announce.
     pub at: UnixTime,
 }
 
-/// The place behind a torrent in a list: what follows was announced earlier, or in the same second and has a lesser
-/// infohash.
+/// The position after a torrent in a list, which is ordered by last announce and infohash, descending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// Its last announce.
     pub at: UnixTime,
-    /// The torrent.
     pub info_hash: InfoHash,
 }
 
@@ -57,9 +52,8 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// The text is no place in a list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a place in a list is a time, a dash and an infohash, as the page before gave it")]
+#[error("invalid cursor: use the cursor of the previous page (time, dash, infohash)")]
 pub struct NotACursor;
 
 impl FromStr for Cursor {
@@ -72,38 +66,35 @@ impl FromStr for Cursor {
     }
 }
 
-/// Which part of a list is wanted.
+/// Requests a part of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Behind which place; none for the beginning.
+    /// None for the first page.
     pub after: Option<Cursor>,
-    /// How many torrents at most; never more than [`PAGE_TORRENTS_MAX`].
+    /// Maximum number of torrents; never more than [`PAGE_TORRENTS_MAX`].
     pub limit: usize,
 }
 
 impl Page {
-    /// The first page.
     pub const fn first(limit: usize) -> Self {
         Page { after: None, limit }
     }
 
-    /// The number of torrents on it at most.
     pub(crate) fn torrents_max(&self) -> usize {
         self.limit.clamp(1, PAGE_TORRENTS_MAX)
     }
 }
 
-/// A part of a list, newest first.
+/// A page of a list, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The torrents.
     pub torrents: Vec<ActiveTorrent>,
-    /// Where the next page begins; none if this is the last.
+    /// None on the last page.
     pub next: Option<Cursor>,
 }
 
 impl Listing {
-    /// A page of what was found, which may be one torrent more than fits.
+    /// `found` has one torrent more than the page if there is a next page.
     pub(crate) fn of(mut found: Vec<ActiveTorrent>, page: &Page) -> Self {
         let has_more = found.len() > page.torrents_max();
         found.truncate(page.torrents_max());
@@ -113,68 +104,61 @@ impl Listing {
     }
 }
 
-/// How many torrents a user has in each list.
+/// Lengths of a user's lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Torrents being seeded.
     pub seeding: u64,
-    /// Torrents being downloaded.
     pub leeching: u64,
 }
 
-/// What a sweep did.
+/// Result of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Users looked at.
+    /// Checked users.
     pub users: u64,
-    /// Torrents of which something was too old.
+    /// Torrents with expired reports.
     pub torrents: u64,
-    /// Users whose keys hold something else.
+    /// Users with a key of the wrong type.
     pub damaged: u64,
-    /// Whether as many users were looked at as allowed, so that more may be due.
+    /// Whether a limit was reached, so that more may be due.
     pub is_behind: bool,
 }
 
-/// A user whose changes cannot be taken.
+/// A user whose changes could not be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Its position among the users.
+    /// Index in the users passed to [`ActivityStore::apply`].
     pub user: usize,
-    /// Why.
     pub reason: String,
 }
 
-/// What applying changes led to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Users whose changes cannot be taken.
     pub refused: Vec<Refused>,
-    /// Clients that were forgotten because a user has too many on one torrent.
-    pub clients_forgotten: u64,
+    /// Clients beyond [`super::record::CLIENTS_MAX`] that were evicted.
+    pub clients_evicted: u64,
 }
 
-/// Where activity is kept.
 #[async_trait]
 pub trait ActivityStore: Send + Sync + 'static {
-    /// Takes what users' clients say.
     async fn apply(&self, users: &[UserChanges], window: &Window) -> Result<Applied, ViewsError>;
 
-    /// A part of a list, newest first; torrents of the same second by infohash, the greatest first.
+    /// A page of a list, newest announce first; torrents of the same second by infohash, descending.
     async fn list(
         &self,
         passkey: &Passkey,
-        standing: Standing,
+        state: ClientState,
         page: &Page,
         window: &Window,
     ) -> Result<Listing, ViewsError>;
 
-    /// How long a user's lists are, both at the same moment.
+    /// The lengths of a user's lists, read atomically.
     async fn counts(&self, passkey: &Passkey, window: &Window) -> Result<Counts, ViewsError>;
 
-    /// Everyone with anything in either list, and how long the lists are. Read as they stand: what became too old since
-    /// the last sweep is still counted. A user who comes or goes meanwhile may be missing.
+    /// All users with a non-empty list. Includes reports that expired since the last sweep. A user who changes during
+    /// the call may be missing.
     async fn active_users(&self) -> Result<HashMap<Passkey, Counts>, ViewsError>;
 
-    /// Looks at no more than `users_max` users of whom something is due, and removes what is too old.
+    /// Checks up to `users_max` due users and removes their expired reports.
     async fn sweep(&self, users_max: usize, window: &Window) -> Result<Swept, ViewsError>;
 }

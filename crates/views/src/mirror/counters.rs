@@ -1,46 +1,43 @@
-//! Figures of what was done and what was left out.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::UnixTime;
 
 use super::fold::Folded;
-use super::torrents::News;
+use super::torrents::ChangedState;
 
-/// How often what happened since the start.
+/// Since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MirrorCounters {
-    /// Entries that were applied.
     pub applied: u64,
     /// Entries that had been applied before.
     pub repeated: u64,
-    /// Entries of torrents that nobody knows.
+    /// Entries of unknown torrents.
     pub unknown_torrent: u64,
-    /// Entries of users whom nobody knows.
+    /// Entries of unknown users.
     pub unknown_user: u64,
-    /// Entries from too far ahead.
+    /// Entries too far in the future.
     pub ahead: u64,
-    /// Entries left out because a key of their torrent holds something else.
+    /// Entries skipped because a key of their torrent has the wrong type.
     pub damaged: u64,
-    /// Keys of users and peers that hold something else, as often as they were to be written.
+    /// Writes skipped because a set of a user or peer has the wrong type.
     pub damaged_sets: u64,
-    /// Peers reaped after a message that their timeout ran out.
+    /// Peers ended after an expired event of Redis.
     pub reaped_by_message: u64,
-    /// Peers reaped because the sweep found them overdue.
+    /// Peers ended because the sweep found them overdue.
     pub reaped_by_sweep: u64,
-    /// Peers whose silence could not be judged yet, because the mirror was behind the journal.
-    pub reaping_put_off: u64,
-    /// Torrents whose watermark was taken back, because the journal's ids went back.
-    pub went_back: u64,
-    /// Torrents that the site removed and that were cleared away.
-    pub forgotten: u64,
-    /// Torrents that the sweep looked at.
+    /// Peers whose timeout was renewed because the mirror lagged.
+    pub timeouts_deferred: u64,
+    /// Torrents whose watermark was reset because the journal's ids went back.
+    pub watermarks_reset: u64,
+    /// Torrents removed by the site whose keys were deleted.
+    pub removed_torrents: u64,
+    /// Torrents checked by the sweep.
     pub checked: u64,
-    /// Things that the sweep found wrong and mended.
-    pub mended: u64,
-    /// Rounds over all torrents that the sweep has finished.
+    /// Differences repaired by the sweep.
+    pub repaired: u64,
+    /// Completed rounds of the sweep over all torrents.
     pub rounds: u64,
-    /// When the last one was finished; zero if none was.
+    /// End of the last round, in Unix seconds; 0 if none.
     pub last_round_at: u64,
 }
 
@@ -55,11 +52,11 @@ pub(super) struct Counting {
     damaged_sets: AtomicU64,
     pub(super) reaped_by_message: AtomicU64,
     pub(super) reaped_by_sweep: AtomicU64,
-    reaping_put_off: AtomicU64,
-    went_back: AtomicU64,
-    forgotten: AtomicU64,
+    timeouts_deferred: AtomicU64,
+    watermarks_reset: AtomicU64,
+    removed_torrents: AtomicU64,
     checked: AtomicU64,
-    mended: AtomicU64,
+    repaired: AtomicU64,
     rounds: AtomicU64,
     last_round_at: AtomicU64,
 }
@@ -69,35 +66,35 @@ fn add(counter: &AtomicU64, count: u64) {
 }
 
 impl Counting {
-    pub(super) fn applied(&self, folded: &Folded, news: &News) {
+    pub(super) fn applied(&self, folded: &Folded, state: &ChangedState) {
         let offered: usize = folded.torrents.iter().map(|work| work.steps.len()).sum();
-        add(&self.applied, (offered as u64).saturating_sub(news.repeated + news.damaged));
-        add(&self.repeated, news.repeated);
+        add(&self.applied, (offered as u64).saturating_sub(state.repeated + state.damaged));
+        add(&self.repeated, state.repeated);
         add(&self.unknown_torrent, folded.unknown_torrent);
         add(&self.unknown_user, folded.unknown_user);
         add(&self.ahead, folded.ahead);
-        add(&self.damaged, news.damaged);
+        add(&self.damaged, state.damaged);
     }
 
     pub(super) fn found_damaged_sets(&self, count: u64) {
         add(&self.damaged_sets, count);
     }
 
-    pub(super) fn reaping_put_off(&self, peers: u64) {
-        add(&self.reaping_put_off, peers);
+    pub(super) fn timeouts_deferred(&self, peers: u64) {
+        add(&self.timeouts_deferred, peers);
     }
 
-    pub(super) fn went_back(&self, torrents: u64) {
-        add(&self.went_back, torrents);
+    pub(super) fn watermarks_reset(&self, torrents: u64) {
+        add(&self.watermarks_reset, torrents);
     }
 
-    pub(super) fn forgot(&self, torrents: u64) {
-        add(&self.forgotten, torrents);
+    pub(super) fn removed(&self, torrents: u64) {
+        add(&self.removed_torrents, torrents);
     }
 
-    pub(super) fn checked(&self, torrents: u64, mended: u64) {
+    pub(super) fn checked(&self, torrents: u64, repaired: u64) {
         add(&self.checked, torrents);
-        add(&self.mended, mended);
+        add(&self.repaired, repaired);
     }
 
     pub(super) fn finished_round(&self, now: UnixTime) {
@@ -117,11 +114,11 @@ impl Counting {
             damaged_sets: get(&self.damaged_sets),
             reaped_by_message: get(&self.reaped_by_message),
             reaped_by_sweep: get(&self.reaped_by_sweep),
-            reaping_put_off: get(&self.reaping_put_off),
-            went_back: get(&self.went_back),
-            forgotten: get(&self.forgotten),
+            timeouts_deferred: get(&self.timeouts_deferred),
+            watermarks_reset: get(&self.watermarks_reset),
+            removed_torrents: get(&self.removed_torrents),
             checked: get(&self.checked),
-            mended: get(&self.mended),
+            repaired: get(&self.repaired),
             rounds: get(&self.rounds),
             last_round_at: get(&self.last_round_at),
         }

@@ -1,28 +1,25 @@
-//! From a batch of entries to the work on each torrent. Pure.
+//! From a batch of entries to steps per torrent. Pure.
 //!
-//! Entries of a torrent stay in their order. What names a torrent or a user that nobody knows is left out and counted, and
-//! so is what comes from too far ahead: it would keep a peer alive for too long.
+//! Entries of a torrent stay in order. Entries of unknown torrents or users are skipped and counted, and so are entries
+//! too far ahead, which would keep a peer alive for too long.
 
 use std::collections::HashMap;
 
 use domain::{AHEAD_MAX, AnnounceEvent, Cause, InfoHash, PeerId, Seconds, TorrentId, UnixTime, UserId};
 use journal::{Arrival, EntryId, TrafficEntry};
 
-use super::record::Record;
+use super::last_announce::LastAnnounce;
 use super::settings::{Directory, MirrorSettings};
 
-/// What an entry is about, as the script calls it.
+/// Kind of an entry, as in `mirror_torrent.lua`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A heartbeat, or a beginning.
+    /// Started, or a regular announce.
     Announce,
-    /// The client has just got the last piece.
     Completed,
-    /// The client said goodbye.
     Stopped,
-    /// The client fell silent.
     Timeout,
-    /// The site turned the client out.
+    /// Removed by the site.
     Removal,
 }
 
@@ -37,7 +34,7 @@ impl Kind {
         }
     }
 
-    /// Its letter in the script.
+    /// In the script.
     pub const fn letter(self) -> &'static str {
         match self {
             Kind::Announce => "a",
@@ -49,74 +46,61 @@ impl Kind {
     }
 }
 
-/// One entry, as the script takes it.
+/// One entry, as passed to the script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Its place in the journal.
     pub id: EntryId,
-    /// The client.
     pub peer: PeerId,
-    /// Whose it is.
     pub user: UserId,
-    /// What it is about.
     pub kind: Kind,
-    /// Whether the client has everything; none if it said goodbye and did not say.
+    /// None if a stopped client did not report what is left.
     pub is_complete: Option<bool>,
-    /// When.
     pub at: UnixTime,
-    /// Who goes, goes only if its last announce was then or before.
+    /// Stopped, timeout and removal apply only if the peer's last announce was at this time or before.
     pub since: UnixTime,
-    /// The client is gone this long after it, unless it announces.
+    /// The peer expires this long after `at`.
     pub reap_after: Seconds,
-    /// Bytes a second since the announce before.
+    /// Bytes per second since the previous announce.
     pub speed_up: f64,
-    /// Likewise, downloaded.
     pub speed_down: f64,
-    /// What an entry about its end will need; empty if this is its end.
-    pub record: String,
+    /// Encoded [`LastAnnounce`]; empty for stopped, timeout and removal.
+    pub last_announce: String,
 }
 
-/// A torrent and the name it goes by.
+/// A torrent and its infohash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The torrent's number.
     pub torrent: TorrentId,
-    /// The torrent's one name.
     pub info_hash: InfoHash,
-    /// Whether the site says that this torrent has this name. Entries may be older than the last change.
+    /// Whether the site confirms that this torrent has this infohash. Entries may predate a change.
     pub is_confirmed: bool,
 }
 
 /// The entries of one torrent, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TorrentWork {
-    /// The torrent.
     pub target: Target,
-    /// The entries.
     pub steps: Vec<Step>,
 }
 
-/// A batch, folded.
 #[derive(Debug, Default)]
 pub struct Folded {
-    /// What there is to do.
     pub torrents: Vec<TorrentWork>,
-    /// Entries of torrents that nobody knows.
+    /// Entries of unknown torrents.
     pub unknown_torrent: u64,
-    /// Entries of users whom nobody knows.
+    /// Entries of unknown users.
     pub unknown_user: u64,
-    /// Entries from too far ahead.
+    /// Entries too far in the future.
     pub ahead: u64,
 }
 
 impl Folded {
-    /// Entries of torrents or users that are not known.
+    /// Entries of unknown torrents or users.
     pub fn unknown(&self) -> u64 {
         self.unknown_torrent + self.unknown_user
     }
 }
 
-/// Folds a batch.
 pub fn fold(
     arrivals: &[Arrival],
     directory: &dyn Directory,
@@ -154,7 +138,7 @@ pub fn fold(
     folded
 }
 
-/// The torrent that an entry names, or that the site says it means.
+/// The torrent that an entry names, or that has its infohash.
 fn target_of(entry: &TrafficEntry, directory: &dyn Directory) -> Option<Target> {
     let known = directory.torrent_of(&entry.info_hash);
     match (entry.torrent, known) {
@@ -166,9 +150,9 @@ fn target_of(entry: &TrafficEntry, directory: &dyn Directory) -> Option<Target> 
     }
 }
 
-/// When an entry was written: by steady time, so that a silence is neither found nor dated by a wall clock that was set
-/// meanwhile; by the wall clock where steady time does not fit, since that clock was wrong when the node started. Of both,
-/// the later moment that does not lie ahead: what is taken for too old makes a live peer vanish.
+/// Time of an entry: steady time, so that a set wall clock neither causes nor dates a timeout; the wall clock if steady
+/// time is not valid, because the clock was wrong when the node started. Of both, the later one that is not in the
+/// future: an entry dated too early would expire a live peer.
 fn time_of(entry: &TrafficEntry, now: UnixTime) -> UnixTime {
     let (steady, wall) = (entry.steady_at(), entry.at);
     let plausible = [steady, wall].into_iter().filter(|at| *at <= now + AHEAD_MAX).max();
@@ -182,8 +166,8 @@ fn step_of(arrival: &Arrival, (user, at): (UserId, UnixTime), settings: &MirrorS
         Kind::Timeout => at - entry.since_last.unwrap_or_default(),
         _ => at,
     };
-    let record = match kind {
-        Kind::Announce | Kind::Completed => Record::of(entry).to_text(),
+    let last_announce = match kind {
+        Kind::Announce | Kind::Completed => LastAnnounce::of(entry).to_text(),
         Kind::Stopped | Kind::Timeout | Kind::Removal => String::new(),
     };
     Step {
@@ -197,17 +181,17 @@ fn step_of(arrival: &Arrival, (user, at): (UserId, UnixTime), settings: &MirrorS
         reap_after: settings.reap_after_of(entry.interval),
         speed_up: speed(entry.uploaded_delta, entry.since_last),
         speed_down: speed(entry.downloaded_delta, entry.since_last),
-        record,
+        last_announce,
     }
 }
 
-/// A goodbye that does not say what is left says nothing about it. Any other client that does not say is a leecher.
+/// Unknown for a stopped client that does not report `left`. Any other client that does not report it is a leecher.
 fn completeness(entry: &TrafficEntry, kind: Kind) -> Option<bool> {
     let is_silent = kind == Kind::Stopped && entry.left.is_none();
     (!is_silent).then(|| entry.is_complete())
 }
 
-/// Bytes a second, to the hundredth; zero where no time has passed, or nobody knows how much.
+/// Bytes per second, to the hundredth; zero if the time is zero or unknown.
 fn speed(bytes: u64, over: Option<Seconds>) -> f64 {
     match over {
         Some(Seconds(seconds)) if seconds > 0 => (bytes as f64 / f64::from(seconds) * 100.0).round() / 100.0,
@@ -220,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn m5_a_speed_is_what_was_moved_by_the_time_it_took() {
+    fn m5_speed_is_bytes_per_second() {
         assert_eq!(speed(1000, Some(Seconds(30))).to_string(), "33.33");
         assert_eq!(speed(3000, Some(Seconds(30))).to_string(), "100");
         assert_eq!(speed(3000, Some(Seconds(0))).to_string(), "0");

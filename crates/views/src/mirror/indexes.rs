@@ -1,49 +1,46 @@
-//! The indexes of torrents (M10), read by whoever has no swarms in memory.
+//! Reads the indexes of torrents (M10), for processes without swarms in memory.
 //!
-//! Read by `ZSCAN`, so that whatever was there all the while is found, though scores change meanwhile; Redis is not held
-//! up for longer than a page takes.
+//! `ZSCAN` returns every member that exists throughout, although scores change meanwhile, and blocks Redis for a page
+//! only.
 
 use std::collections::HashMap;
 
 use domain::TorrentId;
 use keyspace::{MirrorKey, MirrorNames, Redis};
 
-use super::settle::of_counts;
+use super::derived_keys::counts_error;
 use crate::error::ViewsError;
 
-/// Members asked for at a time.
+/// Members per page.
 const PAGE: usize = 5000;
-/// Pages of one index, at the most: enough for fifty million torrents.
+/// Bound of pages per index: fifty million torrents.
 const PAGES_MAX: usize = 10_000;
 
-/// How many are on a torrent, according to the indexes.
+/// Counts of a torrent, according to the indexes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexedCounts {
-    /// Peers that have everything.
     pub seeders: u32,
-    /// Peers that do not.
     pub leechers: u32,
-    /// How often it was completed.
     pub snatches: u32,
 }
 
-/// Where the indexes are. Whoever reads them need not keep them.
+/// Readers need not be the process that writes the mirror.
 #[derive(Clone, Debug)]
 pub struct Indexes {
     redis: Redis,
     names: MirrorNames,
 }
 
-/// Which of the three counts an index keeps.
+/// The count that an index has.
 type CountOf = fn(&mut IndexedCounts) -> &mut u32;
 
 impl Indexes {
-    /// The indexes under these names. Nothing is asked of Redis yet.
+    /// Sends no command yet.
     pub fn new(redis: Redis, names: MirrorNames) -> Indexes {
         Indexes { redis, names }
     }
 
-    /// Every torrent that is in any of the indexes. What is no torrent's number is left out.
+    /// All torrents of the indexes. Members that are not torrent ids are skipped.
     pub async fn read(&self) -> Result<HashMap<TorrentId, IndexedCounts>, ViewsError> {
         let mut torrents: HashMap<TorrentId, IndexedCounts> = HashMap::new();
         let indexes: [(MirrorKey, CountOf); 3] = [
@@ -52,13 +49,13 @@ impl Indexes {
             (MirrorKey::IndexSnatches, |counts| &mut counts.snatches),
         ];
         for (index, count) in indexes {
-            let key = self.names.single(index);
+            let key = self.names.global(index);
             let mut cursor = "0".to_owned();
             for _ in 0..PAGES_MAX {
                 let mut scan = redis::cmd("ZSCAN");
                 scan.arg(&key).arg(&cursor).arg("COUNT").arg(PAGE);
                 let (next, found): (String, Vec<(String, f64)>) =
-                    self.redis.query(&scan).await.map_err(of_counts)?;
+                    self.redis.query(&scan).await.map_err(counts_error)?;
                 for (torrent, score) in found {
                     if let Some(torrent) = torrent.parse().ok().and_then(TorrentId::new) {
                         *count(torrents.entry(torrent).or_default()) = score as u32;

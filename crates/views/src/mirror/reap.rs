@@ -1,13 +1,12 @@
-//! Peers that fell silent (M6): an entry in the journal ends them, for every view at once.
+//! Expired peers (M6): ended by an entry in the journal, for every view.
 //!
-//! A message that a timeout ran out, or the sweep, says who may be gone. The record of the peer says whether it is
-//! overdue. The entry says since when the peer was silent: should it have announced meanwhile, on any node, every view
-//! ignores the entry. So asking twice, or too early, harms nobody; nothing has to be locked.
+//! An expired event of Redis, or the sweep, names a peer; its stored deadline decides whether it is overdue. The entry
+//! has the time of the peer's last announce: if the peer has announced since, on any node, every view ignores the
+//! entry. So an early or repeated entry is harmless, and no lock is needed.
 //!
-//! While the mirror is behind the journal, nobody is silent for sure: what they said may be yet to come. Then their
-//! timeouts are set anew, and the next message asks again.
+//! While the mirror lags, later announces may be unread. Then timeouts are renewed, and their next expiry checks again.
 
-mod caught_up;
+mod progress;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,112 +20,113 @@ use parking_lot::Mutex;
 use redis::Pipeline;
 
 use super::Mirror;
-use super::presence::Presence;
-use super::record::Silence;
+use super::last_announce::Timeout;
+use super::stored_peer::StoredPeer;
 use super::torrents::is_damage;
 use crate::error::ViewsError;
 
-/// How far our clock may be behind that of Redis.
+/// Tolerated difference to the clock of Redis.
 const CLOCK_SLACK: Seconds = Seconds(5);
-/// How long nobody is reaped again for the same silence: until the entry has come back through the journal.
-const AGAIN_AFTER: Seconds = Seconds(30);
-/// Peers remembered for that. With more, all are forgotten, and some may be reaped twice, which is harmless.
-const REMEMBERED_MAX: usize = 100_000;
-/// Peers looked at in one go.
+/// No second entry for the same timeout within this time, in which the first returns through the journal.
+const REPEAT_AFTER: Seconds = Seconds(30);
+/// Bound of `recent`. Beyond it all are dropped; a repeated entry is harmless.
+const RECENT_MAX: usize = 100_000;
+/// Peers per pipeline.
 const AT_ONCE_MAX: usize = 500;
-/// How often the journal is asked to take the entries before the sweep has to find the peers again.
+/// Appends tried before the sweep has to find the peers again.
 const ATTEMPTS_MAX: u32 = 5;
-/// When somebody is looked at again whose silence could not be judged yet.
-const ASK_AGAIN_AFTER: Seconds = Seconds(10);
+/// Time to live of a renewed timeout.
+const RENEW_AFTER: Seconds = Seconds(10);
 
-/// How a silent peer was found.
+/// How an overdue peer was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// By a message that its timeout ran out.
-    ByMessage,
-    /// By the sweep.
-    BySweep,
+pub enum ReapTrigger {
+    /// By an expired event of Redis.
+    Notification,
+    Sweep,
 }
 
 /// A user under a peer id on a torrent.
-type Whose = (TorrentId, PeerId, UserId);
+type PeerKey = (TorrentId, PeerId, UserId);
 
-/// What is remembered between calls.
+/// State between calls.
 #[derive(Debug)]
 pub(super) struct Reaping {
     producer: String,
-    /// The number of the last batch. Held while one is stored: one stored after a later one would be taken for a
-    /// repetition.
+    /// Number of the last appended batch. Held while appending: a batch appended after a later one would count as
+    /// repeated.
     batches: tokio::sync::Mutex<u64>,
-    /// Whose silence was written down, and when.
-    lately: Mutex<HashMap<Whose, (UnixTime, UnixTime)>>,
-    /// The greatest millisecond of an entry that was applied.
+    /// Last announce of peers with a recent timeout entry, and when it was appended.
+    recent: Mutex<HashMap<PeerKey, (UnixTime, UnixTime)>>,
+    /// Highest millisecond of an applied entry.
     pub(super) applied_ms: AtomicU64,
 }
 
 impl Reaping {
     pub(super) fn new(producer: String) -> Self {
-        let (batches, lately) = (tokio::sync::Mutex::default(), Mutex::default());
-        Reaping { producer, batches, lately, applied_ms: AtomicU64::new(0) }
+        let (batches, recent) = (tokio::sync::Mutex::default(), Mutex::default());
+        Reaping { producer, batches, recent, applied_ms: AtomicU64::new(0) }
     }
 
-    /// Whether the silence since `at` was written down lately; notes it if not.
-    fn is_repeated(&self, whose: Whose, at: UnixTime, now: UnixTime) -> bool {
-        let mut lately = self.lately.lock();
-        if lately.get(&whose).is_some_and(|(known, told)| *known == at && now < *told + AGAIN_AFTER) {
+    /// Whether there is a recent entry for the timeout since `at`; records it if not.
+    fn is_repeated(&self, peer: PeerKey, at: UnixTime, now: UnixTime) -> bool {
+        let mut recent = self.recent.lock();
+        if recent.get(&peer).is_some_and(|(known, appended)| *known == at && now < *appended + REPEAT_AFTER) {
             return true;
         }
-        if lately.len() >= REMEMBERED_MAX {
-            lately.clear();
+        if recent.len() >= RECENT_MAX {
+            recent.clear();
         }
-        lately.insert(whose, (at, now));
+        recent.insert(peer, (at, now));
         false
     }
 
-    /// The entries were not stored: they may be tried again at once.
-    fn forget(&self, whose: &[Whose]) {
-        let mut lately = self.lately.lock();
-        for peer in whose {
-            lately.remove(peer);
+    /// The append failed: the peers may be tried again at once.
+    fn clear(&self, peer_keys: &[PeerKey]) {
+        let mut recent = self.recent.lock();
+        for peer in peer_keys {
+            recent.remove(peer);
         }
     }
 }
 
-/// Those of some peers who are overdue.
 #[derive(Default)]
 struct Overdue {
-    whose: Vec<Whose>,
+    peer_keys: Vec<PeerKey>,
     entries: Vec<Fields>,
-    /// Peers that cannot be judged yet.
-    unsure: Vec<(TorrentId, PeerId)>,
+    /// Peers that cannot be decided while the mirror lags.
+    deferred: Vec<(TorrentId, PeerId)>,
 }
 
 impl Mirror {
-    /// Ends those of these peers that are active and overdue. Returns how many. To be called by the process that keeps
-    /// the mirror; by others it does nothing.
-    pub async fn reap(&self, peers: &[(TorrentId, PeerId)], found: Found) -> Result<u64, ViewsError> {
+    /// Ends the overdue ones of these peers. Returns their number. Does nothing without the lease.
+    pub async fn reap(&self, peers: &[(TorrentId, PeerId)], trigger: ReapTrigger) -> Result<u64, ViewsError> {
         let mut reaped = 0;
         for peers in peers.chunks(AT_ONCE_MAX) {
             if !self.is_active() {
                 break;
             }
-            reaped += self.reap_some(peers, found).await?;
+            reaped += self.reap_some(peers, trigger).await?;
         }
         Ok(reaped)
     }
 
-    async fn reap_some(&self, peers: &[(TorrentId, PeerId)], found: Found) -> Result<u64, ViewsError> {
+    async fn reap_some(
+        &self,
+        peers: &[(TorrentId, PeerId)],
+        trigger: ReapTrigger,
+    ) -> Result<u64, ViewsError> {
         let overdue = self.find_overdue(peers).await?;
-        self.ask_again(&overdue.unsure).await;
+        self.renew_timeouts(&overdue.deferred).await;
         if overdue.entries.is_empty() {
             return Ok(0);
         }
-        self.append(&overdue.entries).await.inspect_err(|_| self.reaping.forget(&overdue.whose))?;
-        let counter = match found {
-            Found::ByMessage => &self.counting.reaped_by_message,
-            Found::BySweep => &self.counting.reaped_by_sweep,
+        self.append(&overdue.entries).await.inspect_err(|_| self.reaping.clear(&overdue.peer_keys))?;
+        let counter = match trigger {
+            ReapTrigger::Notification => &self.counting.reaped_by_message,
+            ReapTrigger::Sweep => &self.counting.reaped_by_sweep,
         };
-        let count = overdue.whose.len() as u64;
+        let count = overdue.peer_keys.len() as u64;
         counter.fetch_add(count, Ordering::Relaxed);
         Ok(count)
     }
@@ -134,62 +134,64 @@ impl Mirror {
     async fn find_overdue(&self, peers: &[(TorrentId, PeerId)]) -> Result<Overdue, ViewsError> {
         let mut pipeline = Pipeline::new();
         for (torrent, peer) in peers {
-            pipeline.cmd("HMGET").arg(self.names().own(*torrent)).arg("h").arg(format!("p{peer}"));
+            pipeline.cmd("HMGET").arg(self.names().state(*torrent)).arg("h").arg(format!("p{peer}"));
         }
         let replies = self.redis().pipeline(&pipeline).await;
         let now = self.parts.clock.steady();
         let mut frontier = None;
         let mut overdue = Overdue::default();
         for ((torrent, peer), reply) in peers.iter().zip(replies) {
-            let (info_hash, there) = match read_reply::<(Option<String>, Option<String>)>(reply) {
-                // Of one torrent: no reason to hold up all others.
-                Err(trouble) if is_damage(&trouble) => continue,
+            let (info_hash, stored_text) = match read_reply::<(Option<String>, Option<String>)>(reply) {
+                // Affects one torrent only.
+                Err(error) if is_damage(&error) => continue,
                 found => found?,
             };
             let info_hash = info_hash.and_then(|text| text.parse::<InfoHash>().ok());
-            let (Some(info_hash), Some(there)) = (info_hash, there) else { continue };
-            for presence in Presence::parse_all(&there).iter().filter(|presence| presence.is_active) {
-                let deadline = presence.deadline();
-                let Some(record) = presence.record.as_ref().filter(|_| now + CLOCK_SLACK >= deadline) else {
+            let (Some(info_hash), Some(stored_text)) = (info_hash, stored_text) else { continue };
+            for stored in StoredPeer::parse_all(&stored_text).iter().filter(|stored| stored.is_active) {
+                let deadline = stored.deadline();
+                let Some(last_announce) =
+                    stored.last_announce.as_ref().filter(|_| now + CLOCK_SLACK >= deadline)
+                else {
                     continue;
                 };
-                if !self.has_heard_until(deadline, &mut frontier).await? {
-                    overdue.unsure.push((*torrent, *peer));
+                if !self.has_applied_until(deadline, &mut frontier).await? {
+                    overdue.deferred.push((*torrent, *peer));
                     continue;
                 }
-                let whose = (*torrent, *peer, presence.user);
-                if self.reaping.is_repeated(whose, presence.last, now) {
+                let peer_key = (*torrent, *peer, stored.user);
+                if self.reaping.is_repeated(peer_key, stored.last, now) {
                     continue;
                 }
-                // It happened when the silence became too long. A later announce is later in the journal, too.
-                let at = now.min(deadline).max(presence.last);
-                let (torrent, user, since) = (*torrent, presence.user, presence.last);
+                // Dated to the deadline. A later announce is also later in the journal.
+                let at = now.min(deadline).max(stored.last);
+                let (torrent, user, since) = (*torrent, stored.user, stored.last);
                 let date = self.date_of(at);
-                let silence = Silence { torrent, info_hash: &info_hash, peer, user, since, at, date };
-                overdue.entries.push(record.timeout_entry(&silence));
-                overdue.whose.push(whose);
+                let timeout = Timeout { torrent, info_hash: &info_hash, peer, user, since, at, date };
+                overdue.entries.push(last_announce.timeout_entry(&timeout));
+                overdue.peer_keys.push(peer_key);
             }
         }
         Ok(overdue)
     }
 
-    /// Sets timeouts anew, so that another message comes; none that an announce has set meanwhile.
-    async fn ask_again(&self, peers: &[(TorrentId, PeerId)]) {
+    /// Renews timeouts, so that they expire again, unless an announce has set them meanwhile.
+    async fn renew_timeouts(&self, peers: &[(TorrentId, PeerId)]) {
         if peers.is_empty() {
             return;
         }
-        self.counting.reaping_put_off(peers.len() as u64);
+        self.counting.timeouts_deferred(peers.len() as u64);
         let mut pipeline = Pipeline::new();
         for (torrent, peer) in peers {
             pipeline.cmd("SET").arg(self.names().peer_timeout(*torrent, peer)).arg("1");
-            pipeline.arg("EX").arg(ASK_AGAIN_AFTER.0).arg("NX");
+            pipeline.arg("EX").arg(RENEW_AFTER.0).arg("NX");
         }
         if let Some(Err(reason)) = self.redis().pipeline(&pipeline).await.into_iter().find(Result::is_err) {
-            tracing::debug!(%reason, "timeouts could not be set anew; the sweep finds the peers");
+            tracing::debug!(%reason, "cannot renew timeouts; the sweep will find the peers");
         }
     }
 
-    /// Stores the entries, under one token however often it is tried.
+    /// Appends the entries; all attempts use one token.
     async fn append(&self, entries: &[Fields]) -> Result<(), ViewsError> {
         let mut batches = self.reaping.batches.lock().await;
         *batches += 1;

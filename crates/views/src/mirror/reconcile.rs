@@ -1,130 +1,126 @@
-//! The sweep: looks at every torrent in turn, a few at a time, compares everything with the truth, mends what differs
-//! and says so (M6, M8, M9, M10).
+//! The reconciliation sweep: compares all keys with the state hashes, a few torrents at a time, and repairs differences
+//! (M6, M8, M9, M10).
 //!
-//! The truth about a torrent is our hash of it: who is there under which peer id. From that follow the counts, the set
-//! of peers, the users' active peers and all that is derived from those. Announces and snatches are what they are:
-//! announces are not recounted, snatches are the users who have one.
+//! The peers in the state hash of a torrent determine its counts, its set of peers, the users' active peers and
+//! everything derived from those. Announces are not recounted; snatches are the users with a snatch.
 //!
-//! Beside the round over all torrents, torrents that have peers are looked through for silent ones all the time: a round
-//! over a great many torrents takes long, and where no message comes nothing else finds them.
+//! Besides the round over all torrents, torrents with peers are continually checked for overdue peers: a round over
+//! many torrents takes long, and without expired events nothing else finds them.
 //!
-//! Batches wait for a page of a torrent's users, never for a whole torrent.
+//! Batches wait for one page of a torrent's users, never for a whole torrent.
 
-mod forget;
-mod own;
+mod remove;
 mod sets;
+mod state;
 mod torrent;
 mod walk;
 
 use keyspace::MirrorKey;
 
 use super::Mirror;
-use super::reap::Found;
-use super::settle::of_counts;
+use super::derived_keys::counts_error;
+use super::reap::ReapTrigger;
 use crate::error::ViewsError;
-use walk::{PeopledWalk, Walk};
+use walk::{Walk, WithPeersWalk};
 
-/// Members of an index read in one go.
+/// Members of an index per command.
 const PAGE: usize = 5000;
-/// How often an index is summed while batches go on, before they have to wait.
+/// Attempts to sum an index while batches continue, before they have to wait.
 const SUMS_MAX: u32 = 2;
 
-/// Where the present rounds are.
+/// Positions of both walks.
 #[derive(Debug, Default)]
 pub(super) struct Round {
-    /// Over all torrents.
     all: Walk,
-    /// Over those that have peers.
-    peopled: PeopledWalk,
+    with_peers: WithPeersWalk,
 }
 
-/// What a step did.
+/// Result of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// Torrents looked at.
+    /// Checked torrents.
     pub torrents: u64,
-    /// Things mended.
-    pub mended: u64,
-    /// Peers reaped.
+    /// Repaired differences.
+    pub repaired: u64,
     pub reaped: u64,
-    /// Whether the round is finished: every torrent was looked at since the last time.
-    pub is_round_over: bool,
+    /// Whether every torrent has been checked since the last round.
+    pub is_round_complete: bool,
 }
 
 impl Mirror {
-    /// Looks at the next few torrents. To be called about once a second; by a process that does not keep the mirror it
-    /// does nothing.
+    /// Checks the next few torrents. Call it about once a second; does nothing without the lease.
     pub async fn reconcile_step(&self) -> Result<Step, ViewsError> {
         let mut round = self.round.lock().await;
         let mut step = Step::default();
         let torrents_max = self.settings.reconcile_torrents.max(1);
-        for torrent in self.next_peopled(&mut round.peopled, torrents_max).await? {
+        for torrent in self.next_with_peers(&mut round.with_peers, torrents_max).await? {
             let overdue = self.overdue_of(torrent).await?;
-            step.reaped += self.reap(&overdue, Found::BySweep).await?;
+            step.reaped += self.reap(&overdue, ReapTrigger::Sweep).await?;
         }
         while step.torrents < torrents_max as u64 && self.is_active() {
-            let Some(torrent) = self.next_of_all(&mut round.all).await? else {
+            let Some(torrent) = self.next_torrent(&mut round.all).await? else {
                 self.finish_round(&mut step).await?;
                 break;
             };
             step.torrents += 1;
-            // Whatever fails, the next round comes by again.
-            let looked = self.look_at(torrent).await?;
-            step.mended += looked.mended;
-            step.reaped += self.reap(&looked.overdue, Found::BySweep).await?;
+            // After an error the next round checks it again.
+            let checked = self.check_torrent(torrent).await?;
+            step.repaired += checked.repaired;
+            step.reaped += self.reap(&checked.overdue, ReapTrigger::Sweep).await?;
         }
-        self.counting.checked(step.torrents, step.mended);
+        self.counting.checked(step.torrents, step.repaired);
         Ok(step)
     }
 
     async fn finish_round(&self, step: &mut Step) -> Result<(), ViewsError> {
-        step.mended += self.check_sums().await?;
-        step.is_round_over = true;
+        step.repaired += self.check_sums().await?;
+        step.is_round_complete = true;
         let now = self.parts.clock.steady();
         self.counting.finished_round(now);
-        tracing::debug!(torrents = step.torrents, "every torrent of the mirror has been looked at");
+        tracing::debug!(torrents = step.torrents, "mirror sweep: round complete");
         Ok(())
     }
 
-    /// Whether the statistics are the sums of the indexes (M9).
+    /// Compares the statistics with the sums of the indexes (M9).
     async fn check_sums(&self) -> Result<u64, ViewsError> {
         let names = self.names();
         let pairs = [
             (names.index_announces().to_owned(), MirrorKey::StatsAnnounces),
-            (names.single(MirrorKey::IndexLeechers), MirrorKey::StatsLeechers),
-            (names.single(MirrorKey::IndexSeeders), MirrorKey::StatsSeeders),
+            (names.global(MirrorKey::IndexLeechers), MirrorKey::StatsLeechers),
+            (names.global(MirrorKey::IndexSeeders), MirrorKey::StatsSeeders),
         ];
-        let mut mended = 0;
+        let mut repaired = 0;
         for (index, stat) in pairs {
-            let key = names.single(stat);
+            let key = names.global(stat);
             let (sum, found) = self.sum_and_statistic(&index, &key).await?;
             if sum != found && self.is_active() {
-                tracing::warn!(key, before = found, after = sum, "a statistic was not the sum; mended");
-                let mend = redis::cmd("INCRBY").arg(&key).arg(sum - found).clone();
-                self.redis().query::<i64>(&mend).await.map_err(of_counts)?;
-                mended += 1;
+                tracing::warn!(key, before = found, after = sum, "mirror sweep: repaired a statistic");
+                let repair = redis::cmd("INCRBY").arg(&key).arg(sum - found).clone();
+                self.redis().query::<i64>(&repair).await.map_err(counts_error)?;
+                repaired += 1;
             }
         }
-        Ok(mended)
+        Ok(repaired)
     }
 
-    /// The sum of an index, and its statistic at the same moment. Read while batches go on, if the statistic stays what
-    /// it is meanwhile; else batches have to wait.
+    /// The sum of an index and its statistic at the same time. Read while batches continue if the statistic stays
+    /// unchanged; otherwise with the write lock.
     async fn sum_and_statistic(&self, index: &str, key: &str) -> Result<(i64, i64), ViewsError> {
         for _ in 0..SUMS_MAX {
             let before = self.statistic(key).await?;
             let sum = self.sum_of(index).await?;
-            // What differs is summed once more, with nobody writing.
+            // A difference is confirmed with the write lock held.
             if self.statistic(key).await? == before && sum == before {
                 return Ok((sum, before));
             }
         }
-        let _alone = self.alone.lock().await;
+        let _guard = self.write_lock.lock().await;
         Ok((self.sum_of(index).await?, self.statistic(key).await?))
     }
 
     async fn statistic(&self, key: &str) -> Result<i64, ViewsError> {
-        let found: Option<i64> = self.redis().query(redis::cmd("GET").arg(key)).await.map_err(of_counts)?;
+        let found: Option<i64> =
+            self.redis().query(redis::cmd("GET").arg(key)).await.map_err(counts_error)?;
         Ok(found.unwrap_or(0))
     }
 
@@ -133,7 +129,7 @@ impl Mirror {
         for page in 0.. {
             let mut range = redis::cmd("ZRANGE");
             range.arg(index).arg(page * PAGE).arg((page + 1) * PAGE - 1).arg("WITHSCORES");
-            let found: Vec<(String, f64)> = self.redis().query(&range).await.map_err(of_counts)?;
+            let found: Vec<(String, f64)> = self.redis().query(&range).await.map_err(counts_error)?;
             sum += found.iter().map(|(_, score)| *score as i64).sum::<i64>();
             if found.len() < PAGE {
                 break;

@@ -1,24 +1,23 @@
-//! What can be set, and whom to ask.
+//! Settings, and the port that resolves users and torrents.
 
 use async_trait::async_trait;
 use domain::{InfoHash, Passkey, Seconds, SilenceLimit, TorrentId, UserId};
 
-/// What a mirror goes by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MirrorSettings {
-    /// A peer is gone this long after its last announce (M6), at the least.
+    /// A peer expires this long after its last announce (M6), or later by its interval.
     pub reap_after: Seconds,
-    /// How much longer than the interval it was told a peer may take, at the least.
+    /// Minimum time beyond its interval after which a peer expires.
     pub peer_grace: Seconds,
-    /// The journal's group of the mirror.
+    /// Consumer group of the mirror.
     pub group: String,
-    /// Who leeched and left with less active time than this is a hit and run (M8). Zero turns it off.
+    /// A user who leeched and left with less active time is a hit and run (M8). 0: off.
     pub hit_and_run_active: Seconds,
-    /// How long a peer that left is remembered. Zero means for ever.
+    /// How long inactive peers are kept. 0: for ever.
     pub inactive_keep: Seconds,
-    /// Torrents that one step of the sweep looks at, about.
+    /// Approximate number of torrents per step of the sweep.
     pub reconcile_torrents: usize,
-    /// The channel on which expired peers are published (M11).
+    /// Channel for expired peers (M11).
     pub channel_expired: String,
 }
 
@@ -37,29 +36,27 @@ impl Default for MirrorSettings {
 }
 
 impl MirrorSettings {
-    /// When a peer is gone that was told to come back after `interval`.
+    /// When a peer with this interval expires, counted from its last announce.
     pub fn reap_after_of(&self, interval: Seconds) -> Seconds {
         let limit = SilenceLimit { interval: Seconds(0), grace: self.peer_grace };
         self.reap_after.max(limit.of(interval))
     }
 }
 
-/// Knows users by their passkeys and torrents by their infohashes, for entries that do not bring the numbers. Looking up
-/// must not wait.
+/// Resolves passkeys and infohashes of entries without ids. Lookups must not block.
 #[async_trait]
 pub trait Directory: Send + Sync {
-    /// The user with this passkey.
     fn user_of(&self, passkey: &Passkey) -> Option<UserId>;
 
-    /// The number and the one name of the torrent with this infohash.
+    /// Id and canonical infohash of the torrent with this infohash.
     fn torrent_of(&self, info_hash: &InfoHash) -> Option<(TorrentId, InfoHash)>;
 
-    /// Whether it is known for sure that the site has removed this torrent. What nobody remembers was not.
+    /// Whether the site has certainly removed this torrent; false if unknown.
     fn is_removed(&self, _torrent: TorrentId, _info_hash: &InfoHash) -> bool {
         false
     }
 
-    /// Waits until it knows whatever was registered before an entry was written at `written_ms`, in bounded time.
+    /// Waits, for a bounded time, until everything that was registered before `written_ms` is known.
     async fn catch_up(&self, _written_ms: u64) {}
 }
 
@@ -68,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn m6_a_peer_that_was_told_to_stay_away_longer_is_waited_for_longer() {
+    fn m6_a_peer_with_a_longer_interval_expires_later() {
         let settings = MirrorSettings::default();
         assert_eq!(settings.reap_after_of(Seconds(60)), Seconds(2410));
         assert_eq!(settings.reap_after_of(Seconds(1800)), Seconds(2410));

@@ -1,27 +1,27 @@
-//! The first phase: the entries of each torrent, by one script a torrent.
+//! The first phase: applies entries to each torrent, with one script call per torrent.
 //!
-//! Calls for different torrents go together. Calls for the same torrent go one after the other, each after the answer to
-//! the one before: a call that came too late would find its entries behind the watermark and skip them.
+//! Calls for different torrents are pipelined. Calls for the same torrent are sequential, each after the reply to the
+//! previous one: a delayed call would find its entries below the watermark and skip them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use domain::{InfoHash, PeerId, TorrentId, UserId};
-use keyspace::{Trouble, read_reply, scripts};
+use keyspace::{RedisError, read_reply, scripts};
 use redis::{Cmd, Pipeline};
 
 use super::Mirror;
 use super::fold::{Step, Target, TorrentWork};
 use crate::error::ViewsError;
 
-/// Entries in one call of the script, at most: what Lua can pass on at once, and not so many that others wait for long.
+/// Entries per call: bounded by Lua's `unpack` and by the time that a script blocks Redis.
 const CALL_ENTRIES_MAX: usize = 200;
-/// Calls sent together, at most.
+/// Calls per pipeline.
 const CALLS_AT_ONCE_MAX: usize = 500;
 
-/// In which sets of a user a torrent is: active, complete, incomplete, hit and run (M8).
+/// Whether a torrent is in a user's sets active, complete, incomplete, hit and run (M8).
 pub(super) type Memberships = [bool; 4];
 
-/// Counts of a torrent (M4).
+/// M4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) announces: u64,
@@ -30,40 +30,47 @@ pub(super) struct Counts {
     pub(super) snatches: u64,
 }
 
-/// What is so after the first phase, of everything that has to be told in the second.
+/// Present state after the first phase, of everything that the second must write.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct ChangedState {
     pub(super) torrents: BTreeMap<TorrentId, Counts>,
     pub(super) users: BTreeMap<(UserId, TorrentId), Memberships>,
     pub(super) peers: BTreeMap<(PeerId, TorrentId), bool>,
-    /// Of these, peers that a timeout ended.
+    /// Of `peers`, those ended by a timeout.
     pub(super) expired: BTreeSet<(PeerId, TorrentId)>,
     /// Entries that had been applied before.
     pub(super) repeated: u64,
-    /// Entries of torrents whose keys hold something else.
+    /// Entries of torrents with a key of the wrong type.
     pub(super) damaged: u64,
 }
 
-/// What the script returns.
+/// Reply of `mirror_torrent.lua`.
 type Reply = (Vec<u64>, u64, Vec<u64>, Vec<String>);
 
 impl Mirror {
-    pub(super) async fn apply_to_torrents(&self, torrents: &[TorrentWork]) -> Result<News, ViewsError> {
-        let mut news = News::default();
+    pub(super) async fn apply_to_torrents(
+        &self,
+        torrents: &[TorrentWork],
+    ) -> Result<ChangedState, ViewsError> {
+        let mut state = ChangedState::default();
         let longest = torrents.iter().map(|work| work.steps.len()).max().unwrap_or(0);
-        for turn in 0..longest.div_ceil(CALL_ENTRIES_MAX) {
+        for round in 0..longest.div_ceil(CALL_ENTRIES_MAX) {
             let parts: Vec<(&TorrentWork, &[Step])> = torrents
                 .iter()
-                .filter_map(|work| Some((work, work.steps.chunks(CALL_ENTRIES_MAX).nth(turn)?)))
+                .filter_map(|work| Some((work, work.steps.chunks(CALL_ENTRIES_MAX).nth(round)?)))
                 .collect();
             for parts in parts.chunks(CALLS_AT_ONCE_MAX) {
-                self.call(parts, &mut news).await?;
+                self.call(parts, &mut state).await?;
             }
         }
-        Ok(news)
+        Ok(state)
     }
 
-    async fn call(&self, parts: &[(&TorrentWork, &[Step])], news: &mut News) -> Result<(), ViewsError> {
+    async fn call(
+        &self,
+        parts: &[(&TorrentWork, &[Step])],
+        state: &mut ChangedState,
+    ) -> Result<(), ViewsError> {
         let mut pipeline = Pipeline::new();
         let mut peers_of = Vec::with_capacity(parts.len());
         for (work, steps) in parts {
@@ -74,33 +81,35 @@ impl Mirror {
         let replies = self.redis().pipeline(&pipeline).await;
         let (mut failed, mut renamed) = (None, Vec::new());
         for (((work, steps), peers), reply) in parts.iter().zip(peers_of).zip(replies) {
-            match read_reply::<Reply>(reply).map(|reply| news.take(work.target.torrent, &peers, reply)) {
-                Ok(Taken::Done) => {}
-                Ok(Taken::KnownAs(known)) => renamed.push((&work.target, *steps, known)),
-                Ok(Taken::Odd) => news.note_damage(work.target.torrent, steps, &"an odd reply"),
-                Err(trouble) if is_damage(&trouble) => {
-                    news.note_damage(work.target.torrent, steps, &trouble);
+            match read_reply::<Reply>(reply).map(|reply| state.parse(work.target.torrent, &peers, reply)) {
+                Ok(ParsedReply::Applied) => {}
+                Ok(ParsedReply::KnownAs(known)) => renamed.push((&work.target, *steps, known)),
+                Ok(ParsedReply::Malformed) => {
+                    state.record_damage(work.target.torrent, steps, &"malformed reply")
                 }
-                Err(trouble) => failed = failed.or(Some(trouble)),
+                Err(error) if is_damage(&error) => {
+                    state.record_damage(work.target.torrent, steps, &error);
+                }
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
-        if let Some(trouble) = failed {
-            return Err(trouble.into());
+        if let Some(error) = failed {
+            return Err(error.into());
         }
         for (target, steps, known) in renamed {
-            self.call_renamed(target, steps, known, news).await?;
+            self.call_renamed(target, steps, known, state).await?;
         }
         Ok(())
     }
 
-    /// Applies entries to a torrent that is known by another infohash: by the new one, if the site says so, else by the
-    /// one it is known by.
+    /// Applies entries to a torrent that is stored with another infohash: with the new one if the site confirms it,
+    /// else with the stored one.
     async fn call_renamed(
         &self,
         target: &Target,
         steps: &[Step],
         known: InfoHash,
-        news: &mut News,
+        state: &mut ChangedState,
     ) -> Result<(), ViewsError> {
         let torrent = target.torrent;
         let target = match target.is_confirmed {
@@ -111,11 +120,13 @@ impl Mirror {
             false => Target { info_hash: known, ..*target },
         };
         let (call, peers) = self.call_of(&target, steps);
-        match self.redis().query::<Reply>(&call).await.map(|reply| news.take(torrent, &peers, reply)) {
-            Ok(Taken::Done) => {}
-            Ok(Taken::KnownAs(_) | Taken::Odd) => news.note_damage(torrent, steps, &"an odd reply"),
-            Err(trouble) if is_damage(&trouble) => news.note_damage(torrent, steps, &trouble),
-            Err(trouble) => return Err(trouble.into()),
+        match self.redis().query::<Reply>(&call).await.map(|reply| state.parse(torrent, &peers, reply)) {
+            Ok(ParsedReply::Applied) => {}
+            Ok(ParsedReply::KnownAs(_) | ParsedReply::Malformed) => {
+                state.record_damage(torrent, steps, &"malformed reply")
+            }
+            Err(error) if is_damage(&error) => state.record_damage(torrent, steps, &error),
+            Err(error) => return Err(error.into()),
         }
         Ok(())
     }
@@ -123,16 +134,16 @@ impl Mirror {
     async fn rename(&self, target: &Target, known: &InfoHash) -> Result<(), ViewsError> {
         let (names, torrent) = (self.names(), target.torrent);
         let keys = [
-            names.own(torrent),
+            names.state(torrent),
             names.torrent(torrent, known),
             names.torrent_peers(torrent, known),
-            names.owner(torrent, known),
+            names.info_hash_owner(torrent, known),
         ];
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         let mut call = scripts::MIRROR_RENAME.call(&keys);
         call.arg(torrent.get()).arg(known.to_string()).arg(target.info_hash.to_string());
         if self.redis().query::<u64>(&call).await? == 1 {
-            tracing::info!(%torrent, before = %known, after = %target.info_hash, "a torrent has another infohash now");
+            tracing::info!(%torrent, before = %known, after = %target.info_hash, "infohash of a torrent changed");
         }
         Ok(())
     }
@@ -151,8 +162,8 @@ impl Mirror {
         let mut keys = vec![
             names.torrent(torrent, &info_hash),
             names.torrent_peers(torrent, &info_hash),
-            names.own(torrent),
-            names.owner(torrent, &info_hash),
+            names.state(torrent),
+            names.info_hash_owner(torrent, &info_hash),
         ];
         for peer in &peers {
             keys.push(names.peer(torrent, peer));
@@ -174,65 +185,62 @@ impl Mirror {
             call.arg(step.id.ms).arg(step.id.seq).arg(numbers[&step.peer]).arg(step.user.get());
             call.arg(step.kind.letter()).arg(completeness).arg(step.at.0).arg(step.since.0);
             call.arg(step.reap_after.0).arg(step.speed_up.to_string()).arg(step.speed_down.to_string());
-            call.arg(&step.record);
+            call.arg(&step.last_announce);
         }
         (call, peers)
     }
 }
 
-/// Whether it is the keys that are at fault: they hold something else, or what upsets the script. Waiting does not help
-/// then, and it concerns nobody but whoever the keys are of.
-pub(super) fn is_damage(trouble: &Trouble) -> bool {
-    match trouble {
-        Trouble::WrongType { .. } => true,
-        Trouble::Other { code, reason } => {
+/// Whether a key has the wrong type or a value on which the script fails. A retry does not help, and only this torrent,
+/// user or peer is affected.
+pub(super) fn is_damage(error: &RedisError) -> bool {
+    match error {
+        RedisError::WrongType { .. } => true,
+        RedisError::Other { code, reason } => {
             ["WRONGTYPE", "user_script"].iter().any(|sign| reason.contains(sign) || code.contains(sign))
         }
         _ => false,
     }
 }
 
-/// What a reply says.
-enum Taken {
-    /// The entries were applied.
-    Done,
-    /// Nothing was done: the torrent is known by this infohash.
+enum ParsedReply {
+    Applied,
+    /// Nothing was applied: the torrent is stored with this infohash.
     KnownAs(InfoHash),
-    /// It cannot be read.
-    Odd,
+    Malformed,
 }
 
-impl News {
-    fn note_damage(&mut self, torrent: TorrentId, steps: &[Step], reason: &dyn std::fmt::Display) {
+impl ChangedState {
+    fn record_damage(&mut self, torrent: TorrentId, steps: &[Step], reason: &dyn std::fmt::Display) {
         self.damaged += steps.len() as u64;
         tracing::warn!(
             %torrent, %reason,
-            "a key of this torrent holds something else than we wrote: rename or remove it"
+            "cannot apply entries: a key of this torrent is damaged; rename or remove it"
         );
     }
 
-    fn take(&mut self, torrent: TorrentId, peers: &[PeerId], reply: Reply) -> Taken {
-        let (counts, repeated, told_peers, told_users) = reply;
-        if let ([], [known]) = (counts.as_slice(), told_users.as_slice()) {
-            return known.parse().map_or(Taken::Odd, Taken::KnownAs);
+    fn parse(&mut self, torrent: TorrentId, peers: &[PeerId], reply: Reply) -> ParsedReply {
+        let (counts, repeated, changed_peers, changed_users) = reply;
+        if let ([], [known]) = (counts.as_slice(), changed_users.as_slice()) {
+            return known.parse().map_or(ParsedReply::Malformed, ParsedReply::KnownAs);
         }
-        self.take_counts(torrent, &counts)
-            .and_then(|()| self.take_peers(torrent, peers, &told_peers))
-            .and_then(|()| self.take_users(torrent, &told_users))
-            .map_or(Taken::Odd, |()| {
+        self.parse_counts(torrent, &counts)
+            .and_then(|()| self.parse_peers(torrent, peers, &changed_peers))
+            .and_then(|()| self.parse_users(torrent, &changed_users))
+            .map_or(ParsedReply::Malformed, |()| {
                 self.repeated += repeated;
-                Taken::Done
+                ParsedReply::Applied
             })
     }
 
-    fn take_counts(&mut self, torrent: TorrentId, counts: &[u64]) -> Option<()> {
+    fn parse_counts(&mut self, torrent: TorrentId, counts: &[u64]) -> Option<()> {
         let [announces, leechers, seeders, snatches] = *counts else { return None };
         self.torrents.insert(torrent, Counts { announces, leechers, seeders, snatches });
         Some(())
     }
 
-    fn take_peers(&mut self, torrent: TorrentId, peers: &[PeerId], told: &[u64]) -> Option<()> {
-        for [number, state] in told.as_chunks::<2>().0 {
+    fn parse_peers(&mut self, torrent: TorrentId, peers: &[PeerId], changed: &[u64]) -> Option<()> {
+        for [number, state] in changed.as_chunks::<2>().0 {
             let peer = peers.get(usize::try_from(*number).ok()?.checked_sub(1)?)?;
             self.peers.insert((*peer, torrent), *state == 1);
             match state {
@@ -243,8 +251,8 @@ impl News {
         Some(())
     }
 
-    fn take_users(&mut self, torrent: TorrentId, told: &[String]) -> Option<()> {
-        for [user, digits] in told.as_chunks::<2>().0 {
+    fn parse_users(&mut self, torrent: TorrentId, changed: &[String]) -> Option<()> {
+        for [user, digits] in changed.as_chunks::<2>().0 {
             self.users.insert((user.parse().ok()?, torrent), memberships_of(digits)?);
         }
         Some(())

@@ -1,4 +1,4 @@
-//! Whole histories: in any order, any number of times, by any number of consumers, the lists end the same.
+//! Histories: applied in any order, repeatedly and by several consumers, they give the same lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use domain::{AnnounceEvent, UnixTime};
 use fastrand::Rng;
 use views::ActivitySettings;
 
-use crate::rig::{Announce, Listed, Place, Rig, THRESHOLD, apply, info_hash};
+use crate::fixture::{Announce, Backend, Fixture, Listed, THRESHOLD, apply, info_hash};
 
 const USERS: u32 = 3;
 const TORRENTS: u32 = 4;
@@ -27,24 +27,25 @@ fn history(rng: &mut Rng, first_user: u32) -> Vec<Announce> {
             at: rng.i64(-24..120) * 60,
             seq,
             since_last_s: 0,
-            is_foreign: rng.u32(..4) == 0,
+            has_fourteen_fields: rng.u32(..4) == 0,
             interval_s: 1800,
         })
         .collect();
-    let mut heard = BTreeSet::new();
+    let mut seconds = BTreeSet::new();
     for announce in &mut history {
-        let second = (announce.user, announce.torrent, announce.client, announce.is_foreign, announce.at);
-        announce.since_last_s = if heard.insert(second) { 60 } else { 0 };
+        let second =
+            (announce.user, announce.torrent, announce.client, announce.has_fourteen_fields, announce.at);
+        announce.since_last_s = if seconds.insert(second) { 60 } else { 0 };
     }
     history
 }
 
-/// What a list must hold at a moment, worked out from all entries at once: the latest of each client, then the
-/// strongest of each torrent.
+/// The expected lists at `now`, computed from all entries: the latest of each client, then the strongest state of each
+/// torrent.
 fn expected(history: &[Announce], user: u32, now: UnixTime) -> (Listed, Listed) {
     let mut latest = BTreeMap::new();
     for announce in history.iter().filter(|announce| announce.user == user) {
-        let client = (announce.torrent, announce.client, announce.is_foreign);
+        let client = (announce.torrent, announce.client, announce.has_fourteen_fields);
         let stamp = (announce.at, announce.seq);
         let known = latest.entry(client).or_insert((stamp, *announce));
         if known.0 <= stamp {
@@ -53,11 +54,11 @@ fn expected(history: &[Announce], user: u32, now: UnixTime) -> (Listed, Listed) 
     }
     let mut lists = (Listed::new(), Listed::new());
     for torrent in 0..TORRENTS {
-        let living = latest.range((torrent, 0, false)..(torrent + 1, 0, false)).map(|(_, (_, last))| last);
-        let living: Vec<_> = living.filter(|last| last.time().0 > now.0 - THRESHOLD).collect();
+        let current = latest.range((torrent, 0, false)..(torrent + 1, 0, false)).map(|(_, (_, last))| last);
+        let current: Vec<_> = current.filter(|last| last.time().0 > now.0 - THRESHOLD).collect();
         let stopped = |last: &&&Announce| last.event == AnnounceEvent::Stopped;
         let seeding = |last: &&&Announce| last.left == Some(0) || last.event == AnnounceEvent::Completed;
-        let present: Vec<_> = living.iter().filter(|last| !stopped(last)).collect();
+        let present: Vec<_> = current.iter().filter(|last| !stopped(last)).collect();
         let seeders = present.iter().copied().filter(|last| seeding(last)).map(|last| last.time().0).max();
         let others = present.iter().map(|last| last.time().0).max();
         match (seeders, others) {
@@ -72,17 +73,17 @@ fn expected(history: &[Announce], user: u32, now: UnixTime) -> (Listed, Listed) 
     lists
 }
 
-async fn check(rig: &Rig, history: &[Announce], first_user: u32, seed: u64) {
-    let now = domain::clock::Clock::now(&rig.clock);
+async fn check(fixture: &Fixture, history: &[Announce], first_user: u32, seed: u64) {
+    let now = domain::clock::Clock::now(&fixture.clock);
     for user in first_user..first_user + USERS {
         let (seeding, leeching) = expected(history, user, now);
-        assert_eq!(rig.seeding(user).await, seeding, "user {user} at {now}, seed {seed}");
-        assert_eq!(rig.leeching(user).await, leeching, "user {user} at {now}, seed {seed}");
-        assert_eq!(rig.counts(user).await, (seeding.len() as u64, leeching.len() as u64));
+        assert_eq!(fixture.seeding(user).await, seeding, "user {user} at {now}, seed {seed}");
+        assert_eq!(fixture.leeching(user).await, leeching, "user {user} at {now}, seed {seed}");
+        assert_eq!(fixture.counts(user).await, (seeding.len() as u64, leeching.len() as u64));
     }
 }
 
-/// In batches of any size, in any order, some of it twice.
+/// In batches of random size and order, some of it twice.
 fn shuffled(history: &[Announce], rng: &mut Rng) -> Vec<Vec<Announce>> {
     let mut all: Vec<_> = history.iter().chain(&history[..history.len() / 2]).copied().collect();
     rng.shuffle(&mut all);
@@ -94,54 +95,54 @@ fn shuffled(history: &[Announce], rng: &mut Rng) -> Vec<Vec<Announce>> {
     batches
 }
 
-pub async fn a2_shuffled_and_repeated_histories_end_as_in_order(place: Place) {
+pub async fn a2_shuffled_and_repeated_histories_end_as_in_order(backend: Backend) {
     for seed in 0..HISTORIES {
         let mut rng = Rng::with_seed(seed);
         let first_user = 100 * (seed as u32 + 1);
         let history = history(&mut rng, first_user);
-        let rig = place.rig().await;
-        // Its end lies two hours ahead of the clock of the tests' beginning.
-        rig.wait(7200);
+        let fixture = backend.fixture().await;
+        // The history ends two hours after the fixture's start.
+        fixture.wait(7200);
         for batch in shuffled(&history, &mut rng) {
-            rig.hear(&batch).await;
+            fixture.apply(&batch).await;
             if rng.u32(..8) == 0 {
-                rig.activity.sweep().await.unwrap();
+                fixture.activity.sweep().await.unwrap();
             }
         }
-        check(&rig, &history, first_user, seed).await;
+        check(&fixture, &history, first_user, seed).await;
         for _ in 0..6 {
-            rig.wait(rng.u32(60..600));
+            fixture.wait(rng.u32(60..600));
             if rng.bool() {
-                rig.activity.sweep().await.unwrap();
+                fixture.activity.sweep().await.unwrap();
             }
-            // A replay in between brings nothing back.
+            // A replay in between restores nothing.
             let some: Vec<_> = (0..30).map(|_| history[rng.usize(..history.len())]).collect();
-            rig.hear(&some).await;
-            check(&rig, &history, first_user, seed).await;
+            fixture.apply(&some).await;
+            check(&fixture, &history, first_user, seed).await;
         }
     }
 }
 
-pub async fn a2_two_consumers_at_once_end_as_one(place: Place) {
+pub async fn a2_two_concurrent_consumers_end_as_one(backend: Backend) {
     let mut rng = Rng::with_seed(42);
     let history = history(&mut rng, 1);
-    let rig = place.rig().await;
-    rig.wait(7200);
-    let other = place.open(ActivitySettings::default(), &rig.clock).await;
-    let (ours, theirs) = (shuffled(&history, &mut rng), shuffled(&history, &mut rng));
-    let halves = |batches: Vec<Vec<Announce>>, activity: views::Activity| async move {
+    let fixture = backend.fixture().await;
+    fixture.wait(7200);
+    let other = backend.open(ActivitySettings::default(), &fixture.clock).await;
+    let (first_batches, second_batches) = (shuffled(&history, &mut rng), shuffled(&history, &mut rng));
+    let consume = |batches: Vec<Vec<Announce>>, activity: views::Activity| async move {
         for batch in batches {
             assert_eq!(apply(&activity, &batch).await.unwrap(), []);
             activity.sweep().await.unwrap();
         }
     };
-    let first = tokio::spawn(halves(ours, rig.activity.clone()));
-    let second = tokio::spawn(halves(theirs, other));
+    let first = tokio::spawn(consume(first_batches, fixture.activity.clone()));
+    let second = tokio::spawn(consume(second_batches, other));
     first.await.unwrap();
     second.await.unwrap();
-    check(&rig, &history, 1, 42).await;
-    // And nobody got lost on the way: sweeps alone find all that is stored.
-    rig.wait(THRESHOLD + 60);
-    while rig.activity.sweep().await.unwrap().users > 0 {}
-    assert!(place.is_empty().await);
+    check(&fixture, &history, 1, 42).await;
+    // The index has every user: sweeps alone remove everything.
+    fixture.wait(THRESHOLD + 60);
+    while fixture.activity.sweep().await.unwrap().users > 0 {}
+    assert!(backend.is_empty().await);
 }

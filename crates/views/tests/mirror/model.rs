@@ -1,11 +1,11 @@
-//! The layout as it should be, worked out from all entries in their order, one at a time, with plain maps.
+//! The expected keys, computed from all entries in order with plain maps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{AnnounceEvent, Cause, PeerId, UserId};
 use journal::TrafficEntry;
 
-use super::rig::{Layout, Numbers, REAP};
+use super::fixture::{NumericDirectory, REAP, Snapshot};
 use views::mirror::Directory;
 
 const HIT_AND_RUN_S: u64 = 14 * 24 * 60 * 60;
@@ -35,7 +35,7 @@ struct User {
 struct Torrent {
     info_hash: String,
     announces: u64,
-    /// Who is there under each peer id; whoever was heard last is last.
+    /// Users under each peer id; the one with the last entry is last.
     peers: BTreeMap<PeerId, Vec<Peer>>,
     users: BTreeMap<u64, User>,
 }
@@ -53,9 +53,9 @@ fn speed(bytes: u64, dt: u32) -> String {
 }
 
 impl Model {
-    pub fn hear(&mut self, entry: &TrafficEntry) {
-        let Some((torrent, info_hash)) = Numbers.torrent_of(&entry.info_hash) else { return };
-        let user = entry.user.or_else(|| Numbers.user_of(entry.passkey.as_ref()?));
+    pub fn apply(&mut self, entry: &TrafficEntry) {
+        let Some((torrent, info_hash)) = NumericDirectory.torrent_of(&entry.info_hash) else { return };
+        let user = entry.user.or_else(|| NumericDirectory.user_of(entry.passkey.as_ref()?));
         let Some(user) = user.map(UserId::get) else { return };
         let torrent = self.torrents.entry(torrent.get()).or_default();
         torrent.info_hash = info_hash.to_string();
@@ -69,15 +69,15 @@ impl Model {
             figures.was_removed = false;
         }
         match (entry.cause, entry.event) {
-            (Cause::Announce, AnnounceEvent::Stopped) => torrent.say_goodbye(entry, user),
+            (Cause::Announce, AnnounceEvent::Stopped) => torrent.stop(entry, user),
             (Cause::Announce, _) => torrent.announce(entry, user),
-            (Cause::Timeout, _) => torrent.vanish(entry, user, entry.since_last.unwrap_or_default().0),
-            (Cause::Removal, _) => torrent.vanish(entry, user, 0),
+            (Cause::Timeout, _) => torrent.deactivate(entry, user, entry.since_last.unwrap_or_default().0),
+            (Cause::Removal, _) => torrent.deactivate(entry, user, 0),
         }
     }
 
-    pub fn layout(&self) -> Layout {
-        let mut layout = Layout::new();
+    pub fn snapshot(&self) -> Snapshot {
+        let mut snapshot = Snapshot::new();
         let mut sums = (0, 0, 0);
         for (id, torrent) in &self.torrents {
             let active: Vec<&Peer> = torrent.peers.values().flatten().filter(|peer| peer.is_active).collect();
@@ -85,7 +85,7 @@ impl Model {
             let leechers = active.len() - seeders;
             let snatches = torrent.users.values().filter(|user| user.has_snatched).count();
             sums = (sums.0 + torrent.announces, sums.1 + leechers, sums.2 + seeders);
-            layout.insert(
+            snapshot.insert(
                 format!("t:t:{}", torrent.info_hash),
                 vec![
                     format!("announces={}", torrent.announces),
@@ -95,29 +95,29 @@ impl Model {
                 ],
             );
             for (name, count) in [("leechers", leechers), ("seeders", seeders), ("snatches", snatches)] {
-                layout.entry(format!("t:i:{name}")).or_default().push(format!("{id}={count}"));
+                snapshot.entry(format!("t:i:{name}")).or_default().push(format!("{id}={count}"));
             }
-            for (peer_id, there) in &torrent.peers {
-                layout.insert(format!("t:p:{id}:{peer_id}"), shown(there).words());
-                let deadlines = there.iter().filter(|peer| peer.is_active).map(|peer| peer.last + REAP);
+            for (peer_id, users) in &torrent.peers {
+                snapshot.insert(format!("t:p:{id}:{peer_id}"), shown(users).words());
+                let deadlines = users.iter().filter(|peer| peer.is_active).map(|peer| peer.last + REAP);
                 let Some(until) = deadlines.min() else { continue };
-                layout.insert(
+                snapshot.insert(
                     format!("t:ptimeout:{id}:{peer_id}"),
                     vec!["1".to_owned(), format!("until {until}")],
                 );
-                let members = layout.entry(format!("t:tpeers:{}", torrent.info_hash)).or_default();
+                let members = snapshot.entry(format!("t:tpeers:{}", torrent.info_hash)).or_default();
                 members.push(peer_id.to_string());
-                layout.entry(format!("t:p:{peer_id}:torrents")).or_default().push(id.to_string());
+                snapshot.entry(format!("t:p:{peer_id}:torrents")).or_default().push(id.to_string());
             }
-            torrent.list_users(*id, &mut layout);
+            torrent.list_users(*id, &mut snapshot);
         }
-        layout.insert("t:stats:announces".to_owned(), vec![sums.0.to_string()]);
-        layout.insert("t:stats:leechers".to_owned(), vec![sums.1.to_string()]);
-        layout.insert("t:stats:seeders".to_owned(), vec![sums.2.to_string()]);
-        for words in layout.values_mut() {
+        snapshot.insert("t:stats:announces".to_owned(), vec![sums.0.to_string()]);
+        snapshot.insert("t:stats:leechers".to_owned(), vec![sums.1.to_string()]);
+        snapshot.insert("t:stats:seeders".to_owned(), vec![sums.2.to_string()]);
+        for words in snapshot.values_mut() {
             words.sort();
         }
-        layout
+        snapshot
     }
 }
 
@@ -128,49 +128,49 @@ impl Torrent {
         if self.find(&entry.peer_id, user).is_some_and(|peer| entry.at.0 < peer.last) {
             return;
         }
-        let peer = self.spend(entry, user);
+        let peer = self.record_time(entry, user);
         peer.is_active = true;
         peer.is_complete = entry.is_complete();
         peer.speeds = speeds;
     }
 
-    fn say_goodbye(&mut self, entry: &TrafficEntry, user: u64) {
+    fn stop(&mut self, entry: &TrafficEntry, user: u64) {
         if self.find(&entry.peer_id, user).is_some_and(|peer| entry.at.0 < peer.last) {
             return;
         }
-        let peer = self.spend(entry, user);
+        let peer = self.record_time(entry, user);
         peer.is_active = false;
         if entry.left.is_some() {
             peer.is_complete = entry.is_complete();
         }
         peer.speeds = (speed(0, 0), speed(0, 0));
-        self.tidy(&entry.peer_id);
+        self.keep_latest(&entry.peer_id);
     }
 
-    fn vanish(&mut self, entry: &TrafficEntry, user: u64, dt: u32) {
+    fn deactivate(&mut self, entry: &TrafficEntry, user: u64, dt: u32) {
         let Some(peer) = self.find(&entry.peer_id, user) else { return };
         if !peer.is_active || peer.last > entry.at.0 - dt {
             return;
         }
         peer.is_active = false;
         peer.speeds = (speed(0, 0), speed(0, 0));
-        let there = self.peers.get_mut(&entry.peer_id).unwrap();
-        let position = there.iter().position(|peer| peer.user == user).unwrap();
-        let peer = there.remove(position);
-        there.push(peer);
+        let users = self.peers.get_mut(&entry.peer_id).unwrap();
+        let position = users.iter().position(|peer| peer.user == user).unwrap();
+        let peer = users.remove(position);
+        users.push(peer);
         self.users.get_mut(&user).unwrap().was_removed |= entry.cause == Cause::Removal;
-        self.tidy(&entry.peer_id);
+        self.keep_latest(&entry.peer_id);
     }
 
     fn find(&mut self, peer_id: &PeerId, user: u64) -> Option<&mut Peer> {
         self.peers.get_mut(peer_id)?.iter_mut().find(|peer| peer.user == user)
     }
 
-    /// Time that passed while the peer was there. Whoever is heard is last.
-    fn spend(&mut self, entry: &TrafficEntry, user: u64) -> &mut Peer {
-        let there = self.peers.entry(entry.peer_id).or_default();
-        let mut peer = match there.iter().position(|peer| peer.user == user) {
-            Some(position) => there.remove(position),
+    /// Adds the time since the last announce; moves the user to the end.
+    fn record_time(&mut self, entry: &TrafficEntry, user: u64) -> &mut Peer {
+        let users = self.peers.entry(entry.peer_id).or_default();
+        let mut peer = match users.iter().position(|peer| peer.user == user) {
+            Some(position) => users.remove(position),
             None => Peer { user, first: entry.at.0, last: entry.at.0, ..Peer::default() },
         };
         if peer.is_active && entry.at.0 - peer.last <= REAP {
@@ -182,22 +182,22 @@ impl Torrent {
             figures.counted_until = figures.counted_until.max(entry.at.0);
         }
         peer.last = entry.at.0;
-        there.push(peer);
-        there.last_mut().unwrap()
+        users.push(peer);
+        users.last_mut().unwrap()
     }
 
-    /// Once nobody is there, one of them is remembered.
-    fn tidy(&mut self, peer_id: &PeerId) {
-        let there = self.peers.get_mut(peer_id).unwrap();
-        if there.iter().all(|peer| !peer.is_active) {
-            let latest = there.iter().map(|peer| peer.last).max().unwrap();
-            let position = there.iter().rposition(|peer| peer.last == latest).unwrap();
-            let peer = there.swap_remove(position);
-            *there = vec![peer];
+    /// Without an active user, only the latest is kept.
+    fn keep_latest(&mut self, peer_id: &PeerId) {
+        let users = self.peers.get_mut(peer_id).unwrap();
+        if users.iter().all(|peer| !peer.is_active) {
+            let latest = users.iter().map(|peer| peer.last).max().unwrap();
+            let position = users.iter().rposition(|peer| peer.last == latest).unwrap();
+            let peer = users.swap_remove(position);
+            *users = vec![peer];
         }
     }
 
-    fn list_users(&self, id: u64, layout: &mut Layout) {
+    fn list_users(&self, id: u64, snapshot: &mut Snapshot) {
         let active: BTreeSet<u64> =
             self.peers.values().flatten().filter(|peer| peer.is_active).map(|peer| peer.user).collect();
         for (user, figures) in &self.users {
@@ -206,24 +206,24 @@ impl Torrent {
                 ("active", is_active),
                 ("complete", figures.is_complete),
                 ("incomplete", !figures.is_complete),
-                ("hnr", !is_active && figures.owes()),
+                ("hnr", !is_active && figures.is_hit_and_run()),
             ];
             for (name, _) in sets.iter().filter(|(_, is_in)| *is_in) {
-                layout.entry(format!("t:u:{user}:{name}")).or_default().push(id.to_string());
+                snapshot.entry(format!("t:u:{user}:{name}")).or_default().push(id.to_string());
             }
         }
     }
 }
 
 impl User {
-    fn owes(&self) -> bool {
+    fn is_hit_and_run(&self) -> bool {
         self.has_leeched && !self.was_removed && self.active_s < HIT_AND_RUN_S
     }
 }
 
-/// The latest who is active, else the latest.
-fn shown(there: &[Peer]) -> &Peer {
-    there.iter().max_by_key(|peer| (peer.is_active, peer.last)).unwrap()
+/// The latest active user, else the latest.
+fn shown(users: &[Peer]) -> &Peer {
+    users.iter().max_by_key(|peer| (peer.is_active, peer.last)).unwrap()
 }
 
 impl Peer {
@@ -243,9 +243,9 @@ impl Peer {
     }
 }
 
-/// Says which keys differ, not only that some do.
+/// Lists the differing keys.
 #[track_caller]
-pub fn assert_same(found: &Layout, expected: &Layout) {
+pub fn assert_same(found: &Snapshot, expected: &Snapshot) {
     let keys: BTreeSet<&String> = found.keys().chain(expected.keys()).collect();
     let differing: Vec<String> = keys
         .into_iter()

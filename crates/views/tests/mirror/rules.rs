@@ -1,11 +1,11 @@
-//! Rules, one at a time.
+//! Single rules.
 
 use domain::{AnnounceEvent, Cause};
 use journal::{TrafficEntry, ViewError};
 use views::MirrorSettings;
 
+use super::fixture::{Announce, Backend, Fixture, REAP, apply_to, info_hash, leeches, peer_id, seeds};
 use super::model::{Model, assert_same};
-use super::rig::{Announce, Place, REAP, Rig, info_hash, leeches, offer_to, peer_id, seeds};
 
 const DAY_S: u32 = 24 * 60 * 60;
 
@@ -26,72 +26,72 @@ fn peer_key(announce: &Announce) -> String {
     format!("t:p:{}:{}", announce.torrent, peer_id(announce.peer))
 }
 
-/// Applies entries one batch after the other, and compares everything with the model after each.
-async fn play(rig: &Rig, batches: &[&[Announce]]) {
+/// Applies batches one after the other, and compares all keys with the model after each.
+async fn apply_and_compare(fixture: &Fixture, batches: &[&[Announce]]) {
     let mut model = Model::default();
     for batch in batches {
-        rig.clock.advance(domain::Seconds(3000));
+        fixture.clock.advance(domain::Seconds(3000));
         for announce in *batch {
-            model.hear(&TrafficEntry::parse(&announce.fields(rig.start)).unwrap());
+            model.apply(&TrafficEntry::parse(&announce.fields(fixture.start)).unwrap());
         }
-        rig.hear(batch).await;
-        assert_same(&rig.place.layout().await, &model.layout());
+        fixture.apply(batch).await;
+        assert_same(&fixture.backend.snapshot().await, &model.snapshot());
     }
 }
 
 #[tokio::test]
-async fn m4_to_m10_the_life_of_a_peer() {
-    let rig = Rig::on(Place::single());
+async fn m4_to_m10_a_peer_from_start_to_stop() {
+    let fixture = Fixture::on(Backend::single());
     let life = leeches(7, 42, 0);
-    play(&rig, &[&[life.event(AnnounceEvent::Started)]]).await;
-    assert_eq!(rig.holds(&torrent_key(42)).await, counts(1, 1, 0, 0));
-    assert_eq!(rig.holds("t:u:7:active").await, ["42"]);
-    assert_eq!(rig.holds("t:u:7:incomplete").await, ["42"]);
-    let timeout = rig.holds(&format!("t:ptimeout:42:{}", peer_id(7042))).await;
-    assert_eq!(timeout, ["1".to_owned(), format!("until {}", rig.start.0 + REAP)]);
+    apply_and_compare(&fixture, &[&[life.event(AnnounceEvent::Started)]]).await;
+    assert_eq!(fixture.value_of(&torrent_key(42)).await, counts(1, 1, 0, 0));
+    assert_eq!(fixture.value_of("t:u:7:active").await, ["42"]);
+    assert_eq!(fixture.value_of("t:u:7:incomplete").await, ["42"]);
+    let timeout = fixture.value_of(&format!("t:ptimeout:42:{}", peer_id(7042))).await;
+    assert_eq!(timeout, ["1".to_owned(), format!("until {}", fixture.start.0 + REAP)]);
 
-    let heartbeat = Announce { at: 100, ..life.moving(1000, 2550, 100) };
-    rig.hear(&[heartbeat]).await;
-    let peer = rig.holds(&peer_key(&life)).await;
+    let heartbeat = Announce { at: 100, ..life.transferring(1000, 2550, 100) };
+    fixture.apply(&[heartbeat]).await;
+    let peer = fixture.value_of(&peer_key(&life)).await;
     for word in ["speed_up=10", "speed_dn=25.5", "completed=0", "active=1", "total_time=100", "user_id=7"] {
         assert!(peer.contains(&word.to_owned()), "{word} in {peer:?}");
     }
 
-    rig.hear(&[Announce { at: 200, ..life.completes() }]).await;
-    assert_eq!(rig.holds(&torrent_key(42)).await, counts(3, 0, 1, 1));
-    assert_eq!(rig.holds("t:u:7:complete").await, ["42"]);
-    assert_eq!(rig.holds("t:u:7:incomplete").await, [""; 0]);
-    assert_eq!(rig.holds("t:i:seeders").await, ["42=1"]);
-    assert_eq!(rig.holds("t:stats:seeders").await, ["1"]);
+    fixture.apply(&[Announce { at: 200, ..life.completes() }]).await;
+    assert_eq!(fixture.value_of(&torrent_key(42)).await, counts(3, 0, 1, 1));
+    assert_eq!(fixture.value_of("t:u:7:complete").await, ["42"]);
+    assert_eq!(fixture.value_of("t:u:7:incomplete").await, [""; 0]);
+    assert_eq!(fixture.value_of("t:i:seeders").await, ["42=1"]);
+    assert_eq!(fixture.value_of("t:stats:seeders").await, ["1"]);
 
-    rig.hear(&[Announce { at: 300, ..seeds(7, 42, 0).stops() }]).await;
-    assert_eq!(rig.holds(&torrent_key(42)).await, counts(4, 0, 0, 1));
-    assert_eq!(rig.holds("t:u:7:active").await, [""; 0]);
-    assert_eq!(rig.holds("t:u:7:hnr").await, ["42"], "active for five minutes of fourteen days");
-    assert_eq!(rig.holds(&format!("t:ptimeout:42:{}", peer_id(7042))).await, [""; 0]);
-    assert_eq!(rig.holds(&format!("t:tpeers:{}", info_hash(42))).await, [""; 0]);
-    assert_eq!(rig.holds(&format!("t:p:{}:torrents", peer_id(7042))).await, [""; 0]);
-    assert_eq!(rig.holds("t:stats:announces").await, ["4"]);
+    fixture.apply(&[Announce { at: 300, ..seeds(7, 42, 0).stops() }]).await;
+    assert_eq!(fixture.value_of(&torrent_key(42)).await, counts(4, 0, 0, 1));
+    assert_eq!(fixture.value_of("t:u:7:active").await, [""; 0]);
+    assert_eq!(fixture.value_of("t:u:7:hnr").await, ["42"], "active for five minutes of fourteen days");
+    assert_eq!(fixture.value_of(&format!("t:ptimeout:42:{}", peer_id(7042))).await, [""; 0]);
+    assert_eq!(fixture.value_of(&format!("t:tpeers:{}", info_hash(42))).await, [""; 0]);
+    assert_eq!(fixture.value_of(&format!("t:p:{}:torrents", peer_id(7042))).await, [""; 0]);
+    assert_eq!(fixture.value_of("t:stats:announces").await, ["4"]);
 
-    rig.hear(&[seeds(7, 42, 400)]).await;
-    assert_eq!(rig.holds("t:u:7:hnr").await, [""; 0], "back again");
-    assert_eq!(rig.mirror.counters().applied, 5);
+    fixture.apply(&[seeds(7, 42, 400)]).await;
+    assert_eq!(fixture.value_of("t:u:7:hnr").await, [""; 0], "active again");
+    assert_eq!(fixture.mirror.counters().applied, 5);
 }
 
 #[tokio::test]
-async fn the_later_announce_wins_whatever_arrives_last() {
-    let rig = Rig::on(Place::single());
+async fn the_later_announce_wins_in_any_order() {
+    let fixture = Fixture::on(Backend::single());
     let life = leeches(1, 1, 500);
-    play(
-        &rig,
+    apply_and_compare(
+        &fixture,
         &[
             &[life, seeds(1, 1, 400), seeds(1, 1, 499).stops()],
-            &[life.falls_silent(1), Announce { at: 3000, ..life.falls_silent(2600) }],
-            &[Announce { at: 3000, ..life.falls_silent(2500) }, seeds(1, 1, 600).completes()],
+            &[life.times_out(1), Announce { at: 3000, ..life.times_out(2600) }],
+            &[Announce { at: 3000, ..life.times_out(2500) }, seeds(1, 1, 600).completes()],
             &[Announce { cause: Cause::Removal, ..seeds(1, 1, 599).stops() }],
             &[Announce { cause: Cause::Removal, ..seeds(1, 1, 601).stops() }],
-            // Nobody ever heard of these.
-            &[leeches(2, 1, 10).falls_silent(5), leeches(3, 1, 10).stops(), leeches(2, 2, 9).falls_silent(9)],
+            // Unknown peers.
+            &[leeches(2, 1, 10).times_out(5), leeches(3, 1, 10).stops(), leeches(2, 2, 9).times_out(9)],
         ],
     )
     .await;
@@ -100,198 +100,210 @@ async fn the_later_announce_wins_whatever_arrives_last() {
 #[tokio::test]
 async fn m8_two_clients_of_a_user_count_as_one_user_and_an_uploader_is_no_hit_and_run() {
     let settings = MirrorSettings { hit_and_run_active: domain::Seconds(DAY_S), ..MirrorSettings::default() };
-    let rig = Rig::with(Place::single(), settings);
-    rig.hear(&[seeds(1, 1, 0), leeches(2, 1, 0), leeches(2, 1, 0).by(99), leeches(3, 1, 0)]).await;
-    assert_eq!(rig.holds(&torrent_key(1)).await, counts(4, 3, 1, 0));
-    rig.hear(&[leeches(2, 1, 10).stops(), seeds(1, 1, 10).stops()]).await;
-    assert_eq!(rig.holds("t:u:2:active").await, ["1"], "the other client is still there");
-    assert_eq!(rig.holds("t:u:2:hnr").await, [""; 0]);
-    assert_eq!(rig.holds("t:u:1:hnr").await, [""; 0], "it never took anything");
-    rig.hear(&[leeches(2, 1, 20).by(99).stops()]).await;
-    assert_eq!(rig.holds("t:u:2:hnr").await, ["1"]);
-    assert_eq!(rig.holds("t:u:2:incomplete").await, ["1"]);
-    // Who stays long enough owes nothing.
+    let fixture = Fixture::with(Backend::single(), settings);
+    fixture.apply(&[seeds(1, 1, 0), leeches(2, 1, 0), leeches(2, 1, 0).by(99), leeches(3, 1, 0)]).await;
+    assert_eq!(fixture.value_of(&torrent_key(1)).await, counts(4, 3, 1, 0));
+    fixture.apply(&[leeches(2, 1, 10).stops(), seeds(1, 1, 10).stops()]).await;
+    assert_eq!(fixture.value_of("t:u:2:active").await, ["1"], "the other client is still active");
+    assert_eq!(fixture.value_of("t:u:2:hnr").await, [""; 0]);
+    assert_eq!(fixture.value_of("t:u:1:hnr").await, [""; 0], "it never leeched");
+    fixture.apply(&[leeches(2, 1, 20).by(99).stops()]).await;
+    assert_eq!(fixture.value_of("t:u:2:hnr").await, ["1"]);
+    assert_eq!(fixture.value_of("t:u:2:incomplete").await, ["1"]);
+    // Long enough for no hit and run.
     let hours: Vec<Announce> = (1..=50).map(|half| leeches(3, 1, half * 1800)).collect();
-    rig.clock.advance(domain::Seconds(50 * 1800));
-    rig.hear(&hours).await;
-    rig.hear(&[leeches(3, 1, 50 * 1800).stops()]).await;
-    assert_eq!(rig.holds("t:u:3:hnr").await, [""; 0]);
-    // Somebody else under the same peer id takes its place.
-    rig.hear(&[seeds(4, 1, 50 * 1800).by(99)]).await;
-    rig.hear(&[seeds(5, 1, 50 * 1800 + 1).by(99), seeds(4, 1, 50 * 1800 + 2).by(99).stops()]).await;
-    assert_eq!(rig.holds("t:u:4:active").await, [""; 0]);
-    assert_eq!(rig.holds("t:u:5:active").await, ["1"]);
-    assert_eq!(rig.holds(&torrent_key(1)).await, counts(61, 0, 1, 0));
+    fixture.clock.advance(domain::Seconds(50 * 1800));
+    fixture.apply(&hours).await;
+    fixture.apply(&[leeches(3, 1, 50 * 1800).stops()]).await;
+    assert_eq!(fixture.value_of("t:u:3:hnr").await, [""; 0]);
+    // Another user under the same peer id replaces the first.
+    fixture.apply(&[seeds(4, 1, 50 * 1800).by(99)]).await;
+    fixture.apply(&[seeds(5, 1, 50 * 1800 + 1).by(99), seeds(4, 1, 50 * 1800 + 2).by(99).stops()]).await;
+    assert_eq!(fixture.value_of("t:u:4:active").await, [""; 0]);
+    assert_eq!(fixture.value_of("t:u:5:active").await, ["1"]);
+    assert_eq!(fixture.value_of(&torrent_key(1)).await, counts(61, 0, 1, 0));
 }
 
 #[tokio::test]
-async fn a_batch_counts_once_however_often_it_comes() {
-    for place in [Place::single(), Place::cluster()] {
-        let rig = Rig::on(place);
-        rig.clock.advance(domain::Seconds(90));
+async fn a_repeated_batch_counts_once() {
+    for backend in [Backend::single(), Backend::cluster()] {
+        let fixture = Fixture::on(backend);
+        fixture.clock.advance(domain::Seconds(90));
         let announces: Vec<Announce> = (1..=20)
             .flat_map(|user| [leeches(user, user % 3 + 1, 0), leeches(user, user % 5 + 1, 60).completes()])
             .chain((1..=20).step_by(3).map(|user| leeches(user, user % 3 + 1, 90).stops()))
             .collect();
         let mut model = Model::default();
         for announce in &announces {
-            model.hear(&TrafficEntry::parse(&announce.fields(rig.start)).unwrap());
+            model.apply(&TrafficEntry::parse(&announce.fields(fixture.start)).unwrap());
         }
-        let arrivals = rig.arrivals(&announces);
-        // The first attempt loses its turn after the first phase; nothing is told of users and indexes yet.
-        rig.turn.lose();
-        assert!(matches!(rig.offer(&arrivals).await, Err(ViewError::Fenced)));
-        assert_eq!(rig.holds("t:u:1:active").await, [""; 0]);
-        let other = rig.another();
+        let arrivals = fixture.arrivals(&announces);
+        // The first attempt loses the lease after the first phase: users and indexes are not written yet.
+        fixture.lease.lose();
+        assert!(matches!(fixture.try_apply(&arrivals).await, Err(ViewError::Fenced)));
+        assert_eq!(fixture.value_of("t:u:1:active").await, [""; 0]);
+        let other = fixture.another();
         for _ in 0..3 {
-            offer_to(&other, &arrivals).await.unwrap();
-            assert_same(&rig.place.layout().await, &model.layout());
+            apply_to(&other, &arrivals).await.unwrap();
+            assert_same(&fixture.backend.snapshot().await, &model.snapshot());
         }
-        // In other pieces, and again only the half of it.
-        offer_to(&other, &arrivals[10..30]).await.unwrap();
-        assert_same(&rig.place.layout().await, &model.layout());
+        // In other batches, and only a part.
+        apply_to(&other, &arrivals[10..30]).await.unwrap();
+        assert_same(&fixture.backend.snapshot().await, &model.snapshot());
         assert_eq!(other.counters().applied, 0);
         assert_eq!(other.counters().repeated, 3 * 47 + 20);
     }
 }
 
 #[tokio::test]
-async fn j3_entries_of_other_producers_find_their_torrent_and_user_and_strangers_are_left_out() {
-    let rig = Rig::on(Place::single());
-    let nobody = Announce { user: 5000, ..leeches(1, 1, 0).foreign() };
-    let nothing = Announce { torrent: 5000, ..leeches(1, 1, 0).foreign() };
+async fn j3_entries_of_other_producers_are_resolved_and_unknown_ones_skipped() {
+    let fixture = Fixture::on(Backend::single());
+    let nobody = Announce { user: 5000, ..leeches(1, 1, 0).fourteen_fields_only() };
+    let nothing = Announce { torrent: 5000, ..leeches(1, 1, 0).fourteen_fields_only() };
     let ahead = leeches(1, 1, 1000);
-    rig.hear(&[leeches(7, 1, 0).foreign(), nobody, nothing, ahead]).await;
-    assert_eq!(rig.holds(&torrent_key(1)).await, counts(1, 1, 0, 0));
-    assert_eq!(rig.holds("t:u:7:active").await, ["1"]);
-    let counters = rig.mirror.counters();
+    fixture.apply(&[leeches(7, 1, 0).fourteen_fields_only(), nobody, nothing, ahead]).await;
+    assert_eq!(fixture.value_of(&torrent_key(1)).await, counts(1, 1, 0, 0));
+    assert_eq!(fixture.value_of("t:u:7:active").await, ["1"]);
+    let counters = fixture.mirror.counters();
     assert_eq!((counters.unknown_user, counters.unknown_torrent, counters.ahead), (1, 1, 1));
 }
 
 #[tokio::test]
-async fn a_torrent_whose_key_holds_something_else_stops_nobody() {
-    let rig = Rig::on(Place::single());
-    rig.place.cli(&["SET", &torrent_key(1), "mine"]);
-    rig.place.cli(&["SET", "t:u:2:active", "mine"]);
-    rig.hear(&[leeches(1, 1, 0), leeches(2, 2, 0)]).await;
-    assert_eq!(rig.holds(&torrent_key(2)).await, counts(1, 1, 0, 0));
-    assert_eq!(rig.holds("t:u:2:incomplete").await, ["2"]);
-    let counters = rig.mirror.counters();
+async fn a_wrong_typed_key_affects_its_torrent_only() {
+    let fixture = Fixture::on(Backend::single());
+    fixture.backend.cli(&["SET", &torrent_key(1), "mine"]);
+    fixture.backend.cli(&["SET", "t:u:2:active", "mine"]);
+    fixture.apply(&[leeches(1, 1, 0), leeches(2, 2, 0)]).await;
+    assert_eq!(fixture.value_of(&torrent_key(2)).await, counts(1, 1, 0, 0));
+    assert_eq!(fixture.value_of("t:u:2:incomplete").await, ["2"]);
+    let counters = fixture.mirror.counters();
     assert_eq!((counters.applied, counters.damaged, counters.damaged_sets), (1, 1, 1));
-    // What concerns everybody is waited for.
-    rig.place.cli(&["DEL", "t:stats:seeders"]);
-    rig.place.cli(&["SET", "t:stats:seeders", "many"]);
-    let arrivals = rig.arrivals(&[seeds(3, 3, 0)]);
-    assert!(matches!(rig.offer(&arrivals).await, Err(ViewError::Transient { .. })));
-    rig.place.cli(&["DEL", "t:stats:seeders"]);
-    rig.offer(&arrivals).await.unwrap();
-    assert_eq!(rig.holds("t:i:seeders").await, ["2=0", "3=1"]);
+    // Damage of a global key is a transient error.
+    fixture.backend.cli(&["DEL", "t:stats:seeders"]);
+    fixture.backend.cli(&["SET", "t:stats:seeders", "many"]);
+    let arrivals = fixture.arrivals(&[seeds(3, 3, 0)]);
+    assert!(matches!(fixture.try_apply(&arrivals).await, Err(ViewError::Transient { .. })));
+    fixture.backend.cli(&["DEL", "t:stats:seeders"]);
+    fixture.try_apply(&arrivals).await.unwrap();
+    assert_eq!(fixture.value_of("t:i:seeders").await, ["2=0", "3=1"]);
 }
 
 #[tokio::test]
-async fn more_entries_of_one_torrent_than_a_script_takes_at_once() {
-    let rig = Rig::on(Place::single());
+async fn more_entries_of_one_torrent_than_one_script_call() {
+    let fixture = Fixture::on(Backend::single());
     let announces: Vec<Announce> = (1..=900).map(|user| leeches(user, 1, 0)).collect();
-    rig.hear(&announces).await;
-    rig.hear(&announces.iter().map(|announce| announce.stops()).collect::<Vec<_>>()).await;
-    assert_eq!(rig.holds(&torrent_key(1)).await, counts(1800, 0, 0, 0));
-    assert_eq!(rig.holds("t:stats:leechers").await, ["0"]);
+    fixture.apply(&announces).await;
+    fixture.apply(&announces.iter().map(|announce| announce.stops()).collect::<Vec<_>>()).await;
+    assert_eq!(fixture.value_of(&torrent_key(1)).await, counts(1800, 0, 0, 0));
+    assert_eq!(fixture.value_of("t:stats:leechers").await, ["0"]);
 }
 
 #[tokio::test]
-async fn m5_two_users_under_one_peer_id_both_count_and_neither_takes_the_others_time() {
-    let rig = Rig::on(Place::single());
+async fn m5_two_users_under_one_peer_id_are_counted_separately() {
+    let fixture = Fixture::on(Backend::single());
     let (one, other) = (leeches(1, 1, 0).by(77), seeds(2, 1, 0).by(77));
     let at = |at: u32, announce: Announce| Announce { at, ..announce };
-    play(
-        &rig,
+    apply_and_compare(
+        &fixture,
         &[
             &[one, at(10, other), at(600, one)],
             &[at(1200, other), at(1300, one), at(1310, leeches(3, 1, 0).by(77).stops())],
             &[at(1400, one.stops())],
-            &[at(1500, other.falls_silent(300)), at(1600, one)],
+            &[at(1500, other.times_out(300)), at(1600, one)],
         ],
     )
     .await;
-    // Told again, each is told of.
-    let arrivals = rig.arrivals(&[at(1700, other), at(1710, one)]);
-    rig.offer(&arrivals).await.unwrap();
-    let right = rig.place.layout().await;
-    rig.place.cli(&["DEL", "t:u:1:active", "t:u:2:active"]);
-    rig.offer(&arrivals).await.unwrap();
-    assert_same(&rig.place.layout().await, &right);
+    // Repeated entries return their users again.
+    let arrivals = fixture.arrivals(&[at(1700, other), at(1710, one)]);
+    fixture.try_apply(&arrivals).await.unwrap();
+    let right = fixture.backend.snapshot().await;
+    fixture.backend.cli(&["DEL", "t:u:1:active", "t:u:2:active"]);
+    fixture.try_apply(&arrivals).await.unwrap();
+    assert_same(&fixture.backend.snapshot().await, &right);
 }
 
 #[tokio::test]
-async fn odd_values_of_one_torrent_stop_nobody() {
-    let rig = Rig::on(Place::single());
-    rig.clock.advance(domain::Seconds(90));
-    rig.hear(&[leeches(1, 1, 0), seeds(2, 2, 0)]).await;
-    rig.place.cli(&["HSET", &torrent_key(1), "seeders", "many", "leechers", "-5", "announces", "1e400"]);
+async fn malformed_values_affect_their_torrent_only() {
+    let fixture = Fixture::on(Backend::single());
+    fixture.clock.advance(domain::Seconds(90));
+    fixture.apply(&[leeches(1, 1, 0), seeds(2, 2, 0)]).await;
+    fixture.backend.cli(&[
+        "HSET",
+        &torrent_key(1),
+        "seeders",
+        "many",
+        "leechers",
+        "-5",
+        "announces",
+        "1e400",
+    ]);
     let peer = peer_key(&leeches(1, 1, 0));
-    rig.place.cli(&["HDEL", &peer, "last_announce", "user_id"]);
-    rig.place.cli(&["HSET", &peer, "total_time", "for ever", "first_announce", "inf"]);
-    rig.place.cli(&["HSET", &peer_key(&leeches(3, 1, 0)), "active", "1", "user_id", "x"]);
-    rig.hear(&[leeches(1, 1, 60), leeches(3, 1, 60), seeds(2, 2, 60)]).await;
-    assert_eq!(rig.holds(&torrent_key(1)).await, counts(3, 2, 0, 0));
-    assert_eq!(rig.holds(&torrent_key(2)).await, counts(2, 0, 1, 0));
-    assert!(rig.holds(&peer).await.contains(&"total_time=60".to_owned()));
-    // Ours is another type altogether: that torrent is left out, with a count.
-    rig.place.cli(&["DEL", "t:m:1"]);
-    rig.place.cli(&["SET", "t:m:1", "mine"]);
-    rig.hear(&[leeches(1, 1, 90), seeds(2, 2, 90)]).await;
-    assert_eq!(rig.mirror.counters().damaged, 1);
-    assert_eq!(rig.holds(&torrent_key(2)).await, counts(3, 0, 1, 0));
+    fixture.backend.cli(&["HDEL", &peer, "last_announce", "user_id"]);
+    fixture.backend.cli(&["HSET", &peer, "total_time", "for ever", "first_announce", "inf"]);
+    fixture.backend.cli(&["HSET", &peer_key(&leeches(3, 1, 0)), "active", "1", "user_id", "x"]);
+    fixture.apply(&[leeches(1, 1, 60), leeches(3, 1, 60), seeds(2, 2, 60)]).await;
+    assert_eq!(fixture.value_of(&torrent_key(1)).await, counts(3, 2, 0, 0));
+    assert_eq!(fixture.value_of(&torrent_key(2)).await, counts(2, 0, 1, 0));
+    assert!(fixture.value_of(&peer).await.contains(&"total_time=60".to_owned()));
+    // A wrong type of the state key: the torrent's entries are skipped and counted.
+    fixture.backend.cli(&["DEL", "t:m:1"]);
+    fixture.backend.cli(&["SET", "t:m:1", "mine"]);
+    fixture.apply(&[leeches(1, 1, 90), seeds(2, 2, 90)]).await;
+    assert_eq!(fixture.mirror.counters().damaged, 1);
+    assert_eq!(fixture.value_of(&torrent_key(2)).await, counts(3, 0, 1, 0));
     let peer = (domain::TorrentId::new(1).unwrap(), peer_id(1001));
-    assert_eq!(rig.mirror.reap(&[peer], views::mirror::Found::ByMessage).await.unwrap(), 0);
-    assert!(rig.mirror.reconcile_step().await.is_ok());
+    assert_eq!(fixture.mirror.reap(&[peer], views::mirror::ReapTrigger::Notification).await.unwrap(), 0);
+    assert!(fixture.mirror.reconcile_step().await.is_ok());
 }
 
 #[tokio::test]
-async fn m8_a_goodbye_that_does_not_say_what_is_left_says_nothing_about_it() {
-    let rig = Rig::on(Place::single());
+async fn m8_stopped_without_left_keeps_the_completeness() {
+    let fixture = Fixture::on(Backend::single());
     let unknown = |announce: Announce| Announce { left: u64::MAX, ..announce.stops() };
-    play(&rig, &[&[seeds(1, 1, 0), leeches(2, 1, 0)], &[unknown(seeds(1, 1, 10)), unknown(seeds(2, 1, 10))]])
-        .await;
-    assert_eq!(rig.holds("t:u:1:complete").await, ["1"]);
-    assert_eq!(rig.holds("t:u:1:hnr").await, [""; 0], "it never leeched");
-    assert!(rig.holds(&peer_key(&seeds(1, 1, 0))).await.contains(&"completed=1".to_owned()));
+    apply_and_compare(
+        &fixture,
+        &[&[seeds(1, 1, 0), leeches(2, 1, 0)], &[unknown(seeds(1, 1, 10)), unknown(seeds(2, 1, 10))]],
+    )
+    .await;
+    assert_eq!(fixture.value_of("t:u:1:complete").await, ["1"]);
+    assert_eq!(fixture.value_of("t:u:1:hnr").await, [""; 0], "it never leeched");
+    assert!(fixture.value_of(&peer_key(&seeds(1, 1, 0))).await.contains(&"completed=1".to_owned()));
 }
 
 #[tokio::test]
-async fn ids_that_no_number_of_lua_holds_are_told_apart() {
-    let rig = Rig::on(Place::single());
-    let mut arrivals = rig.arrivals(&[leeches(1, 1, 0), leeches(1, 1, 1), leeches(1, 1, 2)]);
+async fn ids_beyond_lua_numbers_are_distinguished() {
+    let fixture = Fixture::on(Backend::single());
+    let mut arrivals = fixture.arrivals(&[leeches(1, 1, 0), leeches(1, 1, 1), leeches(1, 1, 2)]);
     let seqs = [u64::MAX - 2, u64::MAX - 1, u64::MAX];
     for (arrival, seq) in arrivals.iter_mut().zip(seqs) {
         arrival.id = journal::EntryId { ms: 9_007_199_254_740_993, seq };
     }
     for arrival in &arrivals {
-        rig.offer(std::slice::from_ref(arrival)).await.unwrap();
+        fixture.try_apply(std::slice::from_ref(arrival)).await.unwrap();
     }
-    rig.offer(&arrivals).await.unwrap();
-    assert_eq!(rig.holds(&torrent_key(1)).await, counts(3, 1, 0, 0));
-    assert_eq!((rig.mirror.counters().applied, rig.mirror.counters().repeated), (3, 3));
+    fixture.try_apply(&arrivals).await.unwrap();
+    assert_eq!(fixture.value_of(&torrent_key(1)).await, counts(3, 1, 0, 0));
+    assert_eq!((fixture.mirror.counters().applied, fixture.mirror.counters().repeated), (3, 3));
 }
 
 #[tokio::test]
-async fn entries_behind_the_watermark_of_a_journal_that_is_gone_are_applied() {
-    let rig = Rig::on(Place::single());
-    let mut before = rig.arrivals(&[leeches(1, 1, 0), leeches(2, 2, 0)]);
+async fn entries_below_the_watermark_of_another_journal_are_applied() {
+    let fixture = Fixture::on(Backend::single());
+    let mut before = fixture.arrivals(&[leeches(1, 1, 0), leeches(2, 2, 0)]);
     for arrival in &mut before {
         arrival.id.ms = 9_000_000_000_000;
     }
-    rig.offer(&before).await.unwrap();
+    fixture.try_apply(&before).await.unwrap();
     let announce = seeds(3, 1, 10);
-    let token = journal::AppendToken { producer: "crowd".to_owned(), number: 1 };
-    rig.journal.append(journal::Lane::Traffic, &[announce.fields(rig.start)], &token).await.unwrap();
-    let stored = rig.journal.list(journal::Lane::Traffic, journal::EntryId::ZERO, 1).await.unwrap();
-    let mut arrivals = rig.arrivals(&[announce]);
+    let token = journal::AppendToken { producer: "population".to_owned(), number: 1 };
+    fixture.journal.append(journal::Lane::Traffic, &[announce.fields(fixture.start)], &token).await.unwrap();
+    let stored = fixture.journal.list(journal::Lane::Traffic, journal::EntryId::ZERO, 1).await.unwrap();
+    let mut arrivals = fixture.arrivals(&[announce]);
     arrivals[0].id = stored[0].id;
-    assert!(matches!(rig.offer(&arrivals).await, Err(ViewError::Transient { .. })));
+    assert!(matches!(fixture.try_apply(&arrivals).await, Err(ViewError::Transient { .. })));
     for _ in 0..2 {
-        rig.offer(&arrivals).await.unwrap();
-        assert_eq!(rig.holds(&torrent_key(1)).await, counts(2, 1, 1, 0));
+        fixture.try_apply(&arrivals).await.unwrap();
+        assert_eq!(fixture.value_of(&torrent_key(1)).await, counts(2, 1, 1, 0));
     }
-    assert_eq!(rig.mirror.counters().went_back, 1);
+    assert_eq!(fixture.mirror.counters().watermarks_reset, 1);
 }

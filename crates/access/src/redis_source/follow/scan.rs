@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::BuildHasher;
 use std::sync::atomic::Ordering;
 
-use keyspace::Trouble;
+use keyspace::RedisError;
 
 use super::gate_updater::GateUpdater;
 use super::{Change, Kind, READ_AT_ONCE, RedisSource, Subject};
@@ -49,7 +49,7 @@ impl FullScan {
         source: &RedisSource,
         updater: &mut GateUpdater,
         on_change: &mut impl FnMut(Change),
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, RedisError> {
         if let Some(pages) = &mut self.pages {
             match pages.next(source).await? {
                 Some(page) => self.apply_page(page, source, updater, on_change).await?,
@@ -70,7 +70,7 @@ impl FullScan {
         source: &RedisSource,
         updater: &mut GateUpdater,
         on_change: &mut impl FnMut(Change),
-    ) -> Result<Vec<Subject>, Trouble> {
+    ) -> Result<Vec<Subject>, RedisError> {
         // Read again: messages may have changed some since they were scanned, and a scan may miss some.
         let clients = updater.clients_and(&self.clients);
         let values = source.read_site(&clients).await?;
@@ -95,7 +95,7 @@ impl FullScan {
         source: &RedisSource,
         updater: &mut GateUpdater,
         on_change: &mut impl FnMut(Change),
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RedisError> {
         let mut subjects = Vec::with_capacity(page.len());
         for key in page {
             match key {
@@ -130,7 +130,7 @@ impl FullScan {
         source: &RedisSource,
         updater: &mut GateUpdater,
         on_change: &mut impl FnMut(Change),
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, RedisError> {
         let missing = self.missing.get_or_insert_default();
         if !missing.is_empty() {
             let some = missing.split_off(missing.len().saturating_sub(READ_AT_ONCE));

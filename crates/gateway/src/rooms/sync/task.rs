@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::cluster::{ClusterStore, GatewayMessage, NodeName};
 use domain::UserId;
 use keyspace::keys::gateways::RoomKeys;
-use keyspace::{Redis, Trouble, read_reply, scripts};
+use keyspace::{Redis, RedisError, read_reply, scripts};
 use redis::Pipeline;
 use tokio::sync::watch;
 
@@ -81,7 +81,7 @@ impl Rooms {
         waiting: &RoomSyncQueue,
         sync: &RoomSync,
         own: &mut OwnEntries,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RedisError> {
         let node = sync.store.node();
         if own.node.as_ref() != Some(&node) {
             // After a rejoin all entries are written under the new name.
@@ -123,7 +123,7 @@ impl Rooms {
         sync: &RoomSync,
         own: &mut OwnEntries,
         changed: Vec<(RoomName, std::collections::HashSet<UserId>)>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RedisError> {
         let Some(node) = own.node.clone() else { return Ok(()) };
         let mut pipeline = Pipeline::new();
         let mut written = Vec::with_capacity(changed.len());
@@ -223,10 +223,10 @@ impl Rooms {
         waiting: &RoomSyncQueue,
         sync: &RoomSync,
         unread: Vec<(RoomName, NodeName)>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RedisError> {
         let mut pipeline = Pipeline::new();
         for (name, node) in &unread {
-            pipeline.cmd("HGETALL").arg(keys_of(name).part(node.as_str()));
+            pipeline.cmd("HGETALL").arg(keys_of(name).members(node.as_str()));
         }
         let replies = sync.redis.pipeline(&pipeline).await;
         let mut failure = None;
@@ -266,7 +266,7 @@ impl Rooms {
         sync: &RoomSync,
         own: &mut OwnEntries,
         node: &NodeName,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RedisError> {
         let names: Vec<RoomName> = own.versions.keys().cloned().collect();
         for batch in names.chunks(BATCH_MAX) {
             let mut pipeline = Pipeline::new();
@@ -285,7 +285,7 @@ impl Rooms {
                 }
                 self.update_nodes(waiting, name, &put.nodes);
                 for other in put.nodes {
-                    versions.cmd("HGET").arg(keys_of(name).part(other.as_str())).arg("v");
+                    versions.cmd("HGET").arg(keys_of(name).members(other.as_str())).arg("v");
                     looked.push((name.clone(), other));
                 }
             }
@@ -313,7 +313,7 @@ fn put_call(
     changes: &[(UserId, Option<String>)],
 ) -> redis::Cmd {
     let keys = keys_of(name);
-    let mut call = scripts::ROOM_PUT.call(&[&keys.part(node.as_str()), keys.nodes()]);
+    let mut call = scripts::ROOM_PUT.call(&[&keys.members(node.as_str()), keys.nodes()]);
     let ttl_ms = u64::try_from(ENTRY_TTL.as_millis()).unwrap_or(u64::MAX);
     call.arg(node.as_str()).arg(ttl_ms).arg(version).arg(u8::from(is_here));
     for (user, remote_member) in changes {
@@ -322,7 +322,7 @@ fn put_call(
     call
 }
 
-fn read_put(reply: keyspace::Reply, own: &NodeName) -> Result<PutReply, Trouble> {
+fn read_put(reply: keyspace::Reply, own: &NodeName) -> Result<PutReply, RedisError> {
     let (before, nodes): (String, Vec<String>) = read_reply(reply)?;
     let nodes = nodes.iter().filter_map(|node| NodeName::read(node)).filter(|node| node != own);
     Ok(PutReply { before: before.parse().ok(), nodes: nodes.collect() })

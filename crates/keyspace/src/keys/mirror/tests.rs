@@ -20,7 +20,7 @@ const HASH: InfoHash = InfoHash([0x11; 20]);
 const PEER: PeerId = PeerId([0x2d; 20]);
 
 #[test]
-fn m4_names_on_a_single_redis_are_those_of_the_requirements() {
+fn m4_names_on_a_single_redis_match_the_requirements() {
     let names = MirrorNames::new(Mode::Single);
     let (hash, peer) = (HASH.to_string(), PEER.to_string());
     assert_eq!(names.info_hash(&HASH), format!("t:info_hash:{hash}"));
@@ -33,13 +33,13 @@ fn m4_names_on_a_single_redis_are_those_of_the_requirements() {
     assert_eq!(names.peer_torrents(&PEER), format!("t:p:{peer}:torrents"));
     let sets = names.user_sets(UserId::new(7).unwrap());
     assert_eq!(sets, ["t:u:7:active", "t:u:7:complete", "t:u:7:incomplete", "t:u:7:hnr"]);
-    assert_eq!(names.single(MirrorKey::StatsScrapes), "t:stats:scrapes");
-    assert_eq!(names.single(MirrorKey::IndexSnatches), "t:i:snatches");
-    assert_eq!(names.own(torrent()), "t:m:42");
+    assert_eq!(names.global(MirrorKey::StatsScrapes), "t:stats:scrapes");
+    assert_eq!(names.global(MirrorKey::IndexSnatches), "t:i:snatches");
+    assert_eq!(names.state(torrent()), "t:m:42");
 }
 
 #[test]
-fn on_a_cluster_what_a_script_touches_shares_a_slot() {
+fn on_a_cluster_keys_of_a_script_share_a_slot() {
     let names = MirrorNames::new(Mode::Cluster);
     let slot = slot_of(b"42");
     let keys = [
@@ -47,19 +47,19 @@ fn on_a_cluster_what_a_script_touches_shares_a_slot() {
         names.torrent_peers(torrent(), &HASH),
         names.peer(torrent(), &PEER),
         names.peer_timeout(torrent(), &PEER),
-        names.own(torrent()),
+        names.state(torrent()),
     ];
     for key in keys {
         assert_eq!(slot_of(key.as_bytes()), slot, "{key}");
     }
-    let all = STATISTICS_AND_INDEXES.map(|key| names.single(key));
+    let all = STATISTICS_AND_INDEXES.map(|key| names.global(key));
     for key in all.iter().map(String::as_str).chain([names.index_announces()]) {
         assert_eq!(slot_of(key.as_bytes()), slot_of(b"t"), "{key}");
     }
 }
 
 #[test]
-fn m6_an_expired_key_tells_whose_it_was() {
+fn m6_timeout_keys_are_parsed() {
     for mode in [Mode::Single, Mode::Cluster] {
         let names = MirrorNames::new(mode);
         let key = names.peer_timeout(torrent(), &PEER);
@@ -73,7 +73,7 @@ fn m6_an_expired_key_tells_whose_it_was() {
 }
 
 #[test]
-fn m1_keys_of_the_site_tell_what_they_are_about() {
+fn m1_keys_of_the_redis_source_are_parsed() {
     let names = MirrorNames::new(Mode::Single);
     assert_eq!(names.parse_subject(MirrorKey::Whitelist, "t:whitelist:-TR:4"), Some("-TR:4"));
     let key = names.info_hash(&HASH);

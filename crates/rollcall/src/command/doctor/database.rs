@@ -56,7 +56,7 @@ async fn file(findings: &mut Findings, path: &Path, schema: Schema) {
 
 fn judge(findings: &mut Findings, inspection: &Inspection) {
     let Inspection { shown, version, .. } = inspection;
-    for complaint in &inspection.complaints {
+    for complaint in &inspection.integrity_errors {
         findings.problem(
             format!("{shown} is damaged: {}", complaint.replace('\n', " ")),
             format!("stop the server and restore a backup, or save what is left: sqlite3 {shown} .recover"),

@@ -25,7 +25,7 @@ pub(super) async fn check(patient: &Patient) -> Findings {
         let schema = ::journal::sqlite::schema();
         match database::inspect_sqlite(&path, &[schema]).await {
             Ok(Some(seen))
-                if seen.complaints.is_empty() && seen.applied == [(schema, Some(schema.newest))] => {}
+                if seen.integrity_errors.is_empty() && seen.applied == [(schema, Some(schema.newest))] => {}
             Ok(None) => {
                 findings.ok(format!("{} is not there yet: the first start makes it", path.display()));
                 return findings;

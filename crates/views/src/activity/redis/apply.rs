@@ -1,12 +1,11 @@
-//! From changes to commands.
+//! Applies changes to Redis.
 //!
-//! 1. Heartbeats that change nothing but a time are plain commands ([`refresh`]).
-//! 2. Whoever has changes left is put into the index.
-//! 3. The script takes them, many users in one call; on a cluster one user a call, since the keys of one call must
-//!    share a slot.
-//! 4. Users of whom nothing was stored are marked as due in the index, which undoes what a sweep may just have decided.
+//! 1. Heartbeats that change only a time are plain commands ([`refresh`]).
+//! 2. Users with remaining changes are added to the index.
+//! 3. The script applies these changes, many users per call; on a cluster one, because keys of a call share a slot.
+//! 4. Users without stored activity before are set to due in the index, which overrides a concurrent sweep.
 //!
-//! A crash between any two steps leaves what the same entries, delivered again, put right.
+//! After a crash between two steps, the same entries are delivered again and complete the update.
 //!
 //! [`refresh`]: super::refresh
 
@@ -14,39 +13,38 @@ use keyspace::{Mode, Reply, read_reply, scripts};
 use redis::{Cmd, Pipeline};
 
 use super::refresh::digits_of;
-use super::{RedisActivity, UserKeys, kind_of, of_index, unexpected};
+use super::{RedisActivity, UserKeys, index_error, kind_of, unexpected};
 use crate::activity::fold::{Change, UserChanges};
-use crate::activity::record::{CLIENTS_MAX, Standing};
+use crate::activity::record::{CLIENTS_MAX, ClientState};
 use crate::activity::settings::Window;
 use crate::activity::store::{Applied, Refused};
 use crate::error::ViewsError;
 
-/// The most users of one call of the script.
+/// Users per call of the script.
 const CALL_USERS_MAX: usize = 64;
-/// The most changes of one call of the script.
+/// Changes per call of the script.
 const CALL_CHANGES_MAX: usize = 256;
-/// Users added to the index by one command.
+/// Users per `ZADD` to the index.
 const INDEX_USERS: usize = 1000;
 
-/// What is left to do for a user.
+/// The changes of a user that need the script.
 pub(super) struct Task {
-    /// Its position among the users.
+    /// Index in the users of the batch.
     pub(super) user: usize,
     pub(super) keys: UserKeys,
     pub(super) changes: Vec<Change>,
 }
 
-/// A call of the script, with the users it is about.
+/// One call of the script.
 struct Call<'a> {
     tasks: Vec<(&'a Task, &'a [Change])>,
 }
 
-/// How users are added to the index.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Indexing {
-    /// If they are not in it.
+    /// Keeps the score of users in the index.
     IfMissing,
-    /// In any case, as due now.
+    /// Sets the score to now.
     AsDue,
 }
 
@@ -74,18 +72,18 @@ impl RedisActivity {
             call.read(reply, &mut applied, &mut new)?;
         }
         self.index(users, &new, Indexing::AsDue, window).await?;
-        self.note(users, &tasks, &applied);
+        self.remember(users, &tasks, &applied);
         Ok(applied)
     }
 
-    /// Remembers whom Redis was told of.
-    fn note(&self, users: &[UserChanges], tasks: &[Task], applied: &Applied) {
-        let mut acquainted = self.acquainted.lock();
+    /// Adds applied reports to [`super::known_clients::KnownClients`].
+    fn remember(&self, users: &[UserChanges], tasks: &[Task], applied: &Applied) {
+        let mut known_clients = self.known_clients.lock();
         let is_refused = |user| applied.refused.binary_search_by_key(&user, |refused| refused.user).is_ok();
         for task in tasks.iter().filter(|task| !is_refused(task.user)) {
-            // Who says goodbye comes back with an event, if at all.
-            let present = task.changes.iter().filter(|change| change.report.standing != Standing::Stopped);
-            present.for_each(|change| acquainted.note(&users[task.user].passkey, change));
+            // A stopped client starts with an event, not with a heartbeat.
+            let present = task.changes.iter().filter(|change| change.report.state != ClientState::Stopped);
+            present.for_each(|change| known_clients.insert(&users[task.user].passkey, change));
         }
     }
 
@@ -105,13 +103,13 @@ impl RedisActivity {
             for user in some {
                 command.arg(window.now.0).arg(users[*user].passkey.to_string());
             }
-            self.redis.query::<()>(&command).await.map_err(of_index)?;
+            self.redis.query::<()>(&command).await.map_err(index_error)?;
         }
         Ok(())
     }
 }
 
-/// Packs tasks into as few calls as the bounds allow.
+/// Groups tasks into as few calls as the bounds allow.
 fn calls_of<'a>(tasks: &'a [Task], users_max: usize) -> Vec<Call<'a>> {
     let mut calls: Vec<Call<'a>> = Vec::new();
     let mut changes_in_last = 0;
@@ -149,21 +147,21 @@ impl Call<'_> {
         command
     }
 
-    /// Reads what the script returned: who is refused, and of whom nothing was stored before.
+    /// Parses the reply: evicted clients, new users, refused users.
     fn read(&self, reply: Reply, applied: &mut Applied, new: &mut Vec<usize>) -> Result<(), ViewsError> {
         let parts: Vec<String> = read_reply(reply)?;
-        let [forgotten, said @ ..] = parts.as_slice() else {
+        let [evicted, users @ ..] = parts.as_slice() else {
             return Err(unexpected("activity_apply"));
         };
-        applied.clients_forgotten += forgotten.parse::<u64>().map_err(|_| unexpected("activity_apply"))?;
-        for [number, word] in said.as_chunks::<2>().0 {
+        applied.clients_evicted += evicted.parse::<u64>().map_err(|_| unexpected("activity_apply"))?;
+        for [number, outcome] in users.as_chunks::<2>().0 {
             let position = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             let task = position.and_then(|position| self.tasks.get(position));
             let (task, _) = task.ok_or_else(|| unexpected("activity_apply"))?;
             let is_refused = || applied.refused.last().is_some_and(|refused| refused.user == task.user);
-            match word.as_str() {
+            match outcome.as_str() {
                 "new" => new.push(task.user),
-                // A user with very many changes is told of in more than one call.
+                // A user with many changes is part of more than one call.
                 _ if is_refused() => {}
                 name => {
                     let reason = ViewsError::WrongType { key: kind_of(name) }.to_string();

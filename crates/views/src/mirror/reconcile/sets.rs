@@ -1,53 +1,57 @@
-//! The sets of a torrent's users (M8) and peers (M7), in pages: each is read, and only what differs is written. Batches
-//! wait for one page, never for a whole torrent.
+//! The sets of a torrent's users (M8) and peers (M7): read in pages; only differences are written. Batches wait for one
+//! page, never for a whole torrent.
 
 use domain::{PeerId, TorrentId, UserId};
 use keyspace::read_reply;
 use redis::{Cmd, Pipeline};
 
-use super::own::{Own, UserFigures};
+use super::state::{TorrentState, UserFigures};
 use crate::error::ViewsError;
 use crate::mirror::Mirror;
-use crate::mirror::presence::Presence;
-use crate::mirror::torrents::{News, is_damage};
+use crate::mirror::stored_peer::StoredPeer;
+use crate::mirror::torrents::{ChangedState, is_damage};
 
-/// Users or peers in a page.
+/// Users or peers per page.
 const PAGE: usize = 250;
 
 impl Mirror {
-    pub(super) async fn mend_sets(&self, torrent: TorrentId, own: &Own) -> Result<u64, ViewsError> {
-        let mut mended = 0;
-        let users: Vec<UserId> = own.users.keys().copied().collect();
+    pub(super) async fn repair_sets(
+        &self,
+        torrent: TorrentId,
+        state: &TorrentState,
+    ) -> Result<u64, ViewsError> {
+        let mut repaired = 0;
+        let users: Vec<UserId> = state.users.keys().copied().collect();
         for users in users.chunks(PAGE) {
-            mended += self.mend_user_sets(torrent, users).await?;
+            repaired += self.repair_user_sets(torrent, users).await?;
         }
-        let peers: Vec<PeerId> = own.peers.keys().copied().collect();
+        let peers: Vec<PeerId> = state.peers.keys().copied().collect();
         for peers in peers.chunks(PAGE) {
-            mended += self.mend_peer_sets(torrent, peers).await?;
+            repaired += self.repair_peer_sets(torrent, peers).await?;
         }
-        if mended > 0 {
-            tracing::warn!(%torrent, members = mended, "sets of users and peers mended");
+        if repaired > 0 {
+            tracing::warn!(%torrent, members = repaired, "mirror sweep: repaired sets of users and peers");
         }
-        Ok(mended)
+        Ok(repaired)
     }
 
-    /// Some fields of our own hash, as they are now.
-    async fn own_fields(
+    /// Present values of fields of the state hash.
+    async fn state_fields(
         &self,
         torrent: TorrentId,
         fields: impl Iterator<Item = String>,
     ) -> Result<Vec<Option<String>>, ViewsError> {
         let mut read = redis::cmd("HMGET");
-        read.arg(self.names().own(torrent));
+        read.arg(self.names().state(torrent));
         for field in fields {
             read.arg(field);
         }
         Ok(self.redis().query(&read).await?)
     }
 
-    async fn mend_user_sets(&self, torrent: TorrentId, users: &[UserId]) -> Result<u64, ViewsError> {
-        let _alone = self.alone.lock().await;
-        let texts = self.own_fields(torrent, users.iter().map(|user| format!("u{user}"))).await?;
+    async fn repair_user_sets(&self, torrent: TorrentId, users: &[UserId]) -> Result<u64, ViewsError> {
+        let _guard = self.write_lock.lock().await;
+        let texts = self.state_fields(torrent, users.iter().map(|user| format!("u{user}"))).await?;
         let threshold = u64::from(self.settings.hit_and_run_active.0);
         let mut wanted = Vec::new();
         for (user, text) in users.iter().zip(texts) {
@@ -57,21 +61,21 @@ impl Mirror {
         self.write_differences(torrent, &wanted).await
     }
 
-    async fn mend_peer_sets(&self, torrent: TorrentId, peers: &[PeerId]) -> Result<u64, ViewsError> {
-        let _alone = self.alone.lock().await;
-        let texts = self.own_fields(torrent, peers.iter().map(|peer| format!("p{peer}"))).await?;
-        let is_there = |text: &Option<String>| {
-            Presence::parse_all(text.as_deref().unwrap_or_default()).iter().any(|there| there.is_active)
+    async fn repair_peer_sets(&self, torrent: TorrentId, peers: &[PeerId]) -> Result<u64, ViewsError> {
+        let _guard = self.write_lock.lock().await;
+        let texts = self.state_fields(torrent, peers.iter().map(|peer| format!("p{peer}"))).await?;
+        let is_active = |text: &Option<String>| {
+            StoredPeer::parse_all(text.as_deref().unwrap_or_default()).iter().any(|stored| stored.is_active)
         };
-        let there = peers.iter().zip(&texts).filter(|(_, text)| is_there(text)).map(|(peer, _)| *peer);
-        let there: Vec<PeerId> = there.collect();
-        let wanted: Vec<_> = there.iter().map(|peer| (self.names().peer_torrents(peer), true)).collect();
-        let mended = self.write_differences(torrent, &wanted).await?;
-        self.keep_peer_sets(&there).await?;
-        Ok(mended)
+        let active = peers.iter().zip(&texts).filter(|(_, text)| is_active(text)).map(|(peer, _)| *peer);
+        let active: Vec<PeerId> = active.collect();
+        let wanted: Vec<_> = active.iter().map(|peer| (self.names().peer_torrents(peer), true)).collect();
+        let repaired = self.write_differences(torrent, &wanted).await?;
+        self.keep_peer_sets(&active).await?;
+        Ok(repaired)
     }
 
-    /// Sees to it that the torrent is in these sets, or is not. Returns how many were otherwise.
+    /// Adds the torrent to these sets or removes it. Returns the number of changed sets.
     async fn write_differences(
         &self,
         torrent: TorrentId,
@@ -84,7 +88,7 @@ impl Mirror {
         let mut differences: Vec<Cmd> = Vec::new();
         for ((key, is_wanted), reply) in wanted.iter().zip(self.redis().pipeline(&pipeline).await) {
             let is_member = match read_reply::<bool>(reply) {
-                Err(trouble) if is_damage(&trouble) => {
+                Err(error) if is_damage(&error) => {
                     self.counting.found_damaged_sets(1);
                     continue;
                 }
@@ -105,13 +109,17 @@ impl Mirror {
         Ok(differences.len() as u64)
     }
 
-    /// Takes a torrent out of all sets of its users.
-    pub(super) async fn clear_user_sets(&self, torrent: TorrentId, own: &Own) -> Result<(), ViewsError> {
-        let users: Vec<UserId> = own.users.keys().copied().collect();
+    /// Removes a torrent from all sets of its users.
+    pub(super) async fn clear_user_sets(
+        &self,
+        torrent: TorrentId,
+        state: &TorrentState,
+    ) -> Result<(), ViewsError> {
+        let users: Vec<UserId> = state.users.keys().copied().collect();
         for users in users.chunks(PAGE) {
-            let mut news = News::default();
-            news.users.extend(users.iter().map(|user| ((*user, torrent), [false; 4])));
-            self.settle_sets(&news).await?;
+            let mut changed = ChangedState::default();
+            changed.users.extend(users.iter().map(|user| ((*user, torrent), [false; 4])));
+            self.write_sets(&changed).await?;
         }
         Ok(())
     }

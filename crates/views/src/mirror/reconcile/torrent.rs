@@ -1,7 +1,8 @@
-//! One torrent: what others read of it, compared with the truth, and mended.
+//! Compares the public keys of one torrent with its state and repairs them.
 //!
-//! It is read while batches go on. Nothing is changed unless the torrent's watermark is still what it was when the reading
-//! began; else it is read again. So neither a batch nor another process that lost its turn can be undone by it.
+//! Keys are read while batches continue. Nothing is written unless the watermark is unchanged since reading began;
+//! otherwise the torrent is read again. So a repair never undoes a batch, of this process or of one that lost its
+//! lease.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,148 +10,150 @@ use domain::{InfoHash, PeerId, TorrentId, UserId};
 use keyspace::{read_reply, scripts};
 use redis::Pipeline;
 
-use super::own::{Own, counts_of};
+use super::state::{TorrentState, counts_of};
 use crate::error::ViewsError;
 use crate::mirror::Mirror;
-use crate::mirror::presence::Presence;
+use crate::mirror::stored_peer::StoredPeer;
 use crate::mirror::torrents::{Counts, is_damage};
 
-/// Members and commands in one go.
+/// Members and commands per call.
 const PAGE: usize = 500;
-/// How often a torrent is read again because something was applied meanwhile.
+/// Attempts, if entries are applied meanwhile.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// What a look at a torrent found.
+/// Result for one torrent.
 #[derive(Debug, Default)]
-pub(super) struct Looked {
-    pub(super) mended: u64,
+pub(super) struct Checked {
+    pub(super) repaired: u64,
     pub(super) overdue: Vec<(TorrentId, PeerId)>,
 }
 
-/// Something that is not as it should be, and the command that puts it right.
+/// A command that repairs a difference.
 #[derive(Clone, Debug)]
-pub(super) struct Fault {
+pub(super) struct Repair {
     pub(super) command: &'static str,
     pub(super) key: String,
     pub(super) args: Vec<String>,
 }
 
-impl Fault {
-    pub(super) fn new(command: &'static str, key: &str, args: &[&dyn ToString]) -> Fault {
-        Fault { command, key: key.to_owned(), args: args.iter().map(|arg| arg.to_string()).collect() }
+impl Repair {
+    pub(super) fn new(command: &'static str, key: &str, args: &[&dyn ToString]) -> Repair {
+        Repair { command, key: key.to_owned(), args: args.iter().map(|arg| arg.to_string()).collect() }
     }
 }
 
 impl Mirror {
-    /// Looks at one torrent and mends it.
-    pub(super) async fn look_at(&self, torrent: TorrentId) -> Result<Looked, ViewsError> {
+    /// Compares one torrent and repairs it.
+    pub(super) async fn check_torrent(&self, torrent: TorrentId) -> Result<Checked, ViewsError> {
         match self.compare(torrent).await {
-            Err(ViewsError::Redis(trouble)) if is_damage(&trouble) => {
-                tracing::warn!(%torrent, reason = %trouble, "a key of this torrent holds something else than we wrote: rename or remove it");
-                Ok(Looked::default())
+            Err(ViewsError::Redis(error)) if is_damage(&error) => {
+                tracing::warn!(%torrent, reason = %error, "mirror sweep: a key of this torrent is damaged; rename or remove it");
+                Ok(Checked::default())
             }
-            looked => looked,
+            checked => checked,
         }
     }
 
-    /// Those of a torrent's peers whose silence is too long, and nothing else.
+    /// The overdue peers of a torrent; repairs nothing.
     pub(super) async fn overdue_of(
         &self,
         torrent: TorrentId,
     ) -> Result<Vec<(TorrentId, PeerId)>, ViewsError> {
-        match self.read_own(torrent).await {
-            Ok(own) => Ok(self.overdue_in(torrent, &own)),
-            Err(ViewsError::Redis(trouble)) if is_damage(&trouble) => Ok(Vec::new()),
+        match self.read_state(torrent).await {
+            Ok(state) => Ok(self.overdue_in(torrent, &state)),
+            Err(ViewsError::Redis(error)) if is_damage(&error) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }
 
-    fn overdue_in(&self, torrent: TorrentId, own: &Own) -> Vec<(TorrentId, PeerId)> {
+    fn overdue_in(&self, torrent: TorrentId, state: &TorrentState) -> Vec<(TorrentId, PeerId)> {
         let now = self.parts.clock.steady();
-        let overdue = own.active().filter(|(_, presence)| presence.deadline() < now);
+        let overdue = state.active().filter(|(_, stored)| stored.deadline() < now);
         let peers: HashSet<PeerId> = overdue.map(|(peer, _)| *peer).collect();
         peers.into_iter().map(|peer| (torrent, peer)).collect()
     }
 
-    async fn compare(&self, torrent: TorrentId) -> Result<Looked, ViewsError> {
-        let mut looked = Looked::default();
+    async fn compare(&self, torrent: TorrentId) -> Result<Checked, ViewsError> {
+        let mut checked = Checked::default();
         for _ in 0..ATTEMPTS_MAX {
-            let own = self.read_own(torrent).await?;
-            let Some(info_hash) = own.info_hash else {
-                self.forget_lost(torrent).await?;
-                return Ok(looked);
+            let state = self.read_state(torrent).await?;
+            let Some(info_hash) = state.info_hash else {
+                self.remove_orphan(torrent).await?;
+                return Ok(checked);
             };
-            let faults = self.faults_of(torrent, &info_hash, &own).await?;
-            let Some(mended) = self.mend(torrent, &own.watermark, &faults).await? else { continue };
-            looked.mended += mended;
-            looked.overdue = self.overdue_in(torrent, &own);
-            if own.peers.is_empty() && self.parts.directory.is_removed(torrent, &info_hash) {
-                self.forget(torrent, &info_hash, &own).await?;
-                return Ok(looked);
+            let repairs = self.repairs_of(torrent, &info_hash, &state).await?;
+            let Some(repaired) = self.apply_repairs(torrent, &state.watermark, &repairs).await? else {
+                continue;
+            };
+            checked.repaired += repaired;
+            checked.overdue = self.overdue_in(torrent, &state);
+            if state.peers.is_empty() && self.parts.directory.is_removed(torrent, &info_hash) {
+                self.remove_torrent(torrent, &info_hash, &state).await?;
+                return Ok(checked);
             }
-            looked.mended += self.mend_index(torrent).await?;
-            looked.mended += self.mend_sets(torrent, &own).await?;
-            return Ok(looked);
+            checked.repaired += self.repair_index(torrent).await?;
+            checked.repaired += self.repair_sets(torrent, &state).await?;
+            return Ok(checked);
         }
-        // Much is going on here. The next round comes by again.
-        Ok(looked)
+        // A busy torrent: the next round checks it again.
+        Ok(checked)
     }
 
-    async fn faults_of(
+    async fn repairs_of(
         &self,
         torrent: TorrentId,
         info_hash: &InfoHash,
-        own: &Own,
-    ) -> Result<Vec<Fault>, ViewsError> {
-        let mut faults = self.faults_of_own(torrent, own);
-        let owner = self.names().owner(torrent, info_hash);
+        state: &TorrentState,
+    ) -> Result<Vec<Repair>, ViewsError> {
+        let mut repairs = self.repairs_of_state(torrent, state);
+        let owner = self.names().info_hash_owner(torrent, info_hash);
         let holder: Option<String> = self.redis().query(redis::cmd("GET").arg(&owner)).await?;
         if holder.is_none_or(|holder| holder == torrent.to_string()) {
-            faults.extend(self.faults_of_counts(torrent, info_hash, own).await?);
-            faults.extend(self.faults_of_members(torrent, info_hash, own).await?);
+            repairs.extend(self.repairs_of_counts(torrent, info_hash, state).await?);
+            repairs.extend(self.repairs_of_members(torrent, info_hash, state).await?);
         }
-        faults.extend(self.faults_of_peers(torrent, own).await?);
-        Ok(faults)
+        repairs.extend(self.repairs_of_peers(torrent, state).await?);
+        Ok(repairs)
     }
 
-    /// What contradicts itself in our own hash.
-    fn faults_of_own(&self, torrent: TorrentId, own: &Own) -> Vec<Fault> {
-        let key = self.names().own(torrent);
-        let mut faults: Vec<Fault> =
-            own.unreadable.iter().map(|field| Fault::new("HDEL", &key, &[field])).collect();
+    /// Contradictions within the state hash.
+    fn repairs_of_state(&self, torrent: TorrentId, state: &TorrentState) -> Vec<Repair> {
+        let key = self.names().state(torrent);
+        let mut repairs: Vec<Repair> =
+            state.unreadable.iter().map(|field| Repair::new("HDEL", &key, &[field])).collect();
         let mut peers: HashMap<UserId, u64> = HashMap::new();
-        for (_, presence) in own.active() {
-            *peers.entry(presence.user).or_default() += 1;
+        for (_, stored) in state.active() {
+            *peers.entry(stored.user).or_default() += 1;
         }
-        for user in own.users.keys().chain(peers.keys()).collect::<HashSet<_>>() {
-            let mut figures = own.users.get(user).copied().unwrap_or_default();
+        for user in state.users.keys().chain(peers.keys()).collect::<HashSet<_>>() {
+            let mut figures = state.users.get(user).copied().unwrap_or_default();
             let counted = peers.get(user).copied().unwrap_or(0);
             if figures.peers != counted {
-                tracing::warn!(%torrent, %user, before = figures.peers, after = counted, "active peers of a user mended");
+                tracing::warn!(%torrent, %user, before = figures.peers, after = counted, "mirror sweep: repaired active peers of a user");
                 figures.peers = counted;
-                faults.push(Fault::new("HSET", &key, &[&format!("u{user}"), &figures.to_text()]));
+                repairs.push(Repair::new("HSET", &key, &[&format!("u{user}"), &figures.to_text()]));
             }
         }
-        let counts = own.recounted(own.counts.map_or(0, |counts| counts.announces));
-        if own.counts.is_some_and(|before| before != counts) {
-            tracing::warn!(%torrent, before = ?own.counts, after = ?counts, "counts of a torrent mended");
+        let counts = state.recounted(state.counts.map_or(0, |counts| counts.announces));
+        if state.counts.is_some_and(|before| before != counts) {
+            tracing::warn!(%torrent, before = ?state.counts, after = ?counts, "mirror sweep: repaired counts in the state");
             let Counts { announces, leechers, seeders, snatches } = counts;
             let text = format!("{announces} {leechers} {seeders} {snatches}");
-            faults.push(Fault::new("HSET", &key, &[&"c", &text]));
+            repairs.push(Repair::new("HSET", &key, &[&"c", &text]));
         }
-        faults
+        repairs
     }
 
     /// The counts of a torrent (M4).
-    async fn faults_of_counts(
+    async fn repairs_of_counts(
         &self,
         torrent: TorrentId,
         info_hash: &InfoHash,
-        own: &Own,
-    ) -> Result<Vec<Fault>, ViewsError> {
-        // Where ours cannot be read, the next entry counts anew.
-        let Some(counts) = own.counts else { return Ok(Vec::new()) };
-        let Counts { announces, leechers, seeders, snatches } = own.recounted(counts.announces);
+        state: &TorrentState,
+    ) -> Result<Vec<Repair>, ViewsError> {
+        // If malformed, the next entry recomputes them.
+        let Some(counts) = state.counts else { return Ok(Vec::new()) };
+        let Counts { announces, leechers, seeders, snatches } = state.recounted(counts.announces);
         let key = self.names().torrent(torrent, info_hash);
         let mut read = redis::cmd("HMGET");
         read.arg(&key).arg("announces").arg("leechers").arg("seeders").arg("snatches");
@@ -159,19 +162,19 @@ impl Mirror {
         if before == after {
             return Ok(Vec::new());
         }
-        tracing::warn!(%torrent, ?before, ?after, "counts of a torrent mended");
+        tracing::warn!(%torrent, ?before, ?after, "mirror sweep: repaired counts of a torrent");
         let columns: [&dyn ToString; 8] =
             [&"announces", &announces, &"leechers", &leechers, &"seeders", &seeders, &"snatches", &snatches];
-        Ok(vec![Fault::new("HSET", &key, &columns)])
+        Ok(vec![Repair::new("HSET", &key, &columns)])
     }
 
     /// The set of a torrent's peers (M7).
-    async fn faults_of_members(
+    async fn repairs_of_members(
         &self,
         torrent: TorrentId,
         info_hash: &InfoHash,
-        own: &Own,
-    ) -> Result<Vec<Fault>, ViewsError> {
+        state: &TorrentState,
+    ) -> Result<Vec<Repair>, ViewsError> {
         let key = self.names().torrent_peers(torrent, info_hash);
         let mut found: HashSet<String> = HashSet::new();
         let mut cursor = 0_u64;
@@ -185,29 +188,33 @@ impl Mirror {
                 break;
             }
         }
-        let expected: HashSet<String> = own.peers.keys().map(ToString::to_string).collect();
-        let missing = expected.difference(&found).map(|peer| Fault::new("SADD", &key, &[peer]));
-        let surplus = found.difference(&expected).map(|peer| Fault::new("SREM", &key, &[peer]));
-        let faults: Vec<Fault> = missing.chain(surplus).collect();
-        if !faults.is_empty() {
+        let expected: HashSet<String> = state.peers.keys().map(ToString::to_string).collect();
+        let missing = expected.difference(&found).map(|peer| Repair::new("SADD", &key, &[peer]));
+        let surplus = found.difference(&expected).map(|peer| Repair::new("SREM", &key, &[peer]));
+        let repairs: Vec<Repair> = missing.chain(surplus).collect();
+        if !repairs.is_empty() {
             let (before, after) = (found.len(), expected.len());
-            tracing::warn!(%torrent, before, after, "the set of peers mended");
+            tracing::warn!(%torrent, before, after, "mirror sweep: repaired the set of peers");
         }
-        Ok(faults)
+        Ok(repairs)
     }
 
-    /// What others read of each peer that is there (M5).
-    async fn faults_of_peers(&self, torrent: TorrentId, own: &Own) -> Result<Vec<Fault>, ViewsError> {
-        let peers: Vec<_> = own.peers.iter().collect();
-        let mut faults = Vec::new();
+    /// The public hashes of active peers (M5).
+    async fn repairs_of_peers(
+        &self,
+        torrent: TorrentId,
+        state: &TorrentState,
+    ) -> Result<Vec<Repair>, ViewsError> {
+        let peers: Vec<_> = state.peers.iter().collect();
+        let mut repairs = Vec::new();
         for peers in peers.chunks(PAGE) {
             let mut pipeline = Pipeline::new();
             for (peer, _) in peers {
                 pipeline.cmd("HMGET").arg(self.names().peer(torrent, peer));
                 pipeline.arg("active").arg("completed").arg("user_id").arg("last_announce");
             }
-            for ((peer, there), reply) in peers.iter().zip(self.redis().pipeline(&pipeline).await) {
-                let Some(shown) = Presence::shown(there) else { continue };
+            for ((peer, stored_peers), reply) in peers.iter().zip(self.redis().pipeline(&pipeline).await) {
+                let Some(shown) = StoredPeer::shown(stored_peers) else { continue };
                 let found: Vec<Option<String>> = read_reply(reply)?;
                 let complete = u8::from(shown.is_complete).to_string();
                 let expected = ["1".to_owned(), complete, shown.user.to_string(), shown.last.to_string()];
@@ -215,69 +222,69 @@ impl Mirror {
                     continue;
                 }
                 let key = self.names().peer(torrent, peer);
-                faults.push(written_anew(&key, shown));
+                repairs.push(rewrite_peer(&key, shown));
             }
         }
-        if !faults.is_empty() {
-            tracing::warn!(%torrent, peers = faults.len(), "keys of active peers were not as written; mended");
+        if !repairs.is_empty() {
+            tracing::warn!(%torrent, peers = repairs.len(), "mirror sweep: repaired keys of active peers");
         }
-        Ok(faults)
+        Ok(repairs)
     }
 
-    /// Carries out what puts the faults right; none if something was applied meanwhile.
-    pub(super) async fn mend(
+    /// Executes repairs; none if the watermark has moved or the lease is lost.
+    pub(super) async fn apply_repairs(
         &self,
         torrent: TorrentId,
         watermark: &str,
-        faults: &[Fault],
+        repairs: &[Repair],
     ) -> Result<Option<u64>, ViewsError> {
-        for faults in faults.chunks(PAGE) {
+        for repairs in repairs.chunks(PAGE) {
             if !self.is_active() {
                 return Ok(None);
             }
-            let own = self.names().own(torrent);
-            let mut keys: Vec<&str> = vec![&own];
-            let mut numbers: BTreeMap<&str, usize> = BTreeMap::from([(own.as_str(), 1)]);
-            for fault in faults {
-                numbers.entry(&fault.key).or_insert_with(|| {
-                    keys.push(&fault.key);
+            let state_key = self.names().state(torrent);
+            let mut keys: Vec<&str> = vec![&state_key];
+            let mut numbers: BTreeMap<&str, usize> = BTreeMap::from([(state_key.as_str(), 1)]);
+            for repair in repairs {
+                numbers.entry(&repair.key).or_insert_with(|| {
+                    keys.push(&repair.key);
                     keys.len()
                 });
             }
-            let mut call = scripts::MIRROR_MEND.call(&keys);
+            let mut call = scripts::MIRROR_REPAIR.call(&keys);
             call.arg(watermark);
-            for fault in faults {
-                call.arg(fault.args.len())
-                    .arg(fault.command)
-                    .arg(numbers[fault.key.as_str()])
-                    .arg(&fault.args);
+            for repair in repairs {
+                call.arg(repair.args.len())
+                    .arg(repair.command)
+                    .arg(numbers[repair.key.as_str()])
+                    .arg(&repair.args);
             }
             if self.redis().query::<i64>(&call).await? < 0 {
                 return Ok(None);
             }
         }
-        Ok(Some(faults.len() as u64))
+        Ok(Some(repairs.len() as u64))
     }
 
-    /// The torrent's places in the indexes (M10).
-    async fn mend_index(&self, torrent: TorrentId) -> Result<u64, ViewsError> {
-        let _alone = self.alone.lock().await;
+    /// The torrent's scores in the indexes (M10).
+    async fn repair_index(&self, torrent: TorrentId) -> Result<u64, ViewsError> {
+        let _guard = self.write_lock.lock().await;
         let mut read = redis::cmd("HGET");
-        read.arg(self.names().own(torrent)).arg("c");
+        read.arg(self.names().state(torrent)).arg("c");
         let counts: Option<String> = self.redis().query(&read).await?;
         let Some(counts) = counts.as_deref().and_then(counts_of) else { return Ok(0) };
         if !self.is_active() {
             return Ok(0);
         }
-        let scores = self.settle_counts(&BTreeMap::from([(torrent, counts)])).await?;
+        let scores = self.write_counts(&BTreeMap::from([(torrent, counts)])).await?;
         if scores > 0 {
-            tracing::warn!(%torrent, scores, "places of a torrent in the indexes mended");
+            tracing::warn!(%torrent, scores, "mirror sweep: repaired scores in the indexes");
         }
         Ok(scores)
     }
 }
 
-fn written_anew(key: &str, shown: &Presence) -> Fault {
+fn rewrite_peer(key: &str, shown: &StoredPeer) -> Repair {
     let (complete, active) = (u8::from(shown.is_complete), u8::from(shown.is_active));
     let fields: [&dyn ToString; 16] = [
         &"speed_up",
@@ -297,5 +304,5 @@ fn written_anew(key: &str, shown: &Presence) -> Fault {
         &"active",
         &active,
     ];
-    Fault::new("HSET", key, &fields)
+    Repair::new("HSET", key, &fields)
 }

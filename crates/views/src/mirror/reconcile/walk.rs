@@ -1,4 +1,4 @@
-//! Which torrent comes next.
+//! Chooses the torrents to check next.
 
 use std::collections::HashSet;
 
@@ -7,31 +7,30 @@ use keyspace::MirrorKey;
 
 use crate::error::ViewsError;
 use crate::mirror::Mirror;
-use crate::mirror::settle::of_counts;
+use crate::mirror::derived_keys::counts_error;
 
-/// Members asked for at once, about.
+/// Approximate number of members per page.
 const PAGE: usize = 100;
 
-/// A walk over every torrent that was ever announced.
+/// Over every torrent that was ever announced.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     cursor: u64,
-    /// Torrents of the page that were not looked at yet.
+    /// Torrents of the page that are left to check.
     waiting: Vec<TorrentId>,
-    /// Whether the page was the last one.
     is_last_page: bool,
 }
 
-/// A walk over the torrents that have leechers, then over those that have seeders.
+/// Over the torrents with leechers, then over those with seeders.
 #[derive(Debug, Default)]
-pub(super) struct PeopledWalk {
+pub(super) struct WithPeersWalk {
     is_among_seeders: bool,
     offset: usize,
 }
 
 impl Mirror {
     /// The next torrent; none at the end of a round, after which another begins.
-    pub(super) async fn next_of_all(&self, walk: &mut Walk) -> Result<Option<TorrentId>, ViewsError> {
+    pub(super) async fn next_torrent(&self, walk: &mut Walk) -> Result<Option<TorrentId>, ViewsError> {
         loop {
             if let Some(torrent) = walk.waiting.pop() {
                 return Ok(Some(torrent));
@@ -42,20 +41,20 @@ impl Mirror {
             let mut scan = redis::cmd("ZSCAN");
             scan.arg(self.names().index_announces()).arg(walk.cursor).arg("COUNT").arg(PAGE);
             let (cursor, found): (u64, Vec<(String, f64)>) =
-                self.redis().query(&scan).await.map_err(of_counts)?;
+                self.redis().query(&scan).await.map_err(counts_error)?;
             walk.cursor = cursor;
             walk.is_last_page = cursor == 0;
-            // A page may name a torrent twice.
+            // A page may contain a torrent twice.
             let torrents: HashSet<TorrentId> =
                 found.iter().filter_map(|(member, _)| member.parse().ok()).collect();
             walk.waiting = torrents.into_iter().collect();
         }
     }
 
-    /// The next few torrents that have peers. One whose place changes meanwhile may be left out until the next time.
-    pub(super) async fn next_peopled(
+    /// The next few torrents with peers. A torrent whose rank changes meanwhile may be skipped until the next pass.
+    pub(super) async fn next_with_peers(
         &self,
-        walk: &mut PeopledWalk,
+        walk: &mut WithPeersWalk,
         count: usize,
     ) -> Result<Vec<TorrentId>, ViewsError> {
         if !self.is_active() {
@@ -63,9 +62,9 @@ impl Mirror {
         }
         let index = if walk.is_among_seeders { MirrorKey::IndexSeeders } else { MirrorKey::IndexLeechers };
         let mut range = redis::cmd("ZRANGEBYSCORE");
-        range.arg(self.names().single(index)).arg("(0").arg("+inf");
+        range.arg(self.names().global(index)).arg("(0").arg("+inf");
         range.arg("LIMIT").arg(walk.offset).arg(count);
-        let found: Vec<String> = self.redis().query(&range).await.map_err(of_counts)?;
+        let found: Vec<String> = self.redis().query(&range).await.map_err(counts_error)?;
         walk.offset += found.len();
         if found.len() < count {
             walk.is_among_seeders = !walk.is_among_seeders;

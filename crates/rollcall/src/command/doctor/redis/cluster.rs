@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use keyspace::{Node, Redis, RedisSettings, Trouble};
+use keyspace::{Node, Redis, RedisError, RedisSettings};
 use redis::Value;
 
 use super::alone;
@@ -35,7 +35,7 @@ pub(super) async fn check(findings: &mut Findings, settings: &RedisSettings) -> 
     None
 }
 
-async fn ask(settings: RedisSettings) -> Result<(String, Masters), Trouble> {
+async fn ask(settings: RedisSettings) -> Result<(String, Masters), RedisError> {
     let node = settings.nodes.first().cloned();
     let redis = Redis::connect(settings).await?;
     let info: String = redis.query(redis::cmd("CLUSTER").arg("INFO")).await?;

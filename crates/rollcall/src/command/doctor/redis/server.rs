@@ -178,7 +178,7 @@ async fn notifications(findings: &mut Findings, visit: &Visit, facts: &Facts, wa
             false => findings.ok(found),
         };
     };
-    if notify::tells_of_expired(flags) || !wants_expiry {
+    if notify::reports_expired_keys(flags) || !wants_expiry {
         return findings.ok(format!("{name}: {SETTING} is \"{flags}\""));
     }
     // Set to what it is, so that nothing changes; whether we may shows all the same.

@@ -1,4 +1,4 @@
-//! A Redis of one's own, entries in one line, and everything that is in the layout.
+//! A Redis per test, entries in one line, and snapshots of all public keys.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,55 +20,55 @@ use views::{Mirror, MirrorParts, MirrorSettings};
 
 pub const REAP: u32 = 2410;
 
-/// A time that is yet to come, so that no key expires by itself while a test runs.
-pub fn soon() -> UnixTime {
+/// A time in the future, so that no key expires during a test.
+pub fn future_start() -> UnixTime {
     SystemClock.now() + Seconds(3600)
 }
 
-pub enum Place {
+pub enum Backend {
     Single(Box<RedisServer>),
     Cluster(Box<RedisCluster>),
 }
 
-impl Place {
-    pub fn single() -> Place {
-        Place::Single(Box::new(RedisServer::start()))
+impl Backend {
+    pub fn single() -> Backend {
+        Backend::Single(Box::new(RedisServer::start()))
     }
 
-    pub fn cluster() -> Place {
-        Place::Cluster(Box::new(RedisCluster::start()))
+    pub fn cluster() -> Backend {
+        Backend::Cluster(Box::new(RedisCluster::start()))
     }
 
     pub fn redis(&self) -> Redis {
         let url = match self {
-            Place::Single(server) => server.url(),
-            Place::Cluster(cluster) => format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port()),
+            Backend::Single(server) => server.url(),
+            Backend::Cluster(cluster) => format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port()),
         };
         Redis::new(RedisSettings::from_url(&url).unwrap()).unwrap()
     }
 
     pub fn cli(&self, args: &[&str]) -> String {
         match self {
-            Place::Single(server) => server.cli(args),
-            Place::Cluster(cluster) => cluster.cli(args),
+            Backend::Single(server) => server.cli(args),
+            Backend::Cluster(cluster) => cluster.cli(args),
         }
     }
 
     fn keys(&self) -> Vec<String> {
         let texts = match self {
-            Place::Single(server) => vec![server.cli(&["KEYS", "*"])],
-            Place::Cluster(cluster) => (0..3).map(|node| cluster.node(node).cli(&["KEYS", "*"])).collect(),
+            Backend::Single(server) => vec![server.cli(&["KEYS", "*"])],
+            Backend::Cluster(cluster) => (0..3).map(|node| cluster.node(node).cli(&["KEYS", "*"])).collect(),
         };
         texts.iter().flat_map(|text| text.lines()).map(str::to_owned).collect()
     }
 
-    /// Every key of the layout with what it holds; without ours.
-    pub async fn layout(&self) -> Layout {
-        let is_layout = |key: &String| {
+    /// All public keys of the mirror with their values.
+    pub async fn snapshot(&self) -> Snapshot {
+        let is_public = |key: &String| {
             let key = key.strip_prefix("{t}:").map_or(key.clone(), |rest| format!("t:{rest}"));
             key.starts_with("t:") && !key.starts_with("t:m:")
         };
-        let keys: Vec<String> = self.keys().into_iter().filter(is_layout).collect();
+        let keys: Vec<String> = self.keys().into_iter().filter(is_public).collect();
         let redis = self.redis();
         let mut types = Pipeline::new();
         for key in &keys {
@@ -87,10 +87,10 @@ impl Place {
             reads.cmd("EXPIRETIME").arg(key);
         }
         let replies = redis.pipeline(&reads).await;
-        let mut layout = Layout::new();
+        let mut snapshot = Snapshot::new();
         for ((key, kind), replies) in keys.into_iter().zip(types).zip(replies.chunks(2)) {
             let mut words: Vec<String> = match kind.as_str() {
-                // Both come as pairs or as one list, by the protocol.
+                // Pairs or a flat list, depending on the protocol version.
                 "hash" => {
                     let pairs: BTreeMap<String, String> = read_reply(replies[0].clone()).unwrap();
                     pairs.into_iter().map(|(field, value)| format!("{field}={value}")).collect()
@@ -106,16 +106,16 @@ impl Place {
             if key.contains(":ptimeout:") {
                 words.push(format!("until {expires}"));
             }
-            layout.insert(plain(&key), words);
+            snapshot.insert(plain(&key), words);
         }
-        layout
+        snapshot
     }
 }
 
-/// Keys by their names on a single Redis, with what they hold.
-pub type Layout = BTreeMap<String, Vec<String>>;
+/// Values by key name on a single Redis.
+pub type Snapshot = BTreeMap<String, Vec<String>>;
 
-/// The name on a single Redis of a key on a cluster.
+/// The single-Redis name of a cluster key.
 fn plain(key: &str) -> String {
     let key = key.replace("{t}:", "t:");
     let Some((head, rest)) = key.split_once('{') else { return key };
@@ -126,20 +126,20 @@ fn plain(key: &str) -> String {
     }
 }
 
-/// A turn that is ours until the test takes it away.
+/// A lease that is held until the test drops it.
 #[derive(Debug, Default)]
-pub struct TestTurn {
+pub struct TestLease {
     is_lost: AtomicBool,
 }
 
-impl TestTurn {
+impl TestLease {
     pub fn lose(&self) {
         self.is_lost.store(true, Ordering::SeqCst);
     }
 }
 
 #[async_trait]
-impl Turn for TestTurn {
+impl Turn for TestLease {
     async fn take(&self) -> Result<bool, JournalError> {
         Ok(self.is_ours())
     }
@@ -152,20 +152,20 @@ impl Turn for TestTurn {
     }
 }
 
-/// As the group of a mirror that has read everything.
-fn group_on(place: &Place, arguments: &[&str]) {
-    let names = KeyNames::new(&BaseNames::default(), place.redis().mode()).unwrap();
+/// Sets the group to the end of the stream, as after reading everything.
+fn group_on(backend: &Backend, arguments: &[&str]) {
+    let names = KeyNames::new(&BaseNames::default(), backend.redis().mode()).unwrap();
     let command: Vec<&str> = ["XGROUP", arguments[0], names.traffic(), "mirror", "$"]
         .into_iter()
         .chain(arguments[1..].to_vec())
         .collect();
-    place.cli(&command);
+    backend.cli(&command);
 }
 
-/// Knows torrents by the last bytes of their infohash and users by the value of their passkey, up to a number.
-pub struct Numbers;
+/// Resolves infohashes by their last bytes and passkeys by their value, below 1000.
+pub struct NumericDirectory;
 
-impl Directory for Numbers {
+impl Directory for NumericDirectory {
     fn user_of(&self, passkey: &Passkey) -> Option<UserId> {
         let number = u64::from_str_radix(&passkey.to_string(), 16).ok()?;
         (number < 1000).then(|| UserId::new(number)).flatten()
@@ -177,11 +177,11 @@ impl Directory for Numbers {
     }
 }
 
-pub struct Rig {
-    pub place: Place,
+pub struct Fixture {
+    pub backend: Backend,
     pub clock: ManualClock,
     pub start: UnixTime,
-    pub turn: Arc<TestTurn>,
+    pub lease: Arc<TestLease>,
     pub mirror: Arc<Mirror>,
     pub journal: Arc<dyn Journal>,
 }
@@ -191,7 +191,7 @@ pub fn journal_on(redis: Redis) -> Arc<dyn Journal> {
     Arc::new(RedisJournal::new(redis, names))
 }
 
-/// A mirror as a process of its own has it.
+/// A mirror as a separate process opens it.
 pub fn mirror_on(
     redis: Redis,
     turn: Arc<dyn Turn>,
@@ -204,21 +204,21 @@ pub fn mirror_on(
         journal: journal_on(redis.clone()),
         redis,
         names,
-        turn,
-        directory: Arc::new(Numbers),
+        lease: turn,
+        directory: Arc::new(NumericDirectory),
         clock: Arc::new(clock.clone()),
     };
     Mirror::new(parts, settings, format!("{name}.reaper"))
 }
 
-/// Who is who as the test says, for torrents whose names change.
+/// Resolves torrents as set by the test.
 #[derive(Default)]
-pub struct Changing {
+pub struct MutableDirectory {
     pub torrents: std::sync::Mutex<std::collections::HashMap<InfoHash, u64>>,
     pub removed: std::sync::Mutex<Vec<u64>>,
 }
 
-impl Changing {
+impl MutableDirectory {
     pub fn put(&self, torrent: u64, info_hash: InfoHash) {
         let mut torrents = self.torrents.lock().unwrap();
         torrents.retain(|_, other| *other != torrent);
@@ -231,9 +231,9 @@ impl Changing {
     }
 }
 
-impl Directory for Changing {
+impl Directory for MutableDirectory {
     fn user_of(&self, passkey: &Passkey) -> Option<UserId> {
-        Numbers.user_of(passkey)
+        NumericDirectory.user_of(passkey)
     }
 
     fn torrent_of(&self, info_hash: &InfoHash) -> Option<(TorrentId, InfoHash)> {
@@ -246,40 +246,40 @@ impl Directory for Changing {
     }
 }
 
-/// A mirror that is told who is who.
-pub fn mirror_told_by(rig: &Rig, directory: Arc<dyn Directory>) -> Mirror {
-    let redis = rig.place.redis();
+pub fn mirror_with_directory(fixture: &Fixture, directory: Arc<dyn Directory>) -> Mirror {
+    let redis = fixture.backend.redis();
     let names = MirrorNames::new(redis.mode());
-    let (journal, turn, clock) = (journal_on(redis.clone()), rig.turn.clone(), Arc::new(rig.clock.clone()));
-    let parts = MirrorParts { journal, redis, names, turn, directory, clock };
-    Mirror::new(parts, MirrorSettings::default(), "told.reaper".to_owned())
+    let (journal, turn, clock) =
+        (journal_on(redis.clone()), fixture.lease.clone(), Arc::new(fixture.clock.clone()));
+    let parts = MirrorParts { journal, redis, names, lease: turn, directory, clock };
+    Mirror::new(parts, MirrorSettings::default(), "directory.reaper".to_owned())
 }
 
-impl Rig {
-    pub fn on(place: Place) -> Rig {
-        Rig::with(place, MirrorSettings::default())
+impl Fixture {
+    pub fn on(backend: Backend) -> Fixture {
+        Fixture::with(backend, MirrorSettings::default())
     }
 
-    pub fn with(place: Place, settings: MirrorSettings) -> Rig {
-        let start = soon();
+    pub fn with(backend: Backend, settings: MirrorSettings) -> Fixture {
+        let start = future_start();
         let clock = ManualClock::at(start);
-        let turn = Arc::new(TestTurn::default());
-        let mirror = mirror_on(place.redis(), turn.clone(), &clock, settings, "test");
-        let journal = journal_on(place.redis());
-        group_on(&place, &["CREATE", "MKSTREAM"]);
-        Rig { place, clock, start, turn, mirror: Arc::new(mirror), journal }
+        let lease = Arc::new(TestLease::default());
+        let mirror = mirror_on(backend.redis(), lease.clone(), &clock, settings, "test");
+        let journal = journal_on(backend.redis());
+        group_on(&backend, &["CREATE", "MKSTREAM"]);
+        Fixture { backend, clock, start, lease, mirror: Arc::new(mirror), journal }
     }
 
-    /// As if everything in the journal had been applied, and some of it lost on the way.
+    /// As if everything in the journal had been delivered, and some of it lost.
     pub fn catch_up(&self) {
-        group_on(&self.place, &["SETID"]);
+        group_on(&self.backend, &["SETID"]);
     }
 
     /// Another mirror on the same Redis, as after a restart.
     pub fn another(&self) -> Mirror {
         mirror_on(
-            self.place.redis(),
-            Arc::new(TestTurn::default()),
+            self.backend.redis(),
+            Arc::new(TestLease::default()),
             &self.clock,
             MirrorSettings::default(),
             "other",
@@ -287,8 +287,8 @@ impl Rig {
     }
 
     /// Applies entries as one batch; each gets the next id.
-    pub async fn hear(&self, announces: &[Announce]) {
-        self.offer(&self.arrivals(announces)).await.unwrap();
+    pub async fn apply(&self, announces: &[Announce]) {
+        self.try_apply(&self.arrivals(announces)).await.unwrap();
     }
 
     pub fn arrivals(&self, announces: &[Announce]) -> Vec<Arrival> {
@@ -301,17 +301,17 @@ impl Rig {
         announces.iter().map(arrival).collect()
     }
 
-    pub async fn offer(&self, arrivals: &[Arrival]) -> Result<(), ViewError> {
-        offer_to(&self.mirror, arrivals).await
+    pub async fn try_apply(&self, arrivals: &[Arrival]) -> Result<(), ViewError> {
+        apply_to(&self.mirror, arrivals).await
     }
 
-    /// What a key of a single Redis holds, as in [`Layout`].
-    pub async fn holds(&self, key: &str) -> Vec<String> {
-        self.place.layout().await.remove(key).unwrap_or_default()
+    /// The value of a key on a single Redis, as in [`Snapshot`].
+    pub async fn value_of(&self, key: &str) -> Vec<String> {
+        self.backend.snapshot().await.remove(key).unwrap_or_default()
     }
 }
 
-pub async fn offer_to(mirror: &Mirror, arrivals: &[Arrival]) -> Result<(), ViewError> {
+pub async fn apply_to(mirror: &Mirror, arrivals: &[Arrival]) -> Result<(), ViewError> {
     let batch = Batch { lane: Lane::Traffic, consumer: "c1", taken_from: None, is_retry: false, arrivals };
     mirror.apply(&batch).await.map(drop)
 }
@@ -332,7 +332,7 @@ pub fn passkey(user: u64) -> Passkey {
     format!("{user:016x}").parse().unwrap()
 }
 
-/// One entry, small enough to write in a line.
+/// One entry, short enough for a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Announce {
     pub user: u64,
@@ -345,15 +345,15 @@ pub struct Announce {
     pub at: u32,
     pub dt: u32,
     pub moved: (u64, u64),
-    /// Whether the entry has the fourteen fields only.
-    pub is_foreign: bool,
-    /// Whether our tracker heard the client's counters.
+    /// Whether the entry has only the fourteen fields.
+    pub has_fourteen_fields: bool,
+    /// Whether the entry has node, totals and key.
     pub has_totals: bool,
-    /// The number in the torrent's infohash, if it is not the torrent's.
+    /// The number in the infohash, if it differs from the torrent id.
     pub named: Option<u64>,
 }
 
-/// A heartbeat of a user's first client.
+/// A regular announce of a user's first client.
 pub fn leeches(user: u64, torrent: u64, at: u32) -> Announce {
     Announce {
         user,
@@ -365,7 +365,7 @@ pub fn leeches(user: u64, torrent: u64, at: u32) -> Announce {
         at,
         dt: 0,
         moved: (0, 0),
-        is_foreign: false,
+        has_fourteen_fields: false,
         has_totals: false,
         named: None,
     }
@@ -388,8 +388,8 @@ impl Announce {
         Announce { left: 0, ..self.event(AnnounceEvent::Completed) }
     }
 
-    /// Silent since so many seconds.
-    pub fn falls_silent(self, dt: u32) -> Self {
+    /// Last announce `dt` seconds ago.
+    pub fn times_out(self, dt: u32) -> Self {
         Announce { cause: Cause::Timeout, dt, ..self.stops() }
     }
 
@@ -397,11 +397,11 @@ impl Announce {
         Announce { peer, ..self }
     }
 
-    pub fn moving(self, up: u64, down: u64, dt: u32) -> Self {
+    pub fn transferring(self, up: u64, down: u64, dt: u32) -> Self {
         Announce { moved: (up, down), dt, ..self }
     }
 
-    pub fn named(self, number: u64) -> Self {
+    pub fn with_info_hash(self, number: u64) -> Self {
         Announce { named: Some(number), ..self }
     }
 
@@ -409,8 +409,8 @@ impl Announce {
         Announce { cause: Cause::Removal, ..self.stops() }
     }
 
-    pub fn foreign(self) -> Self {
-        Announce { is_foreign: true, ..self }
+    pub fn fourteen_fields_only(self) -> Self {
+        Announce { has_fourteen_fields: true, ..self }
     }
 
     pub fn fields(&self, start: UnixTime) -> Fields {
@@ -429,14 +429,14 @@ impl Announce {
         fields.push_text("dt", self.dt);
         fields.push("interval", "1800");
         fields.push("min_interval", "900");
-        if !self.is_foreign && self.has_totals {
+        if !self.has_fourteen_fields && self.has_totals {
             fields.push("node", "00000000000000ab");
             fields.push_text("sid", format!("{:016x}-0000002a", self.peer));
             fields.push_text("up", self.at);
             fields.push_text("down", self.at);
             fields.push("key", "0badcafe");
         }
-        if !self.is_foreign {
+        if !self.has_fourteen_fields {
             fields.push("cause", self.cause.name());
             fields.push_text("user", self.user);
             fields.push_text("torrent", self.torrent);

@@ -1,4 +1,4 @@
-//! How far into the journal the mirror has got: nobody is silent whose word is still on its way.
+//! How far the mirror has applied the journal: a peer is overdue only if no unread entry may be its announce.
 
 use std::sync::atomic::Ordering;
 
@@ -9,19 +9,18 @@ use crate::error::ViewsError;
 use crate::mirror::Mirror;
 
 impl Mirror {
-    /// Notes that everything up to this millisecond was applied.
-    pub(in crate::mirror) fn has_applied(&self, ms: u64) {
+    pub(in crate::mirror) fn record_applied(&self, ms: u64) {
         self.reaping.applied_ms.fetch_max(ms, Ordering::Relaxed);
     }
 
-    /// Whether everything that was said until then has been applied. The journal is asked once at most, and only if the
-    /// last entry was earlier.
-    pub(super) async fn has_heard_until(
+    /// Whether all entries up to this time have been applied. Reads the journal at most once, and only if the last
+    /// applied entry is earlier.
+    pub(super) async fn has_applied_until(
         &self,
         then: UnixTime,
         frontier: &mut Option<u64>,
     ) -> Result<bool, ViewsError> {
-        // Places in the journal go by the wall clock.
+        // Entry ids use the wall clock.
         let then_ms = u64::from(self.date_of(then).0) * 1000;
         if self.reaping.applied_ms.load(Ordering::Relaxed) > then_ms {
             return Ok(true);
@@ -29,7 +28,7 @@ impl Mirror {
         let reached = match *frontier {
             Some(reached) => reached,
             None => {
-                let reached = self.frontier().await?;
+                let reached = self.first_unapplied_ms().await?;
                 *frontier = Some(reached);
                 reached
             }
@@ -37,12 +36,12 @@ impl Mirror {
         Ok(reached > then_ms)
     }
 
-    /// The millisecond of the first entry that is yet to be applied; the end of time if there is none.
-    async fn frontier(&self) -> Result<u64, ViewsError> {
+    /// Millisecond of the first entry that has not been applied; `u64::MAX` if there is none.
+    async fn first_unapplied_ms(&self) -> Result<u64, ViewsError> {
         let journal = &self.parts.journal;
         let status = journal.status(Lane::Traffic).await?;
         let Some(group) = status.groups.iter().find(|group| group.name == self.settings.group) else {
-            // Everything is still to be read.
+            // Nothing has been read yet.
             return Ok(0);
         };
         if let Some(pending) = group.oldest_pending {

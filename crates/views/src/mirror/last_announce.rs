@@ -1,7 +1,7 @@
-//! What is remembered of an active peer, so that an entry about its end can be written.
+//! What the state has of an active peer's last announce, for a timeout entry.
 //!
-//! One text of words with a blank between them. Only we write it; what cannot be read is treated as not there. Nothing
-//! in it is ever logged: it holds a passkey.
+//! Fields separated by spaces. Only the mirror writes it; malformed text counts as missing. It contains a passkey and
+//! is never logged.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -11,51 +11,50 @@ use domain::{
 };
 use journal::{Fields, Totals, TrafficEntry};
 
-/// What is written where a word is missing.
+/// A missing value.
 const NONE: &str = "-";
 
-/// The last announce of a peer that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct LastAnnounce {
     passkey: Option<Passkey>,
     ip: IpAddr,
     port: u16,
     left: Option<u64>,
     interval_s: u32,
     min_interval_s: u32,
-    /// Who heard it, its counters and its key: by these the other views know the client.
+    /// Node, totals and key identify the client to the other views.
     node: Option<NodeId>,
     totals: Option<Totals>,
     key: Option<ClientKey>,
 }
 
-/// Who fell silent, and when.
+/// A peer that expired.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Silence<'a> {
+pub(super) struct Timeout<'a> {
     pub(super) torrent: TorrentId,
     pub(super) info_hash: &'a InfoHash,
     pub(super) peer: &'a PeerId,
     pub(super) user: UserId,
-    /// Its last announce.
+    /// Last announce.
     pub(super) since: UnixTime,
-    /// When the silence became too long, by steady time.
+    /// Deadline, by steady time.
     pub(super) at: UnixTime,
-    /// The same by the wall clock.
+    /// Deadline, by the wall clock.
     pub(super) date: UnixTime,
 }
 
-fn word(value: Option<impl ToString>) -> String {
+fn text_of(value: Option<impl ToString>) -> String {
     value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
 }
 
-/// The inner option is none where the word stands for nothing.
+/// The outer option is none if malformed, the inner one if missing.
 fn read<T: FromStr>(text: &str) -> Option<Option<T>> {
     if text == NONE { Some(None) } else { Some(Some(text.parse().ok()?)) }
 }
 
-impl Record {
-    pub(super) fn of(entry: &TrafficEntry) -> Record {
-        Record {
+impl LastAnnounce {
+    pub(super) fn of(entry: &TrafficEntry) -> LastAnnounce {
+        LastAnnounce {
             passkey: entry.passkey,
             ip: entry.ip,
             port: entry.port,
@@ -70,20 +69,20 @@ impl Record {
 
     pub(super) fn to_text(&self) -> String {
         let (passkey, left, node, key) =
-            (word(self.passkey), word(self.left), word(self.node), word(self.key));
-        let session = word(self.totals.map(|totals| totals.session));
-        let up = word(self.totals.map(|totals| totals.uploaded));
-        let down = word(self.totals.map(|totals| totals.downloaded));
-        let Record { ip, port, interval_s, min_interval_s, .. } = self;
+            (text_of(self.passkey), text_of(self.left), text_of(self.node), text_of(self.key));
+        let session = text_of(self.totals.map(|totals| totals.session));
+        let up = text_of(self.totals.map(|totals| totals.uploaded));
+        let down = text_of(self.totals.map(|totals| totals.downloaded));
+        let LastAnnounce { ip, port, interval_s, min_interval_s, .. } = self;
         format!(
             "{passkey} {ip} {port} {left} {interval_s} {min_interval_s} {node} {session} {up} {down} {key}"
         )
     }
 
-    pub(super) fn parse(text: &str) -> Option<Record> {
-        let words: Vec<&str> = text.split(' ').collect();
+    pub(super) fn parse(text: &str) -> Option<LastAnnounce> {
+        let fields: Vec<&str> = text.split(' ').collect();
         let [passkey, ip, port, left, interval_s, min_interval_s, node, session, up, down, key] =
-            words.as_slice()
+            fields.as_slice()
         else {
             return None;
         };
@@ -94,7 +93,7 @@ impl Record {
             }
             _ => None,
         };
-        Some(Record {
+        Some(LastAnnounce {
             passkey: read(passkey)?,
             ip: ip.parse().ok()?,
             port: port.parse().ok()?,
@@ -107,16 +106,16 @@ impl Record {
         })
     }
 
-    /// The entry that says that this peer fell silent (M6): the fourteen fields, then ours. The counters are those of
-    /// its last announce: told again they credit nothing, and every view knows whose end this is.
-    pub(super) fn timeout_entry(&self, silence: &Silence<'_>) -> Fields {
+    /// The entry for the expired peer (M6): the fourteen fields, then additional ones. The totals are those of its last
+    /// announce: repeated, they credit nothing, and they identify the client to every view.
+    pub(super) fn timeout_entry(&self, timeout: &Timeout<'_>) -> Fields {
         let mut fields = Fields::with_room();
         match self.passkey {
             Some(passkey) => fields.push_text("passkey", passkey),
             None => fields.push("passkey", ""),
         }
-        fields.push_text("infohash", silence.info_hash);
-        fields.push_text("peer_id", silence.peer);
+        fields.push_text("infohash", timeout.info_hash);
+        fields.push_text("peer_id", timeout.peer);
         fields.push_text("port", self.port);
         fields.push_text("ip", self.ip);
         fields.push("af", if self.ip.is_ipv4() { "IPv4" } else { "IPv6" });
@@ -124,8 +123,8 @@ impl Record {
         fields.push("dd", "0");
         fields.push_text("left", self.left.unwrap_or(i64::MAX as u64));
         fields.push("event", AnnounceEvent::Stopped.name());
-        fields.push_text("ts", silence.date);
-        fields.push_text("dt", silence.at.since(silence.since).0);
+        fields.push_text("ts", timeout.date);
+        fields.push_text("dt", timeout.at.since(timeout.since).0);
         fields.push_text("interval", self.interval_s);
         fields.push_text("min_interval", self.min_interval_s);
         if let Some(node) = self.node {
@@ -137,13 +136,13 @@ impl Record {
             fields.push_text("down", totals.downloaded);
         }
         fields.push("cause", Cause::Timeout.name());
-        fields.push_text("user", silence.user);
-        fields.push_text("torrent", silence.torrent);
+        fields.push_text("user", timeout.user);
+        fields.push_text("torrent", timeout.torrent);
         if let Some(key) = self.key {
             fields.push_text("key", key);
         }
-        if silence.at != silence.date {
-            fields.push_text("steady", silence.at);
+        if timeout.at != timeout.date {
+            fields.push_text("steady", timeout.at);
         }
         fields
     }
@@ -159,11 +158,11 @@ mod tests {
     ];
 
     #[test]
-    fn m6_a_record_comes_back_as_the_entry_of_a_peer_that_fell_silent() {
+    fn m6_a_timeout_entry_has_the_fields_of_the_last_announce() {
         for text in TEXTS {
-            let record = Record::parse(text).unwrap();
-            assert_eq!(record.to_text(), text);
-            let silence = Silence {
+            let last_announce = LastAnnounce::parse(text).unwrap();
+            assert_eq!(last_announce.to_text(), text);
+            let timeout = Timeout {
                 torrent: TorrentId::new(42).unwrap(),
                 info_hash: &InfoHash([1; 20]),
                 peer: &PeerId([2; 20]),
@@ -172,23 +171,26 @@ mod tests {
                 at: UnixTime(1_750_002_500),
                 date: UnixTime(1_750_002_500),
             };
-            let set_back = Silence { date: UnixTime(1_750_000_000), ..silence };
-            let entry = TrafficEntry::parse(&record.timeout_entry(&set_back)).unwrap();
+            let set_back = Timeout { date: UnixTime(1_750_000_000), ..timeout };
+            let entry = TrafficEntry::parse(&last_announce.timeout_entry(&set_back)).unwrap();
             assert_eq!((entry.at, entry.steady_at()), (set_back.date, set_back.at));
-            let entry = TrafficEntry::parse(&record.timeout_entry(&silence)).unwrap();
+            let entry = TrafficEntry::parse(&last_announce.timeout_entry(&timeout)).unwrap();
             assert_eq!((entry.event, entry.cause), (AnnounceEvent::Stopped, Cause::Timeout));
             assert_eq!((entry.at.0, entry.since_last.unwrap().0), (1_750_002_500, 2500));
-            assert_eq!((entry.left, entry.ip), (record.left, record.ip));
-            assert_eq!((entry.user, entry.torrent), (Some(silence.user), Some(silence.torrent)));
-            // Who heard it, its counters and its key: the other views know it by these.
-            assert_eq!((entry.node, entry.totals, entry.key), (record.node, record.totals, record.key));
+            assert_eq!((entry.left, entry.ip), (last_announce.left, last_announce.ip));
+            assert_eq!((entry.user, entry.torrent), (Some(timeout.user), Some(timeout.torrent)));
+            // These identify the client to the other views.
+            assert_eq!(
+                (entry.node, entry.totals, entry.key),
+                (last_announce.node, last_announce.totals, last_announce.key)
+            );
         }
     }
 
     #[test]
-    fn what_is_no_record_is_none() {
+    fn malformed_text_is_none() {
         for text in ["", "1 2 3", "- x 0 17 1800 900 - - - - -", "- 10.0.0.1 0 17 1800 900 - - - - - -"] {
-            assert_eq!(Record::parse(text), None, "{text}");
+            assert_eq!(LastAnnounce::parse(text), None, "{text}");
         }
     }
 }

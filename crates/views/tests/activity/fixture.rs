@@ -1,4 +1,4 @@
-//! A store of one's own, a clock of one's own, and announces in one line.
+//! A store and a clock per test, and announces in one line.
 
 use std::sync::Arc;
 
@@ -18,64 +18,64 @@ use views::{Activity, ActivitySettings, Page};
 pub const NOW: UnixTime = UnixTime(1_750_000_000);
 pub const THRESHOLD: u32 = 2400;
 
-/// Where a store is; gone with the test.
-pub enum Place {
+/// A store of one test.
+pub enum Backend {
     Sqlite(TempDir),
     Redis(Box<RedisServer>),
-    /// Cases take turns on it.
+    /// Shared by the cases, which run one after another.
     Cluster(Arc<RedisCluster>),
 }
 
-impl Place {
+impl Backend {
     pub fn sqlite() -> Self {
-        Place::Sqlite(tempfile::tempdir().unwrap())
+        Backend::Sqlite(tempfile::tempdir().unwrap())
     }
 
     pub fn redis() -> Self {
-        Place::Redis(Box::new(RedisServer::start()))
+        Backend::Redis(Box::new(RedisServer::start()))
     }
 
-    /// A view of this place, as a process of its own has it.
+    /// A view as a separate process opens it.
     pub async fn open(&self, settings: ActivitySettings, clock: &ManualClock) -> Activity {
         let clock = Arc::new(clock.clone());
         match self {
-            Place::Sqlite(folder) => {
+            Backend::Sqlite(folder) => {
                 let path = folder.path().join("activity.db");
                 let database = SqliteDatabase::open(&path, SqliteOptions::default()).await.unwrap();
                 Activity::on_sqlite(database, settings, clock).await.unwrap()
             }
-            Place::Redis(server) => on_redis(&server.url(), settings, clock),
-            Place::Cluster(cluster) => {
-                // One node is enough to find the others.
+            Backend::Redis(server) => on_redis(&server.url(), settings, clock),
+            Backend::Cluster(cluster) => {
+                // One node suffices to find the others.
                 let url = format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port());
                 on_redis(&url, settings, clock)
             }
         }
     }
 
-    /// Whether nothing is stored, by a look from outside.
+    /// Whether nothing is stored, without using the view.
     pub async fn is_empty(&self) -> bool {
         match self {
-            Place::Sqlite(folder) => {
+            Backend::Sqlite(folder) => {
                 let options = SqliteConnectOptions::new().filename(folder.path().join("activity.db"));
                 let mut connection = options.connect().await.unwrap();
                 let count = sqlx::query_as("SELECT count(*) FROM activity");
                 let (rows,): (i64,) = count.fetch_one(&mut connection).await.unwrap();
                 rows == 0
             }
-            Place::Redis(server) => server.cli(&["DBSIZE"]) == "0",
-            Place::Cluster(cluster) => (0..3).all(|node| cluster.node(node).cli(&["DBSIZE"]) == "0"),
+            Backend::Redis(server) => server.cli(&["DBSIZE"]) == "0",
+            Backend::Cluster(cluster) => (0..3).all(|node| cluster.node(node).cli(&["DBSIZE"]) == "0"),
         }
     }
 
-    /// With the usual settings, at the usual time.
-    pub async fn rig(&self) -> Rig {
-        self.rig_with(ActivitySettings::default()).await
+    /// With default settings, at [`NOW`].
+    pub async fn fixture(&self) -> Fixture {
+        self.fixture_with(ActivitySettings::default()).await
     }
 
-    pub async fn rig_with(&self, settings: ActivitySettings) -> Rig {
+    pub async fn fixture_with(&self, settings: ActivitySettings) -> Fixture {
         let clock = ManualClock::at(NOW);
-        Rig { activity: self.open(settings, &clock).await, clock }
+        Fixture { activity: self.open(settings, &clock).await, clock }
     }
 }
 
@@ -85,21 +85,21 @@ pub fn on_redis(url: &str, settings: ActivitySettings, clock: Arc<ManualClock>) 
     Activity::on_redis(redis, names, settings, clock)
 }
 
-pub struct Rig {
+pub struct Fixture {
     pub activity: Activity,
     pub clock: ManualClock,
 }
 
-/// A torrent's number and the time it is listed with.
+/// Torrent number and listed time.
 pub type Listed = Vec<(u32, u32)>;
 
-impl Rig {
-    /// Applies entries one batch at a time; none is rejected.
-    pub async fn hear(&self, announces: &[Announce]) {
-        assert_eq!(self.offer(announces).await.unwrap(), []);
+impl Fixture {
+    /// Applies one batch, of which no entry is rejected.
+    pub async fn apply(&self, announces: &[Announce]) {
+        assert_eq!(self.try_apply(announces).await.unwrap(), []);
     }
 
-    pub async fn offer(&self, announces: &[Announce]) -> Result<Vec<Rejected>, ViewError> {
+    pub async fn try_apply(&self, announces: &[Announce]) -> Result<Vec<Rejected>, ViewError> {
         apply(&self.activity, announces).await
     }
 
@@ -111,7 +111,7 @@ impl Rig {
         self.all(user, false).await
     }
 
-    /// All of a list, in small pages.
+    /// A whole list, read in small pages.
     async fn all(&self, user: u32, is_seeding: bool) -> Listed {
         let mut listed = Vec::new();
         let mut page = Page::first(3);
@@ -128,7 +128,7 @@ impl Rig {
         }
     }
 
-    /// How many torrents are in each list.
+    /// Lengths of both lists.
     pub async fn counts(&self, user: u32) -> (u64, u64) {
         let counts = self.activity.counts(&passkey(user)).await.unwrap();
         (counts.seeding, counts.leeching)
@@ -150,7 +150,7 @@ pub fn passkey(user: u32) -> Passkey {
     format!("{user:016x}").parse().unwrap()
 }
 
-/// Numbers spread over the whole range, so that order by number is not order by infohash.
+/// Spread over the whole range, so that the order by number differs from the order by infohash.
 pub fn info_hash(torrent: u32) -> InfoHash {
     let mut bytes = [0xaa; 20];
     bytes[..4].copy_from_slice(&torrent.wrapping_mul(0x9e37_79b1).to_be_bytes());
@@ -162,7 +162,7 @@ pub fn number_of(info_hash: &InfoHash) -> u32 {
     u32::from_be_bytes(info_hash.0[16..].try_into().unwrap())
 }
 
-/// One announce, small enough to write in a line.
+/// One announce, short enough for a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Announce {
     pub user: u32,
@@ -172,13 +172,12 @@ pub struct Announce {
     pub left: Option<u64>,
     /// Seconds after [`NOW`].
     pub at: i64,
-    /// Of two announces in the same second, the one with the greater number is the later.
+    /// Of two announces in the same second, the one with the higher number is later.
     pub seq: u64,
-    /// How long after the client's last announce.
+    /// Seconds since the client's last announce.
     pub since_last_s: u32,
-    /// Whether the entry has the fourteen fields only.
-    pub is_foreign: bool,
-    /// The interval that the client was told.
+    /// Whether the entry has only the fourteen fields.
+    pub has_fourteen_fields: bool,
     pub interval_s: u32,
 }
 
@@ -193,7 +192,7 @@ pub fn seeds(user: u32, torrent: u32, at: i64) -> Announce {
         at,
         seq: 0,
         since_last_s: 10,
-        is_foreign: false,
+        has_fourteen_fields: false,
         interval_s: 1800,
     }
 }
@@ -203,7 +202,6 @@ pub fn leeches(user: u32, torrent: u32, at: i64) -> Announce {
     Announce { left: Some(1000), ..seeds(user, torrent, at) }
 }
 
-/// A goodbye.
 pub fn stops(user: u32, torrent: u32, at: i64) -> Announce {
     Announce { event: AnnounceEvent::Stopped, ..seeds(user, torrent, at) }
 }
@@ -218,7 +216,7 @@ impl Announce {
     }
 
     /// In the same second as the client's last announce.
-    pub fn at_once(self) -> Self {
+    pub fn in_same_second(self) -> Self {
         Announce { since_last_s: 0, ..self }
     }
 
@@ -226,13 +224,12 @@ impl Announce {
         Announce { event, ..self }
     }
 
-    /// Of a tracker that told this interval.
-    pub fn told(self, interval_s: u32) -> Self {
+    pub fn with_interval(self, interval_s: u32) -> Self {
         Announce { interval_s, ..self }
     }
 
-    pub fn foreign(self) -> Self {
-        Announce { is_foreign: true, ..self }
+    pub fn fourteen_fields_only(self) -> Self {
+        Announce { has_fourteen_fields: true, ..self }
     }
 
     pub fn time(&self) -> UnixTime {
@@ -241,7 +238,7 @@ impl Announce {
 
     pub fn arrival(&self) -> Arrival {
         let origin = EntryId { ms: u64::from(self.time().0) * 1000, seq: self.seq };
-        let entry = match self.is_foreign {
+        let entry = match self.has_fourteen_fields {
             true => TrafficEntry::parse(&self.fourteen_fields()).unwrap(),
             false => self.entry(),
         };
@@ -298,7 +295,7 @@ impl Announce {
     }
 }
 
-/// The time that lists show for an announce `at` seconds after [`NOW`].
+/// The listed time of an announce `at` seconds after [`NOW`].
 pub fn shown(at: i64) -> u32 {
     seeds(0, 0, at).time().0
 }

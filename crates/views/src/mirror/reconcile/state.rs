@@ -1,4 +1,4 @@
-//! What our hash of a torrent holds: the truth about it.
+//! The state hash of a torrent, which is authoritative.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,13 +6,13 @@ use domain::{InfoHash, PeerId, TorrentId, UserId};
 
 use crate::error::ViewsError;
 use crate::mirror::Mirror;
-use crate::mirror::presence::Presence;
+use crate::mirror::stored_peer::StoredPeer;
 use crate::mirror::torrents::{Counts, Memberships};
 
-/// Fields read in one go.
+/// Fields per `HSCAN`.
 const PAGE: usize = 1000;
 
-/// The figures of a user on a torrent, as the script keeps them.
+/// Figures of a user on a torrent, as stored by `mirror_torrent.lua`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct UserFigures {
     pub(super) peers: u64,
@@ -21,14 +21,14 @@ pub(super) struct UserFigures {
     pub(super) is_complete: bool,
     pub(super) has_snatched: bool,
     pub(super) was_removed: bool,
-    /// Up to when `active_s` is counted.
+    /// Unix time up to which `active_s` is counted.
     pub(super) counted_until: u64,
 }
 
 impl UserFigures {
     pub(super) fn parse(text: &str) -> Option<UserFigures> {
-        let words: Vec<&str> = text.split(' ').collect();
-        let (peers, active_s, flags, counted_until) = match words.as_slice() {
+        let fields: Vec<&str> = text.split(' ').collect();
+        let (peers, active_s, flags, counted_until) = match fields.as_slice() {
             [peers, active_s, flags] => (peers, active_s, flags, &"0"),
             [peers, active_s, flags, counted_until] => (peers, active_s, flags, counted_until),
             _ => return None,
@@ -51,7 +51,7 @@ impl UserFigures {
         format!("{} {} {flags} {}", self.peers, self.active_s, self.counted_until)
     }
 
-    /// In which sets of the user the torrent is.
+    /// Whether the torrent is in the user's sets.
     pub(super) fn memberships(&self, hit_and_run_active_s: u64) -> Memberships {
         let is_gone = self.peers == 0;
         let is_short = self.active_s < hit_and_run_active_s;
@@ -60,28 +60,27 @@ impl UserFigures {
     }
 }
 
-/// What our hash of a torrent holds.
 #[derive(Debug, Default)]
-pub(super) struct Own {
-    /// Up to where the journal was applied when the reading began.
+pub(super) struct TorrentState {
+    /// When reading began.
     pub(super) watermark: String,
     pub(super) info_hash: Option<InfoHash>,
-    /// The counts as they are noted; none if they cannot be read.
+    /// As stored; none if malformed.
     pub(super) counts: Option<Counts>,
-    pub(super) peers: HashMap<PeerId, Vec<Presence>>,
+    pub(super) peers: HashMap<PeerId, Vec<StoredPeer>>,
     pub(super) users: BTreeMap<UserId, UserFigures>,
-    /// Peers of which nothing can be read.
+    /// Malformed or inactive peer fields.
     pub(super) unreadable: Vec<String>,
 }
 
-impl Own {
-    fn take(&mut self, field: &str, value: &str) {
+impl TorrentState {
+    fn read_field(&mut self, field: &str, value: &str) {
         match field.split_at_checked(1) {
             Some(("h", "")) => self.info_hash = value.parse().ok(),
             Some(("c", "")) => self.counts = counts_of(value),
-            Some(("p", peer)) => match (peer.parse(), Presence::parse_all(value)) {
-                (Ok(peer), there) if there.iter().any(|presence| presence.is_active) => {
-                    self.peers.insert(peer, there);
+            Some(("p", peer)) => match (peer.parse(), StoredPeer::parse_all(value)) {
+                (Ok(peer), stored_peers) if stored_peers.iter().any(|stored| stored.is_active) => {
+                    self.peers.insert(peer, stored_peers);
                 }
                 _ => self.unreadable.push(field.to_owned()),
             },
@@ -90,17 +89,17 @@ impl Own {
         }
     }
 
-    /// Everybody who is active.
-    pub(super) fn active(&self) -> impl Iterator<Item = (&PeerId, &Presence)> {
-        let each = |(peer, there)| std::iter::repeat(peer).zip::<&Vec<Presence>>(there);
-        self.peers.iter().flat_map(each).filter(|(_, presence)| presence.is_active)
+    /// Active users under all peer ids.
+    pub(super) fn active(&self) -> impl Iterator<Item = (&PeerId, &StoredPeer)> {
+        let each = |(peer, stored_peers)| std::iter::repeat(peer).zip::<&Vec<StoredPeer>>(stored_peers);
+        self.peers.iter().flat_map(each).filter(|(_, stored)| stored.is_active)
     }
 
-    /// The counts as they follow from everybody.
+    /// The counts that follow from peers and users.
     pub(super) fn recounted(&self, announces: u64) -> Counts {
         let (mut leechers, mut seeders) = (0, 0);
-        for (_, presence) in self.active() {
-            *(if presence.is_complete { &mut seeders } else { &mut leechers }) += 1;
+        for (_, stored) in self.active() {
+            *(if stored.is_complete { &mut seeders } else { &mut leechers }) += 1;
         }
         let snatches = self.users.values().filter(|figures| figures.has_snatched).count() as u64;
         Counts { announces, leechers, seeders, snatches }
@@ -115,22 +114,22 @@ pub(super) fn counts_of(text: &str) -> Option<Counts> {
 }
 
 impl Mirror {
-    /// Reads everything about a torrent. Batches go on meanwhile; whoever acts on it looks at the watermark.
-    pub(super) async fn read_own(&self, torrent: TorrentId) -> Result<Own, ViewsError> {
-        let key = self.names().own(torrent);
+    /// Batches continue while this reads; writes based on it must compare the watermark.
+    pub(super) async fn read_state(&self, torrent: TorrentId) -> Result<TorrentState, ViewsError> {
+        let key = self.names().state(torrent);
         let watermark: Option<String> = self.redis().query(redis::cmd("HGET").arg(&key).arg("w")).await?;
-        let mut own = Own { watermark: watermark.unwrap_or_default(), ..Own::default() };
+        let mut state = TorrentState { watermark: watermark.unwrap_or_default(), ..TorrentState::default() };
         let mut cursor = 0_u64;
         loop {
             let mut scan = redis::cmd("HSCAN");
             scan.arg(&key).arg(cursor).arg("COUNT").arg(PAGE);
             let (next, fields): (u64, Vec<(String, String)>) = self.redis().query(&scan).await?;
             for (field, value) in fields {
-                own.take(&field, &value);
+                state.read_field(&field, &value);
             }
             cursor = next;
             if cursor == 0 {
-                return Ok(own);
+                return Ok(state);
             }
         }
     }

@@ -1,30 +1,29 @@
-//! The second phase: what the first one found to be so is written to the keys of other slots.
+//! The second phase: writes the state of the first to keys in other slots.
 //!
-//! Everything says what is, not what changed. So it can be said again, and whatever was lost on the way is put right when
-//! the same entries come again.
+//! Writes are states, not differences, so they can be repeated; repeated entries restore a lost write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{PeerId, TorrentId};
-use keyspace::{MirrorKey, Reply, Trouble, read_reply, scripts};
+use keyspace::{MirrorKey, RedisError, Reply, read_reply, scripts};
 use redis::{Cmd, Pipeline};
 
 use super::Mirror;
-use super::torrents::{Counts, News, is_damage};
+use super::torrents::{ChangedState, Counts, is_damage};
 use crate::error::ViewsError;
 
-/// Torrents in one call of the script, at most.
+/// Torrents per call of the script.
 const CALL_TORRENTS_MAX: usize = 500;
-/// Commands sent together, at most.
+/// Commands per pipeline.
 const COMMANDS_AT_ONCE_MAX: usize = 2000;
-/// Members in one command, at most.
+/// Members per command.
 const MEMBERS_MAX: usize = 1000;
 
-/// How long the set of a peer's torrents stays without a word of it. Announces that change nothing do not refresh it, so
-/// it is longer than a round of the sweep takes, which does.
+/// Time to live of the set of a peer's torrents. Announces that change nothing do not renew it, so it is longer than a
+/// round of the sweep, which does.
 const PEER_SET_KEEP_S: u32 = 2 * 24 * 60 * 60;
 
-/// Torrents that are to be in a set, and torrents that are not to be.
+/// Torrents to add to a set and to remove from it.
 #[derive(Default)]
 struct Membership {
     inside: Vec<u64>,
@@ -32,16 +31,15 @@ struct Membership {
 }
 
 impl Mirror {
-    pub(super) async fn settle(&self, news: &News) -> Result<(), ViewsError> {
-        self.settle_sets(news).await?;
-        self.settle_counts(&news.torrents).await?;
-        self.publish_expired(&news.expired).await;
+    pub(super) async fn write_derived(&self, state: &ChangedState) -> Result<(), ViewsError> {
+        self.write_sets(state).await?;
+        self.write_counts(&state.torrents).await?;
+        self.publish_expired(&state.expired).await;
         Ok(())
     }
 
-    /// Publishes which peers a timeout ended (M11), once all keys show it; also where the tracker noticed the silence.
-    /// A batch that is applied again publishes its peers again. A message that cannot be published is lost: the keys
-    /// hold the same.
+    /// Publishes peers ended by a timeout (M11), after all keys are written; also if a tracker detected the timeout. A
+    /// repeated batch publishes again. A failed publish is lost; the keys have the same information.
     async fn publish_expired(&self, expired: &BTreeSet<(PeerId, TorrentId)>) {
         let commands: Vec<Cmd> = expired
             .iter()
@@ -53,26 +51,26 @@ impl Mirror {
             .collect();
         for commands in commands.chunks(COMMANDS_AT_ONCE_MAX) {
             if let Some(Err(reason)) = self.send(commands).await.into_iter().find(Result::is_err) {
-                tracing::debug!(%reason, "expired peers could not be published");
+                tracing::debug!(%reason, "cannot publish expired peers");
             }
         }
     }
 
-    /// Users' and peers' sets. Returns how many members were added or removed.
-    pub(super) async fn settle_sets(&self, news: &News) -> Result<u64, ViewsError> {
+    /// Writes the sets of users and peers. Returns the number of added and removed members.
+    pub(super) async fn write_sets(&self, state: &ChangedState) -> Result<u64, ViewsError> {
         let mut changed = 0;
-        for commands in self.commands_of(news).chunks(COMMANDS_AT_ONCE_MAX) {
+        for commands in self.commands_of(state).chunks(COMMANDS_AT_ONCE_MAX) {
             for reply in self.send(commands).await {
                 changed += self.count_members(reply)?;
             }
         }
-        let there: Vec<PeerId> =
-            news.peers.iter().filter(|(_, is_there)| **is_there).map(|((peer, _), _)| *peer).collect();
-        self.keep_peer_sets(&there).await?;
+        let active: Vec<PeerId> =
+            state.peers.iter().filter(|(_, is_active)| **is_active).map(|((peer, _), _)| *peer).collect();
+        self.keep_peer_sets(&active).await?;
         Ok(changed)
     }
 
-    /// Says that these peers are there, so that the sets of their torrents stay.
+    /// Renews the sets of these peers' torrents.
     pub(super) async fn keep_peer_sets(&self, peers: &[PeerId]) -> Result<(), ViewsError> {
         for peers in peers.chunks(COMMANDS_AT_ONCE_MAX) {
             let mut pipeline = Pipeline::new();
@@ -96,8 +94,8 @@ impl Mirror {
 
     fn count_members(&self, reply: Reply) -> Result<u64, ViewsError> {
         match read_reply::<u64>(reply) {
-            // Of one user or peer: no reason to hold up all others.
-            Err(trouble) if is_damage(&trouble) => {
+            // Affects one user or peer only.
+            Err(error) if is_damage(&error) => {
                 self.counting.found_damaged_sets(1);
                 Ok(0)
             }
@@ -105,7 +103,7 @@ impl Mirror {
         }
     }
 
-    fn commands_of(&self, news: &News) -> Vec<Cmd> {
+    fn commands_of(&self, state: &ChangedState) -> Vec<Cmd> {
         let names = self.names();
         let mut sets: BTreeMap<String, Membership> = BTreeMap::new();
         let mut note = |key: String, torrent: TorrentId, is_in: bool| {
@@ -113,12 +111,12 @@ impl Mirror {
             let list = if is_in { &mut membership.inside } else { &mut membership.outside };
             list.push(torrent.get());
         };
-        for ((user, torrent), memberships) in &news.users {
+        for ((user, torrent), memberships) in &state.users {
             for (key, is_in) in names.user_sets(*user).into_iter().zip(memberships) {
                 note(key, *torrent, *is_in);
             }
         }
-        for ((peer, torrent), is_active) in &news.peers {
+        for ((peer, torrent), is_active) in &state.peers {
             note(names.peer_torrents(peer), *torrent, *is_active);
         }
         let mut commands = Vec::new();
@@ -134,8 +132,8 @@ impl Mirror {
         commands
     }
 
-    /// Indexes and statistics. Returns how many scores were not what they should be.
-    pub(super) async fn settle_counts(
+    /// Writes indexes and statistics. Returns the number of changed scores.
+    pub(super) async fn write_counts(
         &self,
         torrents: &BTreeMap<TorrentId, Counts>,
     ) -> Result<u64, ViewsError> {
@@ -149,30 +147,30 @@ impl Mirror {
                 call.arg(torrent.get()).arg(counts.announces).arg(counts.leechers);
                 call.arg(counts.seeders).arg(counts.snatches);
             }
-            changed += self.redis().query::<u64>(&call).await.map_err(of_counts)?;
+            changed += self.redis().query::<u64>(&call).await.map_err(counts_error)?;
         }
         Ok(changed)
     }
 
-    /// The keys of the script, in its order.
+    /// In the order of KEYS of the scripts.
     pub(super) fn count_keys(&self) -> [String; 7] {
         let names = self.names();
         [
             names.index_announces().to_owned(),
-            names.single(MirrorKey::IndexLeechers),
-            names.single(MirrorKey::IndexSeeders),
-            names.single(MirrorKey::IndexSnatches),
-            names.single(MirrorKey::StatsAnnounces),
-            names.single(MirrorKey::StatsLeechers),
-            names.single(MirrorKey::StatsSeeders),
+            names.global(MirrorKey::IndexLeechers),
+            names.global(MirrorKey::IndexSeeders),
+            names.global(MirrorKey::IndexSnatches),
+            names.global(MirrorKey::StatsAnnounces),
+            names.global(MirrorKey::StatsLeechers),
+            names.global(MirrorKey::StatsSeeders),
         ]
     }
 }
 
-/// Trouble with these keys concerns every torrent: the view waits until somebody puts it right.
-pub(super) fn of_counts(trouble: Trouble) -> ViewsError {
-    match is_damage(&trouble) || trouble.to_string().contains("not an integer") {
+/// An error of these keys affects every torrent: the view waits until an operator has repaired them.
+pub(super) fn counts_error(error: RedisError) -> ViewsError {
+    match is_damage(&error) || error.to_string().contains("not an integer") {
         true => ViewsError::WrongType { key: "t:i:… or t:stats:…" },
-        false => ViewsError::Redis(trouble),
+        false => ViewsError::Redis(error),
     }
 }

@@ -7,16 +7,16 @@
 
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
-local most, replies = tonumber(ARGV[1]), {}
-local room = { all = most, late = most, pending = most }
-for place, key in ipairs(KEYS) do
-  local kind = ARGV[place + 1]
+local users_max, replies = tonumber(ARGV[1]), {}
+local remaining = { all = users_max, late = users_max, pending = users_max }
+for index, key in ipairs(KEYS) do
+  local kind = ARGV[index + 1]
   local till = kind == 'all' and '+inf' or string.format('%.0f', now_ms)
   -- A key of the wrong type does not stop the other sets.
-  local due = redis.pcall('ZRANGEBYSCORE', key, '-inf', till, 'WITHSCORES', 'LIMIT', 0, room[kind])
+  local due = redis.pcall('ZRANGEBYSCORE', key, '-inf', till, 'WITHSCORES', 'LIMIT', 0, remaining[kind])
   if not due.err and #due > 0 then
-    room[kind] = room[kind] - #due / 2
-    table.insert(replies, { place, due })
+    remaining[kind] = remaining[kind] - #due / 2
+    table.insert(replies, { index, due })
   end
 end
 return replies

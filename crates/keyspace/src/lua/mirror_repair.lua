@@ -1,9 +1,10 @@
--- Mends keys of one torrent of the mirror, if nothing was applied to it since they were looked at.
+-- Repairs keys of one torrent of the mirror, unless entries were applied to it since they were read.
 --
--- KEYS  what is known of the torrent (hash, ours); then every key that is to be changed
--- ARGV  the watermark as it was read; then for each command: how many arguments it has, its name, the number of its
---       key, from 1, and the arguments
--- Returns how many commands were carried out, or -1 if something was applied meanwhile
+-- KEYS[1]  state of the torrent (hash, private)
+-- KEYS[2…] other keys to change
+-- ARGV[1]  watermark when the keys were read
+-- ARGV[2…] for each command: number of arguments, name, index of its key in KEYS, arguments
+-- Returns the number of executed commands, or -1 if the watermark has moved.
 
 if (redis.call('HGET', KEYS[1], 'w') or '') ~= ARGV[1] then
   return -1
