@@ -3,24 +3,24 @@
 //! # Layout
 //!
 //! - this file: settings, counters, and the task that starts and ends the others
-//! - `intake`: one batch: understood, applied, its failures buried, the rest acknowledged
+//! - `intake`: one batch: understood, applied, its failures moved_to_dead_letters, the rest acknowledged
 //! - `reader`: reads new entries, one batch after the other
 //! - `letters`: tries dead letters again, later and later, and gives up in the end (J6)
-//! - `caretaker`: takes over what dead consumers left behind (J4)
+//! - `takeover`: takes over what dead consumers left behind (J4)
 //! - [`name`]: names of consumers
 //!
 //! # Guarantees
 //!
 //! - An entry is acknowledged after its view has it, or after it lies in the dead letters; never before.
 //! - A store that is down stops consumption, with growing pauses; nothing is acknowledged and nothing goes to the dead
-//!   letters for it. Only a failure of the entry itself does.
+//!   dead letters for it. Only a failure of the entry itself does.
 //! - Settings and pauses take effect while everything runs (J9).
 
-mod caretaker;
+mod dead_letter_retrier;
 mod intake;
-mod letters;
 pub mod name;
 mod reader;
+mod takeover;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,15 +34,15 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
-pub use caretaker::foreign_of;
-pub use letters::HELD_MAX as LETTERS_HELD_MAX;
+pub use dead_letter_retrier::HELD_MAX as DEAD_LETTERS_HELD_MAX;
 pub use name::ProcessName;
+pub use takeover::foreign_consumers;
 
 use crate::backoff::Backoff;
 use crate::error::JournalError;
-use crate::pace::Pace;
 use crate::pause::PauseSwitch;
 use crate::port::{Journal, Lane, StartAt};
+use crate::rate_limiter::RateLimiter;
 use crate::view::View;
 
 /// How long a reader sleeps while its view is paused, before it looks again.
@@ -69,13 +69,13 @@ pub struct ConsumerSettings {
     pub read_wait: Duration,
     /// A consumer that has been silent this long is taken for dead.
     pub dead_after: Duration,
-    /// How often a letter is tried again before it has failed (J6).
+    /// How often a dead letter is tried again before it has failed (J6).
     pub retry_max: u32,
-    /// How long after its failure a letter is tried again; each further time it is six times as long.
+    /// How long after its failure a dead letter is tried again; each further time it is six times as long.
     pub retry_delay: Seconds,
-    /// Whether entries that nobody can understand, and letters that name no group, are this view's to bury and to try
-    /// again. One view of a journal does so; else each would bury the same entry.
-    pub answers_for_all: bool,
+    /// Whether entries that nobody can understand, and dead letters that name no group, are this view's to move_to_dead_letters and to try
+    /// again. One view of a journal does so; else each would move_to_dead_letters the same entry.
+    pub handles_malformed: bool,
 }
 
 /// What is counted.
@@ -84,18 +84,18 @@ pub struct ConsumerCounters {
     /// Entries that the view has taken.
     pub applied: AtomicU64,
     /// Entries that went to the dead letters.
-    pub buried: AtomicU64,
+    pub moved_to_dead_letters: AtomicU64,
     /// Entries that cannot be understood, left to the view that answers for all.
     pub skipped: AtomicU64,
     /// Entries that were skipped because they are older than the installation (J11).
     pub skipped_old: AtomicU64,
     /// Live consumers of the group that are no process of ours, and take a part of the entries.
     pub foreign_consumers: AtomicU64,
-    /// Letters that the view took in the end.
-    pub revived: AtomicU64,
-    /// Letters that failed once more.
+    /// Dead letters that the view took in the end.
+    pub restored: AtomicU64,
+    /// Dead letters that failed once more.
     pub retried: AtomicU64,
-    /// Letters that were given up.
+    /// Dead letters that were given up.
     pub failed: AtomicU64,
     /// Entries taken over from the dead.
     pub taken_over: AtomicU64,
@@ -105,21 +105,21 @@ pub struct ConsumerCounters {
     pub fenced: AtomicU64,
     /// Batches in a row that had to wait, the present one included; zero while the view goes on.
     pub failures_in_a_row: AtomicU64,
-    /// Letters that wait for their time; at most [`LETTERS_HELD_MAX`].
-    pub letters_held: AtomicU64,
-    /// Times that new letters were left where they are, because that many waited already.
-    pub letters_full: AtomicU64,
-    /// Letters that were tried again, by how often they had been tried before (J7). The last place has all the rest.
-    pub letters_tried: [AtomicU64; TRIES],
+    /// Dead letters that wait for their time; at most [`DEAD_LETTERS_HELD_MAX`].
+    pub dead_letters_held: AtomicU64,
+    /// Times that new dead letters were left where they are, because that many waited already.
+    pub dead_letters_full: AtomicU64,
+    /// Dead letters that were tried again, by how often they had been tried before (J7). The last place has all the rest.
+    pub dead_letters_retried: [AtomicU64; RETRY_BUCKETS],
     /// How long the view took to apply a batch, whatever came of it.
     pub applies: Histogram,
 }
 
-/// How many tries of a letter are told apart.
-pub const TRIES: usize = 8;
+/// How many tries of a dead letter are told apart.
+pub const RETRY_BUCKETS: usize = 8;
 
 /// Is called with a group's name.
-type OnGroupMade = Box<dyn Fn(&str) + Send + Sync>;
+type OnGroupCreated = Box<dyn Fn(&str) + Send + Sync>;
 
 /// What the tasks of one consumer share.
 struct Shared {
@@ -130,8 +130,8 @@ struct Shared {
     settings: watch::Receiver<ConsumerSettings>,
     stop: watch::Receiver<bool>,
     pause: PauseSwitch,
-    pace: Pace,
-    on_group_made: OnGroupMade,
+    rate_limiter: RateLimiter,
+    on_group_created: OnGroupCreated,
     /// Names that consumers of this process have given up.
     former_names: Mutex<HashSet<String>>,
     /// How many of our tasks read, or hold entries that they have yet to bring into the view.
@@ -145,13 +145,13 @@ struct Shared {
 /// Lines of the log that bad entries, or a store that is away, cause over and over. The counters have every case.
 #[derive(Default)]
 struct LogThrottles {
-    cannot_be_read: LogThrottle,
-    cannot_begin: LogThrottle,
-    cannot_be_fenced: LogThrottle,
+    unreadable: LogThrottle,
+    not_ready: LogThrottle,
+    unfenced: LogThrottle,
     waits: LogThrottle,
-    cannot_be_taken: LogThrottle,
-    taken_after_all: LogThrottle,
-    failed_for_good: LogThrottle,
+    rejected: LogThrottle,
+    restored: LogThrottle,
+    failed: LogThrottle,
 }
 
 /// One of our tasks at work on entries.
@@ -187,8 +187,8 @@ impl Consumer {
                 settings,
                 stop,
                 pause: PauseSwitch::default(),
-                pace: Pace::new(),
-                on_group_made: Box::new(|_| ()),
+                rate_limiter: RateLimiter::new(),
+                on_group_created: Box::new(|_| ()),
                 former_names: Mutex::default(),
                 busy: AtomicUsize::new(0),
                 regrouping: tokio::sync::Mutex::default(),
@@ -199,9 +199,9 @@ impl Consumer {
     }
 
     /// Calls `listener` with the group's name whenever the group was missing and has been made (J10). It must not wait.
-    pub fn on_group_made(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    pub fn on_group_created(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            shared.on_group_made = Box::new(listener);
+            shared.on_group_created = Box::new(listener);
         }
         self
     }
@@ -216,10 +216,10 @@ impl Consumer {
         let shared = self.shared;
         shared.prepare_groups().await;
         // A view that was paused before the start takes nothing at all.
-        shared.know_pause().await;
+        shared.load_pause().await;
         let mut tasks = JoinSet::new();
-        tasks.spawn(caretaker::run(Arc::clone(&shared)));
-        tasks.spawn(letters::run(Arc::clone(&shared)));
+        tasks.spawn(takeover::run(Arc::clone(&shared)));
+        tasks.spawn(dead_letter_retrier::run(Arc::clone(&shared)));
         let (mut readers, mut spawned) = (0, 0);
         let mut settings = shared.settings.clone();
         loop {
@@ -245,7 +245,7 @@ impl Consumer {
         // Whoever holds the settings is gone only when everything ends.
         let _ = shared.stop.clone().wait_for(|stopped| *stopped).await;
         while tasks.join_next().await.is_some() {}
-        shared.leave().await;
+        shared.delete_idle_consumers().await;
     }
 }
 
@@ -263,9 +263,9 @@ impl Shared {
     }
 
     /// Finds out whether the view is paused, however long the journal is away.
-    async fn know_pause(&self) {
+    async fn load_pause(&self) {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
-        while let Err(reason) = self.pause.follow(&*self.journal, self.view.name(), &self.process).await {
+        while let Err(reason) = self.pause.refresh(&*self.journal, self.view.name(), &self.process).await {
             warn!(view = self.view.name(), %reason, "the view cannot begin yet: whether it is paused is unknown");
             if self.sleep(backoff.pause()).await {
                 return;
@@ -284,7 +284,7 @@ impl Shared {
     }
 
     /// Forgets the consumers of this process that have nothing pending, so that a pause does not wait for them.
-    async fn leave(&self) {
+    async fn delete_idle_consumers(&self) {
         for lane in [Lane::Traffic, Lane::Dead] {
             let Ok(consumers) = self.journal.consumers(lane, &self.group()).await else { return };
             for consumer in consumers.iter().filter(|consumer| self.process.is_ours(&consumer.name)) {
@@ -305,7 +305,7 @@ impl Shared {
         let _alone = self.regrouping.lock().await;
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         while let Err(reason) = self.ensure_groups().await {
-            if let Some(left_out) = self.log.cannot_begin.admit(self.clock.now()) {
+            if let Some(left_out) = self.log.not_ready.admit(self.clock.now()) {
                 warn!(
                     view = self.view.name(),
                     reason,
@@ -336,7 +336,7 @@ impl Shared {
             let start = resume_after.map_or(StartAt::Beginning, StartAt::After);
             if self.journal.ensure_group(Lane::Traffic, &group, start).await.map_err(explain)? {
                 debug!(view = self.view.name(), group, ?start, "the view's group was made");
-                (self.on_group_made)(&group);
+                (self.on_group_created)(&group);
             }
         }
         self.journal.ensure_group(Lane::Dead, &group, StartAt::Beginning).await.map_err(explain)?;

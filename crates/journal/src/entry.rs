@@ -104,7 +104,7 @@ pub enum BadEntry {
     WrongFamily,
     /// Neither passkey nor user.
     #[error("passkey: empty, and no user is named")]
-    Nobody,
+    NoUser,
     /// Dated further ahead than clocks differ.
     #[error(
         "ts: {at} is more than {AHEAD_MAX} ahead of this machine's clock ({now}); check the producer's clock"
@@ -120,7 +120,7 @@ pub enum BadEntry {
 impl TrafficEntry {
     /// The fields of an event of our tracker, in the order of J2, then ours.
     pub fn fields_of(event: &TrafficEvent) -> Fields {
-        let mut fields = Fields::with_room();
+        let mut fields = Fields::with_entry_capacity();
         match event.passkey {
             Some(passkey) => fields.push_text("passkey", passkey),
             None => fields.push("passkey", ""),
@@ -168,7 +168,7 @@ impl TrafficEntry {
         let user = read.optional(slot::USER, "a user's number")?;
         let passkey = match read.text_or_empty(slot::PASSKEY) {
             Some("") if user.is_some() => None,
-            Some("") => return Err(BadEntry::Nobody),
+            Some("") => return Err(BadEntry::NoUser),
             _ => Some(read.required(slot::PASSKEY, "8 to 64 hexadecimal digits")?),
         };
         let ip = read.required::<IpAddr>(slot::IP, "an IP address")?;

@@ -21,7 +21,7 @@ impl Fields {
     }
 
     /// No fields, but room for an ordinary entry.
-    pub fn with_room() -> Self {
+    pub fn with_entry_capacity() -> Self {
         Fields { packed: Vec::with_capacity(640) }
     }
 
@@ -81,7 +81,7 @@ impl Fields {
 
 impl<N: AsRef<[u8]>, V: AsRef<[u8]>> FromIterator<(N, V)> for Fields {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
-        let mut fields = Fields::with_room();
+        let mut fields = Fields::with_entry_capacity();
         for (name, value) in pairs {
             fields.push_part(name.as_ref());
             fields.push_part(value.as_ref());

@@ -11,7 +11,7 @@
 //! - [`ordered`]: the same for a view that minds the order
 //! - [`queue`]: between the tracker and the journal: bounded, stored in batches
 //! - [`notes`]: what the processes on a journal tell each other; [`pause`]: pausing a view
-//! - [`rewind`]: entries that were skipped, taken after all; `pace`: a limit on entries a second
+//! - [`rewind`]: entries that were skipped, taken after all; `rate_limiter`: a limit on entries a second
 //! - [`maintenance`]: removes what every view has, and raises the alarm
 //! - [`risk`]: risk events: which are reported, and as what
 //! - [`search`]: looking for the entries of one user
@@ -36,7 +36,7 @@
 //! - **Fencing.** A consumer that was silent for `dead_after_s` may only be slow. Before its entries are taken over,
 //!   the view fences it: the ledger marks its row under the lock that the consumer itself needs. It can then apply
 //!   nothing, notices, and continues under another name. Views for which a repeated entry is harmless need no fence.
-//! - **Dead letters** are retried one by one when they are due: the first delay is `journal.retry_delay_s`, each
+//! - **Dead dead letters** are retried one by one when they are due: the first delay is `journal.retry_delay_s`, each
 //!   further one six times as long; after `journal.retry_max` retries an entry is failed. At most ten thousand ids are
 //!   held in memory.
 //! - **Groups.** A group that vanishes is created again: the ledger's behind the greatest id it applied, others at the
@@ -69,19 +69,19 @@
 
 pub mod backoff;
 pub mod consumer;
+pub mod dead_letter;
+pub mod dead_letters;
 pub mod entry;
 pub mod error;
 pub mod fields;
 pub mod id;
-pub mod letter;
-pub mod letters;
 pub mod maintenance;
 pub mod notes;
 pub mod ordered;
-mod pace;
 pub mod pause;
 pub mod port;
 pub mod queue;
+mod rate_limiter;
 mod redis;
 pub mod rewind;
 pub mod risk;
@@ -90,19 +90,19 @@ pub mod sqlite;
 pub mod view;
 
 pub use consumer::{Consumer, ConsumerCounters, ConsumerSettings, ProcessName};
+pub use dead_letter::DeadLetter;
 pub use entry::{BadEntry, Totals, TrafficEntry};
 pub use error::JournalError;
 pub use fields::Fields;
 pub use id::EntryId;
-pub use letter::Letter;
 pub use notes::{Notes, Skipped};
-pub use ordered::{OrderedConsumer, OrderedParts, Turn};
+pub use ordered::{LeaderLease, OrderedConsumer, OrderedParts};
 pub use port::{
     AppendToken, BoundsHit, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Tail,
     Transfer, Trimmed,
 };
 pub use queue::{Flusher, Queue};
 pub use redis::{RedisJournal, Replicas};
-pub use search::{Found, SearchBounds, Sought, SoughtTorrent};
+pub use search::{EntryFilter, SearchBounds, SearchResult, TorrentFilter};
 pub use sqlite::SqliteJournal;
 pub use view::{Arrival, Batch, Rejected, View, ViewError};

@@ -59,7 +59,7 @@ pub async fn run(
     for round in 0_u64.. {
         let settings_now = *settings.borrow();
         // A journal that is away is told of where entries wait for it.
-        if look_after(&*journal, clock.now_ms(), settings_now, &counters, round).await.is_err() {
+        if run_round(&*journal, clock.now_ms(), settings_now, &counters, round).await.is_err() {
             counters.failures.fetch_add(1, Ordering::Relaxed);
         }
         tokio::select! {
@@ -71,12 +71,12 @@ pub async fn run(
 }
 
 /// Whether entries were skipped lately that an operator may still want to take (J11).
-async fn keeps_skipped(journal: &dyn Journal, now_ms: u64) -> Result<bool, JournalError> {
+async fn has_recent_skips(journal: &dyn Journal, now_ms: u64) -> Result<bool, JournalError> {
     let skipped_ms = Skipped::latest_ms(&journal.notes().await?);
     Ok(skipped_ms.is_some_and(|skipped_ms| now_ms.saturating_sub(skipped_ms) < KEEP_SKIPPED_MS))
 }
 
-async fn look_after(
+async fn run_round(
     journal: &dyn Journal,
     now_ms: u64,
     settings: MaintenanceSettings,
@@ -84,7 +84,7 @@ async fn look_after(
     round: u64,
 ) -> Result<(), JournalError> {
     let before = |keep: Seconds| EntryId::at_ms(now_ms.saturating_sub(u64::from(keep.0) * 1000));
-    let trimmed = match keeps_skipped(journal, now_ms).await? {
+    let trimmed = match has_recent_skips(journal, now_ms).await? {
         true => Trimmed::default(),
         false => journal.trim(Lane::Traffic, before(settings.keep)).await?,
     };

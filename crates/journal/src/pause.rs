@@ -36,14 +36,14 @@ pub async fn pause(
     journal: &dyn Journal,
     view: PausedView<'_>,
     token: &str,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<BTreeSet<String>, JournalError> {
     let pause = format!("{PAUSED} {token}");
     journal.set_note(view.name, Some(&pause)).await?;
     let waiting = Stopwatch::start();
     loop {
         let unconfirmed = unconfirmed(journal, view, &pause).await?;
-        if unconfirmed.is_empty() || waiting.elapsed() >= patience {
+        if unconfirmed.is_empty() || waiting.elapsed() >= timeout {
             return Ok(unconfirmed);
         }
         tokio::time::sleep(POLL).await;
@@ -66,8 +66,9 @@ async fn unconfirmed(
         processes.extend(live.filter_map(|consumer| ProcessName::of_consumer(&consumer.name)));
     }
     let notes = journal.notes().await?;
-    let has_confirmed =
-        |process: &String| notes.get(&held(view.name, process)).is_some_and(|note| note == pause);
+    let has_confirmed = |process: &String| {
+        notes.get(&confirmation_name(view.name, process)).is_some_and(|note| note == pause)
+    };
     processes.retain(|process| !has_confirmed(process));
     Ok(processes)
 }
@@ -76,14 +77,14 @@ async fn unconfirmed(
 pub async fn resume(journal: &dyn Journal, view: &str) -> Result<(), JournalError> {
     journal.set_note(view, None).await?;
     // Those of processes that died meanwhile would stay. A process that is alive writes its own again until it goes on.
-    let prefix = held(view, "");
+    let prefix = confirmation_name(view, "");
     for name in journal.notes().await?.keys().filter(|name| name.starts_with(&prefix)) {
         journal.set_note(name, None).await?;
     }
     Ok(())
 }
 
-fn held(view: &str, process: &str) -> String {
+fn confirmation_name(view: &str, process: &str) -> String {
     format!("held {view} {process}")
 }
 
@@ -108,23 +109,23 @@ impl PauseSwitch {
         self.is_paused.load(Ordering::SeqCst)
     }
 
-    /// To be held while entries are applied; none during a pause. Counted before the switch is looked at, so that a
+    /// To be confirmation_name while entries are applied; none during a pause. Counted before the switch is looked at, so that a
     /// pause is not confirmed in between.
-    pub(crate) fn enter(&self) -> Option<Applying<'_>> {
+    pub(crate) fn begin_applying(&self) -> Option<Applying<'_>> {
         self.applying.fetch_add(1, Ordering::SeqCst);
         let applying = Applying(&self.applying);
         (!self.is_paused()).then_some(applying)
     }
 
     /// Looks whether the view is paused, and confirms a pause once it holds. A journal that is away changes nothing.
-    pub(crate) async fn follow(
+    pub(crate) async fn refresh(
         &self,
         journal: &dyn Journal,
         view: &str,
         process: &ProcessName,
     ) -> Result<(), JournalError> {
         let notes = journal.notes().await?;
-        let note = held(view, &process.to_string());
+        let note = confirmation_name(view, &process.to_string());
         let Some(pause) = notes.get(view).filter(|text| text.starts_with(PAUSED)) else {
             if self.is_paused() {
                 // Withdrawn first: nobody must find it once entries are applied.

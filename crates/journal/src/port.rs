@@ -9,7 +9,7 @@
 //! - **A group reads everything.** Each group is given every entry from where it starts, in order, to one of its
 //!   consumers at a time. What was delivered and not acknowledged stays pending, across restarts.
 //! - **Trimming never removes what any group has yet to acknowledge.**
-//! - **Moving is atomic.** A letter is never in two lanes, nor in none, nor acknowledged and not moved.
+//! - **Moving is atomic.** A dead letter is never in two lanes, nor in none, nor acknowledged and not moved.
 //! - **Errors tell the truth** about whether waiting helps ([`JournalError::is_retryable`]).
 //!
 //! The suite in `tests/conformance` runs on every adapter.
@@ -23,7 +23,7 @@ use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
 use crate::notes::{Notes, PAUSED};
-use crate::search::{Found, SCAN_PAGE_MAX, SCAN_PAGE_MIN, SearchBounds, Sought};
+use crate::search::{EntryFilter, SCAN_PAGE_MAX, SCAN_PAGE_MIN, SearchBounds, SearchResult};
 
 /// The streams a journal is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,7 +32,7 @@ pub enum Lane {
     Traffic,
     /// Entries that a view could not take, to be tried again (`tracker:traffic:dlq`).
     Dead,
-    /// Letters that were tried as often as allowed (`tracker:traffic:failed`).
+    /// Dead letters that were tried as often as allowed (`tracker:traffic:failed`).
     Failed,
     /// Announces that claim more than is plausible (`tracker:traffic:risk`).
     Risk,
@@ -91,7 +91,7 @@ pub struct ConsumerInfo {
     pub pending: u64,
 }
 
-/// One letter on its way from one lane to another: what `fields` say is appended there, `id` is taken away here.
+/// One dead letter on its way from one lane to another: what `fields` say is appended there, `id` is taken away here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Its place in the lane it leaves.
@@ -160,8 +160,8 @@ pub struct Tail {
 /// How often an adapter ran into its own bounds, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BoundsHit {
-    /// Letters that had too many fields to be moved whole.
-    pub letters_shortened: u64,
+    /// Dead letters that had too many fields to be moved whole.
+    pub dead_letters_truncated: u64,
     /// Good connections that were closed because enough were kept.
     pub connections_dropped: u64,
     /// Times that too few replicas had a batch in time, so that it had to be waited for again.
@@ -212,15 +212,15 @@ pub trait Journal: Send + Sync + 'static {
     /// Forgets a consumer that has nothing pending; one that has stays.
     async fn forget_consumer(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError>;
 
-    /// Moves letters, each atomically: appended to `to`; in `from` acknowledged for `group` (where one is given), and
-    /// deleted unless `from` is the traffic lane. A letter that is no longer in `from` (or, in the traffic lane, no
+    /// Moves dead letters, each atomically: appended to `to`; in `from` acknowledged for `group` (where one is given), and
+    /// deleted unless `from` is the traffic lane. A dead letter that is no longer in `from` (or, in the traffic lane, no
     /// longer pending for the group) is not moved. Returns how many were.
     async fn transfer(
         &self,
         from: Lane,
         to: Lane,
         group: Option<&str>,
-        letters: &[Transfer],
+        dead_letters: &[Transfer],
     ) -> Result<u64, JournalError>;
 
     /// Up to `count` entries with ids greater than `after`, in order.
@@ -253,15 +253,15 @@ pub trait Journal: Send + Sync + 'static {
     ) -> Result<Vec<Stored>, JournalError>;
 
     /// The newest entries with ids less than `before` that are looked for, newest first. However rare they are, no more
-    /// than the bounds allow is looked at: [`Found::next`] says where to go on.
+    /// than the bounds allow is looked at: [`SearchResult::next`] says where to go on.
     async fn search(
         &self,
         lane: Lane,
         before: EntryId,
-        sought: &Sought,
+        filter: &EntryFilter,
         bounds: SearchBounds,
-    ) -> Result<Found, JournalError> {
-        let mut found = Found::beginning_at(before);
+    ) -> Result<SearchResult, JournalError> {
+        let mut found = SearchResult::starting_before(before);
         // Whoever announces often is found soon; whoever does not is looked for in larger steps.
         let mut page_size = bounds.found_max.clamp(SCAN_PAGE_MIN, SCAN_PAGE_MAX);
         while found.has_room(bounds) {
@@ -269,7 +269,7 @@ pub trait Journal: Send + Sync + 'static {
             page_size = (2 * page_size).min(SCAN_PAGE_MAX);
             let page = self.list_newest(lane, found.next.unwrap_or(EntryId::ZERO), count).await?;
             let is_last = page.len() < count;
-            found.look_at(page, sought, bounds);
+            found.scan(page, filter, bounds);
             if is_last && found.has_room_for_more(bounds) {
                 found.next = None;
                 break;
@@ -299,7 +299,7 @@ pub trait Journal: Send + Sync + 'static {
     }
 
     /// The oldest entry of traffic that a group was not given, or has not acknowledged; none if it has everything.
-    async fn oldest_unfinished(&self, group: &GroupStatus) -> Result<Option<EntryId>, JournalError> {
+    async fn oldest_unacknowledged(&self, group: &GroupStatus) -> Result<Option<EntryId>, JournalError> {
         // What is pending was delivered, so it is older than all that was not.
         if group.oldest_pending.is_some() || group.unread == 0 {
             return Ok(group.oldest_pending);

@@ -40,7 +40,7 @@ const ENCODED_AT_ONCE: usize = 50;
 /// Reports of risks that wait to be stored; more are dropped and counted.
 pub const RISKS_MAX: usize = 1000;
 /// How long someone who waits for a place sleeps at most before looking again.
-const PLACE_PAUSE: Duration = Duration::from_millis(50);
+const SLOT_POLL: Duration = Duration::from_millis(50);
 
 /// What is counted.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ struct Queued {
 pub const BYTES_PER_EVENT: usize = size_of::<Queued>();
 
 #[derive(Default)]
-struct Waiting {
+struct QueueContents {
     /// A ring: taking a batch from the front of a long queue moves nothing of the rest.
     events: VecDeque<Queued>,
     risks: Vec<RiskEvent>,
@@ -82,7 +82,7 @@ struct Waiting {
 
 /// The queue. Shared by the tracker's threads and the task that stores.
 pub struct Queue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<QueueContents>,
     /// Places that are reserved, queued or being stored.
     occupied: AtomicUsize,
     capacity: usize,
@@ -144,13 +144,13 @@ impl Queue {
     }
 
     /// Puts in an event as soon as there is a place; blocks the thread. False if the queue was closed first.
-    pub fn put_patiently(&self, event: &TrafficEvent) -> bool {
+    pub fn put_blocking(&self, event: &TrafficEvent) -> bool {
         while !self.try_occupy() {
             if self.is_closed.load(Ordering::Acquire) {
                 self.counters.lost.fetch_add(1, Ordering::Relaxed);
                 return false;
             }
-            self.freed.wait_for(&mut self.waiting.lock(), PLACE_PAUSE);
+            self.freed.wait_for(&mut self.waiting.lock(), SLOT_POLL);
         }
         self.put(event, None);
         true
@@ -203,7 +203,7 @@ impl Queue {
     }
 
     /// Gives up what is still inside: whoever waits is told so. For the very end, when the journal stays away.
-    pub fn give_up(&self) -> usize {
+    pub fn abandon(&self) -> usize {
         let left = std::mem::take(&mut self.waiting.lock().events);
         // What is being stored right now may be lost, too.
         let lost = self.occupied();
@@ -219,7 +219,7 @@ impl Queue {
     }
 
     /// Waits for something to store; none once the queue is closed and empty.
-    async fn next(&self) -> Option<Waiting> {
+    async fn next(&self) -> Option<QueueContents> {
         loop {
             // Said before looking: who puts something in after the look sees it and wakes us.
             self.is_idle.store(true, Ordering::SeqCst);
@@ -237,50 +237,50 @@ impl Queue {
     }
 
     /// What waits, if it is enough for a full batch.
-    fn take_full(&self) -> Option<Waiting> {
+    fn take_full(&self) -> Option<QueueContents> {
         let waiting = self.waiting.lock();
         (waiting.events.len() >= BATCH_MAX).then(|| Queue::take_from(waiting))
     }
 
-    fn take(&self) -> Waiting {
+    fn take(&self) -> QueueContents {
         Queue::take_from(self.waiting.lock())
     }
 
-    fn take_from(mut waiting: MutexGuard<'_, Waiting>) -> Waiting {
+    fn take_from(mut waiting: MutexGuard<'_, QueueContents>) -> QueueContents {
         let events = if waiting.events.len() <= BATCH_MAX {
             std::mem::take(&mut waiting.events)
         } else {
             waiting.events.drain(..BATCH_MAX).collect()
         };
-        Waiting { events, risks: std::mem::take(&mut waiting.risks) }
+        QueueContents { events, risks: std::mem::take(&mut waiting.risks) }
     }
 }
 
 /// Events that were taken from the queue and put into words.
-struct Ready {
+struct EncodedBatch {
     events: VecDeque<Queued>,
     batch: Vec<Fields>,
     risks: Vec<RiskEvent>,
 }
 
-impl Ready {
-    async fn new(waiting: Waiting) -> Ready {
-        let Waiting { events, risks } = waiting;
+impl EncodedBatch {
+    async fn encode(waiting: QueueContents) -> EncodedBatch {
+        let QueueContents { events, risks } = waiting;
         let mut batch = Vec::with_capacity(events.len());
         while batch.len() < events.len() {
             let some = events.range(batch.len()..).take(ENCODED_AT_ONCE);
             batch.extend(some.map(|queued| TrafficEntry::fields_of(&queued.event)));
             tokio::task::yield_now().await;
         }
-        Ready { events, batch, risks }
+        EncodedBatch { events, batch, risks }
     }
 
     /// The next batch, if it is full already; what is less than that grows until the one before is stored.
-    async fn ahead(queue: &Queue) -> Option<Ready> {
+    async fn encode_ahead(queue: &Queue) -> Option<EncodedBatch> {
         // First the batch before has to be on its way.
         tokio::task::yield_now().await;
         match queue.take_full() {
-            Some(waiting) => Some(Ready::new(waiting).await),
+            Some(waiting) => Some(EncodedBatch::encode(waiting).await),
             None => None,
         }
     }
@@ -307,22 +307,22 @@ impl Flusher {
     pub async fn run(mut self) {
         let mut ahead = None;
         while let Some(ready) = self.next(ahead.take()).await {
-            ahead = self.store_ready(ready).await;
+            ahead = self.store_batch(ready).await;
         }
     }
 
-    async fn next(&self, ahead: Option<Ready>) -> Option<Ready> {
+    async fn next(&self, ahead: Option<EncodedBatch>) -> Option<EncodedBatch> {
         match ahead {
             Some(ready) => Some(ready),
-            None => Some(Ready::new(self.queue.next().await?).await),
+            None => Some(EncodedBatch::encode(self.queue.next().await?).await),
         }
     }
 
     /// Stores what is ready, and gives what got ready meanwhile.
-    async fn store_ready(&mut self, ready: Ready) -> Option<Ready> {
+    async fn store_batch(&mut self, ready: EncodedBatch) -> Option<EncodedBatch> {
         let queue = Arc::clone(&self.queue);
-        let Ready { events, batch, risks } = ready;
-        let ((), ahead) = tokio::join!(self.store_events(events, &batch), Ready::ahead(&queue));
+        let EncodedBatch { events, batch, risks } = ready;
+        let ((), ahead) = tokio::join!(self.store_events(events, &batch), EncodedBatch::encode_ahead(&queue));
         self.store_risks(&risks).await;
         ahead
     }

@@ -11,7 +11,7 @@
 //!
 //! What survives the death of Redis itself is up to its `appendonly` and `appendfsync`. What survives a failover is up
 //! to replication, which is asynchronous: what the dead master had confirmed and not yet passed on is gone, and the next
-//! announce's totals make up for its bytes. [`RedisJournal::waiting_for`] counts a batch as stored only once replicas
+//! announce's totals make up for its bytes. [`RedisJournal::with_replicas`] counts a batch as stored only once replicas
 //! have it; even then Redis may promote one that has not, if there are more.
 //!
 //! # Deliberately absent
@@ -35,16 +35,16 @@ use crate::{Fields, redis::append::Appenders, redis::read::Readers};
 pub use append::Replicas;
 
 mod append;
-mod figures;
 mod read;
 mod reply;
+mod status;
 
 /// Ids in one command: enough that the command's own cost vanishes.
 const IDS_PER_COMMAND: usize = 1000;
-/// Letters moved by one call of the script, so that Redis is not held up for long.
-const LETTERS_PER_CALL: usize = 50;
+/// Dead letters moved by one call of the script, so that Redis is not held up for long.
+const DEAD_LETTERS_PER_CALL: usize = 50;
 /// Lua can hand over about eight thousand words at once.
-const WORDS_PER_LETTER_MAX: usize = 7000;
+const ARGS_PER_DEAD_LETTER_MAX: usize = 7000;
 /// An id behind which no consumer has anything pending. (Asked for what lies behind the very last id, Redis does not
 /// even look at the consumer.)
 const BEYOND_ALL: &str = "18446744073709551615-0";
@@ -56,7 +56,7 @@ pub struct RedisJournal {
     keys: KeyNames,
     appenders: Appenders,
     readers: Readers,
-    letters_shortened: AtomicU64,
+    dead_letters_truncated: AtomicU64,
 }
 
 impl RedisJournal {
@@ -67,19 +67,19 @@ impl RedisJournal {
             keys,
             appenders: Appenders::default(),
             readers: Readers::default(),
-            letters_shortened: AtomicU64::new(0),
+            dead_letters_truncated: AtomicU64::new(0),
         }
     }
 
     /// Counts a batch as stored only once so many replicas have it.
-    pub fn waiting_for(mut self, replicas: Replicas) -> Self {
-        self.appenders = Appenders::waiting_for(replicas);
+    pub fn with_replicas(mut self, replicas: Replicas) -> Self {
+        self.appenders = Appenders::with_replicas(replicas);
         self
     }
 
-    /// How many letters had too many fields to be moved whole.
-    pub fn letters_shortened(&self) -> u64 {
-        self.letters_shortened.load(Ordering::Relaxed)
+    /// How many dead letters had too many fields to be moved whole.
+    pub fn dead_letters_truncated(&self) -> u64 {
+        self.dead_letters_truncated.load(Ordering::Relaxed)
     }
 
     /// How many good connections were closed because enough were kept.
@@ -172,7 +172,7 @@ impl Journal for RedisJournal {
     }
 
     async fn consumers(&self, lane: Lane, group: &str) -> Result<Vec<ConsumerInfo>, JournalError> {
-        figures::consumers(&self.redis, self.key(lane), group).await.map_err(self.explain(lane, group))
+        status::consumers(&self.redis, self.key(lane), group).await.map_err(self.explain(lane, group))
     }
 
     async fn keep_alive(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError> {
@@ -211,17 +211,17 @@ impl Journal for RedisJournal {
         from: Lane,
         to: Lane,
         group: Option<&str>,
-        letters: &[Transfer],
+        dead_letters: &[Transfer],
     ) -> Result<u64, JournalError> {
         let group = group.unwrap_or_default();
         let stays = u8::from(from == Lane::Traffic);
         let mut moved = 0;
-        for page in letters.chunks(LETTERS_PER_CALL) {
+        for page in dead_letters.chunks(DEAD_LETTERS_PER_CALL) {
             let mut call = scripts::TRANSFER.call(&[self.key(from), self.key(to)]);
             call.arg(group).arg(stays).arg(page.len());
-            for letter in page {
-                let words = self.words_of_letter(&letter.fields);
-                call.arg(letter.id.to_string()).arg(words.len());
+            for dead_letter in page {
+                let words = self.args_of_dead_letter(&dead_letter.fields);
+                call.arg(dead_letter.id.to_string()).arg(words.len());
                 words.iter().for_each(|word| {
                     call.arg(word);
                 });
@@ -296,7 +296,7 @@ impl Journal for RedisJournal {
     }
 
     async fn status(&self, lane: Lane) -> Result<LaneStatus, JournalError> {
-        figures::status(&self.redis, self.key(lane)).await.map_err(self.explain(lane, ""))
+        status::status(&self.redis, self.key(lane)).await.map_err(self.explain(lane, ""))
     }
 
     async fn set_note(&self, name: &str, value: Option<&str>) -> Result<(), JournalError> {
@@ -313,7 +313,7 @@ impl Journal for RedisJournal {
 
     fn bounds_hit(&self) -> BoundsHit {
         BoundsHit {
-            letters_shortened: self.letters_shortened(),
+            dead_letters_truncated: self.dead_letters_truncated(),
             connections_dropped: self.connections_dropped(),
             too_few_replicas: self.appenders.too_few_replicas(),
         }
@@ -334,15 +334,15 @@ impl RedisJournal {
         }
     }
 
-    /// The words of a letter. One with thousands of fields, which only another program can have written, loses those
+    /// The words of a dead letter. One with thousands of fields, which only another program can have written, loses those
     /// in the middle: the first say what it was, the last what became of it.
-    fn words_of_letter<'a>(&self, fields: &'a Fields) -> Vec<&'a [u8]> {
-        let mut words: Vec<&[u8]> = reply::words_of(fields).collect();
-        if words.len() > WORDS_PER_LETTER_MAX {
-            tracing::warn!(fields = words.len() / 2, "a letter has too many fields to be moved whole");
-            self.letters_shortened.fetch_add(1, Ordering::Relaxed);
+    fn args_of_dead_letter<'a>(&self, fields: &'a Fields) -> Vec<&'a [u8]> {
+        let mut words: Vec<&[u8]> = reply::args_of(fields).collect();
+        if words.len() > ARGS_PER_DEAD_LETTER_MAX {
+            tracing::warn!(fields = words.len() / 2, "a dead letter has too many fields to be moved whole");
+            self.dead_letters_truncated.fetch_add(1, Ordering::Relaxed);
             let last = words.split_off(words.len() - 20);
-            words.truncate(WORDS_PER_LETTER_MAX - last.len());
+            words.truncate(ARGS_PER_DEAD_LETTER_MAX - last.len());
             words.extend(last);
         }
         words

@@ -12,7 +12,7 @@ use crate::fields::Fields;
 
 /// The fields of a risk event: who, what was claimed, what was credited, and by which ceiling.
 pub fn fields_of(risk: &RiskEvent) -> Fields {
-    let mut fields = Fields::with_room();
+    let mut fields = Fields::with_entry_capacity();
     fields.push("kind", risk.kind.name());
     fields.push_text("ts", risk.at);
     fields.push_text("user", risk.user);
@@ -41,7 +41,7 @@ pub fn kind_of(fields: &Fields) -> &[u8] {
 /// A user is reported at most this often for each kind of risk.
 const REPORT_EVERY: Seconds = Seconds(60);
 
-/// Users, each with a kind of risk, remembered at once; with more, those reported longest ago are forgotten first.
+/// Users, each with a kind of risk, tracked at once; with more, those reported longest ago are forgotten first.
 pub const USERS_MAX: usize = 10_000;
 
 /// Remembers who was reported, and how often not.
@@ -49,7 +49,7 @@ pub const USERS_MAX: usize = 10_000;
 pub struct RiskThrottle {
     reported: Mutex<HashMap<(UserId, RiskKind), Reported>>,
     unreported: AtomicU64,
-    unremembered: AtomicU64,
+    untracked: AtomicU64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -78,13 +78,13 @@ impl RiskThrottle {
         if reported.len() < USERS_MAX {
             reported.insert((user, kind), Reported { at: now, unreported: 0 });
         } else {
-            self.unremembered.fetch_add(1, Ordering::Relaxed);
+            self.untracked.fetch_add(1, Ordering::Relaxed);
         }
         Some(0)
     }
 
-    /// How many users are remembered; at most [`USERS_MAX`].
-    pub fn remembered(&self) -> usize {
+    /// How many users are tracked; at most [`USERS_MAX`].
+    pub fn tracked(&self) -> usize {
         self.reported.lock().len()
     }
 
@@ -94,8 +94,8 @@ impl RiskThrottle {
     }
 
     /// How many risks were reported of users for whom there was no room, and who may be reported again at once.
-    pub fn unremembered(&self) -> u64 {
-        self.unremembered.load(Ordering::Relaxed)
+    pub fn untracked(&self) -> u64 {
+        self.untracked.load(Ordering::Relaxed)
     }
 }
 
@@ -122,9 +122,9 @@ mod tests {
         for number in 1..=2 * USERS_MAX as u64 {
             throttle.admit(UserId::new(number).unwrap(), RiskKind::ClientRate, UnixTime(1000));
         }
-        assert!(throttle.remembered() <= USERS_MAX);
-        assert_eq!(throttle.unremembered(), USERS_MAX as u64);
+        assert!(throttle.tracked() <= USERS_MAX);
+        assert_eq!(throttle.untracked(), USERS_MAX as u64);
         throttle.admit(UserId::new(u64::MAX >> 1).unwrap(), RiskKind::ClientRate, UnixTime(2000));
-        assert_eq!(throttle.remembered(), 1);
+        assert_eq!(throttle.tracked(), 1);
     }
 }

@@ -17,20 +17,20 @@ pub(crate) const SCAN_PAGE_MAX: usize = 1000;
 
 /// Which entries are looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sought {
+pub struct EntryFilter {
     /// Only of this user.
     pub user: Option<UserId>,
     /// Their passkey, for entries that name nobody else: other producers know no numbers.
     pub passkey: Option<Passkey>,
     /// Only on this torrent.
-    pub torrent: Option<SoughtTorrent>,
+    pub torrent: Option<TorrentFilter>,
     /// Only risks of this kind.
     pub kind: Option<RiskKind>,
 }
 
 /// A torrent, by whatever entries call it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SoughtTorrent {
+pub struct TorrentFilter {
     /// Its number.
     pub id: TorrentId,
     /// Its names, for entries without a number.
@@ -48,7 +48,7 @@ pub struct SearchBounds {
 
 /// What a search has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct SearchResult {
     /// The entries, newest first.
     pub entries: Vec<Stored>,
     /// How many entries were looked at.
@@ -57,16 +57,16 @@ pub struct Found {
     pub next: Option<EntryId>,
 }
 
-impl Sought {
+impl EntryFilter {
     /// Whether an entry is one of them.
-    pub fn is(&self, fields: &Fields) -> bool {
-        self.user.is_none_or(|user| self.is_by_user(user, fields))
-            && self.torrent.as_ref().is_none_or(|torrent| torrent.is(fields))
+    pub fn matches(&self, fields: &Fields) -> bool {
+        self.user.is_none_or(|user| self.matches_user(user, fields))
+            && self.torrent.as_ref().is_none_or(|torrent| torrent.matches(fields))
             && self.kind.is_none_or(|kind| risk::kind_of(fields) == kind.name().as_bytes())
     }
 
     /// A number says who it was; passkeys change hands.
-    fn is_by_user(&self, user: UserId, fields: &Fields) -> bool {
+    fn matches_user(&self, user: UserId, fields: &Fields) -> bool {
         match fields.get("user") {
             Some(written) => is_number(written, user.get()),
             None => self.passkey.is_some_and(|passkey| {
@@ -77,8 +77,8 @@ impl Sought {
     }
 }
 
-impl SoughtTorrent {
-    fn is(&self, fields: &Fields) -> bool {
+impl TorrentFilter {
+    fn matches(&self, fields: &Fields) -> bool {
         match fields.get("torrent") {
             Some(torrent) => is_number(torrent, self.id.get()),
             None => {
@@ -94,10 +94,10 @@ fn is_number(text: &[u8], number: u64) -> bool {
     std::str::from_utf8(text).is_ok_and(|text| text.parse() == Ok(number))
 }
 
-impl Found {
+impl SearchResult {
     /// Nothing yet, of what comes before this entry.
-    pub(crate) fn beginning_at(before: EntryId) -> Found {
-        Found { entries: Vec::new(), scanned: 0, next: Some(before) }
+    pub(crate) fn starting_before(before: EntryId) -> SearchResult {
+        SearchResult { entries: Vec::new(), scanned: 0, next: Some(before) }
     }
 
     /// Whether to look any further.
@@ -111,14 +111,14 @@ impl Found {
     }
 
     /// Looks at entries, newest first, until enough are found.
-    pub(crate) fn look_at(&mut self, page: Vec<Stored>, sought: &Sought, bounds: SearchBounds) {
+    pub(crate) fn scan(&mut self, page: Vec<Stored>, filter: &EntryFilter, bounds: SearchBounds) {
         for stored in page {
             if !self.has_room_for_more(bounds) {
                 return;
             }
             self.scanned += 1;
             self.next = Some(stored.id);
-            if sought.is(&stored.fields) {
+            if filter.matches(&stored.fields) {
                 self.entries.push(stored);
             }
         }
@@ -136,37 +136,45 @@ mod tests {
     #[test]
     fn an_entry_is_somebodys_by_their_number_or_else_by_their_passkey() {
         let passkey: Passkey = "0123456789abcdef".parse().unwrap();
-        let sought = Sought { user: UserId::new(7), passkey: Some(passkey), ..Sought::default() };
-        assert!(sought.is(&fields(&[("user", "7")])));
-        assert!(sought.is(&fields(&[("passkey", "0123456789ABCDEF")])));
-        assert!(!sought.is(&fields(&[("passkey", "0123456789abcdef"), ("user", "8")])), "it was theirs then");
-        assert!(!sought.is(&fields(&[("passkey", ""), ("user", "77")])));
-        assert!(!sought.is(&fields(&[("passkey", "none"), ("user", "\u{ff}")])));
-        assert!(!sought.is(&fields(&[])));
-        assert!(!Sought { passkey: None, ..sought }.is(&fields(&[("passkey", "0123456789abcdef")])));
+        let filter = EntryFilter { user: UserId::new(7), passkey: Some(passkey), ..EntryFilter::default() };
+        assert!(filter.matches(&fields(&[("user", "7")])));
+        assert!(filter.matches(&fields(&[("passkey", "0123456789ABCDEF")])));
+        assert!(
+            !filter.matches(&fields(&[("passkey", "0123456789abcdef"), ("user", "8")])),
+            "it was theirs then"
+        );
+        assert!(!filter.matches(&fields(&[("passkey", ""), ("user", "77")])));
+        assert!(!filter.matches(&fields(&[("passkey", "none"), ("user", "\u{ff}")])));
+        assert!(!filter.matches(&fields(&[])));
+        assert!(
+            !EntryFilter { passkey: None, ..filter }.matches(&fields(&[("passkey", "0123456789abcdef")]))
+        );
     }
 
     #[test]
     fn a_torrent_is_known_by_its_number_or_else_by_its_names() {
         let torrent =
-            SoughtTorrent { id: TorrentId::new(3).unwrap(), info_hashes: vec![InfoHash([0xab; 20])] };
-        let sought = Sought { user: UserId::new(7), torrent: Some(torrent), ..Sought::default() };
+            TorrentFilter { id: TorrentId::new(3).unwrap(), info_hashes: vec![InfoHash([0xab; 20])] };
+        let filter = EntryFilter { user: UserId::new(7), torrent: Some(torrent), ..EntryFilter::default() };
         let hash = "AB".repeat(20);
-        assert!(sought.is(&fields(&[("user", "7"), ("torrent", "3")])));
-        assert!(sought.is(&fields(&[("user", "7"), ("infohash", &hash)])));
-        assert!(!sought.is(&fields(&[("user", "7"), ("infohash", &hash), ("torrent", "4")])));
-        assert!(!sought.is(&fields(&[("user", "7"), ("infohash", "ab")])));
-        assert!(!sought.is(&fields(&[("user", "8"), ("torrent", "3")])));
+        assert!(filter.matches(&fields(&[("user", "7"), ("torrent", "3")])));
+        assert!(filter.matches(&fields(&[("user", "7"), ("infohash", &hash)])));
+        assert!(!filter.matches(&fields(&[("user", "7"), ("infohash", &hash), ("torrent", "4")])));
+        assert!(!filter.matches(&fields(&[("user", "7"), ("infohash", "ab")])));
+        assert!(!filter.matches(&fields(&[("user", "8"), ("torrent", "3")])));
     }
 
     #[test]
     fn a_risk_is_found_by_its_kind_and_one_without_is_about_a_rate() {
-        let of_kind = |kind| Sought { kind: Some(kind), ..Sought::default() };
+        let of_kind = |kind| EntryFilter { kind: Some(kind), ..EntryFilter::default() };
         let shared = fields(&[("kind", "shared_address"), ("user", "7")]);
-        assert!(of_kind(RiskKind::SharedAddress).is(&shared));
-        assert!(!of_kind(RiskKind::ClientRate).is(&shared));
-        assert!(of_kind(RiskKind::ClientRate).is(&fields(&[("user", "7")])), "as older versions wrote it");
-        let of_user = Sought { user: UserId::new(8), ..of_kind(RiskKind::SharedAddress) };
-        assert!(!of_user.is(&shared));
+        assert!(of_kind(RiskKind::SharedAddress).matches(&shared));
+        assert!(!of_kind(RiskKind::ClientRate).matches(&shared));
+        assert!(
+            of_kind(RiskKind::ClientRate).matches(&fields(&[("user", "7")])),
+            "as older versions wrote it"
+        );
+        let of_user = EntryFilter { user: UserId::new(8), ..of_kind(RiskKind::SharedAddress) };
+        assert!(!of_user.matches(&shared));
     }
 }

@@ -37,9 +37,9 @@ use crate::port::{AppendToken, ConsumerInfo, Journal, Lane, LaneStatus, StartAt,
 
 mod append;
 mod consumers;
-mod letters;
-mod look;
+mod dead_letters;
 mod place;
+mod query;
 mod read;
 mod trim;
 
@@ -64,15 +64,15 @@ pub struct SqliteJournal {
     acknowledging: SqliteDatabase,
     clock: Arc<dyn Clock>,
     /// Whoever writes in this process holds it: SQLite's own way to wait for a writer knows no order.
-    turn: Mutex<()>,
+    write_lock: Mutex<()>,
     /// Told of appends, by lane.
     appended: [Notify; Lane::ALL.len()],
 }
 
-/// A transaction that writes, and the turn to do so.
-struct Writing<'a> {
+/// A transaction that writes, and the write_lock to do so.
+struct WriteTransaction<'a> {
     transaction: Transaction<'static, Sqlite>,
-    _turn: MutexGuard<'a, ()>,
+    _write_lock: MutexGuard<'a, ()>,
 }
 
 impl SqliteJournal {
@@ -97,7 +97,7 @@ impl SqliteJournal {
         let options = database.pool.connect_options().as_ref().clone();
         database.pool.set_connect_options(options.row_buffer_size(ROW_BUFFER));
         let appended = Lane::ALL.map(|_| Notify::new());
-        Ok(SqliteJournal { database, acknowledging, clock, turn: Mutex::new(()), appended })
+        Ok(SqliteJournal { database, acknowledging, clock, write_lock: Mutex::new(()), appended })
     }
 
     /// Where the journal is.
@@ -111,13 +111,13 @@ impl SqliteJournal {
         self.database.close().await;
     }
 
-    async fn begin(&self) -> Result<Writing<'_>, JournalError> {
-        let turn = self.turn.lock().await;
+    async fn begin(&self) -> Result<WriteTransaction<'_>, JournalError> {
+        let write_lock = self.write_lock.lock().await;
         let transaction = self.database.begin_write().await.map_err(|error| self.explain(error))?;
-        Ok(Writing { transaction, _turn: turn })
+        Ok(WriteTransaction { transaction, _write_lock: write_lock })
     }
 
-    async fn commit(&self, writing: Writing<'_>) -> Result<(), JournalError> {
+    async fn commit(&self, writing: WriteTransaction<'_>) -> Result<(), JournalError> {
         writing.transaction.commit().await.map_err(|error| match error {
             // The disk did not confirm: after a crash, SQLite may find the commit whole.
             sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed => self.unanswered(error),
@@ -159,7 +159,7 @@ impl SqliteJournal {
         i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)
     }
 
-    fn tell_of_append(&self, lane: Lane) {
+    fn notify_append(&self, lane: Lane) {
         self.appended_to(lane).notify_waiters();
     }
 
@@ -192,12 +192,12 @@ fn no_group(group: &str) -> JournalError {
     JournalError::NoGroup { group: group.to_owned() }
 }
 
-/// A figure that is never negative.
-fn figure(number: i64) -> u64 {
+/// A to_u64 that is never negative.
+fn to_u64(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// How many rows to ask for.
+/// How many rows to execute for.
 fn limit(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -209,7 +209,7 @@ impl Journal for SqliteJournal {
     }
 
     async fn ensure_group(&self, lane: Lane, group: &str, start: StartAt) -> Result<bool, JournalError> {
-        self.make_group(lane, group, start).await
+        self.create_group(lane, group, start).await
     }
 
     async fn read(
@@ -221,7 +221,7 @@ impl Journal for SqliteJournal {
         wait: Duration,
     ) -> Result<Vec<Stored>, JournalError> {
         let reader = read::Reader { lane, group, consumer, count };
-        self.read_patiently(reader, wait).await
+        self.read_with_wait(reader, wait).await
     }
 
     async fn acknowledge(&self, lane: Lane, group: &str, ids: &[EntryId]) -> Result<(), JournalError> {
@@ -233,7 +233,7 @@ impl Journal for SqliteJournal {
     }
 
     async fn keep_alive(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError> {
-        self.see_consumer(lane, group, consumer).await
+        self.touch_consumer(lane, group, consumer).await
     }
 
     async fn take_over(
@@ -257,9 +257,9 @@ impl Journal for SqliteJournal {
         from: Lane,
         to: Lane,
         group: Option<&str>,
-        letters: &[Transfer],
+        dead_letters: &[Transfer],
     ) -> Result<u64, JournalError> {
-        self.move_letters(from, to, group, letters).await
+        self.move_dead_letters(from, to, group, dead_letters).await
     }
 
     async fn list(&self, lane: Lane, after: EntryId, count: usize) -> Result<Vec<Stored>, JournalError> {
@@ -280,11 +280,11 @@ impl Journal for SqliteJournal {
     }
 
     async fn delete(&self, lane: Lane, group: Option<&str>, ids: &[EntryId]) -> Result<u64, JournalError> {
-        self.delete_letters(lane, group, ids).await
+        self.delete_dead_letters(lane, group, ids).await
     }
 
     async fn trim(&self, lane: Lane, before: EntryId) -> Result<Trimmed, JournalError> {
-        self.trim_patiently(lane, before).await
+        self.trim_in_steps(lane, before).await
     }
 
     async fn status(&self, lane: Lane) -> Result<LaneStatus, JournalError> {
@@ -292,7 +292,7 @@ impl Journal for SqliteJournal {
     }
 
     async fn check_writable(&self) -> Result<(), JournalError> {
-        let _turn = self.turn.lock().await;
+        let _write_lock = self.write_lock.lock().await;
         let outcome = self.database.check_writable().await;
         outcome.map_err(|error| JournalError::Unavailable { reason: error.to_string() })
     }

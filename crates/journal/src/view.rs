@@ -11,7 +11,7 @@ use crate::port::Lane;
 pub struct Arrival {
     /// Its place in the lane it was read from.
     pub id: EntryId,
-    /// Its place in the traffic lane: the same, unless it comes as a letter. Of two entries with the same `ts`, the
+    /// Its place in the traffic lane: the same, unless it comes as a dead letter. Of two entries with the same `ts`, the
     /// one with the greater `origin` is the later.
     pub origin: EntryId,
     /// What it says.
@@ -73,7 +73,7 @@ pub enum ViewError {
 /// - **Exactly once**, if amounts depend on it: which entries were applied is committed together with the amounts,
 ///   under the consumer's name. A batch that was taken over leaves out what any fenced consumer has applied (entries
 ///   may have been taken over twice); one that is tried again, what this consumer has. What is rejected does not
-///   count as applied. A letter (lane `Dead`) is applied once by its origin, wherever it was moved since.
+///   count as applied. A dead letter (lane `Dead`) is applied once by its origin, wherever it was moved since.
 #[async_trait]
 pub trait View: Send + Sync + 'static {
     /// Its name in commands and logs.

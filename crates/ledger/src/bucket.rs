@@ -3,7 +3,7 @@
 //! A bucket refills with time at its rate, up to its capacity. What a client claims for a span of time is granted as far
 //! as the tokens reach that were there before, and those that the span itself brings. Time is cumulative: announcing
 //! often earns no more than announcing once. A span that is granted at once, such as a whole session, may use all that it
-//! brought; only what is left of it then is capped.
+//! contribution; only what is left of it then is capped.
 
 use domain::{RateCeiling, Seconds, UnixTime};
 

@@ -16,7 +16,7 @@ use journal::{EntryId, Lane, ViewError};
 
 use crate::applied;
 use crate::error::LedgerError;
-use crate::rows::{AppliedRow, NumberRow, PlaceRow, to_bits};
+use crate::rows::{AppliedRow, EntryIdRow, NumberRow, to_bits};
 use crate::sql::{Cell, Page, Statement, read};
 
 /// The longest name.
@@ -202,8 +202,8 @@ pub(crate) async fn forget(database: &Database, name: &str, now: UnixTime) -> Re
 
 /// The last entry of the traffic lane that anybody applied.
 pub(crate) async fn resume_after(database: &Database) -> Result<Option<EntryId>, LedgerError> {
-    let rows: Vec<PlaceRow> = read(database, &RESUME, &[]).await?;
-    let last = rows.first().map(PlaceRow::entry_id);
+    let rows: Vec<EntryIdRow> = read(database, &RESUME, &[]).await?;
+    let last = rows.first().map(EntryIdRow::entry_id);
     Ok(last.filter(|id| *id > EntryId::ZERO))
 }
 
@@ -212,7 +212,7 @@ pub(crate) async fn drop_forgotten(database: &Database, before: UnixTime) -> Res
     let mut page = Page::begin(database).await?;
     let too_many: Vec<NumberRow> = page.read(&TOO_MANY, &[FORGOTTEN_MAX.into()]).await?;
     let excess = too_many.first().map_or(0, |row| row.number);
-    if let Some(last) = page.read::<PlaceRow>(&RESUME, &[]).await?.first().map(PlaceRow::entry_id) {
+    if let Some(last) = page.read::<EntryIdRow>(&RESUME, &[]).await?.first().map(EntryIdRow::entry_id) {
         let (ms, seq) = (Cell::from(to_bits(last.ms)), Cell::from(to_bits(last.seq)));
         page.write(&KEEP_RESUME, &[ms.clone(), seq.clone(), ms.clone(), ms, seq]).await?;
     }

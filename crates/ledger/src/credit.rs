@@ -22,11 +22,11 @@ use domain::{NodeId, RateCeiling, Seconds, UnixTime};
 use journal::EntryId;
 
 use crate::bucket::{Bucket, BucketLimit};
+use crate::reported::Reported;
 use crate::run::{Counters, Run};
-use crate::told::Told;
 
 /// Nodes hear of each other within a part of a second, which may be in the next one.
-const AT_ONCE: Seconds = Seconds(1);
+const SAME_MOMENT: Seconds = Seconds(1);
 
 /// What a client is credited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub(crate) fn parts_of(stretches: &[Stretch], ceiling: RateCeiling, bucket: Buck
         if bucket.is_unused() {
             bucket = Bucket::full_at(stretch.first);
         }
-        let Growth { before, within, uploaded_after_stop } = generation.go_on_with(stretch);
+        let Growth { before, within, uploaded_after_stop } = generation.extend_with(stretch);
         let (grown, reach) = without(stretch.uncredited_upload(), before, within);
         // Also where nothing counts, time refills the bucket.
         let granted = bucket.grant(stretch.first, grown.unwrap_or_default(), &limit);
@@ -151,8 +151,8 @@ struct Growth {
 }
 
 impl<'a> Generation<'a> {
-    fn go_on_with(&mut self, stretch: &'a Stretch) -> Growth {
-        if self.runs.is_empty() || stretch.began_anew_after(&self.runs) {
+    fn extend_with(&mut self, stretch: &'a Stretch) -> Growth {
+        if self.runs.is_empty() || stretch.restarted_after(&self.runs) {
             *self = Generation { high: stretch.low, runs: stretch.runs.iter().collect() };
             return Growth { within: self.reach_of(stretch), ..Growth::default() };
         }
@@ -191,7 +191,7 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    pub(crate) fn beginning_with(run: Run) -> Stretch {
+    pub(crate) fn starting_with(run: Run) -> Stretch {
         let Run { low, high, first, last, last_id, is_settled, .. } = run;
         Stretch { low, high, first, last, last_id, is_settled, runs: vec![run] }
     }
@@ -208,10 +208,10 @@ impl Stretch {
             last_id: self.last_id,
             is_settled: true,
             stopped,
-            told: Told::NOTHING,
+            reported: Reported::NONE,
             ..self.runs[0]
         };
-        Stretch::beginning_with(run)
+        Stretch::starting_with(run)
     }
 
     /// Whether the last report of these counters is a `stopped`.
@@ -220,7 +220,7 @@ impl Stretch {
     }
 
     /// Whether any of these runs shows that counters were lower again after one of those.
-    fn began_anew_after(&self, earlier: &[&Run]) -> bool {
+    fn restarted_after(&self, earlier: &[&Run]) -> bool {
         let is_lower_after =
             |run: &Run, earlier: &Run| run.comes_after(earlier) && run.low.since(earlier.high).is_none();
         self.runs.iter().any(|run| earlier.iter().any(|earlier| is_lower_after(run, earlier)))
@@ -235,7 +235,7 @@ impl Stretch {
     fn uncredited_upload(&self) -> u64 {
         let of_node = |node: u64| {
             let runs = self.runs.iter().filter(|run| run.key.node == node);
-            runs.fold(0, |sum: u64, run| sum.saturating_add(run.told.uncredited_upload))
+            runs.fold(0, |sum: u64, run| sum.saturating_add(run.reported.uncredited_upload))
         };
         self.runs.iter().map(|run| of_node(run.key.node)).max().unwrap_or_default()
     }
@@ -245,7 +245,7 @@ impl Stretch {
         if self.is_settled {
             return false;
         }
-        if self.is_heard_elsewhere(run) || self.began_elsewhere_at_once(run) {
+        if self.is_reported_by_other_node(run) || self.began_on_other_node_at_once(run) {
             return self.is_near(run, ceiling);
         }
         if run.first_id > self.last_id {
@@ -262,17 +262,17 @@ impl Stretch {
     }
 
     /// Whether another node wrote of this very run: nodes that hear of each other give a client's run one number.
-    fn is_heard_elsewhere(&self, run: &Run) -> bool {
+    fn is_reported_by_other_node(&self, run: &Run) -> bool {
         self.runs.iter().any(|known| known.key.run == run.key.run && known.key.node != run.key.node)
     }
 
     /// Whether another node heard this client begin as well, neither knowing of the other yet: each gave the run a number
     /// of its own. A node that has given these counters a number already means others by another.
-    fn began_elsewhere_at_once(&self, run: &Run) -> bool {
-        run.first <= self.first + AT_ONCE
+    fn began_on_other_node_at_once(&self, run: &Run) -> bool {
+        run.first <= self.first + SAME_MOMENT
             && self.runs.iter().any(|known| known.key.node != run.key.node)
             && !self.was_numbered_by(run.key.node)
-            && !self.was_over_before(run)
+            && !self.had_ended_before(run)
             && !self.contradicts(run)
     }
 
@@ -289,15 +289,15 @@ impl Stretch {
     /// Whether a run begins after these counters were over: the client had stopped, or it begins at zero at a node that
     /// had heard them go on before, or at the next life of such a node. Begun at another node, it is the beginning of
     /// these, which came late.
-    fn was_over_before(&self, run: &Run) -> bool {
+    fn had_ended_before(&self, run: &Run) -> bool {
         let has_stopped =
             self.runs.iter().filter_map(|known| known.stopped).any(|stopped| stopped < run.first_id);
         let is_beginning = run.low == Counters::default() && run.low.since(self.high).is_none();
-        (has_stopped && !run.is_only_stop()) || (is_beginning && self.went_on_before(run))
+        (has_stopped && !run.is_only_stop()) || (is_beginning && self.continued_before(run))
     }
 
     /// Whether the node of a run heard these counters above zero before it, in this life or in a former one.
-    fn went_on_before(&self, run: &Run) -> bool {
+    fn continued_before(&self, run: &Run) -> bool {
         let node = NodeId(run.key.node);
         self.runs.iter().filter(|known| known.high != Counters::default()).any(|known| {
             let is_former_life = node.is_restart_of(NodeId(known.key.node));
@@ -313,7 +313,7 @@ impl Stretch {
             let is_later = if later.key.node == earlier.key.node {
                 later.last_id > earlier.last_id
             } else {
-                later.last > earlier.last + AT_ONCE
+                later.last > earlier.last + SAME_MOMENT
             };
             is_later && later.high.since(earlier.high).is_none()
         };
@@ -329,7 +329,7 @@ impl Stretch {
 
     fn include(&mut self, run: Run) {
         // Later, lower counters are an announce that was overtaken, or a client that began anew unnoticed.
-        if run.first <= self.first + AT_ONCE {
+        if run.first <= self.first + SAME_MOMENT {
             self.low = self.low.min(run.low);
         }
         self.high = self.high.max(run.high);
@@ -345,9 +345,9 @@ pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
     ordered.sort_by_key(|run| (!run.is_settled, run.first_id, run.key));
     let mut stretches: Vec<Stretch> = Vec::new();
     for run in ordered {
-        match home_of(&run, &stretches, ceiling) {
+        match stretch_of(&run, &stretches, ceiling) {
             Some(home) => stretches[home].include(run),
-            None => stretches.push(Stretch::beginning_with(run)),
+            None => stretches.push(Stretch::starting_with(run)),
         }
     }
     stretches
@@ -357,12 +357,12 @@ pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
 ///
 /// It is the newest, or, while those after it began at the same moment as the run, one that knows its number: a `stopped`
 /// sent to one node that has heard of it and to one that has not is a run of its own, and the run that it ended.
-fn home_of(run: &Run, stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
+fn stretch_of(run: &Run, stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
     for (position, stretch) in stretches.iter().enumerate().rev() {
-        if stretch.is_heard_elsewhere(run) && stretch.includes(run, ceiling) {
+        if stretch.is_reported_by_other_node(run) && stretch.includes(run, ceiling) {
             return Some(position);
         }
-        if run.first > stretch.first + AT_ONCE {
+        if run.first > stretch.first + SAME_MOMENT {
             break;
         }
     }

@@ -6,7 +6,7 @@ use journal::ViewError;
 /// Why the ledger did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// The database cannot be opened, or its tables cannot be brought up to date.
+    /// The database cannot be opened, or its tables cannot be contribution up to date.
     #[error(transparent)]
     Open(#[from] DatabaseError),
     /// The database did not do what it was asked.
@@ -22,12 +22,12 @@ pub enum LedgerError {
     },
     /// Somebody deletes rows of users or torrents while entries of theirs are applied. Not the entries' fault.
     #[error("rows of the ledger vanish as fast as they are made: is somebody deleting users or torrents?")]
-    RowsVanish,
+    RowsDeleted,
     /// Entries name users or torrents that are not known, and whether they were registered since cannot be found out.
     #[error(
         "entries name unknown users or torrents, and the database does not say whether they were registered since"
     )]
-    Unregistered,
+    DirectoryBehind,
     /// A multiplier that would never hold.
     #[error("a multiplier must end after it starts")]
     EndsBeforeItStarts,
@@ -55,8 +55,8 @@ impl LedgerError {
             LedgerError::Open(error) => error.is_retryable(),
             LedgerError::Sql(error) => database::is_retryable(error),
             // Nothing of this is the fault of an entry: all wait until an operator has seen to it.
-            LedgerError::RowsVanish
-            | LedgerError::Unregistered
+            LedgerError::RowsDeleted
+            | LedgerError::DirectoryBehind
             | LedgerError::DamagedConsumer
             | LedgerError::ConsumerName { .. } => true,
             _ => false,

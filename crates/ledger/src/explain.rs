@@ -1,4 +1,4 @@
-//! Why an account is what it is: which client brought what, stretch by stretch.
+//! Why an account is what it is: which client contribution what, stretch by stretch.
 //!
 //! # Guarantees
 //!
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use domain::{ClientId, RateCeiling, UnixTime};
 
-use crate::books::{Client, Presence};
+use crate::account_state::{Client, ClientState};
 use crate::credit::{Bridge, Stretch, parts_of, stretches};
 use crate::figures::{Account, Figures};
 use crate::run::Counters;
@@ -30,17 +30,17 @@ pub struct Explanation {
     pub clients: Vec<ExplainedClient>,
     /// Whether there are more clients than are listed.
     pub is_cut: bool,
-    /// What those brought that are not listed, and those of whom no more is known: zero if all are.
+    /// What those contribution that are not listed, and those of whom no more is known: zero if all are.
     pub rest: Moved,
 }
 
-/// What a client brought.
+/// What a client contribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainedClient {
     /// Which.
     pub client: ClientId,
     /// What it is doing.
-    pub presence: Presence,
+    pub state: ClientState,
     /// When it was last heard of.
     pub last: UnixTime,
     /// Its counters, in the order of time.
@@ -82,7 +82,7 @@ pub fn explain(
 ) -> Explanation {
     let clients: Vec<ExplainedClient> =
         clients.into_iter().map(|(id, client)| explain_client(id, &client, ceiling)).collect();
-    let known = clients.iter().map(ExplainedClient::brought).fold(Moved::default(), Moved::with);
+    let known = clients.iter().map(ExplainedClient::contribution).fold(Moved::default(), Moved::with);
     let rest = in_all(&account.figures).without(known);
     Explanation { account, clients, is_cut, rest }
 }
@@ -98,7 +98,7 @@ fn explain_client(client: ClientId, known: &Client, ceiling: RateCeiling) -> Exp
     });
     ExplainedClient {
         client,
-        presence: known.presence,
+        state: known.state,
         last: known.latest.at,
         stretches: explained.collect(),
         sums: known.sums,
@@ -106,16 +106,16 @@ fn explain_client(client: ClientId, known: &Client, ceiling: RateCeiling) -> Exp
 }
 
 impl ExplainedClient {
-    /// What it brought in all.
-    pub fn brought(&self) -> Moved {
-        let stretches = self.stretches.iter().map(ExplainedStretch::brought);
-        stretches.fold(self.sums.brought(), Moved::with)
+    /// What it contribution in all.
+    pub fn contribution(&self) -> Moved {
+        let stretches = self.stretches.iter().map(ExplainedStretch::contribution);
+        stretches.fold(self.sums.contribution(), Moved::with)
     }
 }
 
 impl ExplainedStretch {
-    /// What it brought, with what was bridged before it.
-    pub fn brought(&self) -> Moved {
+    /// What it contribution, with what was bridged before it.
+    pub fn contribution(&self) -> Moved {
         let bridged = self.bridge.unwrap_or_default().granted;
         let both = |moved: u64, bridged: u64| i128::from(moved) + i128::from(bridged);
         Moved {

@@ -50,7 +50,7 @@ impl Figures {
         (downloaded > 0).then(|| uploaded as f64 / downloaded as f64)
     }
 
-    /// Adds what one entry or one client brought.
+    /// Adds what one entry or one client contribution.
     pub(crate) fn add(&mut self, gain: &Gain) {
         self.uploaded = self.uploaded.saturating_add_signed(gain.uploaded);
         self.downloaded = self.downloaded.saturating_add_signed(gain.downloaded);
@@ -73,7 +73,7 @@ fn with_bonus(raw: u128, bonus_x100: i128) -> u128 {
 }
 
 /// What an entry, or a client's runs, add to the figures. All may go down: a run that turns up late can show that
-/// counters had begun anew where they seemed to go on, or that several nodes told of the same time.
+/// counters had begun anew where they seemed to go on, or that several nodes reported of the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gain {
     pub(crate) uploaded: i128,

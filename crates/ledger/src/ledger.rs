@@ -24,17 +24,17 @@ use sqlx::migrate::Migrator;
 
 use crate::admit::{Admitted, Directory, admit, is_known};
 use crate::consumers::{self, Applied, ApplyError, ConsumerRef};
+use crate::dead_letters;
 use crate::error::LedgerError;
-use crate::letters;
 use crate::load::{self, Loaded};
 use crate::multiplier::Multipliers;
+use crate::multiplier_store::MultiplierCache;
 use crate::post::{Posted, Rules, post};
 use crate::prune::Pruner;
 use crate::risk::RiskSink;
 use crate::rows::{torrent_cell, user_cell};
 use crate::sql::table::{ADD_TORRENTS, ADD_USERS};
 use crate::sql::{Page, Rows};
-use crate::terms::TermsCache;
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
 static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
@@ -51,9 +51,9 @@ const ATTEMPTS_MAX: u32 = 4;
 /// What a site decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerSettings {
-    /// The highest rate at which a client is believed (J8).
+    /// The highest rate at which a client is plausible (J8).
     pub ceiling: RateCeiling,
-    /// The highest rate at which all clients of a user together are believed (J8).
+    /// The highest rate at which all clients of a user together are plausible (J8).
     pub user_ceiling: RateCeiling,
     /// How long a peer may be silent before it is gone.
     pub silence: SilenceLimit,
@@ -94,7 +94,7 @@ pub struct LedgerCounts {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct LedgerCounters {
     batches: AtomicU64,
     applied: AtomicU64,
     repeated: AtomicU64,
@@ -110,9 +110,9 @@ pub struct Ledger {
     pub(crate) database: Database,
     pub(crate) settings: LedgerSettings,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) terms: TermsCache,
+    pub(crate) multiplier_cache: MultiplierCache,
     pub(crate) pruner: Pruner,
-    pub(crate) tally: Tally,
+    pub(crate) counters: LedgerCounters,
     directory: Arc<dyn Directory>,
     risk: Arc<dyn RiskSink>,
 }
@@ -138,9 +138,9 @@ impl Ledger {
             database,
             settings,
             clock,
-            terms: TermsCache::default(),
+            multiplier_cache: MultiplierCache::default(),
             pruner: Pruner::default(),
-            tally: Tally::default(),
+            counters: LedgerCounters::default(),
             directory,
             risk,
         })
@@ -155,21 +155,21 @@ impl Ledger {
     pub fn counts(&self) -> LedgerCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         LedgerCounts {
-            batches: read(&self.tally.batches),
-            applied: read(&self.tally.applied),
-            repeated: read(&self.tally.repeated),
-            rejected: read(&self.tally.rejected),
-            late: read(&self.tally.late),
-            risks: read(&self.tally.risks),
-            settled_runs: read(&self.tally.settled_runs),
-            pruned_clients: read(&self.tally.pruned_clients),
+            batches: read(&self.counters.batches),
+            applied: read(&self.counters.applied),
+            repeated: read(&self.counters.repeated),
+            rejected: read(&self.counters.rejected),
+            late: read(&self.counters.late),
+            risks: read(&self.counters.risks),
+            settled_runs: read(&self.counters.settled_runs),
+            pruned_clients: read(&self.counters.pruned_clients),
         }
     }
 
     async fn apply_batch(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ApplyError> {
         let consumer = ConsumerRef { name: batch.consumer, lane: batch.lane };
-        self.know(batch).await?;
-        let multipliers = self.terms.current(&self.database, self.clock.now()).await?;
+        self.wait_for_directory(batch).await?;
+        let multipliers = self.multiplier_cache.current(&self.database, self.clock.now()).await?;
         for _ in 0..ATTEMPTS_MAX {
             match self.attempt(batch, consumer, &multipliers).await? {
                 Attempt::Committed(posted) => {
@@ -180,16 +180,16 @@ impl Ledger {
                 Attempt::RowsMissing { users, torrents } => self.add_rows(&users, &torrents).await?,
             }
         }
-        Err(LedgerError::RowsVanish.into())
+        Err(LedgerError::RowsDeleted.into())
     }
 
     /// An entry is judged by a directory that is no older than the entry: what was registered just before it counts.
-    async fn know(&self, batch: &Batch<'_>) -> Result<(), LedgerError> {
+    async fn wait_for_directory(&self, batch: &Batch<'_>) -> Result<(), LedgerError> {
         let is_unknown = |arrival: &&Arrival| !is_known(&arrival.entry, self.directory.as_ref());
         let Some(newest) = batch.arrivals.iter().filter(is_unknown).map(|arrival| arrival.id.ms).max() else {
             return Ok(());
         };
-        self.directory.catch_up(newest).await.then_some(()).ok_or(LedgerError::Unregistered)
+        self.directory.catch_up(newest).await.then_some(()).ok_or(LedgerError::DirectoryBehind)
     }
 
     /// One transaction.
@@ -206,12 +206,12 @@ impl Ledger {
         };
         let already = already_applied(batch, consumer, &mut page, &before).await?;
         let (mut admitted, rejected) = admit(batch.arrivals, &already, self.directory.as_ref());
-        let mut books = match load::books(&mut page, &admitted).await? {
-            Loaded::Books(books) => books,
+        let mut state = match load::load(&mut page, &admitted).await? {
+            Loaded::State(state) => state,
             Loaded::Missing { users, torrents } => return Ok(Attempt::RowsMissing { users, torrents }),
         };
         if batch.lane == Lane::Dead {
-            letters::leave_out_applied(&mut page, &mut admitted).await?;
+            dead_letters::remove_applied(&mut page, &mut admitted).await?;
         }
         let rules = Rules {
             ceiling: self.settings.ceiling,
@@ -222,15 +222,15 @@ impl Ledger {
             now,
             steady_now: self.clock.steady(),
         };
-        let mut posted = post(&mut books, &admitted, &rules);
+        let mut posted = post(&mut state, &admitted, &rules);
         let applied = admitted.len() - posted.rejected.len();
         if batch.lane == Lane::Dead {
-            letters::save(&mut page, unrejected(&admitted, &posted.rejected), now).await?;
+            dead_letters::save(&mut page, unrejected(&admitted, &posted.rejected), now).await?;
         }
         posted.rejected.extend(rejected);
         posted.rejected.sort_by_key(|rejected| rejected.index);
-        load::save(&mut page, &books, &posted.changes).await?;
-        consumer.save(&mut page, &taken(batch.arrivals, &posted.rejected), &before).await?;
+        load::save(&mut page, &state, &posted.changes).await?;
+        consumer.save(&mut page, &applied_ids(batch.arrivals, &posted.rejected), &before).await?;
         page.commit().await?;
         self.count(&posted, applied, batch.arrivals.len());
         Ok(Attempt::Committed(posted))
@@ -255,13 +255,13 @@ impl Ledger {
 
     fn count(&self, posted: &Posted, applied: usize, arrived: usize) {
         let add = |counter: &AtomicU64, count: usize| counter.fetch_add(count as u64, Ordering::Relaxed);
-        add(&self.tally.batches, 1);
-        add(&self.tally.applied, applied);
-        add(&self.tally.rejected, posted.rejected.len());
-        add(&self.tally.repeated, arrived - applied - posted.rejected.len());
-        add(&self.tally.late, posted.late);
-        add(&self.tally.risks, posted.risks.len());
-        add(&self.tally.settled_runs, posted.changes.gone_runs.len());
+        add(&self.counters.batches, 1);
+        add(&self.counters.applied, applied);
+        add(&self.counters.rejected, posted.rejected.len());
+        add(&self.counters.repeated, arrived - applied - posted.rejected.len());
+        add(&self.counters.late, posted.late);
+        add(&self.counters.risks, posted.risks.len());
+        add(&self.counters.settled_runs, posted.changes.removed_runs.len());
     }
 }
 
@@ -271,14 +271,14 @@ fn unrejected<'a>(entries: &'a [Admitted], rejected: &[Rejected]) -> impl Iterat
 }
 
 /// Which entries of a batch are applied once it is committed.
-fn taken(arrivals: &[Arrival], rejected: &[Rejected]) -> BTreeSet<EntryId> {
+fn applied_ids(arrivals: &[Arrival], rejected: &[Rejected]) -> BTreeSet<EntryId> {
     let is_rejected: BTreeSet<usize> = rejected.iter().map(|rejected| rejected.index).collect();
-    let taken = arrivals.iter().enumerate().filter(|(index, _)| !is_rejected.contains(index));
-    taken.map(|(_, arrival)| arrival.id).collect()
+    let applied_ids = arrivals.iter().enumerate().filter(|(index, _)| !is_rejected.contains(index));
+    applied_ids.map(|(_, arrival)| arrival.id).collect()
 }
 
 /// Which entries of a batch were applied before: by this consumer, if it did not learn of its commit, or by any other,
-/// if they were taken over, which letters may always be. Ids are never given twice, so asking too many does no harm.
+/// if they were applied_ids over, which letters may always be. Ids are never given twice, so asking too many does no harm.
 async fn already_applied(
     batch: &Batch<'_>,
     consumer: ConsumerRef<'_>,

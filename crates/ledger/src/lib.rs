@@ -9,17 +9,17 @@
 //! - [`spans`]: time spent, as a union of spans
 //! - [`sums`]: what is known of a client only as a sum
 //! - [`mod@explain`]: the parts that add up to an account
-//! - [`told`], `excess`: what several nodes reported of the same announce, and the surplus that is taken back
-//! - [`figures`], [`books`]: what is kept of users, torrents, accounts and clients
+//! - [`reported`], `excess`: what several nodes reported of the same announce, and the surplus that is taken back
+//! - [`figures`], [`account_state`]: what is kept of users, torrents, accounts and clients
 //! - [`admit`], `post`: user and torrent of an entry; what a batch changes
 //! - [`multiplier`]: periods in which bytes count more or less
-//! - [`mod@standing`]: hit and run
+//! - [`mod@hit_and_run_status`]: hit and run
 //! - [`risk`]: claims that were not credited
 //!
 //! Around it is the I/O:
 //!
 //! - [`mod@ledger`]: the view of the journal: one transaction a batch
-//! - `load`, `rows`, `packed`, `sql`: the books in SQLite, PostgreSQL and MariaDB
+//! - `load`, `rows`, `packed`, `sql`: the state in SQLite, PostgreSQL and MariaDB
 //! - `consumers`, [`applied`], `letters`: which consumer applied which entries and dead letters
 //! - `terms`: multipliers in the database
 //! - [`prune`]: deletes clients after their retention time
@@ -71,50 +71,50 @@
 //! departures, port 0 and a `dt` beyond interval and grace count none. Per user and torrent the union of spans is
 //! stored, so that parallel clients and nodes count once.
 
+pub mod account_state;
 pub mod admit;
 pub mod applied;
-pub mod books;
 pub mod bucket;
 pub mod completions;
 mod consumers;
 pub mod credit;
+mod dead_letters;
 pub mod error;
 mod excess;
 pub mod explain;
 pub mod figures;
+pub mod hit_and_run;
 pub mod ledger;
-mod letters;
 mod load;
 pub mod multiplier;
-mod packed;
+mod multiplier_store;
 mod post;
 pub mod prune;
 pub mod reads;
+pub mod reported;
 pub mod risk;
 mod rows;
 pub mod run;
+mod run_encoding;
 pub mod settle;
 pub mod spans;
 mod sql;
-pub mod standing;
 pub mod sums;
-mod terms;
-pub mod told;
 mod varint;
 
+pub use account_state::{Client, ClientState};
 pub use admit::{Directory, client_id_of};
-pub use books::{Client, Presence};
 pub use bucket::{Bucket, BucketLimit, UserBucket};
 pub use completions::{COMPLETIONS_PAGE, completions};
 pub use credit::{Bridge, Credit, credit};
 pub use error::LedgerError;
 pub use explain::{ExplainedClient, ExplainedStretch, Explanation, explain};
 pub use figures::{Account, AccountKey, Figures, client_of};
+pub use hit_and_run::{HitAndRunPolicy, HitAndRunStatus, hit_and_run_status};
 pub use ledger::{Ledger, LedgerCounts, LedgerSettings, MIGRATIONS};
 pub use multiplier::{InForce, Multiplier, NewMultiplier, Percent, Scope};
+pub use multiplier_store::PastMultipliers;
 pub use prune::Pruned;
 pub use reads::{AccountPage, EXPLAINED_CLIENTS_MAX, HitAndRunPage, TorrentAccountPage};
 pub use risk::{LogRisks, RiskSink};
-pub use standing::{HitAndRunPolicy, Standing, standing};
 pub use sums::{Moved, Sums};
-pub use terms::PastTerms;

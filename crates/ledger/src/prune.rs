@@ -9,12 +9,12 @@ use std::sync::{Mutex, PoisonError};
 
 use domain::{UnixTime, UserId};
 
-use crate::books::{Books, Changes, Presence};
+use crate::account_state::{AccountState, Changes, ClientState};
 use crate::consumers;
+use crate::dead_letters;
 use crate::error::LedgerError;
 use crate::figures::AccountKey;
 use crate::ledger::Ledger;
-use crate::letters;
 use crate::load;
 use crate::rows::{ClientRow, client_key_cells};
 use crate::run::ClientRef;
@@ -65,9 +65,9 @@ impl Ledger {
         let mut consumers = 0;
         if is_round_done {
             consumers = consumers::drop_forgotten(&self.database, before).await?;
-            letters::forget(&self.database, before).await?;
+            dead_letters::forget(&self.database, before).await?;
         }
-        self.tally.pruned_clients.fetch_add(clients, Ordering::Relaxed);
+        self.counters.pruned_clients.fetch_add(clients, Ordering::Relaxed);
         Ok(Pruned { examined: candidates.len() as u64, clients, consumers, is_round_done })
     }
 
@@ -91,27 +91,27 @@ impl Ledger {
         let accounts: BTreeSet<AccountKey> =
             stale.iter().map(|key| AccountKey { user: key.user, torrent: key.torrent }).collect();
         let mut page = Page::begin(&self.database).await?;
-        let mut books = Books::default();
-        load::lock_users(&mut page, &users, &mut books).await?;
-        load::find_accounts(&mut page, &accounts, &mut books).await?;
-        load::find_clients(&mut page, stale, &mut books).await?;
-        let changes = forget_stale(&mut books, before);
-        load::save(&mut page, &books, &changes).await?;
+        let mut state = AccountState::default();
+        load::lock_users(&mut page, &users, &mut state).await?;
+        load::find_accounts(&mut page, &accounts, &mut state).await?;
+        load::find_clients(&mut page, stale, &mut state).await?;
+        let changes = forget_stale(&mut state, before);
+        load::save(&mut page, &state, &changes).await?;
         page.commit().await?;
-        Ok(changes.gone_clients.len() as u64)
+        Ok(changes.removed_clients.len() as u64)
     }
 }
 
 /// A client that fell silent without a word no longer seeds.
-fn forget_stale(books: &mut Books, before: UnixTime) -> Changes {
+fn forget_stale(state: &mut AccountState, before: UnixTime) -> Changes {
     let mut changes = Changes::default();
-    for (key, client) in books.clients.iter().filter(|(_, client)| client.latest.at < before) {
-        changes.gone_clients.insert(*key);
+    for (key, client) in state.clients.iter().filter(|(_, client)| client.latest.at < before) {
+        changes.removed_clients.insert(*key);
         let account = AccountKey { user: key.user, torrent: key.torrent };
-        if client.presence != Presence::Gone
-            && let Some(known) = books.accounts.get_mut(&account)
+        if client.state != ClientState::Inactive
+            && let Some(known) = state.accounts.get_mut(&account)
         {
-            known.move_client(client.presence, Presence::Gone);
+            known.move_client(client.state, ClientState::Inactive);
             changes.accounts.insert(account);
         }
     }

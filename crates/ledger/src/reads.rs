@@ -2,10 +2,11 @@
 
 use domain::{ClientId, TorrentId, UnixTime, UserId};
 
-use crate::books::Client;
+use crate::account_state::Client;
 use crate::error::LedgerError;
 use crate::explain::{Explanation, explain};
 use crate::figures::{Account, AccountKey, Figures};
+use crate::hit_and_run::{HitAndRunPolicy, HitAndRunStatus, hit_and_run_status};
 use crate::ledger::Ledger;
 use crate::rows::{
     AccountRow, ClientRow, FiguresRow, RunRow, account_key_cells, client_key_cells, torrent_cell, user_cell,
@@ -15,7 +16,6 @@ use crate::sql::table::{
     RUNS_OF, TORRENT, USER, USERS_AFTER,
 };
 use crate::sql::{Cell, Page, Rows, read, read_many};
-use crate::standing::{HitAndRunPolicy, Standing, standing};
 
 /// Accounts in one page, at the most.
 pub const PAGE_ROWS_MAX: u32 = 1000;
@@ -141,20 +141,20 @@ impl Ledger {
         rows.iter().map(|row| self.account_of(row)).collect()
     }
 
-    /// Where a user owes seeding: every account whose standing is not clear, in the order of their torrents.
+    /// Where a user owes seeding: every account whose hit_and_run_status is not clear, in the order of their torrents.
     pub async fn hit_and_runs(
         &self,
         user: UserId,
         policy: &HitAndRunPolicy,
-    ) -> Result<Vec<(AccountKey, Account, Standing)>, LedgerError> {
+    ) -> Result<Vec<(AccountKey, Account, HitAndRunStatus)>, LedgerError> {
         let mut owing = Vec::new();
         let mut after = None;
         loop {
             let page = self.accounts_of(user, after, PAGE_ROWS_MAX).await?;
             for (key, account) in page.accounts {
-                let standing = standing(&account, policy);
-                if standing != Standing::Clear {
-                    owing.push((key, account, standing));
+                let hit_and_run_status = hit_and_run_status(&account, policy);
+                if hit_and_run_status != HitAndRunStatus::Clear {
+                    owing.push((key, account, hit_and_run_status));
                 }
             }
             match page.next {
@@ -182,9 +182,9 @@ impl Ledger {
         let rows: Vec<AccountRow> = read(&self.database, &GONE_ACCOUNTS_AFTER, &cells).await?;
         let accounts = rows.iter().map(|row| self.account_of(row)).collect::<Result<Vec<_>, _>>()?;
         let next = accounts.last().map(|(key, _)| *key).filter(|_| rows.len() >= PAGE_ROWS_MAX as usize);
-        let gone = accounts.iter().filter_map(|(key, account)| match standing(account, policy) {
-            Standing::HitAndRun { since } => Some((*key, since)),
-            Standing::Clear | Standing::Owing { .. } => None,
+        let gone = accounts.iter().filter_map(|(key, account)| match hit_and_run_status(account, policy) {
+            HitAndRunStatus::HitAndRun { since } => Some((*key, since)),
+            HitAndRunStatus::Clear | HitAndRunStatus::Owing { .. } => None,
         });
         Ok(HitAndRunPage { hit_and_runs: gone.collect(), next })
     }
@@ -210,7 +210,7 @@ impl Ledger {
         Ok(sessions)
     }
 
-    /// Why an account is what it is: what each client brought, up to `limit` of those heard of last, and what all others
+    /// Why an account is what it is: what each client contribution, up to `limit` of those heard of last, and what all others
     /// did together. None if it was never heard of.
     pub async fn explain(&self, key: AccountKey, limit: u32) -> Result<Option<Explanation>, LedgerError> {
         let limit = limit.clamp(1, EXPLAINED_CLIENTS_MAX);

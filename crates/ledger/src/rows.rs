@@ -1,4 +1,4 @@
-//! Rows as the databases hold them, and as the books do.
+//! Rows as the databases hold them, and as the state do.
 //!
 //! Numbers of 64 bits without a sign (clients, nodes, counters) are kept as the signed numbers with the same bits:
 //! nothing is ever computed with them in SQL.
@@ -6,17 +6,17 @@
 use domain::{ClientId, PeerId, RunId, TorrentId, UnixTime, UserId};
 use journal::EntryId;
 
-use crate::books::{Client, Presence};
+use crate::account_state::{Client, ClientState};
 use crate::bucket::{Bucket, UserBucket};
 use crate::error::LedgerError;
 use crate::figures::{Account, AccountKey, Figures, Stamp};
 use crate::multiplier::{Multiplier, NewMultiplier, Percent, Scope};
-use crate::packed::{pack, unpack};
+use crate::reported::Reported;
 use crate::run::{ClientRef, Counters, Run, RunKey};
+use crate::run_encoding::{pack, unpack};
 use crate::spans;
 use crate::sql::{Cell, hex};
 use crate::sums;
-use crate::told::Told;
 
 /// The sums that users, torrents and accounts have alike.
 #[derive(Debug, sqlx::FromRow)]
@@ -125,12 +125,12 @@ pub(crate) struct NumberRow {
 
 /// The place of an entry.
 #[derive(Debug, sqlx::FromRow)]
-pub(crate) struct PlaceRow {
+pub(crate) struct EntryIdRow {
     ms: i64,
     seq: i64,
 }
 
-impl PlaceRow {
+impl EntryIdRow {
     pub(crate) fn entry_id(&self) -> EntryId {
         EntryId { ms: from_bits(self.ms), seq: from_bits(self.seq) }
     }
@@ -138,12 +138,12 @@ impl PlaceRow {
 
 /// The place of an entry that came as a letter.
 #[derive(Debug, sqlx::FromRow)]
-pub(crate) struct LetterRow {
+pub(crate) struct DeadLetterRow {
     origin_ms: i64,
     origin_seq: i64,
 }
 
-impl LetterRow {
+impl DeadLetterRow {
     pub(crate) fn origin(&self) -> EntryId {
         EntryId { ms: from_bits(self.origin_ms), seq: from_bits(self.origin_seq) }
     }
@@ -155,7 +155,7 @@ pub(crate) struct AppliedRow {
     pub(crate) fenced: i64,
     pub(crate) applied: Vec<u8>,
     #[sqlx(flatten)]
-    pub(crate) place: PlaceRow,
+    pub(crate) place: EntryIdRow,
 }
 
 /// The column `history` of an account.
@@ -273,10 +273,10 @@ pub(crate) fn client_key_cells(key: &ClientRef) -> [Cell; 3] {
 pub(crate) fn client_cells(key: &ClientRef, client: &Client) -> [Cell; 9] {
     let [user, torrent, number] = client_key_cells(key);
     let [ts, ms, seq] = stamp_cells(&client.latest);
-    let presence = match client.presence {
-        Presence::Gone => 0,
-        Presence::Seeding => 1,
-        Presence::Leeching => 2,
+    let presence = match client.state {
+        ClientState::Inactive => 0,
+        ClientState::Seeding => 1,
+        ClientState::Leeching => 2,
     };
     let settled_until = i64::from(client.settled_until.0).into();
     let sums = Cell::Bytes(sums::pack(&client.sums));
@@ -419,13 +419,13 @@ impl ClientRow {
     /// The client, without its runs.
     pub(crate) fn client(&self) -> Result<(ClientRef, Client), LedgerError> {
         let presence = match self.presence {
-            0 => Presence::Gone,
-            1 => Presence::Seeding,
-            2 => Presence::Leeching,
+            0 => ClientState::Inactive,
+            1 => ClientState::Seeding,
+            2 => ClientState::Leeching,
             other => return Err(unreadable("presence", other)),
         };
         let client = Client {
-            presence,
+            state: presence,
             latest: stamp_of(self.latest_ts, self.latest_ms, self.latest_seq)?,
             settled_until: time_of(self.settled_until)?,
             sums: sums::unpack(&self.sums)
@@ -453,9 +453,9 @@ impl RunRow {
             first_id: EntryId::ZERO,
             last_id: EntryId::ZERO,
             stopped: None,
-            told: Told::NOTHING,
+            reported: Reported::NONE,
         };
-        unpack(&self.told, &mut run).ok_or_else(|| unreadable("what a run told", hex(&self.told)))?;
+        unpack(&self.told, &mut run).ok_or_else(|| unreadable("ledger_runs.told", hex(&self.told)))?;
         Ok((client_ref_of(self.user_id, self.torrent_id, self.client)?, run))
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! Within a run counters only grow, so all that has to be kept of them is where they were lowest and highest, and when
 //! the client was first and last heard. That makes a run the sum of a *set* of entries: their order does not matter,
-//! nor how often one comes. Beside the counters stand sums of what else the entries told ([`Told`]): their order does
+//! nor how often one comes. Beside the counters stand sums of what else the entries reported ([`Reported`]): their order does
 //! not matter either, but each has to come once.
 
 use domain::{ClientId, NodeId, RunId, Seconds, TorrentId, UnixTime, UserId};
 use journal::EntryId;
 
-use crate::told::Told;
+use crate::reported::Reported;
 
 /// A client on one torrent for one user.
 ///
@@ -113,8 +113,8 @@ pub struct Run {
     pub is_settled: bool,
     /// The place of the last `stopped` that the client itself sent.
     pub stopped: Option<EntryId>,
-    /// What its entries told besides.
-    pub told: Told,
+    /// What its entries reported besides.
+    pub reported: Reported,
 }
 
 /// What one entry says of a run.
@@ -127,13 +127,13 @@ pub struct Report {
     pub id: EntryId,
     /// Whether the client said `stopped`. A timeout or a removal is no such thing: the client may go on.
     pub is_stop: bool,
-    pub told: Told,
+    pub reported: Reported,
 }
 
 impl Run {
     /// A run with one report.
     pub fn starting(key: RunKey, report: &Report) -> Run {
-        let Report { counters, at, id, is_stop, told } = *report;
+        let Report { counters, at, id, is_stop, reported } = *report;
         Run {
             key,
             low: counters,
@@ -144,13 +144,13 @@ impl Run {
             last_id: id,
             is_settled: false,
             stopped: is_stop.then_some(id),
-            told,
+            reported,
         }
     }
 
     /// Adds a report.
     pub fn add(&mut self, report: &Report) {
-        let Report { counters, at, id, is_stop, told } = *report;
+        let Report { counters, at, id, is_stop, reported } = *report;
         self.high = self.high.max(counters);
         self.last = self.last.max(at);
         self.last_id = self.last_id.max(id);
@@ -162,7 +162,7 @@ impl Run {
             // Later reports with lower counters were overtaken by others: they show nothing new.
             (self.low, self.first, self.first_id) = (counters, at, id);
         }
-        self.told = self.told.with(told);
+        self.reported = self.reported.with(reported);
     }
 
     /// Whether it surely began after another had ended: of one tracker, also over its lives, by the places in the journal;

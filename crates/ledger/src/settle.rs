@@ -3,7 +3,7 @@
 //! A client that begins anew every minute has forty thousand runs a month. First, stretches of which the later went on
 //! from the earlier are joined: a tracker that restarts a thousand times leaves one run of a client that did not. Of the
 //! rest, all but the newest, no more is needed than where their counters ended: one *settled* run stands for them, which
-//! tells nothing more. The price is that an entry of a run that was put away can no longer be told from a new one: it
+//! tells nothing more. The price is that an entry of a run that was put away can no longer be reported from a new one: it
 //! counts without its bytes ([`mod@crate::post`]). Those of a joined run are in the joined one anyway.
 
 use std::collections::VecDeque;
@@ -45,8 +45,8 @@ pub fn settle(runs: &mut Vec<Run>, ceiling: RateCeiling, bucket: Bucket) -> Opti
         stretches: all.into_iter().zip(parts).collect(),
         settled: Settled { until: UnixTime(0), bucket },
     };
-    settling.join_stretches_that_went_on();
-    settling.put_away_oldest();
+    settling.join_continued_stretches();
+    settling.settle_oldest();
     settling.join_runs_of_newest();
     *runs = settling.stretches.into_iter().flat_map(|(stretch, _)| stretch.runs).collect();
     (settling.settled.until > UnixTime(0)).then_some(settling.settled)
@@ -61,26 +61,26 @@ struct Settling {
 
 impl Settling {
     /// From the oldest on, as far as needed. The newest stays as it is.
-    fn join_stretches_that_went_on(&mut self) {
+    fn join_continued_stretches(&mut self) {
         let mut position = 0;
         while self.count > RUNS_KEPT && position + 2 < self.stretches.len() {
             let (earlier, later) = (&self.stretches[position], &self.stretches[position + 1]);
-            if !went_on(earlier, later) {
+            if !is_continuation(earlier, later) {
                 position += 1;
                 continue;
             }
             let Some((gone, gone_part)) = self.stretches.remove(position) else { break };
-            let (heir, part) = &mut self.stretches[position];
+            let (successor, part) = &mut self.stretches[position];
             // One run of each: which node heard the counters no longer matters where all that went on is one stretch.
-            self.count -= gone.runs.len() + heir.runs.len() - 1;
-            self.settled.until = self.settled.until.max(heir.last);
+            self.count -= gone.runs.len() + successor.runs.len() - 1;
+            self.settled.until = self.settled.until.max(successor.last);
             part.moved = part.moved.plus(gone_part.moved).plus(part.bridge.unwrap_or_default().granted);
             part.bridge = gone_part.bridge;
-            *heir = joined(&gone, heir);
+            *successor = joined(&gone, successor);
         }
     }
 
-    fn put_away_oldest(&mut self) {
+    fn settle_oldest(&mut self) {
         while self.count > RUNS_KEPT && self.stretches.len() > 1 {
             let Some((oldest, part)) = self.stretches.pop_front() else { break };
             self.count -= oldest.runs.len();
@@ -109,7 +109,7 @@ impl Settling {
 
 /// Whether one run may stand for both: the later went on from the earlier, and nothing was withheld of either or
 /// between them.
-fn went_on((earlier, earlier_part): &(Stretch, Part), (later, part): &(Stretch, Part)) -> bool {
+fn is_continuation((earlier, earlier_part): &(Stretch, Part), (later, part): &(Stretch, Part)) -> bool {
     let nothing = Counters::default();
     let is_whole = |part: &Part| part.withheld == nothing;
     let bridge_is_whole = part.bridge.is_some_and(|bridge| bridge.withheld == nothing);
@@ -121,7 +121,7 @@ fn went_on((earlier, earlier_part): &(Stretch, Part), (later, part): &(Stretch, 
 fn joined(earlier: &Stretch, later: &Stretch) -> Stretch {
     let runs = || earlier.runs.iter().chain(&later.runs);
     let newest = later.runs[later.runs.len() - 1];
-    let told = runs().fold(crate::told::Told::NOTHING, |told, run| told.with(run.told));
+    let reported = runs().fold(crate::reported::Reported::NONE, |reported, run| reported.with(run.reported));
     let run = Run {
         low: earlier.low,
         high: later.high,
@@ -130,28 +130,28 @@ fn joined(earlier: &Stretch, later: &Stretch) -> Stretch {
         first_id: runs().map(|run| run.first_id).min().unwrap_or(newest.first_id),
         last_id: runs().map(|run| run.last_id).max().unwrap_or(newest.last_id),
         stopped: later.runs.iter().filter_map(|run| run.stopped).max(),
-        told,
+        reported,
         ..newest
     };
-    Stretch::beginning_with(run)
+    Stretch::starting_with(run)
 }
 
 /// Makes one of the oldest two runs of the same node; none if each node has but one.
 fn join_two_of_a_node(runs: &mut Vec<Run>) -> Option<UnixTime> {
     runs.sort_by_key(|run| (run.first_id, run.key));
-    let has_heir = |(position, run): &(usize, &Run)| {
+    let has_successor = |(position, run): &(usize, &Run)| {
         runs[position + 1..].iter().any(|later| later.key.node == run.key.node)
     };
-    let (oldest, _) = runs.iter().enumerate().find(has_heir)?;
+    let (oldest, _) = runs.iter().enumerate().find(has_successor)?;
     let gone = runs.remove(oldest);
-    let heir = runs[oldest..].iter_mut().find(|later| later.key.node == gone.key.node)?;
-    heir.low = heir.low.min(gone.low);
-    heir.high = heir.high.max(gone.high);
-    heir.first = heir.first.min(gone.first);
-    heir.last = heir.last.max(gone.last);
-    heir.first_id = heir.first_id.min(gone.first_id);
-    heir.last_id = heir.last_id.max(gone.last_id);
-    heir.stopped = heir.stopped.max(gone.stopped);
-    heir.told = heir.told.with(gone.told);
+    let successor = runs[oldest..].iter_mut().find(|later| later.key.node == gone.key.node)?;
+    successor.low = successor.low.min(gone.low);
+    successor.high = successor.high.max(gone.high);
+    successor.first = successor.first.min(gone.first);
+    successor.last = successor.last.max(gone.last);
+    successor.first_id = successor.first_id.min(gone.first_id);
+    successor.last_id = successor.last_id.max(gone.last_id);
+    successor.stopped = successor.stopped.max(gone.stopped);
+    successor.reported = successor.reported.with(gone.reported);
     Some(gone.last)
 }

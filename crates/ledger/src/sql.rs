@@ -24,7 +24,7 @@ const ROWS_AS_JSON: &str = "json_each(?)";
 /// Where MariaDB is given many rows in the statement itself.
 const ROWS_AS_TEXT: &str = "/* rows */";
 
-/// Connections see what others commit meanwhile, unless told otherwise.
+/// Connections see what others commit meanwhile, unless reported otherwise.
 const POSTGRES_READING: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 /// Likewise; the first of both holds for the next transaction only.
 const MYSQL_READING: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION READ ONLY";
@@ -103,16 +103,16 @@ impl Rows {
     /// `[[1,"23"],[4,null]]`. Texts are digits and plain characters only, so nothing is to be escaped; bytes are texts of
     /// their digits.
     fn to_json(&self) -> String {
-        format!("[{}]", self.to_text(&Spelling { row: ["[", "]"], quote: '"', null: "null", bytes: "" }))
+        format!("[{}]", self.to_text(&RowFormat { row: ["[", "]"], quote: '"', null: "null", bytes: "" }))
     }
 
     /// `(1,'23'),(4,NULL)`, likewise; bytes are `x'0f'`.
     fn to_values(&self) -> String {
-        self.to_text(&Spelling { row: ["(", ")"], quote: '\'', null: "NULL", bytes: "x" })
+        self.to_text(&RowFormat { row: ["(", ")"], quote: '\'', null: "NULL", bytes: "x" })
     }
 
-    fn to_text(&self, spelling: &Spelling) -> String {
-        let [open, close] = spelling.row;
+    fn to_text(&self, format: &RowFormat) -> String {
+        let [open, close] = format.row;
         let mut out = String::with_capacity(self.cells.len() * 12);
         for (number, row) in self.iter().enumerate() {
             if number > 0 {
@@ -123,7 +123,7 @@ impl Rows {
                 if position > 0 {
                     out.push(',');
                 }
-                push_cell(&mut out, cell, spelling);
+                push_cell(&mut out, cell, format);
             }
             out.push_str(close);
         }
@@ -132,7 +132,7 @@ impl Rows {
 }
 
 /// How rows are written as text.
-struct Spelling {
+struct RowFormat {
     row: [&'static str; 2],
     quote: char,
     null: &'static str,
@@ -140,14 +140,14 @@ struct Spelling {
     bytes: &'static str,
 }
 
-fn push_cell(out: &mut String, cell: &Cell, spelling: &Spelling) {
+fn push_cell(out: &mut String, cell: &Cell, format: &RowFormat) {
     use std::fmt::Write as _;
-    let quote = spelling.quote;
+    let quote = format.quote;
     match cell {
         Cell::Number(number) => write!(out, "{number}").expect("memory takes every write"),
-        Cell::Null => out.push_str(spelling.null),
+        Cell::Null => out.push_str(format.null),
         Cell::Bytes(bytes) => {
-            out.push_str(spelling.bytes);
+            out.push_str(format.bytes);
             out.push(quote);
             push_hex(out, bytes);
             out.push(quote);

@@ -1,10 +1,10 @@
 //! What is known of a client only as a sum: no run tells of it.
 //!
-//! Three things are: what runs had brought that were put away ([`mod@crate::settle`]), what other producers' entries
-//! brought, which have no totals, and what was withheld because the user's clients together claimed too much. All are in
+//! Three things are: what runs had contribution that were put away ([`mod@crate::settle`]), what other producers' entries
+//! contribution, which have no totals, and what was withheld because the user's clients together claimed too much. All are in
 //! the account; kept here as well, they say which part of it is whose. Beside them stands the client's token bucket.
 //!
-//! Rows from before this was kept have no sums: what such a client brought is in the account, and nobody knows which part.
+//! Rows from before this was kept have no sums: what such a client contribution is in the account, and nobody knows which part.
 
 use domain::UnixTime;
 
@@ -43,9 +43,9 @@ impl Moved {
 /// What is known of a client only as a sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// What runs had brought that were put away.
+    /// What runs had contribution that were put away.
     pub settled: Moved,
-    /// What entries without totals brought, which other producers wrote.
+    /// What entries without totals contribution, which other producers wrote.
     pub foreign: Moved,
     /// What was not credited because of the limit over all clients of the user.
     pub withheld: Moved,
@@ -57,7 +57,7 @@ pub struct Sums {
 
 impl Sums {
     /// What they add to the account.
-    pub fn brought(&self) -> Moved {
+    pub fn contribution(&self) -> Moved {
         self.settled.with(self.foreign).without(self.withheld)
     }
 }

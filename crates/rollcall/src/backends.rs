@@ -66,7 +66,7 @@ impl Config {
         let journal = &self.journal;
         Replicas {
             count: journal.wait_replicas,
-            patience: Duration::from_millis(journal.wait_timeout_ms.into()),
+            timeout: Duration::from_millis(journal.wait_timeout_ms.into()),
         }
     }
 
@@ -138,7 +138,7 @@ pub struct Opened<T> {
 /// Opens the journal. Redis need not be there yet.
 pub async fn open_journal(config: &Config, data: &Path) -> anyhow::Result<Opened<Arc<dyn Journal>>> {
     if let Some(RedisBackend { redis, names }) = redis_backend(config)? {
-        let journal = Arc::new(RedisJournal::new(redis.clone(), names).waiting_for(config.replicas()));
+        let journal = Arc::new(RedisJournal::new(redis.clone(), names).with_replicas(config.replicas()));
         return Ok(Opened { store: journal, redis: Some(redis) });
     }
     let path = data.join("journal.db");

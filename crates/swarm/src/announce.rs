@@ -6,7 +6,7 @@ use domain::{
     AnnounceEvent, ClientKey, InfoHash, PeerId, RateCeiling, Seconds, SessionId, UnixTime, UserId, counted,
 };
 
-use crate::leeching::SlotLimits;
+use crate::leech_counts::SlotLimits;
 
 /// The most peers one announce can be given, whatever the configuration says.
 pub const WANTED_MAX: usize = 200;
@@ -14,7 +14,7 @@ pub const WANTED_MAX: usize = 200;
 /// The most clients a user can run on one torrent, whatever the configuration says.
 pub const CLIENTS_PER_USER_MAX: usize = 16;
 
-/// Which addresses the asker can be given.
+/// Which addresses the requester can be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Families {
     /// Both: an HTTP reply has room for `peers` and `peers6`.
@@ -109,7 +109,7 @@ pub struct Outcome {
     /// Whether the client came back sooner than it may; it was credited, but got no peers.
     pub too_soon: bool,
     /// Whether this announce completed the download, whether or not it says so; a repeated `completed` does not, nor that
-    /// of a client that was never heard leeching, or that downloaded nothing and whose user
+    /// of a client that was never remote leeching, or that downloaded nothing and whose user
     /// seeds already.
     pub completed: bool,
     /// What the counters claimed, where that is more than was credited (J8).

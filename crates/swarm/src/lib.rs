@@ -5,7 +5,7 @@
 //! - [`swarms`]: the public interface: shards behind short locks
 //! - [`announce`]: what goes into an announce and what comes out
 //! - [`mod@copy`]: swarms as bytes, so that they outlive the process
-//! - [`heard`]: an entry of another node, and what it changed here
+//! - [`remote`]: an entry of another node, and what it changed here
 //! - `shard`: the swarms of one shard, and how peers join, continue and leave
 //! - `peer`: one peer's accounts, in one cache line; the rules for deltas
 //! - `place`: where a peer is, in eight bytes
@@ -35,12 +35,12 @@
 //! and a timing wheel. A peer has two records:
 //!
 //! - `Peer`, 64 bytes, one cache line: what an announce of this peer touches. User, totals, peer id, key, time, run,
-//!   `Place`. Its size is asserted at compile time.
+//!   `PackedState`. Its size is asserted at compile time.
 //! - `Member`, 28 bytes: what announces of other peers touch. The slot, IPv4 and IPv6 address and port. The members of
 //!   a swarm are contiguous, seeders first, so choosing fifty peers reads one stretch of memory, and "leechers only"
 //!   is a slice.
 //!
-//! Each points at the other; a removal moves the last member into the gap and corrects one position. `Place` packs
+//! Each points at the other; a removal moves the last member into the gap and corrects one position. `PackedState` packs
 //! swarm (22 bits), position (24 bits), the age of the other address family (14 bits) and four flags into eight bytes;
 //! so a shard holds four million torrents and a swarm sixteen million peers. The index is by (swarm, user), not by
 //! peer id: one short walk finds the client by peer id or key, counts the user's clients, and yields the peers that
@@ -78,15 +78,15 @@
 
 pub mod announce;
 pub mod copy;
-pub mod heard;
-pub mod leeching;
+pub mod leech_counts;
 mod members;
+mod packed_state;
 mod peer;
-mod place;
+pub mod peer_info;
+pub mod remote;
 mod runs;
 mod selection;
 mod shard;
-pub mod sight;
 mod slab;
 pub mod swarms;
 
@@ -95,7 +95,7 @@ pub use announce::{
     SwarmCounts, WANTED_MAX,
 };
 pub use copy::{BadCopy, Restored};
-pub use heard::{Heard, HeardTotals, Learnt};
-pub use leeching::SlotLimits;
-pub use sight::PeerSight;
+pub use leech_counts::SlotLimits;
+pub use peer_info::PeerInfo;
+pub use remote::{RemoteAnnounce, RemoteOutcome, RemoteTotals};
 pub use swarms::{SwarmTotals, Swarms};

@@ -77,7 +77,7 @@ impl Member {
         self.has_v6().then_some(address)
     }
 
-    /// Adds the addresses the asker can use to its lists; false if there is none.
+    /// Adds the addresses the requester can use to its lists; false if there is none.
     pub(crate) fn hand_out(&self, families: Families, lists: &mut PeerLists) -> bool {
         let give_v4 = families != Families::V6 && self.has_v4();
         let give_v6 = families != Families::V4 && self.has_v6();

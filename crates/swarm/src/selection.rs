@@ -20,7 +20,7 @@ const DRAWN_BUCKETS: usize = 1024;
 const _: () = assert!(SHUFFLE_MAX >= (SHUFFLE_FACTOR * WANTED_MAX).next_multiple_of(SPAN_STEP));
 const _: () = assert!(DRAWN_BUCKETS >= 2 * draws_max(WANTED_MAX));
 
-/// Places drawn in a large crowd. Enough if most peers have an address that the asker can use.
+/// Places drawn in a large crowd. Enough if most peers have an address that the requester can use.
 const fn draws_max(wanted: usize) -> usize {
     2 * wanted + CLIENTS_PER_USER_MAX
 }
@@ -29,17 +29,17 @@ const fn draws_max(wanted: usize) -> usize {
 const WALK_FACTOR: usize = 8;
 
 /// Whom to choose for.
-pub(crate) struct Asker<'a> {
+pub(crate) struct Requester<'a> {
     pub(crate) wanted: usize,
     pub(crate) families: Families,
-    /// Slots of the asker's own peers, which it is never given.
+    /// Slots of the requester's own peers, which it is never given.
     pub(crate) own: &'a [u32],
     /// Where the same random numbers should lead to the same peers, also when the crowd has changed a little: the
     /// position of its first member in the swarm.
     pub(crate) repeatable_from: Option<usize>,
 }
 
-impl Asker<'_> {
+impl Requester<'_> {
     fn give(&self, member: &Member, lists: &mut PeerLists) -> bool {
         !self.own.contains(&member.slot) && member.hand_out(self.families, lists)
     }
@@ -71,20 +71,20 @@ impl Span {
     }
 }
 
-/// Writes the addresses of up to `asker.wanted` of `crowd` to `lists`.
-pub(crate) fn choose(crowd: &[Member], asker: &Asker<'_>, random: &mut Rng, lists: &mut PeerLists) {
-    let wanted = asker.wanted.min(WANTED_MAX);
+/// Writes the addresses of up to `requester.wanted` of `crowd` to `lists`.
+pub(crate) fn choose(crowd: &[Member], requester: &Requester<'_>, random: &mut Rng, lists: &mut PeerLists) {
+    let wanted = requester.wanted.min(WANTED_MAX);
     if wanted == 0 {
         return;
     }
     if crowd.len() <= wanted {
         for member in crowd {
-            asker.give(member, lists);
+            requester.give(member, lists);
         }
-    } else if asker.repeatable_from.is_some() {
-        choose_some::<true>(crowd, wanted, asker, random, lists);
+    } else if requester.repeatable_from.is_some() {
+        choose_some::<true>(crowd, wanted, requester, random, lists);
     } else {
-        choose_some::<false>(crowd, wanted, asker, random, lists);
+        choose_some::<false>(crowd, wanted, requester, random, lists);
     }
 }
 
@@ -92,26 +92,26 @@ pub(crate) fn choose(crowd: &[Member], asker: &Asker<'_>, random: &mut Rng, list
 fn choose_some<const REPEATABLE: bool>(
     crowd: &[Member],
     wanted: usize,
-    asker: &Asker<'_>,
+    requester: &Requester<'_>,
     random: &mut Rng,
     lists: &mut PeerLists,
 ) {
     if crowd.len() <= SHUFFLE_FACTOR * wanted {
-        choose_by_shuffle::<REPEATABLE>(crowd, wanted, asker, random, lists);
+        choose_by_shuffle::<REPEATABLE>(crowd, wanted, requester, random, lists);
     } else {
-        choose_by_drawing::<REPEATABLE>(crowd, wanted, asker, random, lists);
+        choose_by_drawing::<REPEATABLE>(crowd, wanted, requester, random, lists);
     }
 }
 
 fn choose_by_shuffle<const REPEATABLE: bool>(
     crowd: &[Member],
     wanted: usize,
-    asker: &Asker<'_>,
+    requester: &Requester<'_>,
     random: &mut Rng,
     lists: &mut PeerLists,
 ) {
     let mut places = [0_u16; SHUFFLE_MAX];
-    let span = asker.span::<REPEATABLE>(crowd);
+    let span = requester.span::<REPEATABLE>(crowd);
     let places = &mut places[..span.places];
     for (place, index) in places.iter_mut().zip(0..) {
         *place = index;
@@ -121,7 +121,7 @@ fn choose_by_shuffle<const REPEATABLE: bool>(
         let drawn = turn + random.u32(..(span.places - turn) as u32) as usize;
         places.swap(turn, drawn);
         let Some(member) = span.member::<REPEATABLE>(crowd, places[turn] as usize) else { continue };
-        given += usize::from(asker.give(member, lists));
+        given += usize::from(requester.give(member, lists));
         if given == wanted {
             return;
         }
@@ -131,24 +131,24 @@ fn choose_by_shuffle<const REPEATABLE: bool>(
 fn choose_by_drawing<const REPEATABLE: bool>(
     crowd: &[Member],
     wanted: usize,
-    asker: &Asker<'_>,
+    requester: &Requester<'_>,
     random: &mut Rng,
     lists: &mut PeerLists,
 ) {
     let mut drawn = DrawnPlaces([0; DRAWN_BUCKETS]);
     let mut given = 0;
-    let span = asker.span::<REPEATABLE>(crowd);
+    let span = requester.span::<REPEATABLE>(crowd);
     for _ in 0..draws_max(wanted) {
         let place = random.u32(..span.places as u32);
         let Some(member) = span.member::<REPEATABLE>(crowd, place as usize) else { continue };
         if drawn.insert(place) {
-            given += usize::from(asker.give(member, lists));
+            given += usize::from(requester.give(member, lists));
             if given == wanted {
                 return;
             }
         }
     }
-    walk_on::<REPEATABLE>(crowd, wanted - given, &drawn, asker, random, lists);
+    walk_on::<REPEATABLE>(crowd, wanted - given, &drawn, requester, random, lists);
 }
 
 /// Looks for the missing peers in a row, from a random place on.
@@ -156,17 +156,17 @@ fn walk_on<const REPEATABLE: bool>(
     crowd: &[Member],
     mut missing: usize,
     drawn: &DrawnPlaces,
-    asker: &Asker<'_>,
+    requester: &Requester<'_>,
     random: &mut Rng,
     lists: &mut PeerLists,
 ) {
-    let span = asker.span::<REPEATABLE>(crowd);
+    let span = requester.span::<REPEATABLE>(crowd);
     let start = random.usize(..span.places);
-    for step in 0..span.places.min(WALK_FACTOR * asker.wanted) {
+    for step in 0..span.places.min(WALK_FACTOR * requester.wanted) {
         let place = (start + step) % span.places;
         let Some(member) = span.member::<REPEATABLE>(crowd, place) else { continue };
         if !drawn.contains(place as u32) {
-            missing -= usize::from(asker.give(member, lists));
+            missing -= usize::from(requester.give(member, lists));
             if missing == 0 {
                 return;
             }

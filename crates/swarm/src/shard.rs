@@ -15,39 +15,39 @@ use std::sync::Arc;
 use crate::announce::{
     Announce, AnnounceError, CLIENTS_PER_USER_MAX, Departure, Outcome, PeerLists, Rules, SwarmCounts,
 };
-use crate::leeching::Leeching;
+use crate::leech_counts::LeechCounts;
 use crate::members::{Member, Members, Moved};
+use crate::packed_state;
 use crate::peer::{Credit, ListDue, Peer};
-use crate::place;
 use crate::runs::Runs;
 use crate::slab::Slab;
 
 mod completions;
 mod copying;
-mod farewells;
 mod join_budget;
 mod last_leechers;
-mod learn;
 mod limits;
+mod listing;
 mod lists;
+mod recent_stops;
+mod remote;
 mod removal;
-mod sighting;
 mod slots;
 
 use completions::Completions;
-use farewells::Farewells;
 use join_budget::JoinBudgets;
 use last_leechers::OwnLeechers;
-pub(crate) use learn::Lesson;
 use lists::ListChoice;
+use recent_stops::RecentStops;
+pub(crate) use remote::Replication;
 
 /// How far ahead the wheel sees without a second look: longer than the default interval + grace.
 const WHEEL_HORIZON_S: u32 = 4096;
 
-/// How long a peer that was last heard elsewhere is left alone at a time, while nothing is heard from there.
+/// How long a peer that was last remote elsewhere is left alone at a time, while nothing is remote from there.
 const HOLD: Seconds = Seconds(5);
 
-/// How much too late a peer may expire, because another node heard it before the last tenant of its slot was heard.
+/// How much too late a peer may expire, because another node remote it before the last tenant of its slot was remote.
 const EXPIRY_SLACK: Seconds = Seconds(5);
 
 #[derive(Debug)]
@@ -104,19 +104,19 @@ pub(crate) struct Shard {
     /// Swarms with at least one leecher.
     leeched: usize,
     /// Who said goodbye lately.
-    farewells: Farewells,
+    recent_stops: RecentStops,
     /// What users have used up who bring new peers to a torrent.
     join_budgets: JoinBudgets,
     completions: Completions,
     own_leechers: OwnLeechers,
-    /// Since when it knows of every leecher: since its start, or since other nodes can be heard again.
+    /// Since when it knows of every leecher: since its start, or since other nodes can be remote again.
     knows_since: UnixTime,
     /// The latest moment it was told.
     now: UnixTime,
-    /// Peers, by slot, that may be silent for longer than usual: they were last heard elsewhere, and told a longer interval.
+    /// Peers, by slot, that may be silent for longer than usual: they were last remote elsewhere, and told a longer interval.
     longer_silences: HashMap<u32, Seconds>,
     /// Who leeches how many torrents, in all shards together.
-    leeching: Arc<Leeching>,
+    leech_counts: Arc<LeechCounts>,
     /// Whether this shard tells it.
     counts_leeching: bool,
 }
@@ -127,11 +127,11 @@ impl Shard {
         random_seed: u64,
         hasher: FixedState,
         runs: Arc<Runs>,
-        leeching: Arc<Leeching>,
+        leech_counts: Arc<LeechCounts>,
     ) -> Self {
         Shard {
             runs,
-            leeching,
+            leech_counts,
             counts_leeching: false,
             longer_silences: HashMap::new(),
             swarms: Slab::default(),
@@ -144,7 +144,7 @@ impl Shard {
             seeders: 0,
             seeded: 0,
             leeched: 0,
-            farewells: Farewells::default(),
+            recent_stops: RecentStops::default(),
             join_budgets: JoinBudgets::default(),
             completions: Completions::default(),
             own_leechers: OwnLeechers::default(),
@@ -175,8 +175,8 @@ impl Shard {
         self.leeched
     }
 
-    pub(crate) fn farewells_forgotten(&self) -> u64 {
-        self.farewells.forgotten()
+    pub(crate) fn recent_stops_evicted(&self) -> u64 {
+        self.recent_stops.evicted()
     }
 
     pub(crate) fn announce(
@@ -188,7 +188,7 @@ impl Shard {
     ) -> Result<Outcome, AnnounceError> {
         self.now = self.now.max(announce.now);
         if announce.event == AnnounceEvent::Stopped {
-            self.farewells.note(
+            self.recent_stops.record(
                 self.hash_of_client(&announce.info_hash, announce.user, &announce.peer_id),
                 announce.now,
             );
@@ -243,7 +243,7 @@ impl Shard {
     }
 
     /// Notes that a client has everything, and says whether it completed the download just now: only a client that was
-    /// heard leeching can, only once, and not by checking files that another client of its user seeds. A seeder that
+    /// remote leeching can, only once, and not by checking files that another client of its user seeds. A seeder that
     /// starts may say `completed`, a leecher that finishes may not.
     fn completes(&mut self, slot: u32, was_leeching: bool, own: &OwnPeers) -> bool {
         let is_first = self.peers[slot].complete() && was_leeching;
@@ -290,7 +290,7 @@ impl Shard {
         &mut self,
         now: UnixTime,
         rules: &Rules,
-        holds_elsewhere: bool,
+        holds_remote_peers: bool,
         mut departed: impl FnMut(Departure),
     ) {
         self.now = self.now.max(now);
@@ -305,7 +305,7 @@ impl Shard {
             if deadline > now {
                 return Verdict::RearmAt(deadline);
             }
-            if holds_elsewhere && peer.was_heard_elsewhere() {
+            if holds_remote_peers && peer.is_remote() {
                 return Verdict::RearmAt(now + HOLD);
             }
             departed(self.departure(slot));
@@ -330,7 +330,7 @@ impl Shard {
         }
     }
 
-    fn living(&self) -> impl Iterator<Item = (u32, &Peer)> {
+    fn live_peers(&self) -> impl Iterator<Item = (u32, &Peer)> {
         self.peers.iter().filter(|(_, peer)| !peer.is_vacant())
     }
 
@@ -349,7 +349,7 @@ impl Shard {
         if found.is_some() || !opens {
             return Ok(found);
         }
-        if self.swarms.len() >= place::SWARMS_MAX {
+        if self.swarms.len() >= packed_state::SWARMS_MAX {
             return Err(AnnounceError::NoRoom);
         }
         let swarm = Swarm { info_hash: *info_hash, members: Members::default(), snatches: 0 };
@@ -400,7 +400,7 @@ impl Shard {
         if own.count >= usize::from(limit) {
             return Err(AnnounceError::TooManyClients { limit });
         }
-        if self.swarms[swarm].members.all().len() >= place::PEERS_PER_SWARM_MAX {
+        if self.swarms[swarm].members.all().len() >= packed_state::PEERS_PER_SWARM_MAX {
             return Err(AnnounceError::NoRoom);
         }
         Ok(())

@@ -10,11 +10,11 @@ use parking_lot::Mutex;
 
 use crate::announce::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts};
 use crate::copy::{BadCopy, Bytes, Restored, SwarmHead};
-use crate::heard::{Heard, Learnt};
-use crate::leeching::Leeching;
+use crate::leech_counts::LeechCounts;
+use crate::peer_info::PeerInfo;
+use crate::remote::{RemoteAnnounce, RemoteOutcome};
 use crate::runs::Runs;
-use crate::shard::{Lesson, Shard};
-use crate::sight::PeerSight;
+use crate::shard::{Replication, Shard};
 
 /// Enough that threads rarely meet, few enough that a shard is worth having.
 const SHARDS: usize = 64;
@@ -24,10 +24,10 @@ const SHARDS: usize = 64;
 pub struct Swarms {
     // A mutex, not a read-write lock: every announce writes.
     shards: Box<[Mutex<Shard>]>,
-    leeching: Arc<Leeching>,
+    leech_counts: Arc<LeechCounts>,
     hasher: FixedState,
-    /// Whether other nodes cannot be heard.
-    holds_elsewhere: AtomicBool,
+    /// Whether other nodes cannot be remote.
+    holds_remote_peers: AtomicBool,
 }
 
 /// Sums over all swarms.
@@ -58,15 +58,15 @@ impl Swarms {
     pub fn new(now: UnixTime, seed: u64, first_run: RunId) -> Self {
         let hasher = FixedState::with_seed(seed);
         let runs = Arc::new(Runs::starting_with(first_run));
-        let leeching = Arc::new(Leeching::new(hasher.clone()));
+        let leech_counts = Arc::new(LeechCounts::new(hasher.clone()));
         let shards = (0..SHARDS as u64)
             .map(|shard| {
                 let seed = seed.wrapping_add(shard);
-                let (runs, leeching) = (Arc::clone(&runs), Arc::clone(&leeching));
-                Mutex::new(Shard::new(now, seed, hasher.clone(), runs, leeching))
+                let (runs, leech_counts) = (Arc::clone(&runs), Arc::clone(&leech_counts));
+                Mutex::new(Shard::new(now, seed, hasher.clone(), runs, leech_counts))
             })
             .collect();
-        Swarms { shards, leeching, hasher, holds_elsewhere: AtomicBool::new(false) }
+        Swarms { shards, leech_counts, hasher, holds_remote_peers: AtomicBool::new(false) }
     }
 
     /// Takes an announce: updates the peer and writes the addresses it is given to `lists`, which are emptied first.
@@ -89,10 +89,10 @@ impl Swarms {
         self.shards.iter().map(|shard| shard.lock().join_budgets_displaced()).sum()
     }
 
-    /// Takes in what another node heard, or this one in a former life. Harmless in any order, and twice.
-    pub fn learn(&self, heard: &Heard, now: UnixTime, rules: &Rules) -> Learnt {
-        let hash = self.hasher.hash_one(heard.info_hash);
-        self.shard_of(hash).lock().learn(hash, Lesson { heard, now, rules })
+    /// Takes in what another node remote, or this one in a former life. Harmless in any order, and twice.
+    pub fn apply_remote(&self, remote: &RemoteAnnounce, now: UnixTime, rules: &Rules) -> RemoteOutcome {
+        let hash = self.hasher.hash_one(remote.info_hash);
+        self.shard_of(hash).lock().apply_remote(hash, Replication { remote, now, rules })
     }
 
     /// Everything that is known, as bytes, a shard at a time: `each` is called with no lock held. What a shard wrote is
@@ -135,20 +135,20 @@ impl Swarms {
     }
 
     /// How many goodbyes were forgotten for want of room: what comes late from other nodes may bring such a peer back.
-    pub fn farewells_forgotten(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.lock().farewells_forgotten()).sum()
+    pub fn recent_stops_evicted(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().recent_stops_evicted()).sum()
     }
 
     /// Sees to it that everybody's leeches are counted. The first time this reads every peer, a shard at a time; then it
     /// costs nothing. Whoever is about to limit users calls it before their announces would.
     pub fn count_leeching(&self) {
-        self.leeching.begin_once(|| self.shards.iter().for_each(|shard| shard.lock().begin_counting()));
+        self.leech_counts.start_once(|| self.shards.iter().for_each(|shard| shard.lock().begin_counting()));
     }
 
     /// How many torrents a user leeches at once; zero as long as nobody was ever limited (see
     /// [`Swarms::count_leeching`]).
     pub fn leeches_of(&self, user: UserId) -> u32 {
-        self.leeching.count_of(user)
+        self.leech_counts.count_of(user)
     }
 
     /// The counts of one torrent; zeros for one without peers.
@@ -159,9 +159,9 @@ impl Swarms {
 
     /// All peers of one torrent, in no order. Copies them under the shard's lock: for people who look, not for every
     /// announce.
-    pub fn peers_of(&self, info_hash: &InfoHash) -> Vec<PeerSight> {
+    pub fn peers_of(&self, info_hash: &InfoHash) -> Vec<PeerInfo> {
         let hash = self.hasher.hash_one(info_hash);
-        self.shard_of(hash).lock().sight(hash, info_hash)
+        self.shard_of(hash).lock().peers_of(hash, info_hash)
     }
 
     /// The counts of every torrent that has, or had, peers, in no order. Copies them a shard at a time: `each` is called
@@ -175,18 +175,18 @@ impl Swarms {
         }
     }
 
-    /// While nothing is heard from other nodes, nobody whom they heard last is taken for silent.
-    pub fn hold_elsewhere(&self, holds: bool) {
-        if self.holds_elsewhere.swap(holds, Ordering::Relaxed) != holds {
-            self.shards.iter().for_each(|shard| shard.lock().set_hears_others(!holds));
+    /// While nothing is remote from other nodes, nobody whom they remote last is taken for silent.
+    pub fn hold_remote_peers(&self, holds: bool) {
+        if self.holds_remote_peers.swap(holds, Ordering::Relaxed) != holds {
+            self.shards.iter().for_each(|shard| shard.lock().set_receives_remote(!holds));
         }
     }
 
     /// Takes out every peer that has been silent for `rules.silence_max` (T3). Costs what is due.
     pub fn expire(&self, now: UnixTime, rules: &Rules, mut departed: impl FnMut(Departure)) {
-        let holds_elsewhere = self.holds_elsewhere.load(Ordering::Relaxed);
+        let holds_remote_peers = self.holds_remote_peers.load(Ordering::Relaxed);
         for shard in &self.shards {
-            shard.lock().expire(now, rules, holds_elsewhere, &mut departed);
+            shard.lock().expire(now, rules, holds_remote_peers, &mut departed);
         }
     }
 

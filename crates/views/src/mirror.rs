@@ -53,7 +53,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domain::UnixTime;
 use domain::clock::Clock;
-use journal::{Batch, Journal, Rejected, Turn, View, ViewError};
+use journal::{Batch, Journal, LeaderLease, Rejected, View, ViewError};
 use keyspace::{MirrorNames, Redis};
 
 use crate::error::ViewsError;
@@ -78,7 +78,7 @@ pub struct MirrorParts {
     /// Where reaped peers are written down.
     pub journal: Arc<dyn Journal>,
     /// Whose turn it is.
-    pub turn: Arc<dyn Turn>,
+    pub turn: Arc<dyn LeaderLease>,
     /// Who is who, for entries that do not say.
     pub directory: Arc<dyn Directory>,
     /// What time it is.
@@ -130,7 +130,7 @@ impl Mirror {
 
     /// Whether this process keeps the mirror now.
     pub fn is_active(&self) -> bool {
-        self.parts.turn.is_ours()
+        self.parts.turn.is_held()
     }
 
     /// The names it uses.

@@ -1,10 +1,10 @@
-//! Names of consumers: whose they are, and of which life.
+//! Names of consumers: whose they are, and of which incarnation.
 
 use std::fmt;
 
 /// A process, as consumers are named after it: its node, which stays, and its start, which does not.
 ///
-/// Whoever starts knows by the names alone which consumers were its own in an earlier life, and need not wait until
+/// Whoever starts knows by the names alone which consumers were its own in an earlier incarnation, and need not wait until
 /// they have been silent for long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessName {
@@ -23,8 +23,8 @@ impl ProcessName {
     /// The process, as it is written, that a consumer belongs to; none if it is no consumer of ours.
     pub fn of_consumer(consumer: &str) -> Option<String> {
         let parts: Vec<&str> = consumer.split('.').collect();
-        let [node, started_ms, _, life] = parts.as_slice() else { return None };
-        let is_ours = u64::from_str_radix(started_ms, 16).is_ok() && life.parse::<u32>().is_ok();
+        let [node, started_ms, _, incarnation] = parts.as_slice() else { return None };
+        let is_ours = u64::from_str_radix(started_ms, 16).is_ok() && incarnation.parse::<u32>().is_ok();
         is_ours.then(|| format!("{node}.{started_ms}"))
     }
 
@@ -33,9 +33,9 @@ impl ProcessName {
         &self.node
     }
 
-    /// The name of one of its consumers. A consumer that was fenced begins another life.
-    pub fn consumer(&self, role: &str, life: u32) -> String {
-        format!("{self}.{role}.{life}")
+    /// The name of one of its consumers. A consumer that was fenced begins another incarnation.
+    pub fn consumer(&self, role: &str, incarnation: u32) -> String {
+        format!("{self}.{role}.{incarnation}")
     }
 
     /// Whether a consumer belonged to this node before this process started.

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tracing::warn;
 
 use super::Shared;
-use super::intake::{Ended, Intake};
+use super::intake::{BatchEnd, Intake};
 use crate::backoff::Backoff;
 use crate::error::JournalError;
-use crate::pace::Pace;
 use crate::port::Lane;
+use crate::rate_limiter::RateLimiter;
 
 /// Reads until told to stop, or until there are to be fewer readers than this one's number.
 pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
@@ -23,13 +23,13 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
             break;
         }
         if shared.is_paused() {
-            if intake.rest().await {
+            if intake.sleep_while_paused().await {
                 break;
             }
             continue;
         }
         let busy = shared.busy();
-        let count = Pace::batch_max(settings.batch_max, settings.entries_per_s_max);
+        let count = RateLimiter::batch_max(settings.batch_max, settings.entries_per_s_max);
         let reading = intake.read(count, settings.read_wait);
         // What is delivered while we stop listening stays pending and is taken over after the next start.
         let read = tokio::select! {
@@ -40,7 +40,7 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
         match read {
             Ok(entries) => {
                 backoff.reset();
-                if intake.take_in(&entries, None).await == Ended::Stopped {
+                if intake.process(&entries, None).await == BatchEnd::Stopped {
                     break;
                 }
             }
@@ -51,7 +51,7 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
             }
             Err(error) => {
                 drop(busy);
-                if let Some(left_out) = shared.log.cannot_be_read.admit(shared.clock.now()) {
+                if let Some(left_out) = shared.log.unreadable.admit(shared.clock.now()) {
                     let view = shared.view.name();
                     warn!(view, reason = %error, lines_left_out = left_out, "the journal cannot be read");
                 }

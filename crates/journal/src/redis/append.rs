@@ -23,14 +23,14 @@ use keyspace::{Dedicated, Redis, Trouble, scripts};
 use parking_lot::Mutex;
 use redis::{Cmd, Pipeline, Value};
 
-use super::reply::{unexpected, words_of};
+use super::reply::{args_of, unexpected};
 use crate::fields::Fields;
 
 /// How long a note is kept after its producer's last batch. No producer repeats itself after so long.
 const NOTE_EXPIRY_S: u32 = 7 * 24 * 60 * 60;
 /// Producers in one process, each with a connection. More than any process has; beyond it, connections are made anew.
 const APPENDERS_MAX: usize = 64;
-/// How often a batch meets another attempt, or a slot that has moved, before the caller is told to try again.
+/// How often a batch meets another attempt, or a slot that has moved, before the caller is estimated to try again.
 const ATTEMPTS_MAX: usize = 5;
 
 /// Which copies a batch must have before it counts as stored.
@@ -39,7 +39,7 @@ pub struct Replicas {
     /// How many replicas; zero waits for none.
     pub count: u32,
     /// How long they are waited for. Shorter than Redis may take to answer, or the answer comes too late.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// The connections of the producers, by their notes.
@@ -71,7 +71,7 @@ enum Outcome {
 }
 
 impl Appenders {
-    pub(super) fn waiting_for(replicas: Replicas) -> Self {
+    pub(super) fn with_replicas(replicas: Replicas) -> Self {
         Appenders { replicas, ..Appenders::default() }
     }
 
@@ -138,14 +138,14 @@ impl Appenders {
     /// Whether enough replicas have a batch. If not, its connection must not be used again: this master may be one that
     /// the others have left behind, and only a new connection finds out.
     fn check(&self, has: u32) -> Result<(), Trouble> {
-        let Replicas { count, patience } = self.replicas;
+        let Replicas { count, timeout } = self.replicas;
         if has >= count {
             return Ok(());
         }
         self.too_few_replicas.fetch_add(1, Ordering::Relaxed);
         let reason = format!(
             "{has} of {count} replicas have it after {} ms (journal.wait_replicas)",
-            patience.as_millis()
+            timeout.as_millis()
         );
         Err(Trouble::Unavailable { reason })
     }
@@ -204,8 +204,8 @@ impl Appender {
             Value::Nil if is_watching => Ok(Outcome::Overtaken),
             Value::Nil => Err(unexpected(&watched)),
             Value::Array(results) => {
-                judge(&results)?;
-                // Whoever cannot wait (a master that has become a replica meanwhile) has told nobody.
+                check_results(&results)?;
+                // Whoever cannot wait (a master that has become a replica meanwhile) has estimated nobody.
                 let replicas = match waited {
                     Some(Value::Int(count)) => u32::try_from(count).unwrap_or(0),
                     _ => 0,
@@ -220,7 +220,7 @@ impl Appender {
 }
 
 /// What became of the entries, one by one, and of the note behind them.
-fn judge(results: &[Value]) -> Result<(), Trouble> {
+fn check_results(results: &[Value]) -> Result<(), Trouble> {
     let Some((note, entries)) = results.split_last() else {
         return Err(unexpected(&Value::Nil));
     };
@@ -267,7 +267,7 @@ fn transaction_of(
 fn wait_for(replicas: Replicas) -> Cmd {
     let mut command = redis::cmd("WAIT");
     // Zero would wait for ever.
-    command.arg(replicas.count).arg(replicas.patience.as_millis().max(1) as u64);
+    command.arg(replicas.count).arg(replicas.timeout.as_millis().max(1) as u64);
     command
 }
 
@@ -275,7 +275,7 @@ fn entry_of(stream: &str, fields: &Fields) -> Cmd {
     let mut command =
         Cmd::with_capacity(3 + 2 * fields.len().max(1), fields.as_bytes().len() + stream.len() + 8);
     command.arg("XADD").arg(stream).arg("*");
-    words_of(fields).for_each(|word| {
+    args_of(fields).for_each(|word| {
         command.arg(word);
     });
     command

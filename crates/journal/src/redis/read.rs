@@ -1,4 +1,4 @@
-//! Reading as a group, with patience.
+//! Reading as a group, with timeout.
 //!
 //! A read that waits has a connection of its own, since it holds up everything behind it. Such connections are kept and
 //! used again; one whose reader was given up halfway is closed, so that Redis delivers nothing to nobody.
@@ -41,23 +41,22 @@ impl Readers {
         let reply = match request.wait.as_millis() {
             // Redis would take zero as for ever.
             0 => redis.query(&command_of(request, None)).await?,
-            _ => self.read_patiently(redis, request).await?,
+            _ => self.read_with_wait(redis, request).await?,
         };
         entries_of(reply)
     }
 
-    async fn read_patiently(&self, redis: &Redis, request: &Request<'_>) -> Result<Value, Trouble> {
+    async fn read_with_wait(&self, redis: &Redis, request: &Request<'_>) -> Result<Value, Trouble> {
         let mut connection = match self.take(request.key) {
             Some(connection) => connection,
             None => redis.blocking(request.key).await?,
         };
         let wait = request.wait.min(WAIT_MAX);
-        let patience = wait + redis.settings().response_timeout;
+        let timeout = wait + redis.settings().response_timeout;
         let command = command_of(request, Some(wait));
-        let reply =
-            tokio::time::timeout(patience, connection.query(&command)).await.unwrap_or_else(|_| {
-                Err(Trouble::Unanswered { reason: format!("nothing came back within {patience:?}") })
-            })?;
+        let reply = tokio::time::timeout(timeout, connection.query(&command)).await.unwrap_or_else(|_| {
+            Err(Trouble::Unanswered { reason: format!("nothing came back within {timeout:?}") })
+        })?;
         self.put_back(request.key, connection);
         Ok(reply)
     }

@@ -13,7 +13,7 @@ use crate::port::{Stored, Trimmed};
 const NO_FIELDS: &[u8] = b"(no fields)";
 
 /// Names and values in turn, as they are written.
-pub(super) fn words_of(fields: &Fields) -> impl Iterator<Item = &[u8]> {
+pub(super) fn args_of(fields: &Fields) -> impl Iterator<Item = &[u8]> {
     let placeholder = fields.is_empty().then_some((NO_FIELDS, &b""[..]));
     fields.iter().chain(placeholder).flat_map(|(name, value)| [name, value])
 }

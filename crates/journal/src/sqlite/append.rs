@@ -10,7 +10,7 @@ use crate::port::{AppendToken, Lane};
 
 /// Entries go to SQLite in pieces of about this size, far below what it takes in one.
 const PIECE_BYTES: usize = 8 << 20;
-/// Producers that are remembered, per lane. A new one comes with each start of a process; one that is forgotten has
+/// Producers that are tracked, per lane. A new one comes with each start of a process; one that is forgotten has
 /// been silent for this many starts.
 const PRODUCERS_MAX: i64 = 1_000;
 
@@ -36,7 +36,7 @@ impl SqliteJournal {
         };
         if is_new.await.map_err(|error| self.explain(error))? {
             self.commit(writing).await?;
-            self.tell_of_append(lane);
+            self.notify_append(lane);
         }
         Ok(())
     }

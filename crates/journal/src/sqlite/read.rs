@@ -31,7 +31,7 @@ pub(super) struct GroupRow {
 }
 
 impl SqliteJournal {
-    pub(super) async fn make_group(
+    pub(super) async fn create_group(
         &self,
         lane: Lane,
         group: &str,
@@ -67,7 +67,7 @@ impl SqliteJournal {
         Ok(made.rows_affected() > 0)
     }
 
-    pub(super) async fn read_patiently(
+    pub(super) async fn read_with_wait(
         &self,
         reader: Reader<'_>,
         wait: Duration,
@@ -76,7 +76,7 @@ impl SqliteJournal {
         tokio::pin!(deadline);
         let mut is_seen = false;
         loop {
-            // Listening begins before looking, so that no append falls between the two.
+            // Listening begins before reading, so that no append falls between the two.
             let appended = self.appended_to(reader.lane).notified();
             if self.has_unread(reader, &mut is_seen).await? && reader.count > 0 {
                 let given = self.deliver(reader).await?;
@@ -114,7 +114,7 @@ impl SqliteJournal {
         }
         let is_recent = seen_ms.is_some_and(|seen| seen.abs_diff(self.now_ms()) < SEEN_RESOLUTION_MS);
         if !*is_seen && !is_recent {
-            self.see_consumer(reader.lane, reader.group, reader.consumer).await?;
+            self.touch_consumer(reader.lane, reader.group, reader.consumer).await?;
         }
         *is_seen = true;
         Ok(false)
@@ -128,7 +128,8 @@ impl SqliteJournal {
         let group = group.ok_or_else(|| no_group(reader.group))?;
         let rows = unread(connection, reader, &group).await.map_err(explain)?;
         let given = self.all_stored(rows)?;
-        let consumer = seen(connection, group.id, reader.consumer, self.now_ms()).await.map_err(explain)?;
+        let consumer =
+            upsert_consumer(connection, group.id, reader.consumer, self.now_ms()).await.map_err(explain)?;
         let Some(last) = given.last() else {
             return Ok(given);
         };
@@ -150,7 +151,7 @@ impl SqliteJournal {
             return Ok(());
         }
         let places = place::list(lane, ids.iter().copied());
-        let _turn = self.turn.lock().await;
+        let _write_lock = self.write_lock.lock().await;
         sqlx::query(
             "DELETE FROM pending
              WHERE group_id = (SELECT id FROM groups WHERE lane = ?1 AND name = ?2)
@@ -194,7 +195,7 @@ async fn unread(
 }
 
 /// Writes down that a consumer lives. Returns its number.
-pub(super) async fn seen(
+pub(super) async fn upsert_consumer(
     connection: &mut SqliteConnection,
     group_id: i64,
     consumer: &str,
@@ -231,12 +232,12 @@ async fn mark_pending(
     sqlx::query("UPDATE groups SET last_delivered = ?2, unread = unread - ?3 WHERE id = ?1")
         .bind(group.id)
         .bind(last)
-        .bind(figure_of(marked.rows_affected()))
+        .bind(to_i64(marked.rows_affected()))
         .execute(connection)
         .await?;
     Ok(())
 }
 
-fn figure_of(rows: u64) -> i64 {
+fn to_i64(rows: u64) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }

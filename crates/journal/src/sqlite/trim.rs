@@ -2,13 +2,13 @@
 
 use sqlx::SqliteConnection;
 
-use super::letters::shorten;
+use super::dead_letters::shorten;
 use super::{SqliteJournal, place};
 use crate::error::JournalError;
 use crate::id::EntryId;
 use crate::port::{Lane, Trimmed};
 
-/// Entries removed in one transaction: others get their turn between two.
+/// Entries removed in one transaction: others get their write_lock between two.
 const STEP_ENTRIES: i64 = 2_000;
 
 /// How far trimming may go.
@@ -20,16 +20,16 @@ struct Bound {
 }
 
 impl SqliteJournal {
-    pub(super) async fn trim_patiently(&self, lane: Lane, before: EntryId) -> Result<Trimmed, JournalError> {
+    pub(super) async fn trim_in_steps(&self, lane: Lane, before: EntryId) -> Result<Trimmed, JournalError> {
         let before = place::at_least(lane, before);
         let explain = |error| self.explain(error);
         let mut removed = 0;
         loop {
             // Where nothing is to be done, nothing is written.
-            let mut looking = self.database.pool.begin().await.map_err(explain)?;
-            let bound = bound_of(&mut looking, lane, before).await.map_err(explain)?;
-            let first = first_of(&mut looking, lane).await.map_err(explain)?;
-            looking.rollback().await.map_err(explain)?;
+            let mut reading = self.database.pool.begin().await.map_err(explain)?;
+            let bound = bound_of(&mut reading, lane, before).await.map_err(explain)?;
+            let first = first_of(&mut reading, lane).await.map_err(explain)?;
+            reading.rollback().await.map_err(explain)?;
             let (Some(bound), Some(first)) = (bound, first) else {
                 return Ok(Trimmed { removed, held_back_by: None });
             };

@@ -6,8 +6,8 @@ use domain::{AnnounceEvent, RiskEvent, RiskKind, TorrentId};
 
 use super::user_limit::Pending;
 use super::{Rules, bytes, risk_of, written_at};
+use crate::account_state::AccountState;
 use crate::admit::Admitted;
-use crate::books::Books;
 use crate::credit::Credit;
 use crate::figures::{Account, Figures, Stamp};
 use crate::run::ClientRef;
@@ -27,21 +27,21 @@ pub(super) fn left_without_download(
     rules: &Rules<'_>,
     risks: &mut Vec<RiskEvent>,
 ) {
-    let said = &entry.arrival.entry;
+    let announce = &entry.arrival.entry;
     // An announce to a tracker that does not know the client has no difference to tell.
-    let is_next = account.peer_id == Some(said.peer_id)
-        && said.since_last.is_none_or(|elapsed| elapsed.0 > 0)
-        && account.latest < Stamp { at: written_at(said, rules), origin: entry.arrival.origin }
-        && said.event != AnnounceEvent::Started;
-    let (Some(was), Some(is), true) = (account.left, said.left, is_next) else {
+    let is_next = account.peer_id == Some(announce.peer_id)
+        && announce.since_last.is_none_or(|elapsed| elapsed.0 > 0)
+        && account.latest < Stamp { at: written_at(announce, rules), origin: entry.arrival.origin }
+        && announce.event != AnnounceEvent::Started;
+    let (Some(was), Some(is), true) = (account.left, announce.left, is_next) else {
         return;
     };
     let fell = was.saturating_sub(is);
     let slack = LEFT_SLACK.max(fell / 4);
-    if fell > said.downloaded_delta.saturating_add(slack) {
+    if fell > announce.downloaded_delta.saturating_add(slack) {
         risks.push(RiskEvent {
             downloaded_claimed: fell,
-            downloaded_credited: said.downloaded_delta,
+            downloaded_credited: announce.downloaded_delta,
             ..risk_of(RiskKind::LeftWithoutDownload, entry, rules.ceiling)
         });
     }
@@ -66,13 +66,13 @@ pub(super) fn upload_after_stop(
 
 /// A completed torrent of which the user downloaded nothing.
 pub(super) fn completed_without_download(
-    books: &Books,
+    state: &AccountState,
     entries: &[Admitted],
     rules: &Rules<'_>,
     risks: &mut Vec<RiskEvent>,
 ) {
     for entry in entries.iter().filter(|entry| entry.arrival.entry.event == AnnounceEvent::Completed) {
-        if books.accounts.get(&entry.account()).is_some_and(|account| account.figures.downloaded == 0) {
+        if state.accounts.get(&entry.account()).is_some_and(|account| account.figures.downloaded == 0) {
             risks.push(risk_of(RiskKind::CompletedWithoutDownload, entry, rules.ceiling));
         }
     }
@@ -88,11 +88,11 @@ struct Upload {
 }
 
 impl Uploads {
-    pub(super) fn before(books: &Books, pending: &BTreeMap<ClientRef, Pending>) -> Uploads {
+    pub(super) fn before(state: &AccountState, pending: &BTreeMap<ClientRef, Pending>) -> Uploads {
         let mut uploads: BTreeMap<TorrentId, Upload> = BTreeMap::new();
         for (client, pending) in pending.iter().filter(|(_, pending)| pending.uploaded() > 0) {
             let Some(entry) = pending.sample() else { continue };
-            let steps_before = books.torrents.get(&client.torrent).map_or(0, steps_ahead);
+            let steps_before = state.torrents.get(&client.torrent).map_or(0, steps_ahead);
             let upload = Upload { most: pending.uploaded(), entry: *entry, steps_before };
             let known = uploads.entry(client.torrent);
             known
@@ -107,9 +107,14 @@ impl Uploads {
     }
 
     /// Reports each torrent whose lead has doubled: once it is ahead, every honest seeder would be reported else.
-    pub(super) fn ahead_of_download(self, books: &Books, rules: &Rules<'_>, risks: &mut Vec<RiskEvent>) {
+    pub(super) fn ahead_of_download(
+        self,
+        state: &AccountState,
+        rules: &Rules<'_>,
+        risks: &mut Vec<RiskEvent>,
+    ) {
         for (torrent, upload) in self.0 {
-            let Some(figures) = books.torrents.get(&torrent) else { continue };
+            let Some(figures) = state.torrents.get(&torrent) else { continue };
             if steps_ahead(figures) > upload.steps_before {
                 let amount = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
                 risks.push(RiskEvent {

@@ -3,9 +3,9 @@
 use domain::{AnnounceEvent, Cause, RateCeiling, RiskEvent, RiskKind, Seconds, UnixTime};
 use journal::TrafficEntry;
 
-use super::{Rules, heard_at, risk_of};
+use super::{Rules, reported_at, risk_of};
+use crate::account_state::Client;
 use crate::admit::Admitted;
-use crate::books::Client;
 use crate::bucket::{Bucket, BucketLimit};
 use crate::run::Counters;
 
@@ -32,23 +32,23 @@ pub(super) fn gain_of(
     rules: &Rules<'_>,
     risks: &mut Vec<RiskEvent>,
 ) -> EntryGain {
-    let said = &entry.arrival.entry;
-    let moved = match said.totals {
-        Some(_) => Counters { uploaded: said.uploaded_delta, downloaded: said.downloaded_delta },
+    let announce = &entry.arrival.entry;
+    let moved = match announce.totals {
+        Some(_) => Counters { uploaded: announce.uploaded_delta, downloaded: announce.downloaded_delta },
         None => granted(entry, &mut client.sums.foreign_bucket, rules, risks),
     };
     // What multipliers add belongs to the moment, also where bytes follow from runs.
-    let in_force = rules.multipliers.in_force(entry.user, entry.torrent, said.at);
-    let span = span_before(said, rules);
-    let was_seeding = said.left == Some(0) && said.event != AnnounceEvent::Completed;
+    let in_force = rules.multipliers.in_force(entry.user, entry.torrent, announce.at);
+    let span = span_before(announce, rules);
+    let was_seeding = announce.left == Some(0) && announce.event != AnnounceEvent::Completed;
     EntryGain {
-        at: said.at,
-        raw: if said.totals.is_some() { Counters::default() } else { moved },
+        at: announce.at,
+        raw: if announce.totals.is_some() { Counters::default() } else { moved },
         bonus_uploaded_x100: in_force.bonus_uploaded_x100(moved.uploaded),
         bonus_downloaded_x100: in_force.bonus_downloaded_x100(moved.downloaded),
-        seeding: span.filter(|_| was_seeding && is_reachable(said)),
+        seeding: span.filter(|_| was_seeding && is_reachable(announce)),
         leeching: span.filter(|_| !was_seeding),
-        is_completion: said.event == AnnounceEvent::Completed,
+        is_completion: announce.event == AnnounceEvent::Completed,
     }
 }
 
@@ -60,7 +60,7 @@ fn span_before(entry: &TrafficEntry, rules: &Rules<'_>) -> Option<Span> {
         return None;
     }
     let elapsed = entry.since_last.unwrap_or(entry.interval);
-    let to = heard_at(entry, rules);
+    let to = reported_at(entry, rules);
     (elapsed <= entry.interval + rules.silence.grace).then_some((to - elapsed, to))
 }
 
@@ -80,9 +80,9 @@ pub(super) fn reported_time(entry: &TrafficEntry, peer_grace: Seconds) -> Second
     elapsed.min(entry.interval + peer_grace)
 }
 
-/// The most that is believed of an entry by itself. Our own entries have totals, and their runs are held against the
+/// The most that is plausible of an entry by itself. Our own entries have totals, and their runs are held against the
 /// bucket; others have only what they say.
-pub(crate) fn believed(entry: &TrafficEntry, ceiling: RateCeiling) -> Counters {
+pub(crate) fn plausible(entry: &TrafficEntry, ceiling: RateCeiling) -> Counters {
     let allowance = match entry.totals {
         Some(_) => u64::MAX,
         None => ceiling.allowance(entry.since_last.filter(|elapsed| elapsed.0 > 0).unwrap_or(entry.interval)),
@@ -95,11 +95,11 @@ pub(crate) fn believed(entry: &TrafficEntry, ceiling: RateCeiling) -> Counters {
 
 /// What an entry without totals claims, as far as its client's bucket reaches (J8).
 fn granted(entry: &Admitted, bucket: &mut Bucket, rules: &Rules<'_>, risks: &mut Vec<RiskEvent>) -> Counters {
-    let said = &entry.arrival.entry;
+    let announce = &entry.arrival.entry;
     let limit = BucketLimit::of_client(rules.ceiling);
-    let claimed = Counters { uploaded: said.uploaded_delta, downloaded: said.downloaded_delta };
-    let (to, time) = (heard_at(said, rules), reported_time(said, rules.silence.grace));
-    let is_told_time = said.since_last.is_some_and(|elapsed| elapsed.0 > 0);
+    let claimed = Counters { uploaded: announce.uploaded_delta, downloaded: announce.downloaded_delta };
+    let (to, time) = (reported_at(announce, rules), reported_time(announce, rules.silence.grace));
+    let is_told_time = announce.since_last.is_some_and(|elapsed| elapsed.0 > 0);
     let granted = if bucket.is_unused() {
         *bucket = Bucket::full_at(to - time);
         bucket.grant(to, claimed, &limit)

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::{RiskEvent, RiskKind, UnixTime, UserId};
 
 use super::gain::{EntryGain, reported_time};
-use super::{Posted, Rules, add, bytes, heard_at, risk_of};
+use super::{Posted, Rules, add, bytes, reported_at, risk_of};
+use crate::account_state::AccountState;
 use crate::admit::Admitted;
-use crate::books::Books;
 use crate::bucket::{Bucket, BucketLimit, UserBucket};
 use crate::excess::{Excess, share};
 use crate::figures::{AccountKey, Gain};
@@ -30,9 +30,9 @@ pub(super) struct Pending {
 
 impl Pending {
     pub(super) fn add_entry(&mut self, entry: &Admitted, gain: &EntryGain, rules: &Rules<'_>) {
-        let said = &entry.arrival.entry;
-        let to = heard_at(said, rules);
-        let from = to - reported_time(said, rules.silence.grace);
+        let announce = &entry.arrival.entry;
+        let to = reported_at(announce, rules);
+        let from = to - reported_time(announce, rules.silence.grace);
         self.sample = Some(*entry);
         self.from = Some(self.from.map_or(from, |known| known.min(from)));
         self.to = self.to.max(to);
@@ -91,8 +91,8 @@ impl Pending {
 /// Users of which entries were posted before the batch.
 pub(super) type KnownUsers = BTreeSet<UserId>;
 
-pub(super) fn known_users(books: &Books) -> KnownUsers {
-    books.users.iter().filter(|(_, figures)| figures.first_seen.is_some()).map(|(user, _)| *user).collect()
+pub(super) fn known_users(state: &AccountState) -> KnownUsers {
+    state.users.iter().filter(|(_, figures)| figures.first_seen.is_some()).map(|(user, _)| *user).collect()
 }
 
 /// What a batch brings to all clients of a user.
@@ -106,13 +106,13 @@ struct UserBatch {
 
 /// Adds what the batch brings, as far as the buckets of its users reach.
 pub(super) fn apply(
-    books: &mut Books,
+    state: &mut AccountState,
     pending: BTreeMap<ClientRef, Pending>,
     known_users: &KnownUsers,
     rules: &Rules<'_>,
     posted: &mut Posted,
 ) {
-    let mut left = grant(books, &pending, known_users, rules);
+    let mut left = grant(state, &pending, known_users, rules);
     for (client, pending) in pending {
         let wanted = pending.wanted();
         let left = left.entry(client.user).or_default();
@@ -120,17 +120,17 @@ pub(super) fn apply(
         *left = left.minus(granted);
         let withheld = wanted.minus(granted);
         let mut gain = pending.gain(withheld);
-        let sums = &mut books.clients.entry(client).or_default().sums;
+        let sums = &mut state.clients.entry(client).or_default().sums;
         release(&mut sums.withheld.uploaded, &mut gain.uploaded);
         release(&mut sums.withheld.downloaded, &mut gain.downloaded);
         sums.withheld = sums
             .withheld
             .with(Moved { uploaded: withheld.uploaded.into(), downloaded: withheld.downloaded.into() });
         let key = AccountKey { user: client.user, torrent: client.torrent };
-        let account = books.accounts.entry(key).or_default();
+        let account = state.accounts.entry(key).or_default();
         let (completed_count, repeated_count) =
             account.count_completions(pending.taken_back.completions.saturating_neg());
-        add(books, key, &Gain { completed_count, repeated_count, ..gain });
+        add(state, key, &Gain { completed_count, repeated_count, ..gain });
         if withheld != Counters::default()
             && let Some(sample) = pending.sample()
         {
@@ -154,7 +154,7 @@ fn release(withheld: &mut i128, gain: &mut i128) {
 
 /// What each user of the batch is granted, for all clients together.
 fn grant(
-    books: &mut Books,
+    state: &mut AccountState,
     pending: &BTreeMap<ClientRef, Pending>,
     known_users: &KnownUsers,
     rules: &Rules<'_>,
@@ -173,7 +173,7 @@ fn grant(
     let amount = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
     let grant_to = |(user, batch): (UserId, UserBatch)| {
         let wanted = Counters { uploaded: amount(batch.up), downloaded: amount(batch.down) };
-        let bucket = books.user_buckets.entry(user).or_default();
+        let bucket = state.user_buckets.entry(user).or_default();
         (user, bucket.grant(&batch, wanted, known_users.contains(&user), &limit))
     };
     batches.into_iter().map(grant_to).collect()

@@ -100,7 +100,7 @@ const RUNS: Table = Table {
     ]],
 };
 
-const LETTERS: Table = Table {
+const DEAD_LETTERS: Table = Table {
     name: "ledger_letters",
     keys: &["origin_ms", "origin_seq"],
     others: &[&[("applied_at", Kind::Number)]],
@@ -119,8 +119,8 @@ pub(crate) static FIND_USERS: Lazy = LazyLock::new(|| USERS.find(1, ""));
 pub(crate) static FIND_ACCOUNTS: Lazy = LazyLock::new(|| ACCOUNTS.find(2, ""));
 pub(crate) static FIND_CLIENTS: Lazy = LazyLock::new(|| CLIENTS.find(CLIENT_KEYS, ""));
 pub(crate) static FIND_RUNS: Lazy = LazyLock::new(|| RUNS.find(CLIENT_KEYS, ""));
-pub(crate) static FIND_LETTERS: Lazy = LazyLock::new(|| LETTERS.find(2, ""));
-pub(crate) static SAVE_LETTERS: Lazy = LazyLock::new(|| LETTERS.save());
+pub(crate) static FIND_DEAD_LETTERS: Lazy = LazyLock::new(|| DEAD_LETTERS.find(2, ""));
+pub(crate) static SAVE_DEAD_LETTERS: Lazy = LazyLock::new(|| DEAD_LETTERS.save());
 pub(crate) static SAVE_USERS: Lazy = LazyLock::new(|| USERS.save());
 pub(crate) static SAVE_TORRENTS: Lazy = LazyLock::new(|| TORRENTS.save());
 pub(crate) static SAVE_ACCOUNTS: Lazy = LazyLock::new(|| ACCOUNTS.save());

@@ -5,7 +5,7 @@ use domain::{InfoHash, UserId};
 use super::Shard;
 use crate::announce::{CLIENTS_PER_USER_MAX, Rules};
 use crate::copy::{BadCopy, Bytes, PeerCopy, Restored, SwarmHead};
-use crate::place;
+use crate::packed_state;
 
 /// Most peers have one address.
 const BYTES_PER_PEER: usize = 76;
@@ -66,7 +66,7 @@ impl Shard {
         let own = self.own_peers(swarm, copy.peer.user);
         let is_there = self.find_client(&own, &copy.peer.peer_id, copy.peer.key).is_some();
         let is_full = own.count >= CLIENTS_PER_USER_MAX
-            || self.swarms[swarm].members.all().len() >= place::PEERS_PER_SWARM_MAX;
+            || self.swarms[swarm].members.all().len() >= packed_state::PEERS_PER_SWARM_MAX;
         if is_there || is_full {
             return false;
         }

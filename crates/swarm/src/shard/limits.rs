@@ -11,8 +11,8 @@ use crate::peer::Credit;
 const LEECHER_LEFT_SLACK: Seconds = Seconds(60);
 
 impl Shard {
-    /// From now on the shard is (or is not) told what other nodes hear. What they heard meanwhile is not known here.
-    pub(crate) fn set_hears_others(&mut self, hears: bool) {
+    /// From now on the shard is (or is not) told what other nodes hear. What they remote meanwhile is not known here.
+    pub(crate) fn set_receives_remote(&mut self, hears: bool) {
         self.knows_since = if hears { self.now } else { UnixTime(u32::MAX) };
     }
 

@@ -9,7 +9,7 @@ use super::limits::hash_of_user_on_torrent;
 use super::{OwnPeers, Shard};
 use crate::announce::{Announce, CLIENTS_PER_USER_MAX, PeerLists, Rules};
 use crate::peer::ListDue;
-use crate::selection::{self, Asker};
+use crate::selection::{self, Requester};
 
 /// Lists that each client of a user may be given within min interval although it is too early for one: it has just
 /// started, announces over its second address family, has completed.
@@ -62,7 +62,7 @@ impl Shard {
         let members = &self.swarms[swarm].members;
         // A seeder has no use for other seeders.
         let crowd = if announce.is_seeder() { members.leechers() } else { members.all() };
-        let asker = Asker {
+        let requester = Requester {
             wanted: announce.wanted,
             families: announce.families,
             own: own.slots(),
@@ -70,9 +70,9 @@ impl Shard {
         };
         match choice {
             ListChoice::Nothing | ListChoice::Withheld => {}
-            ListChoice::Any => selection::choose(crowd, &asker, &mut self.random, lists),
+            ListChoice::Any => selection::choose(crowd, &requester, &mut self.random, lists),
             ListChoice::Repeatable { seed } => {
-                selection::choose(crowd, &asker, &mut Rng::with_seed(seed), lists);
+                selection::choose(crowd, &requester, &mut Rng::with_seed(seed), lists);
             }
         }
     }

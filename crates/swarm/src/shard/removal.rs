@@ -36,7 +36,7 @@ impl Shard {
         mut departed: impl FnMut(Departure),
     ) {
         let slots: Vec<u32> =
-            self.living().filter(|(_, peer)| is_out(peer.user, &peer.peer_id)).map(|(s, _)| s).collect();
+            self.live_peers().filter(|(_, peer)| is_out(peer.user, &peer.peer_id)).map(|(s, _)| s).collect();
         for slot in slots {
             departed(self.departure(slot));
             self.leave(slot);
@@ -56,7 +56,7 @@ impl Shard {
                 .flatten()
                 .any(|address| is_banned(address.port()))
         };
-        let slots: Vec<u32> = self.living().filter(is_out).map(|(slot, _)| slot).collect();
+        let slots: Vec<u32> = self.live_peers().filter(is_out).map(|(slot, _)| slot).collect();
         for slot in slots {
             departed(self.departure(slot));
             self.leave(slot);

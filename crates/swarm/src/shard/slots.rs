@@ -1,10 +1,10 @@
-//! Slots for leeching, as a shard takes them and gives them back (see [`crate::leeching`]).
+//! Slots for leeching, as a shard takes them and gives them back (see [`crate::leech_counts`]).
 
 use domain::UserId;
 
 use super::{OwnPeers, Shard};
 use crate::announce::{Announce, AnnounceError};
-use crate::leeching::SlotLimits;
+use crate::leech_counts::SlotLimits;
 
 impl Shard {
     /// Counts everybody who leeches here, and from now on every change.
@@ -14,7 +14,7 @@ impl Shard {
         }
         self.counts_leeching = true;
         let leeching: Vec<(u32, UserId, u32)> = self
-            .living()
+            .live_peers()
             .filter(|(slot, _)| self.is_leeching(*slot))
             .map(|(slot, peer)| (peer.swarm(), peer.user, slot))
             .collect();
@@ -22,7 +22,7 @@ impl Shard {
             // A user with several leeching clients counts with the first of them.
             let own = self.own_peers(swarm, user);
             if own.slots().iter().copied().find(|slot| self.is_leeching(*slot)) == Some(slot) {
-                self.leeching.take_anyway(user);
+                self.leech_counts.take_unchecked(user);
             }
         }
     }
@@ -52,7 +52,7 @@ impl Shard {
             return Err(AnnounceError::TorrentFull { limit });
         }
         if self.counts_leeching {
-            self.leeching.take(announce.user, of_user)?;
+            self.leech_counts.take(announce.user, of_user)?;
         }
         Ok(true)
     }
@@ -63,7 +63,7 @@ impl Shard {
         if !self.counts_leeching || had_slot == self.any_leeches(&self.own_peers(swarm, user)) {
             return;
         }
-        if had_slot { self.leeching.give_back(user) } else { self.leeching.take_anyway(user) }
+        if had_slot { self.leech_counts.give_back(user) } else { self.leech_counts.take_unchecked(user) }
     }
 
     /// Whether this peer leeches.

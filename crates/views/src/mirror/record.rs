@@ -110,7 +110,7 @@ impl Record {
     /// The entry that says that this peer fell silent (M6): the fourteen fields, then ours. The counters are those of
     /// its last announce: told again they credit nothing, and every view knows whose end this is.
     pub(super) fn timeout_entry(&self, silence: &Silence<'_>) -> Fields {
-        let mut fields = Fields::with_room();
+        let mut fields = Fields::with_entry_capacity();
         match self.passkey {
             Some(passkey) => fields.push_text("passkey", passkey),
             None => fields.push("passkey", ""),

@@ -5,7 +5,7 @@ use domain::InfoHash;
 use super::Shard;
 use crate::announce::SwarmCounts;
 use crate::members::Member;
-use crate::sight::PeerSight;
+use crate::peer_info::PeerInfo;
 
 impl Shard {
     /// The counts of every torrent that has any.
@@ -16,12 +16,12 @@ impl Shard {
     }
 
     /// All peers of one torrent.
-    pub(crate) fn sight(&self, hash_of_torrent: u64, info_hash: &InfoHash) -> Vec<PeerSight> {
+    pub(crate) fn peers_of(&self, hash_of_torrent: u64, info_hash: &InfoHash) -> Vec<PeerInfo> {
         let Some(swarm) = self.find_swarm(hash_of_torrent, info_hash) else { return Vec::new() };
         let members = &self.swarms[swarm].members;
         let seen = |(position, member): (usize, &Member)| {
             let peer = &self.peers[member.slot];
-            PeerSight {
+            PeerInfo {
                 user: peer.user,
                 peer_id: peer.peer_id,
                 is_seeding: members.is_seeder(position as u32),

@@ -13,7 +13,7 @@ use crate::error::LedgerError;
 use crate::figures::AccountKey;
 use crate::ledger::Ledger;
 use crate::multiplier::{InForce, Multiplier, Multipliers, NewMultiplier};
-use crate::post::believed;
+use crate::post::plausible;
 use crate::rows::{MultiplierRow, NumberRow, multiplier_cells};
 use crate::run::Counters;
 use crate::sql::{Cell, Page, Statement, read};
@@ -73,7 +73,7 @@ static END: Lazy = LazyLock::new(|| {
 
 /// Multipliers as they were when last looked at.
 #[derive(Debug, Default)]
-pub(crate) struct TermsCache(Mutex<Option<Known>>);
+pub(crate) struct MultiplierCache(Mutex<Option<Known>>);
 
 #[derive(Clone, Debug)]
 struct Known {
@@ -82,7 +82,7 @@ struct Known {
     multipliers: Arc<Multipliers>,
 }
 
-impl TermsCache {
+impl MultiplierCache {
     /// The multipliers, no more than a second old.
     pub(crate) async fn current(
         &self,
@@ -122,20 +122,20 @@ async fn list(database: &Database) -> Result<Vec<Multiplier>, LedgerError> {
 
 /// Multipliers as they were found, and the ceiling, to tell what an entry of the past was credited.
 #[derive(Clone, Debug)]
-pub struct PastTerms {
+pub struct PastMultipliers {
     multipliers: Arc<Multipliers>,
     was_any_removed: bool,
     ceiling: RateCeiling,
 }
 
-impl PastTerms {
+impl PastMultipliers {
     /// So much of what an entry claims is credited, before multipliers: of another producer's no more than the ceiling
     /// allows.
-    pub fn believed(&self, entry: &TrafficEntry) -> Counters {
-        believed(entry, self.ceiling)
+    pub fn plausible(&self, entry: &TrafficEntry) -> Counters {
+        plausible(entry, self.ceiling)
     }
 
-    /// What counted for an entry; none if that cannot be told, since an older version removed a multiplier that may have
+    /// What counted for an entry; none if that cannot be reported, since an older version removed a multiplier that may have
     /// been in force. One that was added later for a time that was over is taken to have been there.
     pub fn in_force(&self, key: AccountKey, at: UnixTime) -> Option<InForce> {
         (!self.was_any_removed).then(|| self.multipliers.in_force(key.user, key.torrent, at))
@@ -144,7 +144,7 @@ impl PastTerms {
 
 impl Ledger {
     /// The multipliers that entries of the past were credited by, as far as that is known.
-    pub async fn past_terms(&self) -> Result<PastTerms, LedgerError> {
+    pub async fn past_multipliers(&self) -> Result<PastMultipliers, LedgerError> {
         let rows: Vec<NumberRow> = read(&self.database, &VERSION, &[]).await?;
         let changes = rows.first().map_or(0, |row| row.number.unsigned_abs());
         let all = list(&self.database).await?;
@@ -152,7 +152,7 @@ impl Ledger {
         // was added between the two questions makes them more, not fewer.
         let was_any_removed = changes > all.len() as u64;
         let multipliers = Arc::new(Multipliers::new(all));
-        Ok(PastTerms { multipliers, was_any_removed, ceiling: self.settings.ceiling })
+        Ok(PastMultipliers { multipliers, was_any_removed, ceiling: self.settings.ceiling })
     }
 
     /// All multipliers, also those whose time is over or has not come.
@@ -174,12 +174,12 @@ impl Ledger {
         page.write(&ADD, &multiplier_cells(&terms)).await?;
         let added: Vec<NumberRow> = page.read(&LAST, &[]).await?;
         page.commit().await?;
-        self.terms.clear();
+        self.multiplier_cache.clear();
         let id = added.first().map_or(0, |row| row.number.unsigned_abs());
         Ok(Multiplier { id, terms })
     }
 
-    /// Ends a multiplier with this second; what it has added stays, and so does its row, by which [`PastTerms`] explains
+    /// Ends a multiplier with this second; what it has added stays, and so does its row, by which [`PastMultipliers`] explains
     /// it. False if there is none with this number, or if it has ended.
     pub async fn end_multiplier(&self, id: u64) -> Result<bool, LedgerError> {
         let Ok(id) = i64::try_from(id) else {
@@ -190,7 +190,7 @@ impl Ledger {
         let end = Cell::Number(i64::from(self.clock.now().0) + 1);
         let ended = page.write(&END, &[end.clone(), end.clone(), Cell::Number(id), end]).await?;
         page.commit().await?;
-        self.terms.clear();
+        self.multiplier_cache.clear();
         Ok(ended > 0)
     }
 }

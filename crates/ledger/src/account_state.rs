@@ -11,10 +11,10 @@ use crate::sums::Sums;
 
 /// What a client is doing, by its latest entry (L3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Presence {
+pub enum ClientState {
     /// It said goodbye, fell silent, or was removed.
     #[default]
-    Gone,
+    Inactive,
     /// It has everything.
     Seeding,
     /// It wants more.
@@ -25,12 +25,12 @@ pub enum Presence {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Client {
     /// What it is doing.
-    pub presence: Presence,
+    pub state: ClientState,
     /// Its latest entry.
     pub latest: Stamp,
     /// Runs that ended until then may have been put away: see [`crate::settle`].
     pub settled_until: UnixTime,
-    /// What it brought of which no run tells.
+    /// What it contribution of which no run tells.
     pub sums: Sums,
     /// Its runs.
     pub runs: Vec<Run>,
@@ -38,7 +38,7 @@ pub struct Client {
 
 /// Rows, by their keys. What is missing has never been heard of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Books {
+pub struct AccountState {
     /// The users.
     pub users: BTreeMap<UserId, Figures>,
     /// What all clients of each user together may still be credited.
@@ -65,23 +65,23 @@ pub struct Changes {
     /// Runs that are new or changed.
     pub runs: Vec<(ClientRef, Run)>,
     /// Runs that were put away.
-    pub gone_runs: Vec<(ClientRef, RunKey)>,
+    pub removed_runs: Vec<(ClientRef, RunKey)>,
     /// Clients that are forgotten, with all their runs.
-    pub gone_clients: BTreeSet<ClientRef>,
+    pub removed_clients: BTreeSet<ClientRef>,
 }
 
 impl Account {
     /// Notes that one of its clients does something else now.
-    pub(crate) fn move_client(&mut self, from: Presence, to: Presence) {
+    pub(crate) fn move_client(&mut self, from: ClientState, to: ClientState) {
         match from {
-            Presence::Gone => {}
-            Presence::Seeding => self.seeding_clients = self.seeding_clients.saturating_sub(1),
-            Presence::Leeching => self.leeching_clients = self.leeching_clients.saturating_sub(1),
+            ClientState::Inactive => {}
+            ClientState::Seeding => self.seeding_clients = self.seeding_clients.saturating_sub(1),
+            ClientState::Leeching => self.leeching_clients = self.leeching_clients.saturating_sub(1),
         }
         match to {
-            Presence::Gone => {}
-            Presence::Seeding => self.seeding_clients += 1,
-            Presence::Leeching => self.leeching_clients += 1,
+            ClientState::Inactive => {}
+            ClientState::Seeding => self.seeding_clients += 1,
+            ClientState::Leeching => self.leeching_clients += 1,
         }
     }
 }

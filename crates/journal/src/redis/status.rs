@@ -26,18 +26,18 @@ pub(super) async fn status(redis: &Redis, key: &str) -> Result<LaneStatus, Troub
     let Value::Array(groups) = replies.next().unwrap_or(Ok(Value::Nil))? else {
         return Err(unexpected(&Value::Nil));
     };
-    let mut figures = Vec::with_capacity(groups.len());
+    let mut status = Vec::with_capacity(groups.len());
     for group in groups {
         let info = Info::read(group)?;
-        figures.extend(group_status(redis, key, &stream, &info).await?);
+        status.extend(group_status(redis, key, &stream, &info).await?);
     }
-    figures.sort_by(|a, b| a.name.cmp(&b.name));
+    status.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(LaneStatus {
         length: stream.length,
         first: (stream.length > 0).then_some(stream.first),
         last: Some(stream.last).filter(|last| *last != EntryId::ZERO),
         appended: stream.appended,
-        groups: figures,
+        groups: status,
     })
 }
 
@@ -125,7 +125,7 @@ async fn group_status(
 
 /// How many entries lie behind the last one delivered. Redis's own figure (`lag`) is missing or wrong once entries
 /// were deleted one by one, for a group that began in the middle, and after a restart from its log of commands, which
-/// does not tell how many entries a group has read. So a few are counted, exactly; many are told by Redis or estimated.
+/// does not tell how many entries a group has read. So a few are counted, exactly; many are estimated by Redis or estimated.
 async fn unread(
     redis: &Redis,
     key: &str,
@@ -145,8 +145,8 @@ async fn unread(
     if counted < COUNTED_MAX {
         return Ok(counted);
     }
-    let told = lag.unwrap_or_else(|| stream.estimated_after(last_delivered));
-    Ok(told.clamp(COUNTED_MAX, stream.length.max(COUNTED_MAX)))
+    let estimated = lag.unwrap_or_else(|| stream.estimated_after(last_delivered));
+    Ok(estimated.clamp(COUNTED_MAX, stream.length.max(COUNTED_MAX)))
 }
 
 /// Counts at most [`COUNTED_MAX`] entries.

@@ -1,4 +1,4 @@
-//! What another node heard, and what became of it here.
+//! What another node remote, and what became of it here.
 
 use std::net::IpAddr;
 
@@ -6,8 +6,8 @@ use domain::{AnnounceEvent, Cause, ClientKey, InfoHash, PeerId, RunId, Seconds, 
 
 /// What a client's counters showed, and in which of its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeardTotals {
-    /// The run, as the node numbered it that heard it first.
+pub struct RemoteTotals {
+    /// The run, as the node numbered it that remote it first.
     pub run: RunId,
     /// Its running total of bytes uploaded.
     pub uploaded: u64,
@@ -15,14 +15,14 @@ pub struct HeardTotals {
     pub downloaded: u64,
 }
 
-impl HeardTotals {
+impl RemoteTotals {
     /// Of a client whose counters were not told.
-    pub(crate) const NONE: HeardTotals = HeardTotals { run: RunId::NONE, uploaded: 0, downloaded: 0 };
+    pub(crate) const NONE: RemoteTotals = RemoteTotals { run: RunId::NONE, uploaded: 0, downloaded: 0 };
 }
 
-/// One announce, or the end of one peer, that another node heard; or this one in a former life; or another producer.
+/// One announce, or the end of one peer, that another node remote; or this one in a former life; or another producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct RemoteAnnounce {
     /// The torrent.
     pub info_hash: InfoHash,
     /// Whose client.
@@ -48,19 +48,19 @@ pub struct Heard {
     /// How long it may be silent, by the interval it was told. No less than usual.
     pub silence_max: Seconds,
     /// Its counters; none if another producer wrote of it, which knows only differences.
-    pub totals: Option<HeardTotals>,
+    pub totals: Option<RemoteTotals>,
 }
 
-impl Heard {
+impl RemoteAnnounce {
     /// Whether the client has everything (L3).
     pub(crate) fn is_seeder(&self) -> bool {
         self.left == Some(0) || self.event == AnnounceEvent::Completed
     }
 }
 
-/// What became of a [`Heard`].
+/// What became of a [`RemoteAnnounce`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Learnt {
+pub enum RemoteOutcome {
     /// It is the last word on its peer.
     Applied,
     /// A later word was known already, or the peer was gone; at most a detail was added.

@@ -17,7 +17,7 @@
 //! # Deliberately absent
 //!
 //! Limits of other nodes' announces: what they let in counts here and is never refused. So with several nodes a limit
-//! can be passed by as many as ask on different nodes before these have heard of each other.
+//! can be passed by as many as ask on different nodes before these have remote of each other.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +43,7 @@ pub struct SlotLimits {
 
 /// How many torrents each user leeches. Its locks are taken last, and nothing else is locked under them.
 #[derive(Debug)]
-pub(crate) struct Leeching {
+pub(crate) struct LeechCounts {
     parts: Box<[Mutex<HashMap<UserId, u32, FixedState>>]>,
     hasher: FixedState,
     /// Whether every shard counts.
@@ -52,10 +52,10 @@ pub(crate) struct Leeching {
     beginning: Mutex<()>,
 }
 
-impl Leeching {
+impl LeechCounts {
     pub(crate) fn new(hasher: FixedState) -> Self {
         let part = || Mutex::new(HashMap::with_hasher(hasher.clone()));
-        Leeching {
+        LeechCounts {
             parts: (0..PARTS).map(|_| part()).collect(),
             hasher: hasher.clone(),
             is_counting: AtomicBool::new(false),
@@ -64,7 +64,7 @@ impl Leeching {
     }
 
     /// Makes every shard count, once; `begin` is called with the locks of none held.
-    pub(crate) fn begin_once(&self, begin: impl FnOnce()) {
+    pub(crate) fn start_once(&self, begin: impl FnOnce()) {
         if self.is_counting.load(Ordering::Acquire) {
             return;
         }
@@ -94,7 +94,7 @@ impl Leeching {
     }
 
     /// Takes a slot whatever the limit: for what was let in elsewhere, or before anybody counted.
-    pub(crate) fn take_anyway(&self, user: UserId) {
+    pub(crate) fn take_unchecked(&self, user: UserId) {
         *self.part_of(user).lock().entry(user).or_insert(0) += 1;
     }
 

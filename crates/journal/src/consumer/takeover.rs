@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tracing::warn;
 
-use super::intake::{Ended, Intake};
+use super::intake::{BatchEnd, Intake};
 use super::{ProcessName, Shared};
 use crate::error::JournalError;
 use crate::port::{ConsumerInfo, Lane};
@@ -14,16 +14,16 @@ use crate::port::{ConsumerInfo, Lane};
 /// How often pauses are looked for.
 const ROUND: Duration = Duration::from_millis(500);
 /// How often the dead are looked for, in rounds.
-const BURIAL_EVERY: u32 = 4;
+const DEAD_CHECK_EVERY: u32 = 4;
 
 /// Looks after the group until told to stop.
 pub(super) async fn run(shared: Arc<Shared>) {
-    let mut heir = Intake::new(Arc::clone(&shared), Lane::Traffic, "heir".to_owned());
+    let mut intake = Intake::new(Arc::clone(&shared), Lane::Traffic, "heir".to_owned());
     for round in 0_u32.. {
         // A journal that is away changes nothing: the view stays as it is.
-        let _ = shared.pause.follow(&*shared.journal, shared.view.name(), &shared.process).await;
-        let is_time = round.is_multiple_of(BURIAL_EVERY) && !shared.is_paused();
-        if is_time && inherit(&shared, &mut heir).await == Ended::Stopped {
+        let _ = shared.pause.refresh(&*shared.journal, shared.view.name(), &shared.process).await;
+        let is_time = round.is_multiple_of(DEAD_CHECK_EVERY) && !shared.is_paused();
+        if is_time && take_over_dead(&shared, &mut intake).await == BatchEnd::Stopped {
             return;
         }
         if shared.sleep(ROUND).await {
@@ -33,39 +33,39 @@ pub(super) async fn run(shared: Arc<Shared>) {
 }
 
 /// Takes over the entries of every dead consumer.
-async fn inherit(shared: &Shared, heir: &mut Intake) -> Ended {
-    if heir.may_have_lost() {
+async fn take_over_dead(shared: &Shared, intake: &mut Intake) -> BatchEnd {
+    if intake.may_have_unreceived() {
         // First what it took over itself and never received.
-        let own_name = heir.name().to_owned();
-        match take_over_all(shared, heir, &own_name).await {
-            Ok(Ended::Done) => {}
+        let own_name = intake.name().to_owned();
+        match take_over_all(shared, intake, &own_name).await {
+            Ok(BatchEnd::Done) => {}
             Ok(ended) => return ended,
             // Whatever is not answered is tried again the next time.
-            Err(_) => return Ended::Done,
+            Err(_) => return BatchEnd::Done,
         }
     }
-    let Ok(dead) = find_dead(shared, Lane::Traffic).await else { return Ended::Done };
+    let Ok(dead) = find_dead(shared, Lane::Traffic).await else { return BatchEnd::Done };
     for name in dead {
-        match take_over_all(shared, heir, &name).await {
-            Ok(Ended::Done) => forget(shared, Lane::Traffic, &name).await,
+        match take_over_all(shared, intake, &name).await {
+            Ok(BatchEnd::Done) => forget(shared, Lane::Traffic, &name).await,
             Ok(ended) => return ended,
-            Err(_) => return Ended::Done,
+            Err(_) => return BatchEnd::Done,
         }
     }
-    Ended::Done
+    BatchEnd::Done
 }
 
-async fn take_over_all(shared: &Shared, heir: &mut Intake, from: &str) -> Result<Ended, JournalError> {
+async fn take_over_all(shared: &Shared, intake: &mut Intake, from: &str) -> Result<BatchEnd, JournalError> {
     let batch_max = shared.settings.borrow().batch_max;
     let _busy = shared.busy();
     loop {
-        let entries = heir.take_over(from, batch_max).await?;
+        let entries = intake.take_over(from, batch_max).await?;
         if entries.is_empty() {
-            return Ok(Ended::Done);
+            return Ok(BatchEnd::Done);
         }
         shared.counters.taken_over.fetch_add(entries.len() as u64, Ordering::Relaxed);
-        let ended = heir.take_in(&entries, Some(from)).await;
-        if ended != Ended::Done {
+        let ended = intake.process(&entries, Some(from)).await;
+        if ended != BatchEnd::Done {
             return Ok(ended);
         }
     }
@@ -85,7 +85,7 @@ pub(super) async fn find_dead(shared: &Shared, lane: Lane) -> Result<Vec<String>
         if *pending > 0 {
             let view = shared.view.name();
             if let Err(error) = shared.view.fence(name).await {
-                if let Some(left_out) = shared.log.cannot_be_fenced.admit(shared.clock.now()) {
+                if let Some(left_out) = shared.log.unfenced.admit(shared.clock.now()) {
                     warn!(view, reason = %error, lines_left_out = left_out, "a dead consumer cannot be fenced yet");
                 }
                 continue;
@@ -100,7 +100,7 @@ pub(super) async fn find_dead(shared: &Shared, lane: Lane) -> Result<Vec<String>
 /// Another program that reads as a consumer of our group takes entries away from the view: the log says so when it
 /// begins.
 fn note_foreign(shared: &Shared, consumers: &[ConsumerInfo], dead_after: Duration) {
-    let foreign: Vec<&str> = foreign_of(consumers, dead_after).collect();
+    let foreign: Vec<&str> = foreign_consumers(consumers, dead_after).collect();
     let count = foreign.len() as u64;
     if count > shared.counters.foreign_consumers.swap(count, Ordering::Relaxed) {
         warn!(
@@ -114,7 +114,7 @@ fn note_foreign(shared: &Shared, consumers: &[ConsumerInfo], dead_after: Duratio
 }
 
 /// The live consumers of a group that are no process of ours.
-pub fn foreign_of(consumers: &[ConsumerInfo], dead_after: Duration) -> impl Iterator<Item = &str> {
+pub fn foreign_consumers(consumers: &[ConsumerInfo], dead_after: Duration) -> impl Iterator<Item = &str> {
     let live = consumers.iter().filter(move |consumer| consumer.idle < dead_after);
     live.map(|consumer| consumer.name.as_str()).filter(|name| ProcessName::of_consumer(name).is_none())
 }

@@ -7,15 +7,15 @@ use parking_lot::Mutex;
 
 /// Spaces batches out, for all tasks of one consumer together.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct RateLimiter {
     since_start: Stopwatch,
     /// When the entries that were let through so far are paid for, since the start.
-    paid_at: Mutex<Duration>,
+    free_at: Mutex<Duration>,
 }
 
-impl Pace {
-    pub(crate) fn new() -> Pace {
-        Pace { since_start: Stopwatch::start(), paid_at: Mutex::new(Duration::ZERO) }
+impl RateLimiter {
+    pub(crate) fn new() -> RateLimiter {
+        RateLimiter { since_start: Stopwatch::start(), free_at: Mutex::new(Duration::ZERO) }
     }
 
     /// How long to wait before so many entries are applied. Zero entries a second mean no limit.
@@ -27,10 +27,10 @@ impl Pace {
         if per_s_max == 0 {
             return Duration::ZERO;
         }
-        let mut paid_at = self.paid_at.lock();
+        let mut free_at = self.free_at.lock();
         // What was not used is not saved up.
-        let start = (*paid_at).max(now);
-        *paid_at = start + Duration::from_secs_f64(entries as f64 / f64::from(per_s_max));
+        let start = (*free_at).max(now);
+        *free_at = start + Duration::from_secs_f64(entries as f64 / f64::from(per_s_max));
         start - now
     }
 
@@ -49,13 +49,13 @@ mod tests {
 
     #[test]
     fn j10_no_more_entries_a_second_than_allowed() {
-        let pace = Pace::new();
+        let rate_limiter = RateLimiter::new();
         let ms = Duration::from_millis;
-        assert_eq!(pace.wait_at(ms(0), 50, 100), ms(0));
-        assert_eq!(pace.wait_at(ms(100), 100, 100), ms(400), "the first fifty take half a second");
-        assert_eq!(pace.wait_at(ms(9000), 100, 100), ms(0), "an idle time is not saved up");
-        assert_eq!(pace.wait_at(ms(9000), 1, 100), ms(1000));
-        assert_eq!(pace.wait_at(ms(9000), 1_000_000, 0), ms(0), "no limit");
-        assert_eq!((Pace::batch_max(1000, 10), Pace::batch_max(1000, 0)), (10, 1000));
+        assert_eq!(rate_limiter.wait_at(ms(0), 50, 100), ms(0));
+        assert_eq!(rate_limiter.wait_at(ms(100), 100, 100), ms(400), "the first fifty take half a second");
+        assert_eq!(rate_limiter.wait_at(ms(9000), 100, 100), ms(0), "an idle time is not saved up");
+        assert_eq!(rate_limiter.wait_at(ms(9000), 1, 100), ms(1000));
+        assert_eq!(rate_limiter.wait_at(ms(9000), 1_000_000, 0), ms(0), "no limit");
+        assert_eq!((RateLimiter::batch_max(1000, 10), RateLimiter::batch_max(1000, 0)), (10, 1000));
     }
 }

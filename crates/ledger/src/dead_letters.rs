@@ -12,8 +12,8 @@ use journal::{Arrival, EntryId};
 
 use crate::admit::Admitted;
 use crate::error::LedgerError;
-use crate::rows::{LetterRow, to_bits};
-use crate::sql::table::{FIND_LETTERS, SAVE_LETTERS};
+use crate::rows::{DeadLetterRow, to_bits};
+use crate::sql::table::{FIND_DEAD_LETTERS, SAVE_DEAD_LETTERS};
 use crate::sql::{Cell, Page, Rows, Statement};
 
 static DROP: LazyLock<Statement> =
@@ -29,14 +29,11 @@ fn origin_cells(origin: EntryId) -> [Cell; 2] {
 }
 
 /// Leaves out letters that were applied before. Their users are locked, so nobody else is just applying them.
-pub(crate) async fn leave_out_applied(
-    page: &mut Page,
-    entries: &mut Vec<Admitted>,
-) -> Result<(), LedgerError> {
+pub(crate) async fn remove_applied(page: &mut Page, entries: &mut Vec<Admitted>) -> Result<(), LedgerError> {
     let origins = entries.iter().filter(|entry| has_origin(&entry.arrival));
     let keys = Rows::new(origins.map(|entry| origin_cells(entry.arrival.origin)));
-    let rows: Vec<LetterRow> = page.read_many(&FIND_LETTERS, &keys).await?;
-    let mut seen: BTreeSet<EntryId> = rows.iter().map(LetterRow::origin).collect();
+    let rows: Vec<DeadLetterRow> = page.read_many(&FIND_DEAD_LETTERS, &keys).await?;
+    let mut seen: BTreeSet<EntryId> = rows.iter().map(DeadLetterRow::origin).collect();
     // The same letter may also be twice in one batch.
     entries.retain(|entry| !has_origin(&entry.arrival) || seen.insert(entry.arrival.origin));
     Ok(())
@@ -53,7 +50,7 @@ pub(crate) async fn save(
         let [ms, seq] = origin_cells(arrival.origin);
         [ms, seq, i64::from(now.0).into()]
     }));
-    page.write_many(&SAVE_LETTERS, &rows).await
+    page.write_many(&SAVE_DEAD_LETTERS, &rows).await
 }
 
 /// Forgets letters that were applied before `before`.

@@ -1,16 +1,16 @@
-//! What an operator does with letters (J7): tries them again, or throws them away.
+//! What an operator does with dead letters (J7): tries them again, or throws them away.
 
 use domain::UnixTime;
 
+use crate::dead_letter::DeadLetter;
 use crate::error::JournalError;
 use crate::id::EntryId;
-use crate::letter::Letter;
 use crate::port::{Journal, Lane, Stored, Transfer};
 
-/// Letters handled at a time.
+/// Dead letters handled at a time.
 const PAGE: usize = 500;
 
-/// Which letters are meant.
+/// Which dead letters are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chosen {
     /// All that are there now, not those that come meanwhile.
@@ -19,7 +19,7 @@ pub enum Chosen {
     These(Vec<EntryId>),
 }
 
-/// Puts letters of a lane back among the dead ones, as if they had failed for the first time, and due at once. Tells how
+/// Puts dead letters of a lane back among the dead ones, as if they had failed for the first time, and due at once. Tells how
 /// many.
 pub async fn replay(journal: &dyn Journal, lane: Lane, chosen: &Chosen) -> Result<u64, JournalError> {
     let mut replayed = 0;
@@ -31,7 +31,7 @@ pub async fn replay(journal: &dyn Journal, lane: Lane, chosen: &Chosen) -> Resul
     Ok(replayed)
 }
 
-/// Throws letters of a lane away. Tells how many.
+/// Throws dead letters of a lane away. Tells how many.
 pub async fn discard(journal: &dyn Journal, lane: Lane, chosen: &Chosen) -> Result<u64, JournalError> {
     let mut discarded = 0;
     let mut pages = Pages::of(journal, lane, chosen).await?;
@@ -43,13 +43,13 @@ pub async fn discard(journal: &dyn Journal, lane: Lane, chosen: &Chosen) -> Resu
 }
 
 fn renewed(stored: &Stored) -> Transfer {
-    let letter = Letter::from_fields(&stored.fields);
-    let origin = if letter.origin == EntryId::ZERO { stored.id } else { letter.origin };
-    let letter = Letter { retry: 0, due_at: UnixTime(0), origin, ..letter };
-    Transfer { id: stored.id, fields: letter.to_fields() }
+    let dead_letter = DeadLetter::from_fields(&stored.fields);
+    let origin = if dead_letter.origin == EntryId::ZERO { stored.id } else { dead_letter.origin };
+    let dead_letter = DeadLetter { retry: 0, due_at: UnixTime(0), origin, ..dead_letter };
+    Transfer { id: stored.id, fields: dead_letter.to_fields() }
 }
 
-/// The letters that are meant, a page at a time: there may be millions.
+/// The dead letters that are meant, a page at a time: there may be millions.
 struct Pages<'c> {
     lane: Lane,
     left: Left<'c>,

@@ -1,6 +1,6 @@
-//! Dead letters: entries that a view could not take (J5, J6).
+//! Dead dead letters: entries that a view could not take (J5, J6).
 //!
-//! A letter is the entry as it was, with a few fields behind it that say whose failure it was, why, how often it was
+//! A dead letter is the entry as it was, with a few fields behind it that say whose failure it was, why, how often it was
 //! tried, and when to try again.
 
 use domain::UnixTime;
@@ -8,7 +8,7 @@ use domain::UnixTime;
 use crate::fields::Fields;
 use crate::id::EntryId;
 
-/// The names of the fields that a letter has and an entry has not.
+/// The names of the fields that a dead letter has and an entry has not.
 mod name {
     pub(super) const GROUP: &str = "group";
     pub(super) const RETRY: &str = "retry";
@@ -24,7 +24,7 @@ const REASON_CHARS_MAX: usize = 500;
 
 /// An entry that could not be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Letter {
+pub struct DeadLetter {
     /// The entry as it was.
     pub original: Fields,
     /// The group whose view could not take it.
@@ -41,8 +41,8 @@ pub struct Letter {
     pub due_at: UnixTime,
 }
 
-impl Letter {
-    /// The letter as fields.
+impl DeadLetter {
+    /// The dead letter as fields.
     pub fn to_fields(&self) -> Fields {
         let mut fields = self.original.clone();
         fields.push(name::GROUP, &self.group);
@@ -66,12 +66,12 @@ impl Letter {
         })
     }
 
-    /// Reads a letter. What another program put there without our fields is a letter of no group, due at once.
-    pub fn from_fields(fields: &Fields) -> Letter {
+    /// Reads a dead letter. What another program put there without our fields is a dead letter of no group, due at once.
+    pub fn from_fields(fields: &Fields) -> DeadLetter {
         let text = |name| fields.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
         let number = |name| text(name).and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
         let is_ours = |field: &[u8]| name::ALL.iter().any(|name| name.as_bytes() == field);
-        Letter {
+        DeadLetter {
             original: fields.iter().filter(|(field, _)| !is_ours(field)).collect(),
             group: text(name::GROUP).unwrap_or_default(),
             retry: number(name::RETRY),
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn j6_a_letter_keeps_the_entry_and_says_what_happened() {
         let original: Fields = [("passkey", "xyz"), ("du", "-1")].into_iter().collect();
-        let letter = Letter {
+        let dead_letter = DeadLetter {
             original,
             group: "ztorrent".to_owned(),
             retry: 2,
@@ -99,13 +99,13 @@ mod tests {
             failed_at: UnixTime(100),
             due_at: UnixTime(160),
         };
-        assert_eq!(Letter::from_fields(&letter.to_fields()), letter);
+        assert_eq!(DeadLetter::from_fields(&dead_letter.to_fields()), dead_letter);
     }
 
     #[test]
     fn j3_a_letter_of_another_program_is_due_at_once() {
         let fields: Fields = [("passkey", "xyz")].into_iter().collect();
-        let letter = Letter::from_fields(&fields);
-        assert_eq!((letter.retry, letter.due_at, letter.original), (0, UnixTime(0), fields));
+        let dead_letter = DeadLetter::from_fields(&fields);
+        assert_eq!((dead_letter.retry, dead_letter.due_at, dead_letter.original), (0, UnixTime(0), fields));
     }
 }

@@ -1,32 +1,32 @@
-//! What the entries of a run told besides its counters: what multipliers add, completions.
+//! What the entries of a run reported besides its counters: what multipliers add, completions.
 //!
 //! Sums, and how far what was summed up reaches: from the lowest to the highest counter that was claimed. Both are the
 //! same in any order. Where one node heard a client, the sum is as much as its reach, or less; where several heard the
 //! same announce, it is more, and `excess` says how much too much.
 //!
-//! Rows from before this was kept have told nothing, and neither has a settled run: what they counted is final.
+//! Rows from before this was kept have reported nothing, and neither has a settled run: what they counted is final.
 
 /// From where to where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reach {
+pub struct CounterRange {
     /// The lowest.
     pub from: u64,
     /// The highest.
     pub to: u64,
 }
 
-impl Reach {
+impl CounterRange {
     /// Of nothing.
-    pub const NONE: Reach = Reach { from: u64::MAX, to: 0 };
+    pub const NONE: CounterRange = CounterRange { from: u64::MAX, to: 0 };
 
     /// So much, up to there.
-    pub fn up_to(to: u64, length: u64) -> Reach {
-        Reach { from: to.saturating_sub(length), to }
+    pub fn up_to(to: u64, length: u64) -> CounterRange {
+        CounterRange { from: to.saturating_sub(length), to }
     }
 
     /// From the lowest to the highest of both.
-    pub fn with(self, other: Reach) -> Reach {
-        Reach { from: self.from.min(other.from), to: self.to.max(other.to) }
+    pub fn with(self, other: CounterRange) -> CounterRange {
+        CounterRange { from: self.from.min(other.from), to: self.to.max(other.to) }
     }
 
     /// How far it is.
@@ -48,16 +48,16 @@ pub struct Claimed {
     /// What multipliers added, in hundredths; below zero where they took.
     pub bonus_x100: i128,
     /// The counters they lie between.
-    pub over: Reach,
+    pub over: CounterRange,
 }
 
 impl Claimed {
     /// Nothing.
-    pub const NONE: Claimed = Claimed { bytes: 0, bonus_x100: 0, over: Reach::NONE };
+    pub const NONE: Claimed = Claimed { bytes: 0, bonus_x100: 0, over: CounterRange::NONE };
 
     /// So many, with a counter that showed `counter` then. An entry that claims nothing tells where its counter stood.
     pub fn up_to(counter: u64, bytes: u64, bonus_x100: i128) -> Claimed {
-        Claimed { bytes, bonus_x100, over: Reach::up_to(counter, bytes) }
+        Claimed { bytes, bonus_x100, over: CounterRange::up_to(counter, bytes) }
     }
 
     fn with(self, other: Claimed) -> Claimed {
@@ -69,9 +69,9 @@ impl Claimed {
     }
 }
 
-/// What entries told.
+/// What entries reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct Reported {
     /// Bytes uploaded.
     pub uploaded: Claimed,
     /// Bytes downloaded.
@@ -82,14 +82,14 @@ pub struct Told {
     pub uncredited_upload: u64,
 }
 
-impl Told {
+impl Reported {
     /// Nothing.
-    pub const NOTHING: Told =
-        Told { uploaded: Claimed::NONE, downloaded: Claimed::NONE, completions: 0, uncredited_upload: 0 };
+    pub const NONE: Reported =
+        Reported { uploaded: Claimed::NONE, downloaded: Claimed::NONE, completions: 0, uncredited_upload: 0 };
 
-    /// What both told.
-    pub fn with(self, other: Told) -> Told {
-        Told {
+    /// What both reported.
+    pub fn with(self, other: Reported) -> Reported {
+        Reported {
             uploaded: self.uploaded.with(other.uploaded),
             downloaded: self.downloaded.with(other.downloaded),
             completions: self.completions.saturating_add(other.completions),
@@ -97,14 +97,14 @@ impl Told {
         }
     }
 
-    /// Whether nothing was told: every entry tells at least where its counters stood.
-    pub fn is_nothing(&self) -> bool {
+    /// Whether nothing was reported: every entry tells at least where its counters stood.
+    pub fn is_none(&self) -> bool {
         self.uploaded.over.is_none()
     }
 }
 
-impl Default for Told {
-    fn default() -> Told {
-        Told::NOTHING
+impl Default for Reported {
+    fn default() -> Reported {
+        Reported::NONE
     }
 }

@@ -6,7 +6,7 @@ use domain::{PeerId, UnixTime, UserId};
 
 /// One peer of a swarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PeerSight {
+pub struct PeerInfo {
     /// Whose it is.
     pub user: UserId,
     /// The client.
