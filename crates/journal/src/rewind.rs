@@ -1,4 +1,4 @@
-//! Entries that were skipped because they are older than the installation (J11): taken after all.
+//! Requeues entries that were skipped because they are older than the installation (J11).
 
 use crate::dead_letter::DeadLetter;
 use crate::error::JournalError;
@@ -7,12 +7,12 @@ use crate::id::EntryId;
 use crate::notes::Skipped;
 use crate::port::{AppendToken, Journal, Lane};
 
-/// Entries handled at a time.
+/// Entries per request.
 const PAGE: usize = 500;
 
-/// Hands every entry that a group skipped, and that the journal still has, to that group as a dead letter that is due at
-/// once: a dead letter is applied once, by its place in the traffic lane, however often this is repeated. Returns how many;
-/// none if the group has skipped nothing.
+/// Appends every entry that a group skipped, and that the journal still has, to that group's dead letters, due at once.
+/// A dead letter is applied once, by its origin, so this may be repeated. Returns how many; none if the group has
+/// skipped nothing.
 pub async fn requeue_skipped(journal: &dyn Journal, group: &str) -> Result<Option<u64>, JournalError> {
     let notes = journal.notes().await?;
     let Some(Skipped { before_ms, .. }) = Skipped::of_group(&notes, group) else {

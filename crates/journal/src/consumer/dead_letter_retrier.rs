@@ -1,7 +1,7 @@
-//! Tries dead letters again, later and later, and gives up in the end (J6).
+//! Retries dead letters with growing delays, up to a maximum (J6).
 //!
-//! Of a dead letter whose time has yet to come no more is held than its id: an operator may drop or replay it meanwhile, and
-//! what is replayed is read and tried at once, however many others wait.
+//! Only the id of a waiting dead letter is held: an operator may drop or replay it meanwhile, and a replayed one is
+//! read and retried at once, however many others wait.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use crate::id::EntryId;
 use crate::port::{Lane, Stored, Transfer};
 use crate::view::Arrival;
 
-/// Dead letters read at once.
+/// Dead letters per read.
 const PAGE: usize = 100;
-/// Dead letters that wait for their time, at most. With more, what is new waits in the lane until some are answered.
+/// Dead letters held until they are due. Beyond this, new ones stay in the lane.
 pub const HELD_MAX: usize = 10_000;
-/// How long to sleep_while_paused while there are that many.
+/// Pause while that many are held.
 const REST: Duration = Duration::from_secs(1);
-/// How often the dead are looked for.
+/// Interval of the dead-consumer check.
 const DEAD_CHECK_EVERY: Seconds = Seconds(2);
 
-/// Reads and answers dead letters until told to stop.
+/// Reads and retries dead letters until stopped.
 pub(super) async fn run(shared: Arc<Shared>) {
     let mut retrier =
         DeadLetterRetrier::new(Intake::new(Arc::clone(&shared), Lane::Dead, "letters".to_owned()));
@@ -55,14 +55,13 @@ pub(super) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Where dead letters are answered.
 struct DeadLetterRetrier {
     intake: Intake,
-    /// Dead letters of this view, by when they are due.
+    /// Dead letters of this view, by due time.
     held: BTreeSet<(UnixTime, EntryId)>,
     /// Consumers whose dead letters are to be taken over.
     dead_consumers: Vec<String>,
-    /// Whether dead letters may have been delivered that never arrived.
+    /// Whether dead letters may have been delivered whose reply was lost.
     may_have_unreceived: bool,
     next_dead_check: UnixTime,
 }
@@ -79,11 +78,11 @@ impl DeadLetterRetrier {
         }
     }
 
-    /// Answers what is due, and takes what is new.
+    /// Retries what is due, then reads what is new.
     async fn round(&mut self) -> Result<BatchEnd, JournalError> {
         let ended = self.retry_due().await?;
         if ended != BatchEnd::Done {
-            // Whoever took us for dead has our dead letters.
+            // The process that fenced this consumer has its dead letters.
             self.held.clear();
             self.dead_consumers.clear();
             self.publish_held();
@@ -111,15 +110,15 @@ impl DeadLetterRetrier {
         self.intake.shared.counters.dead_letters_held.store(self.held.len() as u64, Ordering::Relaxed);
     }
 
-    /// Answers dead letters until the next one is not due.
+    /// Retries dead letters until the next one is not due.
     async fn retry_due(&mut self) -> Result<BatchEnd, JournalError> {
         while let Some((due_at, id)) = self.held.first().copied() {
             let is_due = due_at <= self.intake.shared.clock.now();
             if !is_due || self.intake.shared.is_paused() {
                 break;
             }
-            // An operator may have dropped or replayed it while it was waiting. Should that happen right now, the
-            // view still takes it once, by its origin.
+            // An operator may have dropped or replayed it meanwhile. If that happens now, the view still applies it
+            // once, by its origin.
             let ended = match self.intake.shared.journal.get(Lane::Dead, id).await? {
                 Some(stored) => self.retry_one(id, DeadLetter::from_fields(&stored.fields)).await,
                 None => self.intake.acknowledge(&[id]).await,
@@ -132,10 +131,9 @@ impl DeadLetterRetrier {
         Ok(BatchEnd::Done)
     }
 
-    /// Finds out now and then whose dead letters are to be taken over.
     async fn check_for_dead_consumers(&mut self) -> Result<(), JournalError> {
         if std::mem::take(&mut self.may_have_unreceived) {
-            // What was delivered under a name and never arrived is found by taking over all that the name has.
+            // Dead letters whose delivery was lost are found by taking over everything under the old name.
             self.dead_consumers.push(self.intake.name().to_owned());
             self.intake.rename();
         }
@@ -151,7 +149,7 @@ impl DeadLetterRetrier {
         Ok(())
     }
 
-    /// Takes over dead letters of another consumer, and forgets it once there are none.
+    /// Takes over dead letters of another consumer, and deletes it once it has none.
     async fn take_over(&mut self, from: &str) -> Result<Vec<Stored>, JournalError> {
         let shared = Arc::clone(&self.intake.shared);
         let group = shared.group();
@@ -165,7 +163,7 @@ impl DeadLetterRetrier {
         Ok(taken)
     }
 
-    /// Reads new dead letters; none at the end of the process.
+    /// None at shutdown.
     async fn read(&mut self) -> Result<Option<Vec<Stored>>, JournalError> {
         let shared = Arc::clone(&self.intake.shared);
         let (group, read_wait) = {
@@ -186,7 +184,7 @@ impl DeadLetterRetrier {
         read.map(Some).inspect_err(|_| self.may_have_unreceived = true)
     }
 
-    /// Keeps this view's dead letters until they are due; those of others are theirs to answer.
+    /// Holds this view's dead letters until they are due and acknowledges those of other groups.
     async fn hold(&mut self, stored: &[Stored]) -> BatchEnd {
         let mut foreign = Vec::new();
         {
@@ -219,7 +217,7 @@ impl DeadLetterRetrier {
                         batch_result.rejected.into_iter().next().map_or(Ok(()), |(_, why)| Err(why))
                     }
                     Err(ApplyError::BadEntry(reason)) => Err(reason),
-                    Err(ApplyError::BatchEnd(ended)) => return ended,
+                    Err(ApplyError::Ended(ended)) => return ended,
                 }
             }
             Err(bad) => Err(bad.to_string()),
@@ -230,20 +228,19 @@ impl DeadLetterRetrier {
         }
     }
 
-    /// The view has it: the dead letter is no more.
     async fn delete_restored(&self, id: EntryId) -> BatchEnd {
         let ended = self.intake.retry_until_done(Request::Delete(id)).await;
         if ended == BatchEnd::Done {
             self.intake.shared.counters.restored.fetch_add(1, Ordering::Relaxed);
             let shared = &self.intake.shared;
             if let Some(left_out) = shared.log.restored.admit(shared.clock.now()) {
-                info!(view = shared.view.name(), %id, lines_left_out = left_out, "a dead letter was taken after all");
+                info!(view = shared.view.name(), %id, lines_left_out = left_out, "dead letter applied");
             }
         }
         ended
     }
 
-    /// It failed again: back among the dead letters, or given up.
+    /// Rejected again: back to the dead letters, or failed.
     async fn retry_later_or_fail(&self, id: EntryId, dead_letter: DeadLetter, reason: String) -> BatchEnd {
         let shared = &self.intake.shared;
         let (retry_max, retry_delay) = {
@@ -259,7 +256,7 @@ impl DeadLetterRetrier {
         };
         if is_over && let Some(left_out) = shared.log.failed.admit(now) {
             let view = shared.view.name();
-            warn!(view, origin = %dead_letter.origin, reason, lines_left_out = left_out, "an entry has failed for good");
+            warn!(view, origin = %dead_letter.origin, reason, lines_left_out = left_out, "dead letter failed: no retries left");
         }
         let due_at = now + delay_of(retry, retry_delay);
         let group = shared.group();
@@ -273,7 +270,7 @@ impl DeadLetterRetrier {
     }
 }
 
-/// The time until a dead letter is due. Never nothing, which some stores take for no limit.
+/// Never zero, which some stores treat as no limit.
 fn due_in(due_at: UnixTime, now: UnixTime) -> Duration {
     Duration::from_secs(due_at.since(now).0.into()).max(Duration::from_millis(100))
 }

@@ -1,4 +1,4 @@
-//! One batch, from the journal into the view: understood, applied, its failures moved_to_dead_letters, the sleep_while_paused acknowledged.
+//! One batch: decode, apply, move rejected entries to the dead letters, acknowledge the rest.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,39 +19,36 @@ use crate::pause::Applying;
 use crate::port::{Lane, Stored, Transfer};
 use crate::view::{Arrival, Batch, ViewError};
 
-/// A consumer that only waits says that it lives about this often.
+/// Interval at which a waiting consumer resets its idle time.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(5);
 
-/// How a batch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BatchEnd {
-    /// Everything is in the view or among the dead letters, and acknowledged.
+    /// Every entry is in the view or a dead letter, and acknowledged.
     Done,
-    /// It is the end of the process; what is not acknowledged stays pending.
+    /// Shutdown; what is not acknowledged stays pending.
     Stopped,
-    /// Others took us for dead and have the entries now.
+    /// Another process has declared this consumer dead and has its entries.
     Fenced,
 }
 
-/// What came of the entries of a batch.
 #[derive(Debug, Default)]
 pub(super) struct BatchResult {
-    /// Taken by the view.
     pub(super) applied: Vec<EntryId>,
-    /// Not taken, and why.
+    /// Ids with reasons.
     pub(super) rejected: Vec<(EntryId, String)>,
 }
 
-/// Takes batches in, one after the other, under one consumer's name.
+/// Processes batches, one after the other, under one consumer name.
 pub(super) struct Intake {
     pub(super) shared: Arc<Shared>,
     pub(super) lane: Lane,
     role: String,
     incarnation: u32,
     name: String,
-    /// Whether entries may have been delivered to this consumer that never arrived.
+    /// Whether entries may have been delivered to this consumer whose reply was lost.
     may_have_unreceived: bool,
-    /// How long it has since_keep_alive since it last said that it lives.
+    /// Time slept since the last request under this name.
     since_keep_alive: Duration,
 }
 
@@ -77,17 +74,17 @@ impl Intake {
         self.may_have_unreceived
     }
 
-    /// Goes on under another name.
+    /// Continues under another name.
     pub(super) fn rename(&mut self) {
         self.incarnation += 1;
         self.may_have_unreceived = false;
         let name = self.shared.process.consumer(&self.role, self.incarnation);
         let former = std::mem::replace(&mut self.name, name);
-        // Should whoever took us for dead die in turn, what is left under that name is ours to take over.
+        // If the process that fenced us dies as well, this process takes over what is left under the old name.
         self.shared.former_names.lock().insert(former);
     }
 
-    /// Sleeps a little while the view is paused. True if it is the end.
+    /// Sleeps for [`PAUSE_POLL`] and keeps the consumer alive. True at shutdown.
     pub(super) async fn sleep_while_paused(&mut self) -> bool {
         self.since_keep_alive += PAUSE_POLL;
         if self.since_keep_alive < KEEP_ALIVE_EVERY {
@@ -97,18 +94,18 @@ impl Intake {
         self.wait(PAUSE_POLL).await
     }
 
-    /// Goes on under another name, after being fenced.
+    /// Continues under another name after being fenced.
     fn continue_after_fencing(&mut self) {
         self.rename();
         self.shared.counters.fenced.fetch_add(1, Ordering::Relaxed);
         warn!(
             view = self.shared.view.name(),
             consumer = self.name,
-            "taken for dead; going on under another name"
+            "consumer was fenced by another process; continuing under another name"
         );
     }
 
-    /// Reads entries that nobody was given before, or those that were given to this consumer and got lost on the way.
+    /// Reads entries not delivered before, or those delivered to this consumer whose reply was lost.
     pub(super) async fn read(&mut self, count: usize, wait: Duration) -> Result<Vec<Stored>, JournalError> {
         let group = self.shared.group();
         if self.may_have_unreceived {
@@ -117,27 +114,26 @@ impl Intake {
                 return Ok(found);
             }
         }
-        // An answer that does not arrive, or is not waited for, may have been the delivery of entries.
+        // A reply that is lost or not awaited may have delivered entries.
         self.may_have_unreceived = true;
         let read = self.shared.journal.read(self.lane, &group, &self.name, count, wait).await;
         self.may_have_unreceived = read.is_err();
         read
     }
 
-    /// Takes over entries of another consumer.
     pub(super) async fn take_over(&mut self, from: &str, count: usize) -> Result<Vec<Stored>, JournalError> {
         let group = self.shared.group();
         let had_unreceived = std::mem::replace(&mut self.may_have_unreceived, true);
         let taken = self.shared.journal.take_over(self.lane, &group, from, &self.name, count).await;
-        // Once its own are all found again, nothing is lost any more.
+        // Once all of its own pending entries are found, none are missing.
         let has_found_all = from == self.name && taken.as_ref().is_ok_and(Vec::is_empty);
         self.may_have_unreceived = taken.is_err() || had_unreceived && !has_found_all;
         taken
     }
 
-    /// Takes a batch of the traffic lane in.
+    /// Processes a batch of the traffic lane.
     pub(super) async fn process(&mut self, entries: &[Stored], taken_from: Option<&str>) -> BatchEnd {
-        // Entries come in order.
+        // Entries are in order.
         let not_before_ms = self.shared.settings.borrow().not_before_ms;
         let (old, entries) = entries.split_at(entries.partition_point(|stored| stored.id.ms < not_before_ms));
         if let ended @ (BatchEnd::Stopped | BatchEnd::Fenced) = self.skip_old(old, !entries.is_empty()).await
@@ -147,15 +143,15 @@ impl Intake {
         if self.wait_for_rate_limit(entries.len()).await {
             return BatchEnd::Stopped;
         }
-        // Halves of a batch that upset the store. Each half is acknowledged before the next is applied, because a
-        // view remembers only its last batch.
+        // Halves of a batch with a bad entry. Each half is acknowledged before the next is applied, because a view
+        // stores the ids of its last batch only.
         let mut parts = vec![entries];
         while let Some(part) = parts.pop() {
             let (arrivals, mut malformed) = parse_entries(part, &*self.shared.clock);
             let left_to_others = self.skip_malformed(&mut malformed);
             let mut batch_result = match self.apply(&arrivals, taken_from).await {
                 Ok(batch_result) => batch_result,
-                Err(ApplyError::BatchEnd(ended)) => return ended,
+                Err(ApplyError::Ended(ended)) => return ended,
                 Err(ApplyError::BadEntry(reason)) if part.len() == 1 => {
                     BatchResult { applied: Vec::new(), rejected: vec![(part[0].id, reason)] }
                 }
@@ -184,7 +180,7 @@ impl Intake {
         BatchEnd::Done
     }
 
-    /// Acknowledges entries that are older than the installation, and notes how many they were (J11).
+    /// Acknowledges entries older than the installation and stores their number in a note (J11).
     async fn skip_old(&self, old: &[Stored], is_last: bool) -> BatchEnd {
         if old.is_empty() {
             return BatchEnd::Done;
@@ -204,7 +200,7 @@ impl Intake {
         let note = Skipped { count, before_ms, at_ms: shared.clock.now_ms() };
         let name = Skipped::name(&group, &shared.process.to_string());
         if let Err(reason) = shared.journal.set_note(&name, Some(&note.to_text())).await {
-            warn!(view = shared.view.name(), %reason, "how many entries were skipped could not be noted");
+            warn!(view = shared.view.name(), %reason, "number of skipped entries could not be stored");
         }
         if is_last || old.len() < batch_max {
             let view = shared.view.name();
@@ -212,20 +208,20 @@ impl Intake {
                 view,
                 count,
                 remedy = format!("rollcall journal rewind {view} --from-start"),
-                "entries older than this installation were skipped; the remedy takes them, within a day"
+                "entries older than this installation were skipped; run the remedy within a day to apply them"
             );
         }
         BatchEnd::Done
     }
 
-    /// Waits until so many entries may be applied (J10). True if it is the end.
+    /// Waits until so many entries may be applied (J10). True at shutdown.
     pub(super) async fn wait_for_rate_limit(&self, entries: usize) -> bool {
         let per_s_max = self.shared.settings.borrow().entries_per_s_max;
         let wait = self.shared.rate_limiter.wait_for(entries, per_s_max);
         !wait.is_zero() && self.wait(wait).await
     }
 
-    /// Waits for the end of a pause; none if it is the end of the process.
+    /// Waits for the end of a pause; none at shutdown.
     async fn enter<'s>(&mut self, shared: &'s Shared) -> Option<Applying<'s>> {
         loop {
             if let Some(applying) = shared.pause.begin_applying() {
@@ -237,7 +233,7 @@ impl Intake {
         }
     }
 
-    /// Takes out what cannot be understood, where another view answers for that.
+    /// Removes malformed entries from the list if another view handles them.
     fn skip_malformed(&self, malformed: &mut Vec<(EntryId, String)>) -> Vec<EntryId> {
         if self.shared.settings.borrow().handles_malformed {
             return Vec::new();
@@ -246,7 +242,7 @@ impl Intake {
         malformed.drain(..).map(|(id, _)| id).collect()
     }
 
-    /// Applies a batch, however long the view's store is away.
+    /// Applies a batch; retries while the view's store is unavailable.
     pub(super) async fn apply(
         &mut self,
         arrivals: &[Arrival],
@@ -260,7 +256,7 @@ impl Intake {
             }
             let shared = Arc::clone(&self.shared);
             let Some(applying) = self.enter(&shared).await else {
-                return Err(ApplyError::BatchEnd(BatchEnd::Stopped));
+                return Err(ApplyError::Ended(BatchEnd::Stopped));
             };
             let batch =
                 Batch { lane: self.lane, consumer: &self.name, taken_from, is_retry: failures > 0, arrivals };
@@ -271,7 +267,7 @@ impl Intake {
             let error = match applied {
                 Ok(rejected) => {
                     if failures > 0 {
-                        info!(view = self.shared.view.name(), failures, "the view goes on");
+                        info!(view = self.shared.view.name(), failures, "view continues");
                         self.shared.counters.failures_in_a_row.store(0, Ordering::Relaxed);
                     }
                     return Ok(batch_result(arrivals, rejected));
@@ -281,7 +277,7 @@ impl Intake {
             match error {
                 ViewError::Fenced => {
                     self.continue_after_fencing();
-                    return Err(ApplyError::BatchEnd(BatchEnd::Fenced));
+                    return Err(ApplyError::Ended(BatchEnd::Fenced));
                 }
                 ViewError::Entry { reason } => return Err(ApplyError::BadEntry(reason)),
                 ViewError::Transient { reason } => {
@@ -289,7 +285,7 @@ impl Intake {
                     self.shared.counters.failures_in_a_row.store(failures.into(), Ordering::Relaxed);
                     self.record_transient_failure(failures, &reason);
                     if self.wait(backoff.pause()).await {
-                        return Err(ApplyError::BatchEnd(BatchEnd::Stopped));
+                        return Err(ApplyError::Ended(BatchEnd::Stopped));
                     }
                 }
             }
@@ -305,12 +301,12 @@ impl Intake {
                 failures,
                 reason,
                 lines_left_out = left_out,
-                "the view waits; nothing is lost, nothing is acknowledged"
+                "view waits and retries; nothing is lost"
             );
         }
     }
 
-    /// Sleeps and says meanwhile that this consumer lives. True if it is the end.
+    /// Sleeps and keeps the consumer alive. True at shutdown.
     pub(super) async fn wait(&self, length: Duration) -> bool {
         let mut sleep_while_paused = length;
         loop {
@@ -318,7 +314,7 @@ impl Intake {
             if self.shared.sleep(nap).await {
                 return true;
             }
-            // A journal that is away has nobody to tell it that we are dead, either.
+            // While the journal is unavailable, no process can declare this consumer dead either.
             let _ = self.shared.journal.keep_alive(self.lane, &self.shared.group(), &self.name).await;
             sleep_while_paused -= nap;
             if sleep_while_paused.is_zero() {
@@ -327,7 +323,7 @@ impl Intake {
         }
     }
 
-    /// Moves what the view cannot take to the dead letters, which acknowledges it (J5).
+    /// Moves rejected entries to the dead letters, which acknowledges them (J5).
     async fn move_to_dead_letters(&self, entries: &[Stored], rejected: Vec<(EntryId, String)>) -> BatchEnd {
         if rejected.is_empty() {
             return BatchEnd::Done;
@@ -362,7 +358,7 @@ impl Intake {
                 count = dead_letters.len(),
                 reason = first_reason,
                 lines_left_out = left_out,
-                "entries cannot be taken"
+                "entries rejected; moving them to the dead letters"
             );
         }
         let ended =
@@ -383,12 +379,12 @@ impl Intake {
         self.retry_until_done(Request::Acknowledge(ids)).await
     }
 
-    /// Asks the journal until it does what it is asked.
+    /// Repeats a request until the journal executes it.
     pub(super) async fn retry_until_done(&self, request: Request<'_>) -> BatchEnd {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         loop {
             match self.execute(request).await {
-                // Without its group nothing is pending any more: there is nothing left to say.
+                // Without its group nothing is pending.
                 Ok(()) | Err(JournalError::NoGroup { .. }) => return BatchEnd::Done,
                 Err(error) => {
                     self.record_transient_failure(1, &error.to_string());
@@ -412,22 +408,18 @@ impl Intake {
     }
 }
 
-/// What the journal is asked to do about a batch, in its lane and for its group.
+/// A request about a batch, in its lane and for its group.
 #[derive(Clone, Copy)]
 pub(super) enum Request<'a> {
-    /// The view has these.
     Acknowledge(&'a [EntryId]),
-    /// The view cannot take these.
     Move { to: Lane, dead_letters: &'a [Transfer] },
-    /// The view has taken this dead letter.
     Delete(EntryId),
 }
 
-/// Why a batch was not applied.
 pub(super) enum ApplyError {
-    /// It is not to be tried again here.
-    BatchEnd(BatchEnd),
-    /// Some entry in it upsets the view's store.
+    /// Not to be retried here.
+    Ended(BatchEnd),
+    /// An unknown entry of the batch causes an error in the view's store.
     BadEntry(String),
 }
 
@@ -441,7 +433,7 @@ fn batch_result(arrivals: &[Arrival], rejected: Vec<crate::view::Rejected>) -> B
     BatchResult { applied, rejected }
 }
 
-/// Reads entries; what cannot be read is told apart, with the reason.
+/// Parses entries; malformed ones are returned with the reason.
 fn parse_entries(entries: &[Stored], clock: &dyn Clock) -> (Vec<Arrival>, Vec<(EntryId, String)>) {
     let (mut arrivals, mut malformed) = (Vec::with_capacity(entries.len()), Vec::new());
     for stored in entries {
@@ -453,7 +445,7 @@ fn parse_entries(entries: &[Stored], clock: &dyn Clock) -> (Vec<Arrival>, Vec<(E
     (arrivals, malformed)
 }
 
-/// How long after its `retry`-th failure a dead letter is tried again: six times as long each time.
+/// Delay before the next retry: six times as long after each rejection.
 pub(super) fn delay_of(retry: u32, first: Seconds) -> Seconds {
     Seconds(first.0.saturating_mul(6_u32.saturating_pow(retry.min(10))))
 }

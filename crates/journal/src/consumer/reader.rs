@@ -1,4 +1,4 @@
-//! Reads new entries, one batch after the other.
+//! Reads new entries, batch by batch.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::error::JournalError;
 use crate::port::Lane;
 use crate::rate_limiter::RateLimiter;
 
-/// Reads until told to stop, or until there are to be fewer readers than this one's number.
+/// Reads until stopped, or until there are to be fewer readers than this one's number.
 pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
     let mut intake = Intake::new(Arc::clone(&shared), Lane::Traffic, format!("reader-{spawned}"));
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
@@ -31,7 +31,7 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
         let busy = shared.busy();
         let count = RateLimiter::batch_max(settings.batch_max, settings.entries_per_s_max);
         let reading = intake.read(count, settings.read_wait);
-        // What is delivered while we stop listening stays pending and is taken over after the next start.
+        // What is delivered during shutdown stays pending and is taken over after the next start.
         let read = tokio::select! {
             biased;
             read = reading => read,
@@ -46,14 +46,17 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
             }
             Err(JournalError::NoGroup { group }) => {
                 drop(busy);
-                warn!(view = shared.view.name(), group, "the view's group is gone; it is made again");
+                warn!(
+                    view = shared.view.name(),
+                    group, "consumer group does not exist any more; creating it"
+                );
                 shared.prepare_groups().await;
             }
             Err(error) => {
                 drop(busy);
                 if let Some(left_out) = shared.log.unreadable.admit(shared.clock.now()) {
                     let view = shared.view.name();
-                    warn!(view, reason = %error, lines_left_out = left_out, "the journal cannot be read");
+                    warn!(view, reason = %error, lines_left_out = left_out, "journal cannot be read");
                 }
                 if intake.wait(backoff.pause()).await {
                     break;

@@ -1,4 +1,4 @@
-//! Takes over what dead consumers left behind (J4), and looks whether the view is paused.
+//! Takes over the pending entries of dead consumers (J4) and refreshes the pause state.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,16 +11,16 @@ use super::{ProcessName, Shared};
 use crate::error::JournalError;
 use crate::port::{ConsumerInfo, Lane};
 
-/// How often pauses are looked for.
+/// Interval of the pause check.
 const ROUND: Duration = Duration::from_millis(500);
-/// How often the dead are looked for, in rounds.
+/// Interval of the dead-consumer check, in rounds.
 const DEAD_CHECK_EVERY: u32 = 4;
 
-/// Looks after the group until told to stop.
+/// Runs until stopped.
 pub(super) async fn run(shared: Arc<Shared>) {
     let mut intake = Intake::new(Arc::clone(&shared), Lane::Traffic, "heir".to_owned());
     for round in 0_u32.. {
-        // A journal that is away changes nothing: the view stays as it is.
+        // While the journal is unavailable the pause state stays as it is.
         let _ = shared.pause.refresh(&*shared.journal, shared.view.name(), &shared.process).await;
         let is_time = round.is_multiple_of(DEAD_CHECK_EVERY) && !shared.is_paused();
         if is_time && take_over_dead(&shared, &mut intake).await == BatchEnd::Stopped {
@@ -32,15 +32,14 @@ pub(super) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Takes over the entries of every dead consumer.
 async fn take_over_dead(shared: &Shared, intake: &mut Intake) -> BatchEnd {
     if intake.may_have_unreceived() {
-        // First what it took over itself and never received.
+        // First the entries that it took over itself and whose reply was lost.
         let own_name = intake.name().to_owned();
         match take_over_all(shared, intake, &own_name).await {
             Ok(BatchEnd::Done) => {}
             Ok(ended) => return ended,
-            // Whatever is not answered is tried again the next time.
+            // Retried in the next round.
             Err(_) => return BatchEnd::Done,
         }
     }
@@ -71,12 +70,12 @@ async fn take_over_all(shared: &Shared, intake: &mut Intake, from: &str) -> Resu
     }
 }
 
-/// The dead consumers of a lane. None of them applies anything any more.
+/// The dead consumers of a lane, fenced.
 pub(super) async fn find_dead(shared: &Shared, lane: Lane) -> Result<Vec<String>, JournalError> {
     let consumers = shared.journal.consumers(lane, &shared.group()).await?;
     let dead_after = shared.settings.borrow().dead_after;
     if lane == Lane::Traffic {
-        note_foreign(shared, &consumers, dead_after);
+        record_foreign(shared, &consumers, dead_after);
     }
     let mut dead = Vec::new();
     for ConsumerInfo { name, pending, .. } in
@@ -86,20 +85,19 @@ pub(super) async fn find_dead(shared: &Shared, lane: Lane) -> Result<Vec<String>
             let view = shared.view.name();
             if let Err(error) = shared.view.fence(name).await {
                 if let Some(left_out) = shared.log.unfenced.admit(shared.clock.now()) {
-                    warn!(view, reason = %error, lines_left_out = left_out, "a dead consumer cannot be fenced yet");
+                    warn!(view, reason = %error, lines_left_out = left_out, "dead consumer cannot be fenced yet");
                 }
                 continue;
             }
-            warn!(view, consumer = name, pending, "taking over from a dead consumer");
+            warn!(view, consumer = name, pending, "taking over the entries of a dead consumer");
         }
         dead.push(name.clone());
     }
     Ok(dead)
 }
 
-/// Another program that reads as a consumer of our group takes entries away from the view: the log says so when it
-/// begins.
-fn note_foreign(shared: &Shared, consumers: &[ConsumerInfo], dead_after: Duration) {
+/// A consumer of another program in our group removes entries from the view: logged when it appears.
+fn record_foreign(shared: &Shared, consumers: &[ConsumerInfo], dead_after: Duration) {
     let foreign: Vec<&str> = foreign_consumers(consumers, dead_after).collect();
     let count = foreign.len() as u64;
     if count > shared.counters.foreign_consumers.swap(count, Ordering::Relaxed) {
@@ -107,22 +105,22 @@ fn note_foreign(shared: &Shared, consumers: &[ConsumerInfo], dead_after: Duratio
             view = shared.view.name(),
             group = shared.group(),
             consumers = foreign.join(", "),
-            "another program consumes in this view's group: entries that it takes are missing from the view; \
+            "another program reads in this view's group: entries that it receives are missing from the view; \
              give it a group of its own"
         );
     }
 }
 
-/// The live consumers of a group that are no process of ours.
+/// The live consumers of a group that belong to another program.
 pub fn foreign_consumers(consumers: &[ConsumerInfo], dead_after: Duration) -> impl Iterator<Item = &str> {
     let live = consumers.iter().filter(move |consumer| consumer.idle < dead_after);
     live.map(|consumer| consumer.name.as_str()).filter(|name| ProcessName::of_consumer(name).is_none())
 }
 
-/// Forgets a consumer of which nothing is pending; whatever fails is done the next time.
+/// Deletes a consumer without pending entries; failures are retried in the next round.
 pub(super) async fn forget(shared: &Shared, lane: Lane, consumer: &str) {
     if let Err(error) = shared.view.forget(consumer).await {
-        warn!(view = shared.view.name(), reason = %error, "a dead consumer cannot be forgotten yet");
+        warn!(view = shared.view.name(), reason = %error, "dead consumer cannot be deleted yet");
         return;
     }
     if shared.journal.forget_consumer(lane, &shared.group(), consumer).await.is_ok() {

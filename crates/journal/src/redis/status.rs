@@ -1,4 +1,4 @@
-//! How a stream and its groups are doing (J7).
+//! Status of a stream and its groups (J7).
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use super::reply::{Info, id_of, unexpected};
 use crate::id::EntryId;
 use crate::port::{ConsumerInfo, GroupStatus, LaneStatus};
 
-/// How many unread entries are counted where Redis may be wrong about them. Each is fetched whole, by every process and
-/// every second: more than this would slow down those who read them.
+/// Unread entries are counted up to this number where Redis may report a wrong one. Each is fetched whole, by every
+/// process and every second: more would slow down the readers.
 const COUNTED_MAX: u64 = 2_000;
 
-/// The state of a stream; a missing one is empty.
+/// A missing stream is empty.
 pub(super) async fn status(redis: &Redis, key: &str) -> Result<LaneStatus, Trouble> {
     let mut both = redis::pipe();
     both.cmd("XINFO").arg("STREAM").arg(key).cmd("XINFO").arg("GROUPS").arg(key);
-    // No transaction: Redis refuses those when it is out of memory, which is when somebody looks.
+    // Not in a transaction, which Redis refuses when it is out of memory.
     let mut replies = redis.pipeline(&both).await.into_iter();
     let stream = match replies.next().unwrap_or(Ok(Value::Nil)) {
         Err(trouble) if is_missing(&trouble) => return Ok(LaneStatus::default()),
@@ -41,7 +41,6 @@ pub(super) async fn status(redis: &Redis, key: &str) -> Result<LaneStatus, Troub
     })
 }
 
-/// The consumers of a group.
 pub(super) async fn consumers(redis: &Redis, key: &str, group: &str) -> Result<Vec<ConsumerInfo>, Trouble> {
     let mut command = redis::cmd("XINFO");
     command.arg("CONSUMERS").arg(key).arg(group);
@@ -61,7 +60,7 @@ fn consumer_of(reply: Value) -> Result<ConsumerInfo, Trouble> {
     })
 }
 
-/// `XINFO` calls a missing key an error without a name.
+/// `XINFO` reports a missing key as an error without a code.
 fn is_missing(trouble: &Trouble) -> bool {
     matches!(trouble, Trouble::Other { reason, .. } if reason.starts_with("no such key"))
 }
@@ -87,7 +86,7 @@ impl Stream {
         })
     }
 
-    /// About how many entries come after this one, as if they had been written evenly over time.
+    /// Estimate of the entries after this one, as if they were evenly distributed over time.
     fn estimated_after(&self, id: EntryId) -> u64 {
         let whole = self.last.ms.saturating_sub(self.first.ms).max(1);
         let rest = self.last.ms.saturating_sub(id.ms).min(whole);
@@ -95,7 +94,7 @@ impl Stream {
     }
 }
 
-/// None if the group has gone meanwhile.
+/// None if the group was deleted meanwhile.
 async fn group_status(
     redis: &Redis,
     key: &str,
@@ -123,9 +122,9 @@ async fn group_status(
     }))
 }
 
-/// How many entries lie behind the last one delivered. Redis's own figure (`lag`) is missing or wrong once entries
-/// were deleted one by one, for a group that began in the middle, and after a restart from its log of commands, which
-/// does not tell how many entries a group has read. So a few are counted, exactly; many are estimated by Redis or estimated.
+/// Entries after the last delivered one. Redis' own `lag` is missing or wrong after single entries were deleted, for a
+/// group that was created in the middle, and after a restart from the append-only file, which does not record how many
+/// entries a group has read. So small numbers are counted exactly; large ones are taken from `lag` or estimated.
 async fn unread(
     redis: &Redis,
     key: &str,
@@ -149,7 +148,7 @@ async fn unread(
     Ok(estimated.clamp(COUNTED_MAX, stream.length.max(COUNTED_MAX)))
 }
 
-/// Counts at most [`COUNTED_MAX`] entries.
+/// At most [`COUNTED_MAX`].
 async fn count_after(redis: &Redis, key: &str, after: EntryId, last: EntryId) -> Result<u64, Trouble> {
     let mut command = redis::cmd("XRANGE");
     command.arg(key).arg(after.next().to_string()).arg(last.to_string()).arg("COUNT").arg(COUNTED_MAX);

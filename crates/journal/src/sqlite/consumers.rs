@@ -1,4 +1,4 @@
-//! The consumers of a group: who lives, and what the dead leave behind.
+//! The consumers of a group, and the transfer of their pending entries.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ impl SqliteJournal {
             let (remaining, deleted): (Vec<PendingRow>, Vec<PendingRow>) =
                 rows.into_iter().partition(|(_, fields)| fields.is_some());
             forget_deleted(connection, group, &deleted).await.map_err(explain)?;
-            // Nothing but deleted ones is no sign that there are no others.
+            // A page of deleted entries only does not mean that there are no others.
             if deleted.is_empty() || !remaining.is_empty() {
                 break remaining;
             }
@@ -163,7 +163,7 @@ async fn forget_deleted(
     Ok(())
 }
 
-/// What one consumer has, up to `last`, becomes the other's.
+/// Assigns the pending entries of one consumer, up to `last`, to another.
 async fn reassign(
     connection: &mut SqliteConnection,
     group: i64,

@@ -32,7 +32,7 @@ impl SqliteJournal {
             Lane::Traffic => pending_among(connection, group_id, &asked).await.map_err(explain)?,
             _ => stored_among(connection, &asked).await.map_err(explain)?,
         };
-        // Taken out as they are found, so that a dead letter that is named twice moves once.
+        // Removed as they are found, so that an id given twice is moved once.
         let moved: Vec<(i64, &Fields)> = dead_letters
             .iter()
             .filter_map(|dead_letter| Some((place::exactly(from, dead_letter.id)?, &dead_letter.fields)))
@@ -74,7 +74,7 @@ impl SqliteJournal {
         Ok(removed)
     }
 
-    /// The number of a group. Among the dead letters a group need not exist: its view may never have had one.
+    /// In other lanes than traffic a group need not exist: its view may never have had a dead letter.
     async fn group_of(
         &self,
         connection: &mut SqliteConnection,
@@ -127,7 +127,7 @@ async fn remove_pending(
     Ok(())
 }
 
-/// Takes entries out of a lane and out of what its groups have yet to read. Returns how many there were.
+/// Deletes entries of a lane and adjusts the unread counts of its groups. Returns how many existed.
 async fn remove_entries(
     connection: &mut SqliteConnection,
     lane: Lane,

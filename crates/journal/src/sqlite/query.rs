@@ -1,4 +1,4 @@
-//! Looking without changing anything: entries and status; and the notes.
+//! Queries of entries and status; the notes.
 
 use super::{SqliteJournal, limit, place, to_u64};
 use crate::error::JournalError;
@@ -88,7 +88,7 @@ impl SqliteJournal {
 
     pub(super) async fn lane_status(&self, lane: Lane) -> Result<LaneStatus, JournalError> {
         let explain = |error| self.explain(error);
-        // One transaction, so that all status are of the same moment.
+        // One transaction, so that all numbers are consistent.
         let mut reading = self.database.pool.begin().await.map_err(explain)?;
         let row: LaneRow = sqlx::query_as(
             "SELECT last, appended, length,

@@ -1,4 +1,4 @@
-//! Removing what every group has done with.
+//! Removing entries that every group has acknowledged.
 
 use sqlx::SqliteConnection;
 
@@ -8,14 +8,14 @@ use crate::error::JournalError;
 use crate::id::EntryId;
 use crate::port::{Lane, Trimmed};
 
-/// Entries removed in one transaction: others get their write_lock between two.
+/// Entries removed per transaction: other writers may run in between.
 const STEP_ENTRIES: i64 = 2_000;
 
 /// How far trimming may go.
 struct Bound {
-    /// The first place that has to stay.
+    /// The first place to keep.
     place: i64,
-    /// Who needs it, if it is not the caller's bound.
+    /// The group that needs it, unless it is the caller's bound.
     group: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl SqliteJournal {
         let explain = |error| self.explain(error);
         let mut removed = 0;
         loop {
-            // Where nothing is to be done, nothing is written.
+            // Without work nothing is written.
             let mut reading = self.database.pool.begin().await.map_err(explain)?;
             let bound = bound_of(&mut reading, lane, before).await.map_err(explain)?;
             let first = first_of(&mut reading, lane).await.map_err(explain)?;
@@ -57,7 +57,7 @@ impl SqliteJournal {
 
 type EntryPlace = i64;
 
-/// None if nothing may be removed at all: somebody is going to read the traffic.
+/// None if nothing may be removed: the traffic lane has no group yet.
 async fn bound_of(
     connection: &mut SqliteConnection,
     lane: Lane,

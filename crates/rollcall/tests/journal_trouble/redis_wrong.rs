@@ -21,7 +21,7 @@ fn survives(begin: &[&[&str]], logged: &[&str], end: &[&[&str]]) {
         for command in end {
             site.redis().cli(command);
         }
-        site.wait_logged(&["the journal takes entries again"]);
+        site.wait_logged(&["journal accepts entries again"]);
     });
     assert_nothing_lost(&mut population, &site);
 }
@@ -77,7 +77,7 @@ fn a_key_of_another_type_before_the_first_entry_loses_nothing_once_it_is_gone() 
     meanwhile(&mut population, &mut site, |site| {
         site.wait_logged(&["entries wait", "tracker:traffic"]);
         site.redis().cli(&["DEL", "tracker:traffic"]);
-        site.wait_logged(&["the journal takes entries again"]);
+        site.wait_logged(&["journal accepts entries again"]);
     });
     assert_nothing_lost(&mut population, &site);
 }
