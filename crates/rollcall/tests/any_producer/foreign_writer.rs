@@ -196,6 +196,6 @@ fn bad_entries_are_logged_once_a_minute_and_counted_all() {
         });
     }
     let log = site.server.log();
-    let lines = log.lines().filter(|line| line.contains("entries cannot be taken")).count();
+    let lines = log.lines().filter(|line| line.contains("entries rejected")).count();
     assert!((1..=4).contains(&lines), "one for each view in a minute, not {lines}:\n{log}");
 }

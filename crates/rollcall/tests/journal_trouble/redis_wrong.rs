@@ -62,7 +62,7 @@ fn a_key_of_another_type_in_the_journals_place() {
     let back = "redis.call('RENAME', 'aside', 'tracker:traffic')";
     survives(
         &[&["EVAL", aside, "0"]],
-        &["entries wait", "tracker:traffic", "holds no stream"],
+        &["entries wait", "tracker:traffic", "is not a stream"],
         &[&["EVAL", back, "0"]],
     );
 }
@@ -99,8 +99,8 @@ fn groups_that_somebody_destroyed_are_made_again_and_nothing_is_lost_or_doubled(
             });
             std::thread::sleep(std::time::Duration::from_millis(100 * round));
         }
-        site.wait_logged(&["group is gone", "ledger"]);
-        site.wait_logged(&["group is gone", "activity"]);
+        site.wait_logged(&["consumer group does not exist", "ledger"]);
+        site.wait_logged(&["consumer group does not exist", "activity"]);
     });
     assert_nothing_lost(&mut population, &site);
 }
