@@ -1,7 +1,7 @@
-//! Dead letters are applied once, wherever they turn up (L6).
+//! Dead letters are applied once, whatever their id (L6).
 //!
-//! An operator may send a letter again while it is being applied: then it comes a second time, in another place of its
-//! lane, but with the same origin. So the origins of letters that were applied are kept, for as long as sessions are.
+//! An operator may replay a dead letter while it is being applied: it then comes again under another id, but with the
+//! same origin. So the origins of applied dead letters are stored, for the session retention time.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -14,12 +14,12 @@ use crate::admit::Admitted;
 use crate::error::LedgerError;
 use crate::rows::{DeadLetterRow, to_bits};
 use crate::sql::table::{FIND_DEAD_LETTERS, SAVE_DEAD_LETTERS};
-use crate::sql::{Cell, Page, Rows, Statement};
+use crate::sql::{Cell, Rows, SqlTransaction, Statement};
 
 static DROP: LazyLock<Statement> =
     LazyLock::new(|| Statement::portable("DELETE FROM ledger_letters WHERE applied_at < ?"));
 
-/// One that another program wrote has no origin: its own place stands in for it, and tells nothing more.
+/// A dead letter that another program appended has no origin: its own id is used instead.
 fn has_origin(arrival: &Arrival) -> bool {
     arrival.origin != arrival.id
 }
@@ -28,20 +28,23 @@ fn origin_cells(origin: EntryId) -> [Cell; 2] {
     [to_bits(origin.ms).into(), to_bits(origin.seq).into()]
 }
 
-/// Leaves out letters that were applied before. Their users are locked, so nobody else is just applying them.
-pub(crate) async fn remove_applied(page: &mut Page, entries: &mut Vec<Admitted>) -> Result<(), LedgerError> {
+/// Removes dead letters that were applied before. Their users are locked, so no other consumer is applying them.
+pub(crate) async fn remove_applied(
+    transaction: &mut SqlTransaction,
+    entries: &mut Vec<Admitted>,
+) -> Result<(), LedgerError> {
     let origins = entries.iter().filter(|entry| has_origin(&entry.arrival));
     let keys = Rows::new(origins.map(|entry| origin_cells(entry.arrival.origin)));
-    let rows: Vec<DeadLetterRow> = page.read_many(&FIND_DEAD_LETTERS, &keys).await?;
+    let rows: Vec<DeadLetterRow> = transaction.read_many(&FIND_DEAD_LETTERS, &keys).await?;
     let mut seen: BTreeSet<EntryId> = rows.iter().map(DeadLetterRow::origin).collect();
-    // The same letter may also be twice in one batch.
+    // A batch may contain the same dead letter twice.
     entries.retain(|entry| !has_origin(&entry.arrival) || seen.insert(entry.arrival.origin));
     Ok(())
 }
 
-/// Notes which letters are applied now.
+/// Stores the origins of dead letters that are applied now.
 pub(crate) async fn save(
-    page: &mut Page,
+    transaction: &mut SqlTransaction,
     applied: impl Iterator<Item = &Admitted>,
     now: UnixTime,
 ) -> Result<(), sqlx::Error> {
@@ -50,12 +53,12 @@ pub(crate) async fn save(
         let [ms, seq] = origin_cells(arrival.origin);
         [ms, seq, i64::from(now.0).into()]
     }));
-    page.write_many(&SAVE_DEAD_LETTERS, &rows).await
+    transaction.write_many(&SAVE_DEAD_LETTERS, &rows).await
 }
 
-/// Forgets letters that were applied before `before`.
+/// Deletes origins of dead letters that were applied before `before`.
 pub(crate) async fn forget(database: &Database, before: UnixTime) -> Result<(), LedgerError> {
-    let mut page = Page::begin(database).await?;
-    page.write(&DROP, &[i64::from(before.0).into()]).await?;
-    Ok(page.commit().await?)
+    let mut transaction = SqlTransaction::begin(database).await?;
+    transaction.write(&DROP, &[i64::from(before.0).into()]).await?;
+    Ok(transaction.commit().await?)
 }

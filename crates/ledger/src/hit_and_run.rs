@@ -1,16 +1,15 @@
-//! Hit and run: who downloaded a torrent and left before being active on it for long enough (M8).
+//! Hit and run: users who downloaded a torrent and left before being active on it for long enough (M8).
 //!
-//! Nothing is stored: the hit_and_run_status follows from the account and the site's policy, so that a changed policy holds at once,
-//! and coming back clears it. The Redis layout goes by the same rule (`t:u:<user>:hnr`).
+//! Nothing is stored: the status follows from the account and the site's policy, so that a changed policy takes effect
+//! at once, and returning clears it. The Redis mirror uses the same rule (`t:u:<user>:hnr`).
 
 use domain::{Seconds, UnixTime};
 
 use crate::figures::Account;
 
-/// What a site asks of those who download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HitAndRunPolicy {
-    /// How long they have to be active, leeching or seeding, in all. Zero means that nothing is owed.
+    /// Required active time, leeching or seeding. Zero disables the rule.
     pub active_min: Seconds,
 }
 
@@ -20,31 +19,30 @@ impl Default for HitAndRunPolicy {
     }
 }
 
-/// Where a user stands with a torrent.
+/// Status of a user on a torrent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitAndRunStatus {
-    /// Nothing is owed.
     Clear,
-    /// Still there, and has to go on.
+    /// Present, but has to stay longer.
     Owing {
-        /// How much longer.
+        /// Remaining active time.
         seeding_s_left: u64,
     },
-    /// Gone without having been active for long enough.
+    /// Left before the required time.
     HitAndRun {
-        /// Since when they are gone.
+        /// When the user left.
         since: UnixTime,
     },
 }
 
-/// Where a user stands with a torrent, by the account they have on it now.
+/// The status by the current account.
 pub fn hit_and_run_status(account: &Account, policy: &HitAndRunPolicy) -> HitAndRunStatus {
     let figures = &account.figures;
-    // The flag is missing in accounts from before it was kept.
-    let took_it = account.has_leeched || account.is_completed() || figures.downloaded > 0;
+    // Accounts of older versions have no flag.
+    let has_leeched = account.has_leeched || account.is_completed() || figures.downloaded > 0;
     let active_s = figures.seeding_s.saturating_add(figures.leeching_s);
     let seeding_s_left = u64::from(policy.active_min.0).saturating_sub(active_s);
-    if !took_it || seeding_s_left == 0 {
+    if !has_leeched || seeding_s_left == 0 {
         return HitAndRunStatus::Clear;
     }
     match account.is_seeding() || account.is_leeching() {
@@ -61,40 +59,50 @@ mod tests {
 
     const POLICY: HitAndRunPolicy = HitAndRunPolicy { active_min: Seconds(1000) };
 
-    fn gone() -> Account {
+    fn left_early() -> Account {
         let figures = Figures { last_seen: Some(UnixTime(5000)), leeching_s: 400, ..Figures::default() };
         Account { figures, has_leeched: true, ..Account::default() }
     }
 
-    fn judged(account: Account) -> HitAndRunStatus {
+    fn status_of(account: Account) -> HitAndRunStatus {
         hit_and_run_status(&account, &POLICY)
     }
 
     #[test]
-    fn m8_who_leeched_and_left_too_early_has_hit_and_run() {
-        assert_eq!(judged(gone()), HitAndRunStatus::HitAndRun { since: UnixTime(5000) });
-        let there = Account { seeding_clients: 1, ..gone() };
-        assert_eq!(judged(there), HitAndRunStatus::Owing { seeding_s_left: 600 });
-        let long_enough = Figures { seeding_s: 600, ..gone().figures };
+    fn m8_leaving_before_the_required_time_is_a_hit_and_run() {
+        assert_eq!(status_of(left_early()), HitAndRunStatus::HitAndRun { since: UnixTime(5000) });
+        let there = Account { seeding_clients: 1, ..left_early() };
+        assert_eq!(status_of(there), HitAndRunStatus::Owing { seeding_s_left: 600 });
+        let long_enough = Figures { seeding_s: 600, ..left_early().figures };
         assert_eq!(
-            judged(Account { figures: long_enough, ..gone() }),
+            status_of(Account { figures: long_enough, ..left_early() }),
             HitAndRunStatus::Clear,
             "all time counts"
         );
-        assert_eq!(judged(Account { has_leeched: false, ..gone() }), HitAndRunStatus::Clear, "never leeched");
         assert_eq!(
-            judged(Account { was_removed: true, ..gone() }),
+            status_of(Account { has_leeched: false, ..left_early() }),
             HitAndRunStatus::Clear,
-            "turned out by the site"
+            "never leeched"
+        );
+        assert_eq!(
+            status_of(Account { was_removed: true, ..left_early() }),
+            HitAndRunStatus::Clear,
+            "removed by the site"
         );
         let off = HitAndRunPolicy { active_min: Seconds(0) };
-        assert_eq!(hit_and_run_status(&gone(), &off), HitAndRunStatus::Clear);
+        assert_eq!(hit_and_run_status(&left_early(), &off), HitAndRunStatus::Clear);
     }
 
     #[test]
-    fn a4_who_was_silent_for_too_long_is_gone_without_an_entry_that_says_so() {
-        let silent = Account { seeding_clients: 1, present_until: Some(UnixTime(7000)), ..gone() };
-        assert_eq!(judged(silent.clone().at(UnixTime(6999))), HitAndRunStatus::Owing { seeding_s_left: 600 });
-        assert_eq!(judged(silent.at(UnixTime(7000))), HitAndRunStatus::HitAndRun { since: UnixTime(5000) });
+    fn a4_an_expired_client_counts_as_left_without_an_entry() {
+        let silent = Account { seeding_clients: 1, present_until: Some(UnixTime(7000)), ..left_early() };
+        assert_eq!(
+            status_of(silent.clone().at(UnixTime(6999))),
+            HitAndRunStatus::Owing { seeding_s_left: 600 }
+        );
+        assert_eq!(
+            status_of(silent.at(UnixTime(7000))),
+            HitAndRunStatus::HitAndRun { since: UnixTime(5000) }
+        );
     }
 }

@@ -1,11 +1,12 @@
-//! Posting: what a batch of entries does to the state.
+//! Posting: applies a batch of entries to the account state.
 //!
-//! A function of the state, the entries and the rules. Where our tracker wrote the entry, bytes follow from the runs
-//! ([`mod@crate::credit`]), so that it may come twice. Time is a union of spans ([`crate::spans`]). Everything else adds
-//! up, and counts on each entry being posted once (L6), which is the store's part; what several nodes reported of the same
-//! announce is taken back by what the runs say (`excess`). So the state are a function of the set of entries: no order
-//! and no batches leave a trace, except where a limit is exceeded: what is withheld of a user, or of entries without
-//! totals, depends on what came first, and so does what is no longer kept of a client or an account with very many breaks.
+//! A function of the state, the entries and the rules. Bytes of entries from our own trackers follow from the runs
+//! ([`mod@crate::credit`]), so that an entry may come twice. Time is a union of spans ([`crate::spans`]). Everything
+//! else is added, and requires that each entry is posted once (L6), which the store ensures; what several nodes
+//! reported of the same announce is taken back according to the runs (`excess`). So the state is a function of the set
+//! of entries, independent of order and batches, except where a limit is exceeded: what is withheld of a user, or of
+//! entries without totals, depends on the order, and so does what is settled of a client or an account with very many
+//! interruptions.
 
 mod detect;
 mod gain;
@@ -34,7 +35,6 @@ pub(crate) use gain::plausible;
 use gain::{EntryGain, gain_of};
 use user_limit::Pending;
 
-/// What holds for a batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules<'a> {
     /// Of one client.
@@ -42,25 +42,24 @@ pub(crate) struct Rules<'a> {
     /// Of all clients of a user.
     pub(crate) user_ceiling: RateCeiling,
     pub(crate) session_retention: Seconds,
-    /// How long a client may be silent before it has left.
     pub(crate) silence: SilenceLimit,
     pub(crate) multipliers: &'a Multipliers,
     pub(crate) now: UnixTime,
-    /// The same moment by a clock that is never set.
+    /// `now` in steady time.
     pub(crate) steady_now: UnixTime,
 }
 
-/// What posting did, besides to the state.
+/// Results of posting besides the new state.
 #[derive(Debug, Default)]
 pub(crate) struct Posted {
     pub(crate) rejected: Vec<Rejected>,
-    /// Entries that count without their bytes, because the runs they belong to are no longer kept.
+    /// Entries that count without their bytes, because their runs are no longer stored.
     pub(crate) late: usize,
     pub(crate) risks: Vec<RiskEvent>,
     pub(crate) changes: Changes,
 }
 
-/// A client as it was before the batch, and what its entries in the batch bring by themselves.
+/// A client before the batch, and the gains of its entries.
 struct ClientBefore {
     runs: Vec<Run>,
     /// The last entry of the batch.
@@ -68,7 +67,6 @@ struct ClientBefore {
     pending: Pending,
 }
 
-/// Posts entries.
 pub(crate) fn post(state: &mut AccountState, entries: &[Admitted], rules: &Rules<'_>) -> Posted {
     let mut posted = Posted::default();
     let known_users = user_limit::known_users(state);
@@ -110,13 +108,12 @@ pub(crate) fn post(state: &mut AccountState, entries: &[Admitted], rules: &Rules
     posted
 }
 
-/// How old an entry is.
 enum Age {
     /// Its run is known, or can be a new one.
     Fresh,
-    /// It is of a run that was put away, or joined with another: its bytes are not reported from new ones.
+    /// Its run was settled or joined: its bytes cannot be distinguished from new ones.
     Late,
-    /// Older than anything that is kept.
+    /// Older than the retention time.
     TooOld(String),
 }
 
@@ -132,19 +129,22 @@ fn age_of(state: &AccountState, entry: &Admitted, rules: &Rules<'_>) -> Age {
     let at = reported_at(&entry.arrival.entry, rules);
     if at < rules.now - rules.session_retention {
         let days = rules.session_retention.0 / (24 * 60 * 60);
-        return Age::TooOld(format!("ts: {at} is older than sessions are kept ({})", counted(days, "day")));
+        return Age::TooOld(format!(
+            "ts: {at} is older than the session retention ({})",
+            counted(days, "day")
+        ));
     }
     if client.is_some_and(|client| at <= client.settled_until) { Age::Late } else { Age::Fresh }
 }
 
-/// When an entry was written, by a clock that is never set; by the wall clock where that one lies ahead, having been wrong
-/// when the node started.
+/// When an entry was written, in steady time; in wall time if the steady time is ahead because the clock was wrong when
+/// the node started.
 fn written_at(entry: &TrafficEntry, rules: &Rules<'_>) -> UnixTime {
     let (steady, wall) = (entry.steady_at(), entry.at);
     if steady > rules.steady_now + AHEAD_MAX { steady.min(wall) } else { steady }
 }
 
-/// When the client itself showed these counters: a peer that vanished is reported later than that.
+/// When the client reported these counters: a timeout or removal is written later.
 fn reported_at(entry: &TrafficEntry, rules: &Rules<'_>) -> UnixTime {
     let written_at = written_at(entry, rules);
     match entry.cause {
@@ -153,7 +153,7 @@ fn reported_at(entry: &TrafficEntry, rules: &Rules<'_>) -> UnixTime {
     }
 }
 
-/// Takes the counters into the client's runs, and what else the entry tells; without counters, what it brings.
+/// Adds the counters and the other amounts of an entry to the client's runs; without counters, its bytes to the sums.
 fn add_report(client: &mut Client, admitted: &Admitted, gain: &EntryGain, rules: &Rules<'_>) {
     let entry = &admitted.arrival.entry;
     let Some(totals) = entry.totals else {
@@ -169,7 +169,8 @@ fn add_report(client: &mut Client, admitted: &Admitted, gain: &EntryGain, rules:
         at: reported_at(entry, rules),
         id: admitted.arrival.origin,
         is_stop: entry.event == AnnounceEvent::Stopped && entry.cause == Cause::Announce,
-        // What an entry adds by itself, and what that reaches over: what another node adds of the same is too much.
+        // The amounts of the entry and the counter range they cover: what another node adds for the same range is
+        // surplus.
         reported: Reported {
             uploaded: Claimed::up_to(counters.uploaded, entry.uploaded_delta, gain.bonus_uploaded_x100),
             downloaded: Claimed::up_to(
@@ -187,14 +188,14 @@ fn add_report(client: &mut Client, admitted: &Admitted, gain: &EntryGain, rules:
     }
 }
 
-/// The later entry wins: for the client what it does, for the account what is left and who announce so.
+/// The later entry wins: for the client its state, for the account `left` and peer id.
 fn update_latest(account: &mut Account, client: &mut Client, entry: &Admitted, rules: &Rules<'_>) {
     let announce = &entry.arrival.entry;
     let stamp = Stamp { at: written_at(announce, rules), origin: entry.arrival.origin };
     if stamp >= client.latest {
-        let presence = presence_after(announce);
-        account.move_client(client.state, presence);
-        client.state = presence;
+        let client_state = state_after(announce);
+        account.move_client(client.state, client_state);
+        client.state = client_state;
         client.latest = stamp;
     }
     if announce.event != AnnounceEvent::Stopped {
@@ -213,14 +214,14 @@ fn update_latest(account: &mut Account, client: &mut Client, entry: &Admitted, r
     }
 }
 
-/// Whether the client itself says that it has not got everything. A goodbye that does not say what is left says nothing.
+/// Whether the client reported that something is left. A `stopped` without `left` does not count.
 fn is_leeching(entry: &TrafficEntry) -> bool {
     let is_silent = entry.event == AnnounceEvent::Stopped && entry.left.is_none();
     entry.cause == Cause::Announce && !is_silent && !entry.is_complete()
 }
 
-/// What the client does from now on (L3).
-fn presence_after(entry: &TrafficEntry) -> ClientState {
+/// The state after an entry (L3).
+fn state_after(entry: &TrafficEntry) -> ClientState {
     match entry.event {
         AnnounceEvent::Stopped => ClientState::Inactive,
         _ if entry.is_complete() => ClientState::Seeding,
@@ -235,7 +236,7 @@ fn mark_changed(changes: &mut Changes, entry: &Admitted) {
     changes.clients.insert(entry.client());
 }
 
-/// What an entry adds to the figures at once. Bytes follow once the whole batch is known.
+/// The immediate gain of an entry. Bytes follow once the whole batch is known.
 fn account_gain(account: &mut Account, gain: &EntryGain) -> Gain {
     let (completed_count, repeated_count) = account.count_completions(i64::from(gain.is_completion));
     let mut earned = Gain {
@@ -261,8 +262,7 @@ fn add(state: &mut AccountState, key: AccountKey, gain: &Gain) {
     state.accounts.entry(key).or_default().figures.add(gain);
 }
 
-/// Finds what a client's runs come to now, against what they came to before the batch, and takes back what was reported more
-/// than once.
+/// Compares the credit of a client's runs with that before the batch, and takes back the surplus.
 fn post_runs(
     state: &mut AccountState,
     key: ClientRef,
@@ -309,7 +309,7 @@ fn post_runs(
     pending
 }
 
-/// What was reported too often, and not yet taken back.
+/// The surplus not yet taken back.
 fn taken_back(old: &Excess, new: &Excess) -> Excess {
     Excess {
         completions: new.completions.saturating_sub(old.completions),
@@ -321,8 +321,8 @@ fn taken_back(old: &Excess, new: &Excess) -> Excess {
 fn mark_changed_runs(key: ClientRef, before: &[Run], after: &[Run], changes: &mut Changes) {
     let changed = after.iter().filter(|run| !before.contains(run));
     changes.runs.extend(changed.map(|run| (key, *run)));
-    let gone = before.iter().filter(|old| !after.iter().any(|run| run.key == old.key));
-    changes.removed_runs.extend(gone.map(|run| (key, run.key)));
+    let removed = before.iter().filter(|old| !after.iter().any(|run| run.key == old.key));
+    changes.removed_runs.extend(removed.map(|run| (key, run.key)));
 }
 
 /// Amounts of one client: sums of 64-bit numbers, far from the limit.
@@ -330,12 +330,12 @@ fn difference(new: u128, old: u128) -> i128 {
     new.checked_signed_diff(old).unwrap_or(i128::MAX)
 }
 
-/// Amounts of one client in one batch; beyond 64 bits, the most there is.
+/// Amounts of one client in one batch, capped at 64 bits.
 fn bytes(amount: i128) -> u64 {
     u64::try_from(amount.max(0)).unwrap_or(u64::MAX)
 }
 
-/// A risk event without figures.
+/// A risk event without amounts.
 fn risk_of(kind: RiskKind, entry: &Admitted, ceiling: RateCeiling) -> RiskEvent {
     let announce = &entry.arrival.entry;
     RiskEvent {

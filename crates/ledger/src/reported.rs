@@ -1,61 +1,53 @@
-//! What the entries of a run reported besides its counters: what multipliers add, completions.
+//! What the entries of a run reported besides its counters: bonus and completions.
 //!
-//! Sums, and how far what was summed up reaches: from the lowest to the highest counter that was claimed. Both are the
-//! same in any order. Where one node heard a client, the sum is as much as its reach, or less; where several heard the
-//! same announce, it is more, and `excess` says how much too much.
+//! Sums, and the range of counters that they cover. Both are independent of the order. If one node received a client's
+//! announces, the sum is at most the length of the range; if several received the same announce, it is more, and
+//! `excess` computes the surplus.
 //!
-//! Rows from before this was kept have reported nothing, and neither has a settled run: what they counted is final.
+//! Runs of older versions have no such sums, and neither has a settled run: their amounts are final.
 
-/// From where to where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterRange {
-    /// The lowest.
     pub from: u64,
-    /// The highest.
     pub to: u64,
 }
 
 impl CounterRange {
-    /// Of nothing.
     pub const NONE: CounterRange = CounterRange { from: u64::MAX, to: 0 };
 
-    /// So much, up to there.
+    /// The range of `length` that ends at `to`.
     pub fn up_to(to: u64, length: u64) -> CounterRange {
         CounterRange { from: to.saturating_sub(length), to }
     }
 
-    /// From the lowest to the highest of both.
+    /// The smallest range that contains both.
     pub fn with(self, other: CounterRange) -> CounterRange {
         CounterRange { from: self.from.min(other.from), to: self.to.max(other.to) }
     }
 
-    /// How far it is.
     pub fn length(self) -> u64 {
         self.to.saturating_sub(self.from)
     }
 
-    /// Whether it is of nothing.
     pub fn is_none(self) -> bool {
         self.from > self.to
     }
 }
 
-/// Bytes that were claimed in one direction, and what multipliers added to them.
+/// Bytes claimed in one direction, and their bonus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claimed {
-    /// How many, in all.
     pub bytes: u64,
-    /// What multipliers added, in hundredths; below zero where they took.
+    /// Bonus of multipliers in hundredths; may be negative.
     pub bonus_x100: i128,
     /// The counters they lie between.
     pub over: CounterRange,
 }
 
 impl Claimed {
-    /// Nothing.
     pub const NONE: Claimed = Claimed { bytes: 0, bonus_x100: 0, over: CounterRange::NONE };
 
-    /// So many, with a counter that showed `counter` then. An entry that claims nothing tells where its counter stood.
+    /// A claim of so many bytes with this counter. A claim of zero bytes records the counter.
     pub fn up_to(counter: u64, bytes: u64, bonus_x100: i128) -> Claimed {
         Claimed { bytes, bonus_x100, over: CounterRange::up_to(counter, bytes) }
     }
@@ -69,25 +61,19 @@ impl Claimed {
     }
 }
 
-/// What entries reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported {
-    /// Bytes uploaded.
     pub uploaded: Claimed,
-    /// Bytes downloaded.
     pub downloaded: Claimed,
-    /// How often the torrent was completed.
     pub completions: u64,
-    /// Bytes uploaded that the tracker wants not to be credited (`nu`).
+    /// Upload that the tracker excluded from credit (`nu`).
     pub uncredited_upload: u64,
 }
 
 impl Reported {
-    /// Nothing.
     pub const NONE: Reported =
         Reported { uploaded: Claimed::NONE, downloaded: Claimed::NONE, completions: 0, uncredited_upload: 0 };
 
-    /// What both reported.
     pub fn with(self, other: Reported) -> Reported {
         Reported {
             uploaded: self.uploaded.with(other.uploaded),
@@ -97,7 +83,7 @@ impl Reported {
         }
     }
 
-    /// Whether nothing was reported: every entry tells at least where its counters stood.
+    /// Every entry records at least its counters.
     pub fn is_none(&self) -> bool {
         self.uploaded.over.is_none()
     }

@@ -1,7 +1,7 @@
-//! Rows as the databases hold them, and as the state do.
+//! Conversion between rows and account state.
 //!
-//! Numbers of 64 bits without a sign (clients, nodes, counters) are kept as the signed numbers with the same bits:
-//! nothing is ever computed with them in SQL.
+//! Unsigned 64-bit numbers (clients, nodes, counters) are stored as signed numbers with the same bits: SQL never
+//! computes with them.
 
 use domain::{ClientId, PeerId, RunId, TorrentId, UnixTime, UserId};
 use journal::EntryId;
@@ -18,7 +18,7 @@ use crate::spans;
 use crate::sql::{Cell, hex};
 use crate::sums;
 
-/// The sums that users, torrents and accounts have alike.
+/// The columns that users, torrents and accounts have in common.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct SumsRow {
     uploaded: String,
@@ -41,7 +41,6 @@ pub(crate) struct FiguresRow {
     sums: SumsRow,
 }
 
-/// A user, with the bucket of all their clients.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct UserRow {
     #[sqlx(flatten)]
@@ -52,7 +51,6 @@ pub(crate) struct UserRow {
     bucket_down: i64,
 }
 
-/// A user on a torrent.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct AccountRow {
     user_id: i64,
@@ -72,7 +70,6 @@ pub(crate) struct AccountRow {
     history: i64,
 }
 
-/// A client.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct ClientRow {
     user_id: i64,
@@ -86,7 +83,6 @@ pub(crate) struct ClientRow {
     sums: Vec<u8>,
 }
 
-/// A run.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct RunRow {
     user_id: i64,
@@ -104,7 +100,6 @@ pub(crate) struct RunRow {
     told: Vec<u8>,
 }
 
-/// A multiplier.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct MultiplierRow {
     id: i64,
@@ -117,13 +112,11 @@ pub(crate) struct MultiplierRow {
     note: String,
 }
 
-/// One number.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct NumberRow {
     pub(crate) number: i64,
 }
 
-/// The place of an entry.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct EntryIdRow {
     ms: i64,
@@ -136,7 +129,6 @@ impl EntryIdRow {
     }
 }
 
-/// The place of an entry that came as a letter.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct DeadLetterRow {
     origin_ms: i64,
@@ -149,7 +141,6 @@ impl DeadLetterRow {
     }
 }
 
-/// What a consumer has applied.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct AppliedRow {
     pub(crate) fenced: i64,
@@ -158,7 +149,7 @@ pub(crate) struct AppliedRow {
     pub(crate) place: EntryIdRow,
 }
 
-/// The column `history` of an account.
+/// Bits of the column `history` of an account.
 const HAS_LEECHED: i64 = 1;
 const WAS_REMOVED: i64 = 2;
 
@@ -171,7 +162,7 @@ const fn from_bits(number: i64) -> u64 {
     number.cast_unsigned()
 }
 
-/// A number as SQL holds it; beyond its limit, the limit.
+/// Saturates at the limit of SQL.
 fn counted(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -203,13 +194,13 @@ fn sums_cells(figures: &Figures) -> [Cell; 10] {
     ]
 }
 
-/// A torrent, as its table lists it.
+/// In the column order of its table.
 pub(crate) fn torrent_cells(id: TorrentId, figures: &Figures) -> [Cell; 11] {
     let [a, b, c, d, e, f, g, h, i, j] = sums_cells(figures);
     [torrent_cell(id), a, b, c, d, e, f, g, h, i, j]
 }
 
-/// A user, as its table lists it.
+/// In the column order of its table.
 pub(crate) fn user_cells(id: UserId, figures: &Figures, bucket: &UserBucket) -> [Cell; 15] {
     let [a, b, c, d, e, f, g, h, i, j] = sums_cells(figures);
     let spent = |bytes: u128| Cell::Number(i64::try_from(bytes).unwrap_or(i64::MAX));
@@ -219,12 +210,11 @@ pub(crate) fn user_cells(id: UserId, figures: &Figures, bucket: &UserBucket) -> 
     [user_cell(id), a, b, c, d, e, f, g, h, i, j, since, at, up, down]
 }
 
-/// An account's key.
 pub(crate) fn account_key_cells(key: &AccountKey) -> [Cell; 2] {
     [user_cell(key.user), torrent_cell(key.torrent)]
 }
 
-/// An account, as its table lists it.
+/// In the column order of its table.
 pub(crate) fn account_cells(key: &AccountKey, account: &Account) -> [Cell; 24] {
     let [user, torrent] = account_key_cells(key);
     let [a, b, c, d, e, f, g, h, i, j] = sums_cells(&account.figures);
@@ -264,12 +254,11 @@ fn stamp_cells(stamp: &Stamp) -> [Cell; 3] {
     [i64::from(stamp.at.0).into(), to_bits(stamp.origin.ms).into(), to_bits(stamp.origin.seq).into()]
 }
 
-/// A client's key.
 pub(crate) fn client_key_cells(key: &ClientRef) -> [Cell; 3] {
     [user_cell(key.user), torrent_cell(key.torrent), to_bits(key.client.0).into()]
 }
 
-/// A client, as its table lists it.
+/// In the column order of its table.
 pub(crate) fn client_cells(key: &ClientRef, client: &Client) -> [Cell; 9] {
     let [user, torrent, number] = client_key_cells(key);
     let [ts, ms, seq] = stamp_cells(&client.latest);
@@ -283,13 +272,12 @@ pub(crate) fn client_cells(key: &ClientRef, client: &Client) -> [Cell; 9] {
     [user, torrent, number, Cell::Number(presence), ts, ms, seq, settled_until, sums]
 }
 
-/// A run's key.
 pub(crate) fn run_key_cells(client: &ClientRef, key: &RunKey) -> [Cell; 5] {
     let [user, torrent, number] = client_key_cells(client);
     [user, torrent, number, i64::from(key.run.0).into(), to_bits(key.node).into()]
 }
 
-/// A run, as its table lists it.
+/// In the column order of its table.
 pub(crate) fn run_cells(client: &ClientRef, run: &Run) -> [Cell; 13] {
     let [user, torrent, number, key, node] = run_key_cells(client, &run.key);
     [
@@ -309,7 +297,7 @@ pub(crate) fn run_cells(client: &ClientRef, run: &Run) -> [Cell; 13] {
     ]
 }
 
-/// A multiplier, but for its number.
+/// Without the id.
 pub(crate) fn multiplier_cells(terms: &NewMultiplier) -> [Cell; 7] {
     [
         terms.scope.name().into(),
@@ -416,7 +404,7 @@ fn client_ref_of(user: i64, torrent: i64, client: i64) -> Result<ClientRef, Ledg
 }
 
 impl ClientRow {
-    /// The client, without its runs.
+    /// Without the runs.
     pub(crate) fn client(&self) -> Result<(ClientRef, Client), LedgerError> {
         let presence = match self.presence {
             0 => ClientState::Inactive,

@@ -1,7 +1,7 @@
-//! Where a run lies in the journal and what it reported, in few bytes: they are written with every entry.
+//! Compact encoding of a run's ids and reported sums: the column `told`, written with every entry.
 //!
-//! A mask says which numbers follow; zeros do not. Where things lie is reported from the ends of the run, and how many bytes
-//! were claimed by how that differs from what they reach over: so of a client that one node hears, little is written.
+//! A bit mask marks the non-zero numbers that follow. Ranges are encoded relative to the run's counters, and claimed
+//! bytes relative to the length of their range: so a client that announces to one node needs few bytes.
 
 use crate::reported::{Claimed, CounterRange, Reported};
 use crate::run::Run;
@@ -9,15 +9,12 @@ use crate::varint::{push_number, take_number};
 use domain::UnixTime;
 use journal::EntryId;
 
-/// How many numbers there are.
 const NUMBERS: usize = 24;
-/// Always in the mask where anything was reported, so that a run that reported no more than where its counters stood differs from
-/// one that reported nothing.
+/// Set if anything was reported, to distinguish a report of zero bytes from none.
 const MARK: u64 = 1;
-/// In the first number behind the mask of rows with places. Rows from before have none.
+/// Index of the first number of the ids. Rows of older versions have none.
 const PLACES: usize = 17;
 
-/// Writes the places of a run in the journal, and what it reported.
 pub(crate) fn pack(run: &Run) -> Vec<u8> {
     let ends = Ends::of(run);
     let reported = &run.reported;
@@ -26,7 +23,7 @@ pub(crate) fn pack(run: &Run) -> Vec<u8> {
         if is_told { numbers_of_claim(&reported.uploaded, ends.uploaded) } else { [0; 5] };
     let [down_rate, down @ ..] =
         if is_told { numbers_of_claim(&reported.downloaded, ends.downloaded) } else { [0; 5] };
-    // What is there most often comes first, for a short mask. Rows from before have times where zeros are.
+    // The most frequent numbers come first, for a short mask. Rows of older versions have times instead of zeros.
     let first = [0, 0, up_rate, down_rate, 0, 0, reported.completions, 0, 0];
     let stopped = run.stopped.map_or([0, 0], |id| [difference(id.ms, run.last_id.ms) + 1, id.seq]);
     let places = [
@@ -45,7 +42,7 @@ pub(crate) fn pack(run: &Run) -> Vec<u8> {
     bytes
 }
 
-/// Reads that into a run of which everything else is known; none if the bytes are anything else.
+/// Decodes into a run whose other columns are set; none if the bytes are malformed.
 pub(crate) fn unpack(mut bytes: &[u8], run: &mut Run) -> Option<()> {
     let mask = if bytes.is_empty() { 0 } else { take_number(&mut bytes)? };
     if mask >> (NUMBERS + 1) != 0 {
@@ -71,7 +68,7 @@ pub(crate) fn unpack(mut bytes: &[u8], run: &mut Run) -> Option<()> {
     bytes.is_empty().then_some(())
 }
 
-/// Of rows from before places were kept, times have to do.
+/// Rows of older versions without ids use the times instead.
 fn unpack_places(numbers: &[u64], run: &mut Run) -> Option<()> {
     let [first_ms, first_seq, last_ms, last_seq, stopped_ms, stopped_seq] = numbers.try_into().ok()?;
     let (first, last) = (ms_of(run.first), ms_of(run.last));
@@ -91,7 +88,7 @@ fn ms_of(at: UnixTime) -> u64 {
     u64::from(at.0) * 1000
 }
 
-/// Between which counters a run was heard.
+/// The counter ranges of a run.
 struct Ends {
     uploaded: CounterRange,
     downloaded: CounterRange,
@@ -106,7 +103,7 @@ impl Ends {
     }
 }
 
-/// The bonus is written as so much a byte, and the rest: with one multiplier there is none.
+/// The bonus is encoded as a rate per byte and a remainder: with one multiplier the remainder is zero.
 fn numbers_of_claim(claimed: &Claimed, ends: CounterRange) -> [u64; 5] {
     let over = claimed.over;
     let per = i128::from(claimed.bytes.max(1));
@@ -130,13 +127,13 @@ fn claim_of([rate, bytes, rest, from, to]: [u64; 5], ends: CounterRange) -> Clai
     Claimed { bytes, bonus_x100: bonus, over }
 }
 
-/// How two numbers differ, such that a small difference either way is a small number.
+/// Zigzag-encoded difference.
 fn difference(number: u64, from: u64) -> u64 {
     let signed = number.wrapping_sub(from).cast_signed();
     (signed << 1 ^ signed >> 63).cast_unsigned()
 }
 
-/// The number that differs so.
+/// Inverse of [`difference`].
 fn added(from: u64, difference: u64) -> u64 {
     let sign = (difference & 1).wrapping_neg();
     from.wrapping_add(difference >> 1 ^ sign)
@@ -183,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_a_run_told_survives_being_packed(
+        fn reported_sums_round_trip(
             claims in [claim(), claim()], others in [claim(), claim()], completions: u64, uncredited_upload: u64,
         ) {
             let reported = |uploaded, downloaded| Reported { uploaded, downloaded, completions, uncredited_upload };
@@ -192,13 +189,13 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_unpacking_panic(bytes: Vec<u8>) {
+        fn decoding_never_panics(bytes: Vec<u8>) {
             let _ = unpack(&bytes, &mut run(Reported::NONE));
         }
     }
 
     #[test]
-    fn little_is_written_of_a_client_that_one_node_hears() {
+    fn a_client_on_one_node_needs_few_bytes() {
         assert!(survives(Reported::NONE) && pack(&run(Reported::NONE)).len() <= 12);
         let seeding = Reported {
             uploaded: Claimed::up_to(9_000_000_000, 4_000_000_000, 0),
@@ -211,9 +208,9 @@ mod tests {
         assert!(pack(&run(Reported { uploaded, ..seeding })).len() <= 14);
     }
 
-    /// Rows from before time was kept with the account have it here: it is read over.
+    /// Rows of older versions contain times here, which are ignored.
     #[test]
-    fn times_of_former_rows_are_read_over() {
+    fn times_in_rows_of_older_versions_are_ignored() {
         let run = run(Reported {
             uploaded: Claimed::up_to(9_000_000_000, 4_000_000_000, 0),
             downloaded: Claimed::up_to(0, 0, 0),
@@ -226,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_that_can_be_told_has_room_in_its_column() {
+    fn the_longest_encoding_fits_the_column() {
         let most = Claimed {
             bytes: 1 << 63,
             bonus_x100: i128::MAX >> 1,

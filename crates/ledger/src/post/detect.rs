@@ -1,4 +1,4 @@
-//! What looks like cheating in the figures of a batch, though it is credited. Reports, no verdicts.
+//! Detection of suspicious amounts in a batch. They are reported, not withheld.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use crate::credit::Credit;
 use crate::figures::{Account, Figures, Stamp};
 use crate::run::ClientRef;
 
-/// A client may send this much after its `stopped`: what peers had asked for is still on its way.
+/// Accepted upload after a `stopped`: requests of peers may still be in flight.
 const AFTER_STOP_SLACK: u128 = 64 << 20;
-/// `left` may fall by this much without `downloaded`: clients count pieces, and downloads, at different moments.
+/// Accepted decrease of `left` without `downloaded`: clients count pieces and downloads at different times.
 const LEFT_SLACK: u64 = 64 << 20;
-/// Upload credited on a torrent may run ahead of its download by this much, and by a quarter: what a client that
-/// vanishes had downloaded is not reported.
+/// The upload credited on a torrent may exceed its download by this much, and by a quarter: the last download of a
+/// client that disappears is not reported.
 const AHEAD_SLACK: u128 = 1 << 30;
 
-/// `left` fell by more than `downloaded` grew, as seen from one entry of a client to its next.
+/// `left` fell by more than `downloaded` grew, from one entry of a client to its next.
 pub(super) fn left_without_download(
     account: &Account,
     entry: &Admitted,
@@ -28,7 +28,7 @@ pub(super) fn left_without_download(
     risks: &mut Vec<RiskEvent>,
 ) {
     let announce = &entry.arrival.entry;
-    // An announce to a tracker that does not know the client has no difference to tell.
+    // An announce to a tracker that does not know the client contains no difference.
     let is_next = account.peer_id == Some(announce.peer_id)
         && announce.since_last.is_none_or(|elapsed| elapsed.0 > 0)
         && account.latest < Stamp { at: written_at(announce, rules), origin: entry.arrival.origin }
@@ -47,7 +47,7 @@ pub(super) fn left_without_download(
     }
 }
 
-/// Upload that was claimed after a `stopped`, by a client that did not say it had started again.
+/// Upload claimed after a `stopped`, without a `started` in between.
 pub(super) fn upload_after_stop(
     old: &Credit,
     new: &Credit,
@@ -78,7 +78,7 @@ pub(super) fn completed_without_download(
     }
 }
 
-/// Who uploaded most on each torrent of a batch, and how far its upload was ahead before.
+/// The largest uploader on each torrent of a batch, and the torrent's lead before.
 pub(super) struct Uploads(BTreeMap<TorrentId, Upload>);
 
 struct Upload {
@@ -106,7 +106,7 @@ impl Uploads {
         Uploads(uploads)
     }
 
-    /// Reports each torrent whose lead has doubled: once it is ahead, every honest seeder would be reported else.
+    /// Reports each torrent whose lead has doubled: otherwise every honest seeder would be reported once it is ahead.
     pub(super) fn ahead_of_download(
         self,
         state: &AccountState,
@@ -128,7 +128,7 @@ impl Uploads {
     }
 }
 
-/// How often the slack has to be doubled to cover the lead of the upload; zero while the slack covers it.
+/// How often the slack must be doubled to cover the lead of the upload; zero while the slack covers it.
 fn steps_ahead(figures: &Figures) -> u32 {
     let lead = figures.uploaded.saturating_sub(figures.downloaded);
     let slack = AHEAD_SLACK.max(figures.downloaded / 4);

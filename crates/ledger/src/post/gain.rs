@@ -1,4 +1,4 @@
-//! What one entry brings by itself.
+//! The gain of one entry.
 
 use domain::{AnnounceEvent, Cause, RateCeiling, RiskEvent, RiskKind, Seconds, UnixTime};
 use journal::TrafficEntry;
@@ -9,13 +9,10 @@ use crate::admit::Admitted;
 use crate::bucket::{Bucket, BucketLimit};
 use crate::run::Counters;
 
-/// From a moment to another.
 pub(super) type Span = (UnixTime, UnixTime);
 
-/// What one entry brings by itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EntryGain {
-    /// When.
     pub(super) at: UnixTime,
     /// Bytes of an entry without totals. Our own entries are credited by their runs.
     pub(super) raw: Counters,
@@ -37,7 +34,7 @@ pub(super) fn gain_of(
         Some(_) => Counters { uploaded: announce.uploaded_delta, downloaded: announce.downloaded_delta },
         None => granted(entry, &mut client.sums.foreign_bucket, rules, risks),
     };
-    // What multipliers add belongs to the moment, also where bytes follow from runs.
+    // The bonus depends on the time of the entry, even if bytes follow from runs.
     let in_force = rules.multipliers.in_force(entry.user, entry.torrent, announce.at);
     let span = span_before(announce, rules);
     let was_seeding = announce.left == Some(0) && announce.event != AnnounceEvent::Completed;
@@ -52,9 +49,9 @@ pub(super) fn gain_of(
     }
 }
 
-/// The time before an entry in which its client did what it says (L4): none for a client that fell silent, for one
-/// that has just begun, and for one that was away for longer than a peer is kept, which is a new session. Until it was
-/// completed, a torrent was leeched.
+/// The time before an entry that counts as seeding or leeching (L4): none for timeouts and removals, for `started`, and
+/// for a client that was away for longer than a peer is kept, which is a new session. Until it was completed, a torrent
+/// was leeched.
 fn span_before(entry: &TrafficEntry, rules: &Rules<'_>) -> Option<Span> {
     if entry.cause != Cause::Announce || entry.event == AnnounceEvent::Started {
         return None;
@@ -64,13 +61,13 @@ fn span_before(entry: &TrafficEntry, rules: &Rules<'_>) -> Option<Span> {
     (elapsed <= entry.interval + rules.silence.grace).then_some((to - elapsed, to))
 }
 
-/// A client on port 0 is handed out to no one and seeds to no one. Some clients send it with `stopped`.
+/// A client on port 0 cannot seed. Some clients send it with `stopped`.
 fn is_reachable(entry: &TrafficEntry) -> bool {
     entry.port != 0 || entry.event == AnnounceEvent::Stopped
 }
 
-/// The time that an entry reports on: no more than a session can be silent, and none for a peer that vanished. Other
-/// producers that give none mean the interval.
+/// The time that an entry reports on: at most interval + grace, none for timeouts and removals. Without `dt`, as from
+/// other producers, it is the interval.
 pub(super) fn reported_time(entry: &TrafficEntry, peer_grace: Seconds) -> Seconds {
     if entry.cause != Cause::Announce {
         return Seconds(0);
@@ -80,8 +77,8 @@ pub(super) fn reported_time(entry: &TrafficEntry, peer_grace: Seconds) -> Second
     elapsed.min(entry.interval + peer_grace)
 }
 
-/// The most that is plausible of an entry by itself. Our own entries have totals, and their runs are held against the
-/// bucket; others have only what they say.
+/// The most that is plausible for a single entry. Entries with totals are limited by the bucket over their runs; others
+/// have only their own claim.
 pub(crate) fn plausible(entry: &TrafficEntry, ceiling: RateCeiling) -> Counters {
     let allowance = match entry.totals {
         Some(_) => u64::MAX,
@@ -93,7 +90,7 @@ pub(crate) fn plausible(entry: &TrafficEntry, ceiling: RateCeiling) -> Counters 
     }
 }
 
-/// What an entry without totals claims, as far as its client's bucket reaches (J8).
+/// The claim of an entry without totals, as far as its client's bucket allows (J8).
 fn granted(entry: &Admitted, bucket: &mut Bucket, rules: &Rules<'_>, risks: &mut Vec<RiskEvent>) -> Counters {
     let announce = &entry.arrival.entry;
     let limit = BucketLimit::of_client(rules.ceiling);
@@ -104,7 +101,7 @@ fn granted(entry: &Admitted, bucket: &mut Bucket, rules: &Rules<'_>, risks: &mut
         *bucket = Bucket::full_at(to - time);
         bucket.grant(to, claimed, &limit)
     } else if is_told_time || to < bucket.at {
-        // The producer measured the time, whatever came in between.
+        // The producer measured the time itself.
         let granted = bucket.grant_late(time, claimed, &limit);
         bucket.at = bucket.at.max(to);
         granted

@@ -1,4 +1,4 @@
-//! The limit over all clients of a user: a second token bucket that their bytes go through (J8).
+//! The limit over all clients of a user: a second token bucket for their bytes (J8).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +14,12 @@ use crate::figures::{AccountKey, Gain};
 use crate::run::{ClientRef, Counters};
 use crate::sums::Moved;
 
-/// What a batch brings to one client, before the user's limit.
+/// The gain of one client in a batch, before the user's limit.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     /// The last entry.
     sample: Option<Admitted>,
-    /// The time that its entries report on.
+    /// The start of the time that its entries report on.
     from: Option<UnixTime>,
     to: UnixTime,
     moved: Moved,
@@ -56,12 +56,12 @@ impl Pending {
         self.sample.as_ref()
     }
 
-    /// Bytes that the bucket has to grant: what was moved, unless more was taken back than added.
+    /// Bytes to be granted by the bucket: the sum, if positive.
     fn wanted(&self) -> Counters {
         Counters { uploaded: bytes(self.moved.uploaded), downloaded: bytes(self.moved.downloaded) }
     }
 
-    /// What is posted in the end, where `withheld` of it is not credited.
+    /// The final gain, without `withheld`.
     fn gain(&self, withheld: Counters) -> Gain {
         let bonus = |added: i128, taken_back: i128, withheld: u64, wanted: u64| {
             let left = added.saturating_sub(taken_back);
@@ -88,14 +88,14 @@ impl Pending {
     }
 }
 
-/// Users of which entries were posted before the batch.
+/// Users with entries before the batch.
 pub(super) type KnownUsers = BTreeSet<UserId>;
 
 pub(super) fn known_users(state: &AccountState) -> KnownUsers {
     state.users.iter().filter(|(_, figures)| figures.first_seen.is_some()).map(|(user, _)| *user).collect()
 }
 
-/// What a batch brings to all clients of a user.
+/// The gain of all clients of a user in a batch.
 #[derive(Clone, Copy, Default)]
 struct UserBatch {
     from: UnixTime,
@@ -104,7 +104,7 @@ struct UserBatch {
     down: u128,
 }
 
-/// Adds what the batch brings, as far as the buckets of its users reach.
+/// Adds the gains of the batch, as far as the buckets of its users allow.
 pub(super) fn apply(
     state: &mut AccountState,
     pending: BTreeMap<ClientRef, Pending>,
@@ -145,7 +145,7 @@ pub(super) fn apply(
     }
 }
 
-/// What is taken back is first taken off what was never credited.
+/// What is taken back is subtracted from withheld bytes first.
 fn release(withheld: &mut i128, gain: &mut i128) {
     let released = (*withheld).min(gain.saturating_neg()).max(0);
     *withheld -= released;
@@ -189,12 +189,12 @@ impl UserBucket {
     ) -> Counters {
         let UserBatch { from, to, .. } = *batch;
         if self.tokens.is_unused() {
-            // A known user is from before buckets were kept.
+            // A known user without a bucket is from an older version.
             let tokens = if is_known { Bucket::full_at(from) } else { Bucket::of_new_user(from, limit) };
             *self = UserBucket { tokens, since: from };
         }
         if from < self.since {
-            // An entry that comes late shows that the user was there before.
+            // A late entry shows that the user was active before.
             self.tokens.grant_late(self.since.since(from), Counters::default(), limit);
             self.since = from;
         }
