@@ -1,13 +1,12 @@
-//! Swarms as bytes, so that they outlive the process: what a shard holds, swarm by swarm.
+//! Swarms as bytes, for the snapshot: the contents of a shard, swarm by swarm.
 //!
-//! All numbers are little-endian. A swarm is its infohash, its snatches (4 bytes), the number of its peers (4 bytes) and
-//! the peers. A peer is its user, totals (8 bytes each), peer id (20), key, last announce, run and flags (4 bytes each);
-//! then its IPv4 address (6) and its IPv6 address (18), as far as the flags say that it has them.
+//! All numbers are little-endian. A swarm is its infohash, its snatches (4 bytes), the number of its peers (4 bytes)
+//! and the peers. A peer is its user, totals (8 bytes each), peer id (20), key, last announce, run and flags (4 bytes
+//! each); then its IPv4 address (6) and its IPv6 address (18), if the flags have them.
 //!
 //! # Deliberately absent
 //!
-//! Checksums, versions and files: whoever stores the bytes sees to it that they come back as they were. Should they not,
-//! reading them says so and never panics.
+//! Checksums, versions and files: these are up to the caller. Malformed bytes are an error, never a panic.
 
 use domain::{ClientKey, InfoHash, PeerId, RunId, Seconds, UnixTime, UserId};
 
@@ -15,19 +14,15 @@ use crate::members::Member;
 use crate::packed_state::PackedState;
 use crate::peer::Peer;
 
-/// The bytes are no copy of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the bytes are no copy of a shard")]
+#[error("the bytes are not a copy of a shard")]
 pub struct BadCopy;
 
-/// What was brought back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// Swarms.
     pub swarms: u64,
-    /// Peers.
     pub peers: u64,
-    /// Peers for which there was no room, or that were there already.
+    /// Peers without capacity, or that existed already.
     pub left_out: u64,
 }
 
@@ -37,15 +32,15 @@ const LAST_WAS_V6: u32 = 1 << 2;
 const IS_REMOTE: u32 = 1 << 3;
 const HAS_V4: u32 = 1 << 4;
 const HAS_V6: u32 = 1 << 5;
-/// How long it may be silent, if longer than usual, in steps of ten minutes; zero means as usual.
+/// Allowed silence, if longer than the default, in steps of ten minutes; else zero.
 const SILENCE_SHIFT: u32 = 6;
 const SILENCE_STEPS_MAX: u32 = 0x3ff;
 const SILENCE_STEP_S: u32 = 600;
-/// The upper half holds the seconds since the other address family was remote; all ones mean never.
+/// The upper half holds the seconds since the last announce over the other address family; all ones mean never.
 const OTHER_FAMILY_SHIFT: u32 = 16;
 const OTHER_FAMILY_NEVER: u32 = 0xffff;
 
-/// What comes before the peers of a swarm.
+/// Header before the peers of a swarm.
 pub(crate) struct SwarmHead {
     pub(crate) info_hash: InfoHash,
     pub(crate) snatches: u32,
@@ -64,12 +59,11 @@ impl SwarmHead {
     }
 }
 
-/// A peer with everything that is known of it.
 pub(crate) struct PeerCopy {
     pub(crate) peer: Peer,
     pub(crate) member: Member,
     pub(crate) is_seeder: bool,
-    /// How long it may be silent, if longer than usual; else zero.
+    /// Allowed silence, if longer than the default; else zero.
     pub(crate) silence_max: Seconds,
 }
 
@@ -139,7 +133,7 @@ fn packed_state_of(flags: u32, swarm: u32) -> PackedState {
     packed
 }
 
-/// Bytes that are read from the front.
+/// A reader from the front.
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
 impl Bytes<'_> {

@@ -1,9 +1,9 @@
-//! Where a peer is, and a few flags about it, in eight bytes.
+//! Position and flags of a peer, in eight bytes.
 //!
-//! Swarms and positions need no 32 bits each: a shard is full with four million torrents, a swarm with sixteen million
-//! peers. What that saves pays for the rest of the record.
+//! Swarm and position need less than 32 bits each: a shard holds four million torrents, a swarm sixteen million peers.
+//! The saved bits hold the flags.
 
-/// The bits of a [`PackedState`], from the lowest: how many, and how far up.
+/// A bit field of a [`PackedState`].
 struct Bits {
     count: u32,
     shift: u32,
@@ -17,25 +17,24 @@ impl Bits {
 
 const SWARM: Bits = Bits { count: 22, shift: 0 };
 const POSITION: Bits = Bits { count: 24, shift: 22 };
-/// How long before its last announce the peer announced over the other address family; all ones mean never.
+/// Seconds between the last announce over the other address family and the last announce; all ones mean never.
 const OTHER_FAMILY_S: Bits = Bits { count: 14, shift: 46 };
-/// Whether the last word of the peer came from another node.
+/// Whether another node received the last announce.
 const IS_REMOTE: Bits = Bits { count: 1, shift: 60 };
 const HAS_COMPLETED: Bits = Bits { count: 1, shift: 61 };
 const LAST_WAS_V6: Bits = Bits { count: 1, shift: 62 };
 const VACANT: Bits = Bits { count: 1, shift: 63 };
 
-/// How many swarms a shard can hold.
+/// Swarms per shard.
 pub(crate) const SWARMS_MAX: usize = SWARM.max() as usize + 1;
-/// How many peers a swarm can hold.
+/// Peers per swarm.
 pub(crate) const PEERS_PER_SWARM_MAX: usize = POSITION.max() as usize + 1;
 
-/// The swarm, the position in it, and a few flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PackedState(u64);
 
 impl PackedState {
-    /// Longer is as good as never.
+    /// Longer means never.
     pub(crate) const OTHER_FAMILY_S_MAX: u32 = OTHER_FAMILY_S.max() as u32;
 
     pub(crate) fn in_swarm(swarm: u32) -> Self {
@@ -116,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_part_keeps_to_itself(
+        fn fields_do_not_overlap(
             swarm in 0..SWARMS_MAX as u32,
             position in 0..PEERS_PER_SWARM_MAX as u32,
             seconds in proptest::option::of(0..100_000_u32),

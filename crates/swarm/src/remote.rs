@@ -1,53 +1,45 @@
-//! What another node remote, and what became of it here.
+//! An announce that another node received, and its result here.
 
 use std::net::IpAddr;
 
 use domain::{AnnounceEvent, Cause, ClientKey, InfoHash, PeerId, RunId, Seconds, UnixTime, UserId};
 
-/// What a client's counters showed, and in which of its runs.
+/// A client's counters and their run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemoteTotals {
-    /// The run, as the node numbered it that remote it first.
+    /// As assigned by the node that received the run first.
     pub run: RunId,
-    /// Its running total of bytes uploaded.
+    /// Running total of bytes uploaded.
     pub uploaded: u64,
-    /// Its running total of bytes downloaded.
+    /// Running total of bytes downloaded.
     pub downloaded: u64,
 }
 
 impl RemoteTotals {
-    /// Of a client whose counters were not told.
+    /// Unknown counters.
     pub(crate) const NONE: RemoteTotals = RemoteTotals { run: RunId::NONE, uploaded: 0, downloaded: 0 };
 }
 
-/// One announce, or the end of one peer, that another node remote; or this one in a former life; or another producer.
+/// An announce, or the end of a peer, that another node received, or an earlier process of this node, or another
+/// producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemoteAnnounce {
-    /// The torrent.
     pub info_hash: InfoHash,
-    /// Whose client.
     pub user: UserId,
-    /// Which client.
     pub peer_id: PeerId,
-    /// Its key.
     pub key: ClientKey,
-    /// Where it is.
     pub ip: IpAddr,
-    /// Where it listens.
     pub port: u16,
-    /// What it still wants; none if it did not say.
+    /// None if the client did not send it.
     pub left: Option<u64>,
-    /// Why it announced.
     pub event: AnnounceEvent,
-    /// What made it happen.
     pub cause: Cause,
-    /// When.
     pub at: UnixTime,
-    /// Time since its last announce; none if that was not told.
+    /// None if unknown.
     pub since_last: Option<Seconds>,
-    /// How long it may be silent, by the interval it was told. No less than usual.
+    /// Allowed silence, by the interval sent to the client. No less than the default.
     pub silence_max: Seconds,
-    /// Its counters; none if another producer wrote of it, which knows only differences.
+    /// None in entries of other producers, which have only differences.
     pub totals: Option<RemoteTotals>,
 }
 
@@ -58,17 +50,17 @@ impl RemoteAnnounce {
     }
 }
 
-/// What became of a [`RemoteAnnounce`].
+/// Result of a [`RemoteAnnounce`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteOutcome {
-    /// It is the last word on its peer.
+    /// It is the latest announce of its peer.
     Applied,
-    /// A later word was known already, or the peer was gone; at most a detail was added.
+    /// A later one was known already, or the peer had left; at most a detail was added.
     Late,
-    /// Whoever said no more than this would have expired by now.
+    /// The peer would have expired by now.
     Overdue,
-    /// It lies too far ahead of this node's clock to be believed.
+    /// Too far ahead of this node's clock.
     Ahead,
-    /// There is no place for another peer or torrent.
+    /// No capacity for another peer or torrent.
     NoRoom,
 }

@@ -11,7 +11,7 @@ use crate::packed_state;
 const BYTES_PER_PEER: usize = 76;
 
 impl Shard {
-    /// Writes everything that is known, behind what `out` holds.
+    /// Appends everything to `out`.
     pub(crate) fn copy_to(&self, out: &mut Vec<u8>) {
         out.reserve(self.peer_count() * BYTES_PER_PEER);
         for slot in self.swarm_by_hash.iter() {
@@ -35,8 +35,8 @@ impl Shard {
         }
     }
 
-    /// Brings back one swarm; the peers follow in `bytes`. A peer that is overdue is brought back too: that it is gone
-    /// is for the wheel to find, so that it is written down. What is there already stays as it is.
+    /// Restores one swarm; its peers follow in `bytes`. Overdue peers are restored as well: the wheel expires them, so
+    /// that a timeout is written to the journal. Existing peers are unchanged.
     pub(crate) fn restore(
         &mut self,
         hash_of_torrent: u64,
@@ -78,7 +78,7 @@ impl Shard {
         true
     }
 
-    /// Notes that a torrent was completed at least so often.
+    /// Raises the number of completions to at least this.
     pub(crate) fn raise_snatches_of(&mut self, hash_of_torrent: u64, info_hash: &InfoHash, snatches: u32) {
         if let Ok(Some(swarm)) = self.find_or_open_swarm(hash_of_torrent, info_hash, snatches > 0) {
             self.raise_snatches(swarm, snatches);

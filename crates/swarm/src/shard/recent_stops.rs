@@ -1,29 +1,29 @@
-//! Who said goodbye lately, so that a word that comes late from another node does not bring them back.
+//! Recent `stopped` events, so that a late entry of another node does not add the peer again.
 //!
-//! Entries of several nodes overtake each other: a client announces to one, says goodbye to another, and the goodbye is
-//! remote first. Without a memory of it, the announce would make a ghost that stays for interval + grace.
+//! Entries of several nodes may be reordered: a client announces to one node, sends `stopped` to another, and the
+//! `stopped` arrives first. Without this table, the announce would add a peer that stays for interval + grace.
 //!
 //! # Guarantees
 //!
-//! Fixed in size, and nothing is allocated after the first goodbye. Where a set is full, the oldest goodbye is
-//! evicted, and counted.
+//! Fixed in size, and nothing is allocated after the first event. If a set is full, the oldest event is evicted, and
+//! counted.
 
 use domain::UnixTime;
 
-/// Goodbyes that share a set.
+/// Events per set.
 const WAYS: usize = 4;
-/// Sets of a shard: 1024 goodbyes, 8 KiB.
+/// 1024 events per shard, 8 KiB.
 const SETS: usize = 256;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct RecentStop {
-    /// The low half of the client's hash, of which the other half chose the set: two clients share both of them once
-    /// in a trillion, and then only a late word on one of them is lost until the next.
+    /// The low half of the client's hash; the other half selects the set. Two clients collide once in a trillion, and
+    /// then only one late announce is ignored.
     client: u32,
     at: UnixTime,
 }
 
-/// The latest goodbyes of a shard, by a hash of the client.
+/// The latest events of a shard, by a hash of the client.
 #[derive(Debug, Default)]
 pub(crate) struct RecentStops {
     sets: Vec<[RecentStop; WAYS]>,
@@ -31,7 +31,6 @@ pub(crate) struct RecentStops {
 }
 
 impl RecentStops {
-    /// Notes a goodbye.
     pub(crate) fn record(&mut self, client: u64, at: UnixTime) {
         if self.sets.is_empty() {
             self.sets = vec![Default::default(); SETS];
@@ -46,13 +45,12 @@ impl RecentStops {
         *oldest = RecentStop { client, at };
     }
 
-    /// When this client said goodbye, if that is still known.
+    /// When this client stopped, if still stored.
     pub(crate) fn of(&self, client: u64) -> Option<UnixTime> {
         let set = self.sets.get(set_of(client))?;
         set.iter().find(|stop| stop.client == client as u32).map(|stop| stop.at)
     }
 
-    /// How many goodbyes had to be evicted for later ones.
     pub(crate) fn evicted(&self) -> u64 {
         self.evicted
     }
@@ -71,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_goodbyes_are_known_and_the_oldest_is_forgotten() {
+    fn the_oldest_event_is_evicted() {
         let mut recent_stops = RecentStops::default();
         assert_eq!(recent_stops.of(7), None);
         for client in 1..=5 {

@@ -1,15 +1,15 @@
-//! What other nodes remote, brought into the swarms of a shard.
+//! Applies remote announces to the swarms of a shard.
 //!
 //! # Guarantees
 //!
-//! - The same words in another order, or some of them twice, lead to the same swarms: of each client the latest word
-//!   counts; within a run the highest totals; of each address family the latest address.
-//! - Within one second nobody can tell what was later. There a client that has everything beats one that has not, and
-//!   otherwise the order in which the words arrive decides.
+//! - Neither order nor repetition matters: of each client the latest announce counts; within a run the highest totals;
+//!   of each address family the latest address.
+//! - The order within one second is unknown. There a complete client takes precedence, and otherwise the order of
+//!   arrival.
 //!
 //! # Deliberately absent
 //!
-//! Limits: another node has let the client in. Only what has no room here stays out.
+//! Limits: another node has admitted the client. Only capacity is checked.
 
 use domain::{AHEAD_MAX, AnnounceEvent, Cause, UnixTime};
 
@@ -20,7 +20,7 @@ use crate::packed_state;
 use crate::peer::Peer;
 use crate::remote::{RemoteAnnounce, RemoteOutcome};
 
-/// Something remote, and the moment it is outcome.
+/// A remote announce with the time and rules to apply it.
 #[derive(Clone, Copy)]
 pub(crate) struct Replication<'a> {
     pub(crate) remote: &'a RemoteAnnounce,
@@ -29,7 +29,6 @@ pub(crate) struct Replication<'a> {
 }
 
 impl Shard {
-    /// Takes in what another node remote.
     pub(crate) fn apply_remote(
         &mut self,
         hash_of_torrent: u64,
@@ -46,7 +45,7 @@ impl Shard {
         if remote.at + rules.silence_max.max(remote.silence_max) <= now {
             return RemoteOutcome::Overdue;
         }
-        // What was said before a goodbye is of a life that is over, whether or not the client has come back since.
+        // An announce before a `stopped` belongs to an ended session, whether or not the client has returned since.
         let client = self.hash_of_client(&remote.info_hash, remote.user, &remote.peer_id);
         if self.recent_stops.of(client).is_some_and(|stop| remote.at < stop) {
             return RemoteOutcome::Late;
@@ -82,7 +81,7 @@ impl Shard {
         let slot = self.admit(Peer::from_remote(remote, swarm), Member::at(remote.ip, remote.port), rules);
         self.set_silence_max(slot, remote.silence_max, rules);
         self.set_seeder(slot, remote.is_seeder());
-        // A first client that leeches takes a slot; of others the count knows already.
+        // The first leeching client takes a slot; further ones are already counted.
         let had_slot = self
             .own_peers(swarm, remote.user)
             .slots()
@@ -93,7 +92,7 @@ impl Shard {
         RemoteOutcome::Applied
     }
 
-    /// The last word on a known peer.
+    /// The latest announce of a known peer.
     fn apply_latest(&mut self, slot: u32, remote: &RemoteAnnounce, rules: &Rules) -> RemoteOutcome {
         let peer = &mut self.peers[slot];
         let is_same_second = remote.at == peer.last_announce;
@@ -104,7 +103,7 @@ impl Shard {
         let member = self.swarms[swarm].members.member_mut(position);
         member.set_address(remote.ip, remote.port);
         if left_other_family {
-            member.forget_address(!remote.ip.is_ipv6());
+            member.clear_address(!remote.ip.is_ipv6());
         }
         let was_seeder = !self.is_leeching(slot);
         let is_seeder = remote.is_seeder() || is_same_second && was_seeder;
@@ -117,7 +116,7 @@ impl Shard {
         RemoteOutcome::Applied
     }
 
-    /// A word on a known peer that is not its last.
+    /// An announce of a known peer that is not the latest.
     fn apply_late(&mut self, slot: u32, remote: &RemoteAnnounce, rules: &Rules) -> RemoteOutcome {
         let peer = &mut self.peers[slot];
         if peer.apply_late_remote(remote, rules.silence_max) {
@@ -133,7 +132,7 @@ impl Shard {
         }
     }
 
-    /// The end of a peer: a goodbye, an order of the site, or too long a silence.
+    /// The end of a peer: `stopped`, removal or timeout.
     fn apply_end(&mut self, hash_of_torrent: u64, remote: &RemoteAnnounce, rules: &Rules) -> RemoteOutcome {
         let is_timeout = remote.cause == Cause::Timeout;
         if !is_timeout {
@@ -147,7 +146,7 @@ impl Shard {
         let Some(slot) = self.find_client(&own, &remote.peer_id, key_of(remote.event, remote.key)) else {
             return RemoteOutcome::Late;
         };
-        // A silence is over as soon as somebody has remote the peer since it began.
+        // A timeout is void if any node received an announce since the silence began.
         let silent_since = remote.at - remote.since_last.unwrap_or(rules.silence_max);
         let ends = match is_timeout {
             true => self.peers[slot].last_announce <= silent_since,
@@ -159,7 +158,7 @@ impl Shard {
         }
         if !is_timeout && self.peers[slot].clear_stale_other_family(remote.at) {
             let (position, was_v6) = (self.peers[slot].position(), self.peers[slot].last_was_v6());
-            self.swarms[swarm].members.member_mut(position).forget_address(!was_v6);
+            self.swarms[swarm].members.member_mut(position).clear_address(!was_v6);
         }
         RemoteOutcome::Late
     }
